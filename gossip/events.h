@@ -1,0 +1,62 @@
+// What goes into the protocol and what comes out of it: the whole contract with whoever drives it.
+//
+// A driver (gossip/asio over sockets, runtime/sim in virtual time) calls the protocol's handlers with an input and the
+// current time, then carries out the effects it finds in the outbox, in order. There are no callbacks into the driver.
+// After each call the driver asks next_deadline() and calls on_time() when it is reached; early or spare calls are
+// harmless.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+// One authenticated connection, in either direction. Chosen by the driver, never reused within a process.
+enum class LinkId : std::uint64_t {};
+
+// ---- inputs (each is an argument list of a Protocol handler) ----
+
+// A connection is up and the other end has proven to hold `peer`'s key.
+struct LinkUp {
+  LinkId link;
+  NodeId peer;
+  bool dialled_by_us = false;
+  std::string remote_address;  // as dialled, or as seen by the socket
+};
+
+// ---- effects ----
+
+// Queue one frame (type byte + body, no length prefix) on a link. Frames of one link arrive in order. Control frames
+// may overtake data frames that have not left yet.
+struct Send {
+  LinkId link;
+  Bytes frame;
+  bool control = true;
+};
+
+// Open a connection to host:port. Ends in on_link_up(dialled_by_us) or on_dial_failed(address, reason).
+struct Dial {
+  std::string address;
+};
+
+// Send what is queued, then close the link. on_link_down() follows.
+struct Close {
+  LinkId link;
+  std::string reason;
+};
+
+// One line for people. Never acted upon.
+struct Note {
+  enum class Level : std::uint8_t { debug, info, warning, error };
+  Level level = Level::info;
+  std::string text;
+};
+
+using Effect = std::variant<Send, Dial, Close, Note>;
+using Outbox = std::vector<Effect>;
+
+}  // namespace rumor::gossip

@@ -1,0 +1,60 @@
+// UpdateStore: what the protocol needs to know of the replica, and all it may do to it.
+//
+// Implemented by runtime/node. The protocol carries opaque payloads; whether one is valid and what it changes is the
+// store's business. Calls are synchronous, pure computation, and never call back into the protocol.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "gossip/have_set.h"
+#include "runtime/base/result.h"
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+// What travels with every payload, decided by its origin and never changed on the way.
+struct UpdateHeader {
+  UpdateKey key;
+  NodeId origin;
+  Hash256 payload_hash;         // SHA-256 of the canonical payload
+  std::uint64_t fingerprint = 0;  // linear fingerprint of this update's change (runtime/fingerprint.h)
+  std::uint64_t period = 0;     // logical training period of the origin (runtime/in_flight_view.h)
+  std::uint32_t samples = 0;    // training samples behind this update
+};
+
+struct StoredUpdate {
+  UpdateHeader header;
+  std::shared_ptr<const Bytes> payload;  // shared: one copy serves every link
+};
+
+// Equal have-sets and different fingerprints: the replicas have diverged.
+struct ReplicaDigest {
+  Hash256 have_hash;
+  std::uint64_t fingerprint = 0;
+  std::uint64_t updates = 0;
+  bool operator==(const ReplicaDigest&) const = default;
+};
+
+enum class Accepted : std::uint8_t { applied, duplicate };
+
+class UpdateStore {
+ public:
+  virtual ~UpdateStore() = default;
+
+  virtual const HaveSet& have() const = 0;
+  virtual ReplicaDigest digest() const = 0;
+
+  // An update we can still serve, or nothing (never seen, or trimmed from the log).
+  virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;
+  // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed then.
+  virtual Result<Accepted> accept(const StoredUpdate& update) = 0;
+
+  // The whole replica as bytes (weights, have-set, fingerprint), immutable, shared by all who download it.
+  virtual std::shared_ptr<const Bytes> snapshot() = 0;
+  // Replaces the replica by a snapshot, then applies the logged updates that it lacks.
+  // Errc::corrupt / Errc::mismatch: nothing changed.
+  virtual Result<void> install(BytesView snapshot) = 0;
+};
+
+}  // namespace rumor::gossip

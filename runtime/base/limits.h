@@ -1,0 +1,44 @@
+// Every maximum of the program, in one place, related by static_asserts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rumor::limits {
+
+// Model. A position must fit 31 bits so that a sign may share a word with it.
+inline constexpr std::uint32_t params_max = 0x7fff'ffff;
+inline constexpr std::size_t tensors_max = 65'536;
+
+// Wire. A frame is checked before its body is read; an update must fit one frame.
+inline constexpr std::size_t frame_bytes_max = 1 << 20;
+inline constexpr std::size_t payload_bytes_max = frame_bytes_max - 1024;
+inline constexpr std::size_t hello_bytes_max = 8 << 10;        // all that is read before a link is admitted
+inline constexpr std::size_t snapshot_chunk_bytes = 256 << 10;
+inline constexpr std::size_t snapshot_bytes_max = std::size_t{16} << 30;
+inline constexpr std::size_t keys_per_frame_max = 512;         // in HAVE and WANT
+inline constexpr std::size_t ranges_per_frame_max = 16'384;    // in VECTOR
+inline constexpr std::size_t records_per_frame_max = 64;
+inline constexpr std::size_t addresses_per_record_max = 8;
+inline constexpr std::size_t address_bytes_max = 256;
+
+// Membership and links.
+inline constexpr std::size_t members_max = 4096;
+inline constexpr std::size_t links_low = 4, links_target = 8, links_high = 12;
+inline constexpr std::size_t streams_max = 65'536;
+
+// Back-pressure: bytes queued on one link before pushes to it stop, and before they resume.
+inline constexpr std::size_t link_backlog_high = 1 << 20, link_backlog_low = 256 << 10;
+
+// Updates kept for late peers, by payload bytes.
+inline constexpr std::size_t log_bytes_max = 256 << 20;
+
+// Own updates a peer may have in flight in its view; older ones count as answered.
+inline constexpr std::size_t in_flight_max = 256;
+
+static_assert(snapshot_chunk_bytes + 1024 <= frame_bytes_max);
+static_assert(hello_bytes_max < frame_bytes_max);
+static_assert(links_low <= links_target && links_target <= links_high);
+static_assert(link_backlog_low < link_backlog_high);
+
+}  // namespace rumor::limits

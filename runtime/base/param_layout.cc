@@ -1,0 +1,49 @@
+#include "runtime/base/param_layout.h"
+
+#include <set>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+Result<ParamLayout> ParamLayout::create(std::vector<TensorInfo> tensors) {
+  if (tensors.empty()) return Error{Errc::limit, "a model needs at least one tensor"};
+  if (tensors.size() > limits::tensors_max)
+    return Error{Errc::limit, str("a model of ", tensors.size(), " tensors is beyond the limit of ", limits::tensors_max)};
+  ParamLayout layout;
+  std::set<std::string> names;
+  std::uint64_t offset = 0;
+  for (TensorInfo& tensor : tensors) {
+    if (tensor.name.empty() || !names.insert(tensor.name).second)
+      return Error{Errc::limit, str("tensor name '", tensor.name, "' is empty or used twice")};
+    std::uint64_t size = 1;
+    for (std::uint32_t extent : tensor.shape) {
+      size *= extent;
+      if (extent == 0 || size > limits::params_max)
+        return Error{Errc::limit, str("tensor ", tensor.name, " is empty or has over ", limits::params_max, " parameters")};
+    }
+    tensor.offset = static_cast<std::uint32_t>(offset);
+    tensor.size = static_cast<std::uint32_t>(size);
+    offset += size;
+    if (offset > limits::params_max)
+      return Error{Errc::limit, str("the model has over ", limits::params_max, " parameters")};
+  }
+  layout.params_ = static_cast<std::uint32_t>(offset);
+  layout.tensors_ = std::move(tensors);
+  return layout;
+}
+
+Hash256 ParamLayout::hash() const {
+  ByteWriter out;
+  for (const TensorInfo& tensor : tensors_) {
+    out.text(tensor.name);
+    out.varint(tensor.shape.size());
+    for (std::uint32_t extent : tensor.shape) out.varint(extent);
+  }
+  return sha256(out.bytes());
+}
+
+}  // namespace rumor

@@ -1,0 +1,44 @@
+// ParamLayout: one flat parameter vector, named and shaped.
+//
+// Tensors lie one after another, row-major, in the order given; names and shapes as PyTorch has them. `compress` sees
+// rows and columns (rows = first dimension, columns = product of the rest), `models` the full shapes.
+//
+// Invariants: 1 <= params() <= limits::params_max; names unique and not empty.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/base/types.h"
+
+namespace rumor {
+
+struct TensorInfo {
+  std::string name;
+  std::vector<std::uint32_t> shape;  // [out, in] for a linear layer's weight
+  std::uint32_t offset = 0;          // first parameter in the flat vector
+  std::uint32_t size = 0;            // product of shape
+
+  std::uint32_t rows() const { return shape.empty() ? 1 : shape.front(); }
+  std::uint32_t cols() const { return size / rows(); }
+};
+
+class ParamLayout {
+ public:
+  // Computes offsets and sizes; those in `tensors` are ignored. Errors: Errc::limit.
+  static Result<ParamLayout> create(std::vector<TensorInfo> tensors);
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  std::uint32_t params() const { return params_; }
+
+  // Names, shapes and order, in a canonical form: part of the run id.
+  Hash256 hash() const;
+
+ private:
+  std::vector<TensorInfo> tensors_;
+  std::uint32_t params_ = 0;
+};
+
+}  // namespace rumor

@@ -1,0 +1,55 @@
+// Ids that do not mix: each is a value type of its own, comparable and printable as hex.
+//
+// Thread: plain values. Memory: inline arrays, no allocation.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rumor {
+
+using Bytes = std::vector<std::uint8_t>;
+using BytesView = std::span<const std::uint8_t>;
+
+// Lower-case hex of any bytes.
+std::string to_hex(BytesView bytes);
+
+// A fixed-size identifier; Tag keeps the kinds apart at compile time.
+template <class Tag, std::size_t N>
+struct Id {
+  static constexpr std::size_t size = N;
+  std::array<std::uint8_t, N> bytes{};
+
+  auto operator<=>(const Id&) const = default;
+  BytesView view() const { return {bytes.data(), N}; }
+  std::string hex() const { return to_hex(view()); }
+  // First 8 hex digits: for log lines, never for comparison.
+  std::string brief() const { return hex().substr(0, 8); }
+  bool is_zero() const { return *this == Id{}; }
+
+  // Copies exactly N bytes. Requires: source.size() == N (callers check what peers send).
+  static Id from(BytesView source) {
+    Id id;
+    for (std::size_t i = 0; i < N; ++i) id.bytes[i] = source[i];
+    return id;
+  }
+};
+
+using NodeId = Id<struct NodeTag, 32>;      // the peer's Ed25519 public key
+using StreamId = Id<struct StreamTag, 16>;  // random, drawn at every process start
+using RunId = Id<struct RunTag, 16>;        // names a run: see runtime/run_config.h
+using Hash256 = Id<struct HashTag, 32>;     // SHA-256
+
+// Names one update for ever. seq counts from 1 within its stream.
+struct UpdateKey {
+  StreamId stream;
+  std::uint64_t seq = 0;
+  auto operator<=>(const UpdateKey&) const = default;
+};
+
+}  // namespace rumor
