@@ -1,0 +1,167 @@
+#include "runtime/checkpoint.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/base/limits.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+namespace {
+
+constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 1};
+constexpr std::uint8_t flag_local = 1;
+constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
+static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
+
+template <class T>
+BytesView as_bytes(const std::vector<T>& items) {
+  return {reinterpret_cast<const std::uint8_t*>(items.data()), items.size() * sizeof(T)};
+}
+
+// Requires: bytes.size() == count * sizeof(T).
+template <class T>
+std::vector<T> from_bytes(BytesView bytes, std::size_t count) {
+  std::vector<T> items(count);
+  std::memcpy(items.data(), bytes.data(), bytes.size());
+  return items;
+}
+
+void write_replica(ByteWriter& out, const RunId& run, const ParamLayout& layout, const ReplicaState& replica,
+                   std::uint8_t flags) {
+  out.raw(magic);
+  out.u8(flags);
+  out.raw(run.view());
+  out.raw(layout.hash().view());
+  out.u64(replica.weights.size());
+  out.raw(as_bytes(replica.weights));
+  replica.have.encode(out);
+  out.u64(replica.fingerprint);
+  out.u64(replica.samples);
+  out.u64(replica.period);
+}
+
+void write_update(ByteWriter& out, const gossip::StoredUpdate& update) {
+  const gossip::UpdateHeader& h = update.header;
+  out.raw(h.key.stream.view());
+  out.u64(h.key.seq);
+  out.raw(h.origin.view());
+  out.raw(h.payload_hash.view());
+  out.u64(h.fingerprint);
+  out.u64(h.period);
+  out.u32(h.samples);
+  out.sized(*update.payload);
+}
+
+gossip::StoredUpdate read_update(ByteReader& in) {
+  gossip::StoredUpdate update;
+  gossip::UpdateHeader& h = update.header;
+  h.key.stream = in.id<StreamId>();
+  h.key.seq = in.u64();
+  h.origin = in.id<NodeId>();
+  h.payload_hash = in.id<Hash256>();
+  h.fingerprint = in.u64();
+  h.period = in.u64();
+  h.samples = in.u32();
+  const BytesView payload = in.sized(limits::payload_bytes_max);
+  update.payload = std::make_shared<const Bytes>(payload.begin(), payload.end());
+  return update;
+}
+
+Bytes seal(ByteWriter& out) {
+  const Hash256 hash = sha256(out.bytes());
+  out.raw(hash.view());
+  return out.take();
+}
+
+Error damaged(const ByteReader& in, std::string_view what) {
+  return Error{Errc::corrupt, str("damaged near byte ", in.position(), ": ", what)};
+}
+
+Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
+  LocalState local;
+  local.node = in.id<NodeId>();
+  const BytesView residual = in.raw(std::size_t{4} * params);
+  if (in.failed()) return damaged(in, "the residual is cut off");
+  local.residual = from_bytes<float>(residual, params);
+  for (float r : local.residual)
+    if (!std::isfinite(r)) return damaged(in, "the residual holds a value that is not finite");
+  const BytesView optimizer = in.sized(optimizer_bytes_max);
+  local.optimizer.assign(optimizer.begin(), optimizer.end());
+  const std::uint64_t count = in.varint();
+  if (in.failed() || count > in.remaining()) return damaged(in, "the optimizer state or the log is cut off");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    local.log.push_back(read_update(in));
+    if (in.failed()) return damaged(in, "an update of the log is cut off");
+  }
+  return local;
+}
+
+// Hash, magic, run and layout, in that order: the first that fails says why.
+Result<std::uint8_t> read_head(ByteReader& in, const RunId& run, const ParamLayout& layout) {
+  if (in.raw(7).size() != 7) return damaged(in, "it is cut off");
+  if (const int version = in.u8(); version != magic[7])
+    return Error{Errc::mismatch, str("it is of format version ", version, ", this program reads version 1")};
+  const std::uint8_t flags = in.u8();
+  if ((flags & ~flag_local) != 0) return damaged(in, "reserved flags are set");
+  if (const RunId theirs = in.id<RunId>(); !in.failed() && theirs != run)
+    return Error{Errc::mismatch, str("it belongs to run ", theirs.brief(), ", this is run ", run.brief(),
+                                     "; choose another --state directory, or the run file it was made with")};
+  if (in.id<Hash256>() != layout.hash() && !in.failed())
+    return Error{Errc::mismatch, "it belongs to a model of another shape"};
+  if (in.u64() != layout.params()) return damaged(in, "the number of weights is wrong");
+  return flags;
+}
+
+}  // namespace
+
+Bytes encode_snapshot(const RunId& run, const ParamLayout& layout, const ReplicaState& replica) {
+  ByteWriter out;
+  write_replica(out, run, layout, replica, 0);
+  return seal(out);
+}
+
+Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const ReplicaState& replica, const LocalState& local) {
+  ByteWriter out;
+  write_replica(out, run, layout, replica, flag_local);
+  out.raw(local.node.view());
+  out.raw(as_bytes(local.residual));
+  out.sized(local.optimizer);
+  out.varint(local.log.size());
+  for (const gossip::StoredUpdate& update : local.log) write_update(out, update);
+  return seal(out);
+}
+
+Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout, BytesView bytes) {
+  if (bytes.size() < sizeof magic + Hash256::size || std::memcmp(bytes.data(), magic, 7) != 0)
+    return Error{Errc::corrupt, "it is not a checkpoint, or its first bytes are damaged"};
+  const BytesView body = bytes.first(bytes.size() - Hash256::size);
+  if (sha256(body) != Hash256::from(bytes.last(Hash256::size)))
+    return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
+  ByteReader in(body);
+  const Result<std::uint8_t> flags = read_head(in, run, layout);
+  if (!flags) return flags.error();
+  Checkpoint checkpoint;
+  const BytesView weights = in.raw(std::size_t{4} * layout.params());
+  if (in.failed()) return damaged(in, "the weights are cut off");
+  checkpoint.replica.weights = from_bytes<std::int32_t>(weights, layout.params());
+  auto have = gossip::HaveSet::decode(in);
+  if (!have) return have.error();
+  checkpoint.replica.have = std::move(have).value();
+  checkpoint.replica.fingerprint = in.u64();
+  checkpoint.replica.samples = in.u64();
+  checkpoint.replica.period = in.u64();
+  if (in.failed()) return damaged(in, "it is cut off");
+  if ((*flags & flag_local) != 0) {
+    auto local = read_local(in, layout.params());
+    if (!local) return local.error();
+    checkpoint.local = std::move(local).value();
+  }
+  if (!in.done()) return damaged(in, "more bytes follow than belong there");
+  return checkpoint;
+}
+
+}  // namespace rumor

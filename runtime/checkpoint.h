@@ -1,0 +1,32 @@
+// Bytes of checkpoints and snapshots: runtime/CHECKPOINT.md. No I/O here.
+//
+// Thread: plain functions.
+#pragma once
+
+#include <optional>
+
+#include "runtime/replica.h"
+
+namespace rumor {
+
+// What is private to a peer and survives its restart.
+struct LocalState {
+  NodeId node;
+  std::vector<float> residual;
+  Bytes optimizer;
+  std::vector<gossip::StoredUpdate> log;
+};
+
+struct Checkpoint {
+  ReplicaState replica;
+  std::optional<LocalState> local;  // absent in a snapshot
+};
+
+Bytes encode_snapshot(const RunId& run, const ParamLayout& layout, const ReplicaState& replica);
+Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const ReplicaState& replica, const LocalState& local);
+
+// Errors: Errc::corrupt (damaged: what and where), Errc::mismatch (of another run, model or version).
+// The fingerprint is NOT compared with the weights here: Replica::restore does that.
+Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout, BytesView bytes);
+
+}  // namespace rumor

@@ -1,0 +1,41 @@
+// Fingerprint: a linear hash of the weights, so that a replica can check itself after every apply.
+//
+// Two lanes of 32 bits: lane j is sum over i of w[i] * r_j(i) mod 2^32, r odd and drawn from the run id. Working mod 2^32,
+// as the weights do, keeps it linear through wrap-around: F(state) == F(initial) + sum of F(update), always. A changed
+// entry, a lost or a doubled update shows with probability 1 - 2^-64. The coefficients are public: this finds bugs and
+// damage, not forgers.
+// Cost: one multiply-mix per entry.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "compress/update.h"
+#include "runtime/base/prng.h"
+#include "runtime/base/types.h"
+
+namespace rumor {
+
+class Fingerprinter {
+ public:
+  explicit Fingerprinter(const RunId& run);
+
+  // Of a whole weight vector. O(params).
+  std::uint64_t of_weights(std::span<const std::int32_t> weights) const;
+  // Of the change an update makes. O(entries).
+  std::uint64_t of_update(const compress::SparseUpdate& update) const;
+  // Lane-wise sum mod 2^32.
+  static std::uint64_t add(std::uint64_t a, std::uint64_t b) {
+    return lanes(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b),
+                 static_cast<std::uint32_t>(a >> 32) + static_cast<std::uint32_t>(b >> 32));
+  }
+
+ private:
+  static std::uint64_t lanes(std::uint32_t low, std::uint32_t high) {
+    return (static_cast<std::uint64_t>(high) << 32) | low;
+  }
+  std::uint64_t coefficients(std::uint32_t i) const { return mix64(seed_ + i) | 0x0000'0001'0000'0001u; }
+  std::uint64_t seed_;
+};
+
+}  // namespace rumor

@@ -1,0 +1,48 @@
+#include "runtime/in_flight_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/check.h"
+#include "runtime/base/limits.h"
+
+namespace rumor {
+
+InFlightView::InFlightView(std::uint32_t params, double weight) : weight_(weight), overlay_(params, 0) {
+  RUMOR_CHECK(weight >= 0 && weight <= 1);
+}
+
+void InFlightView::move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched) {
+  const auto amount = static_cast<std::uint32_t>(own.share) * static_cast<std::uint32_t>(shares);
+  for (std::size_t e = 0; e < own.index.size(); ++e) {
+    const auto before = static_cast<std::uint32_t>(overlay_[own.index[e]]);
+    overlay_[own.index[e]] = static_cast<std::int32_t>(own.negative[e] ? before - amount : before + amount);
+  }
+  touched.insert(touched.end(), own.index.begin(), own.index.end());
+}
+
+void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live,
+                        std::vector<std::uint32_t>& touched) {
+  const auto share = static_cast<std::int32_t>(std::lround(weight_ * update.step));
+  if (share == 0 || live.empty()) return;
+  RUMOR_CHECK(own_.empty() || own_.back().period < period);
+  own_.push_back({period, share, update.index, update.negative, {live.begin(), live.end()}});
+  move(own_.back(), static_cast<std::int32_t>(live.size()), touched);
+  if (own_.size() > limits::in_flight_max) {
+    move(own_.front(), -static_cast<std::int32_t>(own_.front().waiting_for.size()), touched);
+    own_.pop_front();
+  }
+}
+
+void InFlightView::answered(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched) {
+  for (Own& own : own_) {
+    if (own.period > period) break;
+    const auto found = std::find(own.waiting_for.begin(), own.waiting_for.end(), peer);
+    if (found == own.waiting_for.end()) continue;
+    own.waiting_for.erase(found);
+    move(own, -1, touched);
+  }
+  std::erase_if(own_, [](const Own& own) { return own.waiting_for.empty(); });
+}
+
+}  // namespace rumor

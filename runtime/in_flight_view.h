@@ -1,0 +1,60 @@
+// InFlightView: what a peer supposes the others are doing while their answers are still on the way.
+//
+// A peer trains on the shared weights plus, for each live peer, `weight` of each own update which that peer's updates of
+// the same or a later period have not yet answered. Without it, peers that never wait train on weights that are a step
+// old, which costs more than a point of accuracy; with it they look ahead by supposing that the others move as they do.
+// The share that stands in for a peer is taken off when that peer's answer ARRIVES, never by the clock: a share removed too
+// early or too late leaves a lasting bias.
+//
+// The overlay is integers on the weight grid: taking off what was added restores the exact bits. It is local; the shared
+// weights never see it.
+//
+// Thread: one owner. Memory: one int32 per parameter, and the entries of at most limits::in_flight_max own updates.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "compress/update.h"
+#include "runtime/base/types.h"
+
+namespace rumor {
+
+class InFlightView {
+ public:
+  // weight in [0, 1]; 0 switches the view off.
+  InFlightView(std::uint32_t params, double weight);
+
+  // An own update has been applied to the shared weights: one share per live peer goes on top.
+  // Beyond limits::in_flight_max updates the oldest counts as answered. Appends touched positions to `touched`.
+  void sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live,
+            std::vector<std::uint32_t>& touched);
+
+  // An update of `peer` made in `period` has arrived: its shares of own updates up to that period come off.
+  void answered(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched);
+
+  // `peer` is no longer live: nothing more is expected of it.
+  void gone(const NodeId& peer, std::vector<std::uint32_t>& touched) { answered(peer, UINT64_MAX, touched); }
+
+  // What to add to the shared weights, in grid units.
+  std::span<const std::int32_t> overlay() const { return overlay_; }
+  std::size_t in_flight() const { return own_.size(); }
+
+ private:
+  struct Own {
+    std::uint64_t period;
+    std::int32_t share;  // grid units an entry moves for one peer
+    std::vector<std::uint32_t> index;
+    std::vector<std::uint8_t> negative;
+    std::vector<NodeId> waiting_for;
+  };
+  void move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched);
+
+  double weight_;
+  std::vector<std::int32_t> overlay_;
+  std::deque<Own> own_;  // ascending period
+};
+
+}  // namespace rumor

@@ -1,0 +1,135 @@
+// Node: one peer, composed of protocol, replica, log and trainer. A function from (input, time) to effects; no I/O.
+//
+// The same object code is driven by runtime/daemon/event_loop.cc over sockets and by runtime/sim/cluster.cc in virtual
+// time. Call a handler, carry out the outbox in order, then ask next_deadline() and call on_time() when it is reached.
+//
+// Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has finished and holds
+// the same digest) -> Finished, or serve on, as the options say. stop() ends it cleanly at any point.
+//
+// Thread: one owner, but for trainer(), see runtime/trainer.h.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossip/protocol.h"
+#include "runtime/checkpoint.h"
+#include "runtime/in_flight_view.h"
+#include "runtime/live_peers.h"
+#include "runtime/node_events.h"
+#include "runtime/node_status.h"
+#include "runtime/replica.h"
+#include "runtime/update_log.h"
+
+namespace rumor {
+
+struct NodeOptions {
+  NodeId node;
+  StreamId stream;
+  std::vector<std::string> seeds, advertise, known_addresses;
+  models::Shard shard;
+  std::uint64_t chance_seed = 0;             // of the protocol's generator; from the operating system in the daemon
+  std::optional<std::uint64_t> until_samples;  // end once the run has this many; else train run.samples, then serve on
+  Duration evaluation_every{2s};
+  std::uint32_t evaluation_rows = 2000;      // of the test set, while running; all of it at the end
+  Duration checkpoint_every{0};              // 0: none
+  bool report_applied = false;               // Applied and Published effects
+};
+
+class Node final : private gossip::UpdateStore {
+ public:
+  // Errors: Errc::usage, Errc::limit (model, data and shard do not fit together).
+  static Result<std::unique_ptr<Node>> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                              NodeOptions options);
+  ~Node() override;
+
+  // Takes up a checkpoint; before start(). The residual is taken over only if this node wrote it.
+  // Errors: Errc::corrupt, Errc::mismatch; the node is unchanged then.
+  Result<void> restore(BytesView checkpoint);
+
+  // ---- inputs ----
+  void start(TimePoint now, NodeOutbox& out);
+  void on_link_up(const gossip::LinkUp& up, TimePoint now, NodeOutbox& out);
+  void on_frame(gossip::LinkId link, BytesView frame, TimePoint now, NodeOutbox& out);
+  void on_link_down(gossip::LinkId link, const std::string& reason, TimePoint now, NodeOutbox& out);
+  void on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, NodeOutbox& out);
+  void on_backlog(gossip::LinkId link, bool full, TimePoint now, NodeOutbox& out);
+  void on_time(TimePoint now, NodeOutbox& out);
+  void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
+  void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);
+  // Graceful end: after the step under way a checkpoint, goodbye to the links, Finished{0}.
+  void stop(TimePoint now, NodeOutbox& out);
+
+  TimePoint next_deadline() const;
+
+  // ---- questions ----
+  Trainer& trainer() { return *trainer_; }
+  const Replica& replica() const { return replica_; }
+  const gossip::Protocol& protocol() const { return *protocol_; }
+  const RunConfig& config() const { return config_; }
+  const RunId& run() const { return run_; }
+  NodeStatus status(TimePoint now) const;
+  // Trained to the end and settled with its neighbours.
+  bool complete() const { return phase_ == Phase::settled || phase_ == Phase::ended; }
+
+  void check_invariants() const;
+
+ private:
+  enum class Phase : std::uint8_t { catching_up, training, settling, settled, ended };
+
+  Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer> trainer, RunId run);
+
+  // gossip::UpdateStore
+  const gossip::HaveSet& have() const override { return replica_.have(); }
+  gossip::ReplicaDigest digest() const override { return replica_.digest(); }
+  std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
+  Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  std::shared_ptr<const Bytes> snapshot() override;
+  Result<void> install(BytesView snapshot) override;
+
+  // Each handler ends here: forward the protocol's effects, then do what the new state asks for.
+  void advance(TimePoint now, NodeOutbox& out);
+  void change_phase(TimePoint now, NodeOutbox& out);
+  void maybe_compute(TimePoint now, NodeOutbox& out);
+  void start_step(TimePoint now, NodeOutbox& out);
+  void start_evaluation(std::uint32_t rows, NodeOutbox& out);
+  void publish(StepResult result, TimePoint now, NodeOutbox& out);
+  void refresh_view();
+  Bytes make_checkpoint() const;
+  void end(int status, TimePoint now, NodeOutbox& out);
+  std::uint64_t samples_wanted() const;
+  double progress() const;
+  std::size_t live_count() const;
+  std::string complaint(int& status) const;
+
+  RunConfig config_;
+  NodeOptions options_;
+  RunId run_;
+  std::unique_ptr<Trainer> trainer_;
+  Replica replica_;
+  UpdateLog log_;
+  InFlightView in_flight_;
+  LivePeers live_;
+  std::unique_ptr<gossip::Protocol> protocol_;
+  gossip::Outbox protocol_out_;
+
+  Phase phase_ = Phase::catching_up;
+  TimePoint now_{};                   // of the handler under way: accept() needs it
+  bool computing_ = false;            // a step or an evaluation is with the driver
+  bool stopping_ = false;
+  bool final_evaluation_done_ = false;
+  bool complete_evaluation_ = false;  // the evaluation under way is the final one
+  TimePoint next_step_{}, next_evaluation_{}, next_checkpoint_ = never, settle_deadline_ = never;
+  std::vector<std::uint32_t> touched_;  // positions the view must re-read; empty with view_stale_
+  bool view_stale_ = true;
+  std::uint64_t own_seq_ = 0, own_period_ = 0;
+  std::vector<UpdateKey> applied_;      // since the last drain, when report_applied
+
+  std::shared_ptr<const Bytes> snapshot_;  // cached while the have-set stays as it is
+  Hash256 snapshot_of_;
+  TrainingFigures figures_;
+};
+
+}  // namespace rumor

@@ -1,0 +1,86 @@
+// The built-in run files. They are the text a user would write; the comments are for that user.
+#include "runtime/run_config.h"
+
+namespace rumor {
+
+namespace {
+
+constexpr std::string_view fashion_mlp = R"toml(# Fashion-MNIST with a small MLP: ten kinds of clothing, 28 x 28 grey pixels, 118,282 parameters.
+[run]
+name = "fashion-mlp"
+seed = 1
+samples = 480000          # all peers together: 8 passes over the 60,000 images
+
+[model]
+family = "mlp"
+hidden = [128, 128]       # 784-128-128-10
+
+[data]
+kind = "idx"              # the four MNIST-style files; Debian and Ubuntu: apt install dataset-fashion-mnist
+
+[optimizer]
+kind = "sgd"              # no momentum: the residual's delay already acts as momentum, and more of it hurts
+rate = 0.5                # peak rate of four peers together; each peer takes rate / (live peers)
+rate_scaling = "sqrt"     # more peers bear a higher rate, by the square root, up to sixteen
+warmup = 0.05             # linear over the first 5 %, then cosine down to 1 %: the decay shrinks residuals too
+floor = 0.01
+batch = 16                # samples a step; one update a step
+
+[exchange]
+mode = "broadcast"        # every update reaches every peer; replicas are equal bit for bit
+in_flight_weight = 0.5    # train on the shared weights plus half of what the others have not answered yet:
+                          # 0 ignores the delay and costs a point of accuracy, 1 is on the edge of stability
+period_ms = 4             # at most 250 updates a second and peer, so that peers sharing a processor stay within
+                          # about a step of each other; a model whose step takes longer never waits
+
+[compress]
+density = 0.001           # 1 entry in 1,000: 118 entries an update. What counts is entries per parameter over the
+                          # whole run, density * updates of all peers: 30 here; below 20 accuracy suffers
+emit = "threshold"        # an entry moves its weight by the size of the smallest entry chosen
+grid_bits = 24            # weights are multiples of 2^-24, between -128 and 128
+)toml";
+
+constexpr std::string_view synthetic = R"toml(# A made-up task that needs no files: 10 overlapping clusters, a small MLP. For trying things out and for tests.
+[run]
+name = "synthetic"
+seed = 1
+samples = 60000
+
+[model]
+family = "mlp"
+hidden = [64]
+
+[data]
+kind = "synthetic"
+seed = 1
+
+[optimizer]
+kind = "sgd"
+rate = 0.3
+rate_scaling = "sqrt"
+warmup = 0.05
+floor = 0.01
+batch = 16
+
+[exchange]
+mode = "broadcast"
+in_flight_weight = 0.5
+period_ms = 4
+
+[compress]
+density = 0.01            # a small model and a short run: more entries per update
+emit = "threshold"
+grid_bits = 24
+)toml";
+
+}  // namespace
+
+std::string_view preset_text(std::string_view name) {
+  if (name == "fashion-mlp") return fashion_mlp;
+  if (name == "synthetic") return synthetic;
+  return {};
+}
+
+std::vector<std::string> preset_names() { return {"fashion-mlp", "synthetic"}; }
+
+}  // namespace rumor

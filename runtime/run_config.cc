@@ -1,0 +1,274 @@
+#include "runtime/run_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+namespace {
+
+using Node = toml::node;
+using Problem = std::string;  // empty: fine
+
+// One key: how to read it, and (for shared keys) how to print it canonically.
+struct Key {
+  std::string name;
+  std::function<Problem(RunConfig&, const Node&)> read;
+  std::function<std::string(const RunConfig&)> shared;  // null: not part of the run id
+};
+
+Problem read_number(const Node& node, double low, double high, double& out) {
+  const auto value = node.value<double>();
+  if (!value || !(*value >= low && *value <= high)) return str("wants a number from ", low, " to ", high);
+  out = *value;
+  return {};
+}
+
+template <class Integer>
+Problem read_integer(const Node& node, std::int64_t low, std::int64_t high, Integer& out) {
+  const auto value = node.value_exact<std::int64_t>();
+  if (!value || *value < low || *value > high) return str("wants a whole number from ", low, " to ", high);
+  out = static_cast<Integer>(*value);
+  return {};
+}
+
+Problem read_text(const Node& node, std::string& out) {
+  const auto value = node.value_exact<std::string>();
+  if (!value) return "wants a text in quotes";
+  out = *value;
+  return {};
+}
+
+Problem read_choice(const Node& node, const std::vector<std::string>& choices, std::string& out) {
+  std::string all;
+  for (const std::string& choice : choices) all += (all.empty() ? "\"" : " or \"") + choice + "\"";
+  const auto value = node.value_exact<std::string>();
+  if (!value || std::find(choices.begin(), choices.end(), *value) == choices.end()) return "wants " + all;
+  out = *value;
+  return {};
+}
+
+template <class T>
+Problem read_list(const Node& node, std::vector<T>& out) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return "wants a list in [ ]";
+  std::vector<T> items;
+  for (const Node& item : *array) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      std::string text;
+      if (Problem p = read_text(item, text); !p.empty()) return "wants a list of texts in quotes";
+      items.push_back(text);
+    } else {
+      T number{};
+      if (Problem p = read_integer(item, 1, 1 << 20, number); !p.empty()) return "in its list " + p;
+      items.push_back(number);
+    }
+  }
+  out = std::move(items);
+  return {};
+}
+
+Problem read_density(RunConfig& config, const Node& node) {
+  if (node.value_exact<std::string>() == "auto") {
+    config.density = 0;
+    return {};
+  }
+  if (Problem p = read_number(node, 1e-6, 0.2, config.density); !p.empty()) return p + ", or \"auto\"";
+  return {};
+}
+
+Problem read_emit(RunConfig& config, const Node& node) {
+  std::string choice;
+  if (Problem p = read_choice(node, {"threshold", "mean"}, choice); !p.empty()) return p;
+  config.emit = choice == "mean" ? compress::Emit::mean : compress::Emit::threshold;
+  return {};
+}
+
+std::string print_list(const std::vector<std::uint32_t>& list) {
+  std::string out;
+  for (std::uint32_t item : list) out += str(item, ",");
+  return out;
+}
+
+// Exact: the run id must not depend on how a number was written or rounded for print.
+std::string print_number(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%a", value);
+  return buffer;
+}
+
+using C = RunConfig;
+
+std::vector<Key> training_keys() {
+  return {
+      {"run.name", [](C& c, const Node& n) { return read_text(n, c.name); }, [](const C& c) { return c.name; }},
+      {"run.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.seed); },
+       [](const C& c) { return str(c.seed); }},
+      {"run.samples", [](C& c, const Node& n) { return read_integer(n, 1, std::int64_t{1} << 50, c.samples); },
+       [](const C& c) { return str(c.samples); }},
+      {"model.family", [](C& c, const Node& n) { return read_text(n, c.model.family); },
+       [](const C& c) { return c.model.family; }},
+      {"model.hidden", [](C& c, const Node& n) { return read_list(n, c.model.hidden); },
+       [](const C& c) { return print_list(c.model.hidden); }},
+      {"data.kind", [](C& c, const Node& n) { return read_choice(n, {"idx", "synthetic"}, c.data.kind); },
+       [](const C& c) { return c.data.kind; }},
+      {"data.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.data.seed); },
+       [](const C& c) { return str(c.data.seed); }},
+      {"data.path", [](C& c, const Node& n) { return read_text(n, c.data.path); }, nullptr},
+      {"optimizer.kind",
+       [](C& c, const Node& n) { return read_choice(n, {"sgd", "momentum", "rmsprop", "adam"}, c.optimizer.kind); },
+       [](const C& c) { return c.optimizer.kind; }},
+      {"optimizer.rate", [](C& c, const Node& n) { return read_number(n, 1e-9, 1e3, c.rate); },
+       [](const C& c) { return print_number(c.rate); }},
+      {"optimizer.rate_scaling", [](C& c, const Node& n) { return read_choice(n, {"sqrt", "none"}, c.rate_scaling); },
+       [](const C& c) { return c.rate_scaling; }},
+      {"optimizer.warmup", [](C& c, const Node& n) { return read_number(n, 0, 1, c.schedule.warmup); },
+       [](const C& c) { return print_number(c.schedule.warmup); }},
+      {"optimizer.floor", [](C& c, const Node& n) { return read_number(n, 0, 1, c.schedule.floor); },
+       [](const C& c) { return print_number(c.schedule.floor); }},
+      {"optimizer.momentum", [](C& c, const Node& n) { return read_number(n, 0, 0.9999, c.optimizer.momentum); },
+       [](const C& c) { return print_number(c.optimizer.momentum); }},
+      {"optimizer.beta2", [](C& c, const Node& n) { return read_number(n, 0, 0.999999, c.optimizer.beta2); },
+       [](const C& c) { return print_number(c.optimizer.beta2); }},
+      {"optimizer.batch", [](C& c, const Node& n) { return read_integer(n, 1, 4096, c.batch); },
+       [](const C& c) { return str(c.batch); }},
+  };
+}
+
+std::vector<Key> exchange_keys() {
+  return {
+      {"exchange.mode", [](C& c, const Node& n) { return read_choice(n, {"broadcast", "sync"}, c.mode); },
+       [](const C& c) { return c.mode; }},
+      {"exchange.in_flight_weight", [](C& c, const Node& n) { return read_number(n, 0, 1, c.in_flight_weight); },
+       [](const C& c) { return print_number(c.in_flight_weight); }},
+      {"exchange.period_ms", [](C& c, const Node& n) { return read_number(n, 0, 3.6e6, c.period_ms); }, nullptr},
+      {"compress.density", read_density, nullptr},
+      {"compress.emit", read_emit, nullptr},
+      {"compress.grid_bits", [](C& c, const Node& n) { return read_integer(n, 8, 30, c.grid_bits); },
+       [](const C& c) { return str(c.grid_bits); }},
+      {"network.listen", [](C& c, const Node& n) { return read_text(n, c.listen); }, nullptr},
+      {"network.seeds", [](C& c, const Node& n) { return read_list(n, c.seeds); }, nullptr},
+      {"network.advertise", [](C& c, const Node& n) { return read_list(n, c.advertise); }, nullptr},
+      {"network.status", [](C& c, const Node& n) { return read_text(n, c.status); }, nullptr},
+  };
+}
+
+const std::vector<Key>& all_keys() {
+  static const std::vector<Key> keys = [] {
+    std::vector<Key> list = training_keys();
+    for (Key& key : exchange_keys()) list.push_back(std::move(key));
+    return list;
+  }();
+  return keys;
+}
+
+std::string_view last_part(std::string_view name) { return name.substr(name.find('.') + 1); }
+
+Error unknown_key(const std::string& where, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Key& key : all_keys()) known.push_back(key.name);
+  std::string hint = nearest(name, known);
+  if (hint.empty()) {  // perhaps the right key in the wrong section
+    for (const Key& key : all_keys())
+      if (last_part(key.name) == last_part(name)) hint = key.name;
+  }
+  if (hint.empty()) hint = known.front() + " and others: see `rumor peer --help`";
+  return Error{Errc::usage, str(where, "unknown key ", name, "; did you mean ", hint, "?")};
+}
+
+Result<void> set_key(RunConfig& config, const std::string& name, const Node& node, const std::string& where) {
+  for (const Key& key : all_keys()) {
+    if (key.name != name) continue;
+    if (const Problem problem = key.read(config, node); !problem.empty())
+      return Error{Errc::usage, str(where, name, " ", problem)};
+    return {};
+  }
+  return unknown_key(where, name);
+}
+
+Result<void> check_together(const RunConfig& config, const std::string& where) {
+  if (config.mode == "broadcast" && config.samples < config.batch)
+    return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (", config.batch, ")")};
+  return {};
+}
+
+}  // namespace
+
+double RunConfig::density_for(std::size_t peers) const {
+  if (density > 0) return density;
+  const double rounds = static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
+  return std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
+}
+
+double RunConfig::rate_for(std::size_t peers, double progress) const {
+  const double count = static_cast<double>(std::max<std::size_t>(peers, 1));
+  const double total = rate_scaling == "sqrt" ? rate * std::sqrt(std::min(count, 16.0) / 4.0) : rate;
+  return total * schedule.factor(progress) / count;
+}
+
+Result<RunConfig> parse_run_config(std::string_view text, const std::string& source) {
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
+  }
+  RunConfig config;
+  for (auto&& [section, content] : table) {
+    const std::string name(std::string_view(section));
+    const toml::table* keys = content.as_table();
+    if (keys == nullptr)
+      return Error{Errc::usage, str(source, ": line ", content.source().begin.line, ": ", name,
+                                    " stands outside a section; put it under one such as [run] or [compress]")};
+    for (auto&& [key, value] : *keys) {
+      const std::string where = str(source, ": line ", value.source().begin.line, ": ");
+      if (auto set = set_key(config, name + "." + std::string(std::string_view(key)), value, where); !set)
+        return set.error();
+    }
+  }
+  if (auto checked = check_together(config, source + ": "); !checked) return checked.error();
+  return config;
+}
+
+Result<void> override_run_config(RunConfig& config, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return Error{Errc::usage, str("--set ", assignment, " wants section.key=value, such as compress.density=0.003")};
+  const std::string name = assignment.substr(0, equals);
+  const std::string value = assignment.substr(equals + 1);
+  const std::string where = "--set: ";
+  for (const std::string& form : {value, "\"" + value + "\""}) {
+    try {
+      const toml::table table = toml::parse("value = " + form);
+      if (const Node* node = table.get("value")) {
+        if (auto set = set_key(config, name, *node, where); !set) return set.error();
+        return check_together(config, where);
+      }
+    } catch (const toml::parse_error&) {
+      continue;  // not TOML as it stands: try it as a text
+    }
+  }
+  return Error{Errc::usage, str(where, "cannot read the value of ", assignment)};
+}
+
+RunId run_id(const RunConfig& config, const ParamLayout& layout) {
+  ByteWriter out;
+  out.text("rumor-run-1");
+  for (const Key& key : all_keys()) {
+    if (!key.shared) continue;
+    out.text(key.name);
+    out.text(key.shared(config));
+  }
+  out.raw(layout.hash().view());
+  return RunId::from(sha256(out.bytes()).view().first(RunId::size));
+}
+
+}  // namespace rumor

@@ -1,0 +1,104 @@
+#include "runtime/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
+    : grid_bits_(config.grid_bits), seed_(config.seed), data_(std::move(data)) {}
+
+Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                                 models::Shard shard, std::uint64_t sampling_seed) {
+  if (shard.count == 0 || shard.index >= shard.count || shard.count > data->train.rows)
+    return Error{Errc::usage, str("shard ", shard.index + 1, " of ", shard.count, " does not exist: the data set ", data->name,
+                                  " has ", data->train.rows, " training rows")};
+  models::ModelConfig model_config = config.model;
+  model_config.inputs = data->inputs;
+  model_config.classes = data->classes;
+  auto model = models::make_model(model_config);
+  if (!model) return model.error();
+  const std::uint32_t params = (*model)->layout().params();
+  auto optimizer = models::make_optimizer(config.optimizer, params);
+  if (!optimizer) return optimizer.error();
+  std::unique_ptr<Trainer> trainer(new Trainer(config, data));
+  trainer->model_ = std::move(model).value();
+  trainer->optimizer_ = std::move(optimizer).value();
+  trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
+  const compress::CompressorOptions options{config.density_for(1), config.grid_bits, config.emit};
+  trainer->compressor_ = std::make_unique<compress::Compressor>(trainer->model_->layout(), options);
+  trainer->view_.assign(params, 0);
+  trainer->gradient_.assign(params, 0);
+  return trainer;
+}
+
+std::vector<std::int32_t> Trainer::initial_weights() const {
+  return models::initial_weights(model_->layout(), seed_, grid_bits_);
+}
+
+void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay) {
+  RUMOR_CHECK(weights.size() == view_.size() && overlay.size() == view_.size());
+  const float unit = std::ldexp(1.0f, -grid_bits_);
+  for (std::size_t i = 0; i < view_.size(); ++i)
+    view_[i] = static_cast<float>(weights[i] + overlay[i]) * unit;
+}
+
+void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
+                      std::span<const std::uint32_t> touched) {
+  const float unit = std::ldexp(1.0f, -grid_bits_);
+  for (std::uint32_t i : touched) {
+    const std::uint32_t sum = static_cast<std::uint32_t>(weights[i]) + static_cast<std::uint32_t>(overlay[i]);
+    view_[i] = static_cast<float>(static_cast<std::int32_t>(sum)) * unit;
+  }
+}
+
+Result<void> Trainer::restore(std::span<const float> residual, BytesView optimizer_state) {
+  if (residual.size() != view_.size()) return Error{Errc::corrupt, "its residual is of another size"};
+  if (auto loaded = optimizer_->load(optimizer_state); !loaded) return loaded;
+  compressor_->restore_residual(residual);
+  return {};
+}
+
+StepResult Trainer::step(const StepPlan& plan) {
+  StepResult result;
+  const models::Batch batch = sampler_->next();
+  result.loss = model_->loss_and_gradient(view_, batch, gradient_);
+  optimizer_->step(gradient_, plan.rate, gradient_);
+  compressor_->set_density(plan.density);
+  if (auto absorbed = compressor_->absorb(gradient_, result.update); !absorbed) {
+    result.failure = absorbed.error().text;
+    return result;
+  }
+  result.payload = compress::encode(model_->layout(), result.update);
+  result.period = plan.period;
+  result.samples = batch.rows;
+  return result;
+}
+
+models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
+  const models::Examples& test = data_->test;
+  const std::uint32_t rows = std::min(rows_max, test.rows);
+  constexpr std::uint32_t block = 256;
+  double loss = 0, right = 0;
+  for (std::uint32_t first = 0; first < rows; first += block) {
+    const std::uint32_t count = std::min(block, rows - first);
+    const models::Batch batch{{test.x.data() + std::size_t{first} * data_->inputs, std::size_t{count} * data_->inputs},
+                              {test.label.data() + first, count},
+                              count};
+    const models::Evaluation part = model_->evaluate(weights, batch);
+    loss += part.loss * count;
+    right += part.accuracy.value_or(0) * count;
+  }
+  return {loss / rows, right / rows};
+}
+
+std::vector<float> Trainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
+  const float unit = std::ldexp(1.0f, -grid_bits);
+  std::vector<float> floats(weights.size());
+  std::transform(weights.begin(), weights.end(), floats.begin(), [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
+  return floats;
+}
+
+}  // namespace rumor

@@ -1,0 +1,80 @@
+// Trainer: the compute of one peer. From the float view of the weights to the next update.
+//
+// The node decides when a step starts and what its rate is; the trainer runs it wherever the driver puts it (a worker
+// thread, or in place in the simulator). Its memory (float view, gradient, residual, optimizer state, activations) belongs
+// to whoever runs step() or evaluate() from the StartStep / StartEvaluation effect until the node is told the result, and to
+// the protocol thread otherwise. No locks: ownership passes with the effect.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compress/compressor.h"
+#include "models/dataset.h"
+#include "models/model.h"
+#include "models/optimizer.h"
+#include "runtime/run_config.h"
+
+namespace rumor {
+
+// What a step is told.
+struct StepPlan {
+  double rate = 0;       // this peer's share of the learning rate
+  double density = 0.001;
+  std::uint64_t period = 0;
+};
+
+// What it brings back.
+struct StepResult {
+  compress::SparseUpdate update;
+  Bytes payload;          // the canonical encoding of `update`
+  std::uint64_t period = 0;
+  std::uint32_t samples = 0;
+  double loss = 0;        // mean over the batch
+  std::string failure;    // empty, or why training cannot go on (a non-finite gradient)
+};
+
+class Trainer {
+ public:
+  // Errors: Errc::usage for an unknown model or optimizer, Errc::limit for a shard without enough rows.
+  static Result<std::unique_ptr<Trainer>> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                                 models::Shard shard, std::uint64_t sampling_seed);
+
+  const ParamLayout& layout() const { return model_->layout(); }
+  std::vector<std::int32_t> initial_weights() const;
+
+  // ---- between steps, on the protocol thread ----
+  // view[i] = (weights[i] + overlay[i]) on the grid, for every i, or for the positions in `touched`.
+  void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay);
+  void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
+               std::span<const std::uint32_t> touched);
+  std::span<const float> residual() const { return compressor_->residual(); }
+  Bytes optimizer_state() const { return optimizer_->save(); }
+  // Errors: Errc::corrupt.
+  Result<void> restore(std::span<const float> residual, BytesView optimizer_state);
+  compress::CompressorStats compression() const { return compressor_->stats(); }
+
+  // ---- wherever the driver runs compute ----
+  StepResult step(const StepPlan& plan);
+  // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
+  models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max);
+
+  // Weights as floats, for evaluate().
+  static std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
+
+ private:
+  Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data);
+
+  int grid_bits_;
+  std::uint64_t seed_;
+  std::shared_ptr<const models::DataSet> data_;
+  std::unique_ptr<models::Model> model_;
+  std::unique_ptr<models::Optimizer> optimizer_;
+  std::optional<models::BatchSampler> sampler_;
+  std::unique_ptr<compress::Compressor> compressor_;
+  std::vector<float> view_, gradient_;
+};
+
+}  // namespace rumor
