@@ -12,22 +12,17 @@
 #include <optional>
 #include <vector>
 
+#include "gossip/seq_ranges.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
 
-// Sequence numbers first..last, both included.
-struct SeqRange {
-  std::uint64_t first = 0, last = 0;
-  auto operator<=>(const SeqRange&) const = default;
-};
-
 class HaveSet {
  public:
   bool contains(const UpdateKey& key) const;
-  // False when it was there already.
+  // False when it was there already. Requires: 1 <= seq <= seq_max (check what peers send).
   bool insert(const UpdateKey& key);
   void insert(const StreamId& stream, SeqRange range);
   void merge(const HaveSet& other);
@@ -47,7 +42,8 @@ class HaveSet {
 
   // Canonical bytes (gossip/PROTOCOL.md, "Have-set"): equal sets, equal bytes.
   void encode(ByteWriter& out) const;
-  // Errors: Errc::corrupt for anything that encode() would not have written; Errc::limit beyond limits.h.
+  // Errors: Errc::corrupt for anything that encode() would not have written; Errc::limit beyond limits.h. Memory is
+  // bounded by the input: a range costs at least two bytes of it.
   static Result<HaveSet> decode(ByteReader& in);
 
   void check_invariants() const;
