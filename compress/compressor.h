@@ -41,18 +41,25 @@ struct CompressorStats {
 
 class Compressor {
  public:
+  // Copies the layout. Requires: density in (0, 1], grid_bits in [0, 30].
   Compressor(const ParamLayout& layout, CompressorOptions options);
   ~Compressor();
 
   // residual += delta, then selects, rounds, subtracts. `out` is overwritten, its capacity reused.
-  // Non-finite residuals are our bug or a diverged model: returns Errc::limit and names the tensor; nothing is sent.
-  // Requires: delta.size() == layout.params().
+  // Sends exactly target_entries() entries, ties of equal magnitude going by lowest position; fewer only where fewer
+  // residuals reach half a grid unit, below which an entry would be worth nothing.
+  // Errors: a residual that is not finite, or an entry beyond 2^31 - 1 grid units, means a diverged model: Errc::limit,
+  // naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps what was added.
+  // Cost: one pass over residual and delta while the threshold moves little; two more where it jumps.
+  // Requires: delta.size() == layout.params(), no overlap with residual().
   Result<void> absorb(std::span<const float> delta, SparseUpdate& out);
 
+  // From the next update on. Requires: density in (0, 1].
   void set_density(double density);
-  // Entries aimed at per update.
+  // Entries of an update: density * parameters, rounded, at least 1.
   std::uint32_t target_entries() const;
 
+  // Valid until the compressor dies; changed by absorb() and restore_residual().
   std::span<const float> residual() const;
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);

@@ -1,6 +1,6 @@
 // What updates cost, in this format and in the layouts others use: the figures of `rumor stats`.
 //
-// Thread: one owner.
+// Thread: one owner. Memory: a few words a tensor; the layout is referred to and must outlive the object.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ double bound_bits(std::uint64_t n, std::uint64_t k);
 struct LayoutBytes {
   std::uint64_t rumor = 0;
   std::uint64_t u32 = 0;             // index with the sign in bit 31
-  std::uint64_t u16_chunk = 0;       // 65,536-parameter chunks: count, then u16 positions, then sign bits
-  std::uint64_t packed12_chunk = 0;  // 4,096-parameter chunks: count, then 12-bit positions, then sign bits
+  std::uint64_t u16_chunk = 0;       // 65,536-parameter chunks: count (LEB128), then u16 positions, then sign bits
+  std::uint64_t packed12_chunk = 0;  // 4,096-parameter chunks: count (LEB128), then 12-bit positions, then sign bits
   std::uint64_t leb128_gaps = 0;     // gap * 2 + sign as LEB128
-  std::uint64_t rice_gaps = 0;       // Rice gaps over the whole vector, best parameter, plus sign bits
+  std::uint64_t rice_gaps = 0;       // Rice gaps over the whole vector, best parameter (one byte), count, sign bits
   std::uint64_t zstd19_gaps = 0;     // the leb128 bytes through zstd level 19
 };
 
@@ -29,14 +29,16 @@ struct TensorTotals {
   std::uint64_t entries = 0;
   double threshold = 0;    // mean over updates, in weight units (0 when unknown)
   double residual_rms = 0; // of the last update (0 when unknown)
-  std::uint64_t bits = 0;  // of its share of the payload
+  std::uint64_t bits = 0;  // of its share of the payload: count, fields and quotients, without header and filling
 };
 
 class Statistics {
  public:
   explicit Statistics(const ParamLayout& layout);
 
-  // Counts one update: encodes it, decodes it again and compares. `compare_layouts` also sizes the other layouts.
+  // Counts one update: encodes it, decodes it again and compares. `compare_layouts` also sizes the other layouts
+  // (slow: zstd at level 19).
+  // Requires: `update` as encode() wants it.
   void add(const SparseUpdate& update, double threshold, bool compare_layouts);
 
   std::uint64_t updates() const { return updates_; }
@@ -46,6 +48,7 @@ class Statistics {
   double bits_per_entry() const;         // payload bits / entries
   double bound_bits_per_entry() const;   // sum of bound_bits / entries
   double ratio() const;                  // dense fp32 bytes / payload bytes
+  // Every update so far came back from its payload unchanged.
   bool round_trip_exact() const { return round_trip_exact_; }
   const LayoutBytes& layouts() const { return layouts_; }
   const std::vector<TensorTotals>& tensors() const { return tensors_; }
