@@ -32,7 +32,7 @@ struct NodeOptions {
   models::Shard shard;
   std::uint64_t chance_seed = 0;             // of the protocol's generator; from the operating system in the daemon
   std::optional<std::uint64_t> until_samples;  // end once the run has this many; else train run.samples, then serve on
-  Duration evaluation_every{2s};
+  Duration evaluation_every{2s};             // on the test set, while training; 0: only at the end
   std::uint32_t evaluation_rows = 2000;      // of the test set, while running; all of it at the end
   Duration checkpoint_every{0};              // 0: none
   bool report_applied = false;               // Applied and Published effects
@@ -71,8 +71,8 @@ class Node final : private gossip::UpdateStore {
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
   NodeStatus status(TimePoint now) const;
-  // Trained to the end and settled with its neighbours.
-  bool complete() const { return phase_ == Phase::settled || phase_ == Phase::ended; }
+  // Trained to the end, settled with its neighbours and evaluated; or ended.
+  bool complete() const { return (phase_ == Phase::settled && final_evaluation_done_) || phase_ == Phase::ended; }
 
   void check_invariants() const;
 
@@ -130,6 +130,8 @@ class Node final : private gossip::UpdateStore {
   std::shared_ptr<const Bytes> snapshot_;  // cached while the have-set stays as it is
   Hash256 snapshot_of_;
   TrainingFigures figures_;
+  compress::CompressorStats compression_;  // as of the last evaluation
+  std::optional<int> finished_status_;     // set once on ending, until Finished has gone out
 };
 
 }  // namespace rumor

@@ -223,14 +223,14 @@ Result<RunConfig> parse_run_config(std::string_view text, const std::string& sou
   }
   RunConfig config;
   for (auto&& [section, content] : table) {
-    const std::string name(std::string_view(section));
+    const std::string name{std::string_view{section}};
     const toml::table* keys = content.as_table();
     if (keys == nullptr)
       return Error{Errc::usage, str(source, ": line ", content.source().begin.line, ": ", name,
                                     " stands outside a section; put it under one such as [run] or [compress]")};
     for (auto&& [key, value] : *keys) {
       const std::string where = str(source, ": line ", value.source().begin.line, ": ");
-      if (auto set = set_key(config, name + "." + std::string(std::string_view(key)), value, where); !set)
+      if (auto set = set_key(config, name + "." + std::string{std::string_view{key}}, value, where); !set)
         return set.error();
     }
   }

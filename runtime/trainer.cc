@@ -7,6 +7,15 @@
 
 namespace rumor {
 
+namespace {
+
+// Weight plus overlay, wrap-around, as a float number of grid units.
+float on_grid(std::int32_t weight, std::int32_t overlay) {
+  return static_cast<float>(static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) + static_cast<std::uint32_t>(overlay)));
+}
+
+}  // namespace
+
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
     : grid_bits_(config.grid_bits), seed_(config.seed), data_(std::move(data)) {}
 
@@ -41,17 +50,13 @@ std::vector<std::int32_t> Trainer::initial_weights() const {
 void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay) {
   RUMOR_CHECK(weights.size() == view_.size() && overlay.size() == view_.size());
   const float unit = std::ldexp(1.0f, -grid_bits_);
-  for (std::size_t i = 0; i < view_.size(); ++i)
-    view_[i] = static_cast<float>(weights[i] + overlay[i]) * unit;
+  for (std::size_t i = 0; i < view_.size(); ++i) view_[i] = on_grid(weights[i], overlay[i]) * unit;
 }
 
 void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
                       std::span<const std::uint32_t> touched) {
   const float unit = std::ldexp(1.0f, -grid_bits_);
-  for (std::uint32_t i : touched) {
-    const std::uint32_t sum = static_cast<std::uint32_t>(weights[i]) + static_cast<std::uint32_t>(overlay[i]);
-    view_[i] = static_cast<float>(static_cast<std::int32_t>(sum)) * unit;
-  }
+  for (std::uint32_t i : touched) view_[i] = on_grid(weights[i], overlay[i]) * unit;
 }
 
 Result<void> Trainer::restore(std::span<const float> residual, BytesView optimizer_state) {
@@ -77,21 +82,26 @@ StepResult Trainer::step(const StepPlan& plan) {
   return result;
 }
 
-models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
-  const models::Examples& test = data_->test;
+models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data, std::span<const float> weights,
+                                    std::uint32_t rows_max) {
+  const models::Examples& test = data.test;
   const std::uint32_t rows = std::min(rows_max, test.rows);
   constexpr std::uint32_t block = 256;
   double loss = 0, right = 0;
   for (std::uint32_t first = 0; first < rows; first += block) {
     const std::uint32_t count = std::min(block, rows - first);
-    const models::Batch batch{{test.x.data() + std::size_t{first} * data_->inputs, std::size_t{count} * data_->inputs},
+    const models::Batch batch{{test.x.data() + std::size_t{first} * data.inputs, std::size_t{count} * data.inputs},
                               {test.label.data() + first, count},
                               count};
-    const models::Evaluation part = model_->evaluate(weights, batch);
+    const models::Evaluation part = model.evaluate(weights, batch);
     loss += part.loss * count;
     right += part.accuracy.value_or(0) * count;
   }
   return {loss / rows, right / rows};
+}
+
+models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
+  return evaluate_on_test(*model_, *data_, weights, rows_max);
 }
 
 std::vector<float> Trainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {

@@ -36,6 +36,10 @@ struct StepResult {
   std::string failure;    // empty, or why training cannot go on (a non-finite gradient)
 };
 
+// Mean loss and accuracy over the first `rows_max` test rows, in blocks that bound the model's activations.
+models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data, std::span<const float> weights,
+                                    std::uint32_t rows_max);
+
 class Trainer {
  public:
   // Errors: Errc::usage for an unknown model or optimizer, Errc::limit for a shard without enough rows.

@@ -1,0 +1,251 @@
+// Inputs, phases and deadlines of a node. Steps and updates are in node_steps.cc.
+#include "runtime/node.h"
+
+#include <algorithm>
+
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+namespace {
+
+// How long a finished peer without links waits for the members it knows of, before it ends by itself.
+constexpr Duration settle_alone = 10s;
+// How long it waits for neighbours that stay unfinished or different, measured from the last change.
+constexpr Duration settle_stuck = 60s;
+
+}  // namespace
+
+Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer> trainer, RunId run)
+    : config_(config),
+      options_(std::move(options)),
+      run_(run),
+      trainer_(std::move(trainer)),
+      replica_(run, trainer_->initial_weights()),
+      log_(limits::log_bytes_max),
+      in_flight_(trainer_->layout().params(), config.in_flight_weight) {
+  gossip::Options protocol;
+  protocol.self = options_.node;
+  protocol.stream = options_.stream;
+  protocol.run = run_;
+  protocol.run_name = config_.name;
+  protocol.advertise = options_.advertise;
+  protocol.seeds = options_.seeds;
+  protocol.known_addresses = options_.known_addresses;
+  protocol_ = std::make_unique<gossip::Protocol>(std::move(protocol), static_cast<gossip::UpdateStore&>(*this),
+                                                 Prng::named(options_.chance_seed, "protocol"));
+}
+
+Node::~Node() = default;
+
+Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                           NodeOptions options) {
+  if (config.mode != "broadcast")
+    return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is a baseline of the simulator; a peer runs \"broadcast\"")};
+  // Batches differ between peers by shard; two peers on the same shard still draw in different orders.
+  const std::uint64_t sampling = mix64(config.seed ^ ByteReader(options.node.view()).u64());
+  auto trainer = Trainer::create(config, std::move(data), options.shard, sampling);
+  if (!trainer) return trainer.error();
+  const RunId run = run_id(config, (*trainer)->layout());
+  return std::unique_ptr<Node>(new Node(config, std::move(options), std::move(trainer).value(), run));
+}
+
+Result<void> Node::restore(BytesView bytes) {
+  auto checkpoint = decode_checkpoint(run_, trainer_->layout(), bytes);
+  if (!checkpoint) return checkpoint.error();
+  if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
+  if (!checkpoint->local) return {};
+  for (const gossip::StoredUpdate& update : checkpoint->local->log)
+    if (replica_.have().contains(update.header.key) && !log_.contains(update.header.key)) log_.append(update);
+  if (checkpoint->local->node != options_.node) return {};
+  return trainer_->restore(checkpoint->local->residual, checkpoint->local->optimizer);
+}
+
+// ---- inputs ----
+
+void Node::start(TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  next_evaluation_ = options_.evaluation_every > Duration{0} ? now : never;
+  if (options_.checkpoint_every > Duration{0}) next_checkpoint_ = now + options_.checkpoint_every;
+  protocol_->start(now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::on_link_up(const gossip::LinkUp& up, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->on_link_up(up, now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::on_frame(gossip::LinkId link, BytesView frame, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->on_frame(link, frame, now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::on_link_down(gossip::LinkId link, const std::string& reason, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->on_link_down(link, reason, now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->on_dial_failed(address, reason, now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::on_backlog(gossip::LinkId link, bool full, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->on_backlog(link, full, now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::on_time(TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  for (const NodeId& peer : live_.expire(now)) in_flight_.gone(peer, touched_);
+  if (protocol_->next_deadline() <= now) protocol_->on_time(now, protocol_out_);
+  advance(now, out);
+}
+
+void Node::stop(TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  stopping_ = true;
+  advance(now, out);
+}
+
+TimePoint Node::next_deadline() const {
+  if (phase_ == Phase::ended) return never;
+  TimePoint at = std::min({protocol_->next_deadline(), settle_deadline_});
+  if (!computing_) {
+    at = std::min(at, next_checkpoint_);
+    if (phase_ == Phase::training) at = std::min({at, next_step_, next_evaluation_});
+  }
+  return at;
+}
+
+// ---- what the state asks for ----
+
+void Node::advance(TimePoint now, NodeOutbox& out) {
+  if (phase_ != Phase::ended) {
+    change_phase(now, out);
+    if (phase_ != Phase::ended && !computing_ && next_checkpoint_ <= now) {
+      next_checkpoint_ = now + options_.checkpoint_every;
+      out.push_back(SaveCheckpoint{make_checkpoint()});
+    }
+    maybe_compute(now, out);
+  }
+  for (gossip::Effect& effect : protocol_out_)
+    std::visit([&out](auto& e) { out.push_back(std::move(e)); }, effect);
+  protocol_out_.clear();
+  for (const UpdateKey& key : applied_) out.push_back(Applied{key});
+  applied_.clear();
+  // Ended: the links' goodbyes above go out first.
+  if (phase_ == Phase::ended && finished_status_) {
+    out.push_back(Finished{*finished_status_});
+    finished_status_.reset();
+  }
+}
+
+std::string Node::complaint(int& status) const {
+  if (std::string text = protocol_->divergence(); !text.empty()) {
+    status = 4;
+    return text;
+  }
+  if (std::string text = protocol_->refused_by_run(); !text.empty()) {
+    status = 3;
+    return text;
+  }
+  return {};
+}
+
+void Node::change_phase(TimePoint now, NodeOutbox& out) {
+  int status = 0;
+  if (const std::string text = complaint(status); !text.empty()) {
+    out.push_back(gossip::Note{gossip::Note::Level::error, text});
+    return end(status, now, out);
+  }
+  if (stopping_ && !computing_) return end(0, now, out);
+  if (phase_ == Phase::catching_up && protocol_->ready_to_train()) {
+    phase_ = Phase::training;
+    next_step_ = now;
+  }
+  if (phase_ == Phase::training && !computing_ && replica_.samples() >= samples_wanted()) {
+    phase_ = Phase::settling;
+    protocol_->set_finished(true, now, protocol_out_);
+    settle_deadline_ = now + (protocol_->peers().empty() ? settle_alone : settle_stuck);
+  }
+  if (phase_ == Phase::settling) {
+    const bool waits_for_links = protocol_->peers().empty() && protocol_->members() > 1 && now < settle_deadline_;
+    const bool given_up = now >= settle_deadline_;
+    if (given_up && !protocol_->settled())
+      out.push_back(gossip::Note{gossip::Note::Level::warning, "some neighbours did not finish in time; ending without them"});
+    if ((protocol_->settled() && !waits_for_links) || given_up) {
+      phase_ = Phase::settled;
+      settle_deadline_ = never;
+    }
+  }
+  if (phase_ == Phase::settled && final_evaluation_done_ && options_.until_samples) end(0, now, out);
+}
+
+void Node::end(int status, TimePoint now, NodeOutbox& out) {
+  RUMOR_CHECK(phase_ != Phase::ended);
+  phase_ = Phase::ended;
+  if (options_.checkpoint_every > Duration{0} && !computing_) out.push_back(SaveCheckpoint{make_checkpoint()});
+  protocol_->leave(now, protocol_out_);
+  finished_status_ = status;
+}
+
+std::uint64_t Node::samples_wanted() const { return options_.until_samples.value_or(config_.samples); }
+
+double Node::progress() const {
+  return std::min(1.0, static_cast<double>(replica_.samples()) / static_cast<double>(config_.samples));
+}
+
+std::size_t Node::live_count() const {
+  // Right after a start nobody has been heard yet; neighbours then tell how many to share the rate with.
+  return 1 + std::max(live_.count(), phase_ == Phase::training && own_seq_ == 0 ? protocol_->peers().size() : 0);
+}
+
+NodeStatus Node::status(TimePoint now) const {
+  NodeStatus s;
+  s.run_name = config_.name;
+  s.run_id = run_.hex();
+  s.node_id = options_.node.hex();
+  static constexpr const char* names[] = {"catching up", "training", "settling", "finished", "ended"};
+  s.phase = names[static_cast<int>(phase_)];
+  s.waiting_for = protocol_->waiting_for();
+  s.params = trainer_->layout().params();
+  s.samples = replica_.samples();
+  s.samples_planned = samples_wanted();
+  const gossip::ReplicaDigest& digest = replica_.digest();
+  s.updates = digest.updates;
+  ByteWriter whole;
+  whole.raw(digest.have_hash.view().first(8));
+  whole.u64(digest.fingerprint);
+  s.digest = to_hex(whole.bytes());
+  s.peers = protocol_->peers();
+  s.digests_equal = std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
+  s.live_peers = live_count();
+  s.members = protocol_->members();
+  s.rate = config_.rate_for(live_count(), progress());
+  s.target_density = config_.density_for(live_count());
+  s.in_flight = in_flight_.in_flight();
+  s.training = figures_;
+  s.traffic = protocol_->counters();
+  s.threshold = compression_.threshold;
+  for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {
+    const TensorInfo& info = trainer_->layout().tensors()[t];
+    s.tensors.push_back({info.name, info.size, compression_.tensors[t].entries, compression_.tensors[t].residual_rms});
+  }
+  return s;
+}
+
+void Node::check_invariants() const {
+  replica_.have().check_invariants();
+  protocol_->check_invariants();
+  RUMOR_CHECK(replica_.verify());
+}
+
+}  // namespace rumor

@@ -1,0 +1,177 @@
+// Steps and updates of a node: from the plan of a step to a published update, and from a received one to the view.
+#include <algorithm>
+
+#include "compress/statistics.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+#include "runtime/node.h"
+
+namespace rumor {
+
+namespace {
+// The log's newest part that goes into a checkpoint.
+constexpr std::size_t checkpoint_log_bytes = 16 << 20;
+// More steps behind one update than anybody's batch: a header that claims more is damaged.
+constexpr std::uint32_t update_samples_max = 1u << 24;
+constexpr std::uint32_t all_rows = UINT32_MAX;
+}  // namespace
+
+// ---- own steps ----
+
+void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
+  if (computing_ || phase_ == Phase::ended) return;
+  if (phase_ == Phase::settled && !final_evaluation_done_) {
+    complete_evaluation_ = true;
+    return start_evaluation(all_rows, out);
+  }
+  if (phase_ != Phase::training || stopping_) return;
+  if (next_evaluation_ <= now) {
+    next_evaluation_ = now + options_.evaluation_every;
+    return start_evaluation(options_.evaluation_rows, out);
+  }
+  if (next_step_ <= now) start_step(now, out);
+}
+
+void Node::refresh_view() {
+  if (view_stale_ || touched_.size() > replica_.weights().size())
+    trainer_->refresh(replica_.weights(), in_flight_.overlay());
+  else
+    trainer_->refresh(replica_.weights(), in_flight_.overlay(), touched_);
+  view_stale_ = false;
+  touched_.clear();
+}
+
+void Node::start_step(TimePoint now, NodeOutbox& out) {
+  refresh_view();
+  computing_ = true;
+  next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
+  own_period_ = std::max(own_period_, replica_.period()) + 1;
+  const std::size_t peers = live_count();
+  out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_for(peers), own_period_}});
+}
+
+void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
+  computing_ = true;
+  compression_ = trainer_->compression();  // the trainer is ours between two steps
+  auto weights = std::make_shared<const std::vector<float>>(Trainer::to_floats(replica_.weights(), config_.grid_bits));
+  out.push_back(StartEvaluation{std::move(weights), rows});
+}
+
+void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
+  RUMOR_CHECK(computing_);
+  now_ = now;
+  computing_ = false;
+  if (phase_ == Phase::ended) return advance(now, out);
+  if (!result.failure.empty()) {
+    out.push_back(gossip::Note{gossip::Note::Level::error,
+                               "training cannot go on: " + result.failure + "; a lower optimizer.rate may help"});
+    end(1, now, out);
+  } else {
+    publish(std::move(result), now, out);
+  }
+  advance(now, out);
+}
+
+void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
+  const double before = figures_.train_loss;
+  figures_.train_loss = figures_.steps == 0 ? result.loss : before + (result.loss - before) * 0.02;
+  ++figures_.steps;
+  figures_.own_payload_bytes += result.payload.size();
+  figures_.own_entries += result.update.index.size();
+  figures_.own_bound_bits += compress::bound_bits(trainer_->layout().params(), result.update.index.size());
+
+  gossip::StoredUpdate update;
+  update.header.key = {options_.stream, ++own_seq_};
+  update.header.origin = options_.node;
+  update.header.payload_hash = sha256(result.payload);
+  update.header.fingerprint = replica_.fingerprinter().of_update(result.update);
+  update.header.period = result.period;
+  update.header.samples = result.samples;
+  const auto payload_bytes = static_cast<std::uint32_t>(result.payload.size());
+  update.payload = std::make_shared<const Bytes>(std::move(result.payload));
+
+  const auto applied = replica_.apply(update.header, result.update);
+  RUMOR_CHECK(applied.ok() && *applied == gossip::Accepted::applied);
+  log_.append(update);
+  touched_.insert(touched_.end(), result.update.index.begin(), result.update.index.end());
+  in_flight_.sent(result.update, result.period, live_.list(), touched_);
+  protocol_->publish(update, now, protocol_out_);
+  if (options_.report_applied) out.push_back(Published{update.header.key, payload_bytes});
+}
+
+void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out) {
+  RUMOR_CHECK(computing_);
+  now_ = now;
+  computing_ = false;
+  figures_.loss = evaluation.loss;
+  figures_.accuracy = evaluation.accuracy;
+  if (complete_evaluation_) final_evaluation_done_ = true;
+  advance(now, out);
+}
+
+// ---- updates of others, and the replica as bytes (gossip::UpdateStore) ----
+
+Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
+  const gossip::UpdateHeader& header = update.header;
+  if (replica_.have().contains(header.key)) return gossip::Accepted::duplicate;
+  const std::string name = str("update ", header.key.seq, " of stream ", header.key.stream.brief());
+  if (header.key.seq == 0 || header.samples > update_samples_max)
+    return Error{Errc::corrupt, name + ": its header is out of range"};
+  if (sha256(*update.payload) != header.payload_hash)
+    return Error{Errc::corrupt, name + ": its payload does not have the hash its header claims"};
+  const auto decoded = compress::decode(trainer_->layout(), *update.payload);
+  if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
+  const auto applied = replica_.apply(header, *decoded);
+  if (!applied || *applied == gossip::Accepted::duplicate) return applied;
+  log_.append(update);
+  if (!view_stale_) touched_.insert(touched_.end(), decoded->index.begin(), decoded->index.end());
+  if (touched_.size() > replica_.weights().size()) {
+    view_stale_ = true;
+    touched_.clear();
+  }
+  if (header.origin != options_.node) {
+    live_.heard(header.origin, now_);
+    in_flight_.answered(header.origin, header.period, touched_);
+  }
+  if (options_.report_applied) applied_.push_back(header.key);
+  return applied;
+}
+
+std::shared_ptr<const Bytes> Node::snapshot() {
+  const Hash256 current = replica_.digest().have_hash;
+  if (!snapshot_ || snapshot_of_ != current) {
+    snapshot_ = std::make_shared<const Bytes>(encode_snapshot(run_, trainer_->layout(), replica_.state()));
+    snapshot_of_ = current;
+  }
+  return snapshot_;
+}
+
+Result<void> Node::install(BytesView bytes) {
+  auto checkpoint = decode_checkpoint(run_, trainer_->layout(), bytes);
+  if (!checkpoint) return checkpoint.error();
+  if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
+  for (const gossip::StoredUpdate& update : log_.all()) {
+    if (replica_.have().contains(update.header.key)) continue;
+    const auto decoded = compress::decode(trainer_->layout(), *update.payload);
+    RUMOR_CHECK(decoded.ok());  // it was accepted once
+    const auto applied = replica_.apply(update.header, *decoded);
+    RUMOR_CHECK(applied.ok());
+  }
+  view_stale_ = true;
+  touched_.clear();
+  return {};
+}
+
+Bytes Node::make_checkpoint() const {
+  RUMOR_CHECK(!computing_);
+  RUMOR_CHECK(replica_.verify());  // never write a damaged replica
+  LocalState local;
+  local.node = options_.node;
+  local.residual.assign(trainer_->residual().begin(), trainer_->residual().end());
+  local.optimizer = trainer_->optimizer_state();
+  local.log = log_.tail(checkpoint_log_bytes);
+  return encode_checkpoint(run_, trainer_->layout(), replica_.state(), local);
+}
+
+}  // namespace rumor

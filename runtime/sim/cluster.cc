@@ -1,0 +1,364 @@
+// The virtual world: events, and what nodes ask for. Measuring and concluding are in cluster_run.cc.
+#include "runtime/sim/cluster.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compress/statistics.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+
+namespace rumor::sim {
+
+namespace {
+
+// Length prefix and TLS record around a frame.
+constexpr std::size_t framing_bytes = 4 + 22;
+
+Hash256 named_hash(std::uint64_t seed, std::string_view what, std::uint64_t a, std::uint64_t b) {
+  ByteWriter out;
+  out.text(what);
+  for (std::uint64_t word : {seed, a, b}) out.u64(word);
+  return sha256(out.bytes());
+}
+
+}  // namespace
+
+Cluster::Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options)
+    : config_(config),
+      data_(std::move(data)),
+      options_(std::move(options)),
+      network_(options_.network, options_.nodes, options_.seed),
+      chance_(Prng::named(options_.seed, "cluster")),
+      step_costs_(Prng::named(options_.seed, "steps")),
+      faults_(Prng::named(options_.seed, "faults")),
+      nodes_(options_.nodes),
+      group_(options_.nodes, 0),
+      delivery_(options_.nodes) {}
+
+Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                                 ClusterOptions options) {
+  std::unique_ptr<Cluster> cluster(new Cluster(config, std::move(data), std::move(options)));
+  for (std::size_t i = 0; i < cluster->nodes_.size(); ++i) {
+    if (auto started = cluster->start_node(i); !started) return started.error();
+  }
+  const Node& first = *cluster->nodes_.front().node;
+  cluster->oracle_.assign(first.replica().weights().begin(), first.replica().weights().end());
+  if (cluster->options_.light_faults) cluster->queue_.push(TimePoint{500ms}, Fault{});
+  return cluster;
+}
+
+NodeId Cluster::node_id(std::size_t i) const { return NodeId::from(named_hash(options_.seed, "node", i, 0).view()); }
+
+std::string Cluster::address_of(std::size_t i) { return str("node-", i, ":7000"); }
+
+Result<void> Cluster::start_node(std::size_t i) {
+  Slot& slot = nodes_[i];
+  ++slot.life;
+  slot.ended.reset();
+  NodeOptions node;
+  node.node = node_id(i);
+  node.stream = StreamId::from(named_hash(options_.seed, "stream", i, slot.life).view().first(StreamId::size));
+  for (std::size_t seed = 0; seed < std::min<std::size_t>(3, nodes_.size()); ++seed)
+    if (seed != i) node.seeds.push_back(address_of(seed));
+  node.advertise = {address_of(i)};
+  node.shard = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(nodes_.size())};
+  node.chance_seed = mix64(options_.seed ^ mix64(i * 1000 + slot.life));
+  node.evaluation_every = Duration{0};
+  node.report_applied = true;
+  auto made = Node::create(config_, data_, std::move(node));
+  if (!made) return made.error();
+  slot.node = std::move(made).value();
+  // Processes do not start at the same instant; a Wake starts the node.
+  slot.wake_at = now_ + Duration(chance_.between(0, 20'000));
+  queue_.push(slot.wake_at, Wake{i, slot.life});
+  return {};
+}
+
+// ---- events ----
+
+void Cluster::trace(std::uint64_t kind, std::uint64_t a, std::uint64_t b, BytesView bytes) {
+  std::uint64_t h = mix64(trace_ ^ static_cast<std::uint64_t>(now_.time_since_epoch().count()));
+  h = mix64(h ^ kind ^ (a << 8) ^ (b << 40));
+  ByteReader in(bytes);
+  while (in.remaining() >= 8) h = mix64(h ^ in.u64());
+  while (in.remaining() > 0) h = mix64(h ^ in.u8());
+  trace_ = h;
+}
+
+bool Cluster::run_until(TimePoint until) {
+  while (!queue_.empty() && queue_.next() <= until) {
+    auto [at, event] = queue_.pop();
+    now_ = at;
+    handle(event);
+  }
+  if (until != never) now_ = std::max(now_, until);
+  return !queue_.empty();
+}
+
+void Cluster::handle(Event& event) {
+  std::visit([this](auto& e) { on(e); }, event);
+}
+
+void Cluster::on(FrameArrives& e) {
+  Link& link = links_[e.link];
+  if (!link.open[e.side]) return;
+  const std::size_t to = link.end[e.side];
+  trace(1, e.link, static_cast<std::uint64_t>(e.side), e.frame);
+  NodeOutbox out;
+  nodes_[to].node->on_frame(id_of(e.link, e.side), e.frame, now_, out);
+  carry_out(to, out, link.end[1 - e.side]);
+}
+
+void Cluster::on(LinkOpens& e) {
+  trace(2, e.link, 0);
+  for (int side : {e.dialler, 1 - e.dialler}) {
+    Link& link = links_[e.link];
+    const std::size_t self = link.end[side], peer = link.end[1 - side];
+    if (!link.open[side] || !nodes_[self].node) {  // the other end refused at once, or died meanwhile
+      close_side(e.link, side, "connection lost");
+      continue;
+    }
+    NodeOutbox out;
+    nodes_[self].node->on_link_up({id_of(e.link, side), node_id(peer), side == e.dialler, address_of(peer)}, now_, out);
+    carry_out(self, out, self);
+  }
+}
+
+void Cluster::on(LinkBreaks& e) {
+  Link& link = links_[e.link];
+  if (!link.open[e.side]) return;
+  trace(3, e.link, static_cast<std::uint64_t>(e.side));
+  link.open[e.side] = false;
+  const std::size_t i = link.end[e.side];
+  if (!nodes_[i].node) return;
+  NodeOutbox out;
+  nodes_[i].node->on_link_down(id_of(e.link, e.side), e.reason, now_, out);
+  carry_out(i, out, i);
+}
+
+void Cluster::on(DialFails& e) {
+  Slot& slot = nodes_[e.node];
+  if (!slot.node || slot.life != e.life) return;
+  trace(4, e.node, 0);
+  NodeOutbox out;
+  slot.node->on_dial_failed(e.address, "connection refused", now_, out);
+  carry_out(e.node, out, e.node);
+}
+
+void Cluster::on(Wake& e) {
+  Slot& slot = nodes_[e.node];
+  if (!slot.node || slot.life != e.life || slot.wake_at != now_) return;
+  slot.wake_at = never;
+  trace(5, e.node, 0);
+  NodeOutbox out;
+  if (slot.started_life != slot.life) {
+    slot.started_life = slot.life;
+    slot.node->start(now_, out);
+  } else {
+    slot.node->on_time(now_, out);
+  }
+  carry_out(e.node, out, e.node);
+}
+
+void Cluster::on(ComputeDone& e) {
+  Slot& slot = nodes_[e.node];
+  if (!slot.node || slot.life != e.life) return;
+  trace(6, e.node, 0);
+  NodeOutbox out;
+  auto done = std::exchange(slot.compute, std::monostate{});
+  if (auto* evaluation = std::get_if<models::Evaluation>(&done)) {
+    slot.node->on_evaluated(*evaluation, now_, out);
+    return carry_out(e.node, out, e.node);
+  }
+  StepResult& step = std::get<StepResult>(done);
+  const compress::SparseUpdate update = step.update;
+  slot.node->on_step_done(std::move(step), now_, out);
+  const bool published = std::any_of(out.begin(), out.end(), [](const NodeEffect& x) { return std::holds_alternative<Published>(x); });
+  if (published) {
+    ++own_updates_;
+    own_entries_ += update.index.size();
+    own_bound_bits_ += compress::bound_bits(oracle_.size(), update.index.size());
+    for (std::size_t k = 0; k < update.index.size(); ++k) {
+      const auto before = static_cast<std::uint32_t>(oracle_[update.index[k]]);
+      const auto amount = static_cast<std::uint32_t>(update.step);
+      oracle_[update.index[k]] = static_cast<std::int32_t>(update.negative[k] ? before - amount : before + amount);
+    }
+  }
+  carry_out(e.node, out, e.node);
+}
+
+void Cluster::on(BacklogEnds& e) {
+  Link& link = links_[e.link];
+  const std::size_t i = link.end[e.side];
+  if (!link.open[e.side] || !link.backlogged[e.side]) return;
+  if (network_.waiting(i, now_) > limits::link_backlog_low) {  // more has been queued since
+    queue_.push(network_.falls_to(i, limits::link_backlog_low), e);
+    return;
+  }
+  link.backlogged[e.side] = false;
+  NodeOutbox out;
+  nodes_[i].node->on_backlog(id_of(e.link, e.side), false, now_, out);
+  carry_out(i, out, i);
+}
+
+// ---- effects ----
+
+void Cluster::carry_out(std::size_t i, NodeOutbox& out, std::size_t from) {
+  Slot& slot = nodes_[i];
+  for (NodeEffect& effect_of_node : out) {
+    std::visit(
+        [&](auto& e) {
+          using E = std::decay_t<decltype(e)>;
+          if constexpr (std::is_same_v<E, Applied>) {
+            delivery_.applied(e.key, i, from, now_);
+          } else if constexpr (std::is_same_v<E, Published>) {
+            own_payload_bytes_ += e.payload_bytes;
+            delivery_.published(e.key, i, e.payload_bytes, now_);
+          } else if constexpr (std::is_same_v<E, gossip::Note>) {
+            if (e.level >= gossip::Note::Level::warning) slot.last_note = e.text;
+          } else if constexpr (std::is_same_v<E, Finished>) {
+            slot.ended = e.status;
+          } else if constexpr (!std::is_same_v<E, SaveCheckpoint>) {
+            effect(i, e);
+          }
+        },
+        effect_of_node);
+  }
+  const TimePoint deadline = slot.node->next_deadline();
+  if (deadline < slot.wake_at) {
+    slot.wake_at = std::max(deadline, now_);
+    queue_.push(slot.wake_at, Wake{i, slot.life});
+  }
+}
+
+void Cluster::effect(std::size_t i, gossip::Send& e) {
+  const std::size_t at = static_cast<std::uint64_t>(e.link) / 2;
+  const int side = static_cast<int>(static_cast<std::uint64_t>(e.link) % 2);
+  Link& link = links_[at];
+  if (!link.open[side]) return;
+  const std::size_t to = link.end[1 - side];
+  TimePoint arrival = network_.deliver(i, to, e.frame.size() + framing_bytes, now_);
+  arrival = std::max(arrival, link.last_arrival[1 - side] + Duration{1});
+  link.last_arrival[1 - side] = arrival;
+  if (group_[i] != group_[to]) return;  // lost to the partition; its link is about to break
+  queue_.push(arrival, FrameArrives{at, 1 - side, std::move(e.frame)});
+  if (!link.backlogged[side] && network_.waiting(i, now_) > limits::link_backlog_high) {
+    link.backlogged[side] = true;
+    queue_.push(network_.falls_to(i, limits::link_backlog_low), BacklogEnds{at, side});
+    NodeOutbox out;
+    nodes_[i].node->on_backlog(e.link, true, now_, out);
+    carry_out(i, out, i);
+  }
+}
+
+void Cluster::effect(std::size_t i, gossip::Dial& e) {
+  std::size_t to = nodes_.size();
+  for (std::size_t k = 0; k < nodes_.size(); ++k)
+    if (address_of(k) == e.address) to = k;
+  if (to == nodes_.size() || !nodes_[to].node || nodes_[to].ended || group_[i] != group_[to]) {
+    const Duration wait = to < nodes_.size() ? 2 * network_.latency(i, to) : Duration{1000};
+    queue_.push(now_ + wait, DialFails{i, nodes_[i].life, e.address});
+    return;
+  }
+  Link link;
+  link.end[0] = i;
+  link.end[1] = to;
+  links_.push_back(link);
+  // TCP and TLS 1.3 handshakes: two round trips.
+  queue_.push(now_ + 4 * network_.latency(i, to), LinkOpens{links_.size() - 1, 0});
+}
+
+void Cluster::effect(std::size_t, gossip::Close& e) {
+  close_side(static_cast<std::uint64_t>(e.link) / 2, static_cast<int>(static_cast<std::uint64_t>(e.link) % 2), e.reason);
+}
+
+void Cluster::close_side(std::size_t at, int side, const std::string& reason) {
+  Link& link = links_[at];
+  queue_.push(now_, LinkBreaks{at, side, reason});
+  const TimePoint seen = std::max(link.last_arrival[1 - side], now_ + network_.latency(link.end[side], link.end[1 - side]));
+  queue_.push(seen + Duration{1}, LinkBreaks{at, 1 - side, "closed by the peer"});
+}
+
+void Cluster::effect(std::size_t i, StartStep& e) {
+  Slot& slot = nodes_[i];
+  slot.compute = slot.node->trainer().step(e.plan);
+  const std::int64_t tenth = options_.step.count() / 10;
+  queue_.push(now_ + options_.step + Duration(step_costs_.between(-tenth, tenth)), ComputeDone{i, slot.life});
+}
+
+void Cluster::effect(std::size_t i, StartEvaluation&) {
+  nodes_[i].compute = evaluate(i);
+  queue_.push(now_ + Duration{1}, ComputeDone{i, nodes_[i].life});
+}
+
+// ---- faults ----
+
+void Cluster::kill(std::size_t i) {
+  RUMOR_CHECK(nodes_[i].node != nullptr);
+  trace(7, i, 0);
+  const gossip::Counters& counters = nodes_[i].node->protocol().counters();
+  nodes_[i].sent_before += counters.sent_bytes;
+  nodes_[i].received_before += counters.received_bytes;
+  nodes_[i].node.reset();
+  nodes_[i].wake_at = never;
+  for (std::size_t at = 0; at < links_.size(); ++at)
+    for (int side : {0, 1})
+      if (links_[at].end[side] == i && links_[at].open[side]) {
+        links_[at].open[side] = false;
+        queue_.push(now_ + network_.latency(i, links_[at].end[1 - side]), LinkBreaks{at, 1 - side, "connection reset by peer"});
+      }
+}
+
+void Cluster::restart(std::size_t i) {
+  RUMOR_CHECK(nodes_[i].node == nullptr);
+  trace(8, i, 0);
+  delivery_.restarted(i);
+  const auto started = start_node(i);
+  RUMOR_CHECK(started.ok());  // it started once with the same options
+}
+
+void Cluster::partition(const std::vector<std::uint8_t>& group_of_node) {
+  RUMOR_CHECK(group_of_node.size() == nodes_.size());
+  group_ = group_of_node;
+  for (std::size_t at = 0; at < links_.size(); ++at) {
+    Link& link = links_[at];
+    if (group_[link.end[0]] == group_[link.end[1]]) continue;
+    for (int side : {0, 1})
+      if (link.open[side]) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection timed out"});
+  }
+}
+
+void Cluster::reset_link_of(std::size_t i) {
+  std::vector<std::size_t> mine;
+  for (std::size_t at = 0; at < links_.size(); ++at)
+    if ((links_[at].end[0] == i || links_[at].end[1] == i) && links_[at].open[0] && links_[at].open[1]) mine.push_back(at);
+  if (mine.empty()) return;
+  const std::size_t at = mine[faults_.below(mine.size())];
+  for (int side : {0, 1}) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection reset by peer"});
+  ++result_.link_resets;
+}
+
+void Cluster::on(Fault&) {
+  if (all_complete()) return;
+  const std::size_t victim = faults_.below(nodes_.size());
+  const bool kills = faults_.chance(1, 10);
+  // Never the last one alive, and not in the closing tenth: the run must be able to end.
+  const bool late = nodes_[0].node && nodes_[0].node->replica().samples() * 10 > config_.samples * 9;
+  if (kills && !late && nodes_.size() > 2 && nodes_[victim].node && result_.restarts < 1000) {
+    const auto alive = std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
+    if (alive > 2) {
+      kill(victim);
+      ++result_.restarts;
+      queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Restart{victim});
+    }
+  } else if (!late) {
+    reset_link_of(victim);
+  }
+  queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Fault{});
+}
+
+void Cluster::on(Restart& e) { restart(e.node); }
+
+}  // namespace rumor::sim

@@ -1,0 +1,149 @@
+// Cluster: N nodes in virtual time, over a modelled network. The nodes are runtime/node.h, unchanged.
+//
+// A training step really computes, and costs a drawn virtual time. Everything else is free but for the network. One seed
+// gives one trace: the hash over every event and every frame is equal in all builds.
+//
+// Thread: one owner; no threads inside.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "runtime/node.h"
+#include "runtime/sim/delivery.h"
+#include "runtime/sim/event_queue.h"
+#include "runtime/sim/network.h"
+#include "runtime/sim/sim_result.h"
+
+namespace rumor::sim {
+
+struct ClusterOptions {
+  std::size_t nodes = 4;
+  std::uint64_t seed = 1;
+  NetworkModel network;
+  Duration step{20ms};             // virtual cost of a training step, +-10 %
+  std::uint32_t curve_points = 24; // evaluations over the run
+  bool light_faults = false;       // now and then a link resets, a node is killed and comes back empty
+};
+
+// Where a run is, for a progress line. Return false to stop early.
+using Progress = std::function<bool(const CurvePoint& point, double fraction)>;
+
+class Cluster {
+ public:
+  // Errors: those of Node::create.
+  static Result<std::unique_ptr<Cluster>> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                                 ClusterOptions options);
+
+  // Runs until every node is complete (or `progress` says no), then compares the replicas.
+  // Errors: Errc::diverged, Errc::io (a node ended by itself: its status and last words).
+  Result<SimResult> run(const Progress& progress);
+
+  // ---- for scenarios in tests: drive it piece by piece ----
+  // Handles events up to `until` (virtual). False when nothing is left to happen.
+  bool run_until(TimePoint until);
+  TimePoint now() const { return now_; }
+  // Null while killed.
+  const Node* node(std::size_t i) const { return nodes_[i].node.get(); }
+  bool all_complete() const;
+  // Ends a process at once: links break, memory is gone.
+  void kill(std::size_t i);
+  // Starts it again with an empty state, a new stream, the same identity.
+  void restart(std::size_t i);
+  // Breaks every link between nodes of different groups and keeps them apart until heal().
+  void partition(const std::vector<std::uint8_t>& group_of_node);
+  void heal() { group_.assign(nodes_.size(), 0); }
+  void reset_link_of(std::size_t i);
+  std::uint64_t trace_hash() const { return trace_; }
+  // Weights that the sum of everything published gives.
+  std::vector<std::int32_t> oracle() const;
+
+ private:
+  struct Link {
+    std::size_t end[2];
+    bool open[2] = {true, true};
+    TimePoint last_arrival[2] = {};  // of frames towards end[i]
+    bool backlogged[2] = {false, false};
+  };
+  struct FrameArrives { std::size_t link; int side; Bytes frame; };
+  struct LinkOpens { std::size_t link; int dialler; };
+  struct LinkBreaks { std::size_t link; int side; std::string reason; };
+  struct DialFails { std::size_t node; std::uint64_t life; std::string address; };
+  struct Wake { std::size_t node; std::uint64_t life; };
+  struct ComputeDone { std::size_t node; std::uint64_t life; };
+  struct BacklogEnds { std::size_t link; int side; };
+  struct Fault {};
+  struct Restart { std::size_t node; };
+  using Event = std::variant<FrameArrives, LinkOpens, LinkBreaks, DialFails, Wake, ComputeDone, BacklogEnds, Fault, Restart>;
+
+  struct Slot {
+    std::unique_ptr<Node> node;
+    std::uint64_t life = 0;                 // counts starts, so that events of an earlier life are dropped
+    std::uint64_t started_life = 0;         // the life whose start() has been called
+    TimePoint wake_at = never;
+    std::variant<std::monostate, StepResult, models::Evaluation> compute;
+    std::string last_note;
+    std::optional<int> ended;
+    std::uint64_t sent_before = 0, received_before = 0;  // of earlier lives
+  };
+
+  Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options);
+  Result<void> start_node(std::size_t i);
+
+  void handle(Event& event);
+  void on(FrameArrives& e);
+  void on(LinkOpens& e);
+  void on(LinkBreaks& e);
+  void on(DialFails& e);
+  void on(Wake& e);
+  void on(ComputeDone& e);
+  void on(BacklogEnds& e);
+  void on(Fault& e);
+  void on(Restart& e);
+
+  // Carries out what node i asks for; `from` is the sender of the frame under way, or i.
+  void carry_out(std::size_t i, NodeOutbox& out, std::size_t from);
+  void effect(std::size_t i, gossip::Send& e);
+  void effect(std::size_t i, gossip::Dial& e);
+  void effect(std::size_t i, gossip::Close& e);
+  void effect(std::size_t i, StartStep& e);
+  void effect(std::size_t i, StartEvaluation& e);
+  void close_side(std::size_t link, int side, const std::string& reason);
+  static gossip::LinkId id_of(std::size_t link, int side) { return gossip::LinkId{2 * link + static_cast<unsigned>(side)}; }
+  static std::string address_of(std::size_t i);
+  NodeId node_id(std::size_t i) const;
+  void trace(std::uint64_t kind, std::uint64_t a, std::uint64_t b, BytesView bytes = {});
+
+  bool watch(const Progress& progress);
+  CurvePoint measure(std::size_t i);
+  models::Evaluation evaluate(std::size_t i);
+  Result<SimResult> conclude();
+  void count_traffic(SimResult& result) const;
+  std::string last_words() const;
+
+  RunConfig config_;
+  std::shared_ptr<const models::DataSet> data_;
+  ClusterOptions options_;
+  Network network_;
+  Prng chance_, step_costs_, faults_;
+  EventQueue<Event> queue_;
+  TimePoint now_{};
+  std::vector<Slot> nodes_;
+  std::vector<Link> links_;
+  std::vector<std::uint8_t> group_;
+  Delivery delivery_;
+  std::vector<std::int32_t> oracle_;
+  std::uint64_t trace_ = 0;
+
+  SimResult result_;
+  std::uint32_t next_point_ = 0;
+  bool stop_early_ = false;
+  std::optional<std::pair<std::string, models::Evaluation>> last_evaluation_;  // by digest
+  std::uint64_t own_payload_bytes_ = 0, own_entries_ = 0, own_updates_ = 0;
+  double own_bound_bits_ = 0;
+};
+
+}  // namespace rumor::sim

@@ -1,0 +1,108 @@
+#include <nlohmann/json.hpp>
+
+#include "runtime/node_status.h"
+
+namespace rumor {
+
+using nlohmann::ordered_json;
+
+double NodeStatus::density() const {
+  const double positions = static_cast<double>(training.steps) * static_cast<double>(params);
+  return positions > 0 ? static_cast<double>(training.own_entries) / positions : 0;
+}
+
+double NodeStatus::bits_per_entry() const {
+  return training.own_entries > 0
+             ? 8.0 * static_cast<double>(training.own_payload_bytes) / static_cast<double>(training.own_entries)
+             : 0;
+}
+
+double NodeStatus::bound_bits_per_entry() const {
+  return training.own_entries > 0 ? training.own_bound_bits / static_cast<double>(training.own_entries) : 0;
+}
+
+double NodeStatus::ratio() const {
+  const double dense = 4.0 * static_cast<double>(training.steps) * static_cast<double>(params);
+  return training.own_payload_bytes > 0 ? dense / static_cast<double>(training.own_payload_bytes) : 0;
+}
+
+namespace {
+
+ordered_json peers_json(const NodeStatus& s) {
+  ordered_json list = ordered_json::array();
+  for (const gossip::PeerInfo& peer : s.peers)
+    list.push_back({{"node_id", peer.node.hex()},
+                    {"address", peer.address},
+                    {"dialled_by_us", peer.dialled_by_us},
+                    {"updates", peer.updates},
+                    {"digest_equal", peer.digest_equal},
+                    {"finished", peer.finished},
+                    {"sent_bytes", peer.sent_bytes},
+                    {"received_bytes", peer.received_bytes}});
+  return list;
+}
+
+ordered_json traffic_json(const NodeStatus& s) {
+  const gossip::Counters& t = s.traffic;
+  const double steps = static_cast<double>(s.training.steps);
+  return {{"sent_bytes", t.sent_bytes},
+          {"received_bytes", t.received_bytes},
+          {"sent_control_bytes", t.sent_control_bytes},
+          {"update_bytes_mean", steps > 0 ? static_cast<double>(s.training.own_payload_bytes) / steps : 0},
+          {"dense_update_bytes", 4 * s.params},
+          {"ratio", s.ratio()},
+          {"updates_received", t.updates_received},
+          {"updates_duplicate", t.updates_duplicate},
+          {"updates_invalid", t.updates_invalid},
+          {"updates_lost", t.updates_lost},
+          {"snapshots_installed", t.snapshots_installed}};
+}
+
+ordered_json compression_json(const NodeStatus& s) {
+  ordered_json tensors = ordered_json::array();
+  for (const TensorStatus& tensor : s.tensors)
+    tensors.push_back({{"name", tensor.name},
+                       {"params", tensor.params},
+                       {"entries", tensor.entries},
+                       {"density", tensor.params ? static_cast<double>(tensor.entries) / static_cast<double>(tensor.params) : 0},
+                       {"residual_rms", tensor.residual_rms}});
+  return {{"density", s.density()},
+          {"target_density", s.target_density},
+          {"threshold", s.threshold},
+          {"entries", s.training.own_entries},
+          {"payload_bytes", s.training.own_payload_bytes},
+          {"bits_per_entry", s.bits_per_entry()},
+          {"bound_bits_per_entry", s.bound_bits_per_entry()},
+          {"tensors", tensors}};
+}
+
+}  // namespace
+
+std::string status_json(const NodeStatus& s) {
+  ordered_json j;
+  j["run"] = s.run_name;
+  j["run_id"] = s.run_id;
+  j["node_id"] = s.node_id;
+  j["phase"] = s.phase;
+  j["waiting_for"] = s.waiting_for;
+  j["params"] = s.params;
+  j["samples"] = s.samples;
+  j["samples_planned"] = s.samples_planned;
+  j["loss"] = s.training.loss.value_or(s.training.train_loss);
+  j["train_loss"] = s.training.train_loss;
+  if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
+  j["steps"] = s.training.steps;
+  j["rate"] = s.rate;
+  j["live_peers"] = s.live_peers;
+  j["members"] = s.members;
+  j["in_flight"] = s.in_flight;
+  j["peers"] = peers_json(s);
+  j["updates"] = s.updates;
+  j["digest"] = s.digest;
+  j["digests_equal"] = s.digests_equal;
+  j["traffic"] = traffic_json(s);
+  j["compression"] = compression_json(s);
+  return j.dump(2) + "\n";
+}
+
+}  // namespace rumor
