@@ -1,0 +1,13 @@
+#include "models/model.h"
+
+#include "models/mlp.h"
+#include "runtime/base/text.h"
+
+namespace rumor::models {
+
+Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
+  if (config.family == "mlp") return make_mlp(config);
+  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: mlp")};
+}
+
+}  // namespace rumor::models
