@@ -1,0 +1,245 @@
+#include "gossip/asio/connection.h"
+
+#include <asio/post.hpp>
+#include <asio/write.hpp>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+#include "runtime/base/time.h"
+
+namespace rumor::net {
+namespace {
+
+constexpr auto handshake_time_max = 5s;
+constexpr auto close_time_max = 2s;
+constexpr std::size_t gather_bytes = 64 << 10;
+constexpr std::size_t read_bytes = 32 << 10;
+constexpr std::size_t plaintext_bytes = 16 << 10;  // one TLS record
+
+// TLS may answer the peer's key updates unasked; a peer that asks for ever and never reads is cut off here.
+constexpr std::size_t unasked_output_bytes_max = 64 << 10;
+
+// A driver stops pushing at link_backlog_high. This is the last resort for what it must answer all the same.
+constexpr std::size_t queue_bytes_max = 64 << 20;
+static_assert(queue_bytes_max > limits::link_backlog_high + limits::frame_bytes_max);
+
+}  // namespace
+
+std::string plain_text(const asio::error_code& error) {
+  if (error == asio::error::eof) return "closed by the other end";
+  std::string text = error.message();
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+Connection::Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsSession::Role role,
+                       gossip::LinkId link, ConnectionOwner& owner)
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      tls_(tls, role),
+      link_(link),
+      owner_(&owner),
+      input_(read_bytes) {}
+
+void Connection::start() {
+  asio::error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  set_deadline(handshake_time_max, "TLS handshake timed out");
+  continue_handshake();
+  if (state_ != State::closed) read();
+}
+
+void Connection::send(Bytes frame, bool control) {
+  if (state_ != State::open) return;
+  queue_.push(std::move(frame), control);
+  schedule_pump();
+}
+
+void Connection::close(const std::string& reason) {
+  if (state_ != State::open) return;
+  state_ = State::flushing;
+  close_reason_ = reason;
+  set_deadline(close_time_max, reason);
+  schedule_pump();
+}
+
+void Connection::abandon() {
+  owner_ = nullptr;
+  shut();
+}
+
+// ---- reading ----
+
+void Connection::read() {
+  socket_.async_read_some(asio::buffer(input_), [self = shared_from_this()](const asio::error_code& error,
+                                                                           std::size_t size) {
+    self->on_read(error, size);
+  });
+}
+
+void Connection::on_read(const asio::error_code& error, std::size_t size) {
+  if (state_ == State::closed) return;
+  owner_->connection_bytes(0, size);
+  if (state_ == State::flushing || state_ == State::draining) {
+    if (error) return finish(close_reason_);
+    return read();  // nobody wants these bytes, but the end of the stream behind them matters
+  }
+  if (error) {
+    if (state_ == State::handshaking) return finish(str("TLS handshake failed: ", plain_text(error)));
+    return finish(error == asio::error::eof ? "connection lost" : str("connection lost: ", plain_text(error)));
+  }
+  tls_.feed({input_.data(), size});
+  if (state_ == State::handshaking) continue_handshake();
+  if (state_ == State::open) deliver();
+  if (state_ == State::closed) return;
+  if (tls_.output_bytes() > unasked_output_bytes_max) return finish("the peer asks for key updates without end");
+  pump();
+  if (state_ != State::closed) read();
+}
+
+void Connection::continue_handshake() {
+  const Result<bool> done = tls_.handshake();
+  if (!done) {
+    send_last_words();
+    return finish(done.error().text);
+  }
+  pump();
+  if (!*done || state_ != State::handshaking) return;
+  state_ = State::open;
+  ++deadline_number_;
+  timer_.cancel();
+  owner_->connection_open(*this);
+}
+
+void Connection::deliver() {
+  std::array<std::uint8_t, plaintext_bytes> plaintext;
+  while (state_ == State::open) {
+    const Result<std::size_t> got = tls_.read(plaintext);
+    if (!got) {
+      send_last_words();
+      return finish(got.error().text);
+    }
+    if (tls_.ended()) return finish("closed by the other end");
+    if (*got == 0) return;
+    if (!deliver_frames({plaintext.data(), *got})) return;
+  }
+}
+
+// False when the connection is no longer open.
+bool Connection::deliver_frames(BytesView plaintext) {
+  while (const auto frame = reader_.next(plaintext)) {
+    owner_->connection_frame(*this, *frame);
+    if (state_ != State::open) return false;
+  }
+  if (reader_.error().empty()) return true;
+  finish(reader_.error());
+  return false;
+}
+
+// ---- writing ----
+
+void Connection::schedule_pump() {
+  if (pump_posted_) return;
+  pump_posted_ = true;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->pump_posted_ = false;
+    self->pump();
+  });
+}
+
+// Keeps the socket busy while there is anything to send, then does what close() asked for.
+void Connection::pump() {
+  if (state_ == State::closed) return;
+  if (!writing_ && state_ != State::draining) {
+    fill_output();
+    if (state_ == State::closed) return;
+    if (!output_.empty()) {
+      writing_ = true;
+      asio::async_write(socket_, asio::buffer(output_), [self = shared_from_this()](const asio::error_code& error,
+                                                                                   std::size_t size) {
+        self->on_write(error, size);
+      });
+    } else if (state_ == State::flushing) {
+      asio::error_code ignored;
+      socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      state_ = State::draining;
+    }
+  }
+  check_backlog();
+}
+
+void Connection::fill_output() {
+  output_.clear();
+  if (state_ != State::handshaking && !queue_.empty()) {
+    plaintext_.clear();
+    queue_.gather(plaintext_, gather_bytes);
+    if (const Result<void> written = tls_.write(plaintext_); !written) return finish(written.error().text);
+    if (plaintext_.capacity() > 4 * gather_bytes) Bytes().swap(plaintext_);
+  }
+  if (state_ == State::flushing && queue_.empty() && !ended_) {
+    ended_ = true;
+    tls_.end();
+  }
+  tls_.take_output(output_);
+}
+
+void Connection::on_write(const asio::error_code& error, std::size_t size) {
+  if (state_ == State::closed) return;
+  writing_ = false;
+  owner_->connection_bytes(size, 0);
+  if (!error) return pump();
+  // The reading side may still hold the peer's last frames or the alert that explains this: it ends the connection.
+  writing_ = true;
+  if (state_ == State::open) set_deadline(close_time_max, str("connection lost: ", plain_text(error)));
+}
+
+void Connection::check_backlog() {
+  if (state_ != State::open) return;
+  const std::size_t queued = queued_bytes();
+  if (queued > queue_bytes_max) return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
+  const bool full = backlog_full_ ? queued >= limits::link_backlog_low : queued > limits::link_backlog_high;
+  if (full == backlog_full_) return;
+  backlog_full_ = full;
+  owner_->connection_backlog(*this, full);
+}
+
+// ---- ending ----
+
+void Connection::set_deadline(asio::steady_timer::duration after, std::string reason) {
+  const std::uint64_t number = ++deadline_number_;
+  timer_.expires_after(after);
+  timer_.async_wait([self = shared_from_this(), number, reason = std::move(reason)](const asio::error_code& error) {
+    if (!error && number == self->deadline_number_ && self->state_ != State::closed) self->finish(reason);
+  });
+}
+
+// A TLS alert, if it can leave without waiting: it tells the other end why.
+void Connection::send_last_words() {
+  if (writing_) return;
+  Bytes alert;
+  tls_.take_output(alert);
+  asio::error_code ignored;
+  socket_.non_blocking(true, ignored);
+  if (!alert.empty()) socket_.write_some(asio::buffer(alert), ignored);
+}
+
+void Connection::finish(const std::string& reason) {
+  if (state_ == State::closed) return;
+  ConnectionOwner* owner = std::exchange(owner_, nullptr);
+  shut();
+  owner->connection_closed(*this, reason);
+}
+
+void Connection::shut() {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
+  ++deadline_number_;
+  timer_.cancel();
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace rumor::net

@@ -1,0 +1,78 @@
+#include "gossip/asio/frames.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+
+namespace rumor::net {
+namespace {
+
+constexpr std::size_t prefix_bytes = 4;
+constexpr std::size_t kept_capacity_max = 512 << 10;  // a rare large frame does not hold its memory for ever
+static_assert(kept_capacity_max >= limits::snapshot_chunk_bytes);
+static_assert(limits::frame_bytes_max <= 0xffff'ffffu);
+
+}  // namespace
+
+bool FrameReader::take_length(BytesView& input) {
+  while (length_size_ < prefix_bytes) {
+    if (input.empty()) return false;
+    length_[length_size_++] = input.front();
+    input = input.subspan(1);
+    if (length_size_ < prefix_bytes) continue;
+    body_size_ = 0;
+    for (std::size_t i = 0; i < prefix_bytes; ++i) body_size_ |= static_cast<std::size_t>(length_[i]) << (8 * i);
+    if (body_size_ == 0) error_ = "a frame of no bytes arrived";
+    if (body_size_ > limits::frame_bytes_max)
+      error_ = str("a frame of ", body_size_, " bytes was announced, beyond the limit of ", limits::frame_bytes_max);
+  }
+  return error_.empty();
+}
+
+std::optional<BytesView> FrameReader::next(BytesView& input) {
+  if (body_given_) {
+    body_given_ = false;
+    body_.clear();
+    if (body_.capacity() > kept_capacity_max) Bytes().swap(body_);
+  }
+  if (!error_.empty() || !take_length(input)) return std::nullopt;
+
+  const std::size_t take = std::min(body_size_ - body_.size(), input.size());
+  const BytesView piece = input.first(take);
+  input = input.subspan(take);
+  if (body_.empty() && take == body_size_) {
+    length_size_ = 0;
+    return piece;
+  }
+  body_.insert(body_.end(), piece.begin(), piece.end());
+  if (body_.size() < body_size_) return std::nullopt;
+  length_size_ = 0;
+  body_given_ = true;
+  return BytesView(body_);
+}
+
+void FrameQueue::push(Bytes frame, bool control) {
+  RUMOR_CHECK(!frame.empty());
+  RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
+  bytes_ += prefix_bytes + frame.size();
+  (control ? control_ : data_).push_back(std::move(frame));
+}
+
+void FrameQueue::gather(Bytes& out, std::size_t bytes_wanted) {
+  bool first = true;
+  while (!empty()) {
+    std::deque<Bytes>& queue = control_.empty() ? data_ : control_;
+    const Bytes& frame = queue.front();
+    const std::size_t size = prefix_bytes + frame.size();
+    if (!first && out.size() + size > bytes_wanted) return;
+    for (std::size_t i = 0; i < prefix_bytes; ++i) out.push_back(static_cast<std::uint8_t>(frame.size() >> (8 * i)));
+    out.insert(out.end(), frame.begin(), frame.end());
+    bytes_ -= size;
+    queue.pop_front();
+    first = false;
+  }
+}
+
+}  // namespace rumor::net
