@@ -1,0 +1,191 @@
+"""The rules of the house, as data and small functions. tests/tidy.py walks the tree and calls them.
+
+Every complaint is (path, line, rule, text). `path` is relative to the repository root, with forward slashes.
+"""
+
+import re
+from typing import NamedTuple
+
+import cpp_scan
+
+LINES_MAX = 500
+COLUMNS_MAX = 120
+FUNCTION_LINES_MAX = 70
+CUDA_FUNCTION_LINES_MAX = 100
+
+# Who may include whom: the table of ARCHITECTURE.md. A folder may always include itself; tests may include anything.
+CORE = ['runtime/base', 'compress', 'gossip', 'models', 'gpu', 'runtime']
+MAY_INCLUDE = {
+    'runtime/base': [],
+    'compress': ['runtime/base'],
+    'gossip': ['runtime/base'],
+    'gossip/asio': ['runtime/base', 'gossip'],
+    'models': ['runtime/base'],
+    'gpu': ['runtime/base', 'compress', 'models'],
+    'runtime': ['runtime/base', 'compress', 'gossip', 'models', 'gpu'],
+    'runtime/sim': CORE,
+    'runtime/daemon': CORE + ['gossip/asio'],
+    'tools': CORE + ['gossip/asio', 'runtime/sim', 'runtime/daemon'],
+}
+TOP_FOLDERS = {name.split('/')[0] for name in MAY_INCLUDE} | {'tests'}
+
+# Folders whose results must not depend on the order of a hash table.
+ORDERED = ['gossip', 'runtime', 'runtime/base', 'runtime/sim', 'compress']
+# Folders that may read a real clock.
+REAL_TIME = ['runtime/daemon', 'gossip/asio', 'tools', 'tests']
+
+CODE = ('.cc', '.h', '.cu', '.cuh')
+HEADERS = ('.h', '.cuh')
+SCRIPTS = ('.py', '.sh', '.build', '.proto', '.txt')
+
+
+class Complaint(NamedTuple):
+    path: str
+    line: int
+    rule: str
+    text: str
+
+
+class Ban(NamedTuple):
+    rule: str
+    pattern: re.Pattern
+    text: str
+    allowed: list  # folders where the word may stand
+    only: list  # folders where it may not; empty: everywhere
+
+
+BANS = [
+    Ban('entropy', re.compile(r'std::random_device\b'), 'chance comes from a seeded Prng', [], []),
+    Ban('entropy', re.compile(r'(?<![\w.>])(?:std::)?s?rand\s*\('), 'chance comes from a seeded Prng', [], []),
+    Ban('clock', re.compile(r'(?<![\w.>:])(?:std::|::)?time\s*\(\s*(?:nullptr|NULL|0|&)'),
+        'the core is told the time, it cannot ask', [], []),
+    Ban('clock', re.compile(r'\b(?:system|steady|high_resolution)_clock\b|\b(?:clock_gettime|gettimeofday)\s*\('),
+        'only the real driver, tools and tests read a clock', REAL_TIME, []),
+    Ban('namespace', re.compile(r'\busing\s+namespace\s+std\s*;'), 'name what you use', [], []),
+    Ban('unordered', re.compile(r'\bstd::unordered_'),
+        'iteration order must be the same everywhere: std::map, or a sorted vector', [], ORDERED),
+]
+
+# Joined from halves, so that this file may stand in the tree it checks.
+LEFT_OPEN_WORDS = ['TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK']
+LEFT_OPEN = re.compile(r'\b(?:' + '|'.join(LEFT_OPEN_WORDS) + r')\b')
+
+
+def folder_of(path):
+    """The folder of the table that holds `path`; 'tests', or '' for a file at the root or somewhere unknown."""
+    if path.startswith('tests/'):
+        return 'tests'
+    names = [name for name in MAY_INCLUDE if path.startswith(name + '/')]
+    return max(names, key=len, default='')
+
+
+def check_text(path, text):
+    """Lengths, white space and words left open: for every text file."""
+    lines = text.split('\n')
+    is_code = path.endswith(CODE + SCRIPTS) or '.' not in path.rsplit('/', 1)[-1]
+    if is_code and path != 'LICENSE' and len(lines) - 1 > LINES_MAX:
+        yield Complaint(path, LINES_MAX, 'file-length', f'{len(lines) - 1} lines; {LINES_MAX} are the limit')
+    for number, line in enumerate(lines, 1):
+        if is_code and len(line) > COLUMNS_MAX:
+            yield Complaint(path, number, 'columns', f'{len(line)} columns; {COLUMNS_MAX} are the limit')
+        if '\t' in line:
+            yield Complaint(path, number, 'tab', 'a tab; indent with two spaces')
+        if line.endswith((' ', '\r')):
+            yield Complaint(path, number, 'trailing', 'white space at the end of the line')
+        if LEFT_OPEN.search(line):
+            yield Complaint(path, number, 'left-open', 'finish it, or open an issue: no reminders in the code')
+    if text and not text.endswith('\n'):
+        yield Complaint(path, len(lines), 'last-newline', 'the file must end with a newline')
+    elif text.endswith('\n\n'):
+        yield Complaint(path, len(lines) - 1, 'last-newline', 'empty lines at the end of the file')
+
+
+def check_bans(path, text):
+    folder = folder_of(path)
+    for number, line in enumerate(cpp_scan.strip(text).split('\n'), 1):
+        for ban in BANS:
+            if folder in ban.allowed or (ban.only and folder not in ban.only):
+                continue
+            match = ban.pattern.search(line)
+            if match:
+                yield Complaint(path, number, ban.rule, f'{match.group().strip()}: {ban.text}')
+
+
+def check_functions(path, text):
+    limit = CUDA_FUNCTION_LINES_MAX if path.endswith(('.cu', '.cuh')) else FUNCTION_LINES_MAX
+    for function in cpp_scan.functions(text):
+        if function.lines > limit:
+            yield Complaint(path, function.first_line, 'function-length',
+                            f'{function.name} has {function.lines} lines; {limit} are the limit')
+
+
+def check_header(path, text):
+    if not re.search(r'^#pragma once$', text, re.MULTILINE):
+        yield Complaint(path, 1, 'pragma-once', 'a header needs #pragma once')
+    if not re.match(r'//\s*\S|/\*', text):
+        yield Complaint(path, 1, 'header-comment', 'a header starts with a comment that says what it is for')
+
+
+def _include_direction(path, folder, name):
+    """Why `path` may not include the project file `name`, or None."""
+    target = folder_of(name)
+    if name.endswith('.pb.h'):
+        return None if path == 'gossip/wire.cc' else 'only gossip/wire.cc may include generated protobuf headers'
+    if folder == 'tests' or target == folder:
+        return None
+    if target == 'tests':
+        return 'nothing but tests may include tests'
+    if target not in MAY_INCLUDE.get(folder, []):
+        return f'{folder or "this folder"} may not use {target or name}'
+    return None
+
+
+def _include_outside(path, folder, name):
+    """Why `path` may not include the outside header `name`, or None."""
+    top = name.split('/')[0]
+    if top in ('asio', 'asio.hpp') and folder not in ('gossip/asio', 'runtime/daemon', 'tests'):
+        return 'only gossip/asio and runtime/daemon may include Asio'
+    if top in ('nlohmann', 'toml++') and path.endswith(HEADERS):
+        return f'{top} is slow to compile: include it in a .cc file'
+    if top == 'boost' and folder != 'tests':
+        return 'Boost is for tests only'
+    if re.match(r'(?:cuda|cublas|cub/|nvrtc)', name) and not path.startswith('gpu/cuda/'):
+        return 'only gpu/cuda may include CUDA headers'
+    if name.startswith('google/protobuf') and path != 'gossip/wire.cc':
+        return 'only gossip/wire.cc may use protobuf'
+    return None
+
+
+def check_includes(path, text, exists):
+    """`exists(path)` tells whether a project file is there."""
+    folder = folder_of(path)
+    for number, name, quoted in cpp_scan.includes(text):
+        ours = quoted and name.split('/')[0] in TOP_FOLDERS
+        if quoted and not name.endswith('.pb.h') and not exists(name):
+            yield Complaint(path, number, 'include-path', f'"{name}": write the path from the repository root')
+            continue
+        why = _include_direction(path, folder, name) if ours else _include_outside(path, folder, name)
+        if why:
+            yield Complaint(path, number, 'include', f'{name}: {why}')
+
+
+def check_file(path, text, exists):
+    """All complaints about one file."""
+    yield from check_text(path, text)
+    if path.endswith(CODE):
+        yield from check_bans(path, text)
+        yield from check_functions(path, text)
+        yield from check_includes(path, text, exists)
+    if path.endswith(HEADERS):
+        yield from check_header(path, text)
+
+
+def check_tree(texts):
+    """Rules about the tree as a whole. `texts`: path -> text of every code file."""
+    for slow in ('CLI/CLI.hpp', 'httplib.h'):
+        users = []
+        for path in sorted(texts):
+            if path.endswith(CODE) and folder_of(path) != 'tests':
+                users += [(path, line) for line, name, _ in cpp_scan.includes(texts[path]) if name == slow]
+        for path, line in users[1:]:
+            yield Complaint(path, line, 'one-user', f'{slow} is slow to compile; {users[0][0]} includes it already')

@@ -1,0 +1,203 @@
+"""Samples for tests/tidy.py: what must be caught, and what must not.
+
+A bad sample is one file in an otherwise clean tree, with the rule that must complain about it, and no other rule.
+"""
+
+import pathlib
+import tempfile
+
+import cpp_scan
+import rules
+
+HEADER = '// What it is for.\n#pragma once\n'
+BASE = 'runtime/base/a.h'
+
+# A small clean tree, which every bad sample is added to.
+GOOD = {
+    BASE: HEADER + '#include <string>\nstd::string name();\n',
+    'compress/b.h': HEADER + '#include "runtime/base/a.h"\n',
+    'gossip/c.h': HEADER + '#include "runtime/base/a.h"\n',
+    'gossip/asio/net.cc': '#include <asio.hpp>\n#include "gossip/c.h"\n',
+    'gossip/wire.cc': '#include "gossip/rumor.pb.h"\n',
+    'models/m.h': HEADER,
+    'runtime/r.cc': '#include "compress/b.h"\n#include "gossip/c.h"\n'
+                    '#include <nlohmann/json.hpp>\n#include <toml++/toml.h>\n',
+    'runtime/r.h': HEADER,
+    'runtime/sim/s.h': HEADER + '#include "runtime/r.h"\n',
+    'runtime/daemon/d.h': HEADER + '#include "gossip/c.h"\n#include "runtime/r.h"\n#include <chrono>\n'
+                          'inline auto start() { return std::chrono::steady_clock::now(); }\n',
+    'tools/main.cc': '#include <CLI/CLI.hpp>\n#include <httplib.h>\n'
+                     '#include "runtime/daemon/d.h"\n#include "runtime/sim/s.h"\n',
+    'tools/run': '#!/bin/sh\necho hello\n',
+    'tests/t.cc': '#include <boost/test/unit_test.hpp>\n#include "tools/main.cc"\n#include <httplib.h>\n',
+    'models/words.cc': '// time(nullptr) and std::random_device are only words here.\n'
+                       'const char* s = "rand() system_clock";\n'
+                       'int operand(int x) { return x; }\nint y = operand(1);\nint at = event.time(0);\n',
+}
+
+BAD = [
+    # (rule, path, text)
+    ('include', 'runtime/base/x.h', HEADER + '#include "compress/b.h"\n'),
+    ('include', 'compress/x.cc', '#include "gossip/c.h"\n'),
+    ('include', 'compress/x.cc', '#include "models/m.h"\n'),
+    ('include', 'gossip/x.cc', '  #  include "compress/b.h"  // indented\n'),
+    ('include', 'gossip/x.cc', '#include <asio.hpp>\n'),
+    ('include', 'gossip/x.cc', '#include <asio/ip/tcp.hpp>\n'),
+    ('include', 'gossip/x.cc', '#include "gossip/rumor.pb.h"\n'),
+    ('include', 'gossip/asio/x.cc', '#include "runtime/r.h"\n'),
+    ('include', 'gossip/asio/x.cc', '#include <google/protobuf/message_lite.h>\n'),
+    ('include', 'models/x.cc', '#include "runtime/r.h"\n'),
+    ('include', 'models/x.cc', '#include <cuda_runtime.h>\n'),
+    ('include', 'runtime/x.cc', '#include "gossip/asio/x.h"\n', 'gossip/asio/x.h'),
+    ('include', 'runtime/x.cc', '#include "runtime/sim/s.h"\n'),
+    ('include', 'runtime/sim/x.cc', '#include "runtime/daemon/d.h"\n'),
+    ('include', 'runtime/daemon/x.cc', '#include "runtime/sim/s.h"\n'),
+    ('include', 'runtime/daemon/x.cc', '#include "tools/x.h"\n', 'tools/x.h'),
+    ('include', 'tools/x.cc', '#include "tests/x.h"\n', 'tests/x.h'),
+    ('include', 'tools/x.cc', '#include <boost/test/unit_test.hpp>\n'),
+    ('include', 'runtime/x.h', HEADER + '#include <nlohmann/json.hpp>\n'),
+    ('include', 'runtime/x.h', HEADER + '#include <toml++/toml.h>\n'),
+    ('include-path', 'runtime/x.cc', '#include "r.h"\n'),
+    ('include-path', 'runtime/x.cc', '#include "../runtime/r.h"\n'),
+    ('include-path', 'runtime/x.cc', '#include "runtime/gone.h"\n'),
+    ('one-user', 'tools/x.cc', '#include <CLI/CLI.hpp>\n'),
+    ('one-user', 'tools/x.cc', '#include <httplib.h>\n'),
+    ('pragma-once', 'models/x.h', '// What it is for.\nint x();\n'),
+    ('header-comment', 'models/x.h', '#pragma once\nint x();\n'),
+    ('header-comment', 'models/x.h', '\n// Late.\n#pragma once\n'),
+    ('tab', 'models/x.cc', 'int x() {\n\treturn 1;\n}\n'),
+    ('tab', 'models/x.md', 'a\tb\n'),
+    ('trailing', 'models/x.cc', 'int x; \n'),
+    ('trailing', 'models/x.cc', 'int x;\r\n'),
+    ('last-newline', 'models/x.cc', 'int x;'),
+    ('last-newline', 'models/x.cc', 'int x;\n\n'),
+    ('columns', 'models/x.cc', '// ' + 'x' * 118 + '\n'),
+    ('columns', 'tools/x', '#!/bin/sh\n# ' + 'x' * 119 + '\n'),
+    ('file-length', 'models/x.cc', 'int x;\n' * 501),
+    ('file-length', 'tools/x.py', 'x = 1\n' * 501),
+    ('entropy', 'tests/x.cc', 'std::random_device device;\n'),
+    ('entropy', 'models/x.cc', 'int x = rand();\n'),
+    ('entropy', 'models/x.cc', 'int x = std::rand ();\n'),
+    ('entropy', 'models/x.cc', 'void f() { srand(1); }\n'),
+    ('clock', 'models/x.cc', 'auto x = time(nullptr);\n'),
+    ('clock', 'models/x.cc', 'auto x = std::time(NULL);\n'),
+    ('clock', 'tools/x.cc', 'auto x = ::time(0);\n'),
+    ('clock', 'runtime/x.cc', 'auto x = std::chrono::steady_clock::now();\n'),
+    ('clock', 'runtime/sim/x.cc', 'using Clock = std::chrono::system_clock;\n'),
+    ('clock', 'gossip/x.cc', 'auto x = std::chrono::high_resolution_clock::now();\n'),
+    ('clock', 'gossip/x.cc', 'void f() { clock_gettime(0, nullptr); }\n'),
+    ('namespace', 'tests/x.cc', 'using namespace std;\n'),
+    ('unordered', 'gossip/x.cc', 'std::unordered_map<int, int> x;\n'),
+    ('unordered', 'runtime/x.h', HEADER + 'inline std::unordered_set<int> x;\n'),
+    ('unordered', 'runtime/sim/x.cc', 'std::unordered_map<int, int> x;\n'),
+    ('unordered', 'compress/x.cc', 'std::unordered_multimap<int, int> x;\n'),
+    ('left-open', 'models/x.cc', '// TO' 'DO: later\n'),
+    ('left-open', 'models/x.md', 'FIX' 'ME\n'),
+    ('left-open', 'tools/x', '#!/bin/sh\n# HA' 'CK\n'),
+    ('utf-8', 'models/x.cc', b'// \xff\n'),
+]
+
+
+def body(lines):
+    return '  x();\n' * lines
+
+
+# (name, first line, lines, source): the only functions that the scanner must find in each source.
+FUNCTIONS = [
+    ('plain', [('f', 1, 3)], 'int f() {\n' + body(1) + '}\n'),
+    ('one line', [('f', 2, 1)], '\nint f() { return 1; }\n'),
+    ('long signature', [('f', 1, 4)], 'int f(int a,\n      int b) {\n' + body(1) + '}\n'),
+    ('blocks inside', [('f', 1, 7)], 'void f() {\n  if (a) {\n  } else {\n  }\n  for (;;) { x(); }\n  g({1, 2});\n}\n'),
+    ('lambda inside', [('f', 1, 5)], 'void f() {\n  g([&](int a) {\n    return a;\n  });\n}\n'),
+    ('comments and strings', [('f', 1, 4)], 'int f() {  // {\n  g("}{", \'}\', /* } */ R"(}")"\n    , 1\'000);\n}\n'),
+    ('raw delimiter', [('f', 1, 3)], 'int f() {\n  g(R"x(})"})x", u8R"(})");\n}\n'),
+    ('quote in a comment', [('f', 2, 3)], "// don't\nint f() {\n  // it's {\n}\n"),
+    ('first branch', [('f', 1, 7)], 'int f() {\n#if A\n  if (a) {\n#else\n  if (b) {\n#endif\n  }}\n'),
+    ('macro with braces', [('f', 3, 1)], '#define M(x) do { \\\n  x } \nint f() { return 1; }\n'),
+    ('methods', [('a', 3, 1), ('b', 4, 3)],
+     'namespace n {\nclass C : public B<int(int)> {\n  int a() const { return 1; }\n'
+     '  void b() noexcept override {\n  x();\n  }\n'
+     '  int c_ = 3;\n  std::vector<int> d_{1, 2};\n};\n}\n'),
+    ('access labels', [('a', 3, 1)], 'struct S {\n public:\n  int a() { return 1; }\n private:\n  int b_{2};\n};\n'),
+    ('constructor', [('C::C', 1, 4)], 'C::C(int a) : a_{a}, b_(2),\n    c_{} {\n  x();\n}\n'),
+    ('constructor, braces only', [('C', 2, 1)], 'struct C {\n  explicit C(int a) : a_{a} {}\n  int a_;\n};\n'),
+    ('constructor, base', [('C::C', 1, 1)], 'C::C() noexcept : B<int>{1}, d_{{1, 2}} { x(); }\n'),
+    ('destructor', [('~C', 1, 1)], 'struct C { ~C() { x(); } };\n'),
+    ('operators', [('operator()', 1, 1), ('operator==', 2, 1), ('operator bool', 3, 1)],
+     'struct C { int operator()(int a) const { return a; }\nbool operator==(const C& o) const { return a == o.a; }\n'
+     'explicit operator bool() const { return true; } };\n'),
+    ('templates', [('f', 1, 2), ('g', 3, 1)],
+     'template <class T, class U = std::vector<T>>\nT f(T x) { return x; }\n'
+     'template <class T> requires std::integral<T> auto g(T x) -> decltype(x) { return x; }\n'),
+    ('attributes', [('f', 1, 1)], '[[nodiscard]] __attribute__((target("avx2"))) int f() { return 1; }\n'),
+    ('named lambdas', [('f', 1, 3), ('g', 4, 1)],
+     'const auto f = [](int a) {\n  return a;\n};\nstatic const int g = [] { return 1; }();\n'),
+    ('test cases', [('BOOST_AUTO_TEST_CASE(a)', 3, 3)],
+     'BOOST_AUTO_TEST_SUITE(s)\n\nBOOST_AUTO_TEST_CASE(a) {\n  x();\n}\nBOOST_AUTO_TEST_SUITE_END()\n'),
+    ('type after a macro', [('a', 3, 1)], 'BOOST_AUTO_TEST_SUITE(s)\nstruct S {\n  int a() { return 1; }\n};\n'),
+    ('no functions', [], 'enum class E : int { a = 1 };\nconst int t[] = {\n1,\n2};\nunion U { int a; };\n'
+                         'struct S { int a; } s = {1};\nstd::array<int, f(3)> a{1};\n'
+                         'X y = make({1, 2});\nvoid d(O o = {});\n'
+                         'extern "C" {\nint e();\n}\nstd::function<void(int)> h{};\n'),
+]
+
+
+def write(root, path, text):
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def bad_sample_fails(check, rule, path, text, *neighbours):
+    """Why the sample was not caught as it should be, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, good in GOOD.items():
+            write(root, name, good)
+        for name in neighbours:
+            write(root, name, HEADER)
+        write(root, path, text)
+        found = [(complaint.rule, complaint.path) for complaint in check(root)[0]]
+    if (rule, path) not in found:
+        return f'{path}: [{rule}] was not caught in {text[:70]!r}'
+    if set(found) != {(rule, path)}:
+        return f'{path}: beside [{rule}], complained about {sorted(set(found) - {(rule, path)})}'
+    return None
+
+
+def good_tree_fails(check):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in GOOD.items():
+            write(pathlib.Path(folder), name, text)
+        complaints, files = check(pathlib.Path(folder))
+    if complaints or files != len(GOOD):
+        return f'clean tree: {complaints}, {files} of {len(GOOD)} files read'
+    return None
+
+
+def function_length_fails(check):
+    """The limit is met by 70 lines and broken by 71; a CUDA file may have 100."""
+    for path, inside, caught in (('models/x.cc', 68, False), ('models/x.cc', 69, True), ('models/x.h', 69, True),
+                                 ('gpu/cuda/x.cu', 98, False), ('gpu/cuda/x.cu', 99, True)):
+        source = (HEADER if path.endswith('.h') else '') + 'namespace n {\nvoid f() {\n' + body(inside) + '}\n}\n'
+        found = [complaint.rule for complaint in rules.check_functions(path, source)]
+        if found != (['function-length'] if caught else []):
+            return f'{path} with {inside + 2} lines: {found}'
+    return bad_sample_fails(check, 'function-length', 'models/x.cc', 'void f() {\n' + body(69) + '}\n')
+
+
+def run(check):
+    """Tries every sample with `check` (tidy.py). Returns the exit status."""
+    failures = [good_tree_fails(check), function_length_fails(check)]
+    failures += [bad_sample_fails(check, *sample) for sample in BAD]
+    for name, expected, source in FUNCTIONS:
+        found = sorted((f.first_line, f.name, f.lines) for f in cpp_scan.functions(source))
+        if found != sorted((line, function, lines) for function, line, lines in expected):
+            failures.append(f'functions, {name}: found {found}')
+        else:
+            failures.append(None)
+    wrong = [failure for failure in failures if failure]
+    for failure in wrong:
+        print(failure)
+    print(f'{len(failures)} samples, {len(wrong)} wrong')
+    return 1 if wrong else 0
