@@ -35,7 +35,7 @@ void write_replica(ByteWriter& out, const RunId& run, const ParamLayout& layout,
   out.raw(magic);
   out.u8(flags);
   out.raw(run.view());
-  out.raw(layout.hash().view());
+  layout.encode(out);
   out.u64(replica.weights.size());
   out.raw(as_bytes(replica.weights));
   replica.have.encode(out);
@@ -100,20 +100,34 @@ Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
   return local;
 }
 
-// Hash, magic, run and layout, in that order: the first that fails says why.
-Result<std::uint8_t> read_head(ByteReader& in, const RunId& run, const ParamLayout& layout) {
-  if (in.raw(7).size() != 7) return damaged(in, "it is cut off");
-  if (const int version = in.u8(); version != magic[7])
-    return Error{Errc::mismatch, str("it is of format version ", version, ", this program reads version 1")};
-  const std::uint8_t flags = in.u8();
-  if ((flags & ~flag_local) != 0) return damaged(in, "reserved flags are set");
-  if (const RunId theirs = in.id<RunId>(); !in.failed() && theirs != run)
-    return Error{Errc::mismatch, str("it belongs to run ", theirs.brief(), ", this is run ", run.brief(),
-                                     "; choose another --state directory, or the run file it was made with")};
-  if (in.id<Hash256>() != layout.hash() && !in.failed())
-    return Error{Errc::mismatch, "it belongs to a model of another shape"};
-  if (in.u64() != layout.params()) return damaged(in, "the number of weights is wrong");
-  return flags;
+// The bytes between magic and trailing hash, once both are right.
+Result<BytesView> unseal(BytesView bytes) {
+  if (bytes.size() < sizeof magic + Hash256::size || std::memcmp(bytes.data(), magic, 7) != 0)
+    return Error{Errc::corrupt, "it is not a checkpoint, or its first bytes are damaged"};
+  const BytesView body = bytes.first(bytes.size() - Hash256::size);
+  if (sha256(body) != Hash256::from(bytes.last(Hash256::size)))
+    return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
+  if (bytes[7] != magic[7])
+    return Error{Errc::mismatch, str("it is of format version ", int{bytes[7]}, ", this program reads version 1")};
+  return body.subspan(sizeof magic);
+}
+
+struct Head {
+  std::uint8_t flags = 0;
+  RunId run;
+  ParamLayout layout;
+};
+
+Result<Head> read_head(ByteReader& in) {
+  Head head;
+  head.flags = in.u8();
+  if ((head.flags & ~flag_local) != 0) return damaged(in, "reserved flags are set");
+  head.run = in.id<RunId>();
+  auto layout = ParamLayout::decode(in);
+  if (!layout) return layout.error();
+  head.layout = std::move(layout).value();
+  if (in.u64() != head.layout.params() || in.failed()) return damaged(in, "the number of weights is wrong");
+  return head;
 }
 
 }  // namespace
@@ -135,15 +149,25 @@ Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const Repli
   return seal(out);
 }
 
+Result<CheckpointHead> read_checkpoint_head(BytesView bytes) {
+  const auto body = unseal(bytes);
+  if (!body) return body.error();
+  ByteReader in(*body);
+  auto head = read_head(in);
+  if (!head) return head.error();
+  return CheckpointHead{head->run, std::move(head->layout)};
+}
+
 Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout, BytesView bytes) {
-  if (bytes.size() < sizeof magic + Hash256::size || std::memcmp(bytes.data(), magic, 7) != 0)
-    return Error{Errc::corrupt, "it is not a checkpoint, or its first bytes are damaged"};
-  const BytesView body = bytes.first(bytes.size() - Hash256::size);
-  if (sha256(body) != Hash256::from(bytes.last(Hash256::size)))
-    return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
-  ByteReader in(body);
-  const Result<std::uint8_t> flags = read_head(in, run, layout);
-  if (!flags) return flags.error();
+  const auto body = unseal(bytes);
+  if (!body) return body.error();
+  ByteReader in(*body);
+  const auto head = read_head(in);
+  if (!head) return head.error();
+  if (head->run != run)
+    return Error{Errc::mismatch, str("it belongs to run ", head->run.brief(), ", this is run ", run.brief(),
+                                     "; choose another --state directory, or the run file it was made with")};
+  if (head->layout.hash() != layout.hash()) return Error{Errc::mismatch, "it belongs to a model of another shape"};
   Checkpoint checkpoint;
   const BytesView weights = in.raw(std::size_t{4} * layout.params());
   if (in.failed()) return damaged(in, "the weights are cut off");
@@ -155,7 +179,7 @@ Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout
   checkpoint.replica.samples = in.u64();
   checkpoint.replica.period = in.u64();
   if (in.failed()) return damaged(in, "it is cut off");
-  if ((*flags & flag_local) != 0) {
+  if ((head->flags & flag_local) != 0) {
     auto local = read_local(in, layout.params());
     if (!local) return local.error();
     checkpoint.local = std::move(local).value();

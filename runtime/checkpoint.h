@@ -22,6 +22,14 @@ struct Checkpoint {
   std::optional<LocalState> local;  // absent in a snapshot
 };
 
+// What a container says of itself, without knowing the run: for tools.
+struct CheckpointHead {
+  RunId run;
+  ParamLayout layout;
+};
+// Errors: Errc::corrupt, Errc::mismatch (another format version). The whole file's hash is checked.
+Result<CheckpointHead> read_checkpoint_head(BytesView bytes);
+
 Bytes encode_snapshot(const RunId& run, const ParamLayout& layout, const ReplicaState& replica);
 Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const ReplicaState& replica, const LocalState& local);
 

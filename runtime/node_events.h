@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gossip/events.h"
+#include "gossip/update_store.h"
 #include "runtime/trainer.h"
 
 namespace rumor {
@@ -37,8 +38,7 @@ struct Applied {
 
 // An own update was published, likewise.
 struct Published {
-  UpdateKey key;
-  std::uint32_t payload_bytes = 0;
+  gossip::StoredUpdate update;
 };
 
 // The node has nothing more to do: flush the network and end with this exit status.

@@ -88,7 +88,6 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.fingerprint = replica_.fingerprinter().of_update(result.update);
   update.header.period = result.period;
   update.header.samples = result.samples;
-  const auto payload_bytes = static_cast<std::uint32_t>(result.payload.size());
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
   const auto applied = replica_.apply(update.header, result.update);
@@ -97,7 +96,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   touched_.insert(touched_.end(), result.update.index.begin(), result.update.index.end());
   in_flight_.sent(result.update, result.period, live_.list(), touched_);
   protocol_->publish(update, now, protocol_out_);
-  if (options_.report_applied) out.push_back(Published{update.header.key, payload_bytes});
+  if (options_.report_applied) out.push_back(Published{update});
 }
 
 void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out) {

@@ -9,6 +9,7 @@ namespace rumor::limits {
 // Model. A position must fit 31 bits so that a sign may share a word with it.
 inline constexpr std::uint32_t params_max = 0x7fff'ffff;
 inline constexpr std::size_t tensors_max = 65'536;
+inline constexpr std::size_t tensor_name_bytes_max = 256, tensor_rank_max = 8;
 
 // Wire. A frame is checked before its body is read; an update must fit one frame.
 inline constexpr std::size_t frame_bytes_max = 1 << 20;

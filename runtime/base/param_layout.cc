@@ -36,13 +36,36 @@ Result<ParamLayout> ParamLayout::create(std::vector<TensorInfo> tensors) {
   return layout;
 }
 
-Hash256 ParamLayout::hash() const {
-  ByteWriter out;
+void ParamLayout::encode(ByteWriter& out) const {
+  out.varint(tensors_.size());
   for (const TensorInfo& tensor : tensors_) {
     out.text(tensor.name);
     out.varint(tensor.shape.size());
     for (std::uint32_t extent : tensor.shape) out.varint(extent);
   }
+}
+
+Result<ParamLayout> ParamLayout::decode(ByteReader& in) {
+  const std::uint64_t count = in.varint();
+  if (count > limits::tensors_max || count > in.remaining()) return Error{Errc::corrupt, "the model layout is damaged"};
+  std::vector<TensorInfo> tensors(static_cast<std::size_t>(count));
+  for (TensorInfo& tensor : tensors) {
+    tensor.name = in.text(limits::tensor_name_bytes_max);
+    const std::uint64_t rank = in.varint();
+    if (rank > limits::tensor_rank_max || in.failed()) return Error{Errc::corrupt, "the model layout is damaged"};
+    for (std::uint64_t d = 0; d < rank; ++d) {
+      const std::uint64_t extent = in.varint();
+      if (extent > limits::params_max) return Error{Errc::corrupt, "the model layout is damaged"};
+      tensor.shape.push_back(static_cast<std::uint32_t>(extent));
+    }
+  }
+  if (in.failed()) return Error{Errc::corrupt, "the model layout is cut off"};
+  return create(std::move(tensors));
+}
+
+Hash256 ParamLayout::hash() const {
+  ByteWriter out;
+  encode(out);
   return sha256(out.bytes());
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
@@ -33,7 +34,11 @@ class ParamLayout {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   std::uint32_t params() const { return params_; }
 
-  // Names, shapes and order, in a canonical form: part of the run id.
+  // Canonical bytes: varint count, then per tensor its name (varint length, text), varint rank, varint extents.
+  void encode(ByteWriter& out) const;
+  // Errors: Errc::corrupt, Errc::limit.
+  static Result<ParamLayout> decode(ByteReader& in);
+  // SHA-256 of encode(): part of the run id.
   Hash256 hash() const;
 
  private:

@@ -214,8 +214,8 @@ void Cluster::carry_out(std::size_t i, NodeOutbox& out, std::size_t from) {
           if constexpr (std::is_same_v<E, Applied>) {
             delivery_.applied(e.key, i, from, now_);
           } else if constexpr (std::is_same_v<E, Published>) {
-            own_payload_bytes_ += e.payload_bytes;
-            delivery_.published(e.key, i, e.payload_bytes, now_);
+            own_payload_bytes_ += e.update.payload->size();
+            delivery_.published(e.update.header.key, i, now_);
           } else if constexpr (std::is_same_v<E, gossip::Note>) {
             if (e.level >= gossip::Note::Level::warning) slot.last_note = e.text;
           } else if constexpr (std::is_same_v<E, Finished>) {

@@ -6,11 +6,10 @@
 
 namespace rumor::sim {
 
-void Delivery::published(const UpdateKey& key, std::size_t by, std::uint32_t payload_bytes, TimePoint now) {
+void Delivery::published(const UpdateKey& key, std::size_t by, TimePoint now) {
   const auto [at, fresh] = updates_.emplace(key, Update{now, now, std::vector<std::uint8_t>(nodes_, unseen)});
   RUMOR_CHECK(fresh);
   at->second.hops[by] = 0;
-  payload_bytes_ += payload_bytes;
 }
 
 void Delivery::applied(const UpdateKey& key, std::size_t node, std::size_t from, TimePoint now) {

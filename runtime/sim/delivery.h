@@ -16,15 +16,13 @@ class Delivery {
  public:
   explicit Delivery(std::size_t nodes) : nodes_(nodes) {}
 
-  void published(const UpdateKey& key, std::size_t by, std::uint32_t payload_bytes, TimePoint now);
+  void published(const UpdateKey& key, std::size_t by, TimePoint now);
   // `node` applied it, from a frame of `from`. Updates that came inside a snapshot are not reported here.
   void applied(const UpdateKey& key, std::size_t node, std::size_t from, TimePoint now);
   // A process that restarts empty may apply everything again, rightly.
   void restarted(std::size_t node);
 
   std::uint64_t updates() const { return updates_.size(); }
-  std::uint64_t payload_bytes() const { return payload_bytes_; }
-  bool knows(const UpdateKey& key) const { return updates_.contains(key); }
 
   // Fills delivery_*, hops_*, doubled.
   void summarize(SimResult& result) const;
@@ -38,7 +36,7 @@ class Delivery {
   };
   std::size_t nodes_;
   std::map<UpdateKey, Update> updates_;
-  std::uint64_t payload_bytes_ = 0, doubled_ = 0;
+  std::uint64_t doubled_ = 0;
   std::vector<float> delays_;  // seconds, one per delivery
   std::uint64_t hops_sum_ = 0, hops_max_ = 0;
 };

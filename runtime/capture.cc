@@ -1,0 +1,57 @@
+#include "runtime/capture.h"
+
+#include <algorithm>
+
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+namespace {
+constexpr std::uint8_t magic[9] = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 'P', 1};
+}
+
+bool looks_like_capture(BytesView bytes) { return bytes.size() >= 8 && std::equal(magic, magic + 8, bytes.begin()); }
+
+Bytes encode_capture_head(const RunId& run, const ParamLayout& layout) {
+  ByteWriter out;
+  out.raw(magic);
+  out.raw(run.view());
+  layout.encode(out);
+  return out.take();
+}
+
+Bytes encode_capture_record(BytesView payload) {
+  ByteWriter out;
+  out.sized(payload);
+  return out.take();
+}
+
+Result<Capture> decode_capture(BytesView bytes) {
+  if (!looks_like_capture(bytes)) return Error{Errc::corrupt, "it is not a capture"};
+  ByteReader in(bytes);
+  in.raw(8);
+  if (const int version = in.u8(); version != magic[8])
+    return Error{Errc::mismatch, str("it is a capture of version ", version, "; this program reads version 1")};
+  Capture capture;
+  capture.run = in.id<RunId>();
+  auto layout = ParamLayout::decode(in);
+  if (!layout) return layout.error();
+  capture.layout = std::move(layout).value();
+  while (in.remaining() > 0) {
+    const std::size_t at = in.position();
+    const BytesView payload = in.sized(limits::payload_bytes_max);
+    if (in.failed()) {
+      // Cut off is forgiven at the very end only: a length that no payload has is damage.
+      ByteReader again(bytes.subspan(at));
+      if (again.varint() > limits::payload_bytes_max && !again.failed())
+        return Error{Errc::corrupt, str("damaged at byte ", at, ": a record claims more than ", limits::payload_bytes_max, " bytes")};
+      capture.cut_off = true;
+      break;
+    }
+    capture.payloads.emplace_back(payload.begin(), payload.end());
+  }
+  return capture;
+}
+
+}  // namespace rumor

@@ -1,0 +1,80 @@
+#include "runtime/daemon/console.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/base/text.h"
+
+namespace rumor::daemon {
+
+Console::Console() {
+  const char* term = std::getenv("TERM");
+  terminal_ = isatty(STDERR_FILENO) != 0 && !(term != nullptr && std::string_view(term) == "dumb");
+}
+
+std::string rate_text(double bytes_per_second) {
+  if (bytes_per_second >= 1e6) return fixed(bytes_per_second / 1e6, 1) + " MB/s";
+  return fixed(bytes_per_second / 1e3, bytes_per_second < 1e4 ? 1 : 0) + " kB/s";
+}
+
+void Console::clear() {
+  if (line_open_) std::fputs("\r\x1b[K", stderr);
+  line_open_ = false;
+}
+
+void Console::line(const std::string& text) {
+  clear();
+  std::fprintf(stderr, "rumor: %s\n", text.c_str());
+}
+
+void Console::note(const gossip::Note& note) {
+  if (note.level == gossip::Note::Level::debug) return;
+  const char* prefix = note.level == gossip::Note::Level::error ? "error: " : note.level == gossip::Note::Level::warning ? "warning: " : "";
+  line(prefix + note.text);
+}
+
+void Console::started(const NodeStatus& s, const std::string& listening, const std::string& status_address, const std::string& state) {
+  line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ", s.params, " parameters"));
+  line(str("listening on ", listening, "; others join with --seed ", listening));
+  if (!status_address.empty()) line("status at http://" + status_address + "/");
+  if (state.empty()) line("no --state directory: a restart begins anew, from the other peers");
+}
+
+void Console::progress(const NodeStatus& s, double seconds) {
+  if (seconds < next_at_) return;
+  const double span = std::max(seconds - last_at_, 1e-3);
+  const double sent = static_cast<double>(s.traffic.sent_bytes - last_sent_) / span;
+  const double received = static_cast<double>(s.traffic.received_bytes - last_received_) / span;
+  const double samples = static_cast<double>(s.samples - std::min(s.samples, last_samples_)) / span;
+  last_at_ = seconds;
+  last_sent_ = s.traffic.sent_bytes;
+  last_received_ = s.traffic.received_bytes;
+  last_samples_ = s.samples;
+  next_at_ = seconds + (terminal_ ? 0.5 : 5.0);
+  std::string text = str(s.phase, "  ", s.samples, "/", s.samples_planned, " samples (", fixed(samples, 0), "/s)  loss ",
+                         fixed(s.training.loss.value_or(s.training.train_loss), 3));
+  if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
+  text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
+  if (s.ratio() > 0) text += str("  ", fixed(s.ratio(), 0), "x smaller");
+  text += s.peers.empty() ? "" : s.digests_equal ? "  digests equal" : "  digests differ for the moment";
+  if (!s.waiting_for.empty()) text += "  [" + s.waiting_for + "]";
+  if (terminal_) {
+    clear();
+    std::fprintf(stderr, "%s", text.c_str());
+    std::fflush(stderr);
+    line_open_ = true;
+  } else {
+    line(text);
+  }
+}
+
+void Console::finished(const NodeStatus& s) {
+  std::string text = str(s.samples, " samples, ", s.updates, " updates, digest ", s.digest);
+  if (s.training.accuracy) text += str(", test accuracy ", fixed(*s.training.accuracy * 100, 2), " %");
+  line("ended with " + text);
+}
+
+}  // namespace rumor::daemon

@@ -1,0 +1,271 @@
+#include "runtime/daemon/event_loop.h"
+
+#include <openssl/rand.h>
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "gossip/asio/address.h"
+#include "gossip/asio/transport.h"
+#include "runtime/base/text.h"
+#include "runtime/capture.h"
+#include "runtime/daemon/console.h"
+#include "runtime/daemon/peer_files.h"
+#include "runtime/daemon/status_metrics.h"
+#include "runtime/daemon/status_server.h"
+#include "runtime/daemon/worker.h"
+#include "runtime/node.h"
+
+namespace rumor::daemon {
+
+namespace {
+
+class EventLoop final : net::TransportEvents {
+ public:
+  EventLoop(const PeerOptions& options, net::Identity identity, PeerFiles files)
+      : options_(options),
+        files_(std::move(files)),
+        identity_id_(identity.id()),
+        transport_(io_, std::move(identity), *this),
+        timer_(io_),
+        report_timer_(io_),
+        signals_(io_, SIGINT, SIGTERM),
+        compute_(io_),
+        storage_(io_) {}
+
+  Result<void> open(std::shared_ptr<const models::DataSet> data);
+  PeerEnd run();
+
+ private:
+  // net::TransportEvents
+  void on_link_up(const gossip::LinkUp& up) override {
+    node_->on_link_up(up, now(), out_);
+    carry_out();
+  }
+  void on_frame(gossip::LinkId link, BytesView frame) override {
+    node_->on_frame(link, frame, now(), out_);
+    carry_out();
+  }
+  void on_link_down(gossip::LinkId link, const std::string& reason) override {
+    node_->on_link_down(link, reason, now(), out_);
+    carry_out();
+  }
+  void on_dial_failed(const std::string& address, const std::string& reason) override {
+    node_->on_dial_failed(address, reason, now(), out_);
+    carry_out();
+  }
+  void on_backlog(gossip::LinkId link, bool full) override {
+    node_->on_backlog(link, full, now(), out_);
+    carry_out();
+  }
+
+  TimePoint now() const {
+    return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - started_));
+  }
+  Result<void> make_node(std::shared_ptr<const models::DataSet> data, const std::string& bound);
+  void carry_out();
+  void arm();
+  void report();
+  void await_signal();
+  void stop_politely(const std::string& why);
+
+  void effect(gossip::Send& e) { transport_.send(e.link, std::move(e.frame), e.control); }
+  void effect(gossip::Dial& e) { transport_.dial(e.address); }
+  void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
+  void effect(gossip::Note& e) { console_.note(e); }
+  void effect(StartStep& e);
+  void effect(StartEvaluation& e);
+  void effect(SaveCheckpoint& e);
+  void effect(Applied&) {}
+  void effect(Published& e) { files_.capture(*e.update.payload); }
+  void effect(Finished& e);
+
+  const PeerOptions& options_;
+  PeerFiles files_;
+  NodeId identity_id_;
+  asio::io_context io_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  net::Transport transport_;
+  asio::steady_timer timer_, report_timer_;
+  asio::signal_set signals_;
+  Console console_;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<StatusServer> status_;
+  NodeOutbox out_;
+  bool carrying_out_ = false;
+  bool signalled_ = false;
+  std::optional<int> exit_status_;
+  Worker compute_, storage_;  // last: joined before what their jobs use goes away
+};
+
+std::uint64_t system_random() {
+  std::uint64_t value = 0;
+  RUMOR_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value) == 1);
+  return value;
+}
+
+Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
+  const std::string& listen = options_.config.listen;
+  const auto address = net::parse_address(listen);
+  if (!address) return address.error();
+  if (!net::is_loopback(address->host))
+    return Error{Errc::usage, str("will not listen on ", listen, ": anybody who reaches it could join, and this version has no "
+                                  "admission rule; listen on 127.0.0.1 and bring other machines in through a tunnel")};
+  const auto bound = transport_.listen(listen);
+  if (!bound) return bound.error();
+  if (!options_.config.status.empty()) {
+    auto server = StatusServer::start(options_.config.status);
+    if (!server) return server.error();
+    status_ = std::move(server).value();
+  }
+  if (auto made = make_node(std::move(data), *bound); !made) return made;
+  console_.started(node_->status(now()), *bound, status_ ? status_->address() : "", files_.directory());
+  return {};
+}
+
+Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, const std::string& bound) {
+  NodeOptions node;
+  node.node = identity_id_;
+  RUMOR_CHECK(RAND_bytes(node.stream.bytes.data(), static_cast<int>(StreamId::size)) == 1);
+  node.chance_seed = system_random();
+  node.seeds = options_.config.seeds;
+  node.advertise = options_.config.advertise.empty() ? std::vector<std::string>{bound} : options_.config.advertise;
+  node.known_addresses = files_.known_addresses();
+  node.shard = options_.shard;
+  node.until_samples = options_.until_samples;
+  node.report_applied = options_.capture.has_value();
+  if (options_.state) node.checkpoint_every = options_.checkpoint_every;
+  auto made = Node::create(options_.config, std::move(data), std::move(node));
+  if (!made) return made.error();
+  node_ = std::move(made).value();
+  const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
+  if (!loaded) return loaded.error();
+  if (!loaded->empty()) console_.line(*loaded);
+  return files_.open_capture(options_.capture, node_->run(), node_->trainer().layout());
+}
+
+PeerEnd EventLoop::run() {
+  await_signal();
+  node_->start(now(), out_);
+  carry_out();
+  report();
+  io_.run();
+  const NodeStatus status = node_->status(now());
+  console_.finished(status);
+  return {exit_status_.value_or(0), status_json(status)};
+}
+
+void EventLoop::carry_out() {
+  if (carrying_out_) return;  // the outer call takes up what was added
+  carrying_out_ = true;
+  while (!out_.empty()) {
+    NodeOutbox batch;
+    batch.swap(out_);
+    for (NodeEffect& one : batch) std::visit([this](auto& e) { effect(e); }, one);
+  }
+  carrying_out_ = false;
+  arm();
+}
+
+void EventLoop::arm() {
+  const TimePoint deadline = node_->next_deadline();
+  if (deadline == never) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(started_ + deadline.time_since_epoch());
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    node_->on_time(now(), out_);
+    carry_out();
+  });
+}
+
+void EventLoop::effect(StartStep& e) {
+  compute_.submit([this, plan = e.plan] { return node_->trainer().step(plan); },
+                  [this](StepResult result) {
+                    node_->on_step_done(std::move(result), now(), out_);
+                    carry_out();
+                  });
+}
+
+void EventLoop::effect(StartEvaluation& e) {
+  compute_.submit([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
+                  [this](const models::Evaluation& evaluation) {
+                    node_->on_evaluated(evaluation, now(), out_);
+                    carry_out();
+                  });
+}
+
+void EventLoop::effect(SaveCheckpoint& e) {
+  std::string addresses;
+  for (const gossip::KnownAddress& known : node_->protocol().known_addresses()) addresses += known.address + "\n";
+  storage_.submit([this, bytes = std::move(e.bytes), addresses] { return files_.save(bytes, addresses); },
+                  [this](const Result<void>& saved) {
+                    if (!saved) console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
+                  });
+}
+
+void EventLoop::effect(Finished& e) {
+  exit_status_ = e.status;
+  timer_.cancel();
+  report_timer_.cancel();
+  signals_.cancel();
+  // Files first, then goodbyes, then the loop runs out of work.
+  storage_.submit([] { return 0; }, [this](int) {
+    transport_.stop();
+    status_.reset();
+  });
+}
+
+void EventLoop::report() {
+  const NodeStatus status = node_->status(now());
+  if (status_) status_->publish({status_json(status), status_metrics(status)});
+  if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
+  if (exit_status_) return;
+  if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds && !signalled_) {
+    signalled_ = true;
+    stop_politely(str("ending after ", *options_.until_seconds, " s as asked"));
+  }
+  report_timer_.expires_after(std::chrono::milliseconds(250));
+  report_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) report();
+  });
+}
+
+void EventLoop::await_signal() {
+  signals_.async_wait([this](const asio::error_code& error, int signal) {
+    if (error) return;
+    if (signalled_) std::_Exit(128 + signal);
+    signalled_ = true;
+    await_signal();
+    stop_politely("stopping: finishing the step, saving, saying goodbye (once more ends at once)");
+  });
+}
+
+void EventLoop::stop_politely(const std::string& why) {
+  console_.line(why);
+  node_->stop(now(), out_);
+  carry_out();
+}
+
+}  // namespace
+
+Result<PeerEnd> run_peer(const PeerOptions& options) {
+  auto files = PeerFiles::open(options.state);
+  if (!files) return files.error();
+  auto identity = files->identity();
+  if (!identity) return identity.error();
+  auto data = models::load_data(options.config.data);
+  if (!data) return data.error();
+  EventLoop loop(options, std::move(identity).value(), std::move(files).value());
+  if (auto opened = loop.open(std::move(data).value()); !opened) return opened.error();
+  return loop.run();
+}
+
+}  // namespace rumor::daemon

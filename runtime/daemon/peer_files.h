@@ -1,0 +1,53 @@
+// PeerFiles: what a peer keeps in its state directory, and its capture file.
+//
+//   DIR/lock           held while a process uses the directory
+//   DIR/identity.pem   the key that is the peer's identity
+//   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
+//   DIR/addresses      host:port of members met, one a line: so that every seed may die
+//
+// Thread: open, load, identity, capture from the protocol thread; save from the storage thread.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossip/asio/identity.h"
+#include "runtime/base/param_layout.h"
+#include "runtime/base/result.h"
+#include "runtime/daemon/storage.h"
+
+namespace rumor::daemon {
+
+class PeerFiles {
+ public:
+  // No directory: nothing is kept, the identity lasts as long as the process. Errors: Errc::io (not writable, in use).
+  static Result<PeerFiles> open(const std::optional<std::string>& directory);
+
+  // Kept in the directory, or made for this process alone.
+  Result<net::Identity> identity() const;
+  std::vector<std::string> known_addresses() const;
+  // Offers the newest checkpoint, then the one before, to `restore`. Returns one line about it, empty when there is none.
+  // Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run: nothing may be overwritten).
+  Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
+  Result<void> save(BytesView checkpoint, const std::string& addresses) const;
+
+  // Errors: Errc::io.
+  Result<void> open_capture(const std::optional<std::string>& path, const RunId& run, const ParamLayout& layout);
+  void capture(BytesView payload);
+
+  const std::string& directory() const { return directory_; }  // empty: none
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string directory_;
+  std::optional<StateLock> lock_;
+  std::unique_ptr<std::FILE, CloseFile> capture_;
+};
+
+}  // namespace rumor::daemon

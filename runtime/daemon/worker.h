@@ -1,0 +1,45 @@
+// Worker: one thread that does jobs in order and hands each result back to the event loop.
+//
+// Thread: submit() from the event loop's thread; a job runs on the worker's; its continuation on the event loop's. The job's
+// captures pass from one thread to the other with it: nothing is shared meanwhile.
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace rumor::daemon {
+
+class Worker {
+ public:
+  explicit Worker(asio::io_context& loop) : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] { queue_.run(); }) {}
+
+  // Finishes the job under way, drops the rest, joins.
+  ~Worker() {
+    guard_.reset();
+    queue_.stop();
+    thread_.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // job() -> result on the worker, then done(result) on the event loop.
+  template <class Job, class Done>
+  void submit(Job job, Done done) {
+    asio::post(queue_, [this, job = std::move(job), done = std::move(done)]() mutable {
+      auto result = std::make_shared<decltype(job())>(job());
+      asio::post(loop_, [result, done = std::move(done)]() mutable { done(std::move(*result)); });
+    });
+  }
+
+ private:
+  asio::io_context& loop_;
+  asio::io_context queue_;
+  asio::executor_work_guard<asio::io_context::executor_type> guard_;
+  std::thread thread_;
+};
+
+}  // namespace rumor::daemon

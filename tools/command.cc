@@ -1,0 +1,83 @@
+#include "tools/command.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "runtime/base/text.h"
+
+namespace rumor::tools {
+
+namespace {
+volatile std::sig_atomic_t signalled = 0;
+}
+
+Result<RunConfig> load_run(const RunSource& source) {
+  std::string text{preset_text(source.name)};
+  if (text.empty()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(source.name, ignored)) {
+      std::string known;
+      for (const std::string& name : preset_names()) known += (known.empty() ? "" : ", ") + name;
+      const std::string hint = nearest(source.name, preset_names());
+      return Error{Errc::usage, str("'", source.name, "' is neither a run file nor a preset (", known, ")",
+                                    hint.empty() ? "" : "; did you mean " + hint + "?")};
+    }
+    auto read = read_text_file(source.name);
+    if (!read) return read.error();
+    text = std::move(read).value();
+  }
+  auto config = parse_run_config(text, source.name);
+  if (!config) return config;
+  for (const std::string& assignment : source.overrides)
+    if (auto set = override_run_config(*config, assignment); !set) return set.error();
+  return config;
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "rumor: %s\n", error.text.c_str());
+  switch (error.code) {
+    case Errc::usage: return 2;
+    case Errc::mismatch: return 3;
+    case Errc::diverged: return 4;
+    case Errc::not_found:
+    case Errc::io:
+    case Errc::corrupt:
+    case Errc::limit: return 1;
+  }
+  return 1;
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{Errc::not_found, "cannot open " + path + "; does it exist, and may you read it?"};
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad()) return Error{Errc::io, "cannot read " + path};
+  return text.str();
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return {};
+  }
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.flush();
+  if (!out) return Error{Errc::io, "cannot write " + path + "; does its directory exist, and is there room?"};
+  return {};
+}
+
+void watch_for_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { signalled = 1; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return signalled != 0; }
+
+}  // namespace rumor::tools

@@ -1,0 +1,70 @@
+// The subcommands of `rumor`: what each is told, and its entry. The command line itself is read in main.cc alone.
+//
+// Each returns the process's exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,
+// 3 refused by the run, 4 replicas diverged. Results go to stdout, progress and logs to stderr.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/run_config.h"
+
+namespace rumor::tools {
+
+// RUN.toml or a preset, with --set overrides.
+struct RunSource {
+  std::string name;
+  std::vector<std::string> overrides;
+};
+// Errors: Errc::usage.
+Result<RunConfig> load_run(const RunSource& source);
+
+struct PeerCommand {
+  RunSource run;
+  std::vector<std::string> seeds;
+  std::string listen, status;             // empty: as the run file says
+  std::string device = "cpu";
+  std::string shard;                      // "I/N", counted from 1
+  std::optional<std::string> state, capture, json;
+  std::optional<std::uint64_t> until_samples;
+  std::optional<double> until_seconds;
+  bool quiet = false;
+};
+int run_peer_command(const PeerCommand& command);
+
+struct SimCommand {
+  RunSource run;
+  std::size_t nodes = 4;
+  std::uint64_t sim_seed = 1;
+  std::string network = "lan";
+  std::string faults = "none";
+  double step_ms = 20;
+  bool daemons = false;
+  std::optional<std::string> json, report;
+};
+int run_sim_command(const SimCommand& command);
+int run_daemons_command(const SimCommand& command);
+
+struct StatsCommand {
+  std::string source;
+  std::optional<double> density;
+  std::optional<std::uint64_t> budget_bytes;
+  std::optional<std::string> json;
+};
+int run_stats_command(const StatsCommand& command);
+
+// Prints "rumor: TEXT" on stderr and gives the exit status that belongs to the error.
+int fail(const Error& error);
+
+// Whole files. write_file replaces; "-" is stdout. Errors: Errc::not_found, Errc::io.
+Result<std::string> read_text_file(const std::string& path);
+Result<void> write_file(const std::string& path, const std::string& text);
+
+// Arms SIGINT and SIGTERM to set a flag that interrupted() reads; for commands without an event loop.
+void watch_for_signals();
+bool interrupted();
+
+}  // namespace rumor::tools

@@ -1,0 +1,52 @@
+// rumor peer: one daemon in the foreground.
+#include <charconv>
+
+#include "runtime/base/text.h"
+#include "runtime/daemon/event_loop.h"
+#include "tools/command.h"
+
+namespace rumor::tools {
+
+namespace {
+
+// "2/4" -> {1, 4}. Empty -> the whole data set.
+Result<models::Shard> parse_shard(const std::string& text) {
+  if (text.empty()) return models::Shard{0, 1};
+  std::uint32_t index = 0, count = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, index);
+  const bool slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
+  const auto second = slash ? std::from_chars(first.ptr + 1, end, count) : first;
+  if (!slash || second.ec != std::errc() || second.ptr != end || index < 1 || index > count)
+    return Error{Errc::usage, str("--shard ", text, " wants I/N with 1 <= I <= N, such as 2/4")};
+  return models::Shard{index - 1, count};
+}
+
+}  // namespace
+
+int run_peer_command(const PeerCommand& command) {
+  if (command.device == "cuda")
+    return fail({Errc::usage, "--device cuda: this build has no CUDA backend; use --device cpu"});
+  auto config = load_run(command.run);
+  if (!config) return fail(config.error());
+  auto shard = parse_shard(command.shard);
+  if (!shard) return fail(shard.error());
+  daemon::PeerOptions options;
+  options.config = std::move(config).value();
+  if (!command.listen.empty()) options.config.listen = command.listen;
+  if (!command.status.empty()) options.config.status = command.status;
+  if (!command.seeds.empty()) options.config.seeds = command.seeds;
+  options.shard = *shard;
+  options.state = command.state;
+  options.capture = command.capture;
+  options.until_samples = command.until_samples;
+  options.until_seconds = command.until_seconds;
+  options.quiet = command.quiet;
+  const auto ended = daemon::run_peer(options);
+  if (!ended) return fail(ended.error());
+  if (command.json)
+    if (auto written = write_file(*command.json, ended->status_json); !written) return fail(written.error());
+  return ended->exit_status;
+}
+
+}  // namespace rumor::tools

@@ -1,0 +1,68 @@
+// rumor sim: a cluster in virtual time, or the dense baseline.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "runtime/base/text.h"
+#include "runtime/sim/cluster.h"
+#include "runtime/sim/dense_baseline.h"
+#include "tools/command.h"
+#include "tools/sim_output.h"
+
+namespace rumor::tools {
+
+namespace {
+
+Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
+  sim::ClusterOptions options;
+  options.nodes = command.nodes;
+  options.seed = command.sim_seed;
+  options.step = from_seconds(command.step_ms * 1e-3);
+  auto network = sim::NetworkModel::preset(command.network);
+  if (!network && std::filesystem::is_regular_file(command.network)) {
+    const auto text = read_text_file(command.network);
+    if (!text) return text.error();
+    network = sim::NetworkModel::parse(*text, command.network);
+  }
+  if (!network) return network.error();
+  options.network = std::move(network).value();
+  if (command.faults != "none" && command.faults != "light")
+    return Error{Errc::usage, "--faults " + command.faults + " is not known; choose none or light"};
+  options.light_faults = command.faults == "light";
+  return options;
+}
+
+}  // namespace
+
+int run_sim_command(const SimCommand& command) {
+  auto config = load_run(command.run);
+  if (!config) return fail(config.error());
+  auto options = cluster_options(command);
+  if (!options) return fail(options.error());
+  auto data = models::load_data(config->data);
+  if (!data) return fail(data.error());
+  watch_for_signals();
+  ProgressLine line;
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const sim::Progress progress = [&](const sim::CurvePoint& point, double fraction) {
+    std::string text = str(fixed(fraction * 100, 0), " %  ", point.samples, " samples  loss ", fixed(point.loss, 3));
+    if (point.accuracy) text += str("  accuracy ", fixed(*point.accuracy * 100, 1), " %");
+    line.show(str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
+    return !interrupted();
+  };
+  auto result = [&]() -> Result<sim::SimResult> {
+    if (config->mode == "sync") return sim::run_dense_baseline(*config, *data, *options, progress);
+    auto cluster = sim::Cluster::create(*config, *data, *options);
+    if (!cluster) return cluster.error();
+    return (*cluster)->run(progress);
+  }();
+  line.clear();
+  if (!result) return fail(result.error());
+  result->wall_seconds = elapsed();
+  return output_result(*result, command);
+}
+
+}  // namespace rumor::tools
