@@ -16,6 +16,10 @@ struct Part {
   std::string label_file;
 };
 
+Error damaged(const std::string& file, std::size_t offset, const std::string& what) {
+  return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what)};
+}
+
 // The file itself or its gzip form.
 Result<std::string> find_file(const std::string& directory, const std::string& name) {
   for (const char* ending : {"", ".gz"}) {
@@ -23,8 +27,9 @@ Result<std::string> find_file(const std::string& directory, const std::string& n
     std::error_code ignored;
     if (std::filesystem::is_regular_file(path, ignored)) return path;
   }
-  return Error{Errc::not_found, str("no ", directory, "/", name, " or ", name, ".gz; for Fashion-MNIST run 'apt-get ",
-                                    "install dataset-fashion-mnist', or set data.path, or use data.kind = \"synthetic\"")};
+  return Error{Errc::not_found,
+               str("no ", directory, "/", name, " or ", name, ".gz; for Fashion-MNIST run 'apt-get install ",
+                   "dataset-fashion-mnist', or set data.path, or use data.kind = \"synthetic\"")};
 }
 
 // Keeps the elements only: the header is cut off in place.
@@ -47,12 +52,12 @@ Result<Part> load_part(const std::string& directory, const std::string& prefix) 
   const Result<IdxArray> labels = parse_idx(*label_bytes, *label_path);
   if (!labels) return labels.error();
   if (images->shape.size() < 2)
-    return Error{Errc::corrupt, str(*image_path, ", offset 3: 1 dimension, expected rows and what a row is made of")};
+    return damaged(*image_path, 3, "1 dimension, expected rows and what a row is made of");
   if (labels->shape.size() != 1)
-    return Error{Errc::corrupt, str(*label_path, ", offset 3: ", labels->shape.size(), " dimensions, expected 1")};
+    return damaged(*label_path, 3, str(labels->shape.size(), " dimensions, expected 1"));
   if (images->shape[0] != labels->shape[0])
-    return Error{Errc::corrupt, str(*label_path, ", offset 4: ", labels->shape[0], " labels for the ", images->shape[0],
-                                    " rows of ", *image_path)};
+    return damaged(*label_path, 4,
+                   str(labels->shape[0], " labels for the ", images->shape[0], " rows of ", *image_path));
   Part part;
   part.examples.rows = images->shape[0];
   part.inputs = static_cast<std::uint32_t>(images->elements.size() / part.examples.rows);
@@ -79,10 +84,11 @@ Result<std::shared_ptr<const DataSet>> load_idx_data(const std::string& director
   const std::vector<std::uint8_t>& labels = train->examples.label;
   data.classes = std::max(2u, *std::max_element(labels.begin(), labels.end()) + 1u);
   const std::vector<std::uint8_t>& test_labels = test->examples.label;
-  const auto beyond = std::find_if(test_labels.begin(), test_labels.end(), [&](auto l) { return l >= data.classes; });
+  const auto is_beyond = [&](std::uint8_t label) { return label >= data.classes; };
+  const auto beyond = std::find_if(test_labels.begin(), test_labels.end(), is_beyond);
   if (beyond != test_labels.end())
-    return Error{Errc::corrupt, str(test->label_file, ", offset ", 8 + (beyond - test_labels.begin()), ": label ",
-                                    int{*beyond}, ", but the training set has ", data.classes, " classes only")};
+    return damaged(test->label_file, static_cast<std::size_t>(8 + (beyond - test_labels.begin())),
+                   str("label ", int{*beyond}, ", but the training set has ", data.classes, " classes only"));
   data.train = std::move(train->examples);
   return finish_data(std::move(data), std::move(test->examples));
 }

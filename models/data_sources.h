@@ -14,8 +14,8 @@ namespace rumor::models {
 Result<std::shared_ptr<const DataSet>> load_idx_data(const std::string& directory);
 
 // 10 classes, 64 inputs, 8,000 training and 2,000 test rows, from the seed alone, in milliseconds.
-// Each class is four clouds around random centres that overlap those of other classes, so that no straight cut
-// separates them and the best possible accuracy is below 1.
+// Each class is four clouds around random centres that overlap those of other classes, so that no straight
+// cut separates them and the best possible accuracy is below 1.
 std::shared_ptr<const DataSet> make_synthetic(std::uint64_t seed);
 
 }  // namespace rumor::models

@@ -39,7 +39,7 @@ std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
   const double mean = static_cast<double>(sum) / pixels;
   const double variance = static_cast<double>(square_sum) / pixels - mean * mean;
   data.mean = static_cast<float>(mean);
-  data.scale = variance > 1e-6 ? static_cast<float>(1 / std::sqrt(variance)) : 1;  // all bytes equal: no deviation
+  if (variance > 1e-6) data.scale = static_cast<float>(1 / std::sqrt(variance));  // else all bytes are equal
 
   data.test.rows = test.rows;
   data.test.label = std::move(test.label);
@@ -49,7 +49,8 @@ std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
   return std::make_shared<const DataSet>(std::move(data));
 }
 
-BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch, std::uint64_t seed)
+BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
+                           std::uint64_t seed)
     : data_(std::move(data)), batch_(batch), prng_(Prng::named(seed, "batches", shard.index)) {
   const std::uint32_t rows = data_->train.rows;
   RUMOR_CHECK(batch >= 1);

@@ -1,10 +1,11 @@
 // Data sets in memory, their shards, and batches from them.
 //
-// Kinds: `idx`, the four files of MNIST and its relatives, plain or gzip (models/idx.h); `synthetic`, a generated
-// classification task that needs no files (models/synthetic.cc).
+// Kinds: `idx`, the four files of MNIST and its relatives, plain or gzip (models/idx.h); `synthetic`, a
+// generated classification task that needs no files (models/synthetic.cc).
 //
-// Values are bytes and stay bytes: the training set is stored as it came (Fashion-MNIST: 47 MB instead of 188), and a
-// batch is normalised when it is drawn, x = (byte - mean) * scale, with the training set's mean and 1 / deviation.
+// Values are bytes and stay bytes: the training set is stored as it came (Fashion-MNIST: 47 MB instead of
+// 188), and a batch is normalised when it is drawn, x = (byte - mean) * scale, with the training set's mean
+// and 1 / deviation.
 // The sums behind these are exact integers, so every peer computes with the same normalised values.
 //
 // Thread: a DataSet is immutable once loaded and may be shared; a BatchSampler has one owner.
@@ -59,22 +60,25 @@ struct DataSet {
 };
 
 // Takes well under a second for 60,000 images of 28 x 28.
-// Errors: Errc::not_found (names the file and the package or command that brings it), Errc::corrupt (names the file,
-// the offset and what is wrong there), Errc::io (names the file and the system's reason), Errc::usage (unknown kind).
+// Errors: Errc::not_found (names the file and the package or command that brings it), Errc::corrupt (names
+// the file, the offset and what is wrong there), Errc::io (names the file and the system's reason),
+// Errc::usage (unknown kind).
 Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config);
 
-// Finishes a set whose name, sizes and training rows are in place: mean and scale, and the test rows normalised.
+// Finishes a set whose name, sizes and training rows are in place: mean and scale, and the test rows
+// normalised.
 // Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
 std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);
 
-// Peer i of n: a disjoint part of the training set, drawn by a shuffle that depends on `seed` alone. Together the n
-// parts are the whole set; their sizes differ by at most one row.
+// Peer i of n: a disjoint part of the training set, drawn by a shuffle that depends on `seed` alone. Together
+// the n parts are the whole set; their sizes differ by at most one row.
 struct Shard {
   std::uint32_t index = 0, count = 1;
 };
 
-// Endless batches over a shard: shuffled anew each epoch, the order fixed by (seed, shard). Every epoch visits each row
-// of the shard exactly once; a batch may span two epochs, or more when it is larger than the shard.
+// Endless batches over a shard: shuffled anew each epoch, the order fixed by (seed, shard). Every epoch
+// visits each row of the shard exactly once; a batch may span two epochs, or more when it is larger than the
+// shard.
 class BatchSampler {
  public:
   // Requires: shard.index < shard.count <= train rows; batch >= 1. `data` is kept alive.

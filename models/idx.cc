@@ -42,7 +42,8 @@ Result<IdxArray> parse_idx(BytesView bytes, std::string_view file) {
   if (dimensions < 1 || dimensions > idx_dimensions_max)
     return damaged(file, 3, str(dimensions, " dimensions, expected 1 to ", idx_dimensions_max));
   const std::size_t header = 4 + std::size_t{4} * dimensions;
-  if (bytes.size() < header) return damaged(file, bytes.size(), str("the file ends inside its ", dimensions, " sizes"));
+  if (bytes.size() < header)
+    return damaged(file, bytes.size(), str("the file ends inside its ", dimensions, " sizes"));
   IdxArray array;
   const std::uint64_t present = bytes.size() - header;
   std::uint64_t elements = 1;
@@ -52,11 +53,12 @@ Result<IdxArray> parse_idx(BytesView bytes, std::string_view file) {
     elements *= extent;  // elements <= present < 2^31 before, so this fits
     if (elements > present)
       return damaged(file, bytes.size(),
-                     str("the file ends after ", present, " of at least ", elements, " elements its header announces"));
+                     str("the file ends after ", present, " elements of at least ", elements));
     array.shape.push_back(extent);
   }
   if (elements < present)
-    return damaged(file, header + static_cast<std::size_t>(elements), str(present - elements, " bytes too many"));
+    return damaged(file, static_cast<std::size_t>(header + elements),
+                   str(present - elements, " bytes too many"));
   array.elements = bytes.subspan(header);
   return array;
 }
@@ -78,7 +80,7 @@ Result<Bytes> read_data_file(const std::string& path) {
       return Error{Errc::limit, str(path, " is over ", idx_bytes_max, " bytes when decompressed")};
     if (static_cast<std::size_t>(got) == piece) continue;
     int code = Z_OK;
-    gzerror(file.get(), &code);  // a stream that stops before its end reads short first and tells only when asked
+    gzerror(file.get(), &code);  // a stream that stops before its end reads short and tells only when asked
     if (code != Z_OK) return read_failed(file.get(), path, size);
     bytes.resize(size);
     return bytes;

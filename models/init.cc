@@ -1,5 +1,5 @@
-// Initial weights, in integers: two machines that agree on the seed agree on every bit, without a floating-point
-// library between them.
+// Initial weights, in integers: two machines that agree on the seed agree on every bit, without a
+// floating-point library between them.
 #include <algorithm>
 
 #include "models/model.h"

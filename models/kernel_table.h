@@ -1,11 +1,11 @@
 // KernelTable: the few loops that cost nearly all the time of a training step, as plain function pointers.
 //
-// This header is all that the kernel source includes: it is compiled once per instruction set, so it must not pull in
-// inline functions that the linker could then pick, in their wide-vector form, for everybody.
+// This header is all that the kernel source includes: it is compiled once per instruction set, so it must not
+// pull in inline functions that the linker could then pick, in their wide-vector form, for everybody.
 //
-// The contract of every slot: an output element is ONE chain of operations in a fixed order, each rounded once. A
-// vector lane never meets its neighbours, so the width of the vector, the blocking and the compiler cannot change a
-// bit. A NaN stays a NaN; which of the many NaN patterns it is remains open.
+// The contract of every slot: an output element is ONE chain of operations in a fixed order, each rounded
+// once. A vector lane never meets its neighbours, so the width of the vector, the blocking and the compiler
+// cannot change a bit. A NaN stays a NaN; which of the many NaN patterns it is remains open.
 #pragma once
 
 namespace rumor::models {
@@ -26,8 +26,8 @@ struct KernelTable {
   // y[m][n] = start + sum over k of a(m, k) * b[k][n], k ascending, each step one fused multiply-add.
   // Columns of b and y are contiguous, rows `b_row` and `y_row` floats apart; y overlaps neither a nor b.
   // Any size, zero included (depth zero: y = start). Cost: rows * columns * depth fused multiply-adds.
-  void (*matmul)(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y, long y_row,
-                 Start start);
+  void (*matmul)(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
+                 long y_row, Start start);
 
   // y[c][r] = x[r][c], both without gaps. No overlap.
   void (*transpose)(long rows, long columns, const float* x, float* y);

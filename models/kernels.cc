@@ -25,10 +25,12 @@ std::atomic<const KernelTable*> selected{nullptr};
 std::vector<const KernelTable*> kernel_variants() {
   std::vector<const KernelTable*> variants{&portable::table};
 #ifdef RUMOR_X86_KERNELS
-  // These ask the operating system too: a processor whose wide registers are not saved counts as one without them.
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) variants.push_back(&avx2::table);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma"))
+  // These ask the operating system too: a processor whose wide registers are not saved counts as one without
+  // them.
+  const bool has_fma = __builtin_cpu_supports("fma") != 0;
+  if (has_fma && __builtin_cpu_supports("avx2")) variants.push_back(&avx2::table);
+  if (has_fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     variants.push_back(&avx512::table);
 #endif
   return variants;

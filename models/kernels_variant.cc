@@ -1,8 +1,8 @@
 // The kernels, compiled once per instruction set: KERNEL_LEVEL 0 (anything), 2 (AVX2 + FMA) or 512 (AVX-512).
 //
-// The level decides the width of `Lanes` and the shape of the register block, nothing else: each lane carries one
-// output element and runs the same chain of fused multiply-adds at every level. So no std headers here, and everything
-// but the table is in an anonymous namespace (see kernel_table.h).
+// The level decides the width of `Lanes` and the shape of the register block, nothing else: each lane carries
+// one output element and runs the same chain of fused multiply-adds at every level. So no std headers here,
+// and everything but the table is in an anonymous namespace (see kernel_table.h).
 #include "models/kernel_table.h"
 
 #if KERNEL_LEVEL > 0
@@ -43,7 +43,8 @@ constexpr long width = 8;
 constexpr long wide_rows = 6, wide_vectors = 2;  // 12 sums, 2 columns, 1 factor: 15 of 16 registers
 constexpr long narrow_rows = 8;
 INLINE __m256i first(long n) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lane);
 }
 INLINE Lanes zero() { return _mm256_setzero_ps(); }
 INLINE Lanes splat(const float* p) { return _mm256_broadcast_ss(p); }
@@ -142,15 +143,17 @@ void strip(const Product& p, long row, long row_end, long column, long last) {
 void product(const Product& p, long rows, long columns) {
   constexpr long wide = wide_vectors * width;
   long column = 0;
-  for (; column + wide <= columns; column += wide) strip<wide_rows, wide_vectors, false>(p, 0, rows, column, width);
-  for (; column + width <= columns; column += width) strip<narrow_rows, 1, false>(p, 0, rows, column, width);
+  for (; column + wide <= columns; column += wide)
+    strip<wide_rows, wide_vectors, false>(p, 0, rows, column, width);
+  for (; column + width <= columns; column += width)
+    strip<narrow_rows, 1, false>(p, 0, rows, column, width);
   if (column < columns) strip<narrow_rows, 1, true>(p, 0, rows, column, columns - column);
 }
 
-// Long sums are cut so that the piece of b in use stays in the first-level cache. The next piece goes on from the
-// stored sum, which is the same chain: a float in memory is a float in a register.
-void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y, long y_row,
-            Start start) {
+// Long sums are cut so that the piece of b in use stays in the first-level cache. The next piece goes on from
+// the stored sum, which is the same chain: a float in memory is a float in a register.
+void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
+            long y_row, Start start) {
   constexpr long piece = 256;
   for (long k = 0; k == 0 || k < depth; k += piece) {
     const long length = depth - k < piece ? depth - k : piece;

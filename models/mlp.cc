@@ -18,7 +18,8 @@ Result<std::unique_ptr<Model>> make_mlp(const ModelConfig& config) {
   widths.push_back(config.classes);
   std::vector<TensorInfo> tensors;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
-    if (widths[i + 1] == 0) return Error{Errc::usage, str("hidden layer ", i + 1, " of the mlp has no units")};
+    if (widths[i + 1] == 0)
+      return Error{Errc::usage, str("hidden layer ", i + 1, " of the mlp has no units; leave it out")};
     tensors.push_back({str(2 * i, ".weight"), {widths[i + 1], widths[i]}});
     tensors.push_back({str(2 * i, ".bias"), {widths[i + 1]}});
   }
@@ -40,8 +41,8 @@ Mlp::Mlp(ParamLayout layout, std::vector<std::uint32_t> widths) : layout_(std::m
   }
 }
 
-// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch going
-// forward ([unit][row]), over the units of a layer going backward ([row][unit]).
+// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch
+// going forward ([unit][row]), over the units of a layer going backward ([row][unit]).
 void Mlp::forward(const float* params, const float* x, std::uint32_t rows) {
   const KernelTable& k = kernels();
   x_by_unit_.resize(std::size_t{rows} * layers_.front().in);
@@ -51,9 +52,11 @@ void Mlp::forward(const float* params, const float* x, std::uint32_t rows) {
     layer.by_unit.resize(std::size_t{rows} * layer.out);
     layer.by_row.resize(layer.by_unit.size());
     float* sum = layer.by_unit.data();
-    for (std::uint32_t o = 0; o < layer.out; ++o) std::fill_n(sum + std::size_t{o} * rows, rows, params[layer.bias + o]);
+    const float* bias = params + layer.bias;
+    for (std::uint32_t o = 0; o < layer.out; ++o) std::fill_n(sum + std::size_t{o} * rows, rows, bias[o]);
     // sum[out][rows] += weight[out][in] * input[in][rows]
-    k.matmul(layer.out, rows, layer.in, {params + layer.weight, layer.in, 1}, input, rows, sum, rows, Start::output);
+    const MatrixView weight{params + layer.weight, layer.in, 1};
+    k.matmul(layer.out, rows, layer.in, weight, input, rows, sum, rows, Start::output);
     if (&layer != &layers_.back()) k.relu(static_cast<long>(layer.by_unit.size()), sum);
     k.transpose(layer.out, rows, sum, layer.by_row.data());
     input = sum;
@@ -94,16 +97,19 @@ void Mlp::backward(const float* params, const float* x, std::uint32_t rows, floa
     const float* change = layer.change.data();
     const float* input = i == 0 ? x : layers_[i - 1].by_row.data();
     // d weight[out][in] = change[rows][out]^T * input[rows][in]
-    k.matmul(layer.out, layer.in, rows, {change, 1, layer.out}, input, layer.in, gradient + layer.weight, layer.in,
+    float* weight_gradient = gradient + layer.weight;
+    k.matmul(layer.out, layer.in, rows, {change, 1, layer.out}, input, layer.in, weight_gradient, layer.in,
              Start::zero);
     // d bias[out] = sum over rows of change[rows][out], as 1 * change
     const float one = 1;
-    k.matmul(1, layer.out, rows, {&one, 0, 0}, change, layer.out, gradient + layer.bias, layer.out, Start::zero);
+    float* bias_gradient = gradient + layer.bias;
+    k.matmul(1, layer.out, rows, {&one, 0, 0}, change, layer.out, bias_gradient, layer.out, Start::zero);
     if (i == 0) break;
     // d input[rows][in] = change[rows][out] * weight[out][in], where the ReLU let the input through
     Layer& below = layers_[i - 1];
     below.change.resize(below.by_row.size());
-    k.matmul(rows, layer.in, layer.out, {change, layer.out, 1}, params + layer.weight, layer.in, below.change.data(),
+    const float* weight = params + layer.weight;
+    k.matmul(rows, layer.in, layer.out, {change, layer.out, 1}, weight, layer.in, below.change.data(),
              layer.in, Start::zero);
     k.relu_backward(static_cast<long>(below.change.size()), below.by_row.data(), below.change.data());
   }

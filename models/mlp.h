@@ -1,10 +1,10 @@
 // Mlp: linear layers with ReLU between them and softmax cross-entropy at the end.
 //
-// Parameters are named and shaped as PyTorch's nn.Sequential(Linear, ReLU, Linear, ReLU, ..., Linear) has them:
-// 0.weight [out, in], 0.bias [out], 2.weight, 2.bias, ... so that an export loads there as it is.
+// Parameters are named and shaped as PyTorch's nn.Sequential(Linear, ReLU, Linear, ReLU, ..., Linear) has
+// them: 0.weight [out, in], 0.bias [out], 2.weight, 2.bias, ... so that an export loads there as it is.
 //
-// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; the first layer needs no
-// gradient of its input: 4). Memory: two copies of every activation for the largest batch seen.
+// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; the first layer
+// needs no gradient of its input: 4). Memory: two copies of every activation for the largest batch seen.
 //
 // Bits: all sums run in kernels (models/kernel_table.h), softmax in double through models/portable_math.h.
 #pragma once
@@ -16,7 +16,8 @@
 
 namespace rumor::models {
 
-// Errors: Errc::usage (no inputs, classes outside [2, 256], an empty layer), Errc::limit (too many parameters).
+// Errors: Errc::usage (no inputs, classes outside [2, 256], an empty layer), Errc::limit (too many
+// parameters).
 Result<std::unique_ptr<Model>> make_mlp(const ModelConfig& config);
 
 class Mlp final : public Model {
@@ -25,7 +26,8 @@ class Mlp final : public Model {
   Mlp(ParamLayout layout, std::vector<std::uint32_t> widths);
 
   const ParamLayout& layout() const override { return layout_; }
-  float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) override;
+  float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                          std::span<float> gradient) override;
   // In pieces of 256 rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
 
@@ -39,7 +41,8 @@ class Mlp final : public Model {
   };
 
   void forward(const float* params, const float* x, std::uint32_t rows);
-  // Per row: loss, and whether the largest output is the label. With `change`, d (mean loss) / d outputs as well.
+  // Per row: loss, and whether the largest output is the label. With `change`, d (mean loss) / d outputs as
+  // well.
   void softmax(const std::uint8_t* label, std::uint32_t rows, float* change);
   void backward(const float* params, const float* x, std::uint32_t rows, float* gradient);
   void check(std::span<const float> params, const Batch& batch) const;

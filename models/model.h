@@ -1,8 +1,8 @@
 // Model: a loss and its gradient as pure functions of a flat parameter vector.
 //
-// Thread: one caller at a time per Model object (it owns its activations); parameters and gradients belong to the
-// caller. Determinism: equal inputs give equal bits on every x86-64 and AArch64 machine, whatever the compiler,
-// optimisation level or SIMD width (models/kernels.h says how).
+// Thread: one caller at a time per Model object (it owns its activations); parameters and gradients belong to
+// the caller. Determinism: equal inputs give equal bits on every x86-64 and AArch64 machine, whatever the
+// compiler, optimisation level or SIMD width (models/kernels.h says how).
 #pragma once
 
 #include <cstdint>
@@ -41,15 +41,18 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual const ParamLayout& layout() const = 0;
-  // Mean loss over the batch; `gradient` is overwritten. Requires: params, gradient of layout().params() floats.
-  virtual float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) = 0;
+  // Mean loss over the batch; `gradient` is overwritten. Requires: params, gradient of layout().params()
+  // floats.
+  virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                                  std::span<float> gradient) = 0;
   virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
 };
 
 // Errors: Errc::usage naming the known families.
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config);
 
-// Initial weights on the integer grid (value * 2^-grid_bits), from the seed, in integer arithmetic: equal everywhere.
+// Initial weights on the integer grid (value * 2^-grid_bits), from the seed, in integer arithmetic: equal
+// everywhere.
 // Weights of a layer with `cols` inputs: uniform in +-sqrt(6 / cols) (He et al. 2015), biases 0.
 std::vector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits);
 

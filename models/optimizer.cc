@@ -1,5 +1,5 @@
-// The four optimizers. State is one or two floats per parameter; a step uses + - * / and square roots only, each
-// rounded once (IEEE 754), so equal gradients give equal deltas on every machine.
+// The four optimizers. State is one or two floats per parameter; a step uses + - * / and square roots only,
+// each rounded once (IEEE 754), so equal gradients give equal deltas on every machine.
 #include "models/optimizer.h"
 
 #include <bit>
@@ -45,13 +45,15 @@ class Moments : public Optimizer {
     const std::string kind = in.text(16);
     const std::uint64_t steps = in.u64();
     const std::uint32_t params = in.u32();
-    if (in.failed()) return Error{Errc::corrupt, str("optimizer state of ", state.size(), " bytes is cut short")};
+    if (in.failed())
+      return Error{Errc::corrupt, str("optimizer state of ", state.size(), " bytes is cut short")};
     if (kind != config_.kind || params != params_)
-      return Error{Errc::corrupt, str("optimizer state is of ", kind, " with ", params, " parameters, not of ",
-                                      config_.kind, " with ", params_)};
-    if (in.remaining() != moments_.size() * params_ * sizeof(float))
-      return Error{Errc::corrupt, str("optimizer state has ", in.remaining(), " bytes of moments, expected ",
-                                      moments_.size() * params_ * sizeof(float))};
+      return Error{Errc::corrupt, str("optimizer state is of '", kind, "' with ", params,
+                                      " parameters, not of ", config_.kind, " with ", params_)};
+    const std::size_t expected = moments_.size() * params_ * sizeof(float);
+    if (in.remaining() != expected)
+      return Error{Errc::corrupt,
+                   str("optimizer state has ", in.remaining(), " bytes of moments, not ", expected)};
     steps_ = steps;
     for (std::vector<float>& moment : moments_) {
       const BytesView bytes = in.raw(moment.size() * sizeof(float));
@@ -138,7 +140,8 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config,
   const auto is_fraction = [](double x) { return x >= 0 && x < 1; };
   if (!is_fraction(config.momentum))
     return Error{Errc::usage, str("optimizer momentum ", config.momentum, " is not in [0, 1)")};
-  if (!is_fraction(config.beta2)) return Error{Errc::usage, str("optimizer beta2 ", config.beta2, " is not in [0, 1)")};
+  if (!is_fraction(config.beta2))
+    return Error{Errc::usage, str("optimizer beta2 ", config.beta2, " is not in [0, 1)")};
   if (!(config.epsilon > 0 && config.epsilon < 1))
     return Error{Errc::usage, str("optimizer epsilon ", config.epsilon, " is not in (0, 1)")};
   std::unique_ptr<Optimizer> optimizer;
@@ -147,7 +150,8 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config,
   if (config.kind == "rmsprop") optimizer = std::make_unique<RmsProp>(config, params);
   if (config.kind == "adam") optimizer = std::make_unique<Adam>(config, params);
   if (!optimizer)
-    return Error{Errc::usage, str("unknown optimizer '", config.kind, "'; known: sgd, momentum, rmsprop, adam")};
+    return Error{Errc::usage,
+                 str("unknown optimizer '", config.kind, "'; known: sgd, momentum, rmsprop, adam")};
   return optimizer;
 }
 

@@ -1,14 +1,14 @@
 // Optimizers: from a gradient to the local change that goes into the residual.
 //
-// The change is what would be added to the weights: delta = -rate * direction. State (moments) is local, saved in
-// checkpoints, never sent.
+// The change is what would be added to the weights: delta = -rate * direction. State (moments) is local,
+// saved in checkpoints, never sent.
 //
 // Directions, g the gradient, moments zero at first:
 //   sgd       g
 //   momentum  v,                      v = momentum v + g                              (Polyak 1964)
 //   rmsprop   g / (sqrt s + epsilon), s = beta2 s + (1 - beta2) g^2                   (Tieleman, Hinton 2012)
-//   adam      m' / (sqrt s' + epsilon), m = momentum m + (1 - momentum) g, s as above; m', s' corrected for the
-//             zero they began with                                                    (Kingma, Ba 2015)
+//   adam      m' / (sqrt s' + epsilon), m = momentum m + (1 - momentum) g, s as above; m', s' corrected for
+//             the zero they began with                                                (Kingma, Ba 2015)
 //
 // Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
 // Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam 8.
@@ -38,18 +38,18 @@ class Optimizer {
   // delta[i] = -rate * direction(gradient)[i]. gradient and delta may be the same memory.
   // Requires: both of `params` floats.
   virtual void step(std::span<const float> gradient, double rate, std::span<float> delta) = 0;
-  // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut short, of
-  // another kind, of another size); the state then stays as it was.
+  // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
+  // short, of another kind, of another size); the state then stays as it was.
   virtual Bytes save() const = 0;
   virtual Result<void> load(BytesView state) = 0;
 };
 
-// Errors: Errc::usage naming the known kinds, or the value that is out of range (momentum and beta2 in [0, 1), epsilon
-// in (0, 1)).
+// Errors: Errc::usage naming the known kinds, or the value that is out of range (momentum and beta2 in
+// [0, 1), epsilon in (0, 1)).
 Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params);
 
-// Learning rate over a run, as a factor of its peak: linear from `floor` to 1 while progress < warmup, then half a
-// cosine wave back to `floor` (Loshchilov, Hutter 2017).
+// Learning rate over a run, as a factor of its peak: linear from `floor` to 1 while progress < warmup, then
+// half a cosine wave back to `floor` (Loshchilov, Hutter 2017).
 // progress: 0 at the start of the run, 1 at its end, clamped. Equal bits everywhere (no libm).
 // Requires: warmup and floor in [0, 1].
 struct Schedule {

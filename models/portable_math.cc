@@ -14,9 +14,12 @@ constexpr double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
 constexpr double pi = 0x1.921fb54442d18p+1;
 
 // 2^k for normal results.
-double power_of_two(std::int64_t k) { return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52); }
+double power_of_two(std::int64_t k) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52);
+}
 
-// sum of x^i * sign^(i/2) / (first + i)! terms, by Horner from the far end: 1 - x2/(a(a+1)) * (1 - x2/(...)).
+// 1 - s/(a(a+1)) * (1 - s/((a+2)(a+3)) * (...)), a from first to last: the series of cosine (first 1) and,
+// but for its leading x, of sine (first 2), in s = x * x, summed from the far end.
 double alternating(double square, int first, int last) {
   double sum = 1;
   for (int i = last; i >= first; i -= 2) sum = 1 - square / static_cast<double>((i + 1) * i) * sum;

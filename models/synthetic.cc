@@ -9,15 +9,17 @@ namespace {
 
 constexpr std::uint32_t inputs = 64, classes = 10, clouds_per_class = 4;
 constexpr std::uint32_t train_rows = 8'000, test_rows = 2'000;
-// Centres lie in 128 +- spread, uniformly; the noise of a value has a deviation of about 0.577 * noise (below).
+// Centres lie in 128 +- spread, uniformly; the noise of a value has a deviation of about 0.577 * noise
+// (below).
 constexpr int spread = 30, noise = 75;
 
-// The sum of four uniform 16-bit numbers out of one draw, centred: near enough to a normal distribution, of deviation
-// noise / sqrt(3).
+// The sum of four uniform 16-bit numbers out of one draw, centred: near enough to a normal distribution, of
+// deviation noise / sqrt(3).
 int draw_noise(Prng& prng) {
   const std::uint64_t bits = prng.next();
   std::int64_t sum = 0;
-  for (int part = 0; part < 4; ++part) sum += static_cast<std::int64_t>(bits >> (16 * part) & 0xffff) - 0x8000;
+  for (int shift = 0; shift < 64; shift += 16)
+    sum += static_cast<std::int64_t>(bits >> shift & 0xffff) - 0x8000;
   return static_cast<int>(sum * noise / 0x10000);
 }
 
