@@ -54,6 +54,7 @@ class EventLoop final : net::TransportEvents {
   void on_link_down(gossip::LinkId link, const std::string& reason) override {
     node_->on_link_down(link, reason, now(), out_);
     carry_out();
+    if (leaving_ && transport_.links() == 0) transport_.stop();
   }
   void on_dial_failed(const std::string& address, const std::string& reason) override {
     node_->on_dial_failed(address, reason, now(), out_);
@@ -99,6 +100,7 @@ class EventLoop final : net::TransportEvents {
   NodeOutbox out_;
   bool carrying_out_ = false;
   bool signalled_ = false;
+  bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
   Worker compute_, storage_;  // last: joined before what their jobs use goes away
 };
@@ -216,10 +218,13 @@ void EventLoop::effect(Finished& e) {
   timer_.cancel();
   report_timer_.cancel();
   signals_.cancel();
-  // Files first, then goodbyes, then the loop runs out of work.
+  // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; }, [this](int) {
-    transport_.stop();
+    leaving_ = true;
     status_.reset();
+    if (transport_.links() == 0) transport_.stop();
+    report_timer_.expires_after(std::chrono::seconds(3));
+    report_timer_.async_wait([this](const asio::error_code&) { transport_.stop(); });
   });
 }
 

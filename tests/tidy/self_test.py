@@ -28,6 +28,7 @@ GOOD = {
                           'inline auto start() { return std::chrono::steady_clock::now(); }\n',
     'tools/main.cc': '#include <CLI/CLI.hpp>\n#include <httplib.h>\n'
                      '#include "runtime/daemon/d.h"\n#include "runtime/sim/s.h"\n',
+    'tools/client.cc': '#include <httplib.h>\n',
     'tools/run': '#!/bin/sh\necho hello\n',
     'tests/t.cc': '#include <boost/test/unit_test.hpp>\n#include "tools/main.cc"\n#include <httplib.h>\n',
     'models/words.cc': '// time(nullptr) and std::random_device are only words here.\n'

@@ -1,0 +1,15 @@
+// http_get: one GET of a peer's status server, for tools.
+//
+// Thread: blocks the caller, two seconds at most.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/result.h"
+
+namespace rumor::daemon {
+
+// The body of http://HOST_PORT PATH. Errors: Errc::not_found (nobody answers there), Errc::io (not a status server).
+Result<std::string> http_get(const std::string& host_port, const std::string& path);
+
+}  // namespace rumor::daemon

@@ -1,0 +1,63 @@
+#include <boost/test/unit_test.hpp>
+
+#include "tests/unit/runtime/support.h"
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_CASE(apply_moves_weights_and_keeps_the_fingerprint) {
+  Replica replica(test::some_run(), {10, 20, 30, 40});
+  const compress::SparseUpdate update{5, {1, 3}, {0, 1}};
+  const auto accepted = replica.apply(test::header_for(update, test::stream(1), 1), update);
+  BOOST_REQUIRE(accepted.ok());
+  BOOST_TEST((*accepted == gossip::Accepted::applied));
+  const std::vector<std::int32_t> want = {10, 25, 30, 35};
+  BOOST_TEST(std::equal(want.begin(), want.end(), replica.weights().begin()));
+  BOOST_TEST(replica.verify());
+  BOOST_TEST(replica.samples() == 16u);
+}
+
+BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
+  Replica replica(test::some_run(), {10, 20, 30, 40});
+  const compress::SparseUpdate update{5, {1, 3}, {0, 1}};
+  auto header = test::header_for(update, test::stream(1), 1);
+  header.fingerprint ^= 1;
+  const auto before = replica.digest();
+  const auto refused = replica.apply(header, update);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST((refused.error().code == Errc::corrupt));
+  BOOST_TEST((replica.digest() == before));
+  BOOST_TEST(replica.weights()[1] == 20);
+}
+
+BOOST_AUTO_TEST_CASE(digests_tell_have_sets_and_weights_apart) {
+  Prng prng(3);
+  const auto update = test::random_update(prng, 100, 10);
+  Replica a(test::some_run(), std::vector<std::int32_t>(100, 0)), b(test::some_run(), std::vector<std::int32_t>(100, 0));
+  BOOST_TEST((a.digest() == b.digest()));
+  BOOST_REQUIRE(a.apply(test::header_for(update, test::stream(1), 1), update).ok());
+  BOOST_REQUIRE(b.apply(test::header_for(update, test::stream(2), 1), update).ok());
+  BOOST_TEST(a.digest().fingerprint == b.digest().fingerprint);  // the same change
+  BOOST_TEST((a.digest().have_hash != b.digest().have_hash));    // under another name
+}
+
+BOOST_AUTO_TEST_CASE(restore_refuses_weights_without_their_fingerprint) {
+  Replica replica(test::some_run(), {1, 2, 3});
+  ReplicaState state = replica.state();
+  state.weights[0] ^= 1 << 7;
+  const auto refused = replica.restore(state);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST((refused.error().code == Errc::corrupt));
+  BOOST_TEST(replica.weights()[0] == 1);
+  state.weights.pop_back();
+  BOOST_TEST((replica.restore(state).error().code == Errc::mismatch));
+}
+
+BOOST_AUTO_TEST_CASE(the_fingerprint_is_linear_through_wrap_around) {
+  const Fingerprinter f(test::some_run());
+  std::vector<std::int32_t> weights = {INT32_MAX, INT32_MIN, 0, -1};
+  const std::uint64_t before = f.of_weights(weights);
+  const compress::SparseUpdate update{INT32_MAX, {0, 1}, {0, 1}};
+  weights[0] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[0]) + static_cast<std::uint32_t>(INT32_MAX));
+  weights[1] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[1]) - static_cast<std::uint32_t>(INT32_MAX));
+  BOOST_TEST(f.of_weights(weights) == Fingerprinter::add(before, f.of_update(update)));
+}

@@ -1,0 +1,102 @@
+#include <boost/test/unit_test.hpp>
+
+#include "runtime/run_config.h"
+#include "tests/unit/runtime/support.h"
+
+using namespace rumor;
+
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto parsed = parse_run_config(text, "run.toml");
+  if (parsed.ok()) return "";
+  BOOST_TEST((parsed.error().code == Errc::usage));
+  return parsed.error().text;
+}
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_preset_parses) {
+  BOOST_TEST(!preset_names().empty());
+  for (const std::string& name : preset_names()) {
+    const auto config = parse_run_config(preset_text(name), name);
+    BOOST_REQUIRE_MESSAGE(config.ok(), name);
+    BOOST_TEST(config->name == name);
+  }
+  BOOST_TEST(preset_text("no-such-preset").empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_key_names_the_nearest_and_the_line) {
+  const std::string text = error_of("[compress]\ndensitty = 0.1\n");
+  BOOST_TEST(says(text, "run.toml: line 2"));
+  BOOST_TEST(says(text, "did you mean compress.density"));
+  BOOST_TEST(says(error_of("[optimizer]\ndensity = 0.1\n"), "did you mean compress.density"));
+}
+
+BOOST_AUTO_TEST_CASE(values_that_do_not_fit_say_what_would) {
+  BOOST_TEST(says(error_of("[compress]\ndensity = 7\n"), "compress.density wants a number from"));
+  BOOST_TEST(says(error_of("[compress]\ndensity = \"much\"\n"), "or \"auto\""));
+  BOOST_TEST(says(error_of("[optimizer]\nkind = \"magic\"\n"), "\"sgd\" or \"momentum\""));
+  BOOST_TEST(says(error_of("[optimizer]\nbatch = 0\n"), "whole number"));
+  BOOST_TEST(says(error_of("[model]\nhidden = 5\n"), "list"));
+  BOOST_TEST(says(error_of("density = 0.1\n"), "outside a section"));
+  BOOST_TEST(says(error_of("[compress\n"), "line 1"));
+  BOOST_TEST(says(error_of("[run]\nsamples = 3\n"), "less than one batch"));
+}
+
+BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {
+  auto config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  BOOST_TEST(override_run_config(config, "compress.density=0.003").ok());
+  BOOST_TEST(config.density == 0.003);
+  BOOST_TEST(override_run_config(config, "optimizer.kind=adam").ok());
+  BOOST_TEST(config.optimizer.kind == "adam");
+  BOOST_TEST(override_run_config(config, "model.hidden=[32, 16]").ok());
+  BOOST_TEST(config.model.hidden == (std::vector<std::uint32_t>{32, 16}), boost::test_tools::per_element());
+  BOOST_TEST(override_run_config(config, "compress.density=auto").ok());
+  BOOST_TEST(config.density == 0);
+  BOOST_TEST(!override_run_config(config, "compress.densitty=0.1").ok());
+  BOOST_TEST(!override_run_config(config, "nonsense").ok());
+}
+
+BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
+  const ParamLayout layout = test::small_layout();
+  const auto base = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  const auto id_with = [&](const std::string& assignment) {
+    RunConfig config = base;
+    BOOST_REQUIRE(override_run_config(config, assignment).ok());
+    return run_id(config, layout);
+  };
+  const RunId id = run_id(base, layout);
+  for (const char* shared : {"run.seed=2", "run.samples=70000", "optimizer.rate=0.31", "optimizer.batch=8", "compress.grid_bits=20", "data.seed=9"})
+    BOOST_TEST_CONTEXT(shared) BOOST_TEST((id_with(shared) != id));
+  for (const char* own : {"compress.density=0.02", "exchange.period_ms=9", "network.listen=127.0.0.1:1", "data.path=/elsewhere"})
+    BOOST_TEST_CONTEXT(own) BOOST_TEST((id_with(own) == id));
+  BOOST_TEST((run_id(base, test::small_layout(21, 30)) != id));
+}
+
+BOOST_AUTO_TEST_CASE(rate_is_shared_and_grows_with_the_root_of_the_peers) {
+  RunConfig config;
+  config.rate = 0.5;
+  config.schedule = {0, 1};  // constant
+  BOOST_TEST(config.rate_for(4, 0.5) == 0.5 / 4, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(config.rate_for(16, 0.5) == 1.0 / 16, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(config.rate_for(64, 0.5) == 1.0 / 64, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(config.rate_for(1, 0.5) == 0.25, boost::test_tools::tolerance(1e-12));
+  config.rate_scaling = "none";
+  BOOST_TEST(config.rate_for(16, 0.5) == 0.5 / 16, boost::test_tools::tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(automatic_density_spends_25_entries_a_parameter) {
+  RunConfig config;
+  config.density = 0;
+  config.samples = 480'000;
+  config.batch = 16;
+  const double rounds = 480'000.0 / (16 * 16);
+  BOOST_TEST(config.density_for(16) == 25 / (16 * rounds), boost::test_tools::tolerance(1e-9));
+  config.samples = 1000;
+  BOOST_TEST(config.density_for(16) == 1e-2);
+  config.samples = 1'000'000'000;
+  BOOST_TEST(config.density_for(16) == 1e-4);
+}
