@@ -175,11 +175,10 @@ std::string_view last_part(std::string_view name) { return name.substr(name.find
 Error unknown_key(const std::string& where, const std::string& name) {
   std::vector<std::string> known;
   for (const Key& key : all_keys()) known.push_back(key.name);
-  std::string hint = nearest(name, known);
-  if (hint.empty()) {  // perhaps the right key in the wrong section
-    for (const Key& key : all_keys())
-      if (last_part(key.name) == last_part(name)) hint = key.name;
-  }
+  std::string hint;
+  for (const Key& key : all_keys())  // perhaps the right key in the wrong section
+    if (last_part(key.name) == last_part(name)) hint = key.name;
+  if (hint.empty()) hint = nearest(name, known);
   if (hint.empty()) hint = known.front() + " and others: see `rumor peer --help`";
   return Error{Errc::usage, str(where, "unknown key ", name, "; did you mean ", hint, "?")};
 }
