@@ -1,0 +1,67 @@
+// AddressBook: which addresses may be dialled, when next, and how each has fared.
+//
+// Seeds and known addresses come from the options, the others from member records. An address that fails waits longer
+// each time (PROTOCOL.md 5.6); seeds are never given up.
+//
+// Thread: one owner. Memory: seeds + known + 8 addresses per member.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime/base/prng.h"
+#include "runtime/base/time.h"
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+struct Address {
+  bool seed = false, known = false;   // a first contact: tried at once at the start
+  std::optional<NodeId> node;         // who lives there, once learned
+  bool dialling = false;
+  bool feeler = false;                // the dial under way is one
+  bool tried = false;                 // a first dial has come to an end, well or not
+  bool ours = false;                  // it is we who answer there
+  std::uint32_t failures = 0;         // in a row
+  TimePoint next_try;
+  std::string trouble;                // of the last attempt
+  std::string other_run;              // run name and id that answered there, if not ours
+
+  bool first_contact() const { return seed || known; }
+};
+
+class AddressBook {
+ public:
+  static constexpr std::uint32_t known_failures_max = 20;
+
+  Address& at(const std::string& address) { return addresses_[address]; }
+  Address* find(const std::string& address);
+  std::map<std::string, Address>& all() { return addresses_; }
+  const std::map<std::string, Address>& all() const { return addresses_; }
+
+  void add_contact(const std::string& address, bool seed);
+  // A member's address; tried not before `first_try`.
+  void add_member(const std::string& address, const NodeId& node, TimePoint first_try);
+
+  void failed(const std::string& address, std::string reason, TimePoint now, Prng& prng);
+  // Of all addresses of a node.
+  void retry_node(const NodeId& node, TimePoint at);
+  // An address that had failed answers again: others that wait long are tried within 10 s.
+  void network_is_back(TimePoint now, Prng& prng);
+  // Drops addresses that are neither a first contact nor in a record any more.
+  template <class Keep>
+  void keep_only(Keep keep) {
+    std::erase_if(addresses_, [&](const auto& entry) { return !entry.second.dialling && !keep(entry.first, entry.second); });
+  }
+
+ private:
+  std::map<std::string, Address> addresses_;
+};
+
+// `d`, times 50 to 150 %.
+Duration jittered(Duration d, Prng& prng);
+// 0.2 s * 2^(failures-1), at most 5 min, jittered. Requires: failures >= 1.
+Duration redial_wait(std::uint32_t failures, Prng& prng);
+
+}  // namespace rumor::gossip

@@ -1,0 +1,100 @@
+#include "gossip/core.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace rumor::gossip {
+
+namespace {
+
+// What we say of ourselves must satisfy what we ask of others.
+Options made_fit(Options options) {
+  std::erase_if(options.run_name, [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+  options.run_name.resize(std::min<std::size_t>(options.run_name.size(), 128));
+  std::erase_if(options.advertise,
+                [&](const std::string& address) { return PeerRecord{options.self, 1, {address}}.invalid().has_value(); });
+  return options;
+}
+
+}  // namespace
+
+Core::Core(Options options_in, UpdateStore& store_in, Prng prng_in)
+    : options(made_fit(std::move(options_in))), store(store_in), prng(prng_in), members(options.self, options.advertise) {}
+
+void Core::begin(TimePoint time, Outbox& out) {
+  now = std::max(now, time);
+  out_ = &out;
+}
+
+void Core::send(Link& link, Bytes frame) {
+  if (link.state == Link::State::closing) return;
+  RUMOR_CHECK(!frame.empty());
+  RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
+  const auto type = static_cast<FrameType>(frame[0]);
+  const bool control = type != FrameType::data && type != FrameType::snapshot_data;
+  counters.sent_bytes += frame.size();
+  if (control) counters.sent_control_bytes += frame.size();
+  link.sent_bytes += frame.size();
+  link.sent_at = now;
+  out_->push_back(Send{link.id, std::move(frame), control});
+}
+
+void Core::close(Link& link, std::string reason) {
+  if (link.state == Link::State::closing) return;
+  link.state = Link::State::closing;
+  link.close_reason = reason;
+  out_->push_back(Close{link.id, std::move(reason)});
+}
+
+Link* Core::find(LinkId link) {
+  const auto at = links.find(link);
+  return at != links.end() && at->second.admitted() ? &at->second : nullptr;
+}
+
+Link* Core::link_to(const NodeId& node) {
+  for (auto& [id, link] : links) {
+    if (link.admitted() && link.node == node) return &link;
+  }
+  return nullptr;
+}
+
+std::size_t Core::admitted_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(links.begin(), links.end(), [](const auto& entry) { return entry.second.admitted(); }));
+}
+
+std::optional<StreamIndex> Core::intern(const StreamId& stream) {
+  const auto at = stream_numbers_.find(stream);
+  if (at != stream_numbers_.end()) return at->second;
+  if (streams.size() >= limits::streams_max) return std::nullopt;
+  const auto number = static_cast<StreamIndex>(streams.size());
+  streams.push_back({stream, {}, {}, 0, {}});
+  stream_numbers_.emplace(stream, number);
+  return number;
+}
+
+std::uint32_t Core::name_stream(Link& link, StreamIndex stream, bool with_origin) {
+  LinkStream& named = link.on(stream);
+  const bool origin_due = with_origin && !named.origin_named;
+  if (named.named && !origin_due) return named.our_index;
+  if (!named.named) named.our_index = link.streams_named++;
+  named.named = true;
+  named.origin_named = streams[stream].origin.has_value();
+  RUMOR_CHECK(!with_origin || named.origin_named);
+  send(link, encode(StreamDef{named.our_index, streams[stream].id, streams[stream].origin}));
+  return named.our_index;
+}
+
+void Core::changed() {
+  changed_at = now;
+  if (changed_since == never) changed_since = now;
+}
+
+void Core::count_update(std::size_t payload_bytes) {
+  // A running mean over about 16 updates; the first one sets it.
+  const std::uint64_t bytes = payload_bytes;
+  mean_update_bytes_ = mean_update_bytes_ == 0 ? bytes : (mean_update_bytes_ * 15 + bytes + 15) / 16;
+}
+
+}  // namespace rumor::gossip

@@ -1,0 +1,216 @@
+// Core: what the parts of the protocol share: links, streams, the time and the outbox of the call under way.
+//
+// Overlay, Spread, Repair and Joining each own their decisions; a Link carries the state that each of them keeps about it.
+// Nobody removes a link inside a handler: close() marks it, and Protocol detaches it when the handler is done, so
+// pointers and loops stay good.
+//
+// Thread: one owner, as Protocol. Memory: a Link's lists are bounded as PROTOCOL.md section 8 says.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gossip/events.h"
+#include "gossip/members.h"
+#include "gossip/protocol.h"
+#include "gossip/wire.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/prng.h"
+#include "runtime/base/time.h"
+
+namespace rumor::gossip {
+
+// Our number of a stream, dense from 0; not the index on any wire.
+using StreamIndex = std::uint32_t;
+
+// A key by our number of its stream.
+struct LocalKey {
+  StreamIndex stream = 0;
+  std::uint64_t seq = 0;
+};
+
+// One stream on one link.
+struct LinkStream {
+  SeqRanges known;            // one side has told the other: neither DATA nor HAVE is due
+  std::uint32_t our_index = 0;  // on this link
+  bool named = false;           // we have sent STREAM
+  bool origin_named = false;    // with the origin
+  bool push_to_them = false;    // they subscribed
+};
+
+// What the other side's STREAM said.
+struct TheirStream {
+  StreamIndex stream = 0;
+  std::optional<NodeId> origin;
+};
+
+struct AskedKey {
+  LocalKey key;
+  TimePoint at;
+};
+
+struct LocalRange {
+  StreamIndex stream = 0;
+  SeqRange range;
+};
+
+// A snapshot that we serve on a link.
+struct Serving {
+  std::uint32_t number = 0;
+  std::shared_ptr<const Bytes> snapshot;
+  TimePoint used_at;
+};
+
+struct Link {
+  enum class State : std::uint8_t { greeting, admitted, closing };
+
+  LinkId id{};
+  NodeId node;
+  bool dialled_by_us = false;
+  std::string address;
+  State state = State::greeting;
+  bool was_admitted = false, detached = false;
+  std::string close_reason;
+  bool feeler = false;
+  bool goodbye = false;           // BYE came: no reason to redial at once
+  TimePoint up_at, heard_at, sent_at;
+  StreamId their_stream;          // of their process
+  std::uint64_t sent_bytes = 0, received_bytes = 0;
+  std::uint32_t table_mismatches = 0;
+  TimePoint table_sent_at;
+
+  // Spread
+  std::vector<LinkStream> streams;        // by StreamIndex; grown on demand
+  std::uint32_t streams_named = 0;
+  std::vector<TheirStream> their_streams; // by their index
+  std::vector<LocalKey> announcements;    // HAVEs not yet sent
+  TimePoint announced_at{Duration{-1'000'000}};
+  std::deque<AskedKey> asked;             // WANTs in flight
+  std::deque<LocalKey> to_ask;            // waiting for room in the window
+  std::vector<LocalKey> want_batch;       // of the call under way
+  TimePoint data_at;                      // last DATA from it
+  std::deque<LocalRange> to_serve;        // WANTs not yet answered
+  bool backlogged = false;
+  std::uint32_t providing = 0;            // streams that it pushes to us
+  std::uint32_t taking = 0;               // streams that we push to it
+
+  // Repair
+  std::optional<Digest> digest;           // their last
+  ReplicaDigest hello_replica;            // ours, as we said it in HELLO
+  std::optional<Digest> sent_digest;
+  TimePoint digest_sent_at, vector_sent_at{Duration{-3'600'000'000}}, vector_due = never;
+  std::uint32_t mismatches = 0;           // digests in a row that differ from ours
+  std::uint32_t divergences = 0;          // digests in a row with equal have-set and another fingerprint
+  HaveSet assembling;                     // of a VECTOR in parts
+  std::uint32_t parts = 0;
+  std::optional<HaveSet> vector;          // their last complete one
+  std::deque<LocalRange> to_pull, pull_later;
+  TimePoint pull_later_at = never;
+  HaveSet gone;                           // they said NOT_AVAILABLE
+  bool equal_when_met = false;            // or it had nothing: no need to catch up
+  std::optional<HaveSet> first_vector;    // until we are ready to train
+
+  // Joining
+  std::optional<Serving> serving;
+  TimePoint ask_again_at;                 // they refused a snapshot
+
+  bool admitted() const { return state == State::admitted; }
+  LinkStream& on(StreamIndex stream) {
+    if (stream >= streams.size()) streams.resize(stream + 1);
+    return streams[stream];
+  }
+};
+
+// A key that we lack and that somebody has announced.
+struct Missing {
+  static constexpr std::size_t announcers_max = 4;
+  std::vector<LinkId> announcers;
+  std::optional<LinkId> asked;   // WANT in flight there
+  std::uint8_t strikes = 0;
+};
+
+struct Stream {
+  StreamId id;
+  std::optional<NodeId> origin;
+  std::optional<LinkId> provider;
+  std::uint64_t provider_head = 0;           // highest seq that the provider has delivered
+  std::map<std::uint64_t, Missing> missing;  // by seq
+};
+
+struct StreamHash {
+  std::size_t operator()(const StreamId& id) const {  // ids are random bits already; only lookups use it
+    std::uint64_t h = 0;
+    for (std::size_t i = 0; i < 8; ++i) h |= std::uint64_t{id.bytes[i]} << (8 * i);
+    return static_cast<std::size_t>(mix64(h));
+  }
+};
+
+class Core {
+ public:
+  Core(Options options_in, UpdateStore& store_in, Prng prng_in);
+
+  // The outbox of the call under way. Requires: inside a handler of Protocol.
+  void begin(TimePoint time, Outbox& out);
+  void end() { out_ = nullptr; }
+
+  // ---- effects ----
+  void send(Link& link, Bytes frame);  // nothing on a closing link
+  void close(Link& link, std::string reason);
+  void dial(const std::string& address) { out_->push_back(Dial{address}); }
+  void note(Note::Level level, std::string text) { out_->push_back(Note{level, std::move(text)}); }
+
+  // ---- lookups ----
+  Link* find(LinkId link);                 // admitted links only
+  Link* find(std::optional<LinkId> link) { return link ? find(*link) : nullptr; }
+  Link* link_to(const NodeId& node);       // admitted, the oldest; null if none
+  std::size_t admitted_count() const;
+  // For every admitted link, in order of id.
+  template <class Visit>
+  void each_link(Visit visit) {
+    for (auto& [id, link] : links) {
+      if (link.admitted()) visit(link);
+    }
+  }
+
+  // Our number of a stream; nothing when the table is full.
+  std::optional<StreamIndex> intern(const StreamId& stream);
+  UpdateKey key_of(const LocalKey& key) const { return {streams[key.stream].id, key.seq}; }
+  bool have(const LocalKey& key) const { return store.have().contains(key_of(key)); }
+
+  // The index of a stream on a link; sends STREAM first if it is new there.
+  std::uint32_t name_stream(Link& link, StreamIndex stream, bool with_origin);
+
+  // What we say of ourselves at this moment.
+  Digest digest(bool reply = false) const { return {store.digest(), members.hash(), finished, reply}; }
+
+  // The have-set changed just now.
+  void changed();
+  // Of update frames, for windows and offers.
+  std::uint64_t mean_update_bytes() const { return mean_update_bytes_; }
+  void count_update(std::size_t payload_bytes);
+
+  const Options options;  // texts and addresses made fit for frames
+  UpdateStore& store;
+  Prng prng;
+  MemberTable members;
+  Counters counters;
+  TimePoint now{};
+  bool finished = false;
+
+  std::map<LinkId, Link> links;
+  std::vector<Stream> streams;
+  std::uint64_t missing_total = 0;         // over all streams
+  TimePoint changed_at{Duration{-3'600'000'000}}, changed_since = never;  // last change; first one not yet in a digest
+  std::string divergence;
+
+ private:
+  Outbox* out_ = nullptr;
+  std::unordered_map<StreamId, StreamIndex, StreamHash> stream_numbers_;
+  std::uint64_t mean_update_bytes_ = 0;
+};
+
+}  // namespace rumor::gossip

@@ -1,0 +1,57 @@
+// MemberTable: a record of every node of the run that we have heard of, ourselves included.
+//
+// Two tables become equal by showing each other their records: the greater record number wins. hash() is equal on equal
+// tables (an XOR of record hashes, so its order of arrival does not matter).
+//
+// Thread: one owner. Memory: limits::members_max records; more are ignored.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "gossip/wire.h"
+#include "runtime/base/time.h"
+
+namespace rumor::gossip {
+
+struct Member {
+  PeerRecord record;
+  TimePoint heard_at;   // of a link to it, or of a newer record
+  bool left = false;    // it said goodbye; a newer record or a link takes that back
+  std::uint64_t hash = 0;
+};
+
+class MemberTable {
+ public:
+  static constexpr Duration forget_after = 7 * 24h;
+
+  MemberTable(const NodeId& self, std::vector<std::string> advertise);
+
+  // True when the table changed: pass the table's record of that node on. A record of ourselves that is not ours makes
+  // ours newer. Requires: record.invalid() == nullopt.
+  bool apply(const PeerRecord& record, TimePoint now);
+  // Evidence of life at first hand.
+  void heard(const NodeId& node, TimePoint now);
+  void left(const NodeId& node);
+  // Takes a greater number for our own record, so that others far away know that we live.
+  void renew_self();
+  // Drops members without a word for forget_after, except those in a link (`heard` recently).
+  void forget(TimePoint now);
+
+  const PeerRecord& self() const { return members_.at(self_).record; }
+  const Member* find(const NodeId& node) const;
+  const std::map<NodeId, Member>& all() const { return members_; }
+  std::uint64_t hash() const { return hash_; }
+  void check_invariants() const;
+
+ private:
+  void put(Member& member, PeerRecord record);
+
+  NodeId self_;
+  std::map<NodeId, Member> members_;
+  std::map<NodeId, std::uint64_t> forgotten_;  // number of the record that was dropped: it does not come back
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace rumor::gossip

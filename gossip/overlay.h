@@ -1,0 +1,84 @@
+// Overlay: who we know and who we are linked to (PROTOCOL.md section 5).
+//
+// Thread: one owner, as Protocol. Costs: tick() is O(links + addresses), at most once per 10 ms.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gossip/address_book.h"
+#include "gossip/core.h"
+
+namespace rumor::gossip {
+
+class Overlay {
+ public:
+  static constexpr Duration greeting_deadline = 5s, ping_interval = 5s, dead_after = 15s, stale_after = 7s;
+  static constexpr Duration records_batched = 100ms, table_interval = 10s;
+  static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s, renew_interval = 24h;
+  static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
+  static constexpr std::size_t dialled_min = 4, dials_max = 16;
+
+  explicit Overlay(Core& core);
+
+  void start();
+  void on_link_up(const LinkUp& up);
+  void on_dial_failed(const std::string& address, const std::string& reason);
+  // True when the link is admitted by this.
+  bool on_hello(Link& link, const Hello& hello);
+  void on_reject(Link& link, const Reject& reject);
+  void on_bye(Link& link, const Bye& bye);
+  void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
+  void on_peers(Link& link, const Peers& peers);
+  // Compares tables.
+  void on_digest(Link& link, const Digest& digest);
+  void link_lost(const Link& link, const std::string& reason);
+  void leave();
+  void tick();
+  TimePoint due() const { return due_; }
+
+  // Every first contact has been tried in vain or lost, and no link is up or greeting.
+  bool alone() const;
+  // "127.0.0.1:7001: connection refused, ..." of the first contacts.
+  std::string tried_text() const;
+  std::string refused_by_run() const;
+  bool has_contacts() const;
+  // A peer of our run has been linked at some time.
+  bool met_own_run() const { return met_own_run_; }
+  void check_invariants() const;
+
+ private:
+  void wake() { due_ = core_.now; }
+  void learn(const PeerRecord& record);
+  void send_hello(Link& link);
+  void refuse(Link& link, Reject::Code code, const std::string& text);
+  bool settle_twins(Link& link, const StreamId& stream);
+  bool make_room(Link& link, bool lonely);
+  void admitted(Link& link, const Hello& hello);
+  void watch_links();
+  void send_table(Link& link);
+  void send_changes();
+  std::vector<PeerRecord> some_records();
+
+  // Dialling (overlay_dial.cc).
+  bool full_mesh() const { return core_.members.all().size() - 1 <= limits::links_high; }
+  bool occupied(const NodeId& node) const;
+  bool may_dial(const Address& entry) const;
+  void dial(const std::string& address, Address& entry);
+  void dial_contacts();
+  void dial_members();
+  void dial_feeler();
+  std::size_t links_coming() const;
+  std::size_t dialled_links() const;
+  TimePoint next_dial() const;
+
+  Core& core_;
+  AddressBook book_;
+  std::set<NodeId> changed_records_;
+  TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
+  bool leaving_ = false;
+  bool met_own_run_ = false;
+};
+
+}  // namespace rumor::gossip

@@ -1,0 +1,281 @@
+#include "gossip/protocol.h"
+
+#include <algorithm>
+
+#include "gossip/core.h"
+#include "gossip/joining.h"
+#include "gossip/overlay.h"
+#include "gossip/repair.h"
+#include "gossip/spread.h"
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+struct Protocol::Impl {
+  Impl(Options options, UpdateStore& store, Prng prng)
+      : core(std::move(options), store, prng), overlay(core), spread(core), joining(core), repair(core, spread, joining) {}
+
+  // Brackets every handler: the outbox and the time are set inside; what is due at its end happens in the destructor.
+  class Turn {
+   public:
+    Turn(Impl& impl, TimePoint now, Outbox& out) : impl_(impl) { impl.core.begin(now, out); }
+    ~Turn() { impl_.finish_turn(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
+  void finish_turn();
+  void detach(Link& link);
+  void receive(Link& link, BytesView bytes);
+
+  // One overload per frame.
+  void on(Link& link, const Hello& hello);
+  void on(Link& link, const Reject& message) { overlay.on_reject(link, message); }
+  void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
+  void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
+  void on(Link&, const Pong&) {}  // a sign of life, noted already
+  void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
+  void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
+  void on(Link& link, const Have& message) { spread.on_have(link, message); }
+  void on(Link& link, const Want& message) { spread.on_want(link, message); }
+  void on(Link& link, const Subscribe& message) { spread.on_subscribe(link, message); }
+  void on(Link& link, const Data& message);
+  void on(Link& link, const Digest& message);
+  void on(Link& link, const Vector& message) { repair.on_vector(link, message); }
+  void on(Link& link, const NotAvailable& message);
+  void on(Link& link, const SnapshotAsk& message) { joining.on_ask(link, message); }
+  void on(Link& link, const SnapshotOffer& message) { joining.on_offer(link, message); }
+  void on(Link& link, const SnapshotWant& message) { joining.on_want(link, message); }
+  void on(Link& link, const SnapshotData& message);
+  void on(Link&, const Skipped&) {}
+
+  Core core;
+  Overlay overlay;
+  Spread spread;
+  Joining joining;
+  Repair repair;
+  bool was_busy = false, left = false, started = false;
+};
+
+// ---- one turn ----
+
+void Protocol::Impl::finish_turn() {
+  for (auto& [id, link] : core.links) {
+    if (link.state == Link::State::closing && !link.detached) detach(link);
+  }
+  // Range pulls rest while a snapshot is under way.
+  if (was_busy && !joining.busy()) core.each_link([&](Link& link) { repair.refill(link); });
+  was_busy = joining.busy();
+  if (!repair.ready() || core.changed_at == core.now) repair.flush(!repair.ready() && started && overlay.alone());
+  spread.flush();
+  core.end();
+}
+
+// Takes the link out of everything; it stays in the list until the driver says that it is down.
+void Protocol::Impl::detach(Link& link) {
+  link.detached = true;
+  spread.link_lost(link);
+  joining.link_lost(link);
+  overlay.link_lost(link, link.close_reason);
+  link.to_serve.clear();
+  link.announcements.clear();
+  link.serving.reset();
+}
+
+// ---- frames ----
+
+void Protocol::Impl::receive(Link& link, BytesView bytes) {
+  link.heard_at = core.now;
+  link.received_bytes += bytes.size();
+  core.counters.received_bytes += bytes.size();
+  const bool greeting = link.state == Link::State::greeting;
+  if (greeting && bytes.size() > limits::hello_bytes_max) return core.close(link, "too much before the greeting");
+  const Result<Frame> frame = decode(bytes);
+  if (!frame) return core.close(link, str("malformed: ", frame.error().text));
+  const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
+                      std::holds_alternative<Bye>(*frame);
+  if (greeting && !polite) return core.close(link, "another frame before the greeting");
+  std::visit([&](const auto& message) { on(link, message); }, *frame);
+}
+
+void Protocol::Impl::on(Link& link, const Hello& hello) {
+  if (link.admitted()) return core.close(link, "a second greeting");
+  if (overlay.on_hello(link, hello)) repair.admitted(link, hello);
+}
+
+void Protocol::Impl::on(Link& link, const Digest& message) {
+  overlay.on_digest(link, message);
+  repair.on_digest(link, message);
+}
+
+void Protocol::Impl::on(Link& link, const Data& message) {
+  spread.on_data(link, message);
+  if (!link.to_pull.empty() && link.asked.size() <= spread.window() / 2) repair.refill(link);
+}
+
+void Protocol::Impl::on(Link& link, const NotAvailable& message) {
+  repair.on_not_available(link, message);
+  if (!link.admitted()) return;
+  spread.on_not_available(link, message);
+  if (!link.admitted()) return;
+  joining.consider(link);
+  joining.look_later();
+}
+
+void Protocol::Impl::on(Link& link, const SnapshotData& message) {
+  if (joining.on_data(link, message)) repair.installed();
+}
+
+// ---- the public face ----
+
+Protocol::Protocol(Options options, UpdateStore& store, Prng prng)
+    : impl_(std::make_unique<Impl>(std::move(options), store, prng)) {}
+Protocol::~Protocol() = default;
+
+void Protocol::start(TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->started = true;
+  impl_->overlay.start();
+}
+
+void Protocol::on_link_up(const LinkUp& up, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->overlay.on_link_up(up);
+}
+
+void Protocol::on_frame(LinkId link, BytesView frame, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  const auto at = impl_->core.links.find(link);
+  if (at == impl_->core.links.end() || at->second.state == Link::State::closing) return;
+  impl_->receive(at->second, frame);
+}
+
+void Protocol::on_link_down(LinkId link, const std::string& reason, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  const auto at = impl_->core.links.find(link);
+  if (at == impl_->core.links.end()) return;
+  Link& lost = at->second;
+  if (!lost.detached) {
+    if (lost.state != Link::State::closing) lost.close_reason = reason;
+    lost.state = Link::State::closing;
+    impl_->detach(lost);
+  }
+  impl_->core.links.erase(at);
+}
+
+void Protocol::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->overlay.on_dial_failed(address, reason);
+}
+
+void Protocol::on_backlog(LinkId link, bool full, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  if (Link* known = impl_->core.find(link)) impl_->spread.on_backlog(*known, full);
+}
+
+void Protocol::on_time(TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  if (impl_->left || !impl_->started) return;
+  if (impl_->overlay.due() <= now) impl_->overlay.tick();
+  if (impl_->spread.due() <= now) impl_->spread.tick();
+  if (impl_->joining.due() <= now) impl_->joining.tick();
+  if (impl_->repair.due() <= now) impl_->repair.tick();
+}
+
+void Protocol::publish(const StoredUpdate& update, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->spread.publish(update);
+}
+
+void Protocol::set_finished(bool finished, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  if (impl_->core.finished == finished) return;
+  impl_->core.finished = finished;
+  impl_->repair.finished_changed();
+}
+
+void Protocol::leave(TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->left = true;
+  impl_->overlay.leave();
+}
+
+TimePoint Protocol::next_deadline() const {
+  if (impl_->left || !impl_->started) return never;
+  return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due()});
+}
+
+bool Protocol::ready_to_train() const { return impl_->repair.ready(); }
+
+std::string Protocol::waiting_for() const {
+  const Overlay& overlay = impl_->overlay;
+  if (impl_->core.admitted_count() == 0) {
+    const std::string tried = overlay.tried_text();
+    if (!overlay.has_contacts() && overlay.met_own_run()) return "every link is lost; training alone";
+    if (!overlay.has_contacts()) return "no seed is given and no peer has come yet; training alone";
+    if (!ready_to_train()) return str("waiting for a first answer from ", tried);
+    return str(overlay.met_own_run() ? "every link is lost" : "no peer has answered yet", " (tried ", tried,
+               "); training alone");
+  }
+  if (impl_->joining.busy()) return impl_->joining.text();
+  if (ready_to_train()) return {};
+  const std::uint64_t lacking = impl_->repair.lacking();
+  return lacking == 0 ? "waiting for a peer to say what it has"
+                      : str("fetching ", lacking, " updates that the others had when we met");
+}
+
+std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_run(); }
+std::string Protocol::divergence() const { return impl_->core.divergence; }
+
+bool Protocol::settled() const {
+  const ReplicaDigest ours = impl_->core.store.digest();
+  return std::all_of(impl_->core.links.begin(), impl_->core.links.end(), [&](const auto& entry) {
+    const Link& link = entry.second;
+    return !link.admitted() || (link.digest && link.digest->finished && link.digest->replica == ours);
+  });
+}
+
+std::vector<PeerInfo> Protocol::peers() const {
+  const ReplicaDigest ours = impl_->core.store.digest();
+  std::vector<PeerInfo> peers;
+  for (const auto& [id, link] : impl_->core.links) {
+    if (!link.admitted()) continue;
+    PeerInfo peer{link.node, link.address, link.dialled_by_us, 0, false, false, false, link.sent_bytes,
+                  link.received_bytes};
+    if (link.digest) {
+      peer.updates = link.digest->replica.updates;
+      peer.digest_known = true;
+      peer.digest_equal = link.digest->replica == ours;
+      peer.finished = link.digest->finished;
+    }
+    peers.push_back(std::move(peer));
+  }
+  return peers;
+}
+
+std::vector<KnownAddress> Protocol::known_addresses() const {
+  std::vector<KnownAddress> known;
+  for (const auto& [node, member] : impl_->core.members.all()) {
+    if (node == impl_->core.options.self) continue;
+    for (const std::string& address : member.record.addresses) known.push_back({node, address});
+  }
+  return known;
+}
+
+std::size_t Protocol::members() const { return impl_->core.members.all().size(); }
+const Counters& Protocol::counters() const { return impl_->core.counters; }
+
+void Protocol::check_invariants() const {
+  impl_->overlay.check_invariants();
+  impl_->spread.check_invariants();
+  for (const auto& [id, link] : impl_->core.links) {
+    RUMOR_CHECK(link.detached == (link.state == Link::State::closing));
+    RUMOR_CHECK(link.want_batch.empty());
+  }
+}
+
+}  // namespace rumor::gossip

@@ -1,0 +1,270 @@
+#include "gossip/spread.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+namespace {
+
+// Keys by wire index, neighbours melted together.
+struct RangeList {
+  std::vector<WireRange> ranges;
+  std::size_t keys = 0;
+
+  void add(std::uint32_t stream, std::uint64_t seq) {
+    ++keys;
+    if (!ranges.empty() && ranges.back().stream == stream && ranges.back().range.last + 1 == seq) {
+      ranges.back().range.last = seq;
+    } else {
+      ranges.push_back({stream, {seq, seq}});
+    }
+  }
+};
+
+}  // namespace
+
+// ---- names of streams ----
+
+void Spread::on_stream(Link& link, const StreamDef& message) {
+  const auto stream = core_.intern(message.stream);
+  if (!stream) return core_.close(link, "names more streams than a run may have");
+  auto& theirs = link.their_streams;
+  if (message.index > theirs.size()) return core_.close(link, "numbers its streams with gaps");
+  if (message.index == theirs.size()) {
+    theirs.push_back({*stream, message.origin});
+  } else if (theirs[message.index].stream != *stream) {
+    return core_.close(link, "gives one number to two streams");
+  } else if (message.origin) {
+    theirs[message.index].origin = message.origin;
+  }
+}
+
+std::optional<StreamIndex> Spread::resolve(Link& link, std::uint32_t wire_index) {
+  if (wire_index < link.their_streams.size()) return link.their_streams[wire_index].stream;
+  core_.close(link, "uses a stream number that it has not defined");
+  return std::nullopt;
+}
+
+// ---- what a link knows ----
+
+void Spread::know(Link& link, LocalKey key) {
+  SeqRanges& known = link.on(key.stream).known;
+  ranges_insert(known, {key.seq, key.seq});
+  // Too many gaps: join the oldest two ranges. At worst a HAVE is left out, and the digest repairs it.
+  if (known.size() > known_ranges_max) {
+    known[1].first = known[0].first;
+    known.erase(known.begin());
+  }
+}
+
+void Spread::know(Link& link, const HaveSet& set) {
+  for (const auto& [id, ranges] : set.streams()) {
+    const auto stream = core_.intern(id);
+    if (!stream) return;
+    SeqRanges& known = link.on(*stream).known;
+    for (const SeqRange& range : ranges) ranges_insert(known, range);
+    while (known.size() > known_ranges_max) {
+      known[known.size() - 2].last = known.back().last;
+      known.pop_back();
+    }
+  }
+}
+
+// ---- spreading what is ours now ----
+
+void Spread::publish(const StoredUpdate& update) {
+  const auto stream = core_.intern(update.header.key.stream);
+  RUMOR_CHECK(stream.has_value());
+  RUMOR_CHECK(update.payload != nullptr);
+  core_.streams[*stream].origin = update.header.origin;
+  core_.count_update(update.payload->size());
+  core_.changed();
+  spread(update, *stream, nullptr);
+}
+
+void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* from) {
+  const LocalKey key{stream, update.header.key.seq};
+  core_.each_link([&](Link& link) {
+    if (&link == from) return;
+    const LinkStream& there = link.on(stream);
+    if (ranges_contain(there.known, key.seq)) return;
+    if (there.push_to_them && !link.backlogged) {
+      push(link, update, stream);
+    } else {
+      announce(link, key);
+    }
+  });
+}
+
+void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
+  core_.streams[stream].origin = update.header.origin;
+  const std::uint32_t index = core_.name_stream(link, stream, true);
+  core_.send(link, encode(Data{index, update.header, *update.payload}));
+  know(link, LocalKey{stream, update.header.key.seq});
+}
+
+void Spread::announce(Link& link, LocalKey key) {
+  if (link.announcements.size() >= announcements_max) return;
+  link.announcements.push_back(key);
+  if (!link.backlogged) due_by(link.announced_at + announce_every);
+}
+
+void Spread::send_announcements(Link& link) {
+  Have have;
+  for (const LocalKey& key : link.announcements) {
+    // Told us meanwhile: no need.
+    if (ranges_contain(link.on(key.stream).known, key.seq)) continue;
+    know(link, key);
+    have.keys.push_back({core_.name_stream(link, key.stream, false), key.seq});
+    if (have.keys.size() == limits::keys_per_frame_max) {
+      core_.send(link, encode(have));
+      have.keys.clear();
+    }
+  }
+  link.announcements.clear();
+  link.announced_at = core_.now;
+  if (!have.keys.empty()) core_.send(link, encode(have));
+}
+
+// ---- what comes in ----
+
+void Spread::on_have(Link& link, const Have& message) {
+  for (const WireKey& wire : message.keys) {
+    const auto stream = resolve(link, wire.stream);
+    if (!stream) return;
+    const LocalKey key{*stream, wire.seq};
+    know(link, key);
+    if (!core_.have(key)) announced(link, key);
+  }
+}
+
+void Spread::on_data(Link& link, const Data& message) {
+  const auto stream = resolve(link, message.stream);
+  if (!stream) return;
+  const auto& origin = link.their_streams[message.stream].origin;
+  if (!origin) return core_.close(link, "sends an update of a stream without an origin");
+  const LocalKey key{*stream, message.header.key.seq};
+  link.data_at = core_.now;
+  know(link, key);
+  const bool asked = take_answer(link, key);
+  if (core_.have(key)) {
+    ++core_.counters.updates_duplicate;
+    drop_missing(key);
+    if (!asked && core_.streams[*stream].provider != link.id) {
+      core_.send(link, encode(Subscribe{core_.name_stream(link, *stream, false), false}));
+    }
+    return fill_window(link);
+  }
+  StoredUpdate update{message.header, std::make_shared<const Bytes>(message.payload.begin(), message.payload.end())};
+  update.header.key.stream = core_.streams[*stream].id;
+  update.header.origin = *origin;
+  const Result<Accepted> accepted = core_.store.accept(update);
+  if (!accepted) {
+    ++core_.counters.updates_invalid;
+    return core_.close(link, str("sent an invalid update: ", accepted.error().text));
+  }
+  drop_missing(key);
+  Stream& state = core_.streams[*stream];
+  if (state.provider == link.id) state.provider_head = std::max(state.provider_head, key.seq);
+  ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
+  if (*accepted == Accepted::applied) {
+    core_.count_update(message.payload.size());
+    core_.changed();
+    spread(update, *stream, &link);
+  }
+  fill_window(link);
+}
+
+void Spread::on_subscribe(Link& link, const Subscribe& message) {
+  const auto stream = resolve(link, message.stream);
+  if (!stream) return;
+  LinkStream& there = link.on(*stream);
+  if (there.push_to_them == message.on) return;
+  there.push_to_them = message.on;
+  message.on ? ++link.taking : --link.taking;
+}
+
+void Spread::on_backlog(Link& link, bool full) {
+  link.backlogged = full;
+  if (!full) due_ = core_.now;
+}
+
+// ---- serving ----
+
+void Spread::on_want(Link& link, const Want& message) {
+  for (const WireRange& wire : message.ranges) {
+    const auto stream = resolve(link, wire.stream);
+    if (!stream) return;
+    if (link.to_serve.size() >= to_serve_max) return core_.close(link, "asks for more than it may at a time");
+    link.to_serve.push_back({*stream, wire.range});
+  }
+  serve(link);
+}
+
+// Answers wants in order, at most link_backlog_high bytes at a time.
+void Spread::serve(Link& link) {
+  RangeList none;
+  std::size_t budget = limits::link_backlog_high;
+  while (!link.to_serve.empty() && !link.backlogged && budget > 0 &&
+         none.keys < limits::keys_per_frame_max) {
+    LocalRange& next = link.to_serve.front();
+    const LocalKey key{next.stream, next.range.first};
+    if (++next.range.first > next.range.last) link.to_serve.pop_front();
+    if (const auto update = core_.store.find(core_.key_of(key))) {
+      push(link, *update, key.stream);
+      budget -= std::min(budget, update->payload->size() + 64);
+      continue;
+    }
+    budget -= std::min<std::size_t>(budget, 16);
+    none.add(core_.name_stream(link, key.stream, false), key.seq);
+  }
+  if (none.keys != 0) core_.send(link, encode(NotAvailable{std::move(none.ranges)}));
+  if (!link.to_serve.empty() && !link.backlogged) due_by(core_.now + serve_again);
+}
+
+// ---- time ----
+
+void Spread::flush() {
+  core_.each_link([&](Link& link) {
+    if (!link.announcements.empty() && !link.backlogged && core_.now - link.announced_at >= announce_every) {
+      send_announcements(link);
+    }
+    if (link.want_batch.empty()) return;
+    RangeList list;
+    for (const LocalKey& key : link.want_batch) list.add(core_.name_stream(link, key.stream, false), key.seq);
+    static_assert(window_max <= limits::keys_per_frame_max);
+    link.want_batch.clear();
+    core_.send(link, encode(Want{std::move(list.ranges)}));
+  });
+}
+
+void Spread::tick() {
+  due_ = never;
+  watch_waiting();
+  watch_wants();
+  core_.each_link([&](Link& link) {
+    if (!link.to_serve.empty() && !link.backlogged) serve(link);
+    if (!link.announcements.empty() && !link.backlogged) due_by(std::max(link.announced_at + announce_every, core_.now));
+  });
+}
+
+void Spread::check_invariants() const {
+  std::uint64_t missing = 0;
+  for (const Stream& stream : core_.streams) missing += stream.missing.size();
+  RUMOR_CHECK(missing == core_.missing_total);
+  RUMOR_CHECK(missing <= missing_max);
+  std::uint32_t providing = 0, provided = 0;
+  for (const auto& [id, link] : core_.links) {
+    RUMOR_CHECK(link.asked.size() <= window_max);
+    RUMOR_CHECK(link.announcements.size() <= announcements_max);
+    RUMOR_CHECK(link.to_serve.size() <= to_serve_max);
+    if (link.admitted()) providing += link.providing;
+  }
+  for (const Stream& stream : core_.streams) provided += stream.provider.has_value() ? 1 : 0;
+  RUMOR_CHECK(providing == provided);
+}
+
+}  // namespace rumor::gossip

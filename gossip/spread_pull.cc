@@ -1,0 +1,241 @@
+// The pulling half of Spread: what is missing, whom to ask for it, and when to ask somebody else.
+#include <algorithm>
+
+#include "gossip/spread.h"
+#include "runtime/base/check.h"
+
+namespace rumor::gossip {
+
+Missing* Spread::missing(LocalKey key) {
+  auto& list = core_.streams[key.stream].missing;
+  const auto at = list.find(key.seq);
+  if (at != list.end()) return &at->second;
+  if (core_.missing_total >= missing_max) return nullptr;
+  ++core_.missing_total;
+  return &list[key.seq];
+}
+
+void Spread::drop_missing(LocalKey key) { core_.missing_total -= core_.streams[key.stream].missing.erase(key.seq); }
+
+void Spread::announced(Link& link, LocalKey key) {
+  Stream& stream = core_.streams[key.stream];
+  const bool fresh = !stream.missing.contains(key.seq);
+  Missing* entry = missing(key);
+  if (entry == nullptr) return;
+  auto& from = entry->announcers;
+  if (from.size() < Missing::announcers_max && std::find(from.begin(), from.end(), link.id) == from.end()) {
+    from.push_back(link.id);
+  }
+  if (entry->asked) return;
+  if (!stream.provider) subscribe(link, key.stream);
+  if (stream.provider == link.id) {
+    ask(link, key, *entry);
+  } else if (fresh) {
+    waiting_.push_back({core_.now + reparent_after, key});
+    due_by(waiting_.front().at);
+  }
+}
+
+std::size_t Spread::window() const {
+  const std::uint64_t mean = std::max<std::uint64_t>(core_.mean_update_bytes(), 1);
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(window_bytes / mean, window_min, window_max));
+}
+
+// Asks now, or when the window of the link has room.
+void Spread::ask(Link& link, LocalKey key, Missing& entry) {
+  RUMOR_CHECK(!entry.asked);
+  if (link.asked.size() >= window()) {
+    if (link.to_ask.size() < announcements_max) link.to_ask.push_back(key);
+    return;
+  }
+  entry.asked = link.id;
+  link.asked.push_back({key, core_.now});
+  link.want_batch.push_back(key);
+  due_by(core_.now + want_progress);
+}
+
+bool Spread::pull(Link& link, LocalKey key) {
+  if (link.asked.size() >= window()) return false;
+  Missing* entry = missing(key);
+  if (entry == nullptr) return false;
+  auto& from = entry->announcers;
+  if (from.size() < Missing::announcers_max && std::find(from.begin(), from.end(), link.id) == from.end()) {
+    from.push_back(link.id);
+  }
+  if (!entry->asked) ask(link, key, *entry);
+  return true;
+}
+
+// True when the key was asked for on this link; it no longer is.
+bool Spread::take_answer(Link& link, LocalKey key) {
+  const auto at = std::find_if(link.asked.begin(), link.asked.end(), [&](const AskedKey& asked) {
+    return asked.key.stream == key.stream && asked.key.seq == key.seq;
+  });
+  if (at == link.asked.end()) return false;
+  link.asked.erase(at);
+  auto& list = core_.streams[key.stream].missing;
+  const auto entry = list.find(key.seq);
+  if (entry != list.end() && entry->second.asked == link.id) entry->second.asked.reset();
+  return true;
+}
+
+void Spread::fill_window(Link& link) {
+  while (!link.to_ask.empty() && link.asked.size() < window()) {
+    const LocalKey key = link.to_ask.front();
+    link.to_ask.pop_front();
+    auto& list = core_.streams[key.stream].missing;
+    const auto entry = list.find(key.seq);
+    if (entry != list.end() && !entry->second.asked) ask(link, key, entry->second);
+  }
+}
+
+void Spread::subscribe(Link& link, StreamIndex stream) {
+  Stream& state = core_.streams[stream];
+  RUMOR_CHECK(!state.provider);
+  state.provider = link.id;
+  state.provider_head = 0;
+  ++link.providing;
+  core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), true}));
+}
+
+void Spread::unsubscribe(Link& link, StreamIndex stream) {
+  Stream& state = core_.streams[stream];
+  RUMOR_CHECK(state.provider == link.id);
+  state.provider.reset();
+  --link.providing;
+  core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), false}));
+}
+
+Link* Spread::best_announcer(const Missing& entry, const Link* except) {
+  Link* best = nullptr;
+  for (const LinkId id : entry.announcers) {
+    Link* link = core_.find(id);
+    if (link == nullptr || link == except) continue;
+    if (best == nullptr || link->asked.size() < best->asked.size()) best = link;
+  }
+  return best;
+}
+
+// The key was to come from `except` and will not. Somebody else, or nobody: then the digest will find it.
+void Spread::ask_elsewhere(LocalKey key, const Link* except) {
+  auto& list = core_.streams[key.stream].missing;
+  const auto at = list.find(key.seq);
+  if (at == list.end() || at->second.asked) return;
+  if (except != nullptr) std::erase(at->second.announcers, except->id);
+  Link* next = best_announcer(at->second, except);
+  if (next == nullptr) return drop_missing(key);
+  if (!core_.streams[key.stream].provider) subscribe(*next, key.stream);
+  ask(*next, key, at->second);
+}
+
+void Spread::on_not_available(Link& link, const NotAvailable& message) {
+  for (const WireRange& wire : message.ranges) {
+    const auto stream = resolve(link, wire.stream);
+    if (!stream) return;
+    for (std::uint64_t seq = wire.range.first; seq <= wire.range.last; ++seq) {
+      if (take_answer(link, {*stream, seq})) ask_elsewhere({*stream, seq}, &link);
+    }
+  }
+  fill_window(link);
+}
+
+void Spread::give_up_asked(Link& link) {
+  const std::deque<AskedKey> asked = std::move(link.asked);
+  const std::deque<LocalKey> to_ask = std::move(link.to_ask);
+  link.asked.clear();
+  link.to_ask.clear();
+  link.want_batch.clear();
+  for (const AskedKey& entry : asked) {
+    auto& list = core_.streams[entry.key.stream].missing;
+    const auto at = list.find(entry.key.seq);
+    if (at == list.end() || at->second.asked != link.id) continue;
+    at->second.asked.reset();
+    ask_elsewhere(entry.key, &link);
+  }
+  for (const LocalKey& key : to_ask) ask_elsewhere(key, &link);
+}
+
+void Spread::link_lost(Link& link) {
+  RUMOR_CHECK(!link.admitted());
+  for (StreamIndex stream = 0; stream < core_.streams.size() && link.providing > 0; ++stream) {
+    Stream& state = core_.streams[stream];
+    if (state.provider != link.id) continue;
+    state.provider.reset();
+    --link.providing;
+    std::vector<std::uint64_t> orphans;
+    for (const auto& [seq, entry] : state.missing) {
+      if (!entry.asked) orphans.push_back(seq);
+    }
+    for (const std::uint64_t seq : orphans) ask_elsewhere({stream, seq}, &link);
+  }
+  give_up_asked(link);
+}
+
+void Spread::drop_held() {
+  for (StreamIndex stream = 0; stream < core_.streams.size(); ++stream) {
+    core_.missing_total -=
+        std::erase_if(core_.streams[stream].missing, [&](const auto& entry) { return core_.have({stream, entry.first}); });
+  }
+}
+
+// Keys that were left to a provider and should be here by now.
+void Spread::watch_waiting() {
+  while (!waiting_.empty() && waiting_.front().at <= core_.now) {
+    const LocalKey key = waiting_.front().key;
+    waiting_.pop_front();
+    auto& list = core_.streams[key.stream].missing;
+    const auto at = list.find(key.seq);
+    if (at != list.end() && !at->second.asked) reconsider(key, at->second);
+  }
+  if (!waiting_.empty()) due_by(waiting_.front().at);
+}
+
+void Spread::reconsider(LocalKey key, Missing& entry) {
+  const Stream& stream = core_.streams[key.stream];
+  const Link* provider = core_.find(stream.provider);
+  if (provider == nullptr || key.seq < stream.provider_head) {
+    return ask_elsewhere(key, nullptr);  // nobody pushes, or the provider has skipped it
+  }
+  // While bytes arrive from the provider, asking elsewhere would only add to a queue; but not for ever: two nodes may
+  // have become each other's provider.
+  const bool arriving = core_.now - provider->data_at < reparent_after;
+  entry.strikes = static_cast<std::uint8_t>(entry.strikes + (arriving ? weak_strike : strike));
+  if (entry.strikes >= strikes_max) {
+    Link* next = best_announcer(entry, provider);
+    if (next != nullptr) return reparent(key.stream, *next);
+    return ask_elsewhere(key, nullptr);
+  }
+  waiting_.push_back({core_.now + reparent_after, key});
+}
+
+void Spread::reparent(StreamIndex stream, Link& next) {
+  Stream& state = core_.streams[stream];
+  if (Link* old = core_.find(state.provider)) unsubscribe(*old, stream);
+  subscribe(next, stream);
+  std::vector<std::uint64_t> late;
+  for (const auto& [seq, entry] : state.missing) {
+    if (!entry.asked) late.push_back(seq);
+  }
+  for (const std::uint64_t seq : late) {
+    const auto at = state.missing.find(seq);
+    if (at == state.missing.end() || at->second.asked) continue;
+    const auto& from = at->second.announcers;
+    const bool there = std::find(from.begin(), from.end(), next.id) != from.end();
+    Link* whom = there ? &next : best_announcer(at->second, nullptr);
+    if (whom != nullptr) ask(*whom, {stream, seq}, at->second);
+  }
+}
+
+void Spread::watch_wants() {
+  core_.each_link([&](Link& link) {
+    if (link.asked.empty()) return;
+    const TimePoint deadline = std::max(link.asked.front().at, link.data_at) + want_progress;
+    if (core_.now < deadline) return due_by(deadline);
+    for (StreamIndex stream = 0; stream < core_.streams.size() && link.providing > 0; ++stream) {
+      if (core_.streams[stream].provider == link.id) unsubscribe(link, stream);
+    }
+    give_up_asked(link);
+  });
+}
+
+}  // namespace rumor::gossip

@@ -1,0 +1,357 @@
+// The protobuf frames. The one translation unit that sees the generated header.
+#include "gossip/wire.h"
+
+#include "gossip/rumor.pb.h"
+#include "gossip/wire_raw.h"
+#include "runtime/base/check.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+namespace {
+
+std::string as_text(BytesView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+Bytes frame(FrameType type, const google::protobuf::MessageLite& body) {
+  const std::size_t size = body.ByteSizeLong();
+  Bytes out(1 + size);
+  out[0] = static_cast<std::uint8_t>(type);
+  RUMOR_CHECK(body.SerializeToArray(out.data() + 1, static_cast<int>(size)));
+  RUMOR_CHECK(out.size() <= frame_bytes_max_of(out[0]));
+  return out;
+}
+
+// Collects the first thing that is wrong while a message is read.
+struct Reading {
+  std::string wrong;
+
+  template <class AnId>
+  AnId id(const std::string& bytes) {
+    if (bytes.size() != AnId::size) {
+      wrong = "an id of a wrong length";
+      return {};
+    }
+    return AnId::from({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  }
+};
+
+void write(pb::PeerRecord& to, const PeerRecord& record) {
+  to.set_node(as_text(record.node.view()));
+  to.set_number(record.number);
+  for (const std::string& address : record.addresses) to.add_addresses(address);
+}
+
+PeerRecord read(Reading& in, const pb::PeerRecord& from) {
+  PeerRecord record{in.id<NodeId>(from.node()), from.number(), {}};
+  // One more than allowed is enough for invalid() to notice.
+  for (const std::string& address : from.addresses()) {
+    if (record.addresses.size() > limits::addresses_per_record_max) break;
+    record.addresses.push_back(address);
+  }
+  return record;
+}
+
+template <class List>
+std::vector<PeerRecord> read_all(Reading& in, const List& list) {
+  std::vector<PeerRecord> records;
+  for (const pb::PeerRecord& record : list) {
+    if (records.size() > limits::records_per_frame_max) break;
+    records.push_back(read(in, record));
+  }
+  return records;
+}
+
+void write(pb::Digest& to, const Digest& digest) {
+  to.set_have_hash(as_text(digest.replica.have_hash.view()));
+  to.set_fingerprint(digest.replica.fingerprint);
+  to.set_updates(digest.replica.updates);
+  to.set_table_hash(digest.table_hash);
+  to.set_finished(digest.finished);
+  to.set_reply(digest.reply);
+}
+
+Digest read(Reading& in, const pb::Digest& from) {
+  return {{in.id<Hash256>(from.have_hash()), from.fingerprint(), from.updates()},
+          from.table_hash(), from.finished(), from.reply()};
+}
+
+Hello read(Reading& in, const pb::Hello& from) {
+  return {from.version_min(), from.version_max(), in.id<RunId>(from.run()), from.run_name(),
+          in.id<StreamId>(from.stream()), read(in, from.self()), read(in, from.digest()), from.lonely()};
+}
+
+Reject read(Reading& in, const pb::Reject& from) {
+  return {static_cast<Reject::Code>(from.code()), from.text(), in.id<RunId>(from.run()), from.run_name(),
+          read_all(in, from.others())};
+}
+
+Bye read(Reading& in, const pb::Bye& from) {
+  return {static_cast<Bye::Code>(from.code()), from.text(), read_all(in, from.others())};
+}
+
+Peers read(Reading& in, const pb::Peers& from) { return {read_all(in, from.records())}; }
+
+StreamDef read(Reading& in, const pb::StreamDef& from) {
+  StreamDef message{from.index(), in.id<StreamId>(from.stream()), {}};
+  if (!from.origin().empty()) message.origin = in.id<NodeId>(from.origin());
+  return message;
+}
+
+Have read(Reading& in, const pb::Keys& from) {
+  Have message;
+  const int count = from.stream_size();
+  if (count != from.seq_size()) in.wrong = "lists of unequal length";
+  if (!in.wrong.empty() || static_cast<std::size_t>(count) > limits::keys_per_frame_max) return message;
+  message.keys.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) message.keys.push_back({from.stream(i), from.seq(i)});
+  return message;
+}
+
+std::vector<WireRange> read(Reading& in, const pb::KeyRanges& from) {
+  std::vector<WireRange> ranges;
+  const int count = from.stream_size();
+  if (count != from.first_size() || count != from.count_size()) in.wrong = "lists of unequal length";
+  if (!in.wrong.empty() || static_cast<std::size_t>(count) > limits::keys_per_frame_max) return ranges;
+  for (int i = 0; i < count; ++i) {
+    // Zero or huge counts become ranges that invalid() refuses.
+    const std::uint64_t first = from.first(i), length = from.count(i);
+    const bool sane = length >= 1 && length <= seq_max && first <= seq_max;
+    ranges.push_back({from.stream(i), sane ? SeqRange{first, first + length - 1} : SeqRange{}});
+  }
+  return ranges;
+}
+
+template <class Message>
+Result<Frame> checked(const Reading& in, Message message) {
+  if (!in.wrong.empty()) return Error{Errc::corrupt, in.wrong};
+  if (const Invalid reason = message.invalid()) return Error{Errc::corrupt, std::string(*reason)};
+  return Frame{std::move(message)};
+}
+
+// Parses the body as a Proto and hands it to `convert(reading, proto)`.
+template <class Proto, class Convert>
+Result<Frame> parse(BytesView body, Convert convert) {
+  Proto proto;
+  if (!proto.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
+    return Error{Errc::corrupt, "a body that does not parse"};
+  }
+  Reading in;
+  auto message = convert(in, proto);
+  return checked(in, std::move(message));
+}
+
+template <class Proto>
+Result<Frame> parse(BytesView body) {
+  return parse<Proto>(body, [](Reading& in, const Proto& proto) { return read(in, proto); });
+}
+
+pb::KeyRanges ranges_message(const std::vector<WireRange>& ranges) {
+  pb::KeyRanges to;
+  for (const WireRange& range : ranges) {
+    to.add_stream(range.stream);
+    to.add_first(range.range.first);
+    to.add_count(range.range.count());
+  }
+  return to;
+}
+
+Result<Frame> decode_body(FrameType type, BytesView body) {
+  switch (type) {
+    case FrameType::hello: return parse<pb::Hello>(body);
+    case FrameType::reject: return parse<pb::Reject>(body);
+    case FrameType::bye: return parse<pb::Bye>(body);
+    case FrameType::ping: return parse<pb::Ping>(body, [](Reading&, const pb::Ping& p) { return Ping{p.nonce()}; });
+    case FrameType::pong: return parse<pb::Ping>(body, [](Reading&, const pb::Ping& p) { return Pong{p.nonce()}; });
+    case FrameType::peers: return parse<pb::Peers>(body);
+    case FrameType::stream: return parse<pb::StreamDef>(body);
+    case FrameType::have: return parse<pb::Keys>(body);
+    case FrameType::want:
+      return parse<pb::KeyRanges>(body, [](Reading& in, const pb::KeyRanges& p) { return Want{read(in, p)}; });
+    case FrameType::subscribe:
+      return parse<pb::Subscribe>(body, [](Reading&, const pb::Subscribe& p) { return Subscribe{p.stream(), p.on()}; });
+    case FrameType::data: return decode_data(body);
+    case FrameType::digest: return parse<pb::Digest>(body);
+    case FrameType::vector: return decode_vector(body);
+    case FrameType::not_available:
+      return parse<pb::KeyRanges>(body, [](Reading& in, const pb::KeyRanges& p) { return NotAvailable{read(in, p)}; });
+    case FrameType::snapshot_ask:
+      return parse<pb::SnapshotAsk>(
+          body, [](Reading&, const pb::SnapshotAsk& p) { return SnapshotAsk{p.updates(), p.mutual()}; });
+    case FrameType::snapshot_offer:
+      return parse<pb::SnapshotOffer>(body, [](Reading& in, const pb::SnapshotOffer& p) {
+        return SnapshotOffer{p.number(), p.number() == 0 ? Hash256{} : in.id<Hash256>(p.hash()), p.bytes(),
+                             p.updates(), p.mean_update_bytes(), p.refusal()};
+      });
+    case FrameType::snapshot_want:
+      return parse<pb::SnapshotWant>(
+          body, [](Reading&, const pb::SnapshotWant& p) { return SnapshotWant{p.number(), p.chunk()}; });
+    case FrameType::snapshot_data: return decode_snapshot_data(body);
+    case FrameType::skipped_from: break;
+  }
+  return Frame{Skipped{}};
+}
+
+}  // namespace
+
+std::size_t frame_bytes_max_of(std::uint8_t type) {
+  constexpr std::size_t small = 1 << 10, keys = 16 << 10, records = 256 << 10;
+  static_assert(keys >= limits::keys_per_frame_max * (3 + 6 + 6) + 64);
+  static_assert(records >= limits::records_per_frame_max *
+                               (64 + limits::addresses_per_record_max * (limits::address_bytes_max + 4)) + 2 * small);
+  switch (static_cast<FrameType>(type)) {
+    case FrameType::hello: return limits::hello_bytes_max;
+    case FrameType::reject:
+    case FrameType::bye:
+    case FrameType::peers: return records;
+    case FrameType::have:
+    case FrameType::want:
+    case FrameType::not_available: return keys;
+    case FrameType::data:
+    case FrameType::vector:
+    case FrameType::snapshot_data: return limits::frame_bytes_max;
+    case FrameType::ping:
+    case FrameType::pong:
+    case FrameType::stream:
+    case FrameType::subscribe:
+    case FrameType::digest:
+    case FrameType::snapshot_ask:
+    case FrameType::snapshot_offer:
+    case FrameType::snapshot_want: return small;
+    case FrameType::skipped_from: break;
+  }
+  return type >= static_cast<std::uint8_t>(FrameType::skipped_from) ? limits::frame_bytes_max : 0;
+}
+
+Result<Frame> decode(BytesView bytes) {
+  if (bytes.empty()) return Error{Errc::corrupt, "an empty frame"};
+  const std::size_t bytes_max = frame_bytes_max_of(bytes[0]);
+  if (bytes_max == 0) return Error{Errc::corrupt, str("unknown frame type ", int{bytes[0]})};
+  if (bytes.size() > bytes_max) return Error{Errc::limit, str("frame of type ", int{bytes[0]}, " is too long")};
+  Result<Frame> result = decode_body(static_cast<FrameType>(bytes[0]), bytes.subspan(1));
+  if (result.ok()) return result;
+  return Error{result.error().code, str("frame of type ", int{bytes[0]}, " has ", result.error().text)};
+}
+
+Bytes encode(const Hello& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Hello to;
+  to.set_version_min(message.version_min);
+  to.set_version_max(message.version_max);
+  to.set_run(as_text(message.run.view()));
+  to.set_run_name(message.run_name);
+  to.set_stream(as_text(message.stream.view()));
+  write(*to.mutable_self(), message.self);
+  write(*to.mutable_digest(), message.digest);
+  to.set_lonely(message.lonely);
+  return frame(FrameType::hello, to);
+}
+
+Bytes encode(const Reject& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Reject to;
+  to.set_code(static_cast<std::uint32_t>(message.code));
+  to.set_text(message.text);
+  to.set_run(as_text(message.run.view()));
+  to.set_run_name(message.run_name);
+  for (const PeerRecord& record : message.others) write(*to.add_others(), record);
+  return frame(FrameType::reject, to);
+}
+
+Bytes encode(const Bye& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Bye to;
+  to.set_code(static_cast<std::uint32_t>(message.code));
+  to.set_text(message.text);
+  for (const PeerRecord& record : message.others) write(*to.add_others(), record);
+  return frame(FrameType::bye, to);
+}
+
+Bytes encode(const Ping& message) {
+  pb::Ping to;
+  to.set_nonce(message.nonce);
+  return frame(FrameType::ping, to);
+}
+
+Bytes encode(const Pong& message) {
+  pb::Ping to;
+  to.set_nonce(message.nonce);
+  return frame(FrameType::pong, to);
+}
+
+Bytes encode(const Peers& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Peers to;
+  for (const PeerRecord& record : message.records) write(*to.add_records(), record);
+  return frame(FrameType::peers, to);
+}
+
+Bytes encode(const StreamDef& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::StreamDef to;
+  to.set_index(message.index);
+  to.set_stream(as_text(message.stream.view()));
+  if (message.origin) to.set_origin(as_text(message.origin->view()));
+  return frame(FrameType::stream, to);
+}
+
+Bytes encode(const Have& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Keys to;
+  for (const WireKey& key : message.keys) {
+    to.add_stream(key.stream);
+    to.add_seq(key.seq);
+  }
+  return frame(FrameType::have, to);
+}
+
+Bytes encode(const Want& message) {
+  RUMOR_CHECK(!message.invalid());
+  return frame(FrameType::want, ranges_message(message.ranges));
+}
+
+Bytes encode(const NotAvailable& message) {
+  RUMOR_CHECK(!message.invalid());
+  return frame(FrameType::not_available, ranges_message(message.ranges));
+}
+
+Bytes encode(const Subscribe& message) {
+  pb::Subscribe to;
+  to.set_stream(message.stream);
+  to.set_on(message.on);
+  return frame(FrameType::subscribe, to);
+}
+
+Bytes encode(const Digest& message) {
+  pb::Digest to;
+  write(to, message);
+  return frame(FrameType::digest, to);
+}
+
+Bytes encode(const SnapshotAsk& message) {
+  pb::SnapshotAsk to;
+  to.set_updates(message.updates);
+  to.set_mutual(message.mutual);
+  return frame(FrameType::snapshot_ask, to);
+}
+
+Bytes encode(const SnapshotOffer& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::SnapshotOffer to;
+  to.set_number(message.number);
+  if (message.number != 0) to.set_hash(as_text(message.hash.view()));
+  to.set_bytes(message.bytes);
+  to.set_updates(message.updates);
+  to.set_mean_update_bytes(message.mean_update_bytes);
+  to.set_refusal(message.refusal);
+  return frame(FrameType::snapshot_offer, to);
+}
+
+Bytes encode(const SnapshotWant& message) {
+  pb::SnapshotWant to;
+  to.set_number(message.number);
+  to.set_chunk(message.chunk);
+  return frame(FrameType::snapshot_want, to);
+}
+
+}  // namespace rumor::gossip

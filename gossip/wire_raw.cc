@@ -1,0 +1,198 @@
+#include "gossip/wire_raw.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/limits.h"
+
+namespace rumor::gossip {
+
+namespace {
+
+constexpr std::size_t text_bytes_max = 512;
+constexpr std::uint8_t vector_more = 1, vector_reply = 2;
+
+// Texts of peers end up in logs: no control characters.
+bool presentable(std::string_view text, std::size_t bytes_max) {
+  return text.size() <= bytes_max &&
+         std::none_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+}
+
+Invalid invalid_records(const std::vector<PeerRecord>& records) {
+  if (records.size() > limits::records_per_frame_max) return "too many records";
+  for (const PeerRecord& record : records) {
+    if (const Invalid reason = record.invalid()) return reason;
+  }
+  return std::nullopt;
+}
+
+Invalid invalid_ranges(const std::vector<WireRange>& ranges) {
+  if (ranges.empty() || ranges.size() > limits::keys_per_frame_max) return "a wrong number of ranges";
+  std::uint64_t keys = 0;
+  for (const WireRange& range : ranges) {
+    if (!range.range.valid()) return "a range that is none";
+    keys += range.range.count();
+    if (keys > limits::keys_per_frame_max) return "too many keys";
+  }
+  return std::nullopt;
+}
+
+void begin(ByteWriter& out, FrameType type) { out.u8(static_cast<std::uint8_t>(type)); }
+
+Result<Frame> damaged(std::string_view what) { return Error{Errc::corrupt, std::string(what)}; }
+
+}  // namespace
+
+Invalid PeerRecord::invalid() const {
+  if (node.is_zero()) return "a record without a node";
+  if (number == 0 || number > record_number_max) return "a record number out of range";
+  if (addresses.size() > limits::addresses_per_record_max) return "too many addresses";
+  for (const std::string& address : addresses) {
+    if (address.empty() || !presentable(address, limits::address_bytes_max)) return "an address that is none";
+  }
+  return std::nullopt;
+}
+
+Invalid Hello::invalid() const {
+  if (version_min == 0 || version_min > version_max) return "a version range that is none";
+  if (stream.is_zero()) return "a greeting without a stream";
+  if (!presentable(run_name, text_bytes_max)) return "a run name that is none";
+  return self.invalid();
+}
+
+Invalid Reject::invalid() const {
+  if (code < Code::other_run || code > Code::identity) return "an unknown reason";
+  if (!presentable(text, text_bytes_max) || !presentable(run_name, text_bytes_max)) return "a text that is none";
+  return invalid_records(others);
+}
+
+Invalid Bye::invalid() const {
+  if (code < Code::leaving || code > Code::duplicate) return "an unknown reason";
+  if (!presentable(text, text_bytes_max)) return "a text that is none";
+  return invalid_records(others);
+}
+
+Invalid Peers::invalid() const {
+  if (records.empty()) return "no records";
+  return invalid_records(records);
+}
+
+Invalid StreamDef::invalid() const {
+  if (index >= limits::streams_max) return "a stream index out of range";
+  if (stream.is_zero()) return "a stream without a name";
+  if (origin && origin->is_zero()) return "an origin without a name";
+  return std::nullopt;
+}
+
+Invalid Have::invalid() const {
+  if (keys.empty() || keys.size() > limits::keys_per_frame_max) return "a wrong number of keys";
+  for (const WireKey& key : keys) {
+    if (key.seq == 0 || key.seq > seq_max) return "a sequence number out of range";
+  }
+  return std::nullopt;
+}
+
+Invalid Want::invalid() const { return invalid_ranges(ranges); }
+Invalid NotAvailable::invalid() const { return invalid_ranges(ranges); }
+
+Invalid Data::invalid() const {
+  if (header.key.seq == 0 || header.key.seq > seq_max) return "a sequence number out of range";
+  if (payload.empty()) return "no payload";
+  if (payload.size() > limits::payload_bytes_max) return "a payload too long";
+  return std::nullopt;
+}
+
+Invalid Vector::invalid() const {
+  std::size_t ranges = 0;
+  for (const auto& [stream, list] : part.streams()) ranges += list.size();
+  if (ranges > limits::ranges_per_frame_max) return "too many ranges";
+  return std::nullopt;
+}
+
+Invalid SnapshotOffer::invalid() const {
+  if (!presentable(refusal, text_bytes_max)) return "a refusal that is no text";
+  if (number != 0 && (bytes == 0 || bytes > limits::snapshot_bytes_max)) return "a size out of range";
+  return std::nullopt;
+}
+
+Invalid SnapshotData::invalid() const {
+  if (bytes.empty() || bytes.size() > limits::snapshot_chunk_bytes) return "a chunk of a wrong size";
+  return std::nullopt;
+}
+
+Bytes encode(const Data& message) {
+  RUMOR_CHECK(!message.invalid());
+  ByteWriter out;
+  begin(out, FrameType::data);
+  out.varint(message.stream);
+  out.varint(message.header.key.seq);
+  out.varint(message.header.period);
+  out.varint(message.header.samples);
+  out.u64(message.header.fingerprint);
+  out.raw(message.header.payload_hash.view());
+  out.raw(message.payload);
+  return out.take();
+}
+
+Result<Frame> decode_data(BytesView body) {
+  ByteReader in(body);
+  Data message;
+  const std::uint64_t stream = in.varint();
+  message.header.key.seq = in.varint();
+  message.header.period = in.varint();
+  const std::uint64_t samples = in.varint();
+  message.header.fingerprint = in.u64();
+  message.header.payload_hash = in.id<Hash256>();
+  message.payload = in.raw(in.remaining());
+  if (in.failed()) return damaged("cut short");
+  if (stream >= limits::streams_max) return damaged("a stream index out of range");
+  if (samples > UINT32_MAX) return damaged("a number of samples out of range");
+  message.stream = static_cast<std::uint32_t>(stream);
+  message.header.samples = static_cast<std::uint32_t>(samples);
+  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  return Frame{message};
+}
+
+Bytes encode(const Vector& message) {
+  RUMOR_CHECK(!message.invalid());
+  ByteWriter out;
+  begin(out, FrameType::vector);
+  out.u8(static_cast<std::uint8_t>((message.more ? vector_more : 0) | (message.reply ? vector_reply : 0)));
+  message.part.encode(out);
+  return out.take();
+}
+
+Result<Frame> decode_vector(BytesView body) {
+  ByteReader in(body);
+  const std::uint8_t flags = in.u8();
+  if ((flags & ~(vector_more | vector_reply)) != 0) return damaged("unknown flags");
+  Result<HaveSet> part = HaveSet::decode(in);
+  if (!part) return part.error();
+  if (!in.done()) return damaged("bytes left over");
+  Vector message{std::move(part).value(), (flags & vector_more) != 0, (flags & vector_reply) != 0};
+  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  return Frame{std::move(message)};
+}
+
+Bytes encode(const SnapshotData& message) {
+  RUMOR_CHECK(!message.invalid());
+  ByteWriter out;
+  begin(out, FrameType::snapshot_data);
+  out.u32(message.number);
+  out.u32(message.chunk);
+  out.raw(message.bytes);
+  return out.take();
+}
+
+Result<Frame> decode_snapshot_data(BytesView body) {
+  ByteReader in(body);
+  SnapshotData message;
+  message.number = in.u32();
+  message.chunk = in.u32();
+  message.bytes = in.raw(in.remaining());
+  if (in.failed()) return damaged("cut short");
+  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  return Frame{message};
+}
+
+}  // namespace rumor::gossip
