@@ -47,14 +47,15 @@ Result<IdxArray> parse_idx(BytesView bytes, std::string_view file) {
   IdxArray array;
   const std::uint64_t present = bytes.size() - header;
   std::uint64_t elements = 1;
-  for (std::uint32_t i = 0; i < dimensions; ++i) {
-    const std::uint32_t extent = big_endian(bytes, 4 + std::size_t{4} * i);
-    if (extent == 0) return damaged(file, 4 + std::size_t{4} * i, "a dimension of size 0");
+  for (std::size_t at = 4; at < header; at += 4) {
+    array.shape.push_back(big_endian(bytes, at));
+    if (array.shape.back() == 0) return damaged(file, at, "a dimension of size 0");
+  }
+  for (const std::uint32_t extent : array.shape) {
     elements *= extent;  // elements <= present < 2^31 before, so this fits
     if (elements > present)
       return damaged(file, bytes.size(),
                      str("the file ends after ", present, " elements of at least ", elements));
-    array.shape.push_back(extent);
   }
   if (elements < present)
     return damaged(file, static_cast<std::size_t>(header + elements),

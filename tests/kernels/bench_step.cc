@@ -1,4 +1,5 @@
-// How fast a training step is: MLP 784-128-128-10, forward and backward, every kernel variant, a few batch sizes.
+// How fast a training step is: MLP 784-128-128-10, forward and backward, every kernel variant, a few batch
+// sizes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// Every kernel variant of this machine against the portable one: equal bits, nothing written outside the output.
+// Every kernel variant of this machine against the portable one: equal bits, nothing written outside the
+// output.
 //
 // And the portable one against the definition, written out here as plain loops.
 #include "models/kernels.h"
@@ -27,11 +28,20 @@ float draw(Prng& prng, Fill fill) {
   const auto uniform = static_cast<float>(prng.between(-1'000'000, 1'000'000)) * 1e-6f;
   if (fill == Fill::small) return uniform;
   if (fill == Fill::wide) return std::ldexp(uniform, static_cast<int>(prng.between(-40, 40)));
-  constexpr float values[] = {0.0f, -0.0f, 1.0f, -1.0f, std::numeric_limits<float>::max(),
-                              std::numeric_limits<float>::lowest(), std::numeric_limits<float>::min(),
-                              std::numeric_limits<float>::denorm_min(), -std::numeric_limits<float>::denorm_min(),
-                              std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-                              std::numeric_limits<float>::quiet_NaN(), 1e-30f, 1e30f};
+  constexpr float values[] = {0.0f,
+                              -0.0f,
+                              1.0f,
+                              -1.0f,
+                              std::numeric_limits<float>::max(),
+                              std::numeric_limits<float>::lowest(),
+                              std::numeric_limits<float>::min(),
+                              std::numeric_limits<float>::denorm_min(),
+                              -std::numeric_limits<float>::denorm_min(),
+                              std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::quiet_NaN(),
+                              1e-30f,
+                              1e30f};
   return values[prng.below(std::size(values))];
 }
 
@@ -129,7 +139,8 @@ BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_at_every_small_size) {
   Prng prng(1);
   for (long rows : {0, 1, 2, 7, 17}) {
     for (long columns : {0, 1, 3, 15, 16, 17, 33, 50}) {
-      for (long depth : {0, 1, 2, 5}) compare_all(prng, {rows, columns, depth, (rows + columns) % 2 == 0, 0, 0});
+      for (long depth : {0, 1, 2, 5})
+        compare_all(prng, {rows, columns, depth, (rows + columns) % 2 == 0, 0, 0});
     }
   }
 }
@@ -165,14 +176,16 @@ BOOST_AUTO_TEST_CASE(matmul_sums_in_ascending_order_with_one_rounding_per_step) 
 
 BOOST_AUTO_TEST_CASE(transpose_moves_every_element) {
   Prng prng(4);
-  for (const auto& [rows, columns] : std::vector<std::pair<long, long>>{{1, 1}, {1, 9}, {16, 784}, {33, 17}, {5, 40}}) {
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<long, long>>{{1, 1}, {1, 9}, {16, 784}, {33, 17}, {5, 40}}) {
     const std::vector<float> x = draw_many(prng, Fill::extreme, rows * columns);
     for (const KernelTable* table : kernel_variants()) {
       std::vector<float> y(x.size() + 2 * guards, guard), expected = y;
       table->transpose(rows, columns, x.data(), y.data() + guards);
       for (long r = 0; r < rows; ++r) {
         for (long c = 0; c < columns; ++c)
-          expected[static_cast<std::size_t>(guards + c * rows + r)] = x[static_cast<std::size_t>(r * columns + c)];
+          expected[static_cast<std::size_t>(guards + c * rows + r)] =
+              x[static_cast<std::size_t>(r * columns + c)];
       }
       BOOST_TEST(first_difference(expected, y) == -1, table->name << " " << rows << " x " << columns);
     }
@@ -182,7 +195,8 @@ BOOST_AUTO_TEST_CASE(transpose_moves_every_element) {
 BOOST_AUTO_TEST_CASE(elementwise_kernels_follow_their_definition) {
   Prng prng(5);
   for (long count : {0, 1, 7, 16, 31, 1000}) {
-    const std::vector<float> x = draw_many(prng, Fill::extreme, count), change = draw_many(prng, Fill::wide, count);
+    const std::vector<float> x = draw_many(prng, Fill::extreme, count),
+                             change = draw_many(prng, Fill::wide, count);
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(prng.below(256));
     for (const KernelTable* table : kernel_variants()) {
