@@ -1,7 +1,9 @@
-// The main() of a fuzz target without a fuzzer: feeds each file of a corpus to the target, then the file cut off at each
-// of its first 256 bytes, then with one bit flipped at up to 200 places. The target itself tells what is wrong, by aborting.
+// The main() of a fuzz target without a fuzzer: feeds each file of a corpus to the target, then the file cut
+// off at each of its first 256 bytes, then with one bit flipped at up to 200 places. The target itself tells
+// what is wrong, by aborting.
 //
-// usage: fuzz_NAME_replay CORPUS_FOLDER...     exit status 1 for a folder without files, or one that cannot be read
+// usage: fuzz_NAME_replay CORPUS_FOLDER...     exit status 1 for a folder without files, or one that cannot
+// be read
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +54,8 @@ void feed_flipped(std::vector<std::uint8_t> file, Counts& counts) {
 
 bool replay_file(const std::filesystem::path& path, Counts& counts) {
   std::ifstream stream(path, std::ios::binary);
-  const std::vector<std::uint8_t> file{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const std::vector<std::uint8_t> file{std::istreambuf_iterator<char>(stream),
+                                       std::istreambuf_iterator<char>()};
   if (!stream.is_open() || stream.bad()) {
     std::fprintf(stderr, "cannot read %s\n", path.c_str());
     return false;

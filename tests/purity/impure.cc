@@ -12,9 +12,13 @@
 
 namespace rumor::impure {
 
-long clock_of_the_system() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+long clock_of_the_system() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
 
-void sleep_a_while() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
+void sleep_a_while() {
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+}
 
 void lock_and_run(std::mutex& mutex) {
   const std::lock_guard<std::mutex> lock(mutex);
@@ -26,10 +30,16 @@ bool ask_the_network(pollfd* sockets) {
   return ::poll(sockets, 1, 0) == 1;
 }
 
-unsigned draw() { return std::random_device{}(); }
+unsigned draw() {
+  return std::random_device{}();
+}
 
-const char* ask_the_environment() { return std::getenv("HOME"); }
+const char* ask_the_environment() {
+  return std::getenv("HOME");
+}
 
-bool read_a_file(char& letter) { return static_cast<bool>(std::ifstream("/etc/hostname").get(letter)); }
+bool read_a_file(char& letter) {
+  return static_cast<bool>(std::ifstream("/etc/hostname").get(letter));
+}
 
 }  // namespace rumor::impure
