@@ -11,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "gossip/events.h"
@@ -141,14 +140,6 @@ struct Stream {
   std::map<std::uint64_t, Missing> missing;  // by seq
 };
 
-struct StreamHash {
-  std::size_t operator()(const StreamId& id) const {  // ids are random bits already; only lookups use it
-    std::uint64_t h = 0;
-    for (std::size_t i = 0; i < 8; ++i) h |= std::uint64_t{id.bytes[i]} << (8 * i);
-    return static_cast<std::size_t>(mix64(h));
-  }
-};
-
 class Core {
  public:
   Core(Options options_in, UpdateStore& store_in, Prng prng_in);
@@ -209,7 +200,7 @@ class Core {
 
  private:
   Outbox* out_ = nullptr;
-  std::unordered_map<StreamId, StreamIndex, StreamHash> stream_numbers_;
+  std::map<StreamId, StreamIndex> stream_numbers_;
   std::uint64_t mean_update_bytes_ = 0;
 };
 

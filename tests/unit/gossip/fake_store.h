@@ -1,0 +1,95 @@
+// FakeStore: a replica without weights. Payloads are kept in a log that may be trimmed; the fingerprint is a sum over
+// payloads, so equal sets have equal fingerprints and a doubled or lost update shows.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "gossip/update_store.h"
+#include "runtime/base/prng.h"
+#include "runtime/base/sha256.h"
+
+namespace rumor::gossip::test {
+
+class FakeStore final : public UpdateStore {
+ public:
+  const HaveSet& have() const override { return have_; }
+
+  ReplicaDigest digest() const override {
+    if (stale_) {
+      ByteWriter out;
+      have_.encode(out);
+      digest_ = {sha256(out.bytes()), fingerprint_, have_.count()};
+      stale_ = false;
+    }
+    return digest_;
+  }
+
+  std::optional<StoredUpdate> find(const UpdateKey& key) const override {
+    const auto at = log_.find(key);
+    if (at == log_.end()) return std::nullopt;
+    return at->second;
+  }
+
+  Result<Accepted> accept(const StoredUpdate& update) override {
+    if (sha256(*update.payload) != update.header.payload_hash) return Error{Errc::corrupt, "payload does not match its hash"};
+    if (!have_.insert(update.header.key)) return Accepted::duplicate;
+    fingerprint_ += update.header.fingerprint;
+    log_[update.header.key] = update;
+    stale_ = true;
+    return Accepted::applied;
+  }
+
+  std::shared_ptr<const Bytes> snapshot() override {
+    ByteWriter out;
+    have_.encode(out);
+    out.u64(fingerprint_);
+    for (std::size_t i = 0; i < snapshot_padding; ++i) out.u8(static_cast<std::uint8_t>(i));
+    ++snapshots_made;
+    return std::make_shared<const Bytes>(out.take());
+  }
+
+  Result<void> install(BytesView snapshot) override {
+    ByteReader in(snapshot);
+    Result<HaveSet> have = HaveSet::decode(in);
+    const std::uint64_t fingerprint = in.u64();
+    if (!have || in.failed()) return Error{Errc::corrupt, "snapshot is damaged"};
+    have_ = std::move(have).value();
+    fingerprint_ = fingerprint;
+    for (const auto& [key, update] : log_) {
+      if (have_.insert(key)) fingerprint_ += update.header.fingerprint;
+    }
+    stale_ = true;
+    return {};
+  }
+
+  // Makes an own update of `bytes` bytes and applies it.
+  StoredUpdate make(const StreamId& stream, const NodeId& origin, std::uint64_t seq, std::size_t bytes) {
+    Bytes payload(bytes);
+    Prng prng = Prng::named(seq, stream.hex());
+    for (auto& byte : payload) byte = static_cast<std::uint8_t>(prng.next());
+    StoredUpdate update;
+    update.header = {{stream, seq}, origin, sha256(payload), prng.next(), seq, 32};
+    update.payload = std::make_shared<const Bytes>(std::move(payload));
+    (void)accept(update).ok();
+    return update;
+  }
+
+  void trim_log() { log_.clear(); }
+  void corrupt() {
+    ++fingerprint_;
+    stale_ = true;
+  }
+
+  std::size_t snapshot_padding = 1000;
+  std::size_t snapshots_made = 0;
+
+ private:
+  HaveSet have_;
+  std::uint64_t fingerprint_ = 0;
+  std::map<UpdateKey, StoredUpdate> log_;
+  mutable ReplicaDigest digest_;
+  mutable bool stale_ = true;
+};
+
+}  // namespace rumor::gossip::test

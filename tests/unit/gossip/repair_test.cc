@@ -1,0 +1,217 @@
+// What spreading missed: restarts, partitions, snapshots, histories that can no longer be added, divergence.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+
+#include "gossip/wire.h"
+#include "tests/unit/gossip/world.h"
+
+namespace rumor::gossip::test {
+
+namespace {
+
+bool has_line(const std::vector<std::string>& lines, const std::string& part) {
+  return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return line.find(part) != std::string::npos; });
+}
+
+// A node with nothing but its key.
+void lose_everything(World& world, std::size_t i) {
+  world.kill(i);
+  world.nodes[i].store = std::make_unique<FakeStore>();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(repair)
+
+BOOST_AUTO_TEST_CASE(a_node_that_comes_back_empty_pulls_the_ranges) {
+  World world(4);
+  world.start_all();
+  world.publish_all(4s, 10);
+  world.run_for(4s);
+  lose_everything(world, 3);
+  world.publish_all(2s, 10);
+  world.run_for(1s);
+  world.start(3, {"n0"});
+  BOOST_TEST(!world.nodes[3].protocol->ready_to_train());
+  BOOST_TEST(world.run_while(3s, [&] { return world.nodes[3].protocol->ready_to_train(); }));
+  BOOST_TEST(world.nodes[3].store->have().count() >= 120u);
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+  BOOST_TEST(world.totals().snapshots_installed == 0u);
+  BOOST_TEST(world.totals().updates_lost == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_joiner_takes_a_snapshot_when_that_is_cheaper) {
+  World world(3);
+  for (WorldNode& node : world.nodes) node.store->snapshot_padding = 600'000;  // three chunks
+  world.start(0, {});
+  world.start(1, {"n0"});
+  world.publish_all(30s, 100);
+  world.run_for(30s);
+  world.publish_all(5s, 100);
+  world.start(2, {"n0", "n1"});
+  BOOST_TEST(world.run_while(5s, [&] { return world.nodes[2].protocol->ready_to_train(); }));
+  world.run_for(5s);
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+  BOOST_TEST(world.nodes[2].protocol->counters().snapshots_installed == 1u);
+  BOOST_TEST(world.totals().updates_lost == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_joiner_takes_a_snapshot_when_the_log_is_gone) {
+  World world(3);
+  world.start(0, {});
+  world.start(1, {"n0"});
+  world.publish_all(2s, 20);
+  world.run_for(3s);
+  for (WorldNode& node : world.nodes) node.store->trim_log();
+  world.start(2, {"n0"});
+  world.publish_all(2s, 20);
+  BOOST_TEST(world.run_while(8s, [&] { return world.all_ready(); }));
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+  BOOST_TEST(world.nodes[2].protocol->counters().snapshots_installed == 1u);
+  BOOST_TEST(world.totals().updates_lost == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_donor_that_dies_is_replaced) {
+  World world(4, 11);
+  for (WorldNode& node : world.nodes) node.store->snapshot_padding = 4'000'000;
+  for (std::size_t i = 0; i < 3; ++i) world.start(i, {"n0", "n1", "n2"});
+  world.publish_all(1s, 50);
+  world.run_for(3s);
+  for (WorldNode& node : world.nodes) node.store->trim_log();
+  world.start(3, {"n0", "n1", "n2"});
+  const auto fetching = [&] { return has_line(world.nodes[3].notes, "downloading the weights"); };
+  BOOST_REQUIRE(world.run_while(5s, fetching));
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!has_line(world.nodes[3].notes, "downloading the weights from " + world.nodes[i].id.brief())) continue;
+    world.kill(i);
+  }
+  BOOST_TEST(world.run_while(10s, [&] { return world.nodes[3].protocol->ready_to_train(); }));
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+  BOOST_TEST(world.nodes[3].protocol->counters().snapshots_installed == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(both_sides_of_a_partition_keep_what_they_learned) {
+  for (const std::size_t count : {6u, 20u}) {
+    BOOST_TEST_CONTEXT("nodes " << count) {
+      World world(count, count);
+      world.start_all(2);
+      world.run_for(5s);
+      std::set<std::size_t> side;
+      for (std::size_t i = 0; i < count / 2; ++i) side.insert(i);
+      world.partition(side);
+      world.publish_all(30s, 5);
+      world.run_for(30s);
+      BOOST_TEST(!world.all_equal());
+      world.heal();
+      world.publish_all(10s, 5);
+      world.run_for(10s);
+      BOOST_TEST(world.run_while(90s, [&] { return world.all_equal(); }));
+      BOOST_TEST(world.nodes[0].store->have().count() == count * 200);
+      BOOST_TEST(world.totals().updates_lost == 0u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(of_two_histories_without_logs_the_smaller_yields) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    World world(2, seed);
+    world.start(0, {"n1"});
+    world.start(1, {"n0"});
+    world.run_for(2s);
+    world.partition({0});
+    for (int i = 0; i < 30; ++i) world.publish(0);
+    for (int i = 0; i < 20; ++i) world.publish(1);
+    for (WorldNode& node : world.nodes) node.store->trim_log();
+    for (int i = 0; i < 5; ++i) world.publish(1);  // these are still in its log
+    world.run_for(1s);
+    world.heal();
+    world.publish_all(20s, 5);
+    BOOST_TEST(world.run_while(60s, [&] { return world.now > TimePoint{25s} && world.all_equal(); }));
+    BOOST_TEST(world.nodes[0].protocol->counters().snapshots_installed == 0u);
+    BOOST_TEST(world.nodes[1].protocol->counters().snapshots_installed == 1u);
+    BOOST_TEST(world.nodes[1].protocol->counters().updates_lost == 20u);
+    BOOST_TEST(has_line(world.nodes[1].notes, "20 updates that only this side had are lost"));
+    BOOST_TEST(world.nodes[0].store->have().count() == 30u + 5u + 200u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(equal_histories_without_logs_still_choose_one) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    World world(2, seed);
+    world.start(0, {"n1"});
+    world.start(1, {"n0"});
+    world.run_for(2s);
+    world.partition({0});
+    for (int i = 0; i < 20; ++i) world.publish(0), world.publish(1);
+    for (WorldNode& node : world.nodes) node.store->trim_log();
+    world.run_for(1s);
+    world.heal();
+    BOOST_TEST(world.run_while(60s, [&] { return world.all_equal(); }));
+    BOOST_TEST(world.totals().snapshots_installed == 1u);
+    BOOST_TEST(world.totals().updates_lost == 20u);
+    const bool first_is_lower = world.nodes[0].id < world.nodes[1].id;
+    BOOST_TEST(world.nodes[first_is_lower ? 0 : 1].protocol->counters().snapshots_installed == 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(islands_without_logs_become_one) {
+  World world(6, 4);
+  world.start_all(6);
+  world.run_for(3s);
+  world.partition({0, 1, 2});
+  world.publish_all(5s, 10);
+  world.run_for(6s);
+  for (WorldNode& node : world.nodes) node.store->trim_log();
+  world.heal();
+  world.publish_all(20s, 5);
+  world.run_for(20s);
+  BOOST_TEST(world.run_while(120s, [&] { return world.all_equal(); }));
+  // One island's history stays, whole.
+  BOOST_TEST(world.nodes[0].store->have().count() == 3u * 50u + 6u * 100u);
+}
+
+BOOST_AUTO_TEST_CASE(equal_sets_and_other_weights_are_reported) {
+  World world(2);
+  world.start_all();
+  world.publish_all(1s, 10);
+  world.run_for(3s);
+  BOOST_TEST(world.nodes[0].protocol->divergence().empty());
+  world.nodes[1].store->corrupt();
+  world.run_for(12s);
+  BOOST_TEST(has_line({world.nodes[0].protocol->divergence()}, "give other weights at " + world.nodes[1].id.brief()));
+}
+
+BOOST_AUTO_TEST_CASE(an_invalid_update_costs_its_link) {
+  World world(2);
+  world.start_all();
+  world.run_for(1s);
+  world.publish(0);
+  world.run_for(1s);
+  Data forged;
+  const Bytes payload{1, 2, 3};
+  forged.header.key.seq = 2;
+  forged.payload = payload;
+  world.inject(0, 1, encode(forged));
+  world.run_for(100ms);
+  BOOST_TEST(world.nodes[1].protocol->counters().updates_invalid == 1u);
+  BOOST_TEST(has_line(world.nodes[1].closes, "sent an invalid update: payload does not match its hash"));
+  BOOST_TEST(world.nodes[1].store->have().count() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(losses_of_links_do_not_lose_updates) {
+  World world(10, 6);
+  world.start_all(2);
+  world.run_for(3s);
+  world.publish_all(10s, 20);
+  for (int i = 0; i < 60; ++i) world.at(world.now + 150ms * i, [&] { world.cut_random_link(); });
+  world.run_for(10s);
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+  const Counters all = world.totals();
+  BOOST_TEST(all.updates_received == 10u * 200u * 9u);
+  BOOST_TEST(static_cast<double>(all.updates_duplicate) < 0.1 * static_cast<double>(all.updates_received));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace rumor::gossip::test

@@ -1,0 +1,119 @@
+// Spreading in a steady network: everybody gets everything, once.
+#include <boost/test/unit_test.hpp>
+
+#include "runtime/base/limits.h"
+#include "tests/unit/gossip/world.h"
+
+namespace rumor::gossip::test {
+
+namespace {
+
+// Copies of an update per node that needed one.
+double copies(const World& world) {
+  const Counters all = world.totals();
+  return static_cast<double>(all.updates_received + all.updates_duplicate) / static_cast<double>(all.updates_received);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(spreading)
+
+BOOST_AUTO_TEST_CASE(everybody_gets_everything_once) {
+  for (const std::size_t count : {2u, 5u, 16u, 40u}) {
+    BOOST_TEST_CONTEXT("nodes " << count) {
+      World world(count, count);
+      world.start_all(2);
+      BOOST_TEST(world.run_while(5s, [&] { return world.all_ready(); }));
+      world.run_for(5s);
+      for (const WorldNode& node : world.nodes) BOOST_TEST(node.protocol->members() == count);
+      world.publish_all(4s, 10);
+      world.run_for(4500ms);
+      BOOST_TEST(world.all_equal());
+      BOOST_TEST(world.nodes[0].store->have().count() == count * 40);
+      BOOST_TEST(copies(world) <= 1.1);
+      BOOST_TEST(world.totals().updates_received == count * 40 * (count - 1));
+      for (const WorldNode& node : world.nodes) {
+        BOOST_TEST(node.protocol->peers().size() <= limits::links_high);
+        BOOST_TEST(node.protocol->peers().size() >= std::min(count - 1, limits::links_low));
+        BOOST_TEST(node.protocol->divergence().empty());
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(same_seed_same_trace) {
+  const auto trace = [](std::uint64_t seed) {
+    World world(9, seed);
+    world.start_all();
+    world.publish_all(2s, 20);
+    world.run_for(4s);
+    return world.trace();
+  };
+  BOOST_TEST(trace(3) == trace(3));
+  BOOST_TEST(trace(3) != trace(4));
+}
+
+BOOST_AUTO_TEST_CASE(settles_within_milliseconds_of_the_last_update) {
+  World world(4);
+  world.delay_us_max = 300;
+  world.start_all();
+  world.publish_all(3s, 50);
+  world.run_for(3s);
+  BOOST_TEST(!world.all_settled());
+  world.finish_all();
+  BOOST_TEST(world.run_while(100ms, [&] { return world.all_settled(); }));
+}
+
+BOOST_AUTO_TEST_CASE(settles_after_a_late_finisher_and_lost_links) {
+  World world(6, 8);
+  world.start_all();
+  world.run_for(2s);
+  world.publish_all(2s, 50);
+  for (int i = 0; i < 8; ++i) world.at(world.now + 200ms * i, [&] { world.cut_random_link(); });
+  world.run_for(2s);
+  world.finish_all();
+  BOOST_TEST(world.run_while(3s, [&] { return world.all_settled(); }));
+  BOOST_TEST(world.nodes[0].store->have().count() == 6u * 100u);
+}
+
+BOOST_AUTO_TEST_CASE(backlogged_links_get_no_pushes_and_catch_up_later) {
+  World world(2);
+  world.start_all();
+  world.run_for(1s);
+  world.publish_all(1s, 10);
+  world.run_for(2s);
+  world.set_backlog(0, 1, true);
+  const std::uint64_t before = world.nodes[0].protocol->counters().sent_bytes;
+  for (int i = 0; i < 20; ++i) world.publish(0);
+  world.run_for(500ms);
+  BOOST_TEST(world.nodes[0].protocol->counters().sent_bytes - before < 200u);
+  BOOST_TEST(!world.all_equal());
+  world.set_backlog(0, 1, false);
+  BOOST_TEST(world.run_while(1s, [&] { return world.all_equal(); }));
+}
+
+BOOST_AUTO_TEST_CASE(large_updates_go_round_too) {
+  World world(5);
+  world.start_all();
+  world.run_for(1s);
+  world.publish_all(2s, 3, 500'000);
+  world.run_for(3s);
+  BOOST_TEST(world.all_equal());
+  BOOST_TEST(copies(world) <= 1.1);
+}
+
+BOOST_AUTO_TEST_CASE(a_provider_that_dies_is_replaced) {
+  World world(8, 5);
+  world.start_all(3);
+  world.run_for(2s);
+  world.publish_all(6s, 20);
+  world.at(world.now + 2s, [&] { world.kill(3); });
+  world.at(world.now + 3s, [&] { world.kill(0); });
+  world.run_for(6500ms);
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+  BOOST_TEST(copies(world) <= 1.1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace rumor::gossip::test
