@@ -13,11 +13,10 @@ constexpr std::uint8_t magic[9] = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 'P', 1};
 
 bool looks_like_capture(BytesView bytes) { return bytes.size() >= 8 && std::equal(magic, magic + 8, bytes.begin()); }
 
-Bytes encode_capture_head(const RunId& run, const ParamLayout& layout) {
+Bytes encode_capture_head(const RunForm& form) {
   ByteWriter out;
   out.raw(magic);
-  out.raw(run.view());
-  layout.encode(out);
+  form.encode(out);
   return out.take();
 }
 
@@ -34,10 +33,9 @@ Result<Capture> decode_capture(BytesView bytes) {
   if (const int version = in.u8(); version != magic[8])
     return Error{Errc::mismatch, str("it is a capture of version ", version, "; this program reads version 1")};
   Capture capture;
-  capture.run = in.id<RunId>();
-  auto layout = ParamLayout::decode(in);
-  if (!layout) return layout.error();
-  capture.layout = std::move(layout).value();
+  auto form = RunForm::decode(in);
+  if (!form) return form.error();
+  capture.form = std::move(form).value();
   while (in.remaining() > 0) {
     const std::size_t at = in.position();
     const BytesView payload = in.sized(limits::payload_bytes_max);

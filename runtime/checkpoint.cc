@@ -30,12 +30,10 @@ std::vector<T> from_bytes(BytesView bytes, std::size_t count) {
   return items;
 }
 
-void write_replica(ByteWriter& out, const RunId& run, const ParamLayout& layout, const ReplicaState& replica,
-                   std::uint8_t flags) {
+void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& replica, std::uint8_t flags) {
   out.raw(magic);
   out.u8(flags);
-  out.raw(run.view());
-  layout.encode(out);
+  form.encode(out);
   out.u64(replica.weights.size());
   out.raw(as_bytes(replica.weights));
   replica.have.encode(out);
@@ -114,33 +112,31 @@ Result<BytesView> unseal(BytesView bytes) {
 
 struct Head {
   std::uint8_t flags = 0;
-  RunId run;
-  ParamLayout layout;
+  RunForm form;
 };
 
 Result<Head> read_head(ByteReader& in) {
   Head head;
   head.flags = in.u8();
   if ((head.flags & ~flag_local) != 0) return damaged(in, "reserved flags are set");
-  head.run = in.id<RunId>();
-  auto layout = ParamLayout::decode(in);
-  if (!layout) return layout.error();
-  head.layout = std::move(layout).value();
-  if (in.u64() != head.layout.params() || in.failed()) return damaged(in, "the number of weights is wrong");
+  auto form = RunForm::decode(in);
+  if (!form) return form.error();
+  head.form = std::move(form).value();
+  if (in.u64() != head.form.layout.params() || in.failed()) return damaged(in, "the number of weights is wrong");
   return head;
 }
 
 }  // namespace
 
-Bytes encode_snapshot(const RunId& run, const ParamLayout& layout, const ReplicaState& replica) {
+Bytes encode_snapshot(const RunForm& form, const ReplicaState& replica) {
   ByteWriter out;
-  write_replica(out, run, layout, replica, 0);
+  write_replica(out, form, replica, 0);
   return seal(out);
 }
 
-Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const ReplicaState& replica, const LocalState& local) {
+Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local) {
   ByteWriter out;
-  write_replica(out, run, layout, replica, flag_local);
+  write_replica(out, form, replica, flag_local);
   out.raw(local.node.view());
   out.raw(as_bytes(local.residual));
   out.sized(local.optimizer);
@@ -149,29 +145,30 @@ Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const Repli
   return seal(out);
 }
 
-Result<CheckpointHead> read_checkpoint_head(BytesView bytes) {
+Result<RunForm> read_checkpoint_form(BytesView bytes) {
   const auto body = unseal(bytes);
   if (!body) return body.error();
   ByteReader in(*body);
   auto head = read_head(in);
   if (!head) return head.error();
-  return CheckpointHead{head->run, std::move(head->layout)};
+  return std::move(head->form);
 }
 
-Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout, BytesView bytes) {
+Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
   const auto body = unseal(bytes);
   if (!body) return body.error();
   ByteReader in(*body);
   const auto head = read_head(in);
   if (!head) return head.error();
-  if (head->run != run)
-    return Error{Errc::mismatch, str("it belongs to run ", head->run.brief(), ", this is run ", run.brief(),
+  if (head->form.run != form.run)
+    return Error{Errc::mismatch, str("it belongs to run ", head->form.run.brief(), ", this is run ", form.run.brief(),
                                      "; choose another --state directory, or the run file it was made with")};
-  if (head->layout.hash() != layout.hash()) return Error{Errc::mismatch, "it belongs to a model of another shape"};
+  if (head->form.layout.hash() != form.layout.hash() || head->form.grid_bits != form.grid_bits)
+    return Error{Errc::mismatch, "it belongs to a model of another shape"};
   Checkpoint checkpoint;
-  const BytesView weights = in.raw(std::size_t{4} * layout.params());
+  const BytesView weights = in.raw(std::size_t{4} * form.layout.params());
   if (in.failed()) return damaged(in, "the weights are cut off");
-  checkpoint.replica.weights = from_bytes<std::int32_t>(weights, layout.params());
+  checkpoint.replica.weights = from_bytes<std::int32_t>(weights, form.layout.params());
   auto have = gossip::HaveSet::decode(in);
   if (!have) return have.error();
   checkpoint.replica.have = std::move(have).value();
@@ -180,7 +177,7 @@ Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout
   checkpoint.replica.period = in.u64();
   if (in.failed()) return damaged(in, "it is cut off");
   if ((head->flags & flag_local) != 0) {
-    auto local = read_local(in, layout.params());
+    auto local = read_local(in, form.layout.params());
     if (!local) return local.error();
     checkpoint.local = std::move(local).value();
   }

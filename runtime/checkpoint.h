@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/replica.h"
+#include "runtime/run_form.h"
 
 namespace rumor {
 
@@ -22,19 +23,15 @@ struct Checkpoint {
   std::optional<LocalState> local;  // absent in a snapshot
 };
 
-// What a container says of itself, without knowing the run: for tools.
-struct CheckpointHead {
-  RunId run;
-  ParamLayout layout;
-};
-// Errors: Errc::corrupt, Errc::mismatch (another format version). The whole file's hash is checked.
-Result<CheckpointHead> read_checkpoint_head(BytesView bytes);
+// What a container says of itself: for tools that do not know the run. The whole file's hash is checked.
+// Errors: Errc::corrupt, Errc::mismatch (another format version).
+Result<RunForm> read_checkpoint_form(BytesView bytes);
 
-Bytes encode_snapshot(const RunId& run, const ParamLayout& layout, const ReplicaState& replica);
-Bytes encode_checkpoint(const RunId& run, const ParamLayout& layout, const ReplicaState& replica, const LocalState& local);
+Bytes encode_snapshot(const RunForm& form, const ReplicaState& replica);
+Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local);
 
 // Errors: Errc::corrupt (damaged: what and where), Errc::mismatch (of another run, model or version).
 // The fingerprint is NOT compared with the weights here: Replica::restore does that.
-Result<Checkpoint> decode_checkpoint(const RunId& run, const ParamLayout& layout, BytesView bytes);
+Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes);
 
 }  // namespace rumor

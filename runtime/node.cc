@@ -52,7 +52,7 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::shared_
 }
 
 Result<void> Node::restore(BytesView bytes) {
-  auto checkpoint = decode_checkpoint(run_, trainer_->layout(), bytes);
+  auto checkpoint = decode_checkpoint(form(), bytes);
   if (!checkpoint) return checkpoint.error();
   if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
   if (!checkpoint->local) return {};

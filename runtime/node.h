@@ -70,6 +70,7 @@ class Node final : private gossip::UpdateStore {
   const gossip::Protocol& protocol() const { return *protocol_; }
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
+  RunForm form() const { return {run_, trainer_->layout(), config_.grid_bits}; }
   NodeStatus status(TimePoint now) const;
   // Trained to the end, settled with its neighbours and evaluated; or ended.
   bool complete() const { return (phase_ == Phase::settled && final_evaluation_done_) || phase_ == Phase::ended; }

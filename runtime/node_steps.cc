@@ -140,14 +140,14 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
 std::shared_ptr<const Bytes> Node::snapshot() {
   const Hash256 current = replica_.digest().have_hash;
   if (!snapshot_ || snapshot_of_ != current) {
-    snapshot_ = std::make_shared<const Bytes>(encode_snapshot(run_, trainer_->layout(), replica_.state()));
+    snapshot_ = std::make_shared<const Bytes>(encode_snapshot(form(), replica_.state()));
     snapshot_of_ = current;
   }
   return snapshot_;
 }
 
 Result<void> Node::install(BytesView bytes) {
-  auto checkpoint = decode_checkpoint(run_, trainer_->layout(), bytes);
+  auto checkpoint = decode_checkpoint(form(), bytes);
   if (!checkpoint) return checkpoint.error();
   if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
   for (const gossip::StoredUpdate& update : log_.all()) {
@@ -170,7 +170,7 @@ Bytes Node::make_checkpoint() const {
   local.residual.assign(trainer_->residual().begin(), trainer_->residual().end());
   local.optimizer = trainer_->optimizer_state();
   local.log = log_.tail(checkpoint_log_bytes);
-  return encode_checkpoint(run_, trainer_->layout(), replica_.state(), local);
+  return encode_checkpoint(form(), replica_.state(), local);
 }
 
 }  // namespace rumor

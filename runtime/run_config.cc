@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 
-#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 #include "runtime/base/bytes.h"

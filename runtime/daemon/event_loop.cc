@@ -148,7 +148,7 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
   if (!loaded) return loaded.error();
   if (!loaded->empty()) console_.line(*loaded);
-  return files_.open_capture(options_.capture, node_->run(), node_->trainer().layout());
+  return files_.open_capture(options_.capture, node_->form());
 }
 
 PeerEnd EventLoop::run() {

@@ -12,6 +12,7 @@
 #include "gossip/asio/identity.h"
 #include "models/dataset.h"
 #include "runtime/base/result.h"
+#include "runtime/base/time.h"
 #include "runtime/run_config.h"
 
 namespace rumor::daemon {

@@ -62,11 +62,11 @@ Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses)
                           {reinterpret_cast<const std::uint8_t*>(addresses.data()), addresses.size()});
 }
 
-Result<void> PeerFiles::open_capture(const std::optional<std::string>& path, const RunId& run, const ParamLayout& layout) {
+Result<void> PeerFiles::open_capture(const std::optional<std::string>& path, const RunForm& form) {
   if (!path) return {};
   capture_.reset(std::fopen(path->c_str(), "wb"));
   if (!capture_) return Error{Errc::io, str("cannot write the capture ", *path, ": ", std::strerror(errno))};
-  const Bytes head = encode_capture_head(run, layout);
+  const Bytes head = encode_capture_head(form);
   std::fwrite(head.data(), 1, head.size(), capture_.get());
   return {};
 }

@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "gossip/asio/identity.h"
-#include "runtime/base/param_layout.h"
-#include "runtime/base/result.h"
+#include "runtime/run_form.h"
 #include "runtime/daemon/storage.h"
 
 namespace rumor::daemon {
@@ -36,7 +35,7 @@ class PeerFiles {
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;
 
   // Errors: Errc::io.
-  Result<void> open_capture(const std::optional<std::string>& path, const RunId& run, const ParamLayout& layout);
+  Result<void> open_capture(const std::optional<std::string>& path, const RunForm& form);
   void capture(BytesView payload);
 
   const std::string& directory() const { return directory_; }  // empty: none

@@ -41,7 +41,8 @@ class File {
 Error system_error(const std::string& what, const std::string& path, int number) {
   std::string mend;
   if (number == ENOSPC || number == EDQUOT || number == EFBIG) mend = "; make room and try again";
-  if (number == EACCES || number == EPERM || number == EROFS) mend = "; check who owns it and who may write there";
+  if (number == EACCES || number == EPERM || number == EROFS)
+    mend = "; check who owns it and who may write there";
   const Errc code = number == ENOENT ? Errc::not_found : Errc::io;
   return {code, str("cannot ", what, " ", path, ": ", std::strerror(number), mend)};
 }
@@ -100,7 +101,8 @@ Result<Bytes> read_file(const std::string& path, std::size_t bytes_max) {
   if (!S_ISREG(status.st_mode)) return Error{Errc::io, str("cannot read ", path, ": not a regular file")};
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > bytes_max)
-    return Error{Errc::limit, str("cannot read ", path, ": ", size, " bytes are more than the limit of ", bytes_max)};
+    return Error{Errc::limit,
+                 str("cannot read ", path, ": ", size, " bytes are more than the limit of ", bytes_max)};
   Bytes bytes(size);
   std::size_t done = 0;
   while (done < size) {
@@ -168,8 +170,8 @@ Result<void> save_checkpoint(const std::string& directory, BytesView bytes) {
   const std::string aside = older + ".tmp";
   if (Result<void> written = write_temporary(newest + ".tmp", newest, bytes); !written) return written;
 
-  // A second name for the old checkpoint first, so that the new one can take its place in one step. Where there are no
-  // hard links it moves aside, and for a moment checkpoint.2 is the only one with a name.
+  // A second name for the old checkpoint first, so that the new one can take its place in one step. Where
+  // there are no hard links it moves aside, and for a moment checkpoint.2 is the only one with a name.
   ::unlink(aside.c_str());
   const bool linked = ::link(newest.c_str(), aside.c_str()) == 0;
   if (!linked && errno != ENOENT) {
@@ -192,24 +194,24 @@ Result<void> save_checkpoint(const std::string& directory, BytesView bytes) {
 }
 
 Result<LoadedCheckpoint> load_checkpoint(const std::string& directory, const CheckpointValidator& valid) {
-  std::optional<Error> newest_failure;
-  std::string reasons;
+  std::optional<Error> first;
+  std::string passed_over = "checkpoint.1 is missing";
   for (const std::string name : {"checkpoint.1", "checkpoint.2"}) {
     Result<Bytes> bytes = read_file(directory + "/" + name);
+    if (!bytes && bytes.error().code == Errc::not_found) continue;
     const Result<void> fit = bytes.ok() ? valid(*bytes) : Result<void>(bytes.error());
     if (fit.ok()) {
-      if (!reasons.empty()) reasons += str("; going on from the older ", name);
-      return LoadedCheckpoint{std::move(*bytes), std::move(reasons)};
+      const bool newest = name == "checkpoint.1";
+      return LoadedCheckpoint{std::move(*bytes),
+                              newest ? "" : str(passed_over, "; going on from the older ", name)};
     }
-    reasons += str(reasons.empty() ? "" : "; ", name, " is of no use: ", fit.error().text);
-    if (fit.error().code == Errc::not_found && !bytes.ok()) {
-      if (newest_failure) continue;
-    }
-    if (!newest_failure || newest_failure->code == Errc::not_found) newest_failure = fit.error();
+    if (fit.error().code == Errc::mismatch) return fit.error();
+    const std::string reason = str(name, " is of no use: ", fit.error().text);
+    passed_over = first ? str(passed_over, "; ", reason) : reason;
+    if (!first) first = fit.error();
   }
-  if (newest_failure->code == Errc::not_found)
-    return Error{Errc::not_found, str("there is no checkpoint in ", directory)};
-  return Error{newest_failure->code, str("no usable checkpoint in ", directory, ": ", reasons)};
+  if (!first) return Error{Errc::not_found, str("there is no checkpoint in ", directory)};
+  return Error{first->code, str("no usable checkpoint in ", directory, ": ", passed_over)};
 }
 
 }  // namespace rumor::daemon

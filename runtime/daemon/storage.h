@@ -5,11 +5,12 @@
 //   checkpoint.2    the one before
 //   *.tmp           a write that a crash cut short; ignored and overwritten
 //
-// A write goes to a temporary file, is forced to disk, and only then takes the name (rename is atomic); then the
-// directory is forced to disk too. So a crash, a full disk or a pulled plug leaves the old content or the new one.
+// A write goes to a temporary file, is forced to disk, and only then takes the name (rename is atomic); then
+// the directory is forced to disk too. So a crash, a full disk or a pulled plug leaves the old content or the
+// new one.
 //
-// Thread: any; callers keep two writes to one path apart. Errors: Errc::io with the path and the system's reason,
-// Errc::not_found when there is no such file, Errc::corrupt, Errc::limit.
+// Thread: any; callers keep two writes to one path apart. Errors: Errc::io with the path and the system's
+// reason, Errc::not_found when there is no such file, Errc::corrupt, Errc::limit.
 #pragma once
 
 #include <functional>
@@ -30,12 +31,12 @@ Result<void> write_atomically(const std::string& path, BytesView bytes);
 // Makes `path` and what is missing above it; fine when it is there.
 Result<void> make_directory(const std::string& path);
 
-// The right to use a state directory, for as long as this lives. The system takes it back when the process dies,
-// however it dies: a left-over lock file blocks nobody.
+// The right to use a state directory, for as long as this lives. The system takes it back when the process
+// dies, however it dies: a left-over lock file blocks nobody.
 class StateLock {
  public:
-  // Makes the directory if needed. Error when another process holds it: "state directory DIR is in use by process 123;
-  // stop that one, or choose another with --state".
+  // Makes the directory if needed. Error when another process holds it: "state directory DIR is in use by
+  // process 123; stop that one, or choose another with --state".
   static Result<StateLock> acquire(const std::string& directory);
 
   StateLock(StateLock&& other) noexcept;
@@ -49,8 +50,8 @@ class StateLock {
 
 // ---- checkpoints: the newest two are kept ----
 
-// Becomes checkpoint.1; what was checkpoint.1 becomes checkpoint.2. At every moment one whole checkpoint has its name.
-// On an error both stand as they were.
+// Becomes checkpoint.1; what was checkpoint.1 becomes checkpoint.2. At every moment one whole checkpoint has
+// its name. On an error both stand as they were.
 Result<void> save_checkpoint(const std::string& directory, BytesView bytes);
 
 struct LoadedCheckpoint {
@@ -61,8 +62,10 @@ struct LoadedCheckpoint {
 // Whether bytes are a checkpoint that the caller can use; the error is its reason.
 using CheckpointValidator = std::function<Result<void>(BytesView)>;
 
-// The newest checkpoint that `valid` accepts. Errors: Errc::not_found when there is none at all (a fresh directory);
-// otherwise the newest one's own error, with both reasons in its text: damage is never taken for emptiness.
+// The newest checkpoint that `valid` accepts. An Errc::mismatch from `valid` (a whole checkpoint, of another
+// run) ends the search and is returned: going on would overwrite it. Other errors: Errc::not_found when there
+// is no checkpoint at all (a fresh directory); otherwise the newest one's code, with each one's reason:
+// damage is never taken for emptiness.
 Result<LoadedCheckpoint> load_checkpoint(const std::string& directory, const CheckpointValidator& valid);
 
 }  // namespace rumor::daemon

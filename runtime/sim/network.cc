@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 #include "runtime/base/text.h"

@@ -8,7 +8,7 @@ using namespace rumor;
 namespace {
 
 Bytes sample(const ParamLayout& layout) {
-  Bytes bytes = encode_capture_head(test::some_run(), layout);
+  Bytes bytes = encode_capture_head({test::some_run(), layout, 22});
   for (std::uint8_t n = 1; n <= 3; ++n) {
     const Bytes record = encode_capture_record(Bytes(n * 10, n));
     bytes.insert(bytes.end(), record.begin(), record.end());
@@ -22,8 +22,9 @@ BOOST_AUTO_TEST_CASE(a_capture_round_trips) {
   const ParamLayout layout = test::small_layout();
   const auto capture = decode_capture(sample(layout));
   BOOST_REQUIRE(capture.ok());
-  BOOST_TEST((capture->layout.hash() == layout.hash()));
-  BOOST_TEST((capture->run == test::some_run()));
+  BOOST_TEST((capture->form.layout.hash() == layout.hash()));
+  BOOST_TEST((capture->form.run == test::some_run()));
+  BOOST_TEST(capture->form.grid_bits == 22);
   BOOST_REQUIRE(capture->payloads.size() == 3u);
   BOOST_TEST(capture->payloads[1] == Bytes(20, 2), boost::test_tools::per_element());
   BOOST_TEST(!capture->cut_off);

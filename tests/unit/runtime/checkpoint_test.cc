@@ -9,6 +9,7 @@ namespace {
 
 struct Sample {
   ParamLayout layout = test::small_layout();
+  RunForm form{test::some_run(), layout, 24};
   ReplicaState replica;
   LocalState local;
   Bytes bytes;
@@ -25,7 +26,7 @@ struct Sample {
     replica = r.state();
     local.residual.assign(layout.params(), 0.25f);
     local.optimizer = {1, 2, 3};
-    bytes = encode_checkpoint(test::some_run(), layout, replica, local);
+    bytes = encode_checkpoint(form, replica, local);
   }
 };
 
@@ -33,7 +34,7 @@ struct Sample {
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_brings_everything_back) {
   const Sample s;
-  const auto back = decode_checkpoint(test::some_run(), s.layout, s.bytes);
+  const auto back = decode_checkpoint(s.form, s.bytes);
   BOOST_REQUIRE(back.ok());
   BOOST_TEST(back->replica.weights == s.replica.weights, boost::test_tools::per_element());
   BOOST_TEST((back->replica.have == s.replica.have));
@@ -46,16 +47,16 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_brings_everything_back) {
   BOOST_TEST(back->local->optimizer == s.local.optimizer, boost::test_tools::per_element());
   BOOST_REQUIRE(back->local->log.size() == 5u);
   BOOST_TEST(*back->local->log[4].payload == *s.local.log[4].payload, boost::test_tools::per_element());
-  BOOST_TEST(encode_checkpoint(test::some_run(), s.layout, back->replica, *back->local) == s.bytes, boost::test_tools::per_element());
+  BOOST_TEST(encode_checkpoint(s.form, back->replica, *back->local) == s.bytes, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_snapshot_has_no_private_part) {
   const Sample s;
-  const Bytes bytes = encode_snapshot(test::some_run(), s.layout, s.replica);
-  const auto back = decode_checkpoint(test::some_run(), s.layout, bytes);
+  const Bytes bytes = encode_snapshot(s.form, s.replica);
+  const auto back = decode_checkpoint(s.form, bytes);
   BOOST_REQUIRE(back.ok());
   BOOST_TEST(!back->local.has_value());
-  const auto head = read_checkpoint_head(bytes);
+  const auto head = read_checkpoint_form(bytes);
   BOOST_REQUIRE(head.ok());
   BOOST_TEST((head->layout.hash() == s.layout.hash()));
   BOOST_TEST((head->run == test::some_run()));
@@ -64,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_has_no_private_part) {
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
   const Sample s;
   for (std::size_t size = 0; size < s.bytes.size(); size += 7) {
-    const auto cut = decode_checkpoint(test::some_run(), s.layout, BytesView(s.bytes).first(size));
+    const auto cut = decode_checkpoint(s.form, BytesView(s.bytes).first(size));
     BOOST_REQUIRE(!cut.ok());
     BOOST_REQUIRE((cut.error().code == Errc::corrupt));
   }
@@ -76,7 +77,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_refused) {
   for (int round = 0; round < 400; ++round) {
     Bytes bytes = s.bytes;
     bytes[prng.below(bytes.size())] ^= static_cast<std::uint8_t>(1u << prng.below(8));
-    BOOST_REQUIRE(!decode_checkpoint(test::some_run(), s.layout, bytes).ok());
+    BOOST_REQUIRE(!decode_checkpoint(s.form, bytes).ok());
   }
 }
 
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_resealed_file_is_read_field_by_field) {
     else bytes[prng.below(bytes.size())] ^= static_cast<std::uint8_t>(1u << prng.below(8));
     const Hash256 hash = sha256(bytes);
     bytes.insert(bytes.end(), hash.bytes.begin(), hash.bytes.end());
-    const auto decoded = decode_checkpoint(test::some_run(), s.layout, bytes);
+    const auto decoded = decode_checkpoint(s.form, bytes);
     if (!decoded.ok()) ++refused;
     else if (Replica replica(test::some_run(), std::vector<std::int32_t>(s.layout.params())); !replica.restore(decoded->replica).ok()) ++refused;
   }
@@ -102,11 +103,14 @@ BOOST_AUTO_TEST_CASE(another_run_and_another_model_are_mismatches) {
   const Sample s;
   RunId other = test::some_run();
   other.bytes[0] ^= 1;
-  const auto wrong_run = decode_checkpoint(other, s.layout, s.bytes);
+  const auto wrong_run = decode_checkpoint({other, s.layout, 24}, s.bytes);
   BOOST_REQUIRE(!wrong_run.ok());
   BOOST_TEST((wrong_run.error().code == Errc::mismatch));
   BOOST_TEST(wrong_run.error().text.find("--state") != std::string::npos);
-  const auto wrong_model = decode_checkpoint(test::some_run(), test::small_layout(30, 20), s.bytes);
+  const auto wrong_model = decode_checkpoint({test::some_run(), test::small_layout(30, 20), 24}, s.bytes);
   BOOST_REQUIRE(!wrong_model.ok());
   BOOST_TEST((wrong_model.error().code == Errc::mismatch));
+  const auto wrong_grid = decode_checkpoint({test::some_run(), s.layout, 20}, s.bytes);
+  BOOST_REQUIRE(!wrong_grid.ok());
+  BOOST_TEST((wrong_grid.error().code == Errc::mismatch));
 }

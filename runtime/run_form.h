@@ -1,0 +1,22 @@
+// RunForm: what a file of a run must say to be read without its run file: which run, which tensors, which grid.
+//
+// In bytes: run id (16), the parameter layout (runtime/base/param_layout.h), grid bits (u8, 8..30).
+//
+// Thread: plain values.
+#pragma once
+
+#include "runtime/base/param_layout.h"
+
+namespace rumor {
+
+struct RunForm {
+  RunId run;
+  ParamLayout layout;
+  int grid_bits = 24;  // a weight is its integer times 2^-grid_bits
+
+  void encode(ByteWriter& out) const;
+  // Errors: Errc::corrupt, Errc::limit.
+  static Result<RunForm> decode(ByteReader& in);
+};
+
+}  // namespace rumor

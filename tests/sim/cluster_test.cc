@@ -1,0 +1,74 @@
+// Whole runs in virtual time: convergence of replicas, determinism, what the network model costs.
+#include "tests/sim/support.h"
+
+using namespace rumor;
+
+namespace {
+
+sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
+  auto result = test::make_cluster(config, options)->run(nullptr);
+  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
+  return std::move(result).value();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(everyone_ends_with_the_same_bits) {
+  for (std::size_t nodes : {std::size_t{1}, std::size_t{2}, std::size_t{5}, std::size_t{20}}) {
+    BOOST_TEST_CONTEXT(nodes << " nodes") {
+      const sim::SimResult r = run(test::small_run(), test::lan(nodes));
+      BOOST_TEST(r.identical);
+      BOOST_TEST(r.lost == 0u);
+      BOOST_TEST(r.doubled == 0u);
+      BOOST_TEST(r.samples >= 8000u);
+      BOOST_TEST(r.samples < 8000u + 16 * 2 * nodes);
+      BOOST_TEST(r.updates == r.samples / 16);
+      if (nodes > 1) BOOST_TEST(r.copies_per_delivery <= 1.02);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_seed_one_trace) {
+  const sim::SimResult a = run(test::small_run(), test::lan(6, 7)), b = run(test::small_run(), test::lan(6, 7));
+  const sim::SimResult other = run(test::small_run(), test::lan(6, 8));
+  BOOST_TEST(a.trace_hash == b.trace_hash);
+  BOOST_TEST(a.digest == b.digest);
+  BOOST_TEST(a.trace_hash != other.trace_hash);
+}
+
+// The constant is the trace of one build on one machine: debug, release, sanitizers, g++ and clang must all give it.
+// It changes when the protocol, the recipe or the format does; then take the value this test prints.
+BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
+  const sim::SimResult r = run(test::small_run(3000), test::lan(5, 11));
+  BOOST_TEST_MESSAGE("trace " << std::hex << r.trace_hash);
+  BOOST_TEST(r.trace_hash == 0xbc341eee78c63eb7u);
+}
+
+BOOST_AUTO_TEST_CASE(training_learns) {
+  RunConfig config = test::small_run(24'000);
+  config.model.hidden = {32};
+  const sim::SimResult r = run(config, test::lan(4));
+  BOOST_REQUIRE(r.accuracy.has_value());
+  BOOST_TEST(r.curve.front().loss > 1.5);
+  BOOST_TEST(r.loss < r.curve.front().loss * 0.6);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_network_delays_and_loses_nothing) {
+  sim::ClusterOptions options = test::lan(5);
+  options.network = sim::NetworkModel::preset("home").value();
+  const sim::SimResult r = run(test::small_run(), options);
+  BOOST_TEST(r.identical);
+  BOOST_TEST(r.delivery_p50 > 0.005);
+  BOOST_TEST(r.delivery_p99 < 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(alone_is_fine) {
+  auto cluster = test::make_cluster(test::small_run(2000), test::lan(3));
+  cluster->kill(1);  // the others never start: node 0's seeds answer with a refusal
+  cluster->kill(2);
+  cluster->run_until(TimePoint{2s});
+  const NodeStatus status = cluster->node(0)->status(cluster->now());
+  BOOST_TEST(status.samples > 0u);
+  BOOST_TEST(status.phase == "training");
+  BOOST_TEST(status.waiting_for.find("node-1:7000") != std::string::npos);
+}

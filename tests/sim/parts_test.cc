@@ -1,0 +1,72 @@
+// The pieces of the virtual world on their own.
+#include <boost/test/unit_test.hpp>
+
+#include "runtime/sim/delivery.h"
+#include "runtime/sim/event_queue.h"
+#include "runtime/sim/network.h"
+#include "runtime/sim/sim_result.h"
+#include "runtime/sim/svg_chart.h"
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_CASE(events_come_out_by_time_then_by_order_of_arrival) {
+  sim::EventQueue<int> queue;
+  queue.push(TimePoint{5us}, 1);
+  queue.push(TimePoint{3us}, 2);
+  queue.push(TimePoint{5us}, 3);
+  queue.push(TimePoint{3us}, 4);
+  std::vector<int> order;
+  while (!queue.empty()) order.push_back(queue.pop().second);
+  BOOST_TEST(order == (std::vector<int>{2, 4, 1, 3}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_costs_latency_and_bandwidth) {
+  sim::NetworkModel model{"test", 10ms, 10ms, 0ms, 1'000'000, 2'000'000};
+  sim::Network network(model, 3, 1);
+  // 100 kB: 100 ms up, 10 ms on the way, 50 ms down.
+  BOOST_TEST(network.deliver(0, 1, 100'000, TimePoint{0ms}).time_since_epoch().count() == 160'000);
+  // A second one waits for the first on the uplink, then for it on the downlink.
+  BOOST_TEST(network.deliver(0, 1, 100'000, TimePoint{0ms}).time_since_epoch().count() == 260'000);
+  BOOST_TEST(network.waiting(0, TimePoint{50ms}) == 150'000u);
+  // Another pair is not held up.
+  BOOST_TEST(network.deliver(1, 2, 1000, TimePoint{0ms}).time_since_epoch().count() == 11'500);
+}
+
+BOOST_AUTO_TEST_CASE(network_files_are_read_and_refused) {
+  const auto good = sim::NetworkModel::parse("latency_ms = [5, 9]\njitter_ms = 1\nup_mbit = 10\ndown_mbit = 20\n", "n.toml");
+  BOOST_REQUIRE(good.ok());
+  BOOST_TEST(good->up_bytes_per_second == 1'250'000u);
+  BOOST_TEST((good->latency_min == 5ms));
+  for (const char* bad : {"latency = 5\n", "latency_ms = [9, 5]\n", "up_mbit = 0\n", "up_mbit = \"fast\"\n", "[[["}) {
+    const auto refused = sim::NetworkModel::parse(bad, "n.toml");
+    BOOST_TEST_CONTEXT(bad) BOOST_REQUIRE(!refused.ok());
+    BOOST_TEST((refused.error().code == Errc::usage));
+  }
+  BOOST_TEST(!sim::NetworkModel::preset("moon").ok());
+}
+
+BOOST_AUTO_TEST_CASE(delivery_counts_doubles_and_hops) {
+  sim::Delivery delivery(4);
+  const UpdateKey key{{}, 1};
+  delivery.published(key, 0, TimePoint{0ms});
+  delivery.applied(key, 1, 0, TimePoint{10ms});
+  delivery.applied(key, 2, 1, TimePoint{30ms});
+  delivery.applied(key, 2, 0, TimePoint{40ms});  // twice
+  sim::SimResult result;
+  delivery.summarize(result);
+  BOOST_TEST(result.doubled == 1u);
+  BOOST_TEST(result.hops_max == 2);
+  BOOST_TEST(result.hops_mean == 1.5);
+  BOOST_TEST(result.delivery_last_p99 == 0.03, boost::test_tools::tolerance(1e-6));
+}
+
+BOOST_AUTO_TEST_CASE(charts_hold_every_series_and_escape_names) {
+  const std::string svg = sim::line_chart({"Title <1>", "x", "y", false}, {{"a&b", {{0, 1}, {1, 2}}}, {"c", {{0, 3}, {1, 4}}}});
+  BOOST_TEST(svg.find("Title &lt;1&gt;") != std::string::npos);
+  BOOST_TEST(svg.find("a&amp;b") != std::string::npos);
+  std::size_t lines = 0;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1)) ++lines;
+  BOOST_TEST(lines == 2u);
+  BOOST_TEST(svg.find("nan") == std::string::npos);
+  BOOST_TEST(sim::short_number(1234567) == "1.23 M");
+}
