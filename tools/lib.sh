@@ -1,0 +1,131 @@
+# shellcheck shell=bash
+# What tools/quickstart and tools/test share: packages, steps with their time, and an end without stray processes.
+# Sourced, from the repository root.
+
+# Valid on Debian 12, Ubuntu 22.04 and 24.04.
+build_packages=(g++ meson ninja-build pkg-config libasio-dev libzstd-dev zlib1g-dev libprotobuf-dev protobuf-compiler
+  libssl-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev)
+# shellcheck disable=SC2034  # each is used by one of the two scripts
+test_packages=(libboost-test-dev python3 ccache)
+# shellcheck disable=SC2034
+clang_packages=(clang)
+# shellcheck disable=SC2034
+data_packages=(dataset-fashion-mnist)
+
+# One line about what happens now, with the seconds since the start.
+say() {
+  printf '[%3d s] %s\n' "$SECONDS" "$*"
+}
+
+# Ends what is still running, then this script. Each guarded command leads a process group of its own.
+stop() {
+  local pid
+  trap '' INT TERM HUP
+  for pid in $(jobs -pr); do
+    kill -TERM -- "-$pid" 2>/dev/null || true
+  done
+  wait
+  exit "$1"
+}
+trap 'stop 130' INT
+trap 'stop 143' TERM
+trap 'stop 129' HUP
+
+# Runs a command so that a signal to this script ends it and all that it started. Returns its exit status.
+guarded() {
+  local status=0
+  set -m
+  "$@" </dev/null &
+  set +m
+  wait "$!" || status=$?
+  return "$status"
+}
+
+# guarded, with the output in file $1. When the command fails, the errors in it are shown, or else its end.
+logged() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  guarded "$@" >"$log" 2>&1 || status=$?
+  if [[ $status -ne 0 ]]; then
+    echo "failed: $*" >&2
+    grep -m 20 -E '(error|ERROR)\b' "$log" >&2 || tail -n 30 "$log" >&2
+    echo "the whole output: $log" >&2
+  fi
+  return "$status"
+}
+
+# The command that a package is there for, empty for a library. A command may come from elsewhere than a package.
+command_of() {
+  case $1 in
+    g++ | meson | pkg-config | ccache | python3) echo "$1" ;;
+    ninja-build) echo ninja ;;
+    protobuf-compiler) echo protoc ;;
+    clang) echo clang++ ;;
+  esac
+}
+
+# Prints those of the packages that are not installed, one a line.
+missing_packages() {
+  local package name libraries=() installed
+  for package in "$@"; do
+    name=$(command_of "$package")
+    if [[ -z $name ]]; then
+      libraries+=("$package")
+    elif ! command -v "$name" >/dev/null; then
+      echo "$package"
+    fi
+  done
+  # Without dpkg, Meson finds out which libraries are there.
+  if [[ ${#libraries[@]} -eq 0 ]] || ! command -v dpkg-query >/dev/null; then return 0; fi
+  # shellcheck disable=SC2016  # dpkg-query fills in these fields
+  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${libraries[@]}" 2>/dev/null || true)
+  for package in "${libraries[@]}"; do
+    grep -qxF "$package installed" <<<"$installed" || echo "$package"
+  done
+}
+
+# apt-get as root, quietly. With sudo it stays in the foreground: it may ask for a password.
+apt_get() {
+  local options=(-o DPkg::Lock::Timeout=120 -qq) log status=0
+  log=$(mktemp)
+  if [[ $(id -u) -eq 0 ]]; then
+    guarded env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@" >"$log" 2>&1 || status=$?
+  else
+    # shellcheck disable=SC2024  # the log is the user's
+    sudo env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@" </dev/null >"$log" || status=$?
+  fi
+  [[ $status -eq 0 ]] || tail -n 15 "$log" >&2
+  rm -f "$log"
+  return "$status"
+}
+
+# Installs what is missing of the packages, and says what. Returns 1, and says why, when it cannot.
+need_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  if ! command -v apt-get >/dev/null; then
+    echo "missing: ${missing[*]}" >&2
+    echo 'This system has no apt. Install what these Debian packages are called here, then start again:' >&2
+    echo "  $*" >&2
+    return 1
+  fi
+  if [[ $(id -u) -ne 0 ]] && ! command -v sudo >/dev/null; then
+    echo "missing, and there is no sudo; run as root: apt-get install ${missing[*]}" >&2
+    return 1
+  fi
+  say "installing ${missing[*]} (on a bare system this takes a minute or two)"
+  apt_get update || say 'could not refresh the package lists; going on with those at hand'
+  if ! apt_get install -y --no-install-recommends "${missing[@]}"; then
+    echo "could not install ${missing[*]}" >&2
+    echo 'On Ubuntu they are in the universe part of the archive: sudo add-apt-repository universe' >&2
+    return 1
+  fi
+}
+
+# Said after a configuration failed: the one cause that these scripts could not rule out before.
+configure_hint() {
+  echo "Meson could not configure. Rumor is built from these Debian packages: ${build_packages[*]}" >&2
+  echo 'A build folder made by another compiler, by another Meson or for another place can be removed and made again.' >&2
+}
