@@ -64,7 +64,8 @@ Result<Address> parse_address(std::string_view text) {
   const std::string_view digits = text.substr(colon + 1);
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, address.port);
-  if (digits.empty() || error != std::errc{} || stop != end) return malformed(text, "the port is no number up to 65535");
+  if (digits.empty() || error != std::errc{} || stop != end)
+    return malformed(text, "the port is no number up to 65535");
   return address;
 }
 

@@ -1,7 +1,7 @@
 // host:port as people write it: "127.0.0.1:7001", "[::1]:7001", "host.example:7001".
 //
-// Addresses also arrive from peers, so everything here treats its text as hostile: bounded length, a small alphabet,
-// no name look-up. Resolving a name is the dialer's business.
+// Addresses also arrive from peers, so everything here treats its text as hostile: bounded length, a small
+// alphabet, no name look-up. Resolving a name is the dialer's business.
 //
 // Thread: plain values and pure functions.
 #pragma once
@@ -22,12 +22,13 @@ struct Address {
   std::string text() const;
 };
 
-// Accepts an IPv4 literal, a bracketed IPv6 literal or a host name, each with a port in 0..65535. Port 0 means "any
-// free port" to a listener and is refused by the dialer. Errors: Errc::usage, naming the text and the right form.
+// Accepts an IPv4 literal, a bracketed IPv6 literal or a host name, each with a port in 0..65535. Port 0
+// means "any free port" to a listener and is refused by the dialer. Errors: Errc::usage, naming the text and
+// the right form.
 Result<Address> parse_address(std::string_view text);
 
-// True when only this machine can reach the host: 127.0.0.0/8, ::1 (also as ::ffff:127.x.y.z) and "localhost". Any
-// other name counts as reachable from outside, whatever it resolves to.
+// True when only this machine can reach the host: 127.0.0.0/8, ::1 (also as ::ffff:127.x.y.z) and
+// "localhost". Any other name counts as reachable from outside, whatever it resolves to.
 bool is_loopback(const std::string& host);
 
 }  // namespace rumor::net

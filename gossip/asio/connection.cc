@@ -1,8 +1,8 @@
 #include "gossip/asio/connection.h"
 
+#include <array>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
-#include <array>
 #include <cctype>
 #include <utility>
 
@@ -19,7 +19,8 @@ constexpr std::size_t gather_bytes = 64 << 10;
 constexpr std::size_t read_bytes = 32 << 10;
 constexpr std::size_t plaintext_bytes = 16 << 10;  // one TLS record
 
-// TLS may answer the peer's key updates unasked; a peer that asks for ever and never reads is cut off here.
+// TLS answers the peer's key updates unasked, at a price in time and memory. OpenSSL never asks for one by
+// itself, so this many bytes of answers in the life of a connection (some 2,000 updates) are generous.
 constexpr std::size_t unasked_output_bytes_max = 64 << 10;
 
 // A driver stops pushing at link_backlog_high. This is the last resort for what it must answer all the same.
@@ -74,10 +75,10 @@ void Connection::abandon() {
 // ---- reading ----
 
 void Connection::read() {
-  socket_.async_read_some(asio::buffer(input_), [self = shared_from_this()](const asio::error_code& error,
-                                                                           std::size_t size) {
-    self->on_read(error, size);
-  });
+  socket_.async_read_some(asio::buffer(input_),
+                          [self = shared_from_this()](const asio::error_code& error, std::size_t size) {
+                            self->on_read(error, size);
+                          });
 }
 
 void Connection::on_read(const asio::error_code& error, std::size_t size) {
@@ -89,13 +90,17 @@ void Connection::on_read(const asio::error_code& error, std::size_t size) {
   }
   if (error) {
     if (state_ == State::handshaking) return finish(str("TLS handshake failed: ", plain_text(error)));
-    return finish(error == asio::error::eof ? "connection lost" : str("connection lost: ", plain_text(error)));
+    return finish(error == asio::error::eof ? "connection lost"
+                                            : str("connection lost: ", plain_text(error)));
   }
   tls_.feed({input_.data(), size});
   if (state_ == State::handshaking) continue_handshake();
+  const std::size_t output_before = tls_.output_bytes();
   if (state_ == State::open) deliver();
   if (state_ == State::closed) return;
-  if (tls_.output_bytes() > unasked_output_bytes_max) return finish("the peer asks for key updates without end");
+  unasked_output_bytes_ += tls_.output_bytes() - output_before;
+  if (unasked_output_bytes_ > unasked_output_bytes_max)
+    return finish("the peer asks for key updates without end");
   pump();
   if (state_ != State::closed) read();
 }
@@ -158,10 +163,10 @@ void Connection::pump() {
     if (state_ == State::closed) return;
     if (!output_.empty()) {
       writing_ = true;
-      asio::async_write(socket_, asio::buffer(output_), [self = shared_from_this()](const asio::error_code& error,
-                                                                                   std::size_t size) {
-        self->on_write(error, size);
-      });
+      asio::async_write(socket_, asio::buffer(output_),
+                        [self = shared_from_this()](const asio::error_code& error, std::size_t size) {
+                          self->on_write(error, size);
+                        });
     } else if (state_ == State::flushing) {
       asio::error_code ignored;
       socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
@@ -191,7 +196,8 @@ void Connection::on_write(const asio::error_code& error, std::size_t size) {
   writing_ = false;
   owner_->connection_bytes(size, 0);
   if (!error) return pump();
-  // The reading side may still hold the peer's last frames or the alert that explains this: it ends the connection.
+  // The reading side may still hold the peer's last frames or the alert that explains this: it ends the
+  // connection.
   writing_ = true;
   if (state_ == State::open) set_deadline(close_time_max, str("connection lost: ", plain_text(error)));
 }
@@ -199,7 +205,8 @@ void Connection::on_write(const asio::error_code& error, std::size_t size) {
 void Connection::check_backlog() {
   if (state_ != State::open) return;
   const std::size_t queued = queued_bytes();
-  if (queued > queue_bytes_max) return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
+  if (queued > queue_bytes_max)
+    return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
   const bool full = backlog_full_ ? queued >= limits::link_backlog_low : queued > limits::link_backlog_high;
   if (full == backlog_full_) return;
   backlog_full_ = full;
@@ -211,9 +218,10 @@ void Connection::check_backlog() {
 void Connection::set_deadline(asio::steady_timer::duration after, std::string reason) {
   const std::uint64_t number = ++deadline_number_;
   timer_.expires_after(after);
-  timer_.async_wait([self = shared_from_this(), number, reason = std::move(reason)](const asio::error_code& error) {
-    if (!error && number == self->deadline_number_ && self->state_ != State::closed) self->finish(reason);
-  });
+  timer_.async_wait(
+      [self = shared_from_this(), number, reason = std::move(reason)](const asio::error_code& error) {
+        if (!error && number == self->deadline_number_ && self->state_ != State::closed) self->finish(reason);
+      });
 }
 
 // A TLS alert, if it can leave without waiting: it tells the other end why.

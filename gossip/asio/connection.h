@@ -2,16 +2,16 @@
 //
 //   handshaking -> open -> flushing -> draining -> closed
 //
-// flushing: close() was called; what is queued still leaves. draining: our side is shut, and the peer's end of stream
-// is awaited, so that the system does not throw away bytes in flight. From each state but `open` a deadline leads to
-// closed, and so does any error from everywhere.
+// flushing: close() was called; what is queued still leaves. draining: our side is shut, and the peer's end
+// of stream is awaited, so that the system does not throw away bytes in flight. From each state but `open` a
+// deadline leads to closed, and so does any error from everywhere.
 //
-// Writing: send() only queues. Everything queued during one turn of the event loop is gathered, control frames first,
-// into one TLS write of about 64 KiB and one socket write; the next follows when the system has taken that. A small
-// frame costs a copy, not a system call.
+// Writing: send() only queues. Everything queued during one turn of the event loop is gathered, control
+// frames first, into one TLS write of about 64 KiB and one socket write; the next follows when the system has
+// taken that. A small frame costs a copy, not a system call.
 //
-// Thread: the io_context's. Lifetime: handlers in flight hold the connection; the owner is told of the end once and
-// never called after abandon().
+// Thread: the io_context's. Lifetime: handlers in flight hold the connection; the owner is told of the end
+// once and never called after abandon().
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -28,8 +28,9 @@ namespace rumor::net {
 
 class Connection;
 
-// Who is told what happens. None of these is called from inside one of Connection's own public functions but start(),
-// so an owner may call them from anywhere. A connection may be closed or abandoned within any of them.
+// Who is told what happens. None of these is called from inside one of Connection's own public functions but
+// start(), so an owner may call them from anywhere. A connection may be closed or abandoned within any of
+// them.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -49,7 +50,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // Ignored unless open.
   void send(Bytes frame, bool control);
-  // Queued frames leave first, for 2 s at most. `reason` comes back in connection_closed(). Ignored unless open.
+  // Queued frames leave first, for 2 s at most. `reason` comes back in connection_closed(). Ignored unless
+  // open.
   void close(const std::string& reason);
   // Ends at once, without a word to the owner.
   void abandon();
@@ -92,8 +94,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool writing_ = false;
   bool pump_posted_ = false;
   bool backlog_full_ = false;
-  bool ended_ = false;             // tls_.end() was called
+  bool ended_ = false;  // tls_.end() was called
   std::string close_reason_;
+  std::size_t unasked_output_bytes_ = 0;  // that reading has made TLS say, so far
   std::uint64_t deadline_number_ = 0;  // a timer that fires with an older number is void
 };
 

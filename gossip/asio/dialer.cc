@@ -1,7 +1,7 @@
 #include "gossip/asio/dialer.h"
 
-#include <asio/post.hpp>
 #include <algorithm>
+#include <asio/post.hpp>
 #include <system_error>
 #include <utility>
 
@@ -50,8 +50,8 @@ void Dial::resolve(const Address& address) {
     endpoints_.emplace_back(literal, address.port);
     return try_next();
   }
-  const auto on_found = [self = shared_from_this(), host = address.host](const asio::error_code& failed,
-                                                                         const tcp::resolver::results_type& found) {
+  const auto on_found = [self = shared_from_this(), host = address.host](
+                            const asio::error_code& failed, const tcp::resolver::results_type& found) {
     if (!self->on_done_) return;
     if (failed) return self->give_up(str("cannot resolve ", host, ": ", plain_text(failed)));
     for (const auto& entry : found) {
@@ -78,9 +78,8 @@ void Dial::try_next() {
   asio::error_code ignored;
   socket_.close(ignored);
   wait(time_each_, "connect timed out");
-  socket_.async_connect(endpoint, [self = shared_from_this(), attempt = attempt_](const asio::error_code& error) {
-    self->on_connect(error, attempt);
-  });
+  socket_.async_connect(endpoint, [self = shared_from_this(), attempt = attempt_](
+                                      const asio::error_code& error) { self->on_connect(error, attempt); });
 }
 
 void Dial::on_connect(const asio::error_code& error, std::size_t attempt) {

@@ -1,9 +1,10 @@
 // Dial: one attempt to reach host:port. Resolves the name, then tries its addresses in turn.
 //
-// 5 s in all until a TCP connection stands, shared evenly by the addresses (at most 4 are tried), so that one dead
-// address of a host does not hide a living one. A literal address needs no look-up.
+// 5 s in all until a TCP connection stands, shared evenly by the addresses (at most 4 are tried), so that one
+// dead address of a host does not hide a living one. A literal address needs no look-up.
 //
-// Thread: the io_context's. Name look-ups run on a thread of Asio's; one that outlives the deadline is ignored.
+// Thread: the io_context's. Name look-ups run on a thread of Asio's; one that outlives the deadline is
+// ignored.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -45,7 +46,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
   std::vector<asio::ip::tcp::endpoint> endpoints_;
   std::size_t attempt_ = 0;  // counts connects begun; a handler with an older number is void
   asio::steady_timer::duration time_each_{};
-  std::string reason_;       // why the last address failed
+  std::string reason_;  // why the last address failed
 };
 
 }  // namespace rumor::net

@@ -23,10 +23,12 @@ bool FrameReader::take_length(BytesView& input) {
     input = input.subspan(1);
     if (length_size_ < prefix_bytes) continue;
     body_size_ = 0;
-    for (std::size_t i = 0; i < prefix_bytes; ++i) body_size_ |= static_cast<std::size_t>(length_[i]) << (8 * i);
+    for (std::size_t i = 0; i < prefix_bytes; ++i)
+      body_size_ |= static_cast<std::size_t>(length_[i]) << (8 * i);
     if (body_size_ == 0) error_ = "a frame of no bytes arrived";
     if (body_size_ > limits::frame_bytes_max)
-      error_ = str("a frame of ", body_size_, " bytes was announced, beyond the limit of ", limits::frame_bytes_max);
+      error_ = str("a frame of ", body_size_, " bytes was announced, beyond the limit of ",
+                   limits::frame_bytes_max);
   }
   return error_.empty();
 }
@@ -67,7 +69,8 @@ void FrameQueue::gather(Bytes& out, std::size_t bytes_wanted) {
     const Bytes& frame = queue.front();
     const std::size_t size = prefix_bytes + frame.size();
     if (!first && out.size() + size > bytes_wanted) return;
-    for (std::size_t i = 0; i < prefix_bytes; ++i) out.push_back(static_cast<std::uint8_t>(frame.size() >> (8 * i)));
+    for (std::size_t i = 0; i < prefix_bytes; ++i)
+      out.push_back(static_cast<std::uint8_t>(frame.size() >> (8 * i)));
     out.insert(out.end(), frame.begin(), frame.end());
     bytes_ -= size;
     queue.pop_front();

@@ -1,7 +1,8 @@
 // Frames on a byte stream: how they are cut apart on arrival and put in order for leaving.
 //
-// A frame on the wire is its length (u32, little-endian, 1..limits::frame_bytes_max), then that many bytes. The length
-// is checked before anything is allocated for it, and a body's memory grows with the bytes that have really come.
+// A frame on the wire is its length (u32, little-endian, 1..limits::frame_bytes_max), then that many bytes.
+// The length is checked before anything is allocated for it, and a body's memory grows with the bytes that
+// have really come.
 //
 // Thread: one owner each. No sockets.
 #pragma once
@@ -24,8 +25,9 @@ namespace rumor::net {
 // A frame that lies in one piece of input is not copied. Memory: at most twice the frame that is arriving.
 class FrameReader {
  public:
-  // Takes bytes off the front of `input` up to the end of the next frame. Nothing: `input` is used up, or error() says
-  // what is wrong with it, now and on every later call. The view holds until the next call or until `input`'s bytes go.
+  // Takes bytes off the front of `input` up to the end of the next frame. Nothing: `input` is used up, or
+  // error() says what is wrong with it, now and on every later call. The view holds until the next call or
+  // until `input`'s bytes go.
   std::optional<BytesView> next(BytesView& input);
 
   // Empty, or one line about a length that no frame has.
@@ -38,18 +40,19 @@ class FrameReader {
   std::size_t length_size_ = 0;  // bytes of length_ that have come
   std::size_t body_size_ = 0;    // as length_ says, once it is complete
   Bytes body_;
-  bool body_given_ = false;      // body_ was returned by the last call
+  bool body_given_ = false;  // body_ was returned by the last call
   std::string error_;
 };
 
-// Frames that wait to leave on one connection: control frames first, data frames after, each in the order given.
+// Frames that wait to leave on one connection: control frames first, data frames after, each in the order
+// given.
 class FrameQueue {
  public:
   // Requires: 1 <= frame.size() <= limits::frame_bytes_max.
   void push(Bytes frame, bool control);
 
-  // Appends frames, each with its length, to `out` until that holds `bytes_wanted` or more, or the next frame would
-  // pass it; one frame at least when there is one.
+  // Appends frames, each with its length, to `out` until that holds `bytes_wanted` or more, or the next frame
+  // would pass it; one frame at least when there is one.
   void gather(Bytes& out, std::size_t bytes_wanted);
 
   bool empty() const { return control_.empty() && data_.empty(); }

@@ -25,7 +25,9 @@ using KeyContext = std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 using Bio = std::unique_ptr<BIO, decltype(&BIO_free_all)>;
 
-std::shared_ptr<EVP_PKEY> own(EVP_PKEY* key) { return {key, &EVP_PKEY_free}; }
+std::shared_ptr<EVP_PKEY> own(EVP_PKEY* key) {
+  return {key, &EVP_PKEY_free};
+}
 
 Error system_error(const std::string& what, int number) {
   return {Errc::io, str(what, ": ", std::strerror(number))};
@@ -64,7 +66,9 @@ std::string key_to_pem(EVP_PKEY* key) {
 }
 
 // A password prompt on the terminal would hang a daemon; an encrypted key is simply not ours.
-int no_password(char*, int, int, void*) { return 0; }
+int no_password(char*, int, int, void*) {
+  return 0;
+}
 
 std::shared_ptr<EVP_PKEY> key_from_pem(const std::string& pem) {
   Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free_all);
@@ -105,7 +109,8 @@ bool write_all(int file, const std::string& text) {
   return ::fsync(file) == 0;
 }
 
-// Creates `path` with `text`, whole or not at all; an existing file stays (and is success: the caller reads it back).
+// Creates `path` with `text`, whole or not at all; an existing file stays (and is success: the caller reads
+// it back).
 Result<void> create_key_file(const std::string& path, const std::string& text) {
   std::array<std::uint8_t, 8> random{};
   RUMOR_CHECK(RAND_bytes(random.data(), static_cast<int>(random.size())) == 1);
@@ -144,18 +149,22 @@ Identity::Identity(std::shared_ptr<evp_pkey_st> key)
   RUMOR_CHECK(EVP_PKEY_get_raw_public_key(key_.get(), id_.bytes.data(), &size) == 1 && size == NodeId::size);
 }
 
-Identity Identity::ephemeral() { return Identity(generate_key()); }
+Identity Identity::ephemeral() {
+  return Identity(generate_key());
+}
 
 Result<Identity> Identity::load_or_create(const std::string& path) {
   Result<std::string> pem = read_key_file(path);
   if (!pem && pem.error().code == Errc::not_found) {
-    if (Result<void> made = create_key_file(path, key_to_pem(generate_key().get())); !made) return made.error();
+    if (Result<void> made = create_key_file(path, key_to_pem(generate_key().get())); !made)
+      return made.error();
     pem = read_key_file(path);
   }
   if (!pem) return pem.error();
   std::shared_ptr<EVP_PKEY> key = key_from_pem(*pem);
   if (!key) {
-    return Error{Errc::corrupt, str("key file ", path, " does not hold an Ed25519 private key; move it away to "
+    return Error{Errc::corrupt, str("key file ", path,
+                                    " does not hold an Ed25519 private key; move it away to "
                                     "become a new peer, or put the right one in its place")};
   }
   return Identity(std::move(key));
@@ -173,11 +182,13 @@ Signature Identity::sign(BytesView message) const {
 
 bool verify_signature(const NodeId& node, BytesView message, BytesView signature) {
   if (signature.size() != Signature{}.size()) return false;
-  const auto key = own(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, node.bytes.data(), NodeId::size));
+  const auto key =
+      own(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, node.bytes.data(), NodeId::size));
   DigestContext context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   if (!key || !context) return false;
   if (EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) != 1) return false;
-  return EVP_DigestVerify(context.get(), signature.data(), signature.size(), message.data(), message.size()) == 1;
+  return EVP_DigestVerify(context.get(), signature.data(), signature.size(), message.data(),
+                          message.size()) == 1;
 }
 
 }  // namespace rumor::net

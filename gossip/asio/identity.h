@@ -1,11 +1,13 @@
-// Identity: who a peer is. An Ed25519 key pair, and the self-signed certificate in which TLS carries its public half.
+// Identity: who a peer is. An Ed25519 key pair, and the self-signed certificate in which TLS carries its
+// public half.
 //
-// The NodeId *is* the public key (RFC 8032, 32 bytes): there is no authority, no name and no expiry. The certificate
-// is an envelope made in memory from the key, the same one every time: its dates span all of time and nobody reads
-// them. Only the private key is kept on disk, as PKCS#8 PEM, which `openssl pkey -in FILE -text` can show.
+// The NodeId *is* the public key (RFC 8032, 32 bytes): there is no authority, no name and no expiry. The
+// certificate is an envelope made in memory from the key, the same one every time: its dates span all of time
+// and nobody reads them. Only the private key is kept on disk, as PKCS#8 PEM, which `openssl pkey -in FILE
+// -text` can show.
 //
-// Losing the key file means becoming a new peer; copying it means two processes that claim to be one (the state
-// directory's lock guards against that on one machine).
+// Losing the key file means becoming a new peer; copying it means two processes that claim to be one (the
+// state directory's lock guards against that on one machine).
 //
 // Thread: immutable after creation; copies share the key, and any thread may use any copy.
 #pragma once
@@ -28,9 +30,9 @@ using Signature = std::array<std::uint8_t, 64>;
 
 class Identity {
  public:
-  // Reads the key at `path`, or makes one there when there is none: complete or not at all, readable by its owner
-  // alone (mode 0600), and never replacing a key that another process has put there meanwhile.
-  // Errors: Errc::io (cannot read or write; or others may read the file: chmod 600 mends it), Errc::corrupt (not an
+  // Reads the key at `path`, or makes one there when there is none: complete or not at all, readable by its
+  // owner alone (mode 0600), and never replacing a key that another process has put there meanwhile. Errors:
+  // Errc::io (cannot read or write; or others may read the file: chmod 600 mends it), Errc::corrupt (not an
   // Ed25519 key).
   static Result<Identity> load_or_create(const std::string& path);
 

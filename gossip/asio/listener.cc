@@ -57,12 +57,13 @@ void Listener::close() {
 }
 
 void Listener::accept() {
-  acceptor_.async_accept([self = shared_from_this()](const asio::error_code& error, asio::ip::tcp::socket socket) {
-    if (self->closed_) return;
-    if (error && error != asio::error::connection_aborted) return self->pause();
-    if (!error) self->on_accept_(std::move(socket));
-    if (!self->closed_) self->accept();
-  });
+  acceptor_.async_accept(
+      [self = shared_from_this()](const asio::error_code& error, asio::ip::tcp::socket socket) {
+        if (self->closed_) return;
+        if (error && error != asio::error::connection_aborted) return self->pause();
+        if (!error) self->on_accept_(std::move(socket));
+        if (!self->closed_) self->accept();
+      });
 }
 
 void Listener::pause() {

@@ -21,8 +21,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   Listener(asio::io_context& io, OnAccept on_accept);
 
-  // Binds, listens and begins to accept; the address that it got, with the real port where 0 was asked for. A host name
-  // is looked up at once. Errors: Errc::io, naming the address, the cause and --listen.
+  // Binds, listens and begins to accept; the address that it got, with the real port where 0 was asked for. A
+  // host name is looked up at once. Errors: Errc::io, naming the address, the cause and --listen.
   Result<std::string> open(const Address& address);
 
   // No on_accept follows.

@@ -17,7 +17,8 @@ struct VerifyPeer {
     const int index = SSL_get_ex_data_X509_STORE_CTX_idx();
     SSL* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, index));
     auto* session = static_cast<TlsSession*>(SSL_get_app_data(ssl));
-    session->refusal_ = check(*session, X509_STORE_CTX_get0_cert(store), X509_STORE_CTX_get0_untrusted(store));
+    session->refusal_ =
+        check(*session, X509_STORE_CTX_get0_cert(store), X509_STORE_CTX_get0_untrusted(store));
     X509_STORE_CTX_set_error(store, session->refusal_.empty() ? X509_V_OK : X509_V_ERR_CERT_REJECTED);
     return session->refusal_.empty() ? 1 : 0;
   }
@@ -41,11 +42,11 @@ namespace {
 constexpr unsigned char protocol_list[] = {7, 'r', 'u', 'm', 'o', 'r', '/', '1'};  // as ALPN writes lists
 constexpr long certificate_bytes_max = 4096;
 
-int select_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
-                    unsigned int offered_size, void*) {
+int select_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+                    const unsigned char* offered, unsigned int offered_size, void*) {
   unsigned char* match = nullptr;
-  const int found = SSL_select_next_proto(&match, chosen_size, protocol_list, sizeof protocol_list, offered,
-                                          offered_size);
+  const int found =
+      SSL_select_next_proto(&match, chosen_size, protocol_list, sizeof protocol_list, offered, offered_size);
   *chosen = match;
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -95,7 +96,8 @@ void TlsSession::feed(BytesView ciphertext) {
   RUMOR_CHECK(BIO_write(SSL_get_rbio(session_.get()), ciphertext.data(), size) == size);
 }
 
-// The reason of a failed call, as one line. Our own refusal says more than OpenSSL's "certificate verify failed".
+// The reason of a failed call, as one line. Our own refusal says more than OpenSSL's "certificate verify
+// failed".
 Error TlsSession::failure(const std::string& what, int result) {
   const int kind = SSL_get_error(session_.get(), result);
   const unsigned long number = ERR_peek_last_error();
@@ -143,7 +145,9 @@ void TlsSession::end() {
   ERR_clear_error();
 }
 
-std::size_t TlsSession::output_bytes() const { return BIO_ctrl_pending(SSL_get_wbio(session_.get())); }
+std::size_t TlsSession::output_bytes() const {
+  return BIO_ctrl_pending(SSL_get_wbio(session_.get()));
+}
 
 void TlsSession::take_output(Bytes& out) {
   const std::size_t pending = output_bytes();

@@ -1,12 +1,14 @@
 // TLS 1.3 between two peers, without sockets: ciphertext in, plaintext out, and the other way round.
 //
-// Who the other end is follows from the handshake alone (RFC 8446, mutual authentication). Each side shows exactly one
-// certificate, self-signed with the Ed25519 key inside it; that key is its NodeId. There is no chain, no authority and
-// no clock in the check: validity dates are ignored, the self-signature is not. Application protocol (ALPN, RFC 7301)
-// is `rumor/1` on both sides. No session tickets, no early data, no compression.
+// Who the other end is follows from the handshake alone (RFC 8446, mutual authentication). Each side shows
+// exactly one certificate, self-signed with the Ed25519 key inside it; that key is its NodeId. There is no
+// chain, no authority and no clock in the check: validity dates are ignored, the self-signature is not.
+// Application protocol (ALPN, RFC 7301) is `rumor/1` on both sides. No session tickets, no early data, no
+// compression.
 //
-// A dialler finishes its handshake before the acceptor has checked the dialler's certificate: a finished handshake
-// proves the acceptor's key to the dialler, while a refusal by the acceptor arrives as the first read's error.
+// A dialler finishes its handshake before the acceptor has checked the dialler's certificate: a finished
+// handshake proves the acceptor's key to the dialler, while a refusal by the acceptor arrives as the first
+// read's error.
 //
 // Thread: one owner per session; a TlsContext may be shared by sessions of one thread.
 #pragma once
@@ -36,8 +38,8 @@ class TlsContext {
   std::shared_ptr<ssl_ctx_st> context_;
 };
 
-// One end of one connection. After any error the session is of no further use; output that is still there (an alert
-// that tells the other end why) should be sent before the connection closes.
+// One end of one connection. After any error the session is of no further use; output that is still there (an
+// alert that tells the other end why) should be sent before the connection closes.
 //
 // Memory: what has been fed and not read, what has been written and not taken, about 40 KiB of OpenSSL's own.
 class TlsSession {
@@ -51,11 +53,13 @@ class TlsSession {
   // Bytes that the socket has given us. Never fails; what they are worth shows in handshake() or read().
   void feed(BytesView ciphertext);
 
-  // Takes the handshake as far as the fed bytes allow; true when it is over and peer() is known. Call it first with
-  // nothing fed on the dialler's side: it makes the first flight. Errors: Errc::corrupt, Errc::mismatch.
+  // Takes the handshake as far as the fed bytes allow; true when it is over and peer() is known. Call it
+  // first with nothing fed on the dialler's side: it makes the first flight. Errors: Errc::corrupt,
+  // Errc::mismatch.
   Result<bool> handshake();
 
-  // Decrypts into `out`; 0 when there is nothing more for now, or for ever when ended(). Requires: handshake() over.
+  // Decrypts into `out`; 0 when there is nothing more for now, or for ever when ended(). Requires:
+  // handshake() over.
   Result<std::size_t> read(std::span<std::uint8_t> out);
 
   // Encrypts all of `plaintext`. Requires: handshake() over, end() not called.

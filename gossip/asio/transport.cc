@@ -149,15 +149,16 @@ Connection* Transport::Impl::open_connection(LinkId link) {
 Transport::Transport(asio::io_context& io, Identity identity, TransportEvents& events)
     : impl_(std::make_unique<Impl>(io, std::move(identity), events)) {}
 
-Transport::~Transport() { stop(); }
+Transport::~Transport() {
+  stop();
+}
 
 Result<std::string> Transport::listen(const std::string& host_port) {
   const Result<Address> address = parse_address(host_port);
   if (!address) return address.error();
   Impl* impl = impl_.get();
-  auto listener = std::make_shared<Listener>(impl->io, [impl](tcp::socket socket) {
-    impl->accepted(std::move(socket));
-  });
+  auto listener =
+      std::make_shared<Listener>(impl->io, [impl](tcp::socket socket) { impl->accepted(std::move(socket)); });
   Result<std::string> bound = listener->open(*address);
   if (bound) impl->listeners.push_back(std::move(listener));
   return bound;
@@ -168,10 +169,11 @@ void Transport::dial(const std::string& host_port) {
   if (impl->stopped) return;
   // The callback names its own attempt to forget it; the attempt drops the callback when it is over.
   auto self = std::make_shared<std::weak_ptr<Dial>>();
-  auto attempt = std::make_shared<Dial>(impl->io, host_port, [impl, self, host_port](Result<tcp::socket> socket) {
-    impl->dials.erase(self->lock());
-    impl->dialled(host_port, std::move(socket));
-  });
+  auto attempt =
+      std::make_shared<Dial>(impl->io, host_port, [impl, self, host_port](Result<tcp::socket> socket) {
+        impl->dials.erase(self->lock());
+        impl->dialled(host_port, std::move(socket));
+      });
   *self = attempt;
   impl->dials.insert(attempt);
   attempt->start();
@@ -197,9 +199,15 @@ void Transport::stop() {
   impl_->links_up = impl_->unauthenticated = 0;
 }
 
-NodeId Transport::id() const { return impl_->identity.id(); }
-Traffic Transport::traffic() const { return impl_->traffic; }
-std::size_t Transport::links() const { return impl_->links_up; }
+NodeId Transport::id() const {
+  return impl_->identity.id();
+}
+Traffic Transport::traffic() const {
+  return impl_->traffic;
+}
+std::size_t Transport::links() const {
+  return impl_->links_up;
+}
 
 std::size_t Transport::queued_bytes(LinkId link) const {
   const Connection* connection = impl_->open_connection(link);

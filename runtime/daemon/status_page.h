@@ -1,8 +1,8 @@
 // The page at a peer's status address: HTML, style and script in one piece, nothing loaded from elsewhere.
 //
 // It fetches /status once a second (runtime/status_json.cc says what is in it) and shows what it finds; a
-// field that is missing shows as a dash. Texts are only ever set as text: addresses and reasons come from other
-// peers.
+// field that is missing shows as a dash. Texts are only ever set as text: addresses and reasons come from
+// other peers.
 #pragma once
 
 namespace rumor::daemon {
@@ -33,7 +33,8 @@ inline constexpr char status_page[] = R"page(<!doctype html>
   #bar { height: .5rem; margin: .75rem 0; background: var(--line); border-radius: .25rem; overflow: hidden; }
   #bar div { height: 100%; width: 0; background: var(--loss); transition: width .5s; }
   .grid { display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); }
-  .card { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
+  .card { background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
+          padding: .6rem .8rem; }
   .figure { font-size: 1.35rem; font-weight: 600; font-variant-numeric: tabular-nums; }
   section.card { margin-top: .75rem; }
   svg { display: block; width: 100%; height: 8rem; }
@@ -156,7 +157,8 @@ function show(s) {
   document.title = share + "rumor " + (s.run || "peer");
 
   const [up, down] = rates(traffic);
-  figure("samples, all peers", count(s.samples), s.samples_planned > 0 ? "of " + count(s.samples_planned) : "");
+  figure("samples, all peers", count(s.samples),
+         s.samples_planned > 0 ? "of " + count(s.samples_planned) : "");
   figure("loss", decimal(s.loss, 4), "own batches " + decimal(s.train_loss, 4));
   if (known(s.accuracy)) figure("accuracy", percent(s.accuracy, 2), "on the test set");
   figure("peers training", count(s.live_peers), peers.length + " neighbours, " + count(s.members) + " known");
@@ -166,7 +168,8 @@ function show(s) {
   figure("received", down, bytes(traffic.received_bytes) + " in all");
   figure("compression", times(traffic.ratio), bytes(traffic.update_bytes_mean) + " for " +
          bytes(traffic.dense_update_bytes) + " of update");
-  figure("density", percent(compression.density, 3), decimal(compression.bits_per_entry, 2) + " bits an entry");
+  figure("density", percent(compression.density, 3),
+         decimal(compression.bits_per_entry, 2) + " bits an entry");
   rows("peers", peers, (p) => [
     p.address || "\u2013", element("td", (p.node_id || "").slice(0, 8), "mono"), count(p.updates),
     p.digest_equal ? element("td", "yes", "good") : "not yet", bytes(p.sent_bytes), bytes(p.received_bytes)]);
@@ -182,7 +185,8 @@ function notice(text) {
 async function follow() {
   try {
     const answer = await fetch("/status", { cache: "no-store" });
-    if (!answer.ok) throw new Error(answer.status === 503 ? "the peer is starting" : "status " + answer.status);
+    if (!answer.ok)
+      throw new Error(answer.status === 503 ? "the peer is starting" : "status " + answer.status);
     const status = await answer.json();
     show(status);
     notice(status.waiting_for);

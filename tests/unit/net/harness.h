@@ -1,5 +1,5 @@
-// Two ends on loopback, for tests of the transport: an event loop that runs until something is so, and an end that
-// writes down all that it is told.
+// Two ends on loopback, for tests of the transport: an event loop that runs until something is so, and an end
+// that writes down all that it is told.
 //
 // Thread: everything runs in the test's own thread, inside Loop::until().
 #pragma once
@@ -18,8 +18,8 @@ namespace rumor::net::test {
 struct Loop {
   asio::io_context io;
 
-  // Runs the loop until `condition` holds; false when it does not within 5 s (an end for a test that fails, not a
-  // time that a passing one takes).
+  // Runs the loop until `condition` holds; false when it does not within 5 s (an end for a test that fails,
+  // not a time that a passing one takes).
   bool until(const std::function<bool()>& condition) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (!condition()) {
@@ -51,7 +51,9 @@ struct End final : TransportEvents {
     if (on_each_frame) on_each_frame(link, frame);
     if (keep_frames) frames.emplace_back(frame.begin(), frame.end());
   }
-  void on_link_down(gossip::LinkId link, const std::string& reason) override { downs[link].push_back(reason); }
+  void on_link_down(gossip::LinkId link, const std::string& reason) override {
+    downs[link].push_back(reason);
+  }
   void on_dial_failed(const std::string& address, const std::string& reason) override {
     failed_dials.emplace_back(address, reason);
   }

@@ -19,7 +19,8 @@ namespace rumor::net::test {
 BOOST_AUTO_TEST_SUITE(parts)
 
 BOOST_AUTO_TEST_CASE(addresses_are_read_and_written) {
-  for (const std::string text : {"127.0.0.1:7001", "[::1]:7001", "host.example:0", "a_b-c:65535", "[fe80::1]:1"}) {
+  for (const std::string text :
+       {"127.0.0.1:7001", "[::1]:7001", "host.example:0", "a_b-c:65535", "[fe80::1]:1"}) {
     const Result<Address> address = parse_address(text);
     BOOST_REQUIRE_MESSAGE(address.ok(), text);
     BOOST_TEST((*address).text() == text);
@@ -30,10 +31,11 @@ BOOST_AUTO_TEST_CASE(addresses_are_read_and_written) {
 
 BOOST_AUTO_TEST_CASE(wrong_addresses_are_refused_with_a_mend) {
   const std::string nul("a\0b:1", 5);
-  for (const std::string& text : {std::string("127.0.0.1"), std::string(""), std::string(":1"), std::string("a:"),
-                                  std::string("a:65536"), std::string("a:-1"), std::string("a:1x"), std::string("::1:5"),
-                                  std::string("[::1]"), std::string("[x]:1"), std::string("a b:1"), nul,
-                                  std::string("-a:1"), std::string("a:+1"), std::string(300, 'a') + ":1"}) {
+  for (const std::string& text :
+       {std::string("127.0.0.1"), std::string(""), std::string(":1"), std::string("a:"),
+        std::string("a:65536"), std::string("a:-1"), std::string("a:1x"), std::string("::1:5"),
+        std::string("[::1]"), std::string("[x]:1"), std::string("a b:1"), nul, std::string("-a:1"),
+        std::string("a:+1"), std::string(300, 'a') + ":1"}) {
     const Result<Address> address = parse_address(text);
     BOOST_REQUIRE_MESSAGE(!address.ok(), text);
     BOOST_TEST(address.error().text.find("write host:port") != std::string::npos);
@@ -45,7 +47,8 @@ BOOST_AUTO_TEST_CASE(wrong_addresses_are_refused_with_a_mend) {
 BOOST_AUTO_TEST_CASE(loopback_is_what_only_we_can_reach) {
   for (const char* host : {"127.0.0.1", "127.8.8.8", "::1", "localhost", "LocalHost", "::ffff:127.0.0.1"})
     BOOST_TEST(is_loopback(host), host);
-  for (const char* host : {"0.0.0.0", "::", "10.0.0.1", "example.org", "localhost.example.org", "128.0.0.1", ""})
+  for (const char* host :
+       {"0.0.0.0", "::", "10.0.0.1", "example.org", "localhost.example.org", "128.0.0.1", ""})
     BOOST_TEST(!is_loopback(host), host);
 }
 

@@ -24,7 +24,9 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  std::string path(const std::string& name = {}) const { return name.empty() ? folder_ : folder_ + "/" + name; }
+  std::string path(const std::string& name = {}) const {
+    return name.empty() ? folder_ : folder_ + "/" + name;
+  }
   std::size_t entries() const {
     const std::filesystem::directory_iterator begin(folder_);
     return static_cast<std::size_t>(std::distance(begin, std::filesystem::directory_iterator()));

@@ -34,7 +34,8 @@ BOOST_AUTO_TEST_CASE(frames_go_both_ways_in_order) {
     pair.client.transport.send(pair.client.link(), sent.back(), true);
     pair.server.transport.send(pair.server.link(), sent.back(), false);
   }
-  BOOST_REQUIRE(pair.loop.until([&] { return pair.client.frame_count == 9 && pair.server.frame_count == 9; }));
+  BOOST_REQUIRE(
+      pair.loop.until([&] { return pair.client.frame_count == 9 && pair.server.frame_count == 9; }));
   BOOST_TEST((pair.server.frames == sent));
   BOOST_TEST((pair.client.frames == sent));
 }
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(close_flushes_what_is_queued) {
     pair.client.transport.send(pair.client.link(), patterned(i, 30'000), i % 2 == 0);
   pair.client.transport.close(pair.client.link(), "done here");
   pair.client.transport.send(pair.client.link(), patterned(100, 10), true);  // too late: ignored
-  BOOST_TEST(pair.client.downs.empty());  // never from within close()
+  BOOST_TEST(pair.client.downs.empty());                                     // never from within close()
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty() && !pair.server.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 100u);
   BOOST_TEST((pair.client.downs[pair.client.link()] == std::vector<std::string>{"done here"}));
@@ -127,7 +128,8 @@ BOOST_AUTO_TEST_CASE(no_frame_follows_a_close_from_within_an_event) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
   pair.server.on_each_frame = [&](LinkId link, BytesView) { pair.server.transport.close(link, "enough"); };
-  for (std::uint32_t i = 0; i < 50; ++i) pair.client.transport.send(pair.client.link(), patterned(i, 100), false);
+  for (std::uint32_t i = 0; i < 50; ++i)
+    pair.client.transport.send(pair.client.link(), patterned(i, 100), false);
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty() && !pair.server.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 1u);
   BOOST_TEST(pair.server.downs[pair.server.link()].size() == 1u);
@@ -137,7 +139,8 @@ BOOST_AUTO_TEST_CASE(stop_from_within_an_event_ends_everything) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
   pair.server.on_each_frame = [&](LinkId, BytesView) { pair.server.transport.stop(); };
-  for (std::uint32_t i = 0; i < 50; ++i) pair.client.transport.send(pair.client.link(), patterned(i, 100), false);
+  for (std::uint32_t i = 0; i < 50; ++i)
+    pair.client.transport.send(pair.client.link(), patterned(i, 100), false);
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 1u);
   BOOST_TEST(pair.server.downs.empty());
