@@ -1,0 +1,25 @@
+// safetensors: whatever is accepted can be read in full, and its tensors lie apart.
+#include "models/safetensors.h"
+#include "runtime/base/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const rumor::Result<rumor::models::SafetensorsFile> file =
+      rumor::models::SafetensorsFile::parse(rumor::Bytes(data, data + size));
+  if (!file.ok()) {
+    RUMOR_CHECK(!file.error().text.empty());
+    return 0;
+  }
+  std::uint64_t covered = 0;
+  for (const rumor::models::SafetensorsEntry& entry : file->entries()) {
+    const rumor::BytesView bytes = file->data(entry);
+    covered += bytes.size();
+    RUMOR_CHECK(file->find(entry.name) == &entry);
+    const rumor::Result<std::vector<float>> values = file->floats(entry);
+    RUMOR_CHECK(values.ok() == (entry.dtype == "F32"));
+    if (values.ok()) RUMOR_CHECK(values->size() == entry.elements());
+    const rumor::Result<std::vector<std::uint32_t>> words = file->words(entry);
+    RUMOR_CHECK(words.ok() == (entry.dtype == "U32"));
+  }
+  RUMOR_CHECK(covered < size);
+  return 0;
+}
