@@ -54,7 +54,7 @@ class EventLoop final : net::TransportEvents {
   void on_link_down(gossip::LinkId link, const std::string& reason) override {
     node_->on_link_down(link, reason, now(), out_);
     carry_out();
-    if (leaving_ && transport_.links() == 0) transport_.stop();
+    if (leaving_ && transport_.links() == 0) close_network();
   }
   void on_dial_failed(const std::string& address, const std::string& reason) override {
     node_->on_dial_failed(address, reason, now(), out_);
@@ -73,6 +73,10 @@ class EventLoop final : net::TransportEvents {
   void arm();
   void report();
   void await_signal();
+  void close_network() {
+    report_timer_.cancel();
+    transport_.stop();
+  }
   void stop_politely(const std::string& why);
 
   void effect(gossip::Send& e) { transport_.send(e.link, std::move(e.frame), e.control); }
@@ -222,9 +226,9 @@ void EventLoop::effect(Finished& e) {
   storage_.submit([] { return 0; }, [this](int) {
     leaving_ = true;
     status_.reset();
-    if (transport_.links() == 0) transport_.stop();
+    if (transport_.links() == 0) return close_network();
     report_timer_.expires_after(std::chrono::seconds(3));
-    report_timer_.async_wait([this](const asio::error_code&) { transport_.stop(); });
+    report_timer_.async_wait([this](const asio::error_code&) { close_network(); });
   });
 }
 

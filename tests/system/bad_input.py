@@ -1,0 +1,104 @@
+"""What a user may get wrong: one line with cause and mend, the documented exit status. usage: bad_input.py RUMOR"""
+import gzip
+import os
+import sys
+import tempfile
+
+import peers
+from peers import Swarm, run, wait_for
+
+failures = []
+
+
+def check(what, result, status, *words):
+    lines = [line for line in result.stderr.strip().splitlines() if line]
+    problem = ''
+    if result.returncode != status:
+        problem = f'exit {result.returncode} instead of {status}'
+    elif not lines:
+        problem = 'nothing on stderr'
+    elif not all(word in result.stderr for word in words):
+        problem = f'does not say {[w for w in words if w not in result.stderr]}'
+    print(('ok      ' if not problem else 'WRONG   ') + what + (f': {problem}; said: {result.stderr[-400:]}' if problem else ''))
+    if problem:
+        failures.append(what)
+
+
+def usage(tmp):
+    bad = os.path.join(tmp, 'bad.toml')
+    with open(bad, 'w', encoding='utf-8') as file:
+        file.write('[compress]\ndensitty = 0.1\n')
+    check('an unknown key', run('sim', bad), 2, 'line 2', 'compress.density')
+    check('an unknown key for a peer', run('peer', bad), 2, 'compress.density')
+    check('an unknown preset', run('sim', 'fashion-mpl'), 2, 'fashion-mlp')
+    check('no subcommand', run(), 2)
+    check('an unknown option', run('sim', 'synthetic', '--node', '3'), 2)
+    check('a shard that does not exist', run('peer', 'synthetic', '--shard', '5/4'), 2, '--shard', '2/4')
+    check('an address without a port', run('peer', 'synthetic', '--listen', 'localhost'), 2, 'localhost')
+    check('a listener open to everybody', run('peer', 'synthetic', '--listen', '0.0.0.0:0'), 2, '0.0.0.0:0', '127.0.0.1')
+    check('a device that is not built in', run('peer', 'synthetic', '--device', 'cuda'), 2, 'cuda')
+    check('an unknown network', run('sim', 'synthetic', '--network', 'moon'), 2, 'wan')
+    check('unknown faults', run('sim', 'synthetic', '--faults', 'heavy'), 2, 'light')
+    check('a baseline that peers do not know', run('peer', 'synthetic', '--set', 'exchange.mode=sync'), 2, 'sync')
+    check('stats of nothing', run('stats', os.path.join(tmp, 'none')), 1, 'none')
+    check('stats of an address where nobody is', run('stats', '127.0.0.1:1'), 1, '127.0.0.1:1', '--status')
+
+
+def files(tmp):
+    junk = os.path.join(tmp, 'junk.safetensors')
+    with open(junk, 'wb') as file:
+        file.write(b'\xff' * 100)
+    check('a safetensors file of junk', run('stats', junk), 1, 'junk.safetensors')
+    data = os.path.join(tmp, 'data')
+    os.mkdir(data)
+    check('a data set that is not there', run('sim', 'fashion-mlp', '--set', f'data.path={data}'), 1, data)
+    for name, magic, body in (('train-images-idx3-ubyte', b'\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02', b'\1' * 5),
+                              ('train-labels-idx1-ubyte', b'\0\0\x08\x01\0\0\0\x02', b'\1\2'),
+                              ('t10k-images-idx3-ubyte', b'\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02', b'\1' * 8),
+                              ('t10k-labels-idx1-ubyte', b'\0\0\x08\x01\0\0\0\x02', b'\1\2')):
+        with gzip.open(os.path.join(data, name + '.gz'), 'wb') as file:
+            file.write(magic + body)
+    check('a truncated IDX file', run('sim', 'fashion-mlp', '--set', f'data.path={data}'), 1, 'train-images')
+    check('a result that cannot be written', run('sim', 'synthetic', '--json', os.path.join(tmp, 'no', 'x.json')), 1, 'x.json')
+
+
+def states():
+    with Swarm(2, 0) as swarm:
+        peer = swarm.peers[0]
+        peer.start()
+        wait_for('10 steps', lambda: (peer.status() or {}).get('steps', 0) > 10)
+        base = ('peer', 'synthetic', '--until-seconds', '5')
+        check('a state directory in use', run(*base, '--state', peer.state), 1, peer.state, '--state')
+        check('a port in use', run(*base, '--listen', peer.listen), 1, 'in use', '--listen')
+        check('a status port in use', run(*base, '--status', peer.status_address), 1, 'in use', '--status')
+        refused = run(*base, '--seed', peer.listen, '--set', 'run.seed=99')
+        check('a peer of another run', refused, 3, 'run')
+        assert peer.stop() == 0
+        check("another run's state directory", run(*base, '--state', peer.state, '--set', 'run.seed=99'), 3, '--state')
+        newest = os.path.join(peer.state, 'checkpoint.1')
+        with open(newest, 'rb') as file:
+            whole = file.read()
+        for name, damaged in (('truncated', whole[:len(whole) // 2]), ('bit-flipped', whole[:5000] + bytes([whole[5000] ^ 4]) + whole[5001:])):
+            for generation in ('checkpoint.1', 'checkpoint.2'):
+                path = os.path.join(peer.state, generation)
+                if os.path.exists(path):
+                    os.remove(path)
+            with open(newest, 'wb') as file:
+                file.write(damaged)
+            check(f'a {name} checkpoint', run(*base, '--state', peer.state), 1, 'checkpoint', 'move')
+            with open(newest, 'rb') as file:
+                assert file.read() == damaged, 'the damaged file was changed'
+        # With an older whole generation, it goes on from that and says so.
+        with open(os.path.join(peer.state, 'checkpoint.2'), 'wb') as file:
+            file.write(whole)
+        fallen_back = run('peer', 'synthetic', '--until-seconds', '1', '--state', peer.state)
+        check('a damaged newest checkpoint beside a whole older one', fallen_back, 0, 'checkpoint')
+
+
+if __name__ == '__main__':
+    peers.RUMOR = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix='rumor-test-') as directory:
+        usage(directory)
+        files(directory)
+    states()
+    sys.exit(1 if failures else 0)

@@ -1,0 +1,130 @@
+"""Real daemons under real trouble. usage: daemons.py RUMOR SCENARIO"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import peers
+from peers import Swarm, run, wait_for
+
+
+def kill_one():
+    """One of four is killed with -9 in mid-run and started again: the others go on, all end equal."""
+    with Swarm(4, 100_000) as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        swarm.await_progress(25_000)
+        swarm.peers[2].kill()
+        at = swarm.progress()
+        swarm.await_progress(at + 8_000)  # three train on
+        swarm.peers[2].start()
+        finals = swarm.finish()
+        assert finals[2]['steps'] > 0, 'the restarted peer never trained'
+
+
+def kill_first_seed():
+    """The peer that everybody was seeded with is killed for good."""
+    with Swarm(4, 80_000) as swarm:
+        for peer in swarm.peers[1:]:
+            peer.seeds = [swarm.peers[0].listen]
+        for peer in swarm.peers:
+            peer.start()
+        swarm.await_progress(20_000)
+        swarm.peers[0].kill()
+        swarm.finish(swarm.peers[1:])
+
+
+def late_joiner():
+    """A fifth peer with an empty state directory joins late, through one seed."""
+    with Swarm(5, 100_000) as swarm:
+        for peer in swarm.peers[:4]:
+            peer.seeds = [p.listen for p in swarm.peers[:4] if p is not peer]
+            peer.start()
+        swarm.await_progress(40_000)
+        late = swarm.peers[4]
+        late.seeds = [swarm.peers[1].listen]
+        late.start()
+        finals = swarm.finish()
+        assert finals[4]['steps'] > 0, 'the late peer never trained'
+        assert finals[4]['members'] == 5
+
+
+def restart_all():
+    """All are stopped in mid-run and started again from their state directories alone."""
+    with Swarm(3, 80_000) as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        swarm.await_progress(30_000)
+        reached = swarm.progress()
+        for peer in swarm.peers:
+            peer.process.send_signal(signal.SIGTERM)
+        for peer in swarm.peers:
+            assert peer.process.wait(20 * peers.SLOW) == 0
+        for peer in swarm.peers:
+            peer.start()
+        first = wait_for('a status after the restart', swarm.peers[0].status)
+        assert first['samples'] >= reached - 5_000, (first['samples'], reached)
+        swarm.finish()
+
+
+def alone():
+    """One peer with no reachable seed trains to the end and says what it is waiting for."""
+    with Swarm(2, 20_000, 'exchange.period_ms=1') as swarm:
+        peer = swarm.peers[0]  # its seed, peer 1, never starts
+        peer.start()
+        status = wait_for('training', lambda: (peer.status() or {}).get('steps') and peer.status())
+        assert swarm.peers[1].listen in status['waiting_for'], status['waiting_for']
+        final = swarm.finish([peer])[0]
+        assert final['accuracy'] > 0.6, final['accuracy']
+
+
+def two_peers():
+    """The shortest whole run; also what the thread sanitizer watches."""
+    with Swarm(2, 12_000) as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        swarm.finish()
+
+
+def stop_and_stats():
+    """SIGTERM is clean; a running peer, its state directory and its capture can be measured."""
+    with Swarm(1, 0) as swarm:
+        peer = swarm.peers[0]
+        capture = os.path.join(swarm.directory, 'capture')
+        peer.start('--capture', capture)
+        wait_for('50 steps', lambda: (peer.status() or {}).get('steps', 0) > 50)
+        for source in (peer.status_address,):
+            shown = run('stats', source)
+            assert shown.returncode == 0 and 'bits' in shown.stdout, shown.stderr
+        assert peer.stop() == 0
+        for source in (peer.state, capture):
+            shown = run('stats', source, '--json', '-')
+            assert shown.returncode == 0 and '"round_trip": "exact"' in shown.stdout, shown.stdout + shown.stderr
+
+
+def ctrl_c_cluster():
+    """Ctrl-C on a cluster of processes leaves none behind."""
+    command = [peers.RUMOR, 'sim', 'synthetic', '--nodes', '3', '--daemons', '--set', 'run.samples=10000000']
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def children():
+        path = f'/proc/{process.pid}/task/{process.pid}/children'
+        with open(path, encoding='utf-8') as file:
+            return [int(pid) for pid in file.read().split()]
+
+    started = wait_for('three peers', lambda: len(children()) == 3 and children())
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20 * peers.SLOW) == 0
+    for pid in started:
+        assert not os.path.exists(f'/proc/{pid}'), f'process {pid} is left behind'
+
+
+SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers, stop_and_stats,
+                                     ctrl_c_cluster)}
+
+if __name__ == '__main__':
+    peers.RUMOR = os.path.abspath(sys.argv[1])
+    SCENARIOS[sys.argv[2]]()
+    print('ok')

@@ -1,0 +1,136 @@
+"""Real `rumor peer` processes for the system tests: started, watched, killed. Python's standard library only."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+RUMOR = ''  # set by daemons.py
+SLOW = float(os.environ.get('RUMOR_TEST_PATIENCE', '1'))  # sanitizer builds take longer
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(('127.0.0.1', 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def run(*args, timeout=60):
+    return subprocess.run([RUMOR, *args], capture_output=True, text=True, timeout=timeout * SLOW, check=False)
+
+
+def wait_for(what, condition, seconds=30):
+    end = time.monotonic() + seconds * SLOW
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f'not within {seconds} s: {what}')
+
+
+class Peer:
+    """One peer of a run; survives its process being killed and started again."""
+
+    def __init__(self, swarm, index, seeds):
+        self.swarm, self.index, self.seeds = swarm, index, seeds
+        self.listen = f'127.0.0.1:{swarm.ports[2 * index]}'
+        self.status_address = f'127.0.0.1:{swarm.ports[2 * index + 1]}'
+        self.state = os.path.join(swarm.directory, f'state-{index}')
+        self.log = os.path.join(swarm.directory, f'log-{index}')
+        self.result = os.path.join(swarm.directory, f'result-{index}.json')
+        self.process = None
+
+    def start(self, *extra):
+        args = [RUMOR, 'peer', self.swarm.run_name, '--listen', self.listen, '--status', self.status_address,
+                '--state', self.state, '--shard', f'{self.index + 1}/{self.swarm.count}', '--json', self.result, *extra]
+        if self.seeds:
+            args += ['--seed', ','.join(self.seeds)]
+        if self.swarm.samples:
+            args += ['--until-samples', str(self.swarm.samples)]
+        for assignment in self.swarm.assignments:
+            args += ['--set', assignment]
+        with open(self.log, 'a', encoding='utf-8') as log:
+            self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return self
+
+    def status(self):
+        try:
+            with urllib.request.urlopen(f'http://{self.status_address}/status', timeout=5) as response:
+                return json.load(response)
+        except (OSError, ValueError):
+            return None
+
+    def samples(self):
+        status = self.status()
+        return status['samples'] if status else 0
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(20 * SLOW)
+
+    def final(self):
+        with open(self.result, encoding='utf-8') as file:
+            return json.load(file)
+
+    def said(self):
+        with open(self.log, encoding='utf-8') as file:
+            return file.read()
+
+
+class Swarm:
+    """Peers on loopback with a directory of their own; whatever happens, no process is left behind."""
+
+    def __init__(self, count, samples, *assignments, run_name='synthetic'):
+        self.count, self.samples, self.run_name = count, samples, run_name
+        self.assignments = list(assignments) + ([f'run.samples={samples}'] if samples else [])
+        self.temporary = tempfile.TemporaryDirectory(prefix='rumor-test-')
+        self.directory = self.temporary.name
+        self.ports = free_ports(2 * count)
+        addresses = [f'127.0.0.1:{self.ports[2 * i]}' for i in range(count)]
+        self.peers = [Peer(self, i, [a for k, a in enumerate(addresses) if k != i]) for i in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for peer in self.peers:
+            if peer.process and peer.process.poll() is None:
+                peer.process.kill()
+                peer.process.wait()
+            if kind and os.path.exists(peer.log):
+                print(f'---- peer {peer.index} said:\n{peer.said()[-3000:]}')
+        self.temporary.cleanup()
+
+    def progress(self):
+        return max(peer.samples() for peer in self.peers if peer.process and peer.process.poll() is None)
+
+    def await_progress(self, samples):
+        wait_for(f'{samples} samples', lambda: self.progress() >= samples, 60)
+
+    def finish(self, peers=None, seconds=90):
+        """Waits for a clean end of all, then demands equal replicas with nothing lost."""
+        peers = peers or self.peers
+        for peer in peers:
+            wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, seconds)
+            assert peer.process.returncode == 0, f'peer {peer.index} ended with {peer.process.returncode}'
+        finals = [peer.final() for peer in peers]
+        digests = {final['digest'] for final in finals}
+        assert len(digests) == 1, f'digests differ: {digests}'
+        assert len({final['updates'] for final in finals}) == 1
+        for final in finals:
+            assert final['samples'] >= self.samples, final['samples']
+            assert final['traffic']['updates_lost'] == 0, final['traffic']
+            assert final['traffic']['updates_invalid'] == 0, final['traffic']
+        return finals
