@@ -1,9 +1,9 @@
-// Bits to bytes and back, a 64-bit word at a time: the bit stream of compress/FORMAT.md chapter 2 (least significant bit
-// first, nothing aligned).
+// Bits to bytes and back, a 64-bit word at a time: the bit stream of compress/FORMAT.md chapter 2 (least
+// significant bit first, nothing aligned).
 //
-// BitWriter: owns the growing bytes. BitReader: looks at bytes of someone else, which must outlive it; never reads past
-// their end. The caller proves that bits are there (remaining()) before it takes them; take() beyond the end yields
-// zero bits, so a wrong proof shows as a wrong value, not as a wild read.
+// BitWriter: owns the growing bytes. BitReader: looks at bytes of someone else, which must outlive it; never
+// reads past their end. The caller proves that bits are there (remaining()) before it takes them; take()
+// beyond the end yields zero bits, so a wrong proof shows as a wrong value, not as a wild read.
 //
 // Thread: plain values.
 #pragma once
@@ -122,7 +122,8 @@ class BitReader {
   std::uint64_t at_ = 0;
 };
 
-// Positions of successive one bits from some bit on: each costs one trailing-zero count and no reload within a word.
+// Positions of successive one bits from some bit on: each costs one trailing-zero count and no reload within
+// a word.
 class OneBits {
  public:
   OneBits(const BitReader& source, std::uint64_t from) : source_(source), base_(from & ~std::uint64_t{63}) {

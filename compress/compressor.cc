@@ -1,4 +1,5 @@
-// Selection by exact rank, in one pass over the parameters where the last threshold is a good guess of the next.
+// Selection by exact rank, in one pass over the parameters where the last threshold is a good guess of the
+// next.
 #include "compress/compressor.h"
 
 #include <algorithm>
@@ -18,10 +19,12 @@ namespace {
 constexpr std::uint32_t magnitude_mask = 0x7fff'ffff;
 constexpr std::uint32_t infinity_bits = 0x7f80'0000;
 
-std::uint32_t magnitude_bits(float value) { return std::bit_cast<std::uint32_t>(value) & magnitude_mask; }
+std::uint32_t magnitude_bits(float value) {
+  return std::bit_cast<std::uint32_t>(value) & magnitude_mask;
+}
 
-// Candidates are those above this share of the last threshold. Residuals pile up just below it, so the share is
-// adapted until the candidates are a small multiple of the k wanted: few to look at, and rarely too few.
+// Candidates are those above this share of the last threshold. Residuals pile up just below it, so the share
+// is adapted until the candidates are a small multiple of the k wanted: few to look at, and rarely too few.
 struct Margin {
   double share = 0.95;
 
@@ -44,15 +47,16 @@ struct Compressor::Impl {
   const ParamLayout layout;
   CompressorOptions options;
   std::vector<float> residual;
-  std::vector<std::uint32_t> candidates;     // positions, ascending
-  std::vector<std::uint32_t> magnitudes;     // scratch: bits of the candidates, reordered by selection
+  std::vector<std::uint32_t> candidates;  // positions, ascending
+  std::vector<std::uint32_t> magnitudes;  // scratch: bits of the candidates, reordered by selection
   std::vector<std::uint32_t> sent_by_tensor;
-  std::uint32_t last_threshold = 0;          // magnitude bits; 0 when unknown
+  std::uint32_t last_threshold = 0;  // magnitude bits; 0 when unknown
   Margin margin;
   double threshold = 0;
   double step = 0;
 
-  Impl(const ParamLayout& the_layout, CompressorOptions the_options) : layout(the_layout), options(the_options) {
+  Impl(const ParamLayout& the_layout, CompressorOptions the_options)
+      : layout(the_layout), options(the_options) {
     residual.assign(layout.params(), 0.0f);
     sent_by_tensor.assign(layout.tensors().size(), 0);
   }
@@ -81,21 +85,22 @@ void Compressor::Impl::gather(std::span<const float> delta, std::uint32_t wanted
   const ScanKernels& kernels = scan_kernels();
   // Without a last threshold nothing is worth collecting: an infinite cutoff makes the pass a plain addition.
   const std::uint32_t guess =
-      last_threshold == 0 ? infinity_bits
-                          : magnitude_bits(static_cast<float>(std::bit_cast<float>(last_threshold) * margin.share));
+      last_threshold == 0
+          ? infinity_bits
+          : magnitude_bits(static_cast<float>(std::bit_cast<float>(last_threshold) * margin.share));
   const std::uint32_t cutoff = std::max(guess, floor_bits());
   const std::size_t room = std::min<std::size_t>(std::size_t{6} * wanted + 1024, residual.size());
   candidates.resize(room);
-  const std::size_t found =
-      kernels.add_and_collect(residual.data(), delta.data(), residual.size(), cutoff, candidates.data(), room);
+  const std::size_t found = kernels.add_and_collect(residual.data(), delta.data(), residual.size(), cutoff,
+                                                    candidates.data(), room);
   if (last_threshold != 0) margin.adapt(found, wanted);
   candidates.resize(std::min(found, room));
   const bool short_of = found < wanted && cutoff > floor_bits();
   if (short_of || found > room) gather_by_histogram(wanted);
 }
 
-// Without a usable guess: counts magnitudes by their upper bits (exponent and 7 bits of mantissa), which gives a cutoff
-// that leaves the wanted entries and what shares the last one's bin.
+// Without a usable guess: counts magnitudes by their upper bits (exponent and 7 bits of mantissa), which
+// gives a cutoff that leaves the wanted entries and what shares the last one's bin.
 void Compressor::Impl::gather_by_histogram(std::uint32_t wanted) {
   constexpr unsigned low_bits = 16;
   std::vector<std::uint32_t> histogram(std::size_t{1} << (31 - low_bits), 0);
@@ -105,7 +110,8 @@ void Compressor::Impl::gather_by_histogram(std::uint32_t wanted) {
   while (bin > 0 && above < wanted) above += histogram[--bin];
   const std::uint32_t cutoff = std::max(static_cast<std::uint32_t>(bin << low_bits), floor_bits());
   candidates.resize(static_cast<std::size_t>(above));
-  const std::size_t found = scan_kernels().collect(residual.data(), residual.size(), cutoff, candidates.data(), above);
+  const std::size_t found =
+      scan_kernels().collect(residual.data(), residual.size(), cutoff, candidates.data(), above);
   RUMOR_CHECK(found <= above);
   candidates.resize(found);
 }
@@ -114,11 +120,13 @@ void Compressor::Impl::gather_by_histogram(std::uint32_t wanted) {
 Result<void> Compressor::Impl::check_finite() const {
   for (const std::uint32_t position : candidates) {
     if (magnitude_bits(residual[position]) < infinity_bits) continue;
-    const auto after = std::upper_bound(layout.tensors().begin(), layout.tensors().end(), position,
-                                        [](std::uint32_t p, const TensorInfo& tensor) { return p < tensor.offset; });
+    const auto after =
+        std::upper_bound(layout.tensors().begin(), layout.tensors().end(), position,
+                         [](std::uint32_t p, const TensorInfo& tensor) { return p < tensor.offset; });
     const TensorInfo& tensor = *std::prev(after);
-    return Error{Errc::limit, str("tensor ", tensor.name, " has a change that is not a finite number at position ",
-                                  position - tensor.offset, "; the model has diverged, try a smaller rate")};
+    return Error{Errc::limit,
+                 str("tensor ", tensor.name, " has a change that is not a finite number at position ",
+                     position - tensor.offset, "; the model has diverged, try a smaller rate")};
   }
   return {};
 }
@@ -131,11 +139,12 @@ std::uint32_t Compressor::Impl::kth_magnitude(std::uint32_t wanted) {
   return *kth;
 }
 
-// Drops the candidates that are not selected. Of those exactly at the threshold the lowest positions go first, so that
-// it is never more than `selected`.
+// Drops the candidates that are not selected. Of those exactly at the threshold the lowest positions go
+// first, so that it is never more than `selected`.
 void Compressor::Impl::keep_selected(std::uint32_t threshold_bits, std::uint32_t selected) {
   std::uint32_t above = 0;
-  for (const std::uint32_t position : candidates) above += magnitude_bits(residual[position]) > threshold_bits;
+  for (const std::uint32_t position : candidates)
+    above += magnitude_bits(residual[position]) > threshold_bits;
   RUMOR_CHECK(above < selected);
   std::uint32_t ties = selected - above;
   std::size_t kept = 0;
@@ -149,8 +158,8 @@ void Compressor::Impl::keep_selected(std::uint32_t threshold_bits, std::uint32_t
   candidates.resize(kept);
 }
 
-// What an entry is worth before rounding. A float in any case: then its rounding to the grid is a float too, and
-// leaves the residual without a rounding of its own.
+// What an entry is worth before rounding. A float in any case: then its rounding to the grid is a float too,
+// and leaves the residual without a rounding of its own.
 float Compressor::Impl::worth(std::uint32_t threshold_bits, std::uint32_t selected) const {
   if (options.emit == Emit::threshold) return std::bit_cast<float>(threshold_bits);
   double sum = 0;
@@ -188,10 +197,12 @@ Result<void> Compressor::Impl::absorb(std::span<const float> delta, SparseUpdate
   last_threshold = kth_magnitude(selected);
   keep_selected(last_threshold, selected);
   threshold = std::bit_cast<float>(last_threshold);
-  const double units = std::round(std::ldexp(static_cast<double>(worth(last_threshold, selected)), options.grid_bits));
+  const double units =
+      std::round(std::ldexp(static_cast<double>(worth(last_threshold, selected)), options.grid_bits));
   if (units > std::numeric_limits<std::int32_t>::max())
-    return Error{Errc::limit, str("the change of the weights reached ", threshold, ", beyond what the weight grid can ",
-                                  "hold; the model has diverged, try a smaller rate")};
+    return Error{Errc::limit,
+                 str("the change of the weights reached ", threshold, ", beyond what the weight grid can ",
+                     "hold; the model has diverged, try a smaller rate")};
   RUMOR_CHECK(units >= 1);
   out.step = static_cast<std::int32_t>(units);
   const float step_value = static_cast<float>(std::ldexp(units, -options.grid_bits));
@@ -208,16 +219,22 @@ Compressor::Compressor(const ParamLayout& layout, CompressorOptions options)
 
 Compressor::~Compressor() = default;
 
-Result<void> Compressor::absorb(std::span<const float> delta, SparseUpdate& out) { return impl_->absorb(delta, out); }
+Result<void> Compressor::absorb(std::span<const float> delta, SparseUpdate& out) {
+  return impl_->absorb(delta, out);
+}
 
 void Compressor::set_density(double density) {
   RUMOR_CHECK(density > 0 && density <= 1);
   impl_->options.density = density;
 }
 
-std::uint32_t Compressor::target_entries() const { return impl_->target(); }
+std::uint32_t Compressor::target_entries() const {
+  return impl_->target();
+}
 
-std::span<const float> Compressor::residual() const { return impl_->residual; }
+std::span<const float> Compressor::residual() const {
+  return impl_->residual;
+}
 
 void Compressor::restore_residual(std::span<const float> residual) {
   RUMOR_CHECK(residual.size() == impl_->residual.size());

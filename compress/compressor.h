@@ -2,10 +2,10 @@
 //
 //   residual += delta;  the k largest |residual| become +-step;  they leave the residual;  the rest waits.
 //
-// k is exact: chosen by count, never by a feedback gain, and capped (a controller without a cap sends a dense message
-// sooner or later). The step is a whole number of grid units BEFORE it leaves the residual, so that what the network
-// adds to the weights and what leaves the residual are the same number.
-// Method: Strom 2015 (threshold quantisation with residual), with the threshold found by rank.
+// k is exact: chosen by count, never by a feedback gain, and capped (a controller without a cap sends a dense
+// message sooner or later). The step is a whole number of grid units BEFORE it leaves the residual, so that
+// what the network adds to the weights and what leaves the residual are the same number. Method: Strom 2015
+// (threshold quantisation with residual), with the threshold found by rank.
 //
 // Thread: one caller at a time. Memory: one float per parameter, allocated once, plus O(k).
 #pragma once
@@ -23,8 +23,8 @@ namespace rumor::compress {
 enum class Emit : std::uint8_t { threshold = 0, mean = 1 };
 
 struct CompressorOptions {
-  double density = 0.001;   // entries / parameters aimed at; at least one entry
-  int grid_bits = 24;       // one grid unit is 2^-grid_bits
+  double density = 0.001;  // entries / parameters aimed at; at least one entry
+  int grid_bits = 24;      // one grid unit is 2^-grid_bits
   Emit emit = Emit::threshold;
 };
 
@@ -34,8 +34,8 @@ struct TensorStats {
   double residual_rms = 0;
 };
 struct CompressorStats {
-  double threshold = 0;       // the k-th magnitude, in weight units
-  double step = 0;            // what an entry was worth
+  double threshold = 0;  // the k-th magnitude, in weight units
+  double step = 0;       // what an entry was worth
   std::vector<TensorStats> tensors;
 };
 
@@ -46,10 +46,10 @@ class Compressor {
   ~Compressor();
 
   // residual += delta, then selects, rounds, subtracts. `out` is overwritten, its capacity reused.
-  // Sends exactly target_entries() entries, ties of equal magnitude going by lowest position; fewer only where fewer
-  // residuals reach half a grid unit, below which an entry would be worth nothing.
-  // Errors: a residual that is not finite, or an entry beyond 2^31 - 1 grid units, means a diverged model: Errc::limit,
-  // naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps what was added.
+  // Sends exactly target_entries() entries, ties of equal magnitude going by lowest position; fewer only
+  // where fewer residuals reach half a grid unit, below which an entry would be worth nothing.
+  // Errors: a residual that is not finite, or an entry beyond 2^31 - 1 grid units, means a diverged model:
+  // Errc::limit, naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps what was added.
   // Cost: one pass over residual and delta while the threshold moves little; two more where it jumps.
   // Requires: delta.size() == layout.params(), no overlap with residual().
   Result<void> absorb(std::span<const float> delta, SparseUpdate& out);

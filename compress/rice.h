@@ -1,8 +1,8 @@
 // The Rice parameter by rule, and what an entry costs with it (compress/FORMAT.md 4.4, 4.5).
 //
-// A gap g is coded as g mod 2^K in K bits and floor(g / 2^K) in unary; one sign bit goes with it. K follows from the
-// size of the tensor and its number of entries, in whole numbers, so that every machine finds the same one.
-// Source: Rice, Plaunt 1971; the best parameter for geometric gaps: Kiely 2004 (golden ratio).
+// A gap g is coded as g mod 2^K in K bits and floor(g / 2^K) in unary; one sign bit goes with it. K follows
+// from the size of the tensor and its number of entries, in whole numbers, so that every machine finds the
+// same one. Source: Rice, Plaunt 1971; the best parameter for geometric gaps: Kiely 2004 (golden ratio).
 //
 // Thread: plain functions.
 #pragma once
@@ -27,7 +27,8 @@ inline std::uint64_t rice_bits_min(std::uint32_t size, std::uint32_t count) {
 }
 
 // Bits of fields and quotients for these ascending positions, the first counted from `offset`.
-inline std::uint64_t rice_bits(std::span<const std::uint32_t> positions, std::uint32_t offset, unsigned parameter) {
+inline std::uint64_t rice_bits(std::span<const std::uint32_t> positions, std::uint32_t offset,
+                               unsigned parameter) {
   std::uint64_t bits = positions.size() * (std::uint64_t{parameter} + 2);
   std::uint32_t next = offset;
   for (const std::uint32_t position : positions) {

@@ -22,8 +22,8 @@ double log2_factorial(std::uint64_t n) {
     for (std::uint64_t i = 2; i <= n; ++i) natural += std::log(static_cast<double>(i));
   } else {
     const double x = static_cast<double>(n);
-    natural = x * std::log(x) - x + 0.5 * std::log(2 * std::numbers::pi * x) + 1 / (12 * x) - 1 / (360 * x * x * x) +
-              1 / (1260 * x * x * x * x * x);
+    natural = x * std::log(x) - x + 0.5 * std::log(2 * std::numbers::pi * x) + 1 / (12 * x) -
+              1 / (360 * x * x * x) + 1 / (1260 * x * x * x * x * x);
   }
   return natural / std::numbers::ln2;
 }
@@ -35,8 +35,8 @@ unsigned varint_bytes(std::uint64_t value) {
 }
 
 // Chunks of 2^chunk_bits parameters, a position inside its chunk in `position_bits` bits.
-std::uint64_t chunked_bytes(std::uint32_t params, const std::vector<std::uint32_t>& index, unsigned chunk_bits,
-                            unsigned position_bits) {
+std::uint64_t chunked_bytes(std::uint32_t params, const std::vector<std::uint32_t>& index,
+                            unsigned chunk_bits, unsigned position_bits) {
   std::uint64_t bytes = 0;
   auto at = index.begin();
   for (std::uint64_t chunk = 0; chunk < params; chunk += std::uint64_t{1} << chunk_bits) {
@@ -61,7 +61,8 @@ Bytes leb128_gaps(const SparseUpdate& update) {
 // With the best parameter there is, a byte to name it and the count.
 std::uint64_t rice_gaps_bytes(const std::vector<std::uint32_t>& index) {
   std::uint64_t best = ~std::uint64_t{0};
-  for (unsigned parameter = 0; parameter < 31; ++parameter) best = std::min(best, rice_bits(index, 0, parameter));
+  for (unsigned parameter = 0; parameter < 31; ++parameter)
+    best = std::min(best, rice_bits(index, 0, parameter));
   return 1 + varint_bytes(index.size()) + (best + 7) / 8;
 }
 
@@ -112,7 +113,8 @@ void Statistics::add(const SparseUpdate& update, double threshold, bool compare_
     totals.entries += count;
     totals.threshold += (threshold - totals.threshold) / static_cast<double>(updates_);
     if (!update.index.empty()) totals.bits += count_bits(count);
-    if (count > 0) totals.bits += rice_bits(rest.first(count), tensor.offset, rice_parameter(tensor.size, count));
+    if (count > 0)
+      totals.bits += rice_bits(rest.first(count), tensor.offset, rice_parameter(tensor.size, count));
     rest = rest.subspan(count);
   }
 }

@@ -14,40 +14,43 @@ namespace rumor::compress {
 // log2 C(n, k) + k: bits of k independent positions out of n, and k signs. 0 when k is 0.
 double bound_bits(std::uint64_t n, std::uint64_t k);
 
-// Total bytes each layout takes for the same updates (DESIGN 5.2 names them).
+// Total bytes each layout takes for the same updates (the names are those of `rumor stats --json`).
 struct LayoutBytes {
   std::uint64_t rumor = 0;
-  std::uint64_t u32 = 0;             // index with the sign in bit 31
-  std::uint64_t u16_chunk = 0;       // 65,536-parameter chunks: count (LEB128), then u16 positions, then sign bits
-  std::uint64_t packed12_chunk = 0;  // 4,096-parameter chunks: count (LEB128), then 12-bit positions, then sign bits
-  std::uint64_t leb128_gaps = 0;     // gap * 2 + sign as LEB128
-  std::uint64_t rice_gaps = 0;       // Rice gaps over the whole vector, best parameter (one byte), count, sign bits
-  std::uint64_t zstd19_gaps = 0;     // the leb128 bytes through zstd level 19
+  // Index with the sign in bit 31.
+  std::uint64_t u32 = 0;
+  // Chunks of 65,536 and of 4,096 parameters: count (LEB128), then 16-bit or 12-bit positions, then sign bits.
+  std::uint64_t u16_chunk = 0;
+  std::uint64_t packed12_chunk = 0;
+  // Gap * 2 + sign as LEB128, over the whole vector; and these bytes through zstd level 19.
+  std::uint64_t leb128_gaps = 0;
+  std::uint64_t zstd19_gaps = 0;
+  // Rice gaps over the whole vector: a byte for the best parameter, count (LEB128), gaps, sign bits.
+  std::uint64_t rice_gaps = 0;
 };
 
 struct TensorTotals {
   std::uint64_t entries = 0;
-  double threshold = 0;    // mean over updates, in weight units (0 when unknown)
-  double residual_rms = 0; // of the last update (0 when unknown)
-  std::uint64_t bits = 0;  // of its share of the payload: count, fields and quotients, without header and filling
+  double threshold = 0;     // mean over updates, in weight units (0 when unknown)
+  double residual_rms = 0;  // of the last update (0 when unknown)
+  std::uint64_t bits = 0;   // its share of the payload: count, fields and quotients, not head and filling
 };
 
 class Statistics {
  public:
   explicit Statistics(const ParamLayout& layout);
 
-  // Counts one update: encodes it, decodes it again and compares. `compare_layouts` also sizes the other layouts
-  // (slow: zstd at level 19).
-  // Requires: `update` as encode() wants it.
+  // Counts one update: encodes it, decodes it again and compares. `compare_layouts` also sizes the other
+  // layouts (slow: zstd at level 19). Requires: `update` as encode() wants it.
   void add(const SparseUpdate& update, double threshold, bool compare_layouts);
 
   std::uint64_t updates() const { return updates_; }
   std::uint64_t entries() const { return entries_; }
   std::uint64_t payload_bytes() const { return payload_bytes_; }
-  double density() const;                // entries / (updates * params)
-  double bits_per_entry() const;         // payload bits / entries
-  double bound_bits_per_entry() const;   // sum of bound_bits / entries
-  double ratio() const;                  // dense fp32 bytes / payload bytes
+  double density() const;               // entries / (updates * params)
+  double bits_per_entry() const;        // payload bits / entries
+  double bound_bits_per_entry() const;  // sum of bound_bits / entries
+  double ratio() const;                 // dense fp32 bytes / payload bytes
   // Every update so far came back from its payload unchanged.
   bool round_trip_exact() const { return round_trip_exact_; }
   const LayoutBytes& layouts() const { return layouts_; }

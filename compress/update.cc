@@ -59,7 +59,8 @@ Error damaged(const char* what, std::uint64_t bit) {
   return Error{Errc::corrupt, str("update payload is damaged at byte ", 1 + bit / 8, ": ", what)};
 }
 
-// The counts, proven possible: none above its tensor's size, not all zero, and room in the stream for all entries.
+// The counts, proven possible: none above its tensor's size, not all zero, and room in the stream for all
+// entries.
 Result<std::vector<std::uint32_t>> take_counts(BitReader& in, const ParamLayout& layout) {
   const std::vector<TensorInfo>& tensors = layout.tensors();
   if (in.remaining() < tensors.size()) return damaged("too short for the model's tensors", in.position());
@@ -124,7 +125,8 @@ Bytes encode(const ParamLayout& layout, const SparseUpdate& update) {
   const std::span<const std::uint8_t> negative(update.negative);
   for (std::size_t t = 0; t < parts.size(); ++t) {
     const auto [first, count] = parts[t];
-    if (count > 0) put_body(out, layout.tensors()[t], index.subspan(first, count), negative.subspan(first, count));
+    if (count > 0)
+      put_body(out, layout.tensors()[t], index.subspan(first, count), negative.subspan(first, count));
   }
   return out.take();
 }
@@ -132,8 +134,8 @@ Bytes encode(const ParamLayout& layout, const SparseUpdate& update) {
 Result<SparseUpdate> decode(const ParamLayout& layout, BytesView payload) {
   if (payload.empty()) return Error{Errc::corrupt, "update payload is empty; the shortest has one byte"};
   if ((payload[0] & ((1u << version_bits) - 1)) != version)
-    return Error{Errc::corrupt, str("update payload has version ", payload[0] & 7, ", this program knows ", version,
-                                    "; it is damaged or its sender is newer")};
+    return Error{Errc::corrupt, str("update payload has version ", payload[0] & 7, ", this program knows ",
+                                    version, "; it is damaged or its sender is newer")};
   const unsigned width = payload[0] >> version_bits;
   SparseUpdate update;
   BitReader in(payload.subspan(1));
@@ -155,7 +157,8 @@ Result<SparseUpdate> decode(const ParamLayout& layout, BytesView payload) {
       return damaged("an entry lies outside its tensor or past the end", in.position());
   }
   if (in.remaining() >= 8) return damaged("bytes after the last entry", in.position());
-  if (in.take(static_cast<unsigned>(in.remaining())) != 0) return damaged("filling bits are not zero", in.position());
+  if (in.take(static_cast<unsigned>(in.remaining())) != 0)
+    return damaged("filling bits are not zero", in.position());
   return update;
 }
 

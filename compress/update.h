@@ -13,9 +13,9 @@ namespace rumor::compress {
 
 // Entry e moves parameter index[e] by step units of the weight grid, down where negative[e] is 1.
 struct SparseUpdate {
-  std::int32_t step = 0;                 // > 0 unless there are no entries, then 0
-  std::vector<std::uint32_t> index;      // strictly ascending positions in the flat vector
-  std::vector<std::uint8_t> negative;    // 0 or 1, one per entry
+  std::int32_t step = 0;               // > 0 unless there are no entries, then 0
+  std::vector<std::uint32_t> index;    // strictly ascending positions in the flat vector
+  std::vector<std::uint8_t> negative;  // 0 or 1, one per entry
   bool operator==(const SparseUpdate&) const = default;
 };
 

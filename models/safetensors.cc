@@ -38,8 +38,8 @@ std::optional<std::uint64_t> product(const std::vector<std::uint64_t>& shape) {
   return elements;
 }
 
-// Receives the header piece by piece and keeps only what the format knows; anything else stops the parser. The depth is
-// thereby at most three, whatever the file says.
+// Receives the header piece by piece and keeps only what the format knows; anything else stops the parser.
+// The depth is thereby at most three, whatever the file says.
 class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<SafetensorsEntry> entries;
@@ -49,9 +49,13 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
 
   bool start_object(std::size_t) override {
     switch (place_) {
-      case Place::start: place_ = Place::names; return true;
-      case Place::name: return open_entry();
-      default: return stop("an object stands where none belongs");
+      case Place::start:
+        place_ = Place::names;
+        return true;
+      case Place::name:
+        return open_entry();
+      default:
+        return stop("an object stands where none belongs");
     }
   }
   bool end_object() override {
@@ -74,8 +78,10 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(string_t& text) override {
-    if (place_ == Place::metadata) return metadata.emplace(key_, text).second || stop("a metadata key is used twice");
-    if (place_ != Place::entry || key_ != "dtype" || has_dtype_) return stop("a text stands where none belongs");
+    if (place_ == Place::metadata)
+      return metadata.emplace(key_, text).second || stop("a metadata key is used twice");
+    if (place_ != Place::entry || key_ != "dtype" || has_dtype_)
+      return stop("a text stands where none belongs");
     entries.back().dtype = text;
     return has_dtype_ = true;
   }
@@ -85,7 +91,8 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
       place_ = Place::shape;
       return has_shape_ = true;
     }
-    if (key_ != "data_offsets" || has_offsets_) return stop("a list is neither shape nor data_offsets, or comes twice");
+    if (key_ != "data_offsets" || has_offsets_)
+      return stop("a list is neither shape nor data_offsets, or comes twice");
     place_ = Place::offsets;
     offsets_.clear();
     return has_offsets_ = true;
@@ -111,7 +118,9 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { return stop("a null stands where none belongs"); }
   bool boolean(bool) override { return stop("a truth value stands where none belongs"); }
   bool number_integer(number_integer_t) override { return stop("a size or offset is negative"); }
-  bool number_float(number_float_t, const string_t&) override { return stop("a size or offset is no whole number"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return stop("a size or offset is no whole number");
+  }
   bool binary(binary_t&) override { return stop("binary data in the header"); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
     wrong_byte = position;
@@ -133,7 +142,8 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool stop(const char* why) {
-    if (wrong.empty()) wrong = name_.empty() ? std::string(why) : str("at '", name_.substr(0, 200), "': ", why);
+    if (wrong.empty())
+      wrong = name_.empty() ? std::string(why) : str("at '", name_.substr(0, 200), "': ", why);
     return false;
   }
 
@@ -153,14 +163,16 @@ std::string wrong_with(const SafetensorsEntry& entry, std::uint64_t data_bytes) 
   const unsigned width = element_bytes(entry.dtype);
   if (width == 0) return str("has unknown dtype '", entry.dtype.substr(0, 32), "'");
   if (entry.begin > entry.end || entry.end > data_bytes)
-    return str("has data_offsets [", entry.begin, ", ", entry.end, "] outside the ", data_bytes, " bytes of data");
+    return str("has data_offsets [", entry.begin, ", ", entry.end, "] outside the ", data_bytes,
+               " bytes of data");
   const std::optional<std::uint64_t> elements = product(entry.shape);
   if (!elements || *elements * width != entry.end - entry.begin)
     return str("has a shape that does not fill its ", entry.end - entry.begin, " bytes");
   return {};
 }
 
-Result<void> check_cover(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_at, std::uint64_t data_bytes) {
+Result<void> check_cover(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_at,
+                         std::uint64_t data_bytes) {
   std::vector<const SafetensorsEntry*> order;
   for (const SafetensorsEntry& entry : entries) {
     if (const std::string wrong = wrong_with(entry, data_bytes); !wrong.empty())
@@ -195,7 +207,9 @@ std::vector<T> values_of(BytesView bytes) {
 
 }  // namespace
 
-std::uint64_t SafetensorsEntry::elements() const { return product(shape).value_or(0); }
+std::uint64_t SafetensorsEntry::elements() const {
+  return product(shape).value_or(0);
+}
 
 Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
   if (bytes.size() < length_bytes) return damaged(bytes.size(), "it is shorter than the size of a header");
@@ -224,7 +238,8 @@ Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
 Result<SafetensorsFile> SafetensorsFile::read(const std::string& path) {
   std::error_code failure;
   const std::uintmax_t size = std::filesystem::file_size(path, failure);
-  if (failure == std::errc::no_such_file_or_directory) return Error{Errc::not_found, str("there is no file ", path)};
+  if (failure == std::errc::no_such_file_or_directory)
+    return Error{Errc::not_found, str("there is no file ", path)};
   if (failure) return Error{Errc::io, str("cannot read ", path, ": ", failure.message())};
   std::ifstream in(path, std::ios::binary);
   Bytes bytes(static_cast<std::size_t>(size));
@@ -246,16 +261,19 @@ BytesView SafetensorsFile::data(const SafetensorsEntry& entry) const {
 }
 
 Result<std::vector<float>> SafetensorsFile::floats(const SafetensorsEntry& entry) const {
-  if (entry.dtype != "F32") return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32")};
+  if (entry.dtype != "F32")
+    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32")};
   return values_of<float>(data(entry));
 }
 
 Result<std::vector<std::uint32_t>> SafetensorsFile::words(const SafetensorsEntry& entry) const {
-  if (entry.dtype != "U32") return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not U32")};
+  if (entry.dtype != "U32")
+    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not U32")};
   return values_of<std::uint32_t>(data(entry));
 }
 
-Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors, const std::map<std::string, std::string>& metadata) {
+Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
+                        const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[std::string(metadata_key)] = metadata;
   std::uint64_t at = 0;

@@ -1,10 +1,12 @@
-// safetensors files: named arrays, for weights and for dumps of updates. Reader of the whole format, writer of floats.
+// safetensors files: named arrays, for weights and for dumps of updates. Reader of the whole format, writer
+// of floats.
 //
-// Format: github.com/huggingface/safetensors. Eight bytes little-endian header size, a JSON header (name -> dtype, shape,
-// data_offsets; "__metadata__" -> text by text), then the data, which the tensors must cover without gap or overlap.
+// Format: github.com/huggingface/safetensors. Eight bytes little-endian header size, a JSON header (name ->
+// dtype, shape, data_offsets; "__metadata__" -> text by text), then the data, which the tensors must cover
+// without gap or overlap.
 //
-// The reader takes files from anywhere: the header is parsed without building a tree of it, and every size is checked
-// before it is used. Names, order and metadata come back as they stand in the file.
+// The reader takes files from anywhere: the header is parsed without building a tree of it, and every size is
+// checked before it is used. Names, order and metadata come back as they stand in the file.
 //
 // Thread: a file object is immutable once read. Memory: the reader holds the whole file.
 #pragma once
@@ -28,7 +30,7 @@ struct SafetensorsEntry {
   std::uint64_t begin = 0;           // of its data, in bytes after the header
   std::uint64_t end = 0;
 
-  std::uint64_t elements() const;    // product of shape; cannot overflow in an entry that was read
+  std::uint64_t elements() const;  // product of shape; cannot overflow in an entry that was read
 };
 
 class SafetensorsFile {
@@ -36,8 +38,8 @@ class SafetensorsFile {
   static constexpr std::uint64_t header_bytes_max = 100'000'000;
   static constexpr std::size_t dimensions_max = 16;
 
-  // Errors: Errc::not_found or Errc::io for the file, Errc::corrupt with the cause and the byte of the file where it
-  // stands.
+  // Errors: Errc::not_found or Errc::io for the file, Errc::corrupt with the cause and the byte of the file
+  // where it stands.
   static Result<SafetensorsFile> read(const std::string& path);
   static Result<SafetensorsFile> parse(Bytes bytes);
 
@@ -71,7 +73,8 @@ struct SafetensorsTensor {
 };
 
 // The file's bytes, all tensors F32. Requires: names unique, values.size() == product of shape.
-Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors, const std::map<std::string, std::string>& metadata);
+Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
+                        const std::map<std::string, std::string>& metadata);
 
 // Writes beside `path` first and renames, so that a reader never sees half a file. Errors: Errc::io.
 Result<void> write_safetensors(const std::string& path, std::span<const SafetensorsTensor> tensors,

@@ -59,17 +59,22 @@ Result<Statistics> run_sparse(const UpdateFile& file) {
 }
 
 double mean_bytes(const Statistics& statistics) {
-  return static_cast<double>(statistics.payload_bytes()) / static_cast<double>(std::max<std::uint64_t>(1, statistics.updates()));
+  return static_cast<double>(statistics.payload_bytes()) /
+         static_cast<double>(std::max<std::uint64_t>(1, statistics.updates()));
 }
 
-// The density whose updates are as large as may be: between `fits` and `too_many` entries, which close in on each other.
-// The next try follows the measured bytes per entry, and takes the middle when that does not close in fast enough.
+// The density whose updates are as large as may be: between `fits` and `too_many` entries, which close in on
+// each other. The next try follows the measured bytes per entry, and takes the middle when that does not
+// close in fast enough.
 Result<double> density_of_budget(const UpdateFile& file, std::uint64_t budget_bytes) {
   const std::uint64_t params = file.layout().params();
-  const auto density_of = [&](std::uint64_t entries) { return static_cast<double>(entries) / static_cast<double>(params); };
+  const auto density_of = [&](std::uint64_t entries) {
+    return static_cast<double>(entries) / static_cast<double>(params);
+  };
   std::uint64_t fits = 0, too_many = params + 1;
   const double first_guess = static_cast<double>(budget_bytes) * 8 / 12;
-  std::uint64_t entries = static_cast<std::uint64_t>(std::clamp(first_guess, 1.0, static_cast<double>(params)));
+  std::uint64_t entries =
+      static_cast<std::uint64_t>(std::clamp(first_guess, 1.0, static_cast<double>(params)));
   for (int run = 0; fits + 1 < too_many && run < 64; ++run) {
     const Result<Statistics> statistics = run_dense(file, density_of(entries), false);
     if (!statistics) return statistics.error();
@@ -83,16 +88,19 @@ Result<double> density_of_budget(const UpdateFile& file, std::uint64_t budget_by
     entries = std::clamp(entries, fits + 1, too_many - 1);
   }
   if (fits == 0)
-    return Error{Errc::usage, str("--budget ", budget_bytes, " is too small: not even one entry fits; try 16 or more")};
+    return Error{Errc::usage,
+                 str("--budget ", budget_bytes, " is too small: not even one entry fits; try 16 or more")};
   return density_of(fits);
 }
 
 Result<Statistics> run_file(const UpdateFile& file, std::optional<double> density,
                             std::optional<std::uint64_t> budget_bytes) {
-  if (density && budget_bytes) return Error{Errc::usage, "--density and --budget exclude each other; give one"};
+  if (density && budget_bytes)
+    return Error{Errc::usage, "--density and --budget exclude each other; give one"};
   if (!file.dense()) {
     if (density || budget_bytes)
-      return Error{Errc::usage, "the file holds sparse updates, encoded as they are; leave --density and --budget out"};
+      return Error{Errc::usage,
+                   "the file holds sparse updates, encoded as they are; leave --density and --budget out"};
     return run_sparse(file);
   }
   if (density && !(*density > 0 && *density <= 1))
@@ -115,7 +123,8 @@ std::string aligned(const std::string& text, int width, bool left = false) {
 void put_layouts(std::ostringstream& out, const LayoutBytes& layouts) {
   out << "\nlayout                  bytes   against this one\n";
   for (const auto& [name, bytes] : named(layouts)) {
-    const double times = layouts.rumor == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(layouts.rumor);
+    const double times =
+        layouts.rumor == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(layouts.rumor);
     out << aligned(name, 16, true) << aligned(str(bytes), 13) << aligned(fixed(times, 3), 17) << " x\n";
   }
 }
@@ -124,11 +133,13 @@ void put_tensors(std::ostringstream& out, const std::vector<TensorReport>& tenso
   std::size_t longest = 6;
   for (const TensorReport& tensor : tensors) longest = std::max(longest, tensor.name.size());
   const int name_width = static_cast<int>(std::min<std::size_t>(longest, 60));
-  out << "\n" << aligned("tensor", name_width, true)
+  out << "\n"
+      << aligned("tensor", name_width, true)
       << "      params     entries   density %   bits/entry    threshold   residual rms\n";
   for (const TensorReport& tensor : tensors)
-    out << aligned(tensor.name, name_width, true) << aligned(str(tensor.params), 12) << aligned(str(tensor.entries), 12)
-        << aligned(fixed(100 * tensor.density, 4), 12) << aligned(fixed(tensor.bits_per_entry, 2), 13)
+    out << aligned(tensor.name, name_width, true) << aligned(str(tensor.params), 12)
+        << aligned(str(tensor.entries), 12) << aligned(fixed(100 * tensor.density, 4), 12)
+        << aligned(fixed(tensor.bits_per_entry, 2), 13)
         << aligned(tensor.threshold > 0 ? fixed(tensor.threshold, 7) : "-", 13)
         << aligned(tensor.residual_rms > 0 ? fixed(tensor.residual_rms, 8) : "-", 15) << "\n";
 }
@@ -195,13 +206,14 @@ StatsReport report_of(const std::string& source, const ParamLayout& layout, cons
     const compress::TensorTotals& totals = statistics.tensors()[t];
     const double places = static_cast<double>(statistics.updates()) * tensor.size;
     const double entries = static_cast<double>(totals.entries);
-    report.tensors.push_back({.name = tensor.name,
-                              .params = tensor.size,
-                              .entries = totals.entries,
-                              .threshold = totals.threshold,
-                              .density = places > 0 ? entries / places : 0,
-                              .bits_per_entry = totals.entries > 0 ? static_cast<double>(totals.bits) / entries : 0,
-                              .residual_rms = totals.residual_rms});
+    report.tensors.push_back(
+        {.name = tensor.name,
+         .params = tensor.size,
+         .entries = totals.entries,
+         .threshold = totals.threshold,
+         .density = places > 0 ? entries / places : 0,
+         .bits_per_entry = totals.entries > 0 ? static_cast<double>(totals.bits) / entries : 0,
+         .residual_rms = totals.residual_rms});
   }
   return report;
 }

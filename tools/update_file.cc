@@ -35,7 +35,8 @@ std::optional<std::vector<std::uint32_t>> shape_of(std::string_view text) {
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::optional<std::uint64_t> extent = whole_number(text.substr(0, comma));
-    if (!extent || *extent > limits::params_max || shape.size() == SafetensorsFile::dimensions_max) return std::nullopt;
+    if (!extent || *extent > limits::params_max || shape.size() == SafetensorsFile::dimensions_max)
+      return std::nullopt;
     shape.push_back(static_cast<std::uint32_t>(*extent));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -62,7 +63,8 @@ Result<Label> label_of(const SafetensorsEntry& entry) {
   const std::size_t slash = name.find('/');
   const std::optional<std::uint64_t> step = whole_number(name.substr(0, std::min(slash, name.size())));
   if (slash == std::string_view::npos || !step)
-    return unusable(entry.name, "is not named STEP/NAME with a number for STEP; a file of weights holds no updates");
+    return unusable(entry.name,
+                    "is not named STEP/NAME with a number for STEP; a file of weights holds no updates");
   std::string_view tensor = name.substr(slash + 1);
   Label label{.step = *step, .tensor = {}, .part = Part::values};
   if (entry.dtype == "U32" && drop_suffix(tensor, ".index"))
@@ -70,8 +72,9 @@ Result<Label> label_of(const SafetensorsEntry& entry) {
   else if (entry.dtype == "U8" && drop_suffix(tensor, ".sign"))
     label.part = Part::signs;
   else if (entry.dtype != "F32")
-    return unusable(entry.name, str("is ", entry.dtype, "; dense updates are F32, sparse ones NAME.index U32 and "
-                                                        "NAME.sign U8"));
+    return unusable(entry.name, str("is ", entry.dtype,
+                                    "; dense updates are F32, sparse ones NAME.index U32 and "
+                                    "NAME.sign U8"));
   label.tensor = tensor;
   return label;
 }
@@ -95,10 +98,13 @@ struct UpdateFile::Collected {
     }
     const auto text = file.metadata().find(label.tensor);
     if (text == file.metadata().end())
-      return unusable(entry.name, str("has no shape in the metadata; add \"", label.tensor, "\": \"rows,columns\""));
+      return unusable(entry.name,
+                      str("has no shape in the metadata; add \"", label.tensor, "\": \"rows,columns\""));
     const auto shape = shape_of(text->second);
-    if (!shape) return unusable(entry.name, str("has the shape '", text->second.substr(0, 100), "' in the metadata, "
-                                                "which is not like \"1024,784\""));
+    if (!shape)
+      return unusable(entry.name, str("has the shape '", text->second.substr(0, 100),
+                                      "' in the metadata, "
+                                      "which is not like \"1024,784\""));
     return *shape;
   }
 
@@ -107,7 +113,8 @@ struct UpdateFile::Collected {
     if (!its_shape) return its_shape.error();
     const auto [at, is_new] = tensor_of.emplace(label.tensor, tensors.size());
     if (is_new) tensors.push_back({.name = label.tensor, .shape = *its_shape});
-    if (tensors[at->second].shape != *its_shape) return unusable(entry.name, "has another shape than in earlier steps");
+    if (tensors[at->second].shape != *its_shape)
+      return unusable(entry.name, "has another shape than in earlier steps");
     return at->second;
   }
 
@@ -116,12 +123,14 @@ struct UpdateFile::Collected {
     const Result<Label> label = label_of(entry);
     if (!label) return label.error();
     (label->part == Part::values ? dense : sparse) = true;
-    if (dense && sparse) return unusable(entry.name, "mixes dense and sparse updates; put them into files of their own");
+    if (dense && sparse)
+      return unusable(entry.name, "mixes dense and sparse updates; put them into files of their own");
     const Result<std::size_t> its_tensor = tensor(entry, *label);
     if (!its_tensor) return its_tensor.error();
     Piece& piece = steps[label->step][*its_tensor];
     std::size_t& slot = label->part == Part::signs ? piece.signs : piece.values;
-    if (slot != missing) return unusable(entry.name, "stands twice in its step (numbers like 01 and 1 are the same)");
+    if (slot != missing)
+      return unusable(entry.name, "stands twice in its step (numbers like 01 and 1 are the same)");
     slot = place;
     return {};
   }
@@ -161,7 +170,8 @@ Result<UpdateFile> UpdateFile::of(SafetensorsFile file) {
     if (Result<void> whole = collected.check_pairs(); !whole) return whole.error();
   Result<ParamLayout> layout = ParamLayout::create(std::move(collected.tensors));
   if (!layout) return layout.error();
-  // A place for each tensor in each step; a file may not make that larger than itself by naming each tensor once only.
+  // A place for each tensor in each step; a file may not make that larger than itself by naming each tensor
+  // once only.
   if (collected.steps.size() * layout->tensors().size() > 64 * file.entries().size() + 65'536)
     return Error{Errc::limit, "most tensors are missing in most steps; split the file by tensors"};
   std::vector<Step> steps;
@@ -188,7 +198,8 @@ std::vector<float> UpdateFile::change(std::size_t step) const {
   return change;
 }
 
-Result<void> UpdateFile::append(const Piece& piece, const TensorInfo& tensor, compress::SparseUpdate& update) const {
+Result<void> UpdateFile::append(const Piece& piece, const TensorInfo& tensor,
+                                compress::SparseUpdate& update) const {
   const SafetensorsEntry& entry = file_.entries()[piece.values];
   const Result<std::vector<std::uint32_t>> positions = file_.words(entry);
   if (!positions) return positions.error();
@@ -197,10 +208,11 @@ Result<void> UpdateFile::append(const Piece& piece, const TensorInfo& tensor, co
   for (std::size_t e = 0; e < positions->size(); ++e) {
     const std::uint32_t position = (*positions)[e];
     if (position >= tensor.size)
-      return unusable(entry.name, str("has position ", position, " at entry ", e, ", beyond its ", tensor.size,
-                                      " parameters"));
+      return unusable(entry.name, str("has position ", position, " at entry ", e, ", beyond its ",
+                                      tensor.size, " parameters"));
     if (position < next) return unusable(entry.name, str("does not ascend at entry ", e));
-    if (signs[e] > 1) return unusable(entry.name, str("has sign ", int{signs[e]}, " at entry ", e, "; 0 and 1 are known"));
+    if (signs[e] > 1)
+      return unusable(entry.name, str("has sign ", int{signs[e]}, " at entry ", e, "; 0 and 1 are known"));
     update.index.push_back(tensor.offset + position);
     update.negative.push_back(signs[e]);
     next = std::uint64_t{position} + 1;
@@ -214,7 +226,8 @@ Result<compress::SparseUpdate> UpdateFile::update(std::size_t step) const {
   for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
     const Piece& piece = steps_[step].pieces[t];
     if (piece.values == missing) continue;
-    if (Result<void> appended = append(piece, layout_.tensors()[t], update); !appended) return appended.error();
+    if (Result<void> appended = append(piece, layout_.tensors()[t], update); !appended)
+      return appended.error();
   }
   update.step = update.index.empty() ? 0 : 1;
   return update;

@@ -1,11 +1,12 @@
-// Files of updates for `rumor stats` (ARCHITECTURE.md, "Update files"): successive changes of one model, in safetensors.
+// Files of updates for `rumor stats`: successive changes of one model, in safetensors.
 //
 //   dense    STEP/NAME        F32, any shape: what one step would add to the weights
 //   sparse   STEP/NAME.index  U32, ascending positions in the flattened tensor
-//            STEP/NAME.sign   U8, 0 plus and 1 minus; the shape of NAME stands in the metadata as text like "1024,784"
+//            STEP/NAME.sign   U8, 0 plus and 1 minus
+//                             the shape of NAME stands in the metadata as text like "1024,784"
 //
-// STEP is a whole number; steps are taken in its order. A tensor may be missing in a step: it does not change there.
-// The tensors of the layout stand in the order in which the header names them first.
+// STEP is a whole number; steps are taken in its order. A tensor may be missing in a step: it does not change
+// there. The tensors of the layout stand in the order in which the header names them first.
 //
 // Thread: immutable once read. Memory: holds the file's bytes.
 #pragma once
@@ -22,8 +23,8 @@ namespace rumor::tools {
 
 class UpdateFile {
  public:
-  // Errors: those of SafetensorsFile::read; Errc::corrupt for a file of other tensors, of both kinds, of shapes that
-  // change, or where a half of a pair is missing. The text names the tensor.
+  // Errors: those of SafetensorsFile::read; Errc::corrupt for a file of other tensors, of both kinds, of
+  // shapes that change, or where a half of a pair is missing. The text names the tensor.
   static Result<UpdateFile> read(const std::string& path);
   static Result<UpdateFile> of(models::SafetensorsFile file);
 

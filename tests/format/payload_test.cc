@@ -18,7 +18,8 @@ std::vector<std::uint64_t> sizes_of(const ParamLayout& layout) {
 }
 
 bool same(const ParamLayout& layout, const SparseUpdate& update, const slow::Update& other) {
-  bool equal = other.step == static_cast<std::uint64_t>(update.step) && other.entries.size() == update.index.size();
+  bool equal =
+      other.step == static_cast<std::uint64_t>(update.step) && other.entries.size() == update.index.size();
   for (std::size_t e = 0; equal && e < update.index.size(); ++e) {
     const TensorInfo& tensor = layout.tensors()[other.entries[e].tensor];
     equal = tensor.offset + other.entries[e].position == update.index[e] &&
@@ -89,7 +90,8 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_and_every_cut_is_judged_alike) {
       judge(layout, flipped) ? ++accepted : ++refused;
     }
     for (std::size_t size = 0; size < bytes.size(); ++size)
-      BOOST_TEST_REQUIRE(!judge(layout, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size))));
+      BOOST_TEST_REQUIRE(
+          !judge(layout, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size))));
     Bytes longer = bytes;
     longer.push_back(0);
     BOOST_TEST_REQUIRE(!judge(layout, longer));

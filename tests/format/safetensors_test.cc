@@ -40,13 +40,15 @@ void refused(const Bytes& bytes, const std::string& word) {
 
 BOOST_AUTO_TEST_CASE(written_bytes_are_those_of_the_format) {
   const std::vector<float> values{1.0f, -2.0f};
-  const Bytes bytes = safetensors_bytes(std::vector<SafetensorsTensor>{{"w", {2, 1}, values}}, {{"format", "pt"}});
+  const Bytes bytes =
+      safetensors_bytes(std::vector<SafetensorsTensor>{{"w", {2, 1}, values}}, {{"format", "pt"}});
   const std::string header =
       R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}})";
   const std::size_t padded = (header.size() + 7) / 8 * 8;
   BOOST_TEST_REQUIRE(bytes.size() == 8 + padded + 8);
   BOOST_TEST(bytes[0] == padded);
-  BOOST_TEST(std::string(bytes.begin() + 8, bytes.begin() + 8 + static_cast<std::ptrdiff_t>(header.size())) == header);
+  BOOST_TEST(std::string(bytes.begin() + 8, bytes.begin() + 8 + static_cast<std::ptrdiff_t>(header.size())) ==
+             header);
   BOOST_TEST(to_hex(BytesView(bytes).last(8)) == "0000803f000000c0");
 }
 
@@ -54,7 +56,8 @@ BOOST_AUTO_TEST_CASE(a_file_comes_back) {
   const std::string path =
       (std::filesystem::temp_directory_path() / str(::getpid(), "_rumor_safetensors_test")).string();
   const std::vector<float> first{1.5f, -0.0f, std::numeric_limits<float>::infinity()}, second{}, third{7};
-  const std::vector<SafetensorsTensor> tensors{{"b", {3}, first}, {"a/\"x\"", {0, 4}, second}, {"scalar", {}, third}};
+  const std::vector<SafetensorsTensor> tensors{
+      {"b", {3}, first}, {"a/\"x\"", {0, 4}, second}, {"scalar", {}, third}};
   BOOST_TEST_REQUIRE(write_safetensors(path, tensors, {{"k", "v"}}).ok());
   const Result<SafetensorsFile> file = SafetensorsFile::read(path);
   std::filesystem::remove(path);
@@ -107,7 +110,8 @@ BOOST_AUTO_TEST_CASE(damaged_headers) {
 BOOST_AUTO_TEST_CASE(damaged_ranges) {
   const auto two = [](const char* first, const char* second, std::size_t data_bytes) {
     return file_of(str(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)", first,
-                       R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)", second, "}}"), data_bytes);
+                       R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)", second, "}}"),
+                   data_bytes);
   };
   BOOST_TEST(SafetensorsFile::parse(two("[0,8]", "[8,12]", 12)).ok());
   BOOST_TEST(SafetensorsFile::parse(two("[4,12]", "[0,4]", 12)).ok());
@@ -117,14 +121,18 @@ BOOST_AUTO_TEST_CASE(damaged_ranges) {
   refused(two("[8,0]", "[8,12]", 12), "outside");
   refused(two("[0,7]", "[7,11]", 11), "does not fill");
   refused(two("[0,8]", "[8,12]", 13), "belong to no tensor");
-  refused(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0), "does not fill");
+  refused(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
+          "does not fill");
   refused(file_of(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],)"
-                  R"("data_offsets":[0,0]}})", 0), "used twice");
+                  R"("data_offsets":[0,0]}})",
+                  0),
+          "used twice");
 }
 
 BOOST_AUTO_TEST_CASE(flipped_bits_never_reach_outside) {
   const std::vector<float> values{1, 2, 3};
-  const Bytes good = safetensors_bytes(std::vector<SafetensorsTensor>{{"a", {3}, values}, {"b", {3}, values}}, {{"m", "n"}});
+  const Bytes good =
+      safetensors_bytes(std::vector<SafetensorsTensor>{{"a", {3}, values}, {"b", {3}, values}}, {{"m", "n"}});
   std::size_t accepted = 0;
   for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
     Bytes flipped = good;

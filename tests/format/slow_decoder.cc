@@ -40,7 +40,8 @@ std::uint64_t parameter_of(std::uint64_t n, std::uint64_t k) {
 }
 
 // 4.3
-std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream, const std::vector<std::uint64_t>& sizes) {
+std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream,
+                                                    const std::vector<std::uint64_t>& sizes) {
   std::vector<std::uint64_t> counts;
   std::uint64_t sum = 0;
   for (const std::uint64_t size : sizes) {
@@ -77,7 +78,8 @@ bool take_tensor(BitStream& stream, std::size_t tensor, std::uint64_t n, std::ui
 
 }  // namespace
 
-std::optional<Update> decode(const std::vector<std::uint64_t>& sizes, const std::vector<std::uint8_t>& payload) {
+std::optional<Update> decode(const std::vector<std::uint64_t>& sizes,
+                             const std::vector<std::uint8_t>& payload) {
   if (payload.empty()) return std::nullopt;
   // 4.1
   const unsigned version = payload[0] % 8, width = payload[0] / 8;

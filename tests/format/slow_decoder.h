@@ -1,5 +1,6 @@
-// A second decoder of update payloads, written from compress/FORMAT.md alone: one bit at a time, chapter by chapter, and
-// nothing of compress/ in it. Where it and the program differ, one of them does not follow the text.
+// A second decoder of update payloads, written from compress/FORMAT.md alone: one bit at a time, chapter by
+// chapter, and nothing of compress/ in it. Where it and the program differ, one of them does not follow the
+// text.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct Update {
 };
 
 // Nothing where the payload must be rejected. Small payloads only: it makes room without asking first.
-std::optional<Update> decode(const std::vector<std::uint64_t>& sizes, const std::vector<std::uint8_t>& payload);
+std::optional<Update> decode(const std::vector<std::uint64_t>& sizes,
+                             const std::vector<std::uint8_t>& payload);
 
 }  // namespace rumor::slow

@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include <boost/test/unit_test.hpp>
 #include <bit>
+#include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,14 +24,17 @@ namespace {
 // Builds a safetensors file tensor by tensor.
 class Builder {
  public:
-  explicit Builder(const std::string& metadata = "") : header_(metadata.empty() ? "{" : "{\"__metadata__\":" + metadata) {}
+  explicit Builder(const std::string& metadata = "")
+      : header_(metadata.empty() ? "{" : "{\"__metadata__\":" + metadata) {}
 
   Builder& words(const std::string& name, const std::vector<std::uint32_t>& values) {
     ByteWriter out;
     for (const std::uint32_t value : values) out.u32(value);
     return add(name, "U32", str(values.size()), out.bytes());
   }
-  Builder& bytes(const std::string& name, const Bytes& values) { return add(name, "U8", str(values.size()), values); }
+  Builder& bytes(const std::string& name, const Bytes& values) {
+    return add(name, "U8", str(values.size()), values);
+  }
   Builder& floats(const std::string& name, const std::string& shape, const std::vector<float>& values) {
     ByteWriter out;
     for (const float value : values) out.u32(std::bit_cast<std::uint32_t>(value));
@@ -49,8 +52,8 @@ class Builder {
 
  private:
   Builder& add(const std::string& name, const char* dtype, const std::string& shape, const Bytes& values) {
-    header_ += str(header_.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":[", shape,
-                   "],\"data_offsets\":[", data_.size(), ",", data_.size() + values.size(), "]}");
+    header_ += str(header_.size() > 1 ? "," : "", "\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":[",
+                   shape, "],\"data_offsets\":[", data_.size(), ",", data_.size() + values.size(), "]}");
     data_.insert(data_.end(), values.begin(), values.end());
     return *this;
   }
@@ -63,8 +66,8 @@ struct OnDisk {
   std::string path;
   OnDisk(const char* name, const Bytes& bytes)
       : path((std::filesystem::temp_directory_path() / str(::getpid(), "_", name)).string()) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()),
-                                                static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   ~OnDisk() { std::filesystem::remove(path); }
 };
@@ -80,7 +83,8 @@ Builder dense_file(std::size_t steps) {
   Builder builder;
   for (std::size_t step = 0; step < steps; ++step) {
     std::vector<float> values(2000);
-    for (float& value : values) value = static_cast<float>(prng.between(-1000, 1000) * prng.between(0, 1000)) / (1 << 26);
+    for (float& value : values)
+      value = static_cast<float>(prng.between(-1000, 1000) * prng.between(0, 1000)) / (1 << 26);
     builder.floats(str(step, "/w"), "40,50", values);
   }
   return builder;
@@ -89,11 +93,8 @@ Builder dense_file(std::size_t steps) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(dense_steps_in_the_order_of_their_numbers) {
-  const Result<UpdateFile> file = Builder()
-                                      .floats("10/a", "2,1", {1, 2})
-                                      .floats("10/b/c", "1", {3})
-                                      .floats("9/b/c", "1", {4})
-                                      .read();
+  const Result<UpdateFile> file =
+      Builder().floats("10/a", "2,1", {1, 2}).floats("10/b/c", "1", {3}).floats("9/b/c", "1", {4}).read();
   BOOST_TEST_REQUIRE(file.ok());
   BOOST_TEST(file->dense());
   BOOST_TEST_REQUIRE(file->steps() == 2u);
@@ -133,12 +134,18 @@ BOOST_AUTO_TEST_CASE(refusals_name_the_tensor) {
   refused(Builder(metadata).words("0/a.index", {1}), "'0/a' has no .sign");
   refused(Builder(metadata).bytes("0/a.sign", {1}), "'0/a' has no .index");
   refused(Builder(metadata).words("0/a.index", {1}).bytes("0/a.sign", {1, 0}), "more positions than signs");
-  refused(Builder(metadata).words("0/a.index", {1}).bytes("0/a.sign", {1}).floats("0/b", "1", {1}), "mixes dense and");
+  refused(Builder(metadata).words("0/a.index", {1}).bytes("0/a.sign", {1}).floats("0/b", "1", {1}),
+          "mixes dense and");
 }
 
 BOOST_AUTO_TEST_CASE(entries_are_checked) {
   const auto update = [](const std::vector<std::uint32_t>& positions, const Bytes& signs) {
-    return Builder(R"({"a":"2,3"})").words("0/a.index", positions).bytes("0/a.sign", signs).read().value().update(0);
+    return Builder(R"({"a":"2,3"})")
+        .words("0/a.index", positions)
+        .bytes("0/a.sign", signs)
+        .read()
+        .value()
+        .update(0);
   };
   BOOST_TEST(update({0, 5}, {0, 1}).ok());
   BOOST_TEST(update({0, 6}, {0, 1}).error().text.find("beyond its 6") != std::string::npos);
@@ -200,7 +207,10 @@ BOOST_AUTO_TEST_CASE(a_budget_is_used_up_and_not_exceeded) {
 
 BOOST_AUTO_TEST_CASE(a_change_that_is_not_finite_names_step_and_tensor) {
   const OnDisk file("rumor_stats_nan_test.safetensors",
-                    Builder().floats("3/a", "2", {1, 0}).floats("4/a", "2", {std::bit_cast<float>(0x7fc0'0000u), 0}).file());
+                    Builder()
+                        .floats("3/a", "2", {1, 0})
+                        .floats("4/a", "2", {std::bit_cast<float>(0x7fc0'0000u), 0})
+                        .file());
   const Result<StatsReport> report = stats_of_update_file(file.path, 0.5, {});
   BOOST_TEST_REQUIRE(!report.ok());
   BOOST_TEST((report.error().code == Errc::limit));

@@ -16,7 +16,8 @@ BOOST_AUTO_TEST_SUITE(compressor)
 
 namespace {
 
-// A sum of uniform numbers: many small changes, few large ones, all of them whole multiples of 2^-23 below 2^-3.
+// A sum of uniform numbers: many small changes, few large ones, all of them whole multiples of 2^-23 below
+// 2^-3.
 std::vector<float> random_delta(Prng& prng, std::size_t params) {
   std::vector<float> delta(params);
   for (float& value : delta) {
@@ -31,14 +32,17 @@ std::vector<float> random_delta(Prng& prng, std::size_t params) {
 std::vector<std::uint32_t> largest(std::span<const float> residual, std::size_t k) {
   std::vector<std::uint32_t> order(residual.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return std::abs(residual[a]) > std::abs(residual[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::abs(residual[a]) > std::abs(residual[b]);
+  });
   order.resize(k);
   std::sort(order.begin(), order.end());
   return order;
 }
 
-double grid(std::int32_t step) { return std::ldexp(static_cast<double>(step), -24); }
+double grid(std::int32_t step) {
+  return std::ldexp(static_cast<double>(step), -24);
+}
 
 }  // namespace
 

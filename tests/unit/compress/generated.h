@@ -15,12 +15,15 @@ namespace rumor::compress {
 
 inline ParamLayout layout_of(const std::vector<std::uint32_t>& sizes) {
   std::vector<TensorInfo> tensors;
-  for (const std::uint32_t size : sizes) tensors.push_back({.name = str("t", tensors.size()), .shape = {size}});
+  for (const std::uint32_t size : sizes)
+    tensors.push_back({.name = str("t", tensors.size()), .shape = {size}});
   return ParamLayout::create(std::move(tensors)).value();
 }
 
 // The MLP 784-128-128-10, the model whose updates are smallest.
-inline ParamLayout mlp_layout() { return layout_of({100352, 128, 16384, 128, 1280, 10}); }
+inline ParamLayout mlp_layout() {
+  return layout_of({100352, 128, 16384, 128, 1280, 10});
+}
 
 // One to `tensors_max` tensors, many of them tiny.
 inline ParamLayout random_layout(Prng& prng, std::uint32_t tensors_max, std::uint32_t size_max) {

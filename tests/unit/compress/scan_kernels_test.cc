@@ -1,8 +1,8 @@
 // Every set of scan kernels against the portable one: same bits, nothing written outside.
 #include "compress/scan_kernels.h"
 
-#include <boost/test/unit_test.hpp>
 #include <bit>
+#include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -24,8 +24,8 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-Outcome run(const ScanKernels& kernels, std::vector<float> residual, const std::vector<float>& delta, std::size_t skip,
-            std::uint32_t cutoff, std::size_t room, bool adding) {
+Outcome run(const ScanKernels& kernels, std::vector<float> residual, const std::vector<float>& delta,
+            std::size_t skip, std::uint32_t cutoff, std::size_t room, bool adding) {
   Outcome outcome;
   outcome.found.assign(room + 1, guard);
   const std::size_t size = delta.size() - skip - 1;  // one float before and after stays untouched
@@ -50,8 +50,10 @@ float any_float(Prng& prng) {
 BOOST_AUTO_TEST_CASE(all_sets_agree) {
   const ScanKernels* avx2 = scan_kernels_avx2();
   std::vector<const ScanKernels*> sets{&scan_kernels(), &scan_kernels_portable};
-  if (avx2 != nullptr) sets.push_back(avx2);
-  else BOOST_TEST_MESSAGE("this processor has no AVX2: only the portable kernels were run");
+  if (avx2 != nullptr)
+    sets.push_back(avx2);
+  else
+    BOOST_TEST_MESSAGE("this processor has no AVX2: only the portable kernels were run");
   Prng prng(21);
   for (int round = 0; round < 400; ++round) {
     const std::size_t size = 2 + prng.below(round < 200 ? 70 : 3000);
@@ -75,8 +77,8 @@ BOOST_AUTO_TEST_CASE(the_portable_set_finds_what_it_should) {
   std::vector<float> residual{0.0f, 1.0f, -2.0f, 0.5f};
   const std::vector<float> delta{0.25f, 0.0f, 1.0f, -1.5f};
   std::vector<std::uint32_t> found(4, 99);
-  const std::size_t count = scan_kernels_portable.add_and_collect(residual.data(), delta.data(), 4,
-                                                                  std::bit_cast<std::uint32_t>(1.0f), found.data(), 2);
+  const std::size_t count = scan_kernels_portable.add_and_collect(
+      residual.data(), delta.data(), 4, std::bit_cast<std::uint32_t>(1.0f), found.data(), 2);
   BOOST_TEST(count == 3u);
   BOOST_TEST((found == std::vector<std::uint32_t>{1, 2, 99, 99}));
   BOOST_TEST((residual == std::vector<float>{0.25f, 1.0f, -1.0f, -1.0f}));

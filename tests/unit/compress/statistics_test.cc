@@ -53,7 +53,8 @@ BOOST_AUTO_TEST_CASE(totals_by_hand) {
   BOOST_TEST(statistics.payload_bytes() == 6u);
   BOOST_TEST(statistics.density() == 3.0 / 40);
   BOOST_TEST(statistics.bits_per_entry() == 16.0);
-  BOOST_TEST(statistics.bound_bits_per_entry() == (std::log2(1140.0) + 3) / 3, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(statistics.bound_bits_per_entry() == (std::log2(1140.0) + 3) / 3,
+             boost::test_tools::tolerance(1e-12));
   BOOST_TEST(statistics.ratio() == 160.0 / 6);
   BOOST_TEST(statistics.tensors()[0].entries == 2u);
   BOOST_TEST(statistics.tensors()[0].bits == 12u);

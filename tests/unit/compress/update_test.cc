@@ -52,7 +52,8 @@ BOOST_AUTO_TEST_CASE(one_parameter) {
 BOOST_AUTO_TEST_CASE(extremes_of_step_and_size) {
   const ParamLayout layout = layout_of({1, 0x7fff'fffd, 1});
   const std::int32_t step_max = std::numeric_limits<std::int32_t>::max();
-  check_round_trip(layout, {.step = step_max, .index = {0, 1, 0x7fff'fffd, 0x7fff'fffe}, .negative = {0, 1, 0, 1}});
+  check_round_trip(layout,
+                   {.step = step_max, .index = {0, 1, 0x7fff'fffd, 0x7fff'fffe}, .negative = {0, 1, 0, 1}});
   check_round_trip(layout, {.step = 1, .index = {0x7fff'fffe}, .negative = {0}});
   check_round_trip(layout, {.step = 2, .index = {0x7fff'fffd}, .negative = {1}});
 }
@@ -76,9 +77,11 @@ BOOST_AUTO_TEST_CASE(independent_positions_cost_little_more_than_the_bound) {
   const std::uint32_t params = 2'000'000;
   const ParamLayout layout = layout_of({params});
   // 0.5 %, 1 %, 2 %; and 3 %, where the parameter changes and the loss is greatest (FORMAT.md, chapter 8).
-  const std::pair<std::uint32_t, double> limits[] = {{10'000, 1.012}, {20'000, 1.012}, {40'000, 1.012}, {60'000, 1.018}};
+  const std::pair<std::uint32_t, double> limits[] = {
+      {10'000, 1.012}, {20'000, 1.012}, {40'000, 1.012}, {60'000, 1.018}};
   for (const auto& [count, limit] : limits) {
-    const double bits = 8.0 * static_cast<double>(encode(layout, random_update(prng, params, count, 20'000)).size());
+    const double bits =
+        8.0 * static_cast<double>(encode(layout, random_update(prng, params, count, 20'000)).size());
     BOOST_TEST(bits <= limit * bound_bits(params, count));
     BOOST_TEST(bits >= bound_bits(params, count));
   }
@@ -156,7 +159,8 @@ BOOST_AUTO_TEST_CASE(bits_come_back) {
     const Bytes bytes = out.take();
     BitReader in(bytes);
     for (const auto& [value, width] : written)
-      BOOST_TEST_REQUIRE((width == 99 ? static_cast<std::uint64_t>(in.take_unary()) : in.take(width)) == value);
+      BOOST_TEST_REQUIRE((width == 99 ? static_cast<std::uint64_t>(in.take_unary()) : in.take(width)) ==
+                         value);
     BOOST_TEST(in.remaining() < 8u);
     BOOST_TEST(in.take_unary() == -1);
   }
