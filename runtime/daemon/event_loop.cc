@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
@@ -24,6 +25,9 @@
 namespace rumor::daemon {
 
 namespace {
+
+// What `rumor stats HOST:PORT` may ask for: enough for figures, little enough to hand out four times a second.
+constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
 class EventLoop final : net::TransportEvents {
  public:
@@ -72,6 +76,7 @@ class EventLoop final : net::TransportEvents {
   void carry_out();
   void arm();
   void report();
+  std::string recent_updates() const;
   void await_signal();
   void close_network() {
     report_timer_.cancel();
@@ -87,7 +92,7 @@ class EventLoop final : net::TransportEvents {
   void effect(StartEvaluation& e);
   void effect(SaveCheckpoint& e);
   void effect(Applied&) {}
-  void effect(Published& e) { files_.capture(*e.update.payload); }
+  void effect(Published& e);
   void effect(Finished& e);
 
   const PeerOptions& options_;
@@ -103,6 +108,8 @@ class EventLoop final : net::TransportEvents {
   std::unique_ptr<StatusServer> status_;
   NodeOutbox out_;
   bool carrying_out_ = false;
+  std::deque<std::shared_ptr<const Bytes>> recent_;  // own payloads, newest last
+  std::size_t recent_bytes_ = 0;
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
@@ -144,7 +151,7 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   node.known_addresses = files_.known_addresses();
   node.shard = options_.shard;
   node.until_samples = options_.until_samples;
-  node.report_applied = options_.capture.has_value();
+  node.report_applied = true;
   if (options_.state) node.checkpoint_every = options_.checkpoint_every;
   auto made = Node::create(options_.config, std::move(data), std::move(node));
   if (!made) return made.error();
@@ -208,6 +215,26 @@ void EventLoop::effect(StartEvaluation& e) {
                   });
 }
 
+void EventLoop::effect(Published& e) {
+  files_.capture(*e.update.payload);
+  recent_.push_back(e.update.payload);
+  recent_bytes_ += e.update.payload->size();
+  while (recent_.size() > recent_updates_max || (recent_bytes_ > recent_bytes_max && recent_.size() > 1)) {
+    recent_bytes_ -= recent_.front()->size();
+    recent_.pop_front();
+  }
+}
+
+std::string EventLoop::recent_updates() const {
+  const Bytes head = encode_capture_head(node_->form());
+  std::string out(head.begin(), head.end());
+  for (const auto& payload : recent_) {
+    const Bytes record = encode_capture_record(*payload);
+    out.append(record.begin(), record.end());
+  }
+  return out;
+}
+
 void EventLoop::effect(SaveCheckpoint& e) {
   std::string addresses;
   for (const gossip::KnownAddress& known : node_->protocol().known_addresses()) addresses += known.address + "\n";
@@ -234,7 +261,7 @@ void EventLoop::effect(Finished& e) {
 
 void EventLoop::report() {
   const NodeStatus status = node_->status(now());
-  if (status_) status_->publish({status_json(status), status_metrics(status)});
+  if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;
   if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds && !signalled_) {

@@ -90,6 +90,7 @@ void StatusServer::Impl::set_up(bool loopback) {
   }
   serve_snapshot("/status", &StatusSnapshot::status_json, "application/json");
   serve_snapshot("/metrics", &StatusSnapshot::metrics_text, "text/plain; version=0.0.4; charset=utf-8");
+  serve_snapshot("/updates", &StatusSnapshot::updates, "application/octet-stream");
   server.Get("/healthz", [this](const httplib::Request&, httplib::Response& response) {
     const bool ready = current() != nullptr;
     response.status = ready ? 200 : 503;

@@ -3,6 +3,7 @@
 //   GET /         a page for people (status_page.h) that follows /status by itself
 //   GET /status   the status as JSON
 //   GET /metrics  the same figures for Prometheus
+//   GET /updates  the newest own updates as a capture (runtime/capture.h), for `rumor stats HOST:PORT`
 //   GET /healthz  200 "ok" once something was published, 503 before
 //
 // It only reads: what the node publishes is an immutable snapshot, replaced as a whole. Nobody can change
@@ -25,6 +26,7 @@ namespace rumor::daemon {
 struct StatusSnapshot {
   std::string status_json;
   std::string metrics_text;
+  std::string updates;
 };
 
 class StatusServer {
