@@ -155,7 +155,12 @@ void product(const Product& p, long rows, long columns) {
 void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
             long y_row, Start start) {
   constexpr long piece = 256;
-  for (long k = 0; k == 0 || k < depth; k += piece) {
+  if (depth == 0 && start == Start::zero) {  // a and b may be null
+    for (long r = 0; r < rows; ++r) {
+      for (long c = 0; c < columns; ++c) y[r * y_row + c] = 0;
+    }
+  }
+  for (long k = 0; k < depth; k += piece) {
     const long length = depth - k < piece ? depth - k : piece;
     const MatrixView part{a.data + k * a.column, a.row, a.column};
     product({length, part, b + k * b_row, b_row, y, y_row, k == 0 ? start : Start::output}, rows, columns);
