@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The core cannot ask the time or the world: its archives link no clock, sleep, thread, socket, entropy source, process
-# call or file. The linker's own list of undefined symbols says so, whatever the includes look like.
+# The core cannot ask the time or the world: its archives link no clock, sleep, thread, socket, entropy source,
+# process call or file. The linker's own list of undefined symbols says so, whatever the includes look like.
 #
 # usage: purity.sh [--allow=KIND,KIND...] ARCHIVE...   exit status 0 when all are pure, 1 when one is not
 #        purity.sh --expect-every-kind ARCHIVE         0 when each kind of impurity is found in it: tests this script

@@ -104,15 +104,17 @@ def count(build, suites):
         file = junit_file(line['command'])
         if file and files.setdefault(file, name) != name:
             complaints.append(f'{name}: writes its results over those of {files[file]} ({file})')
-    for test in tests_of(build, suites):
-        if test['name'] not in seen:
-            complaints.append(f'{test["name"]}: did not run')
+    known = tests_of(build, suites)
+    complaints += [f'{test["name"]}: did not run' for test in known if test['name'] not in seen]
+    if not known:
+        complaints.append(f'{" ".join(suites)}: no such tests')
     return passed, complaints, skipped
 
 
 def self_test():
     """A run of every kind of result, counted."""
-    xml = '<testsuite><testcase name="a"/><testcase name="b">{}</testcase><testcase name="c"><skipped/></testcase></testsuite>'
+    xml = ('<testsuite><testcase name="a"/><testcase name="b">{}</testcase>'
+           '<testcase name="c"><skipped/></testcase></testsuite>')
     programs = [  # name, result, JUnit text or None for no Boost program, what it adds
         ('fine', 'OK', xml.format('<system-out/>'), (2, 0, 1)),
         ('bad-case', 'FAIL', xml.format('<failure/>'), (1, 1, 1)),
@@ -161,7 +163,8 @@ def main(arguments):
         sys.exit(__doc__)
     command, build, suites = arguments[0], pathlib.Path(arguments[1]), arguments[2:]
     if command == 'targets':
-        print('\n'.join(targets(build, suites)))
+        for target in targets(build, suites):
+            print(target)
     elif command == 'clean':
         clean(build)
     else:

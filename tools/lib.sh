@@ -127,5 +127,5 @@ need_packages() {
 # Said after a configuration failed: the one cause that these scripts could not rule out before.
 configure_hint() {
   echo "Meson could not configure. Rumor is built from these Debian packages: ${build_packages[*]}" >&2
-  echo 'A build folder made by another compiler, by another Meson or for another place can be removed and made again.' >&2
+  echo 'A build folder of another compiler, another Meson or another place can be removed and made again.' >&2
 }

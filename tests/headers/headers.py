@@ -2,7 +2,7 @@
 """Headers that must compile alone: lists them, and checks that the compiled ones are those of the tree.
 
 usage: headers.py list           one path a line, relative to the repository root
-       headers.py check ARCHIVE  exit status 1 when a header of the tree has no object in ARCHIVE, or the other way round
+       headers.py check ARCHIVE  exit status 1 when a header of the tree has no object in ARCHIVE, or the reverse
 
 The list is read when Meson configures, so a header added later is missing from the archive until it configures again.
 """
