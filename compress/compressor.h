@@ -49,8 +49,8 @@ class Compressor {
   // Sends exactly target_entries() entries, ties of equal magnitude going by lowest position; fewer only
   // where fewer residuals reach half a grid unit, below which an entry would be worth nothing.
   // Errors: a residual that is not finite, or an entry beyond 2^31 - 1 grid units, means a diverged model:
-  // Errc::limit, naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps what
-  // was added.
+  // Errc::limit, naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps
+  // what was added.
   // Cost: one pass over residual and delta while the threshold moves little; two more where it jumps.
   // Requires: delta.size() == layout.params(), no overlap with residual().
   Result<void> absorb(std::span<const float> delta, SparseUpdate& out);

@@ -19,7 +19,7 @@ struct LayoutBytes {
   std::uint64_t rumor = 0;
   // Index with the sign in bit 31.
   std::uint64_t u32 = 0;
-  // Chunks of 65,536 and of 4,096 parameters: count (LEB128), then 16-bit or 12-bit positions, then sign bits.
+  // Chunks of 65,536 and of 4,096 parameters: count (LEB128), 16-bit or 12-bit positions, sign bits.
   std::uint64_t u16_chunk = 0;
   std::uint64_t packed12_chunk = 0;
   // Gap * 2 + sign as LEB128, over the whole vector; and these bytes through zstd level 19.
