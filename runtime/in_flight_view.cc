@@ -24,10 +24,15 @@ void InFlightView::move(const Own& own, std::int32_t shares, std::vector<std::ui
 void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live,
                         std::vector<std::uint32_t>& touched) {
   const auto share = static_cast<std::int32_t>(std::lround(weight_ * update.step));
-  if (share == 0 || live.empty()) return;
+  std::vector<NodeId> waiting_for;
+  for (const NodeId& peer : live) {
+    const auto heard = heard_.find(peer);
+    if (heard == heard_.end() || heard->second < period) waiting_for.push_back(peer);
+  }
+  if (share == 0 || waiting_for.empty()) return;
   RUMOR_CHECK(own_.empty() || own_.back().period < period);
-  own_.push_back({period, share, update.index, update.negative, {live.begin(), live.end()}});
-  move(own_.back(), static_cast<std::int32_t>(live.size()), touched);
+  own_.push_back({period, share, update.index, update.negative, std::move(waiting_for)});
+  move(own_.back(), static_cast<std::int32_t>(own_.back().waiting_for.size()), touched);
   if (own_.size() > limits::in_flight_max) {
     move(own_.front(), -static_cast<std::int32_t>(own_.front().waiting_for.size()), touched);
     own_.pop_front();
@@ -35,6 +40,17 @@ void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t peri
 }
 
 void InFlightView::answered(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched) {
+  std::uint64_t& heard = heard_[peer];
+  heard = std::max(heard, period);
+  take_off(peer, period, touched);
+}
+
+void InFlightView::gone(const NodeId& peer, std::vector<std::uint32_t>& touched) {
+  heard_.erase(peer);
+  take_off(peer, UINT64_MAX, touched);
+}
+
+void InFlightView::take_off(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched) {
   for (Own& own : own_) {
     if (own.period > period) break;
     const auto found = std::find(own.waiting_for.begin(), own.waiting_for.end(), peer);

@@ -3,6 +3,10 @@
 // A peer trains on the shared weights plus, for each live peer, `weight` of each own update which that peer's updates of
 // the same or a later period have not yet answered. Without it, peers that never wait train on weights that are a step
 // old, which costs more than a point of accuracy; with it they look ahead by supposing that the others move as they do.
+// A period counts rounds: an update's is one more than its origin's last, or the largest its origin had seen when the step
+// began, whichever is greater. So peers of equal speed share their numbers, and a slow one keeps up with the fast. A peer
+// that has already been heard in the period of a new own update gets no share of it.
+//
 // The share that stands in for a peer is taken off when that peer's answer ARRIVES, never by the clock: a share removed too
 // early or too late leaves a lasting bias.
 //
@@ -14,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -27,7 +32,8 @@ class InFlightView {
   // weight in [0, 1]; 0 switches the view off.
   InFlightView(std::uint32_t params, double weight);
 
-  // An own update has been applied to the shared weights: one share per live peer goes on top.
+  // An own update has been applied to the shared weights: one share goes on top for each live peer that has not been heard in
+  // this period or later.
   // Beyond limits::in_flight_max updates the oldest counts as answered. Appends touched positions to `touched`.
   void sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live,
             std::vector<std::uint32_t>& touched);
@@ -36,7 +42,7 @@ class InFlightView {
   void answered(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched);
 
   // `peer` is no longer live: nothing more is expected of it.
-  void gone(const NodeId& peer, std::vector<std::uint32_t>& touched) { answered(peer, UINT64_MAX, touched); }
+  void gone(const NodeId& peer, std::vector<std::uint32_t>& touched);
 
   // What to add to the shared weights, in grid units.
   std::span<const std::int32_t> overlay() const { return overlay_; }
@@ -50,11 +56,13 @@ class InFlightView {
     std::vector<std::uint8_t> negative;
     std::vector<NodeId> waiting_for;
   };
+  void take_off(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched);
   void move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched);
 
   double weight_;
   std::vector<std::int32_t> overlay_;
   std::deque<Own> own_;  // ascending period
+  std::map<NodeId, std::uint64_t> heard_;  // largest period of each peer's updates
 };
 
 }  // namespace rumor

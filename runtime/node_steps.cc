@@ -46,7 +46,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   refresh_view();
   computing_ = true;
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
-  own_period_ = std::max(own_period_, replica_.period()) + 1;
+  own_period_ = std::max(own_period_ + 1, replica_.period());
   const std::size_t peers = live_count();
   out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_for(peers), own_period_}});
 }

@@ -53,6 +53,18 @@ BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
   BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 0, 0, 0, 30, 0, 30}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_peer_already_heard_in_the_period_gets_no_share) {
+  InFlightView view(8, 0.5);
+  std::vector<std::uint32_t> touched;
+  view.answered(test::node(1), 4, touched);  // it was quicker
+  view.answered(test::node(2), 3, touched);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
+  BOOST_TEST(view.overlay()[2] == 50);
+  view.gone(test::node(1), touched);  // forgotten: a later life of it starts anew
+  view.sent(update_a, 5, std::vector<NodeId>{test::node(1)}, touched);
+  BOOST_TEST(view.overlay()[2] == 100);
+}
+
 BOOST_AUTO_TEST_CASE(a_peer_that_is_gone_leaves_no_bias) {
   InFlightView view(8, 0.5);
   std::vector<std::uint32_t> touched;
