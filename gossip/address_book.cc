@@ -7,7 +7,8 @@
 namespace rumor::gossip {
 
 Duration jittered(Duration d, Prng& prng) {
-  return Duration(d.count() / 2 + static_cast<std::int64_t>(prng.below(static_cast<std::uint64_t>(d.count()) + 1)));
+  return Duration(d.count() / 2 +
+                  static_cast<std::int64_t>(prng.below(static_cast<std::uint64_t>(d.count()) + 1)));
 }
 
 Duration redial_wait(std::uint32_t failures, Prng& prng) {

@@ -1,7 +1,7 @@
 // AddressBook: which addresses may be dialled, when next, and how each has fared.
 //
-// Seeds and known addresses come from the options, the others from member records. An address that fails waits longer
-// each time (PROTOCOL.md 5.6); seeds are never given up.
+// Seeds and known addresses come from the options, the others from member records. An address that fails
+// waits longer each time (PROTOCOL.md 5.6); seeds are never given up.
 //
 // Thread: one owner. Memory: seeds + known + 8 addresses per member.
 #pragma once
@@ -17,16 +17,16 @@
 namespace rumor::gossip {
 
 struct Address {
-  bool seed = false, known = false;   // a first contact: tried at once at the start
-  std::optional<NodeId> node;         // who lives there, once learned
+  bool seed = false, known = false;  // a first contact: tried at once at the start
+  std::optional<NodeId> node;        // who lives there, once learned
   bool dialling = false;
-  bool feeler = false;                // the dial under way is one
-  bool tried = false;                 // a first dial has come to an end, well or not
-  bool ours = false;                  // it is we who answer there
-  std::uint32_t failures = 0;         // in a row
+  bool feeler = false;         // the dial under way is one
+  bool tried = false;          // a first dial has come to an end, well or not
+  bool ours = false;           // it is we who answer there
+  std::uint32_t failures = 0;  // in a row
   TimePoint next_try;
-  std::string trouble;                // of the last attempt
-  std::string other_run;              // run name and id that answered there, if not ours
+  std::string trouble;    // of the last attempt
+  std::string other_run;  // run name and id that answered there, if not ours
 
   bool first_contact() const { return seed || known; }
 };
@@ -52,7 +52,9 @@ class AddressBook {
   // Drops addresses that are neither a first contact nor in a record any more.
   template <class Keep>
   void keep_only(Keep keep) {
-    std::erase_if(addresses_, [&](const auto& entry) { return !entry.second.dialling && !keep(entry.first, entry.second); });
+    std::erase_if(addresses_, [&](const auto& entry) {
+      return !entry.second.dialling && !keep(entry.first, entry.second);
+    });
   }
 
  private:

@@ -12,15 +12,21 @@ namespace {
 Options made_fit(Options options) {
   std::erase_if(options.run_name, [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
   options.run_name.resize(std::min<std::size_t>(options.run_name.size(), 128));
-  std::erase_if(options.advertise,
-                [&](const std::string& address) { return PeerRecord{options.self, 1, {address}}.invalid().has_value(); });
+  std::erase_if(options.advertise, [&](const std::string& address) {
+    return PeerRecord{options.self, 1, {address}}.invalid().has_value();
+  });
   return options;
 }
 
 }  // namespace
 
 Core::Core(Options options_in, UpdateStore& store_in, Prng prng_in)
-    : options(made_fit(std::move(options_in))), store(store_in), prng(prng_in), members(options.self, options.advertise) {}
+    : options(made_fit(std::move(options_in))),
+      store(store_in),
+      prng(prng_in),
+      members(options.self, options.advertise) {
+  intern(options.stream);
+}
 
 void Core::begin(TimePoint time, Outbox& out) {
   now = std::max(now, time);

@@ -1,8 +1,8 @@
 // Core: what the parts of the protocol share: links, streams, the time and the outbox of the call under way.
 //
-// Overlay, Spread, Repair and Joining each own their decisions; a Link carries the state that each of them keeps about it.
-// Nobody removes a link inside a handler: close() marks it, and Protocol detaches it when the handler is done, so
-// pointers and loops stay good.
+// Overlay, Spread, Repair and Joining each own their decisions; a Link carries the state that each of them
+// keeps about it. Nobody removes a link inside a handler: close() marks it, and Protocol detaches it when the
+// handler is done, so pointers and loops stay good.
 //
 // Thread: one owner, as Protocol. Memory: a Link's lists are bounded as PROTOCOL.md section 8 says.
 #pragma once
@@ -34,7 +34,7 @@ struct LocalKey {
 
 // One stream on one link.
 struct LinkStream {
-  SeqRanges known;            // one side has told the other: neither DATA nor HAVE is due
+  SeqRanges known;              // one side has told the other: neither DATA nor HAVE is due
   std::uint32_t our_index = 0;  // on this link
   bool named = false;           // we have sent STREAM
   bool origin_named = false;    // with the origin
@@ -75,47 +75,47 @@ struct Link {
   bool was_admitted = false, detached = false;
   std::string close_reason;
   bool feeler = false;
-  bool goodbye = false;           // BYE came: no reason to redial at once
+  bool goodbye = false;  // BYE came: no reason to redial at once
   TimePoint up_at, heard_at, sent_at;
-  StreamId their_stream;          // of their process
+  StreamId their_stream;  // of their process
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::uint32_t table_mismatches = 0;
   TimePoint table_sent_at;
 
   // Spread
-  std::vector<LinkStream> streams;        // by StreamIndex; grown on demand
+  std::vector<LinkStream> streams;  // by StreamIndex; grown on demand
   std::uint32_t streams_named = 0;
-  std::vector<TheirStream> their_streams; // by their index
-  std::vector<LocalKey> announcements;    // HAVEs not yet sent
+  std::vector<TheirStream> their_streams;  // by their index
+  std::vector<LocalKey> announcements;     // HAVEs not yet sent
   TimePoint announced_at{Duration{-1'000'000}};
-  std::deque<AskedKey> asked;             // WANTs in flight
-  std::deque<LocalKey> to_ask;            // waiting for room in the window
-  std::vector<LocalKey> want_batch;       // of the call under way
-  TimePoint data_at;                      // last DATA from it
-  std::deque<LocalRange> to_serve;        // WANTs not yet answered
+  std::deque<AskedKey> asked;        // WANTs in flight
+  std::deque<LocalKey> to_ask;       // waiting for room in the window
+  std::vector<LocalKey> want_batch;  // of the call under way
+  TimePoint data_at;                 // last DATA from it
+  std::deque<LocalRange> to_serve;   // WANTs not yet answered
   bool backlogged = false;
-  std::uint32_t providing = 0;            // streams that it pushes to us
-  std::uint32_t taking = 0;               // streams that we push to it
+  std::uint32_t providing = 0;  // streams that it pushes to us
+  std::uint32_t taking = 0;     // streams that we push to it
 
   // Repair
-  std::optional<Digest> digest;           // their last
-  ReplicaDigest hello_replica;            // ours, as we said it in HELLO
+  std::optional<Digest> digest;  // their last
+  ReplicaDigest hello_replica;   // ours, as we said it in HELLO
   std::optional<Digest> sent_digest;
   TimePoint digest_sent_at, vector_sent_at{Duration{-3'600'000'000}}, vector_due = never;
-  std::uint32_t mismatches = 0;           // digests in a row that differ from ours
-  std::uint32_t divergences = 0;          // digests in a row with equal have-set and another fingerprint
-  HaveSet assembling;                     // of a VECTOR in parts
+  std::uint32_t mismatches = 0;   // digests in a row that differ from ours
+  std::uint32_t divergences = 0;  // digests in a row with equal have-set and another fingerprint
+  HaveSet assembling;             // of a VECTOR in parts
   std::uint32_t parts = 0;
-  std::optional<HaveSet> vector;          // their last complete one
+  std::optional<HaveSet> vector;  // their last complete one
   std::deque<LocalRange> to_pull, pull_later;
   TimePoint pull_later_at = never;
-  HaveSet gone;                           // they said NOT_AVAILABLE
-  bool equal_when_met = false;            // or it had nothing: no need to catch up
-  std::optional<HaveSet> first_vector;    // until we are ready to train
+  HaveSet gone;                         // they said NOT_AVAILABLE
+  bool equal_when_met = false;          // or it had nothing: no need to catch up
+  std::optional<HaveSet> first_vector;  // until we are ready to train
 
   // Joining
   std::optional<Serving> serving;
-  TimePoint ask_again_at;                 // they refused a snapshot
+  TimePoint ask_again_at;  // they refused a snapshot
 
   bool admitted() const { return state == State::admitted; }
   LinkStream& on(StreamIndex stream) {
@@ -128,7 +128,7 @@ struct Link {
 struct Missing {
   static constexpr std::size_t announcers_max = 4;
   std::vector<LinkId> announcers;
-  std::optional<LinkId> asked;   // WANT in flight there
+  std::optional<LinkId> asked;  // WANT in flight there
   std::uint8_t strikes = 0;
 };
 
@@ -155,9 +155,9 @@ class Core {
   void note(Note::Level level, std::string text) { out_->push_back(Note{level, std::move(text)}); }
 
   // ---- lookups ----
-  Link* find(LinkId link);                 // admitted links only
+  Link* find(LinkId link);  // admitted links only
   Link* find(std::optional<LinkId> link) { return link ? find(*link) : nullptr; }
-  Link* link_to(const NodeId& node);       // admitted, the oldest; null if none
+  Link* link_to(const NodeId& node);  // admitted, the oldest; null if none
   std::size_t admitted_count() const;
   // For every admitted link, in order of id.
   template <class Visit>
@@ -194,8 +194,9 @@ class Core {
 
   std::map<LinkId, Link> links;
   std::vector<Stream> streams;
-  std::uint64_t missing_total = 0;         // over all streams
-  TimePoint changed_at{Duration{-3'600'000'000}}, changed_since = never;  // last change; first one not yet in a digest
+  std::uint64_t missing_total = 0;  // over all streams
+  TimePoint changed_at{Duration{-3'600'000'000}},
+      changed_since = never;  // last change; first one not yet in a digest
   std::string divergence;
 
  private:

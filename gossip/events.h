@@ -1,9 +1,9 @@
 // What goes into the protocol and what comes out of it: the whole contract with whoever drives it.
 //
-// A driver (gossip/asio over sockets, runtime/sim in virtual time) calls the protocol's handlers with an input and the
-// current time, then carries out the effects it finds in the outbox, in order. There are no callbacks into the driver.
-// After each call the driver asks next_deadline() and calls on_time() when it is reached; early or spare calls are
-// harmless.
+// A driver (gossip/asio over sockets, runtime/sim in virtual time) calls the protocol's handlers with an
+// input and the current time, then carries out the effects it finds in the outbox, in order. There are no
+// callbacks into the driver. After each call the driver asks next_deadline() and calls on_time() when it is
+// reached; early or spare calls are harmless.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct LinkUp {
 
 // ---- effects ----
 
-// Queue one frame (type byte + body, no length prefix) on a link. Frames of one link arrive in order. Control frames
-// may overtake data frames that have not left yet.
+// Queue one frame (type byte + body, no length prefix) on a link. Frames of one link arrive in order. Control
+// frames may overtake data frames that have not left yet.
 struct Send {
   LinkId link;
   Bytes frame;

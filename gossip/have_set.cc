@@ -16,7 +16,9 @@ bool HaveSet::insert(const UpdateKey& key) {
   return added != 0;
 }
 
-void HaveSet::insert(const StreamId& stream, SeqRange range) { count_ += ranges_insert(streams_[stream], range); }
+void HaveSet::insert(const StreamId& stream, SeqRange range) {
+  count_ += ranges_insert(streams_[stream], range);
+}
 
 void HaveSet::merge(const HaveSet& other) {
   for (const auto& [stream, ranges] : other.streams_) {

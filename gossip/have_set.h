@@ -1,7 +1,7 @@
 // HaveSet: the names of the updates a replica has applied, as sorted ranges per stream.
 //
-// The normal form of a stream is one range [1..n]; gaps are allowed and may be permanent (an update held only by peers
-// that died). Iteration is in StreamId order, so everything derived from it is equal on equal sets.
+// The normal form of a stream is one range [1..n]; gaps are allowed and may be permanent (an update held only
+// by peers that died). Iteration is in StreamId order, so everything derived from it is equal on equal sets.
 //
 // Thread: one owner. Memory: O(streams + gaps).
 // Invariants (check_invariants): ranges ascending, disjoint, not adjacent, first >= 1; no empty stream.
@@ -42,8 +42,8 @@ class HaveSet {
 
   // Canonical bytes (gossip/PROTOCOL.md, "Have-set"): equal sets, equal bytes.
   void encode(ByteWriter& out) const;
-  // Errors: Errc::corrupt for anything that encode() would not have written; Errc::limit beyond limits.h. Memory is
-  // bounded by the input: a range costs at least two bytes of it.
+  // Errors: Errc::corrupt for anything that encode() would not have written; Errc::limit beyond limits.h.
+  // Memory is bounded by the input: a range costs at least two bytes of it.
   static Result<HaveSet> decode(ByteReader& in);
 
   void check_invariants() const;

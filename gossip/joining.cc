@@ -15,7 +15,8 @@ std::uint64_t chunk_count(std::uint64_t bytes) {
 }
 
 // The side with fewer updates takes the other's replica; of equals the lower node id.
-bool yields(std::uint64_t updates, const NodeId& node, std::uint64_t other_updates, const NodeId& other_node) {
+bool yields(std::uint64_t updates, const NodeId& node, std::uint64_t other_updates,
+            const NodeId& other_node) {
   return updates != other_updates ? updates < other_updates : node < other_node;
 }
 
@@ -83,7 +84,8 @@ void Joining::stop() {
 void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
   if (!busy() || donor_ != link.id) return;
   if (offer.number == 0) {
-    link.ask_again_at = core_.now + look_again + Duration(static_cast<std::int64_t>(core_.prng.below(1'000'000)));
+    link.ask_again_at =
+        core_.now + look_again + Duration(static_cast<std::int64_t>(core_.prng.below(1'000'000)));
     core_.note(Note::Level::debug, str(link.node.brief(), " gives no snapshot: ", offer.refusal));
     return stop();
   }
@@ -96,8 +98,9 @@ void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
   offer_ = offer;
   next_want_ = next_chunk_ = 0;
   deadline_ = core_.now + progress_deadline;
-  core_.note(Note::Level::info, str("downloading the weights from ", link.node.brief(), ", ", megabytes(offer.bytes),
-                                    " MB: ", needed_ ? "updates we lack are no longer kept" : "cheaper than updates"));
+  core_.note(Note::Level::info,
+             str("downloading the weights from ", link.node.brief(), ", ", megabytes(offer.bytes),
+                 " MB: ", needed_ ? "updates we lack are no longer kept" : "cheaper than updates"));
   want_more(link);
 }
 
@@ -110,7 +113,8 @@ void Joining::want_more(Link& link) {
 bool Joining::on_data(Link& link, const SnapshotData& data) {
   if (phase_ != Phase::fetching || donor_ != link.id || data.number != offer_.number) return false;
   const std::uint64_t left = offer_.bytes - buffer_.size();
-  if (data.chunk != next_chunk_ || data.bytes.size() != std::min<std::uint64_t>(left, limits::snapshot_chunk_bytes)) {
+  if (data.chunk != next_chunk_ ||
+      data.bytes.size() != std::min<std::uint64_t>(left, limits::snapshot_chunk_bytes)) {
     core_.close(link, "sends a snapshot in wrong pieces");
     return false;
   }
@@ -137,16 +141,26 @@ bool Joining::install(Link& link) {
     core_.close(link, str("its snapshot is invalid: ", done.error().text));
     return false;
   }
-  const std::uint64_t lost = core_.store.have().missing_from(before).count();
   ++core_.counters.snapshots_installed;
-  core_.counters.updates_lost += lost;
   core_.note(Note::Level::info, str("took over the weights of ", link.node.brief(), " with ",
                                     core_.store.have().count(), " updates"));
-  if (lost != 0) {
-    core_.note(Note::Level::warning, str(lost, " updates that only this side had are lost: its log no longer held them "
-                                         "when it met ", link.node.brief(), " (a larger log would have saved them)"));
-  }
+  abandoned_.merge(core_.store.have().missing_from(before));
+  core_.counters.updates_lost = abandoned_.count();
+  if (!abandoned_.empty()) judged_at_ = core_.now + judged_after;
   return true;
+}
+
+// Others may still have had what a snapshot took from us; then it has been pulled by now.
+void Joining::judge_lost() {
+  abandoned_ = core_.store.have().missing_from(abandoned_);
+  core_.counters.updates_lost = abandoned_.count();
+  if (core_.now < judged_at_) return;
+  judged_at_ = never;
+  if (abandoned_.empty()) return;
+  core_.note(Note::Level::warning,
+             str(abandoned_.count(),
+                 " updates are lost: only this side had applied them, and no log held them any more "
+                 "when it took over another's weights (a larger log would have saved them)"));
 }
 
 // ---- giving ----
@@ -160,8 +174,8 @@ std::string Joining::reason_to_refuse(Link& link, const SnapshotAsk& ask) {
   const NodeId& self = core_.options.self;
   if (phase_ == Phase::asking && donor_ == link.id) {
     // The asks have crossed. Both sides compare the same numbers, so exactly one gives.
-    const bool they_take = ask.mutual != asked_.mutual ? !ask.mutual
-                                                       : yields(ask.updates, link.node, asked_.updates, self);
+    const bool they_take =
+        ask.mutual != asked_.mutual ? !ask.mutual : yields(ask.updates, link.node, asked_.updates, self);
     if (!they_take) return "the asker's replica is the one to keep";
     stop();
     return {};
@@ -230,7 +244,8 @@ void Joining::tick() {
     consider(link);
   });
   if (!serving) hashed_.reset();
-  if (wanting || serving) due_ = std::min(due_, core_.now + look_again);
+  if (!abandoned_.empty()) judge_lost();
+  if (wanting || serving || !abandoned_.empty()) due_ = std::min(due_, core_.now + look_again);
   due_ = std::min(due_, deadline_);
 }
 

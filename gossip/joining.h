@@ -1,8 +1,8 @@
-// Joining: replaces the replica by another peer's snapshot when that is cheaper than updates or the only way, and serves
-// snapshots to others (PROTOCOL.md 6.6, "Orphans").
+// Joining: replaces the replica by another peer's snapshot when that is cheaper than updates or the only way,
+// and serves snapshots to others (PROTOCOL.md 6.6, "Orphans").
 //
-// Thread: one owner, as Protocol. Memory: the snapshot being fetched, grown as its bytes arrive; those being served are
-// shared with the store.
+// Thread: one owner, as Protocol. Memory: the snapshot being fetched, grown as its bytes arrive; those being
+// served are shared with the store.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,9 @@ namespace rumor::gossip {
 class Joining {
  public:
   static constexpr Duration progress_deadline = 15s, offer_kept = 60s, look_again = 1s;
-  static constexpr std::uint64_t choice_min = 256;      // updates lacking
-  static constexpr std::uint64_t frame_overhead = 64;   // of an update, in the comparison of costs
+  static constexpr Duration judged_after = 10s;  // a snapshot was installed: what has not come back is lost
+  static constexpr std::uint64_t choice_min = 256;     // updates lacking
+  static constexpr std::uint64_t frame_overhead = 64;  // of an update, in the comparison of costs
   static constexpr std::uint32_t chunks_in_flight = 4;
   static constexpr std::size_t joiners_max = 2;
   static constexpr std::uint64_t held_checks_max = 4096;
@@ -52,6 +53,7 @@ class Joining {
   std::string reason_to_refuse(Link& link, const SnapshotAsk& ask);
   void want_more(Link& link);
   bool install(Link& link);
+  void judge_lost();
 
   Core& core_;
   Phase phase_ = Phase::idle;
@@ -64,6 +66,8 @@ class Joining {
   TimePoint deadline_ = never, due_ = never;
   std::uint64_t snapshot_bytes_ = 0, mean_update_bytes_ = 0;  // of the last offer
   std::uint32_t offers_ = 0;
+  HaveSet abandoned_;  // ours before a snapshot and not since
+  TimePoint judged_at_ = never;
   std::shared_ptr<const Bytes> hashed_;  // the snapshot last offered, and its hash
   Hash256 hash_;
 };

@@ -1,7 +1,7 @@
 // MemberTable: a record of every node of the run that we have heard of, ourselves included.
 //
-// Two tables become equal by showing each other their records: the greater record number wins. hash() is equal on equal
-// tables (an XOR of record hashes, so its order of arrival does not matter).
+// Two tables become equal by showing each other their records: the greater record number wins. hash() is
+// equal on equal tables (an XOR of record hashes, so its order of arrival does not matter).
 //
 // Thread: one owner. Memory: limits::members_max records; more are ignored.
 #pragma once
@@ -17,8 +17,8 @@ namespace rumor::gossip {
 
 struct Member {
   PeerRecord record;
-  TimePoint heard_at;   // of a link to it, or of a newer record
-  bool left = false;    // it said goodbye; a newer record or a link takes that back
+  TimePoint heard_at;  // of a link to it, or of a newer record
+  bool left = false;   // it said goodbye; a newer record or a link takes that back
   std::uint64_t hash = 0;
 };
 
@@ -28,8 +28,8 @@ class MemberTable {
 
   MemberTable(const NodeId& self, std::vector<std::string> advertise);
 
-  // True when the table changed: pass the table's record of that node on. A record of ourselves that is not ours makes
-  // ours newer. Requires: record.invalid() == nullopt.
+  // True when the table changed: pass the table's record of that node on. A record of ourselves that is not
+  // ours makes ours newer. Requires: record.invalid() == nullopt.
   bool apply(const PeerRecord& record, TimePoint now);
   // Evidence of life at first hand.
   void heard(const NodeId& node, TimePoint now);

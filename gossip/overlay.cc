@@ -9,7 +9,9 @@ namespace rumor::gossip {
 
 namespace {
 
-std::string run_text(const std::string& name, const RunId& run) { return str('"', name, "\" (", run.brief(), ')'); }
+std::string run_text(const std::string& name, const RunId& run) {
+  return str('"', name, "\" (", run.brief(), ')');
+}
 
 }  // namespace
 
@@ -66,14 +68,16 @@ void Overlay::send_hello(Link& link) {
 bool Overlay::on_hello(Link& link, const Hello& hello) {
   const auto& options = core_.options;
   if (hello.run != options.run) {
-    const std::string theirs = run_text(hello.run_name, hello.run), ours = run_text(options.run_name, options.run);
+    const std::string theirs = run_text(hello.run_name, hello.run),
+                      ours = run_text(options.run_name, options.run);
     if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) entry->other_run = theirs;
     refuse(link, Reject::Code::other_run, str("this peer trains run ", ours, ", not yours"));
     return false;
   }
   if (hello.version_min > protocol_version_max || hello.version_max < protocol_version_min) {
-    refuse(link, Reject::Code::version, str("this peer speaks protocol versions ", protocol_version_min, " to ",
-                                            protocol_version_max, ": update the older one"));
+    refuse(link, Reject::Code::version,
+           str("this peer speaks protocol versions ", protocol_version_min, " to ", protocol_version_max,
+               ": update the older one"));
     return false;
   }
   if (hello.self.node != link.node) {
@@ -129,7 +133,8 @@ bool Overlay::make_room(Link& link, bool lonely) {
     return false;
   }
   Link& victim = *accepted[core_.prng.below(accepted.size())];
-  core_.send(victim, encode(Bye{Bye::Code::surplus, "making room for a peer with few links", some_records()}));
+  core_.send(victim,
+             encode(Bye{Bye::Code::surplus, "making room for a peer with few links", some_records()}));
   core_.close(victim, "making room for a peer with few links");
   return true;
 }
@@ -171,9 +176,8 @@ void Overlay::on_bye(Link& link, const Bye& bye) {
   core_.close(link, bye.text.empty() ? "goodbye" : str("goodbye: ", bye.text));
 }
 
-void Overlay::on_peers(Link& link, const Peers& peers) {
+void Overlay::on_peers(const Peers& peers) {
   for (const PeerRecord& record : peers.records) learn(record);
-  static_cast<void>(link);
 }
 
 void Overlay::learn(const PeerRecord& record) {
@@ -183,7 +187,8 @@ void Overlay::learn(const PeerRecord& record) {
   due_ = std::min(due_, changes_at_);
   if (record.node == core_.options.self) return;
   const bool higher = record.node < core_.options.self;
-  const TimePoint first_try = core_.now + jittered(100ms, core_.prng) + (higher ? higher_id_waits : Duration{0});
+  const TimePoint first_try =
+      core_.now + jittered(100ms, core_.prng) + (higher ? higher_id_waits : Duration{0});
   for (const std::string& address : record.addresses) {
     book_.add_member(address, record.node, first_try);
     due_ = std::min(due_, first_try);
@@ -244,7 +249,8 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
     return;
   }
-  core_.note(Note::Level::info, str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
+  core_.note(Note::Level::info,
+             str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
   if (link.goodbye) {
     book_.retry_node(link.node, core_.now + jittered(feeler_interval, core_.prng));
   } else if (core_.now - link.up_at >= short_lived) {

@@ -16,7 +16,8 @@ class Overlay {
  public:
   static constexpr Duration greeting_deadline = 5s, ping_interval = 5s, dead_after = 15s, stale_after = 7s;
   static constexpr Duration records_batched = 100ms, table_interval = 10s;
-  static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s, renew_interval = 24h;
+  static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s,
+                            renew_interval = 24h;
   static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
   static constexpr std::size_t dialled_min = 4, dials_max = 16;
 
@@ -30,7 +31,7 @@ class Overlay {
   void on_reject(Link& link, const Reject& reject);
   void on_bye(Link& link, const Bye& bye);
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
-  void on_peers(Link& link, const Peers& peers);
+  void on_peers(const Peers& peers);
   // Compares tables.
   void on_digest(Link& link, const Digest& digest);
   void link_lost(const Link& link, const std::string& reason);

@@ -1,4 +1,5 @@
-// The Overlay's clockwork: which addresses to dial, which links to watch or drop, and what it says about both.
+// The Overlay's clockwork: which addresses to dial, which links to watch or drop, and what it says about
+// both.
 #include <algorithm>
 
 #include "gossip/overlay.h"
@@ -63,7 +64,8 @@ void Overlay::watch_links() {
     core_.members.heard(link.node, link.heard_at);
     if (now - link.sent_at >= ping_interval) core_.send(link, encode(Ping{core_.prng.next()}));
     const bool idle = link.providing == 0 && link.taking == 0;
-    if (link.feeler && idle && now - link.up_at >= feeler_age && admitted > limits::links_target && !full_mesh()) {
+    if (link.feeler && idle && now - link.up_at >= feeler_age && admitted > limits::links_target &&
+        !full_mesh()) {
       core_.send(link, encode(Bye{Bye::Code::surplus, "no stream takes this way", {}}));
       link.goodbye = true;
       core_.close(link, "no stream takes this way");
@@ -93,10 +95,11 @@ void Overlay::dial(const std::string& address, Address& entry) {
 }
 
 std::size_t Overlay::links_coming() const {
-  const auto open = std::count_if(core_.links.begin(), core_.links.end(),
-                                  [](const auto& entry) { return entry.second.state != Link::State::closing; });
-  const auto dials =
-      std::count_if(book_.all().begin(), book_.all().end(), [](const auto& entry) { return entry.second.dialling; });
+  const auto open = std::count_if(core_.links.begin(), core_.links.end(), [](const auto& entry) {
+    return entry.second.state != Link::State::closing;
+  });
+  const auto dials = std::count_if(book_.all().begin(), book_.all().end(),
+                                   [](const auto& entry) { return entry.second.dialling; });
   return static_cast<std::size_t>(open + dials);
 }
 
@@ -104,12 +107,13 @@ std::size_t Overlay::dialled_links() const {
   const auto open = std::count_if(core_.links.begin(), core_.links.end(), [](const auto& entry) {
     return entry.second.state != Link::State::closing && entry.second.dialled_by_us;
   });
-  const auto dials =
-      std::count_if(book_.all().begin(), book_.all().end(), [](const auto& entry) { return entry.second.dialling; });
+  const auto dials = std::count_if(book_.all().begin(), book_.all().end(),
+                                   [](const auto& entry) { return entry.second.dialling; });
   return static_cast<std::size_t>(open + dials);
 }
 
-// Seeds and known addresses: all at once the first time; later while links are wanted, and now and then anyway.
+// Seeds and known addresses: all at once the first time; later while links are wanted, and now and then
+// anyway.
 void Overlay::dial_contacts() {
   for (auto& [address, entry] : book_.all()) {
     if (!entry.first_contact() || !may_dial(entry)) continue;
@@ -138,7 +142,8 @@ void Overlay::dial_members() {
   }
   for (const std::string& address : candidates) {
     const std::size_t coming = links_coming();
-    const bool few = coming < limits::links_target || (dialled_links() < dialled_min && coming < limits::links_high);
+    const bool few =
+        coming < limits::links_target || (dialled_links() < dialled_min && coming < limits::links_high);
     if (!(few || full_mesh()) || dialling.size() >= dials_max) return;
     Address& entry = book_.at(address);
     if (dialling.insert(*entry.node).second) dial(address, entry);
@@ -177,7 +182,8 @@ bool Overlay::alone() const {
     return false;
   }
   return std::all_of(book_.all().begin(), book_.all().end(), [](const auto& entry) {
-    return !entry.second.first_contact() || (entry.second.tried && (!entry.second.dialling || entry.second.failures > 0));
+    return !entry.second.first_contact() ||
+           (entry.second.tried && (!entry.second.dialling || entry.second.failures > 0));
   });
 }
 
@@ -200,8 +206,8 @@ std::string Overlay::refused_by_run() const {
   if (met_own_run_) return {};
   for (const auto& [address, entry] : book_.all()) {
     if (!entry.seed || entry.other_run.empty()) continue;
-    return str("seed ", address, " trains run ", entry.other_run, ", we train \"", core_.options.run_name, "\" (",
-               core_.options.run.brief(), "): use the same run file, or other seeds");
+    return str("seed ", address, " trains run ", entry.other_run, ", we train \"", core_.options.run_name,
+               "\" (", core_.options.run.brief(), "): use the same run file, or other seeds");
   }
   return {};
 }

@@ -14,9 +14,14 @@ namespace rumor::gossip {
 
 struct Protocol::Impl {
   Impl(Options options, UpdateStore& store, Prng prng)
-      : core(std::move(options), store, prng), overlay(core), spread(core), joining(core), repair(core, spread, joining) {}
+      : core(std::move(options), store, prng),
+        overlay(core),
+        spread(core),
+        joining(core),
+        repair(core, spread, joining) {}
 
-  // Brackets every handler: the outbox and the time are set inside; what is due at its end happens in the destructor.
+  // Brackets every handler: the outbox and the time are set inside; what is due at its end happens in the
+  // destructor.
   class Turn {
    public:
     Turn(Impl& impl, TimePoint now, Outbox& out) : impl_(impl) { impl.core.begin(now, out); }
@@ -38,7 +43,7 @@ struct Protocol::Impl {
   void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
   void on(Link&, const Pong&) {}  // a sign of life, noted already
-  void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
+  void on(Link&, const Peers& message) { overlay.on_peers(message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
   void on(Link& link, const Have& message) { spread.on_have(link, message); }
   void on(Link& link, const Want& message) { spread.on_want(link, message); }
@@ -70,7 +75,8 @@ void Protocol::Impl::finish_turn() {
   // Range pulls rest while a snapshot is under way.
   if (was_busy && !joining.busy()) core.each_link([&](Link& link) { repair.refill(link); });
   was_busy = joining.busy();
-  if (!repair.ready() || core.changed_at == core.now) repair.flush(!repair.ready() && started && overlay.alone());
+  if (!repair.ready() || core.changed_at == core.now)
+    repair.flush(!repair.ready() && started && overlay.alone());
   spread.flush();
   core.end();
 }
@@ -93,7 +99,8 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
   link.received_bytes += bytes.size();
   core.counters.received_bytes += bytes.size();
   const bool greeting = link.state == Link::State::greeting;
-  if (greeting && bytes.size() > limits::hello_bytes_max) return core.close(link, "too much before the greeting");
+  if (greeting && bytes.size() > limits::hello_bytes_max)
+    return core.close(link, "too much before the greeting");
   const Result<Frame> frame = decode(bytes);
   if (!frame) return core.close(link, str("malformed: ", frame.error().text));
   const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
@@ -167,7 +174,8 @@ void Protocol::on_link_down(LinkId link, const std::string& reason, TimePoint no
   impl_->core.links.erase(at);
 }
 
-void Protocol::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, Outbox& out) {
+void Protocol::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now,
+                              Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   impl_->overlay.on_dial_failed(address, reason);
 }
@@ -244,8 +252,8 @@ std::vector<PeerInfo> Protocol::peers() const {
   std::vector<PeerInfo> peers;
   for (const auto& [id, link] : impl_->core.links) {
     if (!link.admitted()) continue;
-    PeerInfo peer{link.node, link.address, link.dialled_by_us, 0, false, false, false, link.sent_bytes,
-                  link.received_bytes};
+    PeerInfo peer{link.node, link.address,    link.dialled_by_us, 0, false, false,
+                  false,     link.sent_bytes, link.received_bytes};
     if (link.digest) {
       peer.updates = link.digest->replica.updates;
       peer.digest_known = true;

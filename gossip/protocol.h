@@ -1,10 +1,10 @@
 // Protocol: membership, links, spreading, repair and joining, as one function from (input, time) to effects.
 //
-// gossip/PROTOCOL.md is its specification; this class composes overlay.h (member table and links), spread.h (announce,
-// pull, subscribe) and repair.h (digests, ranges, snapshots).
+// gossip/PROTOCOL.md is its specification; this class composes overlay.h (member table and links), spread.h
+// (announce, pull, subscribe) and repair.h (digests, ranges, snapshots).
 //
-// Thread: one owner. No clock, socket, thread or entropy source: time comes in, chance comes from the Prng given.
-// Bytes from peers never reach a RUMOR_CHECK; a malformed frame closes its link with a reason.
+// Thread: one owner. No clock, socket, thread or entropy source: time comes in, chance comes from the Prng
+// given. Bytes from peers never reach a RUMOR_CHECK; a malformed frame closes its link with a reason.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +23,26 @@ namespace rumor::gossip {
 
 struct Options {
   NodeId self;
-  StreamId stream;                          // of this process
+  StreamId stream;  // of this process
   RunId run;
-  std::string run_name;                     // for error texts only
-  std::vector<std::string> advertise;       // host:port others may dial; empty when not listening
-  std::vector<std::string> seeds;           // tried in parallel, retried for ever
-  std::vector<std::string> known_addresses; // learned in earlier lives, tried like seeds but given up after a while
+  std::string run_name;                // for error texts only
+  std::vector<std::string> advertise;  // host:port others may dial; empty when not listening
+  std::vector<std::string> seeds;      // tried in parallel, retried for ever
+  // Learned in earlier lives; tried like seeds, but given up after a while.
+  std::vector<std::string> known_addresses;
 };
 
 // Figures since start; bytes are of frames handed to and received from links.
 struct Counters {
   std::uint64_t sent_bytes = 0, received_bytes = 0;
-  std::uint64_t sent_control_bytes = 0;       // everything but DATA and SNAP_DATA
-  std::uint64_t updates_received = 0;         // DATA frames that carried something new
-  std::uint64_t updates_duplicate = 0;        // DATA frames that did not
+  std::uint64_t sent_control_bytes = 0;  // everything but DATA and SNAP_DATA
+  std::uint64_t updates_received = 0;    // DATA frames that carried something new
+  std::uint64_t updates_duplicate = 0;   // DATA frames that did not
   std::uint64_t updates_invalid = 0;
   std::uint64_t snapshots_installed = 0;
-  std::uint64_t updates_lost = 0;             // held by nobody any more when two histories met (PROTOCOL.md, "Orphans")
+  // Applied here and held by nobody any more when two histories met (PROTOCOL.md, "Orphans"). Goes down again
+  // for those that a third peer gives back.
+  std::uint64_t updates_lost = 0;
 };
 
 // One admitted link, for status pages.
@@ -47,10 +50,10 @@ struct PeerInfo {
   NodeId node;
   std::string address;
   bool dialled_by_us = false;
-  std::uint64_t updates = 0;       // of its last digest
-  bool digest_known = false;       // a digest of it has arrived
-  bool digest_equal = false;       // its last digest equals ours now
-  bool finished = false;           // it said that it trains no more
+  std::uint64_t updates = 0;  // of its last digest
+  bool digest_known = false;  // a digest of it has arrived
+  bool digest_equal = false;  // its last digest equals ours now
+  bool finished = false;      // it said that it trains no more
   std::uint64_t sent_bytes = 0, received_bytes = 0;
 };
 
@@ -76,7 +79,7 @@ class Protocol {
   void on_backlog(LinkId link, bool full, TimePoint now, Outbox& out);
   void on_time(TimePoint now, Outbox& out);
 
-  // An own update, already accepted by the store. Spreads it.
+  // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);
   // We train no more (true) or again (false): told to all links, shown in PeerInfo.finished there.
   void set_finished(bool finished, TimePoint now, Outbox& out);
@@ -87,21 +90,23 @@ class Protocol {
   TimePoint next_deadline() const;
 
   // ---- what the node asks ----
-  // Every first contact has been tried and what the first peer had when we met it is ours: training may start.
-  // Also true when no seed answered (alone is fine); waiting_for() then says what is being tried.
+  // Every first contact has been tried and what the first peer had when we met it is ours: training may
+  // start. Also true when no seed answered (alone is fine); waiting_for() then says what is being tried.
   bool ready_to_train() const;
-  // Empty, or one line: "no peer has answered yet (tried 127.0.0.1:7001: connection refused); training alone".
+  // Empty, or one line: "no peer has answered yet (tried 127.0.0.1:7001: connection refused); training
+  // alone".
   std::string waiting_for() const;
   // Every seed that answered belongs to another run, and none to ours: one line naming both. Empty otherwise.
   std::string refused_by_run() const;
   // Two replicas with the same updates differ; names the peer. Empty otherwise.
   std::string divergence() const;
-  // Admitted links exist and every one of them has a digest equal to ours and has finished; true when there are none.
+  // Admitted links exist and every one of them has a digest equal to ours and has finished; true when there
+  // are none.
   bool settled() const;
 
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;
-  std::size_t members() const;   // in the table, ourselves included
+  std::size_t members() const;  // in the table, ourselves included
   const Counters& counters() const;
 
   void check_invariants() const;

@@ -42,8 +42,8 @@ void Repair::on_digest(Link& link, const Digest& digest) {
   if (digest.replica.have_hash == ours.have_hash && digest.replica.fingerprint != ours.fingerprint) {
     if (++link.divergences < 2) return send_digest(link, true);
     if (!core_.divergence.empty()) return;
-    core_.divergence = str("the same ", ours.updates, " updates give other weights at ", link.node.brief(), " (",
-                           link.address, ") than here: one of the two is damaged");
+    core_.divergence = str("the same ", ours.updates, " updates give other weights at ", link.node.brief(),
+                           " (", link.address, ") than here: one of the two is damaged");
     return core_.note(Note::Level::error, core_.divergence);
   }
   link.divergences = 0;
@@ -110,6 +110,9 @@ void Repair::send_vector(Link& link, bool reply) {
 void Repair::on_vector(Link& link, const Vector& message) {
   if (message.more && ++link.parts > vector_parts_max) return core_.close(link, "sends a vector without end");
   link.assembling.merge(message.part);
+  if (link.assembling.streams().size() > limits::streams_max) {
+    return core_.close(link, "names more streams than a run may have");
+  }
   if (message.more) return;
   link.vector = std::move(link.assembling);
   link.assembling = {};

@@ -10,8 +10,8 @@ namespace rumor::gossip {
 bool ranges_contain(const SeqRanges& ranges, std::uint64_t seq) {
   if (ranges.empty() || seq > ranges.back().last) return false;
   if (seq >= ranges.back().first) return true;
-  const auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), seq, [](std::uint64_t s, const SeqRange& r) { return s < r.first; });
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), seq,
+                                      [](std::uint64_t s, const SeqRange& r) { return s < r.first; });
   return after != ranges.begin() && seq <= std::prev(after)->last;
 }
 

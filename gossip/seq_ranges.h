@@ -1,8 +1,8 @@
 // Sorted ranges of sequence numbers: the arithmetic below HaveSet and the bookkeeping of links.
 //
 // Normal form: ascending, disjoint, not adjacent, first >= 1. Every function keeps it and expects it.
-// Thread: pure functions on plain values. Costs: contains O(log n), insert O(1) at the end and O(n) elsewhere; n is the
-// number of ranges, which is 1 for a stream without gaps.
+// Thread: pure functions on plain values. Costs: contains O(log n), insert O(1) at the end and O(n)
+// elsewhere; n is the number of ranges, which is 1 for a stream without gaps.
 #pragma once
 
 #include <compare>

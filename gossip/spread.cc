@@ -77,7 +77,7 @@ void Spread::know(Link& link, const HaveSet& set) {
 
 void Spread::publish(const StoredUpdate& update) {
   const auto stream = core_.intern(update.header.key.stream);
-  RUMOR_CHECK(stream.has_value());
+  RUMOR_CHECK(stream.has_value());  // Core has numbered it before any peer could fill the table
   RUMOR_CHECK(update.payload != nullptr);
   core_.streams[*stream].origin = update.header.origin;
   core_.count_update(update.payload->size());
@@ -158,7 +158,8 @@ void Spread::on_data(Link& link, const Data& message) {
     }
     return fill_window(link);
   }
-  StoredUpdate update{message.header, std::make_shared<const Bytes>(message.payload.begin(), message.payload.end())};
+  StoredUpdate update{message.header,
+                      std::make_shared<const Bytes>(message.payload.begin(), message.payload.end())};
   update.header.key.stream = core_.streams[*stream].id;
   update.header.origin = *origin;
   const Result<Accepted> accepted = core_.store.accept(update);
@@ -208,8 +209,7 @@ void Spread::on_want(Link& link, const Want& message) {
 void Spread::serve(Link& link) {
   RangeList none;
   std::size_t budget = limits::link_backlog_high;
-  while (!link.to_serve.empty() && !link.backlogged && budget > 0 &&
-         none.keys < limits::keys_per_frame_max) {
+  while (!link.to_serve.empty() && !link.backlogged && budget > 0 && none.keys < limits::keys_per_frame_max) {
     LocalRange& next = link.to_serve.front();
     const LocalKey key{next.stream, next.range.first};
     if (++next.range.first > next.range.last) link.to_serve.pop_front();
@@ -247,7 +247,8 @@ void Spread::tick() {
   watch_wants();
   core_.each_link([&](Link& link) {
     if (!link.to_serve.empty() && !link.backlogged) serve(link);
-    if (!link.announcements.empty() && !link.backlogged) due_by(std::max(link.announced_at + announce_every, core_.now));
+    if (!link.announcements.empty() && !link.backlogged)
+      due_by(std::max(link.announced_at + announce_every, core_.now));
   });
 }
 

@@ -1,7 +1,7 @@
 // Spread: fresh updates: announce, pull, subscribe, push (PROTOCOL.md 6.1).
 //
-// Thread: one owner, as Protocol. Costs: an update costs O(links) and a few lookups, whatever the number of streams and
-// updates; tick() costs O(links + what is due).
+// Thread: one owner, as Protocol. Costs: an update costs O(links) and a few lookups, whatever the number of
+// streams and updates; tick() costs O(links + what is due).
 #pragma once
 
 #include <deque>
@@ -12,7 +12,8 @@ namespace rumor::gossip {
 
 class Spread {
  public:
-  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s, serve_again = 5ms;
+  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s,
+                            serve_again = 5ms;
   static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
@@ -38,7 +39,8 @@ class Spread {
   // The have-set has changed other than by an update: forget what is no longer missing.
   void drop_held();
 
-  // For range pulls: asks for a key that we lack unless it is asked for already. False when the window is full.
+  // For range pulls: asks for a key that we lack unless it is asked for already. False when the window is
+  // full.
   bool pull(Link& link, LocalKey key);
   std::size_t window() const;
 

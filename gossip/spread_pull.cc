@@ -15,7 +15,9 @@ Missing* Spread::missing(LocalKey key) {
   return &list[key.seq];
 }
 
-void Spread::drop_missing(LocalKey key) { core_.missing_total -= core_.streams[key.stream].missing.erase(key.seq); }
+void Spread::drop_missing(LocalKey key) {
+  core_.missing_total -= core_.streams[key.stream].missing.erase(key.seq);
+}
 
 void Spread::announced(Link& link, LocalKey key) {
   Stream& stream = core_.streams[key.stream];
@@ -45,8 +47,8 @@ std::size_t Spread::window() const {
 void Spread::ask(Link& link, LocalKey key, Missing& entry) {
   RUMOR_CHECK(!entry.asked);
   if (link.asked.size() >= window()) {
-    if (link.to_ask.size() < announcements_max) link.to_ask.push_back(key);
-    return;
+    if (link.to_ask.size() >= announcements_max) return drop_missing(key);  // the digest will find it again
+    return link.to_ask.push_back(key);
   }
   entry.asked = link.id;
   link.asked.push_back({key, core_.now});
@@ -173,8 +175,9 @@ void Spread::link_lost(Link& link) {
 
 void Spread::drop_held() {
   for (StreamIndex stream = 0; stream < core_.streams.size(); ++stream) {
-    core_.missing_total -=
-        std::erase_if(core_.streams[stream].missing, [&](const auto& entry) { return core_.have({stream, entry.first}); });
+    core_.missing_total -= std::erase_if(core_.streams[stream].missing, [&](const auto& entry) {
+      return core_.have({stream, entry.first});
+    });
   }
 }
 
@@ -196,8 +199,8 @@ void Spread::reconsider(LocalKey key, Missing& entry) {
   if (provider == nullptr || key.seq < stream.provider_head) {
     return ask_elsewhere(key, nullptr);  // nobody pushes, or the provider has skipped it
   }
-  // While bytes arrive from the provider, asking elsewhere would only add to a queue; but not for ever: two nodes may
-  // have become each other's provider.
+  // While bytes arrive from the provider, asking elsewhere would only add to a queue; but not for ever: two
+  // nodes may have become each other's provider.
   const bool arriving = core_.now - provider->data_at < reparent_after;
   entry.strikes = static_cast<std::uint8_t>(entry.strikes + (arriving ? weak_strike : strike));
   if (entry.strikes >= strikes_max) {

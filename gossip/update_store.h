@@ -1,7 +1,7 @@
 // UpdateStore: what the protocol needs to know of the replica, and all it may do to it.
 //
-// Implemented by runtime/node. The protocol carries opaque payloads; whether one is valid and what it changes is the
-// store's business. Calls are synchronous, pure computation, and never call back into the protocol.
+// Implemented by runtime/node. The protocol carries opaque payloads; whether one is valid and what it changes
+// is the store's business. Calls are synchronous, pure computation, and never call back into the protocol.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ namespace rumor::gossip {
 struct UpdateHeader {
   UpdateKey key;
   NodeId origin;
-  Hash256 payload_hash;         // SHA-256 of the canonical payload
+  Hash256 payload_hash;           // SHA-256 of the canonical payload
   std::uint64_t fingerprint = 0;  // linear fingerprint of this update's change (runtime/fingerprint.h)
-  std::uint64_t period = 0;     // logical training period of the origin (runtime/in_flight_view.h)
-  std::uint32_t samples = 0;    // training samples behind this update
+  std::uint64_t period = 0;       // logical training period of the origin (runtime/in_flight_view.h)
+  std::uint32_t samples = 0;      // training samples behind this update
 };
 
 struct StoredUpdate {
@@ -47,7 +47,8 @@ class UpdateStore {
 
   // An update we can still serve, or nothing (never seen, or trimmed from the log).
   virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;
-  // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed then.
+  // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed
+  // then.
   virtual Result<Accepted> accept(const StoredUpdate& update) = 0;
 
   // The whole replica as bytes (weights, have-set, fingerprint), immutable, shared by all who download it.

@@ -73,12 +73,20 @@ void write(pb::Digest& to, const Digest& digest) {
 
 Digest read(Reading& in, const pb::Digest& from) {
   return {{in.id<Hash256>(from.have_hash()), from.fingerprint(), from.updates()},
-          from.table_hash(), from.finished(), from.reply()};
+          from.table_hash(),
+          from.finished(),
+          from.reply()};
 }
 
 Hello read(Reading& in, const pb::Hello& from) {
-  return {from.version_min(), from.version_max(), in.id<RunId>(from.run()), from.run_name(),
-          in.id<StreamId>(from.stream()), read(in, from.self()), read(in, from.digest()), from.lonely()};
+  return {from.version_min(),
+          from.version_max(),
+          in.id<RunId>(from.run()),
+          from.run_name(),
+          in.id<StreamId>(from.stream()),
+          read(in, from.self()),
+          read(in, from.digest()),
+          from.lonely()};
 }
 
 Reject read(Reading& in, const pb::Reject& from) {
@@ -161,31 +169,43 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
     case FrameType::hello: return parse<pb::Hello>(body);
     case FrameType::reject: return parse<pb::Reject>(body);
     case FrameType::bye: return parse<pb::Bye>(body);
-    case FrameType::ping: return parse<pb::Ping>(body, [](Reading&, const pb::Ping& p) { return Ping{p.nonce()}; });
-    case FrameType::pong: return parse<pb::Ping>(body, [](Reading&, const pb::Ping& p) { return Pong{p.nonce()}; });
+    case FrameType::ping:
+      return parse<pb::Ping>(body, [](Reading&, const pb::Ping& p) { return Ping{p.nonce()}; });
+    case FrameType::pong:
+      return parse<pb::Ping>(body, [](Reading&, const pb::Ping& p) { return Pong{p.nonce()}; });
     case FrameType::peers: return parse<pb::Peers>(body);
     case FrameType::stream: return parse<pb::StreamDef>(body);
     case FrameType::have: return parse<pb::Keys>(body);
     case FrameType::want:
-      return parse<pb::KeyRanges>(body, [](Reading& in, const pb::KeyRanges& p) { return Want{read(in, p)}; });
+      return parse<pb::KeyRanges>(body,
+                                  [](Reading& in, const pb::KeyRanges& p) { return Want{read(in, p)}; });
     case FrameType::subscribe:
-      return parse<pb::Subscribe>(body, [](Reading&, const pb::Subscribe& p) { return Subscribe{p.stream(), p.on()}; });
+      return parse<pb::Subscribe>(body, [](Reading&, const pb::Subscribe& p) {
+        return Subscribe{p.stream(), p.on()};
+      });
     case FrameType::data: return decode_data(body);
     case FrameType::digest: return parse<pb::Digest>(body);
     case FrameType::vector: return decode_vector(body);
     case FrameType::not_available:
-      return parse<pb::KeyRanges>(body, [](Reading& in, const pb::KeyRanges& p) { return NotAvailable{read(in, p)}; });
+      return parse<pb::KeyRanges>(
+          body, [](Reading& in, const pb::KeyRanges& p) { return NotAvailable{read(in, p)}; });
     case FrameType::snapshot_ask:
-      return parse<pb::SnapshotAsk>(
-          body, [](Reading&, const pb::SnapshotAsk& p) { return SnapshotAsk{p.updates(), p.mutual()}; });
+      return parse<pb::SnapshotAsk>(body, [](Reading&, const pb::SnapshotAsk& p) {
+        return SnapshotAsk{p.updates(), p.mutual()};
+      });
     case FrameType::snapshot_offer:
       return parse<pb::SnapshotOffer>(body, [](Reading& in, const pb::SnapshotOffer& p) {
-        return SnapshotOffer{p.number(), p.number() == 0 ? Hash256{} : in.id<Hash256>(p.hash()), p.bytes(),
-                             p.updates(), p.mean_update_bytes(), p.refusal()};
+        return SnapshotOffer{p.number(),
+                             p.number() == 0 ? Hash256{} : in.id<Hash256>(p.hash()),
+                             p.bytes(),
+                             p.updates(),
+                             p.mean_update_bytes(),
+                             p.refusal()};
       });
     case FrameType::snapshot_want:
-      return parse<pb::SnapshotWant>(
-          body, [](Reading&, const pb::SnapshotWant& p) { return SnapshotWant{p.number(), p.chunk()}; });
+      return parse<pb::SnapshotWant>(body, [](Reading&, const pb::SnapshotWant& p) {
+        return SnapshotWant{p.number(), p.chunk()};
+      });
     case FrameType::snapshot_data: return decode_snapshot_data(body);
     case FrameType::skipped_from: break;
   }
@@ -198,7 +218,8 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
   constexpr std::size_t small = 1 << 10, keys = 16 << 10, records = 256 << 10;
   static_assert(keys >= limits::keys_per_frame_max * (3 + 6 + 6) + 64);
   static_assert(records >= limits::records_per_frame_max *
-                               (64 + limits::addresses_per_record_max * (limits::address_bytes_max + 4)) + 2 * small);
+                                   (64 + limits::addresses_per_record_max * (limits::address_bytes_max + 4)) +
+                               2 * small);
   switch (static_cast<FrameType>(type)) {
     case FrameType::hello: return limits::hello_bytes_max;
     case FrameType::reject:
@@ -227,7 +248,8 @@ Result<Frame> decode(BytesView bytes) {
   if (bytes.empty()) return Error{Errc::corrupt, "an empty frame"};
   const std::size_t bytes_max = frame_bytes_max_of(bytes[0]);
   if (bytes_max == 0) return Error{Errc::corrupt, str("unknown frame type ", int{bytes[0]})};
-  if (bytes.size() > bytes_max) return Error{Errc::limit, str("frame of type ", int{bytes[0]}, " is too long")};
+  if (bytes.size() > bytes_max)
+    return Error{Errc::limit, str("frame of type ", int{bytes[0]}, " is too long")};
   Result<Frame> result = decode_body(static_cast<FrameType>(bytes[0]), bytes.subspan(1));
   if (result.ok()) return result;
   return Error{result.error().code, str("frame of type ", int{bytes[0]}, " has ", result.error().text)};

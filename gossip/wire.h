@@ -1,7 +1,9 @@
-// Frames as structs, and their way to bytes and back: the only place that knows the encoding (gossip/PROTOCOL.md, 4).
+// Frames as structs, and their way to bytes and back: the only place that knows the encoding
+// (gossip/PROTOCOL.md, 4).
 //
-// A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the frame by its
-// type before it parses, then checks every field; what it returns satisfies invalid() == nullopt.
+// A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the
+// frame by its type before it parses, then checks every field; what it returns satisfies invalid() ==
+// nullopt.
 //
 // Thread: pure functions. Memory: Data and SnapshotData hold views into the frame; all else is owned.
 #pragma once
@@ -153,7 +155,8 @@ struct Subscribe {
   Invalid invalid() const { return std::nullopt; }
 };
 
-// header.key.stream and header.origin are zero: the receiver fills them in from its table of the link's streams.
+// header.key.stream and header.origin are zero: the receiver fills them in from its table of the link's
+// streams.
 struct Data {
   std::uint32_t stream = 0;
   UpdateHeader header;
@@ -199,8 +202,9 @@ struct SnapshotData {
 // A type from 128 on.
 struct Skipped {};
 
-using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest, Vector,
-                           NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Skipped>;
+using Frame =
+    std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest,
+                 Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);

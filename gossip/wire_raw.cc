@@ -62,7 +62,8 @@ Invalid Hello::invalid() const {
 
 Invalid Reject::invalid() const {
   if (code < Code::other_run || code > Code::identity) return "an unknown reason";
-  if (!presentable(text, text_bytes_max) || !presentable(run_name, text_bytes_max)) return "a text that is none";
+  if (!presentable(text, text_bytes_max) || !presentable(run_name, text_bytes_max))
+    return "a text that is none";
   return invalid_records(others);
 }
 

@@ -1,5 +1,5 @@
-// FakeStore: a replica without weights. Payloads are kept in a log that may be trimmed; the fingerprint is a sum over
-// payloads, so equal sets have equal fingerprints and a doubled or lost update shows.
+// FakeStore: a replica without weights. Payloads are kept in a log that may be trimmed; the fingerprint is a
+// sum over payloads, so equal sets have equal fingerprints and a doubled or lost update shows.
 #pragma once
 
 #include <map>
@@ -32,7 +32,8 @@ class FakeStore final : public UpdateStore {
   }
 
   Result<Accepted> accept(const StoredUpdate& update) override {
-    if (sha256(*update.payload) != update.header.payload_hash) return Error{Errc::corrupt, "payload does not match its hash"};
+    if (sha256(*update.payload) != update.header.payload_hash)
+      return Error{Errc::corrupt, "payload does not match its hash"};
     if (!have_.insert(update.header.key)) return Accepted::duplicate;
     fingerprint_ += update.header.fingerprint;
     log_[update.header.key] = update;

@@ -135,11 +135,14 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_would_not_write) {
   const auto stream = [](ByteWriter& out, std::uint64_t number) { out.raw(stream_named(number).view()); };
   const auto no_ranges = [&](ByteWriter& out) { out.varint(1), stream(out, 1), out.varint(0); };
   BOOST_TEST(!decode(no_ranges).ok());
-  const auto beyond = [&](ByteWriter& out) { out.varint(1), stream(out, 1), out.varint(1), out.varint(seq_max), out.varint(0); };
+  const auto beyond = [&](ByteWriter& out) {
+    out.varint(1), stream(out, 1), out.varint(1), out.varint(seq_max), out.varint(0);
+  };
   BOOST_TEST(!decode(beyond).ok());
   const auto unsorted = [&](ByteWriter& out) {
     out.varint(2);
-    for (const std::uint64_t number : {2, 1}) stream(out, number), out.varint(1), out.varint(0), out.varint(0);
+    for (const std::uint64_t number : {2, 1})
+      stream(out, number), out.varint(1), out.varint(0), out.varint(0);
   };
   BOOST_TEST(!decode(unsorted).ok());
   const auto too_many = decode([](ByteWriter& out) { out.varint(1'000'000); });

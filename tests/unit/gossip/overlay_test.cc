@@ -12,7 +12,8 @@ namespace rumor::gossip::test {
 namespace {
 
 bool has_line(const std::vector<std::string>& lines, const std::string& part) {
-  return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return line.find(part) != std::string::npos; });
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const auto& line) { return line.find(part) != std::string::npos; });
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ BOOST_AUTO_TEST_CASE(alone_without_seeds_trains_at_once) {
   world.start(0, {});
   BOOST_TEST(world.nodes[0].protocol->ready_to_train());
   BOOST_TEST(world.nodes[0].protocol->settled());
-  BOOST_TEST(world.nodes[0].protocol->waiting_for() == "no seed is given and no peer has come yet; training alone");
+  BOOST_TEST(world.nodes[0].protocol->waiting_for() ==
+             "no seed is given and no peer has come yet; training alone");
 }
 
 BOOST_AUTO_TEST_CASE(alone_with_dead_seeds_trains_and_says_so) {
@@ -34,8 +36,9 @@ BOOST_AUTO_TEST_CASE(alone_with_dead_seeds_trains_and_says_so) {
   BOOST_TEST(world.nodes[0].protocol->waiting_for() == "waiting for a first answer from n8, n9");
   world.run_for(1s);
   BOOST_TEST(world.nodes[0].protocol->ready_to_train());
-  BOOST_TEST(world.nodes[0].protocol->waiting_for() ==
-             "no peer has answered yet (tried n8: connection refused, n9: connection refused); training alone");
+  BOOST_TEST(
+      world.nodes[0].protocol->waiting_for() ==
+      "no peer has answered yet (tried n8: connection refused, n9: connection refused); training alone");
   BOOST_TEST(has_line(world.nodes[0].notes, "seed n8 does not answer: connection refused"));
 }
 
@@ -71,7 +74,8 @@ BOOST_AUTO_TEST_CASE(other_run_is_refused_by_name) {
   BOOST_TEST(stranger.peers().empty());
   BOOST_TEST(world.nodes[0].protocol->peers().empty());
   BOOST_TEST(stranger.refused_by_run() ==
-             "seed n0 trains run \"test\" (01000000), we train \"test\" (02000000): use the same run file, or other seeds");
+             "seed n0 trains run \"test\" (01000000), we train \"test\" (02000000): use the same run file, "
+             "or other seeds");
   BOOST_TEST(world.nodes[0].protocol->refused_by_run().empty());
   BOOST_TEST(stranger.ready_to_train());
 }

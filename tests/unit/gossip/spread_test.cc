@@ -11,7 +11,8 @@ namespace {
 // Copies of an update per node that needed one.
 double copies(const World& world) {
   const Counters all = world.totals();
-  return static_cast<double>(all.updates_received + all.updates_duplicate) / static_cast<double>(all.updates_received);
+  return static_cast<double>(all.updates_received + all.updates_duplicate) /
+         static_cast<double>(all.updates_received);
 }
 
 }  // namespace

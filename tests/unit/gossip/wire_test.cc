@@ -1,4 +1,5 @@
-// Every frame there and back, at its bounds, cut short and damaged; and the example of PROTOCOL.md, section 10.
+// Every frame there and back, at its bounds, cut short and damaged; and the example of PROTOCOL.md,
+// section 10.
 #include "gossip/wire.h"
 
 #include <boost/test/unit_test.hpp>
@@ -138,8 +139,10 @@ BOOST_AUTO_TEST_CASE(truncations_and_flips_are_refused_or_stay_valid) {
     }
   }
   // These are whole only at full length.
-  for (const Bytes& bytes : {encode(Vector{example_set(), false, true}), encode(SnapshotData{1, 2, BytesView(payload).first(1)})}) {
-    for (std::size_t size = 0; size < bytes.size(); ++size) BOOST_TEST(!decode(BytesView(bytes).first(size)).ok());
+  for (const Bytes& bytes : {encode(Vector{example_set(), false, true}),
+                             encode(SnapshotData{1, 2, BytesView(payload).first(1)})}) {
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+      BOOST_TEST(!decode(BytesView(bytes).first(size)).ok());
   }
 }
 
@@ -154,17 +157,21 @@ BOOST_AUTO_TEST_CASE(bounds_have_reasons) {
 
   BOOST_TEST((Have{}.invalid() == "a wrong number of keys"));
   BOOST_TEST((Have{std::vector<WireKey>(limits::keys_per_frame_max, {0, 1})}.invalid() == std::nullopt));
-  BOOST_TEST((Have{std::vector<WireKey>(limits::keys_per_frame_max + 1, {0, 1})}.invalid() == "a wrong number of keys"));
+  BOOST_TEST((Have{std::vector<WireKey>(limits::keys_per_frame_max + 1, {0, 1})}.invalid() ==
+              "a wrong number of keys"));
   BOOST_TEST((Have{{{0, 0}}}.invalid() == "a sequence number out of range"));
   BOOST_TEST((Have{{{0, seq_max + 1}}}.invalid() == "a sequence number out of range"));
   BOOST_TEST((Want{{{0, {1, 513}}}}.invalid() == "too many keys"));
   BOOST_TEST((Want{{{0, {2, 1}}}}.invalid() == "a range that is none"));
   BOOST_TEST((record(9).invalid() == "too many addresses"));
   BOOST_TEST((PeerRecord{counting<NodeId>(1), 1, {"line\nbreak:1"}}.invalid() == "an address that is none"));
-  BOOST_TEST((PeerRecord{counting<NodeId>(1), 1, {std::string(257, 'a')}}.invalid() == "an address that is none"));
-  BOOST_TEST((PeerRecord{counting<NodeId>(1), record_number_max + 1, {}}.invalid() == "a record number out of range"));
+  BOOST_TEST(
+      (PeerRecord{counting<NodeId>(1), 1, {std::string(257, 'a')}}.invalid() == "an address that is none"));
+  BOOST_TEST((PeerRecord{counting<NodeId>(1), record_number_max + 1, {}}.invalid() ==
+              "a record number out of range"));
   BOOST_TEST((Peers{std::vector<PeerRecord>(65, record())}.invalid() == "too many records"));
-  BOOST_TEST((SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}}.invalid() == "a size out of range"));
+  BOOST_TEST(
+      (SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}}.invalid() == "a size out of range"));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
@@ -182,17 +189,20 @@ BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
   update.payload = longest;
   BOOST_TEST(decode(encode(update)).ok());
   HaveSet many;
-  for (std::uint64_t i = 0; i < limits::ranges_per_frame_max; ++i) many.insert(UpdateKey{counting<StreamId>(1), 2 * i + 1});
+  for (std::uint64_t i = 0; i < limits::ranges_per_frame_max; ++i)
+    many.insert(UpdateKey{counting<StreamId>(1), 2 * i + 1});
   BOOST_TEST(decode(encode(Vector{many, false, false})).ok());
   many.insert(UpdateKey{counting<StreamId>(2), 1});
   BOOST_TEST((Vector{many, false, false}.invalid() == "too many ranges"));
 }
 
 BOOST_AUTO_TEST_CASE(the_example_of_the_specification) {
-  const Bytes stream = from_hex("07 12 10 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f"
-                                "1a 20 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d 2e 2f"
-                                "30 31 32 33 34 35 36 37 38 39 3a 3b 3c 3d 3e 3f");
-  BOOST_TEST(encode(StreamDef{0, counting<StreamId>(0), counting<NodeId>(0x20)}) == stream, boost::test_tools::per_element());
+  const Bytes stream = from_hex(
+      "07 12 10 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f"
+      "1a 20 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d 2e 2f"
+      "30 31 32 33 34 35 36 37 38 39 3a 3b 3c 3d 3e 3f");
+  BOOST_TEST(encode(StreamDef{0, counting<StreamId>(0), counting<NodeId>(0x20)}) == stream,
+             boost::test_tools::per_element());
   const Bytes have = from_hex("08 0a 02 00 00 12 03 01 ac 02");
   BOOST_TEST(encode(Have{{{0, 1}, {0, 300}}}) == have, boost::test_tools::per_element());
   std::string hash;

@@ -1,4 +1,5 @@
-// World: N protocols in virtual time, joined by links with delays. The smallest driver that keeps events.h's contract.
+// World: N protocols in virtual time, joined by links with delays. The smallest driver that keeps events.h's
+// contract.
 //
 // Node i listens at "n<i>". Everything follows from the seed; trace() is equal for equal seeds.
 #pragma once
@@ -11,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/gossip/fake_store.h"
 #include "gossip/protocol.h"
+#include "tests/unit/gossip/fake_store.h"
 
 namespace rumor::gossip::test {
 
@@ -70,6 +71,7 @@ class World {
   void publish(std::size_t i, std::size_t bytes = 200) {
     WorldNode& node = nodes[i];
     const StoredUpdate update = node.store->make(node.stream, node.id, ++node.seq, bytes);
+    made[node.stream] = node.seq;
     handle(i, [&](Outbox& out) { node.protocol->publish(update, now, out); });
   }
   void finish_all() {
@@ -126,7 +128,9 @@ class World {
     for (const auto& [id, wire] : wires_) {
       for (int side = 0; side < 2; ++side) {
         if (wire.ends[side].node != from || wire.ends[1 - side].node != to) continue;
-        handle(from, [&, link = LinkId{id}](Outbox& out) { nodes[from].protocol->on_backlog(link, full, now, out); });
+        handle(from, [&, link = LinkId{id}](Outbox& out) {
+          nodes[from].protocol->on_backlog(link, full, now, out);
+        });
       }
     }
   }
@@ -195,7 +199,9 @@ class World {
     TimePoint time;
     std::uint64_t order;
     std::function<void()> act;
-    bool operator<(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
+    bool operator<(const Event& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
   };
 
   bool allowed(std::size_t a, std::size_t b) const { return side_.contains(a) == side_.contains(b); }
@@ -245,7 +251,9 @@ class World {
       if (nodes[i].life != life) return;
       const std::size_t to = address[0] == 'n' ? std::stoul(address.substr(1)) : nodes.size();
       if (to >= nodes.size() || !nodes[to].up() || !allowed(i, to)) {
-        return handle(i, [&](Outbox& out) { nodes[i].protocol->on_dial_failed(address, "connection refused", now, out); });
+        return handle(i, [&](Outbox& out) {
+          nodes[i].protocol->on_dial_failed(address, "connection refused", now, out);
+        });
       }
       const std::uint64_t id = ++links_made_;
       wires_[id] = Wire{{{i, life}, {to, nodes[to].life}}, delay, {now, now}};
@@ -284,7 +292,8 @@ class World {
       const TimePoint when = end.node == first ? now : std::max(now, wire.last[1 - side]);
       at(when, [this, id, end, reason] {
         if (nodes[end.node].life != end.life) return;
-        handle(end.node, [&](Outbox& out) { nodes[end.node].protocol->on_link_down(LinkId{id}, reason, now, out); });
+        handle(end.node,
+               [&](Outbox& out) { nodes[end.node].protocol->on_link_down(LinkId{id}, reason, now, out); });
       });
     }
   }
@@ -299,6 +308,7 @@ class World {
   TimePoint now{};
   std::uint64_t delay_us_max = 20'000;  // of a link, one way
   bool check = true;
+  std::map<StreamId, std::uint64_t> made;  // updates published so far, by stream
   std::vector<WorldNode> nodes;
 };
 

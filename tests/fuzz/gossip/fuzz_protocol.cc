@@ -1,0 +1,130 @@
+// A whole Protocol with two admitted links that then send anything.
+//
+// Input: a list of steps. Low two bits of the first byte: 0, 1: a frame on link 0 or 1 (u16 length, bytes);
+// 2: time passes, 20 ms times the other bits; 3: by the other bits: publish, backlog on or off, finish, or
+// forget the log. The protocol must keep its invariants, never close without a reason, never exceed a frame,
+// and keep its output in proportion to what it was asked.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "gossip/protocol.h"
+#include "gossip/wire.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/limits.h"
+#include "tests/unit/gossip/fake_store.h"
+
+namespace {
+
+using namespace rumor;
+using namespace rumor::gossip;
+
+constexpr std::size_t steps_max = 400;
+
+template <class AnId>
+AnId id_of(std::uint8_t number) {
+  AnId id;
+  id.bytes.fill(number);
+  return id;
+}
+
+class Driver {
+ public:
+  Driver()
+      : protocol_({id_of<NodeId>(1), id_of<StreamId>(1), id_of<RunId>(1), "fuzz", {"a:1"}, {"b:2"}, {}},
+                  store_, Prng(1)) {
+    act([&] { protocol_.start(now_, out_); });
+    for (int i = 0; i < 4; ++i) publish();
+    greet(0);
+    greet(1);
+  }
+
+  void run(ByteReader& in) {
+    for (std::size_t step = 0; step < steps_max && in.remaining() > 0; ++step) {
+      const std::uint8_t op = in.u8();
+      if ((op & 3) < 2) {
+        const BytesView frame = in.raw(std::min<std::size_t>(in.u16(), in.remaining()));
+        act([&] { protocol_.on_frame(links_[op & 1], frame, now_, out_); });
+      } else if ((op & 3) == 2) {
+        now_ += 20ms * (op >> 2);
+        act([&] { protocol_.on_time(now_, out_); });
+      } else {
+        other(op >> 2);
+      }
+    }
+  }
+
+ private:
+  void greet(std::size_t which) {
+    const auto node = id_of<NodeId>(static_cast<std::uint8_t>(10 + which));
+    links_[which] = LinkId{++links_made_};
+    act([&] { protocol_.on_link_up({links_[which], node, which == 0, "b:2"}, now_, out_); });
+    Hello hello;
+    hello.run = id_of<RunId>(1);
+    hello.stream = id_of<StreamId>(static_cast<std::uint8_t>(10 + which));
+    hello.self = {node, 1, {"c:3"}};
+    act([&] { protocol_.on_frame(links_[which], encode(hello), now_, out_); });
+  }
+
+  void publish() {
+    const StoredUpdate update = store_.make(id_of<StreamId>(1), id_of<NodeId>(1), ++seq_, 40);
+    act([&] { protocol_.publish(update, now_, out_); });
+  }
+
+  void other(int what) {
+    switch (what % 6) {
+      case 0: return publish();
+      case 1: return act([&] { protocol_.on_backlog(links_[0], true, now_, out_); });
+      case 2: return act([&] { protocol_.on_backlog(links_[0], false, now_, out_); });
+      case 3: return act([&] { protocol_.set_finished(what % 12 < 6, now_, out_); });
+      case 4: return store_.trim_log();
+      default: return greet(0);  // one more link of the same node
+    }
+  }
+
+  template <class Call>
+  void act(Call call) {
+    call();
+    protocol_.check_invariants();
+    std::size_t bytes = 0;
+    std::vector<LinkId> closed;
+    for (const Effect& effect : out_) {
+      if (const auto* send = std::get_if<Send>(&effect)) {
+        if (send->frame.empty() || send->frame.size() > limits::frame_bytes_max) std::abort();
+        if (!decode(send->frame).ok()) std::abort();
+        bytes += send->frame.size();
+      }
+      if (const auto* close = std::get_if<Close>(&effect)) {
+        if (close->reason.empty()) std::abort();
+        closed.push_back(close->link);
+      }
+    }
+    if (bytes > 8 * limits::link_backlog_high) std::abort();
+    out_.clear();
+    for (const LinkId link : closed) {
+      protocol_.on_link_down(link, "closed", now_, out_);
+      protocol_.check_invariants();
+    }
+    out_.clear();
+    store_.have().check_invariants();
+    static_cast<void>(protocol_.settled());
+    static_cast<void>(protocol_.waiting_for());
+  }
+
+  test::FakeStore store_;
+  Protocol protocol_;
+  Outbox out_;
+  TimePoint now_{};
+  std::uint64_t seq_ = 0, links_made_ = 0;
+  LinkId links_[2]{};
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Driver driver;
+  ByteReader in({data, size});
+  driver.run(in);
+  return 0;
+}
