@@ -1,7 +1,8 @@
 // rumor: the command line. One subcommand a file; this one only reads what was typed.
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <cstdlib>
 
+#include "models/kernels.h"
 #include "tools/command.h"
 
 namespace {
@@ -12,7 +13,8 @@ constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, s
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
-    "3 refused by the run (other model or run), 4 replicas diverged.";
+    "3 refused by the run (other model or run), 4 replicas diverged.\n"
+    "Environment: RUMOR_KERNELS=portable|avx2|avx512 instead of the best this processor has (same results, other speed).";
 
 void add_peer(CLI::App& app, PeerCommand& c) {
   CLI::App* peer = app.add_subcommand("peer", "Train as one peer of a run, with whoever else is there");
@@ -88,6 +90,8 @@ int main(int argc, char** argv) {
     const int status = app.exit(error);  // prints help or the message
     return status == 0 ? 0 : 2;
   }
+  const char* kernels = std::getenv("RUMOR_KERNELS");
+  if (auto chosen = rumor::models::select_kernels(kernels == nullptr ? "" : kernels); !chosen) return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);
