@@ -49,11 +49,11 @@ struct Examples {
 };
 
 struct DataSet {
-  std::string name;                // "synthetic", or the directory's name: "fashion-mnist"
+  std::string name;  // "synthetic", or the directory's name: "fashion-mnist"
   std::uint32_t inputs = 0, classes = 0;
   ByteExamples train;
   Examples test;
-  float mean = 0, scale = 1;       // of the bytes, over the training set; scale is 1 / deviation
+  float mean = 0, scale = 1;  // of the bytes, over the training set; scale is 1 / deviation
 
   // One training row, normalised, into `inputs` floats. Requires: row < train.rows.
   void fill(std::uint32_t row, float* x) const;

@@ -51,7 +51,7 @@ class Mlp final : public Model {
   std::vector<Layer> layers_;
   std::vector<float> x_by_unit_;  // [inputs][rows]
   std::vector<double> exponentials_;
-  double loss_sum_ = 0;           // of the last softmax()
+  double loss_sum_ = 0;  // of the last softmax()
   std::uint32_t right_ = 0;
 };
 

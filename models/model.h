@@ -33,8 +33,8 @@ struct Batch {
 };
 
 struct Evaluation {
-  double loss = 0;                  // mean cross-entropy in nats
-  std::optional<double> accuracy;   // 0..1; absent for language models
+  double loss = 0;                 // mean cross-entropy in nats
+  std::optional<double> accuracy;  // 0..1; absent for language models
 };
 
 class Model {

@@ -26,9 +26,9 @@
 namespace rumor::models {
 
 struct OptimizerConfig {
-  std::string kind = "sgd";   // sgd | momentum | rmsprop | adam
-  double momentum = 0.9;      // momentum, adam (beta1)
-  double beta2 = 0.999;       // rmsprop, adam
+  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam
+  double momentum = 0.9;     // momentum, adam (beta1)
+  double beta2 = 0.999;      // rmsprop, adam
   double epsilon = 1e-8;
 };
 

@@ -11,7 +11,9 @@ namespace {
 constexpr std::uint8_t magic[9] = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 'P', 1};
 }
 
-bool looks_like_capture(BytesView bytes) { return bytes.size() >= 8 && std::equal(magic, magic + 8, bytes.begin()); }
+bool looks_like_capture(BytesView bytes) {
+  return bytes.size() >= 8 && std::equal(magic, magic + 8, bytes.begin());
+}
 
 Bytes encode_capture_head(const RunForm& form) {
   ByteWriter out;
@@ -31,7 +33,8 @@ Result<Capture> decode_capture(BytesView bytes) {
   ByteReader in(bytes);
   in.raw(8);
   if (const int version = in.u8(); version != magic[8])
-    return Error{Errc::mismatch, str("it is a capture of version ", version, "; this program reads version 1")};
+    return Error{Errc::mismatch,
+                 str("it is a capture of version ", version, "; this program reads version 1")};
   Capture capture;
   auto form = RunForm::decode(in);
   if (!form) return form.error();
@@ -43,7 +46,8 @@ Result<Capture> decode_capture(BytesView bytes) {
       // Cut off is forgiven at the very end only: a length that no payload has is damage.
       ByteReader again(bytes.subspan(at));
       if (again.varint() > limits::payload_bytes_max && !again.failed())
-        return Error{Errc::corrupt, str("damaged at byte ", at, ": a record claims more than ", limits::payload_bytes_max, " bytes")};
+        return Error{Errc::corrupt, str("damaged at byte ", at, ": a record claims more than ",
+                                        limits::payload_bytes_max, " bytes")};
       capture.cut_off = true;
       break;
     }

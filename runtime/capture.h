@@ -1,8 +1,8 @@
 // Captures: a peer's own updates as a file, for `rumor stats`.
 //
 // Layout (little-endian): magic "RUMORCAP" and 0x01, the version; the run's form
-// (runtime/run_form.h); then one record per update: varint length, payload (compress/FORMAT.md). A file cut off
-// within its last record is read up to there: a process may have been killed while writing.
+// (runtime/run_form.h); then one record per update: varint length, payload (compress/FORMAT.md). A file cut
+// off within its last record is read up to there: a process may have been killed while writing.
 //
 // Thread: plain functions. No I/O here.
 #pragma once

@@ -106,7 +106,8 @@ Result<BytesView> unseal(BytesView bytes) {
   if (sha256(body) != Hash256::from(bytes.last(Hash256::size)))
     return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
   if (bytes[7] != magic[7])
-    return Error{Errc::mismatch, str("it is of format version ", int{bytes[7]}, ", this program reads version 1")};
+    return Error{Errc::mismatch,
+                 str("it is of format version ", int{bytes[7]}, ", this program reads version 1")};
   return body.subspan(sizeof magic);
 }
 
@@ -122,7 +123,8 @@ Result<Head> read_head(ByteReader& in) {
   auto form = RunForm::decode(in);
   if (!form) return form.error();
   head.form = std::move(form).value();
-  if (in.u64() != head.form.layout.params() || in.failed()) return damaged(in, "the number of weights is wrong");
+  if (in.u64() != head.form.layout.params() || in.failed())
+    return damaged(in, "the number of weights is wrong");
   return head;
 }
 
@@ -161,8 +163,9 @@ Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
   const auto head = read_head(in);
   if (!head) return head.error();
   if (head->form.run != form.run)
-    return Error{Errc::mismatch, str("it belongs to run ", head->form.run.brief(), ", this is run ", form.run.brief(),
-                                     "; choose another --state directory, or the run file it was made with")};
+    return Error{Errc::mismatch,
+                 str("it belongs to run ", head->form.run.brief(), ", this is run ", form.run.brief(),
+                     "; choose another --state directory, or the run file it was made with")};
   if (head->form.layout.hash() != form.layout.hash() || head->form.grid_bits != form.grid_bits)
     return Error{Errc::mismatch, "it belongs to a model of another shape"};
   Checkpoint checkpoint;

@@ -1,10 +1,9 @@
 // Fingerprint: a linear hash of the weights, so that a replica can check itself after every apply.
 //
-// Two lanes of 32 bits: lane j is sum over i of w[i] * r_j(i) mod 2^32, r odd and drawn from the run id. Working mod 2^32,
-// as the weights do, keeps it linear through wrap-around: F(state) == F(initial) + sum of F(update), always. A changed
-// entry, a lost or a doubled update shows with probability 1 - 2^-64. The coefficients are public: this finds bugs and
-// damage, not forgers.
-// Cost: one multiply-mix per entry.
+// Two lanes of 32 bits: lane j is sum over i of w[i] * r_j(i) mod 2^32, r odd and drawn from the run id.
+// Working mod 2^32, as the weights do, keeps it linear through wrap-around: F(state) == F(initial) + sum of
+// F(update), always. A changed entry, a lost or a doubled update shows with probability 1 - 2^-64. The
+// coefficients are public: this finds bugs and damage, not forgers. Cost: one multiply-mix per entry.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@ void InFlightView::move(const Own& own, std::int32_t shares, std::vector<std::ui
   touched.insert(touched.end(), own.index.begin(), own.index.end());
 }
 
-void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live,
-                        std::vector<std::uint32_t>& touched) {
+void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period,
+                        std::span<const NodeId> live, std::vector<std::uint32_t>& touched) {
   const auto share = static_cast<std::int32_t>(std::lround(weight_ * update.step));
   std::vector<NodeId> waiting_for;
   for (const NodeId& peer : live) {

@@ -1,8 +1,8 @@
 // LivePeers: who is training with us now, judged by what they do, not by who is connected to whom.
 //
-// A peer is live while updates of it keep arriving: the last one within `window` of now. In a partial mesh most peers are
-// not neighbours, so connections cannot tell. The window adapts to the slowest of them: ten times the longest usual gap
-// between two updates of one peer, at least two seconds.
+// A peer is live while updates of it keep arriving: the last one within `window` of now. In a partial mesh
+// most peers are not neighbours, so connections cannot tell. The window adapts to the slowest of them: ten
+// times the longest usual gap between two updates of one peer, at least two seconds.
 //
 // Thread: one owner.
 #pragma once

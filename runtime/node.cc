@@ -33,16 +33,18 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
   protocol.advertise = options_.advertise;
   protocol.seeds = options_.seeds;
   protocol.known_addresses = options_.known_addresses;
-  protocol_ = std::make_unique<gossip::Protocol>(std::move(protocol), static_cast<gossip::UpdateStore&>(*this),
-                                                 Prng::named(options_.chance_seed, "protocol"));
+  protocol_ =
+      std::make_unique<gossip::Protocol>(std::move(protocol), static_cast<gossip::UpdateStore&>(*this),
+                                         Prng::named(options_.chance_seed, "protocol"));
 }
 
 Node::~Node() = default;
 
-Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                                           NodeOptions options) {
+Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
+                                           std::shared_ptr<const models::DataSet> data, NodeOptions options) {
   if (config.mode != "broadcast")
-    return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is a baseline of the simulator; a peer runs \"broadcast\"")};
+    return Error{Errc::usage, str("exchange.mode = \"", config.mode,
+                                  "\" is a baseline of the simulator; a peer runs \"broadcast\"")};
   // Batches differ between peers by shard; two peers on the same shard still draw in different orders.
   const std::uint64_t sampling = mix64(config.seed ^ ByteReader(options.node.view()).u64());
   auto trainer = Trainer::create(config, std::move(data), options.shard, sampling);
@@ -90,7 +92,8 @@ void Node::on_link_down(gossip::LinkId link, const std::string& reason, TimePoin
   advance(now, out);
 }
 
-void Node::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, NodeOutbox& out) {
+void Node::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now,
+                          NodeOutbox& out) {
   now_ = now;
   protocol_->on_dial_failed(address, reason, now, protocol_out_);
   advance(now, out);
@@ -177,10 +180,12 @@ void Node::change_phase(TimePoint now, NodeOutbox& out) {
     settle_deadline_ = now + (protocol_->peers().empty() ? settle_alone : settle_stuck);
   }
   if (phase_ == Phase::settling) {
-    const bool waits_for_links = protocol_->peers().empty() && protocol_->members() > 1 && now < settle_deadline_;
+    const bool waits_for_links =
+        protocol_->peers().empty() && protocol_->members() > 1 && now < settle_deadline_;
     const bool given_up = now >= settle_deadline_;
     if (given_up && !protocol_->settled())
-      out.push_back(gossip::Note{gossip::Note::Level::warning, "some neighbours did not finish in time; ending without them"});
+      out.push_back(gossip::Note{gossip::Note::Level::warning,
+                                 "some neighbours did not finish in time; ending without them"});
     if ((protocol_->settled() && !waits_for_links) || given_up) {
       phase_ = Phase::settled;
       settle_deadline_ = never;
@@ -192,12 +197,15 @@ void Node::change_phase(TimePoint now, NodeOutbox& out) {
 void Node::end(int status, TimePoint now, NodeOutbox& out) {
   RUMOR_CHECK(phase_ != Phase::ended);
   phase_ = Phase::ended;
-  if (options_.checkpoint_every > Duration{0} && !computing_) out.push_back(SaveCheckpoint{make_checkpoint()});
+  if (options_.checkpoint_every > Duration{0} && !computing_)
+    out.push_back(SaveCheckpoint{make_checkpoint()});
   protocol_->leave(now, protocol_out_);
   finished_status_ = status;
 }
 
-std::uint64_t Node::samples_wanted() const { return options_.until_samples.value_or(config_.samples); }
+std::uint64_t Node::samples_wanted() const {
+  return options_.until_samples.value_or(config_.samples);
+}
 
 double Node::progress() const {
   return std::min(1.0, static_cast<double>(replica_.samples()) / static_cast<double>(config_.samples));
@@ -205,7 +213,8 @@ double Node::progress() const {
 
 std::size_t Node::live_count() const {
   // Right after a start nobody has been heard yet; neighbours then tell how many to share the rate with.
-  return 1 + std::max(live_.count(), phase_ == Phase::training && own_seq_ == 0 ? protocol_->peers().size() : 0);
+  return 1 +
+         std::max(live_.count(), phase_ == Phase::training && own_seq_ == 0 ? protocol_->peers().size() : 0);
 }
 
 NodeStatus Node::status(TimePoint now) const {
@@ -226,7 +235,8 @@ NodeStatus Node::status(TimePoint now) const {
   whole.u64(digest.fingerprint);
   s.digest = to_hex(whole.bytes());
   s.peers = protocol_->peers();
-  s.digests_equal = std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
+  s.digests_equal =
+      std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
   s.live_peers = live_count();
   s.members = protocol_->members();
   s.rate = config_.rate_for(live_count(), progress());
@@ -237,7 +247,8 @@ NodeStatus Node::status(TimePoint now) const {
   s.threshold = compression_.threshold;
   for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {
     const TensorInfo& info = trainer_->layout().tensors()[t];
-    s.tensors.push_back({info.name, info.size, compression_.tensors[t].entries, compression_.tensors[t].residual_rms});
+    s.tensors.push_back(
+        {info.name, info.size, compression_.tensors[t].entries, compression_.tensors[t].residual_rms});
   }
   return s;
 }

@@ -1,10 +1,13 @@
-// Node: one peer, composed of protocol, replica, log and trainer. A function from (input, time) to effects; no I/O.
+// Node: one peer, composed of protocol, replica, log and trainer. A function from (input, time) to effects;
+// no I/O.
 //
-// The same object code is driven by runtime/daemon/event_loop.cc over sockets and by runtime/sim/cluster.cc in virtual
-// time. Call a handler, carry out the outbox in order, then ask next_deadline() and call on_time() when it is reached.
+// The same object code is driven by runtime/daemon/event_loop.cc over sockets and by runtime/sim/cluster.cc
+// in virtual time. Call a handler, carry out the outbox in order, then ask next_deadline() and call on_time()
+// when it is reached.
 //
-// Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has finished and holds
-// the same digest) -> Finished, or serve on, as the options say. stop() ends it cleanly at any point.
+// Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has
+// finished and holds the same digest) -> Finished, or serve on, as the options say. stop() ends it cleanly at
+// any point.
 //
 // Thread: one owner, but for trainer(), see runtime/trainer.h.
 #pragma once
@@ -30,18 +33,20 @@ struct NodeOptions {
   StreamId stream;
   std::vector<std::string> seeds, advertise, known_addresses;
   models::Shard shard;
-  std::uint64_t chance_seed = 0;             // of the protocol's generator; from the operating system in the daemon
-  std::optional<std::uint64_t> until_samples;  // end once the run has this many; else train run.samples, then serve on
-  Duration evaluation_every{2s};             // on the test set, while training; 0: only at the end
-  std::uint32_t evaluation_rows = 2000;      // of the test set, while running; all of it at the end
-  Duration checkpoint_every{0};              // 0: none
-  bool report_applied = false;               // Applied and Published effects
+  std::uint64_t chance_seed = 0;  // of the protocol's generator; from the operating system in the daemon
+  std::optional<std::uint64_t>
+      until_samples;              // end once the run has this many; else train run.samples, then serve on
+  Duration evaluation_every{2s};  // on the test set, while training; 0: only at the end
+  std::uint32_t evaluation_rows = 2000;  // of the test set, while running; all of it at the end
+  Duration checkpoint_every{0};          // 0: none
+  bool report_applied = false;           // Applied and Published effects
 };
 
 class Node final : private gossip::UpdateStore {
  public:
   // Errors: Errc::usage, Errc::limit (model, data and shard do not fit together).
-  static Result<std::unique_ptr<Node>> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+  static Result<std::unique_ptr<Node>> create(const RunConfig& config,
+                                              std::shared_ptr<const models::DataSet> data,
                                               NodeOptions options);
   ~Node() override;
 
@@ -73,7 +78,9 @@ class Node final : private gossip::UpdateStore {
   RunForm form() const { return {run_, trainer_->layout(), config_.grid_bits}; }
   NodeStatus status(TimePoint now) const;
   // Trained to the end, settled with its neighbours and evaluated; or ended.
-  bool complete() const { return (phase_ == Phase::settled && final_evaluation_done_) || phase_ == Phase::ended; }
+  bool complete() const {
+    return (phase_ == Phase::settled && final_evaluation_done_) || phase_ == Phase::ended;
+  }
 
   void check_invariants() const;
 
@@ -117,8 +124,8 @@ class Node final : private gossip::UpdateStore {
   gossip::Outbox protocol_out_;
 
   Phase phase_ = Phase::catching_up;
-  TimePoint now_{};                   // of the handler under way: accept() needs it
-  bool computing_ = false;            // a step or an evaluation is with the driver
+  TimePoint now_{};         // of the handler under way: accept() needs it
+  bool computing_ = false;  // a step or an evaluation is with the driver
   bool stopping_ = false;
   bool final_evaluation_done_ = false;
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
@@ -126,7 +133,7 @@ class Node final : private gossip::UpdateStore {
   std::vector<std::uint32_t> touched_;  // positions the view must re-read; empty with view_stale_
   bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
-  std::vector<UpdateKey> applied_;      // since the last drain, when report_applied
+  std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
 
   std::shared_ptr<const Bytes> snapshot_;  // cached while the have-set stays as it is
   Hash256 snapshot_of_;

@@ -26,7 +26,8 @@ struct StartEvaluation {
   std::uint32_t rows_max = 0;
 };
 
-// Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails says so to its user.
+// Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails says so to
+// its user.
 struct SaveCheckpoint {
   Bytes bytes;
 };
@@ -46,8 +47,8 @@ struct Finished {
   int status = 0;
 };
 
-using NodeEffect = std::variant<gossip::Send, gossip::Dial, gossip::Close, gossip::Note, StartStep, StartEvaluation,
-                                SaveCheckpoint, Applied, Published, Finished>;
+using NodeEffect = std::variant<gossip::Send, gossip::Dial, gossip::Close, gossip::Note, StartStep,
+                                StartEvaluation, SaveCheckpoint, Applied, Published, Finished>;
 using NodeOutbox = std::vector<NodeEffect>;
 
 }  // namespace rumor

@@ -1,4 +1,5 @@
-// NodeStatus: what one peer can say about itself at one moment. Rendered as /status, /metrics and in `rumor stats`.
+// NodeStatus: what one peer can say about itself at one moment. Rendered as /status, /metrics and in `rumor
+// stats`.
 //
 // Thread: plain values; safe to hand to another thread.
 #pragma once
@@ -14,11 +15,11 @@ namespace rumor {
 // Kept by the node as it trains.
 struct TrainingFigures {
   std::uint64_t steps = 0;
-  double train_loss = 0;                  // moving average over own batches
-  std::optional<double> loss, accuracy;   // of the last evaluation, on the test set
-  std::uint64_t own_payload_bytes = 0;    // of all own updates
+  double train_loss = 0;                 // moving average over own batches
+  std::optional<double> loss, accuracy;  // of the last evaluation, on the test set
+  std::uint64_t own_payload_bytes = 0;   // of all own updates
   std::uint64_t own_entries = 0;
-  double own_bound_bits = 0;              // bits that independent positions and signs would need for them
+  double own_bound_bits = 0;  // bits that independent positions and signs would need for them
 };
 
 struct TensorStatus {
@@ -32,8 +33,8 @@ struct NodeStatus {
   std::uint64_t params = 0;
   std::uint64_t samples = 0, samples_planned = 0;
   std::uint64_t updates = 0;
-  std::string digest;                     // hex
-  bool digests_equal = false;             // every link's last digest equals ours
+  std::string digest;          // hex
+  bool digests_equal = false;  // every link's last digest equals ours
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
   std::size_t in_flight = 0;
@@ -45,7 +46,7 @@ struct NodeStatus {
   double density() const;
   double bits_per_entry() const;
   double bound_bits_per_entry() const;
-  double ratio() const;                   // dense fp32 bytes of the own updates / their payload bytes
+  double ratio() const;  // dense fp32 bytes of the own updates / their payload bytes
 };
 
 // The /status object (DESIGN 5.2), as JSON text.

@@ -1,4 +1,5 @@
-// Steps and updates of a node: from the plan of a step to a published update, and from a received one to the view.
+// Steps and updates of a node: from the plan of a step to a published update, and from a received one to the
+// view.
 #include <algorithm>
 
 #include "compress/statistics.h"
@@ -54,7 +55,8 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
   computing_ = true;
   compression_ = trainer_->compression();  // the trainer is ours between two steps
-  auto weights = std::make_shared<const std::vector<float>>(Trainer::to_floats(replica_.weights(), config_.grid_bits));
+  auto weights =
+      std::make_shared<const std::vector<float>>(Trainer::to_floats(replica_.weights(), config_.grid_bits));
   out.push_back(StartEvaluation{std::move(weights), rows});
 }
 
@@ -64,8 +66,8 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   computing_ = false;
   if (phase_ == Phase::ended) return advance(now, out);
   if (!result.failure.empty()) {
-    out.push_back(gossip::Note{gossip::Note::Level::error,
-                               "training cannot go on: " + result.failure + "; a lower optimizer.rate may help"});
+    out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure +
+                                                               "; a lower optimizer.rate may help"});
     end(1, now, out);
   } else {
     publish(std::move(result), now, out);

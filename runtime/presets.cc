@@ -5,7 +5,8 @@ namespace rumor {
 
 namespace {
 
-constexpr std::string_view fashion_mlp = R"toml(# Fashion-MNIST with a small MLP: ten kinds of clothing, 28 x 28 grey pixels, 118,282 parameters.
+constexpr std::string_view fashion_mlp =
+    R"toml(# Fashion-MNIST with a small MLP: ten kinds of clothing, 28 x 28 grey pixels, 118,282 parameters.
 [run]
 name = "fashion-mlp"
 seed = 1
@@ -40,7 +41,9 @@ emit = "threshold"        # an entry moves its weight by the size of the smalles
 grid_bits = 24            # weights are multiples of 2^-24, between -128 and 128
 )toml";
 
-constexpr std::string_view synthetic = R"toml(# A made-up task that needs no files: 10 overlapping clusters, a small MLP. For trying things out and for tests.
+constexpr std::string_view synthetic =
+    R"toml(# A made-up task that needs no files: 10 overlapping clusters, a small MLP.
+# For trying things out and for tests.
 [run]
 name = "synthetic"
 seed = 1
@@ -81,6 +84,8 @@ std::string_view preset_text(std::string_view name) {
   return {};
 }
 
-std::vector<std::string> preset_names() { return {"fashion-mlp", "synthetic"}; }
+std::vector<std::string> preset_names() {
+  return {"fashion-mlp", "synthetic"};
+}
 
 }  // namespace rumor

@@ -12,7 +12,8 @@ Replica::Replica(const RunId& run, std::vector<std::int32_t> initial) : fingerpr
   state_.fingerprint = fingerprinter_.of_weights(state_.weights);
 }
 
-Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, const compress::SparseUpdate& update) {
+Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header,
+                                        const compress::SparseUpdate& update) {
   const std::uint64_t claimed = fingerprinter_.of_update(update);
   if (claimed != header.fingerprint)
     return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
@@ -34,7 +35,8 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, cons
 
 Result<void> Replica::restore(ReplicaState state) {
   if (state.weights.size() != state_.weights.size())
-    return Error{Errc::mismatch, str("it holds ", state.weights.size(), " weights, this model has ", state_.weights.size())};
+    return Error{Errc::mismatch,
+                 str("it holds ", state.weights.size(), " weights, this model has ", state_.weights.size())};
   if (fingerprinter_.of_weights(state.weights) != state.fingerprint)
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);

@@ -1,7 +1,7 @@
 // Replica: the shared weights, the names of the updates they hold, and the fingerprint that proves it.
 //
-// Exactly-once: verify -> lacking? -> apply -> mark is one call of apply(); addition is not idempotent, so this is *the*
-// safety property. Arithmetic is wrap-around on 32 bits and commutes.
+// Exactly-once: verify -> lacking? -> apply -> mark is one call of apply(); addition is not idempotent, so
+// this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes.
 //
 // Thread: one owner (the protocol thread). Memory: one int32 per parameter, plus the have-set.
 // Invariant: fingerprint() == F(initial weights) + sum of F(update) over have() == F(weights()).
@@ -31,11 +31,12 @@ class Replica {
   Replica(const RunId& run, std::vector<std::int32_t> initial);
 
   // Adds an update's integers and marks its name, or finds the name there already.
-  // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing changed then.
-  // Requires: update decoded against this replica's layout.
+  // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
+  // changed then. Requires: update decoded against this replica's layout.
   Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, const compress::SparseUpdate& update);
 
-  // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint disagree.
+  // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint
+  // disagree.
   Result<void> restore(ReplicaState state);
 
   const ReplicaState& state() const { return state_; }

@@ -108,32 +108,43 @@ using C = RunConfig;
 
 std::vector<Key> training_keys() {
   return {
-      {"run.name", [](C& c, const Node& n) { return read_text(n, c.name); }, [](const C& c) { return c.name; }},
+      {"run.name", [](C& c, const Node& n) { return read_text(n, c.name); },
+       [](const C& c) { return c.name; }},
       {"run.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.seed); },
        [](const C& c) { return str(c.seed); }},
-      {"run.samples", [](C& c, const Node& n) { return read_integer(n, 1, std::int64_t{1} << 50, c.samples); },
+      {"run.samples",
+       [](C& c, const Node& n) { return read_integer(n, 1, std::int64_t{1} << 50, c.samples); },
        [](const C& c) { return str(c.samples); }},
       {"model.family", [](C& c, const Node& n) { return read_text(n, c.model.family); },
        [](const C& c) { return c.model.family; }},
       {"model.hidden", [](C& c, const Node& n) { return read_list(n, c.model.hidden); },
        [](const C& c) { return print_list(c.model.hidden); }},
-      {"data.kind", [](C& c, const Node& n) { return read_choice(n, {"idx", "synthetic"}, c.data.kind); },
+      {"data.kind",
+       [](C& c, const Node& n) {
+         return read_choice(n, {"idx", "synthetic"}, c.data.kind);
+       },
        [](const C& c) { return c.data.kind; }},
       {"data.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.data.seed); },
        [](const C& c) { return str(c.data.seed); }},
       {"data.path", [](C& c, const Node& n) { return read_text(n, c.data.path); }, nullptr},
       {"optimizer.kind",
-       [](C& c, const Node& n) { return read_choice(n, {"sgd", "momentum", "rmsprop", "adam"}, c.optimizer.kind); },
+       [](C& c, const Node& n) {
+         return read_choice(n, {"sgd", "momentum", "rmsprop", "adam"}, c.optimizer.kind);
+       },
        [](const C& c) { return c.optimizer.kind; }},
       {"optimizer.rate", [](C& c, const Node& n) { return read_number(n, 1e-9, 1e3, c.rate); },
        [](const C& c) { return print_number(c.rate); }},
-      {"optimizer.rate_scaling", [](C& c, const Node& n) { return read_choice(n, {"sqrt", "none"}, c.rate_scaling); },
+      {"optimizer.rate_scaling",
+       [](C& c, const Node& n) {
+         return read_choice(n, {"sqrt", "none"}, c.rate_scaling);
+       },
        [](const C& c) { return c.rate_scaling; }},
       {"optimizer.warmup", [](C& c, const Node& n) { return read_number(n, 0, 1, c.schedule.warmup); },
        [](const C& c) { return print_number(c.schedule.warmup); }},
       {"optimizer.floor", [](C& c, const Node& n) { return read_number(n, 0, 1, c.schedule.floor); },
        [](const C& c) { return print_number(c.schedule.floor); }},
-      {"optimizer.momentum", [](C& c, const Node& n) { return read_number(n, 0, 0.9999, c.optimizer.momentum); },
+      {"optimizer.momentum",
+       [](C& c, const Node& n) { return read_number(n, 0, 0.9999, c.optimizer.momentum); },
        [](const C& c) { return print_number(c.optimizer.momentum); }},
       {"optimizer.beta2", [](C& c, const Node& n) { return read_number(n, 0, 0.999999, c.optimizer.beta2); },
        [](const C& c) { return print_number(c.optimizer.beta2); }},
@@ -144,11 +155,16 @@ std::vector<Key> training_keys() {
 
 std::vector<Key> exchange_keys() {
   return {
-      {"exchange.mode", [](C& c, const Node& n) { return read_choice(n, {"broadcast", "sync"}, c.mode); },
+      {"exchange.mode",
+       [](C& c, const Node& n) {
+         return read_choice(n, {"broadcast", "sync"}, c.mode);
+       },
        [](const C& c) { return c.mode; }},
-      {"exchange.in_flight_weight", [](C& c, const Node& n) { return read_number(n, 0, 1, c.in_flight_weight); },
+      {"exchange.in_flight_weight",
+       [](C& c, const Node& n) { return read_number(n, 0, 1, c.in_flight_weight); },
        [](const C& c) { return print_number(c.in_flight_weight); }},
-      {"exchange.period_ms", [](C& c, const Node& n) { return read_number(n, 0, 3.6e6, c.period_ms); }, nullptr},
+      {"exchange.period_ms", [](C& c, const Node& n) { return read_number(n, 0, 3.6e6, c.period_ms); },
+       nullptr},
       {"compress.density", read_density, nullptr},
       {"compress.emit", read_emit, nullptr},
       {"compress.grid_bits", [](C& c, const Node& n) { return read_integer(n, 8, 30, c.grid_bits); },
@@ -169,7 +185,9 @@ const std::vector<Key>& all_keys() {
   return keys;
 }
 
-std::string_view last_part(std::string_view name) { return name.substr(name.find('.') + 1); }
+std::string_view last_part(std::string_view name) {
+  return name.substr(name.find('.') + 1);
+}
 
 Error unknown_key(const std::string& where, const std::string& name) {
   std::vector<std::string> known;
@@ -194,7 +212,8 @@ Result<void> set_key(RunConfig& config, const std::string& name, const Node& nod
 
 Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.mode == "broadcast" && config.samples < config.batch)
-    return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (", config.batch, ")")};
+    return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
+                                  config.batch, ")")};
   return {};
 }
 
@@ -202,7 +221,8 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 
 double RunConfig::density_for(std::size_t peers) const {
   if (density > 0) return density;
-  const double rounds = static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
+  const double rounds =
+      static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
   return std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
 }
 
@@ -224,8 +244,9 @@ Result<RunConfig> parse_run_config(std::string_view text, const std::string& sou
     const std::string name{std::string_view{section}};
     const toml::table* keys = content.as_table();
     if (keys == nullptr)
-      return Error{Errc::usage, str(source, ": line ", content.source().begin.line, ": ", name,
-                                    " stands outside a section; put it under one such as [run] or [compress]")};
+      return Error{Errc::usage,
+                   str(source, ": line ", content.source().begin.line, ": ", name,
+                       " stands outside a section; put it under one such as [run] or [compress]")};
     for (auto&& [key, value] : *keys) {
       const std::string where = str(source, ": line ", value.source().begin.line, ": ");
       if (auto set = set_key(config, name + "." + std::string{std::string_view{key}}, value, where); !set)
@@ -239,7 +260,8 @@ Result<RunConfig> parse_run_config(std::string_view text, const std::string& sou
 Result<void> override_run_config(RunConfig& config, const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    return Error{Errc::usage, str("--set ", assignment, " wants section.key=value, such as compress.density=0.003")};
+    return Error{Errc::usage,
+                 str("--set ", assignment, " wants section.key=value, such as compress.density=0.003")};
   const std::string name = assignment.substr(0, equals);
   const std::string value = assignment.substr(equals + 1);
   const std::string where = "--set: ";

@@ -1,7 +1,8 @@
 // RunConfig: what a run file says. Sections [run] [model] [data] [optimizer] [exchange] [compress] [network].
 //
-// Keys marked (shared) must be equal on all peers and go into the run id; the rest is each peer's own business. An unknown
-// key is an error that names the nearest known one. Every key can be overridden as "section.key=value".
+// Keys marked (shared) must be equal on all peers and go into the run id; the rest is each peer's own
+// business. An unknown key is an error that names the nearest known one. Every key can be overridden as
+// "section.key=value".
 //
 // Thread: plain values. Parsing does no I/O: the caller brings the text.
 #pragma once
@@ -21,9 +22,10 @@ namespace rumor {
 
 struct RunConfig {
   // [run]
-  std::string name = "unnamed";        // (shared)
-  std::uint64_t seed = 1;              // (shared) initial weights, fingerprint
-  std::uint64_t samples = 100'000;     // (shared) planned length, all peers together: what the schedule runs over
+  std::string name = "unnamed";  // (shared)
+  std::uint64_t seed = 1;        // (shared) initial weights, fingerprint
+  std::uint64_t samples =
+      100'000;  // (shared) planned length, all peers together: what the schedule runs over
 
   // [model] (shared)
   models::ModelConfig model;
@@ -34,27 +36,28 @@ struct RunConfig {
   // [optimizer] (shared)
   models::OptimizerConfig optimizer;
   models::Schedule schedule;
-  double rate = 0.5;                   // peak learning rate of four peers together
-  std::string rate_scaling = "sqrt";   // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
-  std::uint32_t batch = 16;            // samples a step
+  double rate = 0.5;                  // peak learning rate of four peers together
+  std::string rate_scaling = "sqrt";  // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
+  std::uint32_t batch = 16;           // samples a step
 
   // [exchange]
-  std::string mode = "broadcast";      // (shared) broadcast | sync (dense baseline, simulator only)
-  double in_flight_weight = 0.5;       // (shared) runtime/in_flight_view.h
-  double period_ms = 0;                // least time between two updates of this peer
+  std::string mode = "broadcast";  // (shared) broadcast | sync (dense baseline, simulator only)
+  double in_flight_weight = 0.5;   // (shared) runtime/in_flight_view.h
+  double period_ms = 0;            // least time between two updates of this peer
 
   // [compress]
-  double density = 0.001;              // entries / parameters of one update; 0 means auto
+  double density = 0.001;  // entries / parameters of one update; 0 means auto
   compress::Emit emit = compress::Emit::threshold;
-  int grid_bits = 24;                  // (shared)
+  int grid_bits = 24;  // (shared)
 
   // [network]
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> seeds;
   std::vector<std::string> advertise;
-  std::string status;                  // empty: no status server
+  std::string status;  // empty: no status server
 
-  // Density to use with `peers` live: `density`, or 25 / (peers * rounds left over the whole run) within [1e-4, 1e-2].
+  // Density to use with `peers` live: `density`, or 25 / (peers * rounds left over the whole run) within
+  // [1e-4, 1e-2].
   double density_for(std::size_t peers) const;
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;

@@ -15,7 +15,8 @@ Result<RunForm> RunForm::decode(ByteReader& in) {
   if (!tensors) return tensors.error();
   form.layout = std::move(tensors).value();
   form.grid_bits = in.u8();
-  if (in.failed() || form.grid_bits < 8 || form.grid_bits > 30) return Error{Errc::corrupt, "the weight grid is out of range"};
+  if (in.failed() || form.grid_bits < 8 || form.grid_bits > 30)
+    return Error{Errc::corrupt, "the weight grid is out of range"};
   return form;
 }
 

@@ -1,4 +1,5 @@
-// RunForm: what a file of a run must say to be read without its run file: which run, which tensors, which grid.
+// RunForm: what a file of a run must say to be read without its run file: which run, which tensors, which
+// grid.
 //
 // In bytes: run id (16), the parameter layout (runtime/base/param_layout.h), grid bits (u8, 8..30).
 //

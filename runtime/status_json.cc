@@ -12,9 +12,9 @@ double NodeStatus::density() const {
 }
 
 double NodeStatus::bits_per_entry() const {
-  return training.own_entries > 0
-             ? 8.0 * static_cast<double>(training.own_payload_bytes) / static_cast<double>(training.own_entries)
-             : 0;
+  return training.own_entries > 0 ? 8.0 * static_cast<double>(training.own_payload_bytes) /
+                                        static_cast<double>(training.own_entries)
+                                  : 0;
 }
 
 double NodeStatus::bound_bits_per_entry() const {
@@ -61,11 +61,13 @@ ordered_json traffic_json(const NodeStatus& s) {
 ordered_json compression_json(const NodeStatus& s) {
   ordered_json tensors = ordered_json::array();
   for (const TensorStatus& tensor : s.tensors)
-    tensors.push_back({{"name", tensor.name},
-                       {"params", tensor.params},
-                       {"entries", tensor.entries},
-                       {"density", tensor.params ? static_cast<double>(tensor.entries) / static_cast<double>(tensor.params) : 0},
-                       {"residual_rms", tensor.residual_rms}});
+    tensors.push_back(
+        {{"name", tensor.name},
+         {"params", tensor.params},
+         {"entries", tensor.entries},
+         {"density",
+          tensor.params ? static_cast<double>(tensor.entries) / static_cast<double>(tensor.params) : 0},
+         {"residual_rms", tensor.residual_rms}});
   return {{"density", s.density()},
           {"target_density", s.target_density},
           {"threshold", s.threshold},

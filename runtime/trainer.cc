@@ -11,7 +11,8 @@ namespace {
 
 // Weight plus overlay, wrap-around, as a float number of grid units.
 float on_grid(std::int32_t weight, std::int32_t overlay) {
-  return static_cast<float>(static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) + static_cast<std::uint32_t>(overlay)));
+  return static_cast<float>(
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) + static_cast<std::uint32_t>(overlay)));
 }
 
 }  // namespace
@@ -19,11 +20,13 @@ float on_grid(std::int32_t weight, std::int32_t overlay) {
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
     : grid_bits_(config.grid_bits), seed_(config.seed), data_(std::move(data)) {}
 
-Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
+                                                 std::shared_ptr<const models::DataSet> data,
                                                  models::Shard shard, std::uint64_t sampling_seed) {
   if (shard.count == 0 || shard.index >= shard.count || shard.count > data->train.rows)
-    return Error{Errc::usage, str("shard ", shard.index + 1, " of ", shard.count, " does not exist: the data set ", data->name,
-                                  " has ", data->train.rows, " training rows")};
+    return Error{Errc::usage,
+                 str("shard ", shard.index + 1, " of ", shard.count, " does not exist: the data set ",
+                     data->name, " has ", data->train.rows, " training rows")};
   models::ModelConfig model_config = config.model;
   model_config.inputs = data->inputs;
   model_config.classes = data->classes;
@@ -82,17 +85,18 @@ StepResult Trainer::step(const StepPlan& plan) {
   return result;
 }
 
-models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data, std::span<const float> weights,
-                                    std::uint32_t rows_max) {
+models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
+                                    std::span<const float> weights, std::uint32_t rows_max) {
   const models::Examples& test = data.test;
   const std::uint32_t rows = std::min(rows_max, test.rows);
   constexpr std::uint32_t block = 256;
   double loss = 0, right = 0;
   for (std::uint32_t first = 0; first < rows; first += block) {
     const std::uint32_t count = std::min(block, rows - first);
-    const models::Batch batch{{test.x.data() + std::size_t{first} * data.inputs, std::size_t{count} * data.inputs},
-                              {test.label.data() + first, count},
-                              count};
+    const models::Batch batch{
+        {test.x.data() + std::size_t{first} * data.inputs, std::size_t{count} * data.inputs},
+        {test.label.data() + first, count},
+        count};
     const models::Evaluation part = model.evaluate(weights, batch);
     loss += part.loss * count;
     right += part.accuracy.value_or(0) * count;
@@ -107,7 +111,8 @@ models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32
 std::vector<float> Trainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
   const float unit = std::ldexp(1.0f, -grid_bits);
   std::vector<float> floats(weights.size());
-  std::transform(weights.begin(), weights.end(), floats.begin(), [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
+  std::transform(weights.begin(), weights.end(), floats.begin(),
+                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
   return floats;
 }
 

@@ -1,9 +1,10 @@
 // Trainer: the compute of one peer. From the float view of the weights to the next update.
 //
-// The node decides when a step starts and what its rate is; the trainer runs it wherever the driver puts it (a worker
-// thread, or in place in the simulator). Its memory (float view, gradient, residual, optimizer state, activations) belongs
-// to whoever runs step() or evaluate() from the StartStep / StartEvaluation effect until the node is told the result, and to
-// the protocol thread otherwise. No locks: ownership passes with the effect.
+// The node decides when a step starts and what its rate is; the trainer runs it wherever the driver puts it
+// (a worker thread, or in place in the simulator). Its memory (float view, gradient, residual, optimizer
+// state, activations) belongs to whoever runs step() or evaluate() from the StartStep / StartEvaluation
+// effect until the node is told the result, and to the protocol thread otherwise. No locks: ownership passes
+// with the effect.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,7 @@ namespace rumor {
 
 // What a step is told.
 struct StepPlan {
-  double rate = 0;       // this peer's share of the learning rate
+  double rate = 0;  // this peer's share of the learning rate
   double density = 0.001;
   std::uint64_t period = 0;
 };
@@ -29,21 +30,22 @@ struct StepPlan {
 // What it brings back.
 struct StepResult {
   compress::SparseUpdate update;
-  Bytes payload;          // the canonical encoding of `update`
+  Bytes payload;  // the canonical encoding of `update`
   std::uint64_t period = 0;
   std::uint32_t samples = 0;
-  double loss = 0;        // mean over the batch
-  std::string failure;    // empty, or why training cannot go on (a non-finite gradient)
+  double loss = 0;      // mean over the batch
+  std::string failure;  // empty, or why training cannot go on (a non-finite gradient)
 };
 
 // Mean loss and accuracy over the first `rows_max` test rows, in blocks that bound the model's activations.
-models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data, std::span<const float> weights,
-                                    std::uint32_t rows_max);
+models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
+                                    std::span<const float> weights, std::uint32_t rows_max);
 
 class Trainer {
  public:
   // Errors: Errc::usage for an unknown model or optimizer, Errc::limit for a shard without enough rows.
-  static Result<std::unique_ptr<Trainer>> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+  static Result<std::unique_ptr<Trainer>> create(const RunConfig& config,
+                                                 std::shared_ptr<const models::DataSet> data,
                                                  models::Shard shard, std::uint64_t sampling_seed);
 
   const ParamLayout& layout() const { return model_->layout(); }

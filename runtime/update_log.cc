@@ -9,7 +9,9 @@ namespace rumor {
 namespace {
 // Bookkeeping of an entry beside its payload, so that empty payloads are bounded too.
 constexpr std::size_t overhead_bytes = 192;
-std::size_t cost(const gossip::StoredUpdate& update) { return update.payload->size() + overhead_bytes; }
+std::size_t cost(const gossip::StoredUpdate& update) {
+  return update.payload->size() + overhead_bytes;
+}
 }  // namespace
 
 void UpdateLog::append(const gossip::StoredUpdate& update) {

@@ -1,7 +1,7 @@
 // UpdateLog: recent updates, kept so that peers who missed them can still fetch them.
 //
-// Bounded by payload bytes; the oldest (by arrival) go first. What was trimmed is still applied, it just can't be served:
-// a peer that needs it takes a snapshot.
+// Bounded by payload bytes; the oldest (by arrival) go first. What was trimmed is still applied, it just
+// can't be served: a peer that needs it takes a snapshot.
 //
 // Thread: one owner. Payloads are shared, never copied.
 #pragma once

@@ -70,7 +70,8 @@ bool ChildProcesses::all_ended() {
 void ChildProcesses::end_all() {
   for (std::size_t i = 0; i < children_.size(); ++i)
     if (!status(i)) kill(children_[i].pid, SIGTERM);
-  for (int wait = 0; wait < 100 && !all_ended(); ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int wait = 0; wait < 100 && !all_ended(); ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   for (std::size_t i = 0; i < children_.size(); ++i) {
     if (status(i)) continue;
     kill(children_[i].pid, SIGKILL);

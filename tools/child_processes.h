@@ -1,7 +1,7 @@
 // ChildProcesses: real `rumor peer` processes on this machine, started, watched and ended together.
 //
-// Whatever happens, no child outlives this object or this process: children are ended in the destructor, and the kernel
-// ends them should we be killed (PR_SET_PDEATHSIG).
+// Whatever happens, no child outlives this object or this process: children are ended in the destructor, and
+// the kernel ends them should we be killed (PR_SET_PDEATHSIG).
 //
 // Thread: one owner.
 #pragma once

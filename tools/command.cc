@@ -39,13 +39,17 @@ Result<RunConfig> load_run(const RunSource& source) {
 int fail(const Error& error) {
   std::fprintf(stderr, "rumor: %s\n", error.text.c_str());
   switch (error.code) {
-    case Errc::usage: return 2;
-    case Errc::mismatch: return 3;
-    case Errc::diverged: return 4;
+    case Errc::usage:
+      return 2;
+    case Errc::mismatch:
+      return 3;
+    case Errc::diverged:
+      return 4;
     case Errc::not_found:
     case Errc::io:
     case Errc::corrupt:
-    case Errc::limit: return 1;
+    case Errc::limit:
+      return 1;
   }
   return 1;
 }
@@ -78,6 +82,8 @@ void watch_for_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return signalled != 0; }
+bool interrupted() {
+  return signalled != 0;
+}
 
 }  // namespace rumor::tools

@@ -1,7 +1,8 @@
-// The subcommands of `rumor`: what each is told, and its entry. The command line itself is read in main.cc alone.
+// The subcommands of `rumor`: what each is told, and its entry. The command line itself is read in main.cc
+// alone.
 //
-// Each returns the process's exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,
-// 3 refused by the run, 4 replicas diverged. Results go to stdout, progress and logs to stderr.
+// Each returns the process's exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or
+// run file, 3 refused by the run, 4 replicas diverged. Results go to stdout, progress and logs to stderr.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,9 @@ Result<RunConfig> load_run(const RunSource& source);
 struct PeerCommand {
   RunSource run;
   std::vector<std::string> seeds;
-  std::string listen, status;             // empty: as the run file says
+  std::string listen, status;  // empty: as the run file says
   std::string device = "cpu";
-  std::string shard;                      // "I/N", counted from 1
+  std::string shard;  // "I/N", counted from 1
   std::optional<std::string> state, capture, json;
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;

@@ -14,7 +14,8 @@ constexpr const char* set_help = "override a run file key, such as compress.dens
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
     "3 refused by the run (other model or run), 4 replicas diverged.\n"
-    "Environment: RUMOR_KERNELS=portable|avx2|avx512 instead of the best this processor has (same results, other speed).";
+    "Environment: RUMOR_KERNELS=portable|avx2|avx512 instead of the best this processor has (same results, "
+    "other speed).";
 
 void add_peer(CLI::App& app, PeerCommand& c) {
   CLI::App* peer = app.add_subcommand("peer", "Train as one peer of a run, with whoever else is there");
@@ -25,13 +26,15 @@ void add_peer(CLI::App& app, PeerCommand& c) {
       "A peer needs any one seed to answer, and none to begin with: alone it trains, and keeps trying.\n"
       "Stopped or killed, it goes on from its state directory, or from the other peers.");
   peer->add_option("RUN", c.run.name, run_help)->required();
-  peer->add_option("--seed", c.seeds, "peers to try first, HOST:PORT,...; tried in parallel, for ever")->delimiter(',');
+  peer->add_option("--seed", c.seeds, "peers to try first, HOST:PORT,...; tried in parallel, for ever")
+      ->delimiter(',');
   peer->add_option("--listen", c.listen, "where to accept others, HOST:PORT; port 0 takes a free one");
   peer->add_option("--state", c.state, "directory for identity and checkpoints; made when missing");
   peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
-  peer->add_option("--until-samples", c.until_samples, "end once the run has this many samples, all peers together");
+  peer->add_option("--until-samples", c.until_samples,
+                   "end once the run has this many samples, all peers together");
   peer->add_option("--until-seconds", c.until_seconds, "end after this time");
   peer->add_option("--capture", c.capture, "write own updates to FILE, for `rumor stats`");
   peer->add_option("--json", c.json, "write the final status to FILE (- for stdout)");
@@ -40,20 +43,24 @@ void add_peer(CLI::App& app, PeerCommand& c) {
 }
 
 void add_sim(CLI::App& app, SimCommand& c) {
-  CLI::App* sim = app.add_subcommand("sim", "Simulate a cluster on this machine, or run one of real processes");
+  CLI::App* sim =
+      app.add_subcommand("sim", "Simulate a cluster on this machine, or run one of real processes");
   sim->footer(
       "The nodes are the real thing, in virtual time: the same seed gives the same run, to the last bit.\n"
       "  rumor sim fashion-mlp --nodes 16 --report out       and look at out/index.html\n"
       "  rumor sim synthetic --network home --faults light   slow links, resets, killed nodes\n"
       "  rumor sim fashion-mlp --daemons                     four real processes on loopback\n"
-      "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set optimizer.rate=0.003\n"
+      "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set "
+      "optimizer.rate=0.003\n"
       "                                                      the dense baseline to compare with");
   sim->add_option("RUN", c.run.name, run_help)->required();
   sim->add_option("--nodes", c.nodes, "how many peers (default 4)")->check(CLI::Range(1, 1000));
   sim->add_option("--sim-seed", c.sim_seed, "decides everything left to chance (default 1)");
   sim->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
-  sim->add_option("--faults", c.faults, "none, or light: links reset, nodes are killed and come back empty (default none)");
-  sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")->check(CLI::Range(0.1, 1e6));
+  sim->add_option("--faults", c.faults,
+                  "none, or light: links reset, nodes are killed and come back empty (default none)");
+  sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")
+      ->check(CLI::Range(0.1, 1e6));
   sim->add_flag("--daemons", c.daemons, "real `rumor peer` processes on loopback, in real time");
   sim->add_option("--json", c.json, "write the result to FILE (- for stdout)");
   sim->add_option("--report", c.report, "write DIR/index.html: curves, compression, traffic; self-contained");
@@ -63,11 +70,15 @@ void add_sim(CLI::App& app, SimCommand& c) {
 void add_stats(CLI::App& app, StatsCommand& c) {
   CLI::App* stats = app.add_subcommand("stats", "Show how well updates compress");
   stats->footer(
-      "SOURCE is a running peer's status address, a state directory, a capture, or a safetensors file of updates:\n"
+      "SOURCE is a running peer's status address, a state directory, a capture, or a safetensors file of "
+      "updates:\n"
       "dense tensors STEP/NAME (F32), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).");
   stats->add_option("SOURCE", c.source, "HOST:PORT, directory or file")->required();
-  auto* density = stats->add_option("--density", c.density, "for dense files: entries / parameters (default 0.001)")->check(CLI::Range(1e-6, 0.5));
-  stats->add_option("--budget", c.budget_bytes, "for dense files: bytes an update may take")->excludes(density);
+  auto* density =
+      stats->add_option("--density", c.density, "for dense files: entries / parameters (default 0.001)")
+          ->check(CLI::Range(1e-6, 0.5));
+  stats->add_option("--budget", c.budget_bytes, "for dense files: bytes an update may take")
+      ->excludes(density);
   stats->add_option("--json", c.json, "write the result to FILE (- for stdout)");
 }
 
@@ -91,7 +102,8 @@ int main(int argc, char** argv) {
     return status == 0 ? 0 : 2;
   }
   const char* kernels = std::getenv("RUMOR_KERNELS");
-  if (auto chosen = rumor::models::select_kernels(kernels == nullptr ? "" : kernels); !chosen) return fail(chosen.error());
+  if (auto chosen = rumor::models::select_kernels(kernels == nullptr ? "" : kernels); !chosen)
+    return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);

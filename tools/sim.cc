@@ -46,11 +46,15 @@ int run_sim_command(const SimCommand& command) {
   watch_for_signals();
   ProgressLine line;
   const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto elapsed = [start] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   const sim::Progress progress = [&](const sim::CurvePoint& point, double fraction) {
-    std::string text = str(fixed(fraction * 100, 0), " %  ", point.samples, " samples  loss ", fixed(point.loss, 3));
+    std::string text =
+        str(fixed(fraction * 100, 0), " %  ", point.samples, " samples  loss ", fixed(point.loss, 3));
     if (point.accuracy) text += str("  accuracy ", fixed(*point.accuracy * 100, 1), " %");
-    line.show(str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
+    line.show(
+        str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
     return !interrupted();
   };
   auto result = [&]() -> Result<sim::SimResult> {

@@ -36,7 +36,9 @@ class ScratchDirectory {
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
   void keep() { keep_ = true; }
   const std::string& path() const { return path_; }
-  std::string file(std::size_t peer, const char* suffix) const { return str(path_, "/peer-", peer + 1, suffix); }
+  std::string file(std::size_t peer, const char* suffix) const {
+    return str(path_, "/peer-", peer + 1, suffix);
+  }
 
  private:
   std::string path_;
@@ -45,7 +47,8 @@ class ScratchDirectory {
 
 class DaemonRun {
  public:
-  DaemonRun(const SimCommand& command, const RunConfig& config) : command_(command), config_(config), last_(command.nodes) {}
+  DaemonRun(const SimCommand& command, const RunConfig& config)
+      : command_(command), config_(config), last_(command.nodes) {}
 
   int run();
 
@@ -56,7 +59,9 @@ class DaemonRun {
   Result<void> read_final();
   sim::SimResult result() const;
   void print_peers(std::FILE* to) const;
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
   double sum(const char* section, const char* key) const;
 
   const SimCommand& command_;
@@ -83,7 +88,8 @@ double DaemonRun::sum(const char* section, const char* key) const {
 }
 
 Result<void> DaemonRun::start() {
-  if (scratch_.path().empty()) return Error{Errc::io, "cannot make a directory under " + fs::temp_directory_path().string()};
+  if (scratch_.path().empty())
+    return Error{Errc::io, "cannot make a directory under " + fs::temp_directory_path().string()};
   const auto ports = free_ports(2 * command_.nodes);
   if (!ports) return ports.error();
   for (std::size_t i = 0; i < command_.nodes; ++i) {
@@ -91,12 +97,24 @@ Result<void> DaemonRun::start() {
     std::string seeds;
     for (std::size_t k = 0; k < command_.nodes; ++k)
       if (k != i) seeds += str(seeds.empty() ? "" : ",", "127.0.0.1:", (*ports)[k]);
-    std::vector<std::string> arguments = {"peer", command_.run.name, "--listen", str("127.0.0.1:", (*ports)[i]),
-                                          "--status", str("127.0.0.1:", status_ports_[i]), "--state", scratch_.file(i, ""),
-                                          "--shard", str(i + 1, "/", command_.nodes), "--until-samples", str(config_.samples),
-                                          "--json", scratch_.file(i, ".json"), "--quiet"};
+    std::vector<std::string> arguments = {"peer",
+                                          command_.run.name,
+                                          "--listen",
+                                          str("127.0.0.1:", (*ports)[i]),
+                                          "--status",
+                                          str("127.0.0.1:", status_ports_[i]),
+                                          "--state",
+                                          scratch_.file(i, ""),
+                                          "--shard",
+                                          str(i + 1, "/", command_.nodes),
+                                          "--until-samples",
+                                          str(config_.samples),
+                                          "--json",
+                                          scratch_.file(i, ".json"),
+                                          "--quiet"};
     if (!seeds.empty()) arguments.insert(arguments.end(), {"--seed", seeds});
-    for (const std::string& assignment : command_.run.overrides) arguments.insert(arguments.end(), {"--set", assignment});
+    for (const std::string& assignment : command_.run.overrides)
+      arguments.insert(arguments.end(), {"--set", assignment});
     if (auto started = children_.start(arguments, scratch_.file(i, ".log")); !started) return started.error();
   }
   return {};
@@ -138,14 +156,17 @@ void DaemonRun::show() {
   for (const json& peer : last_) {
     alive += peer.is_object() ? 1 : 0;
     equal = equal && peer.is_object() && peer.value("digests_equal", false);
-    linked = std::max<std::size_t>(linked, peer.is_object() && peer.contains("peers") ? peer["peers"].size() : 0);
+    linked =
+        std::max<std::size_t>(linked, peer.is_object() && peer.contains("peers") ? peer["peers"].size() : 0);
   }
-  std::string text = str(fixed(100.0 * static_cast<double>(point.samples) / static_cast<double>(config_.samples), 0), " %  ",
-                         point.samples, " samples  loss ", fixed(point.loss, 3));
+  std::string text =
+      str(fixed(100.0 * static_cast<double>(point.samples) / static_cast<double>(config_.samples), 0), " %  ",
+          point.samples, " samples  loss ", fixed(point.loss, 3));
   if (point.accuracy) text += str("  accuracy ", fixed(*point.accuracy * 100, 1), " %");
   text += str("  peers ", alive, "  each out ", daemon::rate_text((sent - last_sent_) / span / nodes), " in ",
               daemon::rate_text((received - last_received_) / span / nodes), "  ",
-              fixed(number(first, "traffic", "ratio"), 0), "x smaller  digests ", equal ? "all equal" : "settling");
+              fixed(number(first, "traffic", "ratio"), 0), "x smaller  digests ",
+              equal ? "all equal" : "settling");
   line_.show(text);
   last_sent_ = sent;
   last_received_ = received;
@@ -185,9 +206,11 @@ sim::SimResult DaemonRun::result() const {
   r.dense_update_bytes = 4.0 * static_cast<double>(r.params);
   r.update_bytes_mean = steps > 0 ? payload / steps : 0;
   r.ratio = payload > 0 ? r.dense_update_bytes * steps / payload : 0;
-  const double fresh = sum("traffic", "updates_received"), copies = fresh + sum("traffic", "updates_duplicate");
+  const double fresh = sum("traffic", "updates_received"),
+               copies = fresh + sum("traffic", "updates_duplicate");
   r.copies_per_delivery = fresh > 0 ? copies / fresh : 0;
-  r.control_fraction = r.sent_bytes_per_node > 0 ? sum("traffic", "sent_control_bytes") / nodes / r.sent_bytes_per_node : 0;
+  r.control_fraction =
+      r.sent_bytes_per_node > 0 ? sum("traffic", "sent_control_bytes") / nodes / r.sent_bytes_per_node : 0;
   r.density = steps > 0 ? entries / (steps * static_cast<double>(r.params)) : 0;
   r.bits_per_entry = entries > 0 ? 8 * payload / entries : 0;
   r.bound_bits_per_entry = number(first, "compression", "bound_bits_per_entry");
@@ -197,7 +220,8 @@ sim::SimResult DaemonRun::result() const {
     r.identical = r.identical && last_[i].value("digest", "") == r.digest;
     r.updates = std::max(r.updates, last_[i].value("updates", std::uint64_t{0}));
     r.lost += static_cast<std::uint64_t>(number(last_[i], "traffic", "updates_lost"));
-    r.traffic.push_back({str("peer ", i + 1), static_cast<std::uint64_t>(number(last_[i], "traffic", "sent_bytes")),
+    r.traffic.push_back({str("peer ", i + 1),
+                         static_cast<std::uint64_t>(number(last_[i], "traffic", "sent_bytes")),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "received_bytes"))});
   }
   return r;
@@ -209,15 +233,17 @@ void DaemonRun::print_peers(std::FILE* to) const {
     const json& p = last_[i];
     const double own = p.value("steps", 0.0) * config_.batch;
     std::fprintf(to, "  %-8zu %12.0f   %6.2f %%  %9s %9s   %s\n", i + 1, own, p.value("accuracy", 0.0) * 100,
-                 byte_text(number(p, "traffic", "sent_bytes")).c_str(), byte_text(number(p, "traffic", "received_bytes")).c_str(),
-                 p.value("digest", "").c_str());
+                 byte_text(number(p, "traffic", "sent_bytes")).c_str(),
+                 byte_text(number(p, "traffic", "received_bytes")).c_str(), p.value("digest", "").c_str());
   }
 }
 
 int DaemonRun::run() {
   watch_for_signals();
-  std::fprintf(stderr, "starting %zu peers on loopback; each trains on its own 1/%zu of the data (Ctrl-C ends all of them)\n",
-               command_.nodes, command_.nodes);
+  std::fprintf(
+      stderr,
+      "starting %zu peers on loopback; each trains on its own 1/%zu of the data (Ctrl-C ends all of them)\n",
+      command_.nodes, command_.nodes);
   if (auto started = start(); !started) return fail(started.error());
   bool healthy = true;
   while (!interrupted() && healthy && !children_.all_ended()) {
@@ -235,8 +261,11 @@ int DaemonRun::run() {
     const auto status = children_.status(i);
     if (!status || *status == 0) continue;
     scratch_.keep();
-    return fail({*status == 4 ? Errc::diverged : *status == 2 ? Errc::usage : Errc::io,
-                 str("peer ", i + 1, " ended with status ", *status, "; its log: ", scratch_.file(i, ".log"))});
+    return fail(
+        {*status == 4   ? Errc::diverged
+         : *status == 2 ? Errc::usage
+                        : Errc::io,
+         str("peer ", i + 1, " ended with status ", *status, "; its log: ", scratch_.file(i, ".log"))});
   }
   if (auto read = read_final(); !read) return fail(read.error());
   const sim::SimResult r = result();
@@ -247,13 +276,15 @@ int DaemonRun::run() {
 }
 
 void print_what_next(const SimCommand& command) {
-  std::printf("What you saw: %zu processes, no server. Each trained on data of its own and told the others which few weights to\n"
-              "move, one bit of sign each; all ended with the same model, which the equal digests prove.\n\n"
-              "Try next:\n"
-              "  rumor sim %s --nodes 16 --report out      sixteen peers in virtual time; open out/index.html\n"
-              "  rumor peer %s --status 127.0.0.1:7734     one peer; watch http://127.0.0.1:7734/\n"
-              "  rumor peer --help                         how others join it\n",
-              command.nodes, command.run.name.c_str(), command.run.name.c_str());
+  std::printf(
+      "What you saw: %zu processes, no server. Each trained on data of its own and told the others which few "
+      "weights to\n"
+      "move, one bit of sign each; all ended with the same model, which the equal digests prove.\n\n"
+      "Try next:\n"
+      "  rumor sim %s --nodes 16 --report out      sixteen peers in virtual time; open out/index.html\n"
+      "  rumor peer %s --status 127.0.0.1:7734     one peer; watch http://127.0.0.1:7734/\n"
+      "  rumor peer --help                         how others join it\n",
+      command.nodes, command.run.name.c_str(), command.run.name.c_str());
 }
 
 }  // namespace
@@ -261,9 +292,12 @@ void print_what_next(const SimCommand& command) {
 int run_daemons_command(const SimCommand& command) {
   const auto config = load_run(command.run);
   if (!config) return fail(config.error());
-  if (config->mode != "broadcast") return fail({Errc::usage, "--daemons runs peers, and peers know no exchange.mode = \"sync\""});
+  if (config->mode != "broadcast")
+    return fail({Errc::usage, "--daemons runs peers, and peers know no exchange.mode = \"sync\""});
   if (command.network != "lan" || command.faults != "none")
-    return fail({Errc::usage, "--network and --faults belong to the virtual cluster; real peers have the network they have"});
+    return fail(
+        {Errc::usage,
+         "--network and --faults belong to the virtual cluster; real peers have the network they have"});
   const int status = DaemonRun(command, *config).run();
   if (status == 0 && !interrupted() && command.json != "-") print_what_next(command);
   return status;

@@ -26,22 +26,31 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
                static_cast<unsigned long long>(r.params), static_cast<unsigned long long>(r.sim_seed),
                r.stopped_early ? " (stopped early)" : "");
   print(to, "samples", str(r.samples), "seen by all peers together");
-  if (r.accuracy) print(to, "test accuracy", fixed(*r.accuracy * 100, 2) + " %", "on data that nobody trained on");
+  if (r.accuracy)
+    print(to, "test accuracy", fixed(*r.accuracy * 100, 2) + " %", "on data that nobody trained on");
   print(to, "test loss", fixed(r.loss, 4), "cross-entropy, in nats");
   if (r.mode == "sync") {
-    print(to, "sent by each peer", byte_text(r.sent_bytes_per_node), "dense ring all-reduce: 4 bytes a parameter, twice, every step");
+    print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
+          "dense ring all-reduce: 4 bytes a parameter, twice, every step");
   } else {
     print(to, "replicas", r.identical ? "all equal" : "NOT EQUAL",
           str("bit for bit; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled"));
-    print(to, "update", fixed(r.update_bytes_mean, 1) + " B", str("where dense fp32 takes ", byte_text(r.dense_update_bytes)));
+    print(to, "update", fixed(r.update_bytes_mean, 1) + " B",
+          str("where dense fp32 takes ", byte_text(r.dense_update_bytes)));
     print(to, "compression", fixed(r.ratio, 0) + " x",
-          str(fixed(r.bits_per_entry, 2), " bits an entry; independent positions need ", fixed(r.bound_bits_per_entry, 2)));
-    print(to, "sent by each peer", byte_text(r.sent_bytes_per_node), "own updates, those passed on, and all messages");
-    if (r.copies_per_delivery > 0) print(to, "copies per delivery", fixed(r.copies_per_delivery, 3), "1 is ideal");
+          str(fixed(r.bits_per_entry, 2), " bits an entry; independent positions need ",
+              fixed(r.bound_bits_per_entry, 2)));
+    print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
+          "own updates, those passed on, and all messages");
+    if (r.copies_per_delivery > 0)
+      print(to, "copies per delivery", fixed(r.copies_per_delivery, 3), "1 is ideal");
     if (r.delivery_p99 > 0)
-      print(to, "delivery", fixed(r.delivery_p50 * 1e3, 1) + " ms", str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 1), " ms"));
+      print(to, "delivery", fixed(r.delivery_p50 * 1e3, 1) + " ms",
+            str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 1), " ms"));
   }
-  if (r.trace_hash != 0) print(to, "virtual time", fixed(r.virtual_seconds, 1) + " s", str("computed in ", fixed(r.wall_seconds, 1), " s"));
+  if (r.trace_hash != 0)
+    print(to, "virtual time", fixed(r.virtual_seconds, 1) + " s",
+          str("computed in ", fixed(r.wall_seconds, 1), " s"));
 }
 
 }  // namespace
@@ -81,11 +90,13 @@ std::string byte_text(double bytes) {
 
 int output_result(const sim::SimResult& result, const SimCommand& command) {
   if (command.json)
-    if (auto written = write_file(*command.json, sim::to_json(result)); !written) return fail(written.error());
+    if (auto written = write_file(*command.json, sim::to_json(result)); !written)
+      return fail(written.error());
   if (command.report) {
     std::error_code error;
     std::filesystem::create_directories(*command.report, error);
-    if (auto written = write_file(*command.report + "/index.html", sim::to_html(result)); !written) return fail(written.error());
+    if (auto written = write_file(*command.report + "/index.html", sim::to_html(result)); !written)
+      return fail(written.error());
   }
   std::FILE* to = command.json == "-" ? stderr : stdout;
   print_summary(to, result);

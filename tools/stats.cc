@@ -16,7 +16,8 @@ Result<StatsReport> stats_of(const StatsCommand& command) {
   std::error_code ignored;
   const bool dense_options = command.density || command.budget_bytes;
   const auto not_dense = [&](const char* what) -> Error {
-    return {Errc::usage, str("--density and --budget choose entries from dense changes; ", command.source, " is ", what)};
+    return {Errc::usage,
+            str("--density and --budget choose entries from dense changes; ", command.source, " is ", what)};
   };
   if (std::filesystem::is_directory(command.source, ignored)) {
     if (dense_options) return not_dense("a state directory");
@@ -31,7 +32,8 @@ Result<StatsReport> stats_of(const StatsCommand& command) {
   }
   const auto bytes = daemon::read_file(command.source);
   if (!bytes) return bytes.error();
-  if (!looks_like_capture(*bytes)) return stats_of_update_file(command.source, command.density, command.budget_bytes);
+  if (!looks_like_capture(*bytes))
+    return stats_of_update_file(command.source, command.density, command.budget_bytes);
   if (dense_options) return not_dense("a capture");
   return stats_of_capture(command.source, *bytes);
 }
@@ -44,7 +46,9 @@ int run_stats_command(const StatsCommand& command) {
   if (command.json)
     if (auto written = write_file(*command.json, report->to_json()); !written) return fail(written.error());
   if (command.json != "-") std::fputs(report->to_table().c_str(), stdout);
-  return report->round_trip_exact ? 0 : fail({Errc::corrupt, "an update did not survive coding and decoding; please report it"});
+  return report->round_trip_exact
+             ? 0
+             : fail({Errc::corrupt, "an update did not survive coding and decoding; please report it"});
 }
 
 }  // namespace rumor::tools

@@ -21,7 +21,8 @@ Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesVie
 
 double root_mean_square(const std::vector<float>& values, const TensorInfo& tensor) {
   double sum = 0;
-  for (std::uint32_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) sum += static_cast<double>(values[i]) * values[i];
+  for (std::uint32_t i = tensor.offset; i < tensor.offset + tensor.size; ++i)
+    sum += static_cast<double>(values[i]) * values[i];
   return std::sqrt(sum / tensor.size);
 }
 
@@ -40,18 +41,21 @@ Result<StatsReport> stats_of_capture(const std::string& source, BytesView bytes)
 Result<StatsReport> stats_of_state_directory(const std::string& directory) {
   const auto bytes = daemon::read_file(directory + "/checkpoint.1");
   if (!bytes)
-    return Error{bytes.error().code, directory + " holds no checkpoint that can be read; is it the --state directory of a peer?"};
+    return Error{bytes.error().code,
+                 directory + " holds no checkpoint that can be read; is it the --state directory of a peer?"};
   const auto form = read_checkpoint_form(*bytes);
   if (!form) return Error{form.error().code, directory + "/checkpoint.1: " + form.error().text};
   const auto checkpoint = decode_checkpoint(*form, *bytes);
-  if (!checkpoint) return Error{checkpoint.error().code, directory + "/checkpoint.1: " + checkpoint.error().text};
+  if (!checkpoint)
+    return Error{checkpoint.error().code, directory + "/checkpoint.1: " + checkpoint.error().text};
   compress::Statistics statistics(form->layout);
   if (checkpoint->local) {
     for (const gossip::StoredUpdate& update : checkpoint->local->log)
       if (auto added = add(statistics, *form, *update.payload); !added)
         return Error{Errc::corrupt, directory + "/checkpoint.1: an update of its log: " + added.error().text};
     for (std::size_t t = 0; t < form->layout.tensors().size(); ++t)
-      statistics.tensors()[t].residual_rms = root_mean_square(checkpoint->local->residual, form->layout.tensors()[t]);
+      statistics.tensors()[t].residual_rms =
+          root_mean_square(checkpoint->local->residual, form->layout.tensors()[t]);
   }
   return report_of(directory, form->layout, statistics, true);
 }
@@ -59,7 +63,8 @@ Result<StatsReport> stats_of_state_directory(const std::string& directory) {
 Result<StatsReport> stats_of_running_peer(const std::string& host_port) {
   const auto updates = daemon::http_get(host_port, "/updates");
   if (!updates) return updates.error();
-  return stats_of_capture(host_port, {reinterpret_cast<const std::uint8_t*>(updates->data()), updates->size()});
+  return stats_of_capture(host_port,
+                          {reinterpret_cast<const std::uint8_t*>(updates->data()), updates->size()});
 }
 
 }  // namespace rumor::tools

@@ -1,8 +1,8 @@
 // Bounded little-endian reader and writer, with LEB128 varints.
 //
-// Reader: never reads past its end. After the first short or malformed read it stays failed() and every further read
-// returns zero, so a decoder may read a whole structure and test once; a failed reader's values must not be used.
-// Varints are canonical: a longer form than needed is malformed (an encoding is unique).
+// Reader: never reads past its end. After the first short or malformed read it stays failed() and every
+// further read returns zero, so a decoder may read a whole structure and test once; a failed reader's values
+// must not be used. Varints are canonical: a longer form than needed is malformed (an encoding is unique).
 #pragma once
 
 #include <bit>

@@ -14,11 +14,11 @@ inline constexpr std::size_t tensor_name_bytes_max = 256, tensor_rank_max = 8;
 // Wire. A frame is checked before its body is read; an update must fit one frame.
 inline constexpr std::size_t frame_bytes_max = 1 << 20;
 inline constexpr std::size_t payload_bytes_max = frame_bytes_max - 1024;
-inline constexpr std::size_t hello_bytes_max = 8 << 10;        // all that is read before a link is admitted
+inline constexpr std::size_t hello_bytes_max = 8 << 10;  // all that is read before a link is admitted
 inline constexpr std::size_t snapshot_chunk_bytes = 256 << 10;
 inline constexpr std::size_t snapshot_bytes_max = std::size_t{16} << 30;
-inline constexpr std::size_t keys_per_frame_max = 512;         // in HAVE and WANT
-inline constexpr std::size_t ranges_per_frame_max = 16'384;    // in VECTOR
+inline constexpr std::size_t keys_per_frame_max = 512;       // in HAVE and WANT
+inline constexpr std::size_t ranges_per_frame_max = 16'384;  // in VECTOR
 inline constexpr std::size_t records_per_frame_max = 64;
 inline constexpr std::size_t addresses_per_record_max = 8;
 inline constexpr std::size_t address_bytes_max = 256;

@@ -12,7 +12,8 @@ namespace rumor {
 Result<ParamLayout> ParamLayout::create(std::vector<TensorInfo> tensors) {
   if (tensors.empty()) return Error{Errc::limit, "a model needs at least one tensor"};
   if (tensors.size() > limits::tensors_max)
-    return Error{Errc::limit, str("a model of ", tensors.size(), " tensors is beyond the limit of ", limits::tensors_max)};
+    return Error{Errc::limit,
+                 str("a model of ", tensors.size(), " tensors is beyond the limit of ", limits::tensors_max)};
   ParamLayout layout;
   std::set<std::string> names;
   std::uint64_t offset = 0;
@@ -23,7 +24,8 @@ Result<ParamLayout> ParamLayout::create(std::vector<TensorInfo> tensors) {
     for (std::uint32_t extent : tensor.shape) {
       size *= extent;
       if (extent == 0 || size > limits::params_max)
-        return Error{Errc::limit, str("tensor ", tensor.name, " is empty or has over ", limits::params_max, " parameters")};
+        return Error{Errc::limit, str("tensor ", tensor.name, " is empty or has over ", limits::params_max,
+                                      " parameters")};
     }
     tensor.offset = static_cast<std::uint32_t>(offset);
     tensor.size = static_cast<std::uint32_t>(size);
@@ -47,12 +49,14 @@ void ParamLayout::encode(ByteWriter& out) const {
 
 Result<ParamLayout> ParamLayout::decode(ByteReader& in) {
   const std::uint64_t count = in.varint();
-  if (count > limits::tensors_max || count > in.remaining()) return Error{Errc::corrupt, "the model layout is damaged"};
+  if (count > limits::tensors_max || count > in.remaining())
+    return Error{Errc::corrupt, "the model layout is damaged"};
   std::vector<TensorInfo> tensors(static_cast<std::size_t>(count));
   for (TensorInfo& tensor : tensors) {
     tensor.name = in.text(limits::tensor_name_bytes_max);
     const std::uint64_t rank = in.varint();
-    if (rank > limits::tensor_rank_max || in.failed()) return Error{Errc::corrupt, "the model layout is damaged"};
+    if (rank > limits::tensor_rank_max || in.failed())
+      return Error{Errc::corrupt, "the model layout is damaged"};
     for (std::uint64_t d = 0; d < rank; ++d) {
       const std::uint64_t extent = in.varint();
       if (extent > limits::params_max) return Error{Errc::corrupt, "the model layout is damaged"};

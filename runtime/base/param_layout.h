@@ -1,7 +1,8 @@
 // ParamLayout: one flat parameter vector, named and shaped.
 //
-// Tensors lie one after another, row-major, in the order given; names and shapes as PyTorch has them. `compress` sees
-// rows and columns (rows = first dimension, columns = product of the rest), `models` the full shapes.
+// Tensors lie one after another, row-major, in the order given; names and shapes as PyTorch has them.
+// `compress` sees rows and columns (rows = first dimension, columns = product of the rest), `models` the full
+// shapes.
 //
 // Invariants: 1 <= params() <= limits::params_max; names unique and not empty.
 #pragma once
@@ -34,7 +35,8 @@ class ParamLayout {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   std::uint32_t params() const { return params_; }
 
-  // Canonical bytes: varint count, then per tensor its name (varint length, text), varint rank, varint extents.
+  // Canonical bytes: varint count, then per tensor its name (varint length, text), varint rank, varint
+  // extents.
   void encode(ByteWriter& out) const;
   // Errors: Errc::corrupt, Errc::limit.
   static Result<ParamLayout> decode(ByteReader& in);

@@ -1,5 +1,6 @@
-// Result<T>: a value, or the reason why there is none. For everything that others give us: network bytes, files,
-// configuration, command lines. The text is one line, names the cause and, where there is one, the mend.
+// Result<T>: a value, or the reason why there is none. For everything that others give us: network bytes,
+// files, configuration, command lines. The text is one line, names the cause and, where there is one, the
+// mend.
 //
 // Thread: plain values.
 #pragma once
@@ -39,16 +40,28 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
 
   // Requires: ok().
-  T& value() & { RUMOR_CHECK(ok()); return std::get<0>(state_); }
-  const T& value() const& { RUMOR_CHECK(ok()); return std::get<0>(state_); }
-  T&& value() && { RUMOR_CHECK(ok()); return std::get<0>(std::move(state_)); }
+  T& value() & {
+    RUMOR_CHECK(ok());
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    RUMOR_CHECK(ok());
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    RUMOR_CHECK(ok());
+    return std::get<0>(std::move(state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
   // Requires: !ok().
-  const Error& error() const { RUMOR_CHECK(!ok()); return std::get<1>(state_); }
+  const Error& error() const {
+    RUMOR_CHECK(!ok());
+    return std::get<1>(state_);
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -62,7 +75,10 @@ class [[nodiscard]] Result<void> {
   Result(Error error) : error_(std::move(error)) {}
   bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { RUMOR_CHECK(!ok()); return *error_; }
+  const Error& error() const {
+    RUMOR_CHECK(!ok());
+    return *error_;
+  }
 
  private:
   std::optional<Error> error_;

@@ -1,8 +1,8 @@
 #include "runtime/base/text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 
 #include "runtime/base/types.h"
 

@@ -20,8 +20,12 @@ using TimePoint = NodeClock::time_point;
 
 inline constexpr TimePoint never = TimePoint::max();
 
-constexpr double to_seconds(Duration d) { return static_cast<double>(d.count()) * 1e-6; }
-constexpr Duration from_seconds(double s) { return Duration(static_cast<std::int64_t>(s * 1e6)); }
+constexpr double to_seconds(Duration d) {
+  return static_cast<double>(d.count()) * 1e-6;
+}
+constexpr Duration from_seconds(double s) {
+  return Duration(static_cast<std::int64_t>(s * 1e6));
+}
 
 using namespace std::chrono_literals;
 

@@ -32,12 +32,16 @@ void Console::line(const std::string& text) {
 
 void Console::note(const gossip::Note& note) {
   if (note.level == gossip::Note::Level::debug) return;
-  const char* prefix = note.level == gossip::Note::Level::error ? "error: " : note.level == gossip::Note::Level::warning ? "warning: " : "";
+  const char* prefix = note.level == gossip::Note::Level::error     ? "error: "
+                       : note.level == gossip::Note::Level::warning ? "warning: "
+                                                                    : "";
   line(prefix + note.text);
 }
 
-void Console::started(const NodeStatus& s, const std::string& listening, const std::string& status_address, const std::string& state) {
-  line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ", s.params, " parameters"));
+void Console::started(const NodeStatus& s, const std::string& listening, const std::string& status_address,
+                      const std::string& state) {
+  line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ",
+           s.params, " parameters"));
   line(str("listening on ", listening, "; others join with --seed ", listening));
   if (!status_address.empty()) line("status at http://" + status_address + "/");
   if (state.empty()) line("no --state directory: a restart begins anew, from the other peers");
@@ -54,8 +58,8 @@ void Console::progress(const NodeStatus& s, double seconds) {
   last_received_ = s.traffic.received_bytes;
   last_samples_ = s.samples;
   next_at_ = seconds + (terminal_ ? 0.5 : 5.0);
-  std::string text = str(s.phase, "  ", s.samples, "/", s.samples_planned, " samples (", fixed(samples, 0), "/s)  loss ",
-                         fixed(s.training.loss.value_or(s.training.train_loss), 3));
+  std::string text = str(s.phase, "  ", s.samples, "/", s.samples_planned, " samples (", fixed(samples, 0),
+                         "/s)  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
   if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
   text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
   if (s.ratio() > 0) text += str("  ", fixed(s.ratio(), 0), "x smaller");

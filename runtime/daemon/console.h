@@ -1,5 +1,5 @@
-// Console: what a peer says on stderr while it runs. A line that rewrites itself on a terminal, a plain line every few
-// seconds elsewhere.
+// Console: what a peer says on stderr while it runs. A line that rewrites itself on a terminal, a plain line
+// every few seconds elsewhere.
 //
 // Thread: the protocol thread.
 #pragma once
@@ -13,7 +13,8 @@ namespace rumor::daemon {
 class Console {
  public:
   Console();
-  void started(const NodeStatus& status, const std::string& listening, const std::string& status_address, const std::string& state);
+  void started(const NodeStatus& status, const std::string& listening, const std::string& status_address,
+               const std::string& state);
   void note(const gossip::Note& note);
   void line(const std::string& text);
   // Called often; prints when it is time.

@@ -26,7 +26,8 @@ namespace rumor::daemon {
 
 namespace {
 
-// What `rumor stats HOST:PORT` may ask for: enough for figures, little enough to hand out four times a second.
+// What `rumor stats HOST:PORT` may ask for: enough for figures, little enough to hand out four times a
+// second.
 constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
 class EventLoop final : net::TransportEvents {
@@ -127,8 +128,10 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
   const auto address = net::parse_address(listen);
   if (!address) return address.error();
   if (!net::is_loopback(address->host))
-    return Error{Errc::usage, str("will not listen on ", listen, ": anybody who reaches it could join, and this version has no "
-                                  "admission rule; listen on 127.0.0.1 and bring other machines in through a tunnel")};
+    return Error{Errc::usage,
+                 str("will not listen on ", listen,
+                     ": anybody who reaches it could join, and this version has no "
+                     "admission rule; listen on 127.0.0.1 and bring other machines in through a tunnel")};
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (!options_.config.status.empty()) {
@@ -147,7 +150,8 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   RUMOR_CHECK(RAND_bytes(node.stream.bytes.data(), static_cast<int>(StreamId::size)) == 1);
   node.chance_seed = system_random();
   node.seeds = options_.config.seeds;
-  node.advertise = options_.config.advertise.empty() ? std::vector<std::string>{bound} : options_.config.advertise;
+  node.advertise =
+      options_.config.advertise.empty() ? std::vector<std::string>{bound} : options_.config.advertise;
   node.known_addresses = files_.known_addresses();
   node.shard = options_.shard;
   node.until_samples = options_.until_samples;
@@ -208,11 +212,12 @@ void EventLoop::effect(StartStep& e) {
 }
 
 void EventLoop::effect(StartEvaluation& e) {
-  compute_.submit([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
-                  [this](const models::Evaluation& evaluation) {
-                    node_->on_evaluated(evaluation, now(), out_);
-                    carry_out();
-                  });
+  compute_.submit(
+      [this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
+      [this](const models::Evaluation& evaluation) {
+        node_->on_evaluated(evaluation, now(), out_);
+        carry_out();
+      });
 }
 
 void EventLoop::effect(Published& e) {
@@ -237,10 +242,12 @@ std::string EventLoop::recent_updates() const {
 
 void EventLoop::effect(SaveCheckpoint& e) {
   std::string addresses;
-  for (const gossip::KnownAddress& known : node_->protocol().known_addresses()) addresses += known.address + "\n";
+  for (const gossip::KnownAddress& known : node_->protocol().known_addresses())
+    addresses += known.address + "\n";
   storage_.submit([this, bytes = std::move(e.bytes), addresses] { return files_.save(bytes, addresses); },
                   [this](const Result<void>& saved) {
-                    if (!saved) console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
+                    if (!saved)
+                      console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
                   });
 }
 
@@ -250,13 +257,14 @@ void EventLoop::effect(Finished& e) {
   report_timer_.cancel();
   signals_.cancel();
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
-  storage_.submit([] { return 0; }, [this](int) {
-    leaving_ = true;
-    status_.reset();
-    if (transport_.links() == 0) return close_network();
-    report_timer_.expires_after(std::chrono::seconds(3));
-    report_timer_.async_wait([this](const asio::error_code&) { close_network(); });
-  });
+  storage_.submit([] { return 0; },
+                  [this](int) {
+                    leaving_ = true;
+                    status_.reset();
+                    if (transport_.links() == 0) return close_network();
+                    report_timer_.expires_after(std::chrono::seconds(3));
+                    report_timer_.async_wait([this](const asio::error_code&) { close_network(); });
+                  });
 }
 
 void EventLoop::report() {
@@ -264,7 +272,8 @@ void EventLoop::report() {
   if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;
-  if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds && !signalled_) {
+  if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds &&
+      !signalled_) {
     signalled_ = true;
     stop_politely(str("ending after ", *options_.until_seconds, " s as asked"));
   }

@@ -1,8 +1,9 @@
-// EventLoop: the thin real driver of one node. Sockets, timers, threads and files on one side, runtime/node.h on the other;
-// no decision of the protocol is taken here.
+// EventLoop: the thin real driver of one node. Sockets, timers, threads and files on one side, runtime/node.h
+// on the other; no decision of the protocol is taken here.
 //
-// Threads: the caller of run() is the protocol thread; one worker computes, one writes files, the status server has its own.
-// Signals: the first SIGINT or SIGTERM ends the run cleanly (checkpoint, goodbye), a second one at once.
+// Threads: the caller of run() is the protocol thread; one worker computes, one writes files, the status
+// server has its own. Signals: the first SIGINT or SIGTERM ends the run cleanly (checkpoint, goodbye), a
+// second one at once.
 #pragma once
 
 #include <memory>
@@ -18,14 +19,14 @@
 namespace rumor::daemon {
 
 struct PeerOptions {
-  RunConfig config;                     // listen, seeds, advertise and status are taken from its [network]
+  RunConfig config;  // listen, seeds, advertise and status are taken from its [network]
   models::Shard shard;
-  std::optional<std::string> state;     // directory; none: nothing is kept
-  std::optional<std::string> capture;   // file that own updates are written to
+  std::optional<std::string> state;    // directory; none: nothing is kept
+  std::optional<std::string> capture;  // file that own updates are written to
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;
   Duration checkpoint_every{10s};
-  bool quiet = false;                   // no progress lines
+  bool quiet = false;  // no progress lines
 };
 
 struct PeerEnd {

@@ -14,9 +14,12 @@ Result<std::string> http_get(const std::string& host_port, const std::string& pa
   client.set_connection_timeout(2);
   client.set_read_timeout(2);
   const auto response = client.Get(path.c_str());
-  if (!response) return Error{Errc::not_found, str("nobody answers at ", host_port, "; is a peer running there with --status ", host_port, "?")};
+  if (!response)
+    return Error{Errc::not_found, str("nobody answers at ", host_port,
+                                      "; is a peer running there with --status ", host_port, "?")};
   if (response->status != 200)
-    return Error{Errc::io, str(host_port, " answered ", path, " with HTTP status ", response->status, "; is it a peer's status address?")};
+    return Error{Errc::io, str(host_port, " answered ", path, " with HTTP status ", response->status,
+                               "; is it a peer's status address?")};
   return response->body;
 }
 

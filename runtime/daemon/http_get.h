@@ -9,7 +9,8 @@
 
 namespace rumor::daemon {
 
-// The body of http://HOST_PORT PATH. Errors: Errc::not_found (nobody answers there), Errc::io (not a status server).
+// The body of http://HOST_PORT PATH. Errors: Errc::not_found (nobody answers there), Errc::io (not a status
+// server).
 Result<std::string> http_get(const std::string& host_port, const std::string& path);
 
 }  // namespace rumor::daemon

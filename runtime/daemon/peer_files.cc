@@ -51,7 +51,8 @@ Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>
   if (loaded.error().code == Errc::not_found) return std::string();
   Error error = loaded.error();
   if (error.code == Errc::corrupt)
-    error.text += "; nothing was changed. To rejoin from the other peers, move the checkpoint files out of " + directory_;
+    error.text += "; nothing was changed. To rejoin from the other peers, move the checkpoint files out of " +
+                  directory_;
   return error;
 }
 

@@ -16,21 +16,23 @@
 #include <vector>
 
 #include "gossip/asio/identity.h"
-#include "runtime/run_form.h"
 #include "runtime/daemon/storage.h"
+#include "runtime/run_form.h"
 
 namespace rumor::daemon {
 
 class PeerFiles {
  public:
-  // No directory: nothing is kept, the identity lasts as long as the process. Errors: Errc::io (not writable, in use).
+  // No directory: nothing is kept, the identity lasts as long as the process. Errors: Errc::io (not writable,
+  // in use).
   static Result<PeerFiles> open(const std::optional<std::string>& directory);
 
   // Kept in the directory, or made for this process alone.
   Result<net::Identity> identity() const;
   std::vector<std::string> known_addresses() const;
-  // Offers the newest checkpoint, then the one before, to `restore`. Returns one line about it, empty when there is none.
-  // Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run: nothing may be overwritten).
+  // Offers the newest checkpoint, then the one before, to `restore`. Returns one line about it, empty when
+  // there is none. Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run:
+  // nothing may be overwritten).
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;
 

@@ -1,4 +1,5 @@
-// The /metrics text of a peer: Prometheus names by convention (rumor_ prefix, base units, _total for counters).
+// The /metrics text of a peer: Prometheus names by convention (rumor_ prefix, base units, _total for
+// counters).
 //
 // Thread: plain function.
 #pragma once

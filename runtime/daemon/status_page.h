@@ -161,8 +161,10 @@ function show(s) {
          s.samples_planned > 0 ? "of " + count(s.samples_planned) : "");
   figure("loss", decimal(s.loss, 4), "own batches " + decimal(s.train_loss, 4));
   if (known(s.accuracy)) figure("accuracy", percent(s.accuracy, 2), "on the test set");
-  figure("peers training", count(s.live_peers), peers.length + " neighbours, " + count(s.members) + " known");
-  figure("same bits", s.digests_equal ? "yes" : peers.length ? "not yet" : "alone",
+  figure("peers training", count(s.live_peers),
+         peers.length + (peers.length === 1 ? " neighbour, " : " neighbours, ") +
+         count(s.members) + " known");
+  figure("same bits", !peers.length ? "alone" : s.digests_equal ? "yes" : "under way",
          count(s.updates) + " updates applied", s.digests_equal && peers.length ? "good" : "");
   figure("sent", up, bytes(traffic.sent_bytes) + " in all");
   figure("received", down, bytes(traffic.received_bytes) + " in all");
@@ -172,7 +174,8 @@ function show(s) {
          decimal(compression.bits_per_entry, 2) + " bits an entry");
   rows("peers", peers, (p) => [
     p.address || "\u2013", element("td", (p.node_id || "").slice(0, 8), "mono"), count(p.updates),
-    p.digest_equal ? element("td", "yes", "good") : "not yet", bytes(p.sent_bytes), bytes(p.received_bytes)]);
+    p.digest_equal ? element("td", "yes", "good") : "under way",
+    bytes(p.sent_bytes), bytes(p.received_bytes)]);
   rows("tensors", compression.tensors || [], (t) => [
     t.name, count(t.params), count(t.entries), percent(t.density, 3),
     known(t.residual_rms) ? t.residual_rms.toExponential(2) : "\u2013"]);

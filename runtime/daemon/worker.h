@@ -1,7 +1,7 @@
 // Worker: one thread that does jobs in order and hands each result back to the event loop.
 //
-// Thread: submit() from the event loop's thread; a job runs on the worker's; its continuation on the event loop's. The job's
-// captures pass from one thread to the other with it: nothing is shared meanwhile.
+// Thread: submit() from the event loop's thread; a job runs on the worker's; its continuation on the event
+// loop's. The job's captures pass from one thread to the other with it: nothing is shared meanwhile.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
@@ -15,7 +15,8 @@ namespace rumor::daemon {
 
 class Worker {
  public:
-  explicit Worker(asio::io_context& loop) : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] { queue_.run(); }) {}
+  explicit Worker(asio::io_context& loop)
+      : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] { queue_.run(); }) {}
 
   // Finishes the job under way, drops the rest, joins.
   ~Worker() {

@@ -37,7 +37,8 @@ Cluster::Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet>
       group_(options_.nodes, 0),
       delivery_(options_.nodes) {}
 
-Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
+                                                 std::shared_ptr<const models::DataSet> data,
                                                  ClusterOptions options) {
   std::unique_ptr<Cluster> cluster(new Cluster(config, std::move(data), std::move(options)));
   for (std::size_t i = 0; i < cluster->nodes_.size(); ++i) {
@@ -49,9 +50,13 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config, std::s
   return cluster;
 }
 
-NodeId Cluster::node_id(std::size_t i) const { return NodeId::from(named_hash(options_.seed, "node", i, 0).view()); }
+NodeId Cluster::node_id(std::size_t i) const {
+  return NodeId::from(named_hash(options_.seed, "node", i, 0).view());
+}
 
-std::string Cluster::address_of(std::size_t i) { return str("node-", i, ":7000"); }
+std::string Cluster::address_of(std::size_t i) {
+  return str("node-", i, ":7000");
+}
 
 Result<void> Cluster::start_node(std::size_t i) {
   Slot& slot = nodes_[i];
@@ -59,7 +64,8 @@ Result<void> Cluster::start_node(std::size_t i) {
   slot.ended.reset();
   NodeOptions node;
   node.node = node_id(i);
-  node.stream = StreamId::from(named_hash(options_.seed, "stream", i, slot.life).view().first(StreamId::size));
+  node.stream =
+      StreamId::from(named_hash(options_.seed, "stream", i, slot.life).view().first(StreamId::size));
   for (std::size_t seed = 0; seed < std::min<std::size_t>(3, nodes_.size()); ++seed)
     if (seed != i) node.seeds.push_back(address_of(seed));
   node.advertise = {address_of(i)};
@@ -121,7 +127,8 @@ void Cluster::on(LinkOpens& e) {
       continue;
     }
     NodeOutbox out;
-    nodes_[self].node->on_link_up({id_of(e.link, side), node_id(peer), side == e.dialler, address_of(peer)}, now_, out);
+    nodes_[self].node->on_link_up({id_of(e.link, side), node_id(peer), side == e.dialler, address_of(peer)},
+                                  now_, out);
     carry_out(self, out, self);
   }
 }
@@ -175,7 +182,8 @@ void Cluster::on(ComputeDone& e) {
   StepResult& step = std::get<StepResult>(done);
   const compress::SparseUpdate update = step.update;
   slot.node->on_step_done(std::move(step), now_, out);
-  const bool published = std::any_of(out.begin(), out.end(), [](const NodeEffect& x) { return std::holds_alternative<Published>(x); });
+  const bool published = std::any_of(
+      out.begin(), out.end(), [](const NodeEffect& x) { return std::holds_alternative<Published>(x); });
   if (published) {
     ++own_updates_;
     own_entries_ += update.index.size();
@@ -183,7 +191,8 @@ void Cluster::on(ComputeDone& e) {
     for (std::size_t k = 0; k < update.index.size(); ++k) {
       const auto before = static_cast<std::uint32_t>(oracle_[update.index[k]]);
       const auto amount = static_cast<std::uint32_t>(update.step);
-      oracle_[update.index[k]] = static_cast<std::int32_t>(update.negative[k] ? before - amount : before + amount);
+      oracle_[update.index[k]] =
+          static_cast<std::int32_t>(update.negative[k] ? before - amount : before + amount);
     }
   }
   carry_out(e.node, out, e.node);
@@ -271,13 +280,15 @@ void Cluster::effect(std::size_t i, gossip::Dial& e) {
 }
 
 void Cluster::effect(std::size_t, gossip::Close& e) {
-  close_side(static_cast<std::uint64_t>(e.link) / 2, static_cast<int>(static_cast<std::uint64_t>(e.link) % 2), e.reason);
+  close_side(static_cast<std::uint64_t>(e.link) / 2, static_cast<int>(static_cast<std::uint64_t>(e.link) % 2),
+             e.reason);
 }
 
 void Cluster::close_side(std::size_t at, int side, const std::string& reason) {
   Link& link = links_[at];
   queue_.push(now_, LinkBreaks{at, side, reason});
-  const TimePoint seen = std::max(link.last_arrival[1 - side], now_ + network_.latency(link.end[side], link.end[1 - side]));
+  const TimePoint seen =
+      std::max(link.last_arrival[1 - side], now_ + network_.latency(link.end[side], link.end[1 - side]));
   queue_.push(seen + Duration{1}, LinkBreaks{at, 1 - side, "closed by the peer"});
 }
 
@@ -307,7 +318,8 @@ void Cluster::kill(std::size_t i) {
     for (int side : {0, 1})
       if (links_[at].end[side] == i && links_[at].open[side]) {
         links_[at].open[side] = false;
-        queue_.push(now_ + network_.latency(i, links_[at].end[1 - side]), LinkBreaks{at, 1 - side, "connection reset by peer"});
+        queue_.push(now_ + network_.latency(i, links_[at].end[1 - side]),
+                    LinkBreaks{at, 1 - side, "connection reset by peer"});
       }
 }
 
@@ -333,7 +345,8 @@ void Cluster::partition(const std::vector<std::uint8_t>& group_of_node) {
 void Cluster::reset_link_of(std::size_t i) {
   std::vector<std::size_t> mine;
   for (std::size_t at = 0; at < links_.size(); ++at)
-    if ((links_[at].end[0] == i || links_[at].end[1] == i) && links_[at].open[0] && links_[at].open[1]) mine.push_back(at);
+    if ((links_[at].end[0] == i || links_[at].end[1] == i) && links_[at].open[0] && links_[at].open[1])
+      mine.push_back(at);
   if (mine.empty()) return;
   const std::size_t at = mine[faults_.below(mine.size())];
   for (int side : {0, 1}) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection reset by peer"});
@@ -347,7 +360,8 @@ void Cluster::on(Fault&) {
   // Never the last one alive, and not in the closing tenth: the run must be able to end.
   const bool late = nodes_[0].node && nodes_[0].node->replica().samples() * 10 > config_.samples * 9;
   if (kills && !late && nodes_.size() > 2 && nodes_[victim].node && result_.restarts < 1000) {
-    const auto alive = std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
+    const auto alive =
+        std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
     if (alive > 2) {
       kill(victim);
       ++result_.restarts;
@@ -359,6 +373,8 @@ void Cluster::on(Fault&) {
   queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Fault{});
 }
 
-void Cluster::on(Restart& e) { restart(e.node); }
+void Cluster::on(Restart& e) {
+  restart(e.node);
+}
 
 }  // namespace rumor::sim

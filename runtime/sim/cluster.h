@@ -1,7 +1,7 @@
 // Cluster: N nodes in virtual time, over a modelled network. The nodes are runtime/node.h, unchanged.
 //
-// A training step really computes, and costs a drawn virtual time. Everything else is free but for the network. One seed
-// gives one trace: the hash over every event and every frame is equal in all builds.
+// A training step really computes, and costs a drawn virtual time. Everything else is free but for the
+// network. One seed gives one trace: the hash over every event and every frame is equal in all builds.
 //
 // Thread: one owner; no threads inside.
 #pragma once
@@ -24,9 +24,9 @@ struct ClusterOptions {
   std::size_t nodes = 4;
   std::uint64_t seed = 1;
   NetworkModel network;
-  Duration step{20ms};             // virtual cost of a training step, +-10 %
-  std::uint32_t curve_points = 24; // evaluations over the run
-  bool light_faults = false;       // now and then a link resets, a node is killed and comes back empty
+  Duration step{20ms};              // virtual cost of a training step, +-10 %
+  std::uint32_t curve_points = 24;  // evaluations over the run
+  bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
 };
 
 // Where a run is, for a progress line. Return false to stop early.
@@ -35,7 +35,8 @@ using Progress = std::function<bool(const CurvePoint& point, double fraction)>;
 class Cluster {
  public:
   // Errors: those of Node::create.
-  static Result<std::unique_ptr<Cluster>> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+  static Result<std::unique_ptr<Cluster>> create(const RunConfig& config,
+                                                 std::shared_ptr<const models::DataSet> data,
                                                  ClusterOptions options);
 
   // Runs until every node is complete (or `progress` says no), then compares the replicas.
@@ -68,21 +69,48 @@ class Cluster {
     TimePoint last_arrival[2] = {};  // of frames towards end[i]
     bool backlogged[2] = {false, false};
   };
-  struct FrameArrives { std::size_t link; int side; Bytes frame; };
-  struct LinkOpens { std::size_t link; int dialler; };
-  struct LinkBreaks { std::size_t link; int side; std::string reason; };
-  struct DialFails { std::size_t node; std::uint64_t life; std::string address; };
-  struct Wake { std::size_t node; std::uint64_t life; };
-  struct ComputeDone { std::size_t node; std::uint64_t life; };
-  struct BacklogEnds { std::size_t link; int side; };
+  struct FrameArrives {
+    std::size_t link;
+    int side;
+    Bytes frame;
+  };
+  struct LinkOpens {
+    std::size_t link;
+    int dialler;
+  };
+  struct LinkBreaks {
+    std::size_t link;
+    int side;
+    std::string reason;
+  };
+  struct DialFails {
+    std::size_t node;
+    std::uint64_t life;
+    std::string address;
+  };
+  struct Wake {
+    std::size_t node;
+    std::uint64_t life;
+  };
+  struct ComputeDone {
+    std::size_t node;
+    std::uint64_t life;
+  };
+  struct BacklogEnds {
+    std::size_t link;
+    int side;
+  };
   struct Fault {};
-  struct Restart { std::size_t node; };
-  using Event = std::variant<FrameArrives, LinkOpens, LinkBreaks, DialFails, Wake, ComputeDone, BacklogEnds, Fault, Restart>;
+  struct Restart {
+    std::size_t node;
+  };
+  using Event = std::variant<FrameArrives, LinkOpens, LinkBreaks, DialFails, Wake, ComputeDone, BacklogEnds,
+                             Fault, Restart>;
 
   struct Slot {
     std::unique_ptr<Node> node;
-    std::uint64_t life = 0;                 // counts starts, so that events of an earlier life are dropped
-    std::uint64_t started_life = 0;         // the life whose start() has been called
+    std::uint64_t life = 0;          // counts starts, so that events of an earlier life are dropped
+    std::uint64_t started_life = 0;  // the life whose start() has been called
     TimePoint wake_at = never;
     std::variant<std::monostate, StepResult, models::Evaluation> compute;
     std::string last_note;
@@ -112,7 +140,9 @@ class Cluster {
   void effect(std::size_t i, StartStep& e);
   void effect(std::size_t i, StartEvaluation& e);
   void close_side(std::size_t link, int side, const std::string& reason);
-  static gossip::LinkId id_of(std::size_t link, int side) { return gossip::LinkId{2 * link + static_cast<unsigned>(side)}; }
+  static gossip::LinkId id_of(std::size_t link, int side) {
+    return gossip::LinkId{2 * link + static_cast<unsigned>(side)};
+  }
   static std::string address_of(std::size_t i);
   NodeId node_id(std::size_t i) const;
   void trace(std::uint64_t kind, std::uint64_t a, std::uint64_t b, BytesView bytes = {});

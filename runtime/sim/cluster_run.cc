@@ -12,7 +12,8 @@ constexpr Duration stalled = 600s;
 }  // namespace
 
 bool Cluster::all_complete() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Slot& slot) { return slot.node && slot.node->complete(); });
+  return std::all_of(nodes_.begin(), nodes_.end(),
+                     [](const Slot& slot) { return slot.node && slot.node->complete(); });
 }
 
 models::Evaluation Cluster::evaluate(std::size_t i) {
@@ -36,7 +37,8 @@ CurvePoint Cluster::measure(std::size_t i) {
   point.accuracy = evaluation.accuracy;
   for (const Slot& slot : nodes_)
     point.sent_bytes_per_node +=
-        static_cast<double>(slot.sent_before + (slot.node ? slot.node->protocol().counters().sent_bytes : 0)) /
+        static_cast<double>(slot.sent_before +
+                            (slot.node ? slot.node->protocol().counters().sent_bytes : 0)) /
         static_cast<double>(nodes_.size());
   const compress::CompressorStats stats = nodes_[i].node->trainer().compression();
   point.threshold = stats.threshold;
@@ -55,7 +57,8 @@ CurvePoint Cluster::measure(std::size_t i) {
 }
 
 bool Cluster::watch(const Progress& progress) {
-  const auto watched = std::find_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
+  const auto watched =
+      std::find_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
   if (watched == nodes_.end()) return true;
   const std::uint64_t samples = watched->node->replica().samples();
   if (samples * options_.curve_points < next_point_ * config_.samples) return true;
@@ -86,17 +89,21 @@ Result<SimResult> Cluster::run(const Progress& progress) {
     }
     if (const std::string words = last_words(); !words.empty()) return Error{Errc::io, words};
     std::uint64_t samples = 0;
-    for (const Slot& slot : nodes_) samples = std::max(samples, slot.node ? slot.node->replica().samples() : 0);
+    for (const Slot& slot : nodes_)
+      samples = std::max(samples, slot.node ? slot.node->replica().samples() : 0);
     if (samples != samples_seen) last_progress = now_;
     samples_seen = samples;
     if (now_ - last_progress > stalled && !all_complete())
-      return Error{Errc::io, str("the run stands still at ", samples, " samples after ", to_seconds(now_.time_since_epoch()),
+      return Error{Errc::io, str("the run stands still at ", samples, " samples after ",
+                                 to_seconds(now_.time_since_epoch()),
                                  " virtual seconds; please report it with --sim-seed ", options_.seed)};
   }
   return conclude();
 }
 
-std::vector<std::int32_t> Cluster::oracle() const { return oracle_; }
+std::vector<std::int32_t> Cluster::oracle() const {
+  return oracle_;
+}
 
 void Cluster::count_traffic(SimResult& r) const {
   std::uint64_t received_updates = 0, duplicates = 0, sent = 0, control = 0;
@@ -113,16 +120,20 @@ void Cluster::count_traffic(SimResult& r) const {
       control += c.sent_control_bytes;
     }
     r.sent_bytes_per_node += static_cast<double>(traffic.sent_bytes) / static_cast<double>(nodes_.size());
-    r.received_bytes_per_node += static_cast<double>(traffic.received_bytes) / static_cast<double>(nodes_.size());
+    r.received_bytes_per_node +=
+        static_cast<double>(traffic.received_bytes) / static_cast<double>(nodes_.size());
     r.traffic.push_back(std::move(traffic));
   }
-  r.copies_per_delivery = received_updates ? static_cast<double>(received_updates + duplicates) / static_cast<double>(received_updates) : 0;
+  r.copies_per_delivery = received_updates ? static_cast<double>(received_updates + duplicates) /
+                                                 static_cast<double>(received_updates)
+                                           : 0;
   r.control_fraction = sent ? static_cast<double>(control) / static_cast<double>(sent) : 0;
 }
 
 Result<SimResult> Cluster::conclude() {
   SimResult r = std::move(result_);
-  const auto first = std::find_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
+  const auto first =
+      std::find_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
   if (first == nodes_.end()) return Error{Errc::io, "no node is alive at the end"};
   result_ = {};
   const Node& node = *first->node;
@@ -161,7 +172,9 @@ Result<SimResult> Cluster::conclude() {
   }
   r.digest = node.status(now_).digest;
   if (!stop_early_ && r.lost == 0 && !r.identical)
-    return Error{Errc::diverged, "replicas hold the same updates and different bits; please report it with this run file and seed"};
+    return Error{
+        Errc::diverged,
+        "replicas hold the same updates and different bits; please report it with this run file and seed"};
   return r;
 }
 

@@ -47,9 +47,11 @@ void Delivery::summarize(SimResult& result) const {
   result.delivery_p50 = quantile(delays_, 0.5);
   result.delivery_p99 = quantile(delays_, 0.99);
   std::vector<float> last;
-  for (const auto& [key, update] : updates_) last.push_back(static_cast<float>(to_seconds(update.last - update.at)));
+  for (const auto& [key, update] : updates_)
+    last.push_back(static_cast<float>(to_seconds(update.last - update.at)));
   result.delivery_last_p99 = quantile(std::move(last), 0.99);
-  result.hops_mean = delays_.empty() ? 0 : static_cast<double>(hops_sum_) / static_cast<double>(delays_.size());
+  result.hops_mean =
+      delays_.empty() ? 0 : static_cast<double>(hops_sum_) / static_cast<double>(delays_.size());
   result.hops_max = static_cast<double>(hops_max_);
 }
 

@@ -1,4 +1,5 @@
-// Delivery: how long updates took to reach everybody, over how many hops, and whether any came twice or never.
+// Delivery: how long updates took to reach everybody, over how many hops, and whether any came twice or
+// never.
 //
 // Thread: one owner. Memory: O(updates * nodes) bytes.
 #pragma once

@@ -28,7 +28,8 @@ struct Baseline {
   }
 };
 
-Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const models::DataSet>& data, const ClusterOptions& options) {
+Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const models::DataSet>& data,
+                      const ClusterOptions& options) {
   models::ModelConfig shape = config.model;
   shape.inputs = data->inputs;
   shape.classes = data->classes;
@@ -41,10 +42,12 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
   if (!optimizer) return optimizer.error();
   b.optimizer = std::move(optimizer).value();
   const auto count = static_cast<std::uint32_t>(options.nodes);
-  if (count > data->train.rows) return Error{Errc::usage, str("--nodes ", count, " is more than the data set has rows")};
+  if (count > data->train.rows)
+    return Error{Errc::usage, str("--nodes ", count, " is more than the data set has rows")};
   for (std::uint32_t i = 0; i < count; ++i)
     b.samplers.emplace_back(data, models::Shard{i, count}, config.batch, mix64(options.seed * 1000 + i));
-  b.weights = Trainer::to_floats(models::initial_weights(b.model->layout(), config.seed, config.grid_bits), config.grid_bits);
+  b.weights = Trainer::to_floats(models::initial_weights(b.model->layout(), config.seed, config.grid_bits),
+                                 config.grid_bits);
   b.gradient.assign(params, 0);
   b.sum.assign(params, 0);
   return b;
@@ -53,9 +56,12 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
 double step_seconds(const ClusterOptions& options, double bytes_moved, Prng& costs) {
   std::int64_t slowest = 0;
   for (std::size_t i = 0; i < options.nodes; ++i)
-    slowest = std::max(slowest, options.step.count() + costs.between(-options.step.count() / 10, options.step.count() / 10));
-  const double rate = static_cast<double>(std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second));
-  const double latencies = 2.0 * static_cast<double>(options.nodes - 1) * to_seconds(options.network.latency_max);
+    slowest = std::max(
+        slowest, options.step.count() + costs.between(-options.step.count() / 10, options.step.count() / 10));
+  const double rate = static_cast<double>(
+      std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second));
+  const double latencies =
+      2.0 * static_cast<double>(options.nodes - 1) * to_seconds(options.network.latency_max);
   return static_cast<double>(slowest) * 1e-6 + bytes_moved / rate + latencies;
 }
 
@@ -92,7 +98,8 @@ Result<SimResult> run_dense_baseline(const RunConfig& config, std::shared_ptr<co
       r.curve.push_back({r.samples, r.virtual_seconds, now.loss, now.accuracy, r.sent_bytes_per_node, 0, 1});
       r.loss = now.loss;
       r.accuracy = now.accuracy;
-      r.stopped_early = progress && !progress(r.curve.back(), static_cast<double>(s) / static_cast<double>(steps));
+      r.stopped_early =
+          progress && !progress(r.curve.back(), static_cast<double>(s) / static_cast<double>(steps));
     }
     if (s == steps) break;
     b.step(config.rate * config.schedule.factor(static_cast<double>(s) / static_cast<double>(steps)));

@@ -1,7 +1,7 @@
 // Network: delay, jitter and bandwidth of the links between simulated nodes.
 //
-// Each ordered pair of nodes has a latency drawn once; each node has an uplink and a downlink that all its links share.
-// Frames of one link arrive in order and are never lost (as over TCP). A frame takes
+// Each ordered pair of nodes has a latency drawn once; each node has an uplink and a downlink that all its
+// links share. Frames of one link arrive in order and are never lost (as over TCP). A frame takes
 //   wait for the uplink + bytes / up + latency + jitter + wait for the downlink + bytes / down.
 //
 // Thread: one owner. Integers only, one seeded generator: the same seed gives the same times everywhere.

@@ -7,14 +7,20 @@ namespace rumor::sim {
 namespace {
 
 constexpr const char* style = R"css(
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2328; background: #fff; max-width: 1360px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1f2328; background: #fff;
+  max-width: 1360px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; } td, th { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid #d8dee4; }
+table { border-collapse: collapse; }
+td, th { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid #d8dee4; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1rem; }
-figure { margin: 0; border: 1px solid #d8dee4; border-radius: 6px; padding: .5rem; } svg { width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: #57606a; } svg text.title { font-size: 14px; fill: #1f2328; font-weight: 600; }
-.grid { stroke: #eaeef2; } .legend { margin: .2rem .5rem; font-size: .85rem; } .good { color: #1a7f37; } .bad { color: #d1242f; }
+figure { margin: 0; border: 1px solid #d8dee4; border-radius: 6px; padding: .5rem; }
+svg { width: 100%; height: auto; }
+svg text { font: 11px system-ui, sans-serif; fill: #57606a; }
+svg text.title { font-size: 14px; fill: #1f2328; font-weight: 600; }
+.grid { stroke: #eaeef2; }
+.legend { margin: .2rem .5rem; font-size: .85rem; }
+.good { color: #1a7f37; } .bad { color: #d1242f; }
 )css";
 
 std::string row(const std::string& name, const std::string& value, const std::string& meaning) {
@@ -24,17 +30,26 @@ std::string row(const std::string& name, const std::string& value, const std::st
 std::string summary(const SimResult& r) {
   std::string out = "<table>";
   out += row("samples", str(r.samples), "training samples, all peers together");
-  if (r.accuracy) out += row("test accuracy", fixed(*r.accuracy * 100, 2) + " %", "of the shared model, on data nobody trained on");
+  if (r.accuracy)
+    out += row("test accuracy", fixed(*r.accuracy * 100, 2) + " %",
+               "of the shared model, on data nobody trained on");
   out += row("test loss", fixed(r.loss, 4), "cross-entropy in nats");
-  out += row("replicas", r.identical ? "<span class=\"good\">equal</span>" : "<span class=\"bad\">not equal</span>",
-             str("digest ", html_escape(r.digest), "; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled"));
-  out += row("compression", fixed(r.ratio, 0) + " x", str("an update takes ", fixed(r.update_bytes_mean, 1), " bytes; dense fp32 would take ",
-                                                         short_number(r.dense_update_bytes)));
-  out += row("bits per entry", fixed(r.bits_per_entry, 2), str("independent positions and signs would need ", fixed(r.bound_bits_per_entry, 2)));
-  out += row("sent per peer", short_number(r.sent_bytes_per_node) + "B", "frames of every kind, forwarding for others included");
+  out += row("replicas",
+             r.identical ? "<span class=\"good\">equal</span>" : "<span class=\"bad\">not equal</span>",
+             str("digest ", html_escape(r.digest), "; ", r.updates, " updates, ", r.lost, " lost, ",
+                 r.doubled, " doubled"));
+  out += row("compression", fixed(r.ratio, 0) + " x",
+             str("an update takes ", fixed(r.update_bytes_mean, 1), " bytes; dense fp32 would take ",
+                 short_number(r.dense_update_bytes)));
+  out += row("bits per entry", fixed(r.bits_per_entry, 2),
+             str("independent positions and signs would need ", fixed(r.bound_bits_per_entry, 2)));
+  out += row("sent per peer", short_number(r.sent_bytes_per_node) + "B",
+             "frames of every kind, forwarding for others included");
   out += row("copies per delivery", fixed(r.copies_per_delivery, 3), "1 means that nothing came twice");
-  out += row("delivery", fixed(r.delivery_p50 * 1e3, 2) + " ms", str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 2), " ms"));
-  out += row("virtual time", fixed(r.virtual_seconds, 1) + " s", str("computed in ", fixed(r.wall_seconds, 1), " s"));
+  out += row("delivery", fixed(r.delivery_p50 * 1e3, 2) + " ms",
+             str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 2), " ms"));
+  out += row("virtual time", fixed(r.virtual_seconds, 1) + " s",
+             str("computed in ", fixed(r.wall_seconds, 1), " s"));
   return out + "</table>";
 }
 
@@ -53,14 +68,16 @@ std::string learning_charts(const SimResult& r) {
   out += line_chart({"Loss against bytes", "bytes sent per peer", "test loss"}, {loss_bytes});
   if (!accuracy.points.empty()) {
     out += line_chart({"Accuracy against samples", "samples", "test accuracy, %"}, {accuracy});
-    out += line_chart({"Accuracy against bytes", "bytes sent per peer", "test accuracy, %"}, {accuracy_bytes});
+    out +=
+        line_chart({"Accuracy against bytes", "bytes sent per peer", "test accuracy, %"}, {accuracy_bytes});
   }
   return out + "</div>";
 }
 
 std::string compression_charts(const SimResult& r) {
   Series threshold{"threshold", {}};
-  for (const CurvePoint& p : r.curve) threshold.points.emplace_back(static_cast<double>(p.samples), p.threshold);
+  for (const CurvePoint& p : r.curve)
+    threshold.points.emplace_back(static_cast<double>(p.samples), p.threshold);
   std::vector<Series> density, residual;
   for (const TensorResult& tensor : r.tensors) {
     Series d{tensor.name, {}}, m{tensor.name, {}};
@@ -83,17 +100,22 @@ std::string compression_charts(const SimResult& r) {
 std::string traffic_chart(const SimResult& r) {
   std::vector<Bar> bars;
   for (const NodeTraffic& node : r.traffic)
-    bars.push_back({node.name, {static_cast<double>(node.sent_bytes), static_cast<double>(node.received_bytes)}});
-  return "<div class=\"charts\">" + bar_chart({"Traffic per peer, bytes", "", ""}, {"sent", "received"}, bars) + "</div>";
+    bars.push_back(
+        {node.name, {static_cast<double>(node.sent_bytes), static_cast<double>(node.received_bytes)}});
+  return "<div class=\"charts\">" +
+         bar_chart({"Traffic per peer, bytes", "", ""}, {"sent", "received"}, bars) + "</div>";
 }
 
 }  // namespace
 
 std::string to_html(const SimResult& r) {
   const std::string title = str(html_escape(r.run_name), ": ", r.nodes, " peers");
-  std::string out = str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                        "content=\"width=device-width, initial-scale=1\"><title>", title, "</title><style>", style, "</style></head><body>");
-  out += str("<h1>", title, "</h1><p>Run ", html_escape(r.run_id), ", mode ", html_escape(r.mode), ", seed ", r.sim_seed, ".</p>");
+  std::string out =
+      str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+          "content=\"width=device-width, initial-scale=1\"><title>",
+          title, "</title><style>", style, "</style></head><body>");
+  out += str("<h1>", title, "</h1><p>Run ", html_escape(r.run_id), ", mode ", html_escape(r.mode), ", seed ",
+             r.sim_seed, ".</p>");
   out += summary(r);
   out += "<h2>Learning</h2>" + learning_charts(r);
   if (r.mode != "sync") out += "<h2>Compression</h2>" + compression_charts(r);

@@ -55,10 +55,16 @@ std::string to_json(const SimResult& r) {
                   {"ratio", r.ratio},
                   {"copies_per_delivery", r.copies_per_delivery},
                   {"control_fraction", r.control_fraction}};
-  j["compression"] = {
-      {"density", r.density}, {"bits_per_entry", r.bits_per_entry}, {"bound_bits_per_entry", r.bound_bits_per_entry}};
-  j["replicas"] = {{"identical", r.identical}, {"digest", r.digest}, {"updates", r.updates}, {"lost", r.lost}, {"doubled", r.doubled}};
-  j["delivery_seconds"] = {{"p50", r.delivery_p50}, {"p99", r.delivery_p99}, {"last_p99", r.delivery_last_p99}};
+  j["compression"] = {{"density", r.density},
+                      {"bits_per_entry", r.bits_per_entry},
+                      {"bound_bits_per_entry", r.bound_bits_per_entry}};
+  j["replicas"] = {{"identical", r.identical},
+                   {"digest", r.digest},
+                   {"updates", r.updates},
+                   {"lost", r.lost},
+                   {"doubled", r.doubled}};
+  j["delivery_seconds"] = {
+      {"p50", r.delivery_p50}, {"p99", r.delivery_p99}, {"last_p99", r.delivery_last_p99}};
   j["hops"] = {{"mean", r.hops_mean}, {"max", r.hops_max}};
   j["faults"] = {{"link_resets", r.link_resets}, {"restarts", r.restarts}};
   return j.dump(2) + "\n";

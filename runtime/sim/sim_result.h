@@ -1,4 +1,5 @@
-// SimResult: what a simulated (or real, loopback) cluster run has shown. `rumor sim --json` and --report print it.
+// SimResult: what a simulated (or real, loopback) cluster run has shown. `rumor sim --json` and --report
+// print it.
 //
 // Thread: plain values.
 #pragma once
@@ -69,7 +70,8 @@ struct SimResult {
 // The object that `rumor sim --json` writes.
 std::string to_json(const SimResult& result);
 
-// One self-contained HTML page: curves against samples and bytes, threshold and density per tensor, traffic per node.
+// One self-contained HTML page: curves against samples and bytes, threshold and density per tensor, traffic
+// per node.
 std::string to_html(const SimResult& result);
 
 }  // namespace rumor::sim

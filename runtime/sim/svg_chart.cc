@@ -11,9 +11,12 @@ namespace rumor::sim {
 namespace {
 
 constexpr double width = 640, height = 320, left = 70, right = 20, top = 36, bottom = 48;
-constexpr const char* colours[] = {"#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#0a7ea4", "#57606a"};
+constexpr const char* colours[] = {"#1f6feb", "#d1242f", "#1a7f37", "#9a6700",
+                                   "#8250df", "#bf3989", "#0a7ea4", "#57606a"};
 
-const char* colour(std::size_t i) { return colours[i % std::size(colours)]; }
+const char* colour(std::size_t i) {
+  return colours[i % std::size(colours)];
+}
 
 struct Axis {
   double low = 0, high = 1;
@@ -28,7 +31,8 @@ struct Axis {
 std::vector<double> ticks(const Axis& axis) {
   std::vector<double> out;
   if (axis.log) {
-    for (double v = std::pow(10, std::ceil(std::log10(axis.low))); v <= axis.high * 1.0001; v *= 10) out.push_back(v);
+    for (double v = std::pow(10, std::ceil(std::log10(axis.low))); v <= axis.high * 1.0001; v *= 10)
+      out.push_back(v);
     if (out.size() < 2) out = {axis.low, axis.high};
     return out;
   }
@@ -58,26 +62,35 @@ Axis fit(const std::vector<Series>& series, bool use_y, bool log) {
 }
 
 std::string frame(const ChartText& text) {
-  std::string out = str("<svg viewBox=\"0 0 ", width, " ", height, "\" role=\"img\" aria-label=\"", html_escape(text.title), "\">");
+  std::string out = str("<svg viewBox=\"0 0 ", width, " ", height, "\" role=\"img\" aria-label=\"",
+                        html_escape(text.title), "\">");
   out += str("<text x=\"", left, "\" y=\"20\" class=\"title\">", html_escape(text.title), "</text>");
-  out += str("<text x=\"", (left + width - right) / 2, "\" y=\"", height - 8, "\" text-anchor=\"middle\">", html_escape(text.x_label), "</text>");
-  out += str("<text transform=\"translate(14 ", (top + height - bottom) / 2, ") rotate(-90)\" text-anchor=\"middle\">",
-             html_escape(text.y_label), "</text>");
+  out += str("<text x=\"", (left + width - right) / 2, "\" y=\"", height - 8, "\" text-anchor=\"middle\">",
+             html_escape(text.x_label), "</text>");
+  out += str("<text transform=\"translate(14 ", (top + height - bottom) / 2,
+             ") rotate(-90)\" text-anchor=\"middle\">", html_escape(text.y_label), "</text>");
   return out;
 }
 
-double x_of(const Axis& axis, double v) { return left + axis.place(v) * (width - left - right); }
-double y_of(const Axis& axis, double v) { return height - bottom - axis.place(v) * (height - top - bottom); }
+double x_of(const Axis& axis, double v) {
+  return left + axis.place(v) * (width - left - right);
+}
+double y_of(const Axis& axis, double v) {
+  return height - bottom - axis.place(v) * (height - top - bottom);
+}
 
 std::string grid(const Axis& x, const Axis& y) {
   std::string out;
   for (double v : ticks(y)) {
     const std::string at = fixed(y_of(y, v), 1);
-    out += str("<line x1=\"", left, "\" x2=\"", width - right, "\" y1=\"", at, "\" y2=\"", at, "\" class=\"grid\"/>");
-    out += str("<text x=\"", left - 6, "\" y=\"", at, "\" dy=\"4\" text-anchor=\"end\">", short_number(v), "</text>");
+    out += str("<line x1=\"", left, "\" x2=\"", width - right, "\" y1=\"", at, "\" y2=\"", at,
+               "\" class=\"grid\"/>");
+    out += str("<text x=\"", left - 6, "\" y=\"", at, "\" dy=\"4\" text-anchor=\"end\">", short_number(v),
+               "</text>");
   }
   for (double v : ticks(x))
-    out += str("<text x=\"", fixed(x_of(x, v), 1), "\" y=\"", height - bottom + 16, "\" text-anchor=\"middle\">", short_number(v), "</text>");
+    out += str("<text x=\"", fixed(x_of(x, v), 1), "\" y=\"", height - bottom + 16,
+               "\" text-anchor=\"middle\">", short_number(v), "</text>");
   return out;
 }
 
@@ -94,21 +107,30 @@ std::string legend(const std::vector<std::string>& names) {
 std::string short_number(double value) {
   const double size = std::abs(value);
   char buffer[40];
-  if (size >= 1e9) std::snprintf(buffer, sizeof buffer, "%.3g G", value / 1e9);
-  else if (size >= 1e6) std::snprintf(buffer, sizeof buffer, "%.3g M", value / 1e6);
-  else if (size >= 1e4) std::snprintf(buffer, sizeof buffer, "%.3g k", value / 1e3);
-  else std::snprintf(buffer, sizeof buffer, "%.3g", value);
+  if (size >= 1e9)
+    std::snprintf(buffer, sizeof buffer, "%.3g G", value / 1e9);
+  else if (size >= 1e6)
+    std::snprintf(buffer, sizeof buffer, "%.3g M", value / 1e6);
+  else if (size >= 1e4)
+    std::snprintf(buffer, sizeof buffer, "%.3g k", value / 1e3);
+  else
+    std::snprintf(buffer, sizeof buffer, "%.3g", value);
   return buffer;
 }
 
 std::string html_escape(const std::string& text) {
   std::string out;
   for (char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
@@ -121,28 +143,35 @@ std::string line_chart(const ChartText& text, const std::vector<Series>& series)
     names.push_back(series[i].name);
     std::string points;
     for (const auto& [px, py] : series[i].points)
-      if (std::isfinite(py) && (!text.y_log || py > 0)) points += fixed(x_of(x, px), 1) + "," + fixed(y_of(y, py), 1) + " ";
-    out += str("<polyline fill=\"none\" stroke-width=\"1.8\" stroke=\"", colour(i), "\" points=\"", points, "\"/>");
+      if (std::isfinite(py) && (!text.y_log || py > 0))
+        points += fixed(x_of(x, px), 1) + "," + fixed(y_of(y, py), 1) + " ";
+    out += str("<polyline fill=\"none\" stroke-width=\"1.8\" stroke=\"", colour(i), "\" points=\"", points,
+               "\"/>");
   }
   return out + "</svg>" + legend(names) + "</figure>";
 }
 
-std::string bar_chart(const ChartText& text, const std::vector<std::string>& series, const std::vector<Bar>& bars) {
+std::string bar_chart(const ChartText& text, const std::vector<std::string>& series,
+                      const std::vector<Bar>& bars) {
   double most = 0;
   for (const Bar& bar : bars)
     for (double v : bar.values) most = std::max(most, v);
   const double row = 10.0 * static_cast<double>(series.size()) + 8;
   const double tall = 34 + row * static_cast<double>(bars.size());
-  std::string out = str("<figure><svg viewBox=\"0 0 ", width, " ", tall, "\" role=\"img\" aria-label=\"", html_escape(text.title), "\">");
+  std::string out = str("<figure><svg viewBox=\"0 0 ", width, " ", tall, "\" role=\"img\" aria-label=\"",
+                        html_escape(text.title), "\">");
   out += str("<text x=\"", left, "\" y=\"20\" class=\"title\">", html_escape(text.title), "</text>");
   for (std::size_t b = 0; b < bars.size(); ++b) {
     const double y = 32 + row * static_cast<double>(b);
-    out += str("<text x=\"", left - 6, "\" y=\"", y + row / 2, "\" text-anchor=\"end\">", html_escape(bars[b].name), "</text>");
+    out += str("<text x=\"", left - 6, "\" y=\"", y + row / 2, "\" text-anchor=\"end\">",
+               html_escape(bars[b].name), "</text>");
     for (std::size_t k = 0; k < bars[b].values.size(); ++k) {
       const double length = most > 0 ? bars[b].values[k] / most * (width - left - right - 90) : 0;
       const double at = y + 10.0 * static_cast<double>(k);
-      out += str("<rect x=\"", left, "\" y=\"", at, "\" width=\"", fixed(length, 1), "\" height=\"8\" fill=\"", colour(k), "\"/>");
-      out += str("<text x=\"", fixed(left + length + 4, 1), "\" y=\"", at + 8, "\">", short_number(bars[b].values[k]), "</text>");
+      out += str("<rect x=\"", left, "\" y=\"", at, "\" width=\"", fixed(length, 1),
+                 "\" height=\"8\" fill=\"", colour(k), "\"/>");
+      out += str("<text x=\"", fixed(left + length + 4, 1), "\" y=\"", at + 8, "\">",
+                 short_number(bars[b].values[k]), "</text>");
     }
   }
   return out + "</svg>" + legend(series) + "</figure>";

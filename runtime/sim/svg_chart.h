@@ -27,7 +27,8 @@ struct Bar {
   std::string name;
   std::vector<double> values;
 };
-std::string bar_chart(const ChartText& text, const std::vector<std::string>& series, const std::vector<Bar>& bars);
+std::string bar_chart(const ChartText& text, const std::vector<std::string>& series,
+                      const std::vector<Bar>& bars);
 
 // 1234567 -> "1.23 M"; 0.00012 -> "0.00012".
 std::string short_number(double value);

@@ -29,15 +29,16 @@ BOOST_AUTO_TEST_CASE(everyone_ends_with_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(one_seed_one_trace) {
-  const sim::SimResult a = run(test::small_run(), test::lan(6, 7)), b = run(test::small_run(), test::lan(6, 7));
+  const sim::SimResult a = run(test::small_run(), test::lan(6, 7)),
+                       b = run(test::small_run(), test::lan(6, 7));
   const sim::SimResult other = run(test::small_run(), test::lan(6, 8));
   BOOST_TEST(a.trace_hash == b.trace_hash);
   BOOST_TEST(a.digest == b.digest);
   BOOST_TEST(a.trace_hash != other.trace_hash);
 }
 
-// The constant is the trace of one build on one machine: debug, release, sanitizers, g++ and clang must all give it.
-// It changes when the protocol, the recipe or the format does; then take the value this test prints.
+// The constant is the trace of one build on one machine: debug, release, sanitizers, g++ and clang must all
+// give it. It changes when the protocol, the recipe or the format does; then take the value this test prints.
 BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
   const sim::SimResult r = run(test::small_run(3000), test::lan(5, 11));
   BOOST_TEST_MESSAGE("trace " << std::hex << r.trace_hash);

@@ -47,11 +47,12 @@ BOOST_AUTO_TEST_CASE(both_sides_of_a_partition_train_on_and_agree_after_it) {
   auto cluster = test::make_cluster(test::small_run(16'000), test::lan(6));
   cluster->run_until(TimePoint{1s});
   cluster->partition({0, 0, 0, 1, 1, 1});
-  const std::uint64_t left = cluster->node(0)->replica().samples(), right = cluster->node(5)->replica().samples();
+  const std::uint64_t left = cluster->node(0)->replica().samples(),
+                      right = cluster->node(5)->replica().samples();
   cluster->run_until(TimePoint{2500ms});
   BOOST_TEST(cluster->node(0)->replica().samples() > left + 300);
   BOOST_TEST(cluster->node(5)->replica().samples() > right + 300);
-  BOOST_TEST((cluster->node(0)->replica().digest() != cluster->node(5)->replica().digest()) );
+  BOOST_TEST((cluster->node(0)->replica().digest() != cluster->node(5)->replica().digest()));
   cluster->heal();
   test::finish(*cluster);
   test::require_all_equal(*cluster, 6);

@@ -33,11 +33,13 @@ BOOST_AUTO_TEST_CASE(a_frame_costs_latency_and_bandwidth) {
 }
 
 BOOST_AUTO_TEST_CASE(network_files_are_read_and_refused) {
-  const auto good = sim::NetworkModel::parse("latency_ms = [5, 9]\njitter_ms = 1\nup_mbit = 10\ndown_mbit = 20\n", "n.toml");
+  const auto good = sim::NetworkModel::parse(
+      "latency_ms = [5, 9]\njitter_ms = 1\nup_mbit = 10\ndown_mbit = 20\n", "n.toml");
   BOOST_REQUIRE(good.ok());
   BOOST_TEST(good->up_bytes_per_second == 1'250'000u);
   BOOST_TEST((good->latency_min == 5ms));
-  for (const char* bad : {"latency = 5\n", "latency_ms = [9, 5]\n", "up_mbit = 0\n", "up_mbit = \"fast\"\n", "[[["}) {
+  for (const char* bad :
+       {"latency = 5\n", "latency_ms = [9, 5]\n", "up_mbit = 0\n", "up_mbit = \"fast\"\n", "[[["}) {
     const auto refused = sim::NetworkModel::parse(bad, "n.toml");
     BOOST_TEST_CONTEXT(bad) BOOST_REQUIRE(!refused.ok());
     BOOST_TEST((refused.error().code == Errc::usage));
@@ -61,11 +63,13 @@ BOOST_AUTO_TEST_CASE(delivery_counts_doubles_and_hops) {
 }
 
 BOOST_AUTO_TEST_CASE(charts_hold_every_series_and_escape_names) {
-  const std::string svg = sim::line_chart({"Title <1>", "x", "y", false}, {{"a&b", {{0, 1}, {1, 2}}}, {"c", {{0, 3}, {1, 4}}}});
+  const std::string svg =
+      sim::line_chart({"Title <1>", "x", "y", false}, {{"a&b", {{0, 1}, {1, 2}}}, {"c", {{0, 3}, {1, 4}}}});
   BOOST_TEST(svg.find("Title &lt;1&gt;") != std::string::npos);
   BOOST_TEST(svg.find("a&amp;b") != std::string::npos);
   std::size_t lines = 0;
-  for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1)) ++lines;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1))
+    ++lines;
   BOOST_TEST(lines == 2u);
   BOOST_TEST(svg.find("nan") == std::string::npos);
   BOOST_TEST(sim::short_number(1234567) == "1.23 M");

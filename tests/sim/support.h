@@ -1,4 +1,5 @@
-// A small cluster for scenarios: a model of a few hundred parameters, hundreds of updates, milliseconds of real time.
+// A small cluster for scenarios: a model of a few hundred parameters, hundreds of updates, milliseconds of
+// real time.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -28,7 +29,8 @@ inline sim::ClusterOptions lan(std::size_t nodes, std::uint64_t seed = 1) {
   return options;
 }
 
-inline std::unique_ptr<sim::Cluster> make_cluster(const RunConfig& config, const sim::ClusterOptions& options) {
+inline std::unique_ptr<sim::Cluster> make_cluster(const RunConfig& config,
+                                                  const sim::ClusterOptions& options) {
   auto cluster = sim::Cluster::create(config, small_data(), options);
   BOOST_REQUIRE_MESSAGE(cluster.ok(), (cluster.ok() ? "" : cluster.error().text));
   return std::move(cluster).value();
@@ -54,7 +56,9 @@ inline void require_all_equal(const sim::Cluster& cluster, std::size_t nodes) {
 inline void finish(sim::Cluster& cluster, Duration limit = 120s) {
   const TimePoint end = cluster.now() + limit;
   while (!cluster.all_complete() && cluster.now() < end) cluster.run_until(cluster.now() + 100ms);
-  BOOST_REQUIRE_MESSAGE(cluster.all_complete(), "not complete after " << to_seconds(cluster.now().time_since_epoch()) << " virtual seconds");
+  BOOST_REQUIRE_MESSAGE(cluster.all_complete(), "not complete after "
+                                                    << to_seconds(cluster.now().time_since_epoch())
+                                                    << " virtual seconds");
 }
 
 }  // namespace rumor::test

@@ -19,7 +19,8 @@ def check(what, result, status, *words):
         problem = 'nothing on stderr'
     elif not all(word in result.stderr for word in words):
         problem = f'does not say {[w for w in words if w not in result.stderr]}'
-    print(('ok      ' if not problem else 'WRONG   ') + what + (f': {problem}; said: {result.stderr[-400:]}' if problem else ''))
+    detail = f': {problem}; said: {result.stderr[-400:]}' if problem else ''
+    print(('WRONG   ' if problem else 'ok      ') + what + detail)
     if problem:
         failures.append(what)
 
@@ -35,7 +36,7 @@ def usage(tmp):
     check('an unknown option', run('sim', 'synthetic', '--node', '3'), 2)
     check('a shard that does not exist', run('peer', 'synthetic', '--shard', '5/4'), 2, '--shard', '2/4')
     check('an address without a port', run('peer', 'synthetic', '--listen', 'localhost'), 2, 'localhost')
-    check('a listener open to everybody', run('peer', 'synthetic', '--listen', '0.0.0.0:0'), 2, '0.0.0.0:0', '127.0.0.1')
+    check('an open listener', run('peer', 'synthetic', '--listen', '0.0.0.0:0'), 2, '0.0.0.0:0', '127.0.0.1')
     check('a device that is not built in', run('peer', 'synthetic', '--device', 'cuda'), 2, 'cuda')
     check('an unknown network', run('sim', 'synthetic', '--network', 'moon'), 2, 'wan')
     check('unknown faults', run('sim', 'synthetic', '--faults', 'heavy'), 2, 'light')
@@ -59,7 +60,8 @@ def files(tmp):
         with gzip.open(os.path.join(data, name + '.gz'), 'wb') as file:
             file.write(magic + body)
     check('a truncated IDX file', run('sim', 'fashion-mlp', '--set', f'data.path={data}'), 1, 'train-images')
-    check('a result that cannot be written', run('sim', 'synthetic', '--json', os.path.join(tmp, 'no', 'x.json')), 1, 'x.json')
+    nowhere = os.path.join(tmp, 'no', 'x.json')
+    check('a result that cannot be written', run('sim', 'synthetic', '--json', nowhere), 1, 'x.json')
 
 
 def states():
@@ -78,7 +80,8 @@ def states():
         newest = os.path.join(peer.state, 'checkpoint.1')
         with open(newest, 'rb') as file:
             whole = file.read()
-        for name, damaged in (('truncated', whole[:len(whole) // 2]), ('bit-flipped', whole[:5000] + bytes([whole[5000] ^ 4]) + whole[5001:])):
+        flipped = whole[:5000] + bytes([whole[5000] ^ 4]) + whole[5001:]
+        for name, damaged in (('truncated', whole[:len(whole) // 2]), ('bit-flipped', flipped)):
             for generation in ('checkpoint.1', 'checkpoint.2'):
                 path = os.path.join(peer.state, generation)
                 if os.path.exists(path):

@@ -121,8 +121,8 @@ def ctrl_c_cluster():
         assert not os.path.exists(f'/proc/{pid}'), f'process {pid} is left behind'
 
 
-SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers, stop_and_stats,
-                                     ctrl_c_cluster)}
+SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers,
+                                     stop_and_stats, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])

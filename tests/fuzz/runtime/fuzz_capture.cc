@@ -8,7 +8,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto capture = decode_capture({data, size});
   if (!capture) return 0;
   std::size_t accepted = 0;
-  for (const Bytes& payload : capture->payloads) accepted += compress::decode(capture->form.layout, payload).ok() ? 1 : 0;
+  for (const Bytes& payload : capture->payloads)
+    accepted += compress::decode(capture->form.layout, payload).ok() ? 1 : 0;
   RUMOR_CHECK(accepted <= capture->payloads.size());
   return 0;
 }

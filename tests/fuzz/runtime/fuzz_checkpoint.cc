@@ -1,5 +1,6 @@
-// Fuzzes the container of checkpoints and snapshots behind its hash: the input is sealed here, so that every field is reached.
-// A container that is accepted must restore into a replica or be refused for its fingerprint, and encode to itself.
+// Fuzzes the container of checkpoints and snapshots behind its hash: the input is sealed here, so that every
+// field is reached. A container that is accepted must restore into a replica or be refused for its
+// fingerprint, and encode to itself.
 #include "runtime/base/check.h"
 #include "runtime/base/sha256.h"
 #include "runtime/checkpoint.h"

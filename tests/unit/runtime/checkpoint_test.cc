@@ -47,7 +47,8 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_brings_everything_back) {
   BOOST_TEST(back->local->optimizer == s.local.optimizer, boost::test_tools::per_element());
   BOOST_REQUIRE(back->local->log.size() == 5u);
   BOOST_TEST(*back->local->log[4].payload == *s.local.log[4].payload, boost::test_tools::per_element());
-  BOOST_TEST(encode_checkpoint(s.form, back->replica, *back->local) == s.bytes, boost::test_tools::per_element());
+  BOOST_TEST(encode_checkpoint(s.form, back->replica, *back->local) == s.bytes,
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_snapshot_has_no_private_part) {
@@ -81,20 +82,26 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_refused) {
   }
 }
 
-// Damage that the hash does not see, because whoever made it wrote a new one: each field still has to be right.
+// Damage that the hash does not see, because whoever made it wrote a new one: each field still has to be
+// right.
 BOOST_AUTO_TEST_CASE(a_resealed_file_is_read_field_by_field) {
   const Sample s;
   Prng prng(8);
   std::size_t refused = 0;
   for (int round = 0; round < 400; ++round) {
     Bytes bytes(s.bytes.begin(), s.bytes.end() - 32);
-    if (round % 2 == 0) bytes.resize(bytes.size() - 1 - prng.below(bytes.size() - 50));
-    else bytes[prng.below(bytes.size())] ^= static_cast<std::uint8_t>(1u << prng.below(8));
+    if (round % 2 == 0)
+      bytes.resize(bytes.size() - 1 - prng.below(bytes.size() - 50));
+    else
+      bytes[prng.below(bytes.size())] ^= static_cast<std::uint8_t>(1u << prng.below(8));
     const Hash256 hash = sha256(bytes);
     bytes.insert(bytes.end(), hash.bytes.begin(), hash.bytes.end());
     const auto decoded = decode_checkpoint(s.form, bytes);
-    if (!decoded.ok()) ++refused;
-    else if (Replica replica(test::some_run(), std::vector<std::int32_t>(s.layout.params())); !replica.restore(decoded->replica).ok()) ++refused;
+    if (!decoded.ok())
+      ++refused;
+    else if (Replica replica(test::some_run(), std::vector<std::int32_t>(s.layout.params()));
+             !replica.restore(decoded->replica).ok())
+      ++refused;
   }
   BOOST_TEST(refused >= 200u);  // every truncation, and every flip in weights, names or sizes
 }

@@ -1,5 +1,5 @@
-// The overlay must come off peer by peer, on arrival, by the period of the answer: the detail that decides whether the
-// in-flight view helps or harms.
+// The overlay must come off peer by peer, on arrival, by the period of the answer: the detail that decides
+// whether the in-flight view helps or harms.
 #include <boost/test/unit_test.hpp>
 
 #include "runtime/base/limits.h"
@@ -13,7 +13,9 @@ namespace {
 const compress::SparseUpdate update_a{100, {2, 5}, {0, 1}};
 const compress::SparseUpdate update_b{60, {5, 7}, {0, 0}};
 
-std::vector<std::int32_t> overlay(const InFlightView& view) { return {view.overlay().begin(), view.overlay().end()}; }
+std::vector<std::int32_t> overlay(const InFlightView& view) {
+  return {view.overlay().begin(), view.overlay().end()};
+}
 
 }  // namespace
 
@@ -22,7 +24,8 @@ BOOST_AUTO_TEST_CASE(each_live_peer_adds_half_of_an_own_update) {
   std::vector<std::uint32_t> touched;
   const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3)};
   view.sent(update_a, 4, live, touched);
-  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 150, 0, 0, -150, 0, 0}), boost::test_tools::per_element());
+  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 150, 0, 0, -150, 0, 0}),
+             boost::test_tools::per_element());
   BOOST_TEST(touched == (std::vector<std::uint32_t>{2, 5}), boost::test_tools::per_element());
 }
 
@@ -50,7 +53,8 @@ BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
   BOOST_TEST(view.in_flight() == 2u);
   view.answered(test::node(1), 5, touched);  // answers period 4, not 6
   BOOST_TEST(view.in_flight() == 1u);
-  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 0, 0, 0, 30, 0, 30}), boost::test_tools::per_element());
+  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 0, 0, 0, 30, 0, 30}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_already_heard_in_the_period_gets_no_share) {
@@ -79,7 +83,8 @@ BOOST_AUTO_TEST_CASE(the_overlay_is_exactly_zero_once_all_have_answered) {
   Prng prng(9);
   InFlightView view(300, 0.37);
   std::vector<std::uint32_t> touched;
-  const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3), test::node(4), test::node(5)};
+  const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3), test::node(4),
+                                    test::node(5)};
   for (std::uint64_t period = 1; period <= 200; ++period) {
     view.sent(test::random_update(prng, 300, 20), period, live, touched);
     for (const NodeId& peer : live)

@@ -1,5 +1,5 @@
-// The property everything rests on: the same set of updates, in any order, with duplicates, gives the same bits. On floats
-// it does not.
+// The property everything rests on: the same set of updates, in any order, with duplicates, gives the same
+// bits. On floats it does not.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -21,7 +21,8 @@ std::vector<Named> thousands_of_updates(Prng& prng) {
   for (std::uint8_t s = 1; s <= 8; ++s)
     for (std::uint64_t seq = 1; seq <= 500; ++seq) {
       Named named;
-      named.update = test::random_update(prng, params, static_cast<std::size_t>(prng.below(60)), INT32_MAX);  // wraps around
+      named.update = test::random_update(prng, params, static_cast<std::size_t>(prng.below(60)),
+                                         INT32_MAX);  // wraps around
       named.header = test::header_for(named.update, test::stream(s), seq);
       updates.push_back(std::move(named));
     }

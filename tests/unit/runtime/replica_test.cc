@@ -32,7 +32,8 @@ BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
 BOOST_AUTO_TEST_CASE(digests_tell_have_sets_and_weights_apart) {
   Prng prng(3);
   const auto update = test::random_update(prng, 100, 10);
-  Replica a(test::some_run(), std::vector<std::int32_t>(100, 0)), b(test::some_run(), std::vector<std::int32_t>(100, 0));
+  Replica a(test::some_run(), std::vector<std::int32_t>(100, 0)),
+      b(test::some_run(), std::vector<std::int32_t>(100, 0));
   BOOST_TEST((a.digest() == b.digest()));
   BOOST_REQUIRE(a.apply(test::header_for(update, test::stream(1), 1), update).ok());
   BOOST_REQUIRE(b.apply(test::header_for(update, test::stream(2), 1), update).ok());
@@ -57,7 +58,9 @@ BOOST_AUTO_TEST_CASE(the_fingerprint_is_linear_through_wrap_around) {
   std::vector<std::int32_t> weights = {INT32_MAX, INT32_MIN, 0, -1};
   const std::uint64_t before = f.of_weights(weights);
   const compress::SparseUpdate update{INT32_MAX, {0, 1}, {0, 1}};
-  weights[0] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[0]) + static_cast<std::uint32_t>(INT32_MAX));
-  weights[1] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[1]) - static_cast<std::uint32_t>(INT32_MAX));
+  weights[0] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[0]) +
+                                         static_cast<std::uint32_t>(INT32_MAX));
+  weights[1] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[1]) -
+                                         static_cast<std::uint32_t>(INT32_MAX));
   BOOST_TEST(f.of_weights(weights) == Fingerprinter::add(before, f.of_update(update)));
 }

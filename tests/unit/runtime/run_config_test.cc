@@ -14,7 +14,9 @@ std::string error_of(std::string_view text) {
   return parsed.error().text;
 }
 
-bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -69,9 +71,11 @@ BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
     return run_id(config, layout);
   };
   const RunId id = run_id(base, layout);
-  for (const char* shared : {"run.seed=2", "run.samples=70000", "optimizer.rate=0.31", "optimizer.batch=8", "compress.grid_bits=20", "data.seed=9"})
+  for (const char* shared : {"run.seed=2", "run.samples=70000", "optimizer.rate=0.31", "optimizer.batch=8",
+                             "compress.grid_bits=20", "data.seed=9"})
     BOOST_TEST_CONTEXT(shared) BOOST_TEST((id_with(shared) != id));
-  for (const char* own : {"compress.density=0.02", "exchange.period_ms=9", "network.listen=127.0.0.1:1", "data.path=/elsewhere"})
+  for (const char* own : {"compress.density=0.02", "exchange.period_ms=9", "network.listen=127.0.0.1:1",
+                          "data.path=/elsewhere"})
     BOOST_TEST_CONTEXT(own) BOOST_TEST((id_with(own) == id));
   BOOST_TEST((run_id(base, test::small_layout(21, 30)) != id));
 }

@@ -21,14 +21,16 @@ inline ParamLayout small_layout(std::uint32_t rows = 20, std::uint32_t cols = 30
   return ParamLayout::create({{"a.weight", {rows, cols}}, {"a.bias", {rows}}}).value();
 }
 
-inline compress::SparseUpdate random_update(Prng& prng, std::uint32_t params, std::size_t entries, std::int32_t step_max = 1 << 20) {
+inline compress::SparseUpdate random_update(Prng& prng, std::uint32_t params, std::size_t entries,
+                                            std::int32_t step_max = 1 << 20) {
   std::vector<std::uint32_t> index(params);
   for (std::uint32_t i = 0; i < params; ++i) index[i] = i;
   prng.shuffle(std::span<std::uint32_t>(index));
   compress::SparseUpdate update;
   update.index.assign(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(entries));
   std::sort(update.index.begin(), update.index.end());
-  for (std::size_t e = 0; e < entries; ++e) update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
+  for (std::size_t e = 0; e < entries; ++e)
+    update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
   if (entries > 0) update.step = static_cast<std::int32_t>(prng.between(1, step_max));
   return update;
 }
@@ -56,7 +58,8 @@ inline gossip::UpdateHeader header_for(const compress::SparseUpdate& update, Str
   return header;
 }
 
-inline gossip::StoredUpdate stored(const ParamLayout& layout, const compress::SparseUpdate& update, StreamId of, std::uint64_t seq) {
+inline gossip::StoredUpdate stored(const ParamLayout& layout, const compress::SparseUpdate& update,
+                                   StreamId of, std::uint64_t seq) {
   gossip::StoredUpdate s;
   s.header = header_for(update, of, seq);
   Bytes payload = compress::encode(layout, update);

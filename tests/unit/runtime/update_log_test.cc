@@ -24,7 +24,8 @@ BOOST_AUTO_TEST_CASE(the_tail_is_the_newest_in_order_of_arrival) {
   Prng prng(4);
   UpdateLog log(1 << 20);
   for (std::uint64_t seq = 1; seq <= 20; ++seq)
-    log.append(test::stored(layout, test::random_update(prng, layout.params(), 0), test::stream(1), 21 - seq));
+    log.append(
+        test::stored(layout, test::random_update(prng, layout.params(), 0), test::stream(1), 21 - seq));
   const auto tail = log.tail(1000);
   BOOST_REQUIRE(tail.size() >= 2u);
   BOOST_TEST(tail.size() < 20u);
