@@ -50,15 +50,15 @@ std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
 }
 
 BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
-                           std::uint64_t seed)
-    : data_(std::move(data)), batch_(batch), prng_(Prng::named(seed, "batches", shard.index)) {
+                           std::uint64_t order_seed)
+    : data_(std::move(data)), batch_(batch), prng_(Prng::named(order_seed, "batches", shard.index)) {
   const std::uint32_t rows = data_->train.rows;
   RUMOR_CHECK(batch >= 1);
   RUMOR_CHECK(shard.index < shard.count);
   RUMOR_CHECK(shard.count <= rows);
   std::vector<std::uint32_t> all(rows);
   std::iota(all.begin(), all.end(), 0u);
-  Prng::named(seed, "shards").shuffle(std::span(all));
+  Prng::named(shard.seed, "shards").shuffle(std::span(all));
   const auto edge = [&](std::uint64_t i) { return static_cast<std::ptrdiff_t>(rows * i / shard.count); };
   order_.assign(all.begin() + edge(shard.index), all.begin() + edge(shard.index + std::uint64_t{1}));
   at_ = order_.size();

@@ -70,19 +70,22 @@ Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config);
 // Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
 std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);
 
-// Peer i of n: a disjoint part of the training set, drawn by a shuffle that depends on `seed` alone. Together
-// the n parts are the whole set; their sizes differ by at most one row.
+// Peer i of n: a part of the training set, drawn by a shuffle that depends on `seed` alone. Parts of one seed are
+// disjoint and together the whole set; their sizes differ by at most one row. So all peers of a run need one seed
+// here, whatever orders they draw in.
 struct Shard {
   std::uint32_t index = 0, count = 1;
+  std::uint64_t seed = 1;
 };
 
-// Endless batches over a shard: shuffled anew each epoch, the order fixed by (seed, shard). Every epoch
+// Endless batches over a shard: shuffled anew each epoch, the order fixed by (order_seed, shard). Every epoch
 // visits each row of the shard exactly once; a batch may span two epochs, or more when it is larger than the
 // shard.
 class BatchSampler {
  public:
   // Requires: shard.index < shard.count <= train rows; batch >= 1. `data` is kept alive.
-  BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch, std::uint64_t seed);
+  BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
+               std::uint64_t order_seed);
 
   // Valid until the next call.
   Batch next();

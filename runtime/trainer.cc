@@ -38,6 +38,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   std::unique_ptr<Trainer> trainer(new Trainer(config, data));
   trainer->model_ = std::move(model).value();
   trainer->optimizer_ = std::move(optimizer).value();
+  shard.seed = config.seed;  // one split for the whole run: parts must not overlap
   trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
   const compress::CompressorOptions options{config.density_for(1), config.grid_bits, config.emit};
   trainer->compressor_ = std::make_unique<compress::Compressor>(trainer->model_->layout(), options);

@@ -1,0 +1,87 @@
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "runtime/trainer.h"
+
+using namespace rumor;
+
+namespace {
+
+constexpr std::uint32_t rows = 40;
+
+// Row r has a one in column r and zeros elsewhere, so that the first layer's gradient tells which row was drawn.
+std::shared_ptr<const models::DataSet> one_hot_rows() {
+  models::DataSet data;
+  data.name = "one-hot";
+  data.inputs = rows;
+  data.classes = 2;
+  data.train.rows = rows;
+  data.train.pixels.assign(rows * rows, 0);
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    data.train.pixels[r * rows + r] = 1;
+    data.train.label.push_back(static_cast<std::uint8_t>(r % 2));
+  }
+  data.mean = 0;
+  data.scale = 1;
+  return std::make_shared<const models::DataSet>(std::move(data));
+}
+
+RunConfig config_for_rows() {
+  RunConfig config;
+  config.model.hidden = {16};
+  config.batch = 1;
+  config.density = 0.2;
+  return config;
+}
+
+// The columns of the first layer that an epoch's updates move: the rows of the trainer's shard.
+std::set<std::uint32_t> rows_seen(Trainer& trainer, std::uint32_t steps) {
+  trainer.refresh(trainer.initial_weights(), std::vector<std::int32_t>(trainer.layout().params(), 0));
+  const std::uint32_t first_layer = trainer.layout().tensors().front().size;
+  std::set<std::uint32_t> seen;
+  for (std::uint32_t s = 0; s < steps; ++s) {
+    const StepResult result = trainer.step({0.1, 0.2, s + 1});
+    BOOST_REQUIRE_MESSAGE(result.failure.empty(), result.failure);
+    for (std::uint32_t index : result.update.index)
+      if (index < first_layer) seen.insert(index % rows);
+  }
+  return seen;
+}
+
+}  // namespace
+
+// Peers draw in orders of their own; their shards must be parts of one split all the same.
+BOOST_AUTO_TEST_CASE(shards_of_different_peers_do_not_overlap) {
+  const auto data = one_hot_rows();
+  std::set<std::uint32_t> all;
+  std::size_t sum = 0;
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    auto trainer = Trainer::create(config_for_rows(), data, {index, 4}, 1000 + index);
+    BOOST_REQUIRE(trainer.ok());
+    const auto seen = rows_seen(**trainer, rows / 4);
+    BOOST_TEST(!seen.empty());
+    BOOST_TEST(seen.size() <= rows / 4);
+    sum += seen.size();
+    all.insert(seen.begin(), seen.end());
+  }
+  BOOST_TEST(all.size() == sum);
+  BOOST_TEST(all.size() > rows / 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
+  auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
+  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(trainer->layout().params(), 0));
+  const StepResult result = trainer->step({0.1, 0.2, 3});
+  const auto decoded = compress::decode(trainer->layout(), result.payload);
+  BOOST_REQUIRE(decoded.ok());
+  BOOST_TEST((*decoded == result.update));
+  BOOST_TEST(result.period == 3u);
+  BOOST_TEST(result.samples == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_shard_that_does_not_exist_is_refused) {
+  const auto refused = Trainer::create(config_for_rows(), one_hot_rows(), {4, 4}, 1);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST((refused.error().code == Errc::usage));
+  BOOST_TEST(!Trainer::create(config_for_rows(), one_hot_rows(), {0, rows + 1}, 1).ok());
+}
