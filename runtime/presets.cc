@@ -21,7 +21,7 @@ kind = "idx"              # the four MNIST-style files; Debian and Ubuntu: apt i
 
 [optimizer]
 kind = "sgd"              # no momentum: the residual's delay already acts as momentum, and more of it hurts
-rate = 0.5                # peak rate of four peers together; each peer takes rate / (live peers)
+rate = 0.35               # peak rate of four peers together; each peer takes rate / (live peers)
 rate_scaling = "sqrt"     # more peers bear a higher rate, by the square root, up to sixteen
 warmup = 0.05             # linear over the first 5 %, then cosine down to 1 %: the decay shrinks residuals too
 floor = 0.01

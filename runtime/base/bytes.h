@@ -59,7 +59,7 @@ class ByteReader {
   std::uint64_t varint() {
     std::uint64_t v = 0;
     for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ >= bytes_.size()) return fail();
+      if (failed_ || at_ >= bytes_.size()) return fail();
       const std::uint8_t b = bytes_[at_++];
       if (shift == 63 && b > 1) return fail();
       v |= static_cast<std::uint64_t>(b & 0x7f) << shift;
