@@ -166,7 +166,7 @@ void DaemonRun::show() {
   text += str("  peers ", alive, "  each out ", daemon::rate_text((sent - last_sent_) / span / nodes), " in ",
               daemon::rate_text((received - last_received_) / span / nodes), "  ",
               fixed(number(first, "traffic", "ratio"), 0), "x smaller  digests ",
-              equal ? "all equal" : "settling");
+              equal ? "all equal" : "differ by what is on its way");
   line_.show(text);
   last_sent_ = sent;
   last_received_ = received;

@@ -28,7 +28,11 @@ class ByteWriter {
     }
     out_.push_back(static_cast<std::uint8_t>(v));
   }
-  void raw(BytesView bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void raw(BytesView bytes) {
+    const std::size_t at = out_.size();
+    out_.resize(at + bytes.size());  // not insert(): g++ 12 warns of an overflow that is not there
+    if (!bytes.empty()) std::memcpy(out_.data() + at, bytes.data(), bytes.size());
+  }
   // varint length, then the bytes.
   void sized(BytesView bytes) {
     varint(bytes.size());

@@ -40,7 +40,9 @@ BOOST_AUTO_TEST_CASE(a_late_joiner_gets_everything) {
   cluster->restart(4);
   test::finish(*cluster);
   test::require_all_equal(*cluster, 5);
-  BOOST_TEST(cluster->node(4)->status(cluster->now()).training.steps > 0u);
+  const NodeStatus late = cluster->node(4)->status(cluster->now());
+  BOOST_TEST(late.training.steps > 0u);
+  BOOST_TEST(late.traffic.snapshots_installed == 1u);  // cheaper than a second and a half of updates
 }
 
 BOOST_AUTO_TEST_CASE(both_sides_of_a_partition_train_on_and_agree_after_it) {
