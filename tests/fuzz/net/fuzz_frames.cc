@@ -1,5 +1,6 @@
-// Fuzzes what reads a socket first: the frame cutter, fed in pieces of sizes taken from the input, and the address parser.
-// However the stream is cut, the same frames must come out.
+// Fuzzes what reads a socket first: the frame cutter, and the address parser. However a stream is cut into pieces, the
+// same frames must come out.
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
