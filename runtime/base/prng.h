@@ -57,7 +57,9 @@ class Prng {
 
   // Uniform in [low, high], both ends included.
   std::int64_t between(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
+    const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    const std::uint64_t draw = span == UINT64_MAX ? next() : below(span + 1);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + draw);
   }
 
   // True with probability numerator / denominator.
