@@ -276,15 +276,23 @@ int DaemonRun::run() {
 }
 
 void print_what_next(const SimCommand& command) {
+  std::error_code ignored;
+  fs::path program = fs::proximate(fs::read_symlink("/proc/self/exe", ignored), ignored);
+  if (program.empty()) program = "rumor";
+  const std::string rumor = program.string(), run = command.run.name;
   std::printf(
-      "What you saw: %zu processes, no server. Each trained on data of its own and told the others which few "
-      "weights to\n"
-      "move, one bit of sign each; all ended with the same model, which the equal digests prove.\n\n"
+      "What you saw: %zu processes, no server. Each trained on data of its own and told the others which "
+      "few\n"
+      "weights to move, one bit of sign each; all ended with the same model, which the equal digests "
+      "prove.\n\n"
       "Try next:\n"
-      "  rumor sim %s --nodes 16 --report out      sixteen peers in virtual time; open out/index.html\n"
-      "  rumor peer %s --status 127.0.0.1:7734     one peer; watch http://127.0.0.1:7734/\n"
-      "  rumor peer --help                         how others join it\n",
-      command.nodes, command.run.name.c_str(), command.run.name.c_str());
+      "  %s sim %s --nodes 16 --report out\n"
+      "      sixteen peers in virtual time; open out/index.html\n"
+      "  %s peer %s --status 127.0.0.1:7734\n"
+      "      one peer; watch http://127.0.0.1:7734/\n"
+      "  %s peer --help\n"
+      "      how others join it\n",
+      command.nodes, rumor.c_str(), run.c_str(), rumor.c_str(), run.c_str(), rumor.c_str());
 }
 
 }  // namespace
