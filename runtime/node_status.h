@@ -49,7 +49,7 @@ struct NodeStatus {
   double ratio() const;  // dense fp32 bytes of the own updates / their payload bytes
 };
 
-// The /status object (DESIGN 5.2), as JSON text.
+// The /status object (ARCHITECTURE.md, "Contracts"), as JSON text.
 std::string status_json(const NodeStatus& status);
 
 }  // namespace rumor
