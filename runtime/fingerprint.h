@@ -23,6 +23,11 @@ class Fingerprinter {
   std::uint64_t of_weights(std::span<const std::int32_t> weights) const;
   // Of the change an update makes. O(entries).
   std::uint64_t of_update(const compress::SparseUpdate& update) const;
+  // Of one weight that moved by `change` (mod 2^32) at position i.
+  std::uint64_t of_change(std::uint32_t i, std::uint32_t change) const {
+    const std::uint64_t r = coefficients(i);
+    return lanes(change * static_cast<std::uint32_t>(r), change * static_cast<std::uint32_t>(r >> 32));
+  }
   // Lane-wise sum mod 2^32.
   static std::uint64_t add(std::uint64_t a, std::uint64_t b) {
     return lanes(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b),

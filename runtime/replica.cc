@@ -20,12 +20,16 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header,
                                     ": its entries do not have the fingerprint its header claims")};
   if (!state_.have.insert(header.key)) return gossip::Accepted::duplicate;
   const auto step = static_cast<std::uint32_t>(update.step);
+  std::uint64_t moved = 0;  // fingerprint of what really happens to the weights
   for (std::size_t e = 0; e < update.index.size(); ++e) {
     RUMOR_CHECK(update.index[e] < state_.weights.size());
     std::int32_t& weight = state_.weights[update.index[e]];
     const auto before = static_cast<std::uint32_t>(weight);
     weight = static_cast<std::int32_t>(update.negative[e] ? before - step : before + step);
+    moved = Fingerprinter::add(
+        moved, fingerprinter_.of_change(update.index[e], static_cast<std::uint32_t>(weight) - before));
   }
+  RUMOR_CHECK(moved == claimed);
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, claimed);
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
