@@ -56,6 +56,7 @@ class DaemonRun {
   Result<void> start();
   bool poll();
   void show();
+  void record(const sim::CurvePoint& point);
   Result<void> read_final();
   sim::SimResult result() const;
   void print_peers(std::FILE* to) const;
@@ -71,6 +72,7 @@ class DaemonRun {
   std::vector<std::uint16_t> status_ports_;
   std::vector<json> last_;  // by peer: its newest /status
   std::vector<sim::CurvePoint> curve_;
+  std::vector<sim::TensorResult> tensors_;  // of the first peer, at each curve point
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   ProgressLine line_;
   double last_sent_ = 0, last_received_ = 0, last_seconds_ = 0;
@@ -132,6 +134,22 @@ bool DaemonRun::poll() {
   return true;
 }
 
+// Keeps a point for the report, with what the first peer says of its tensors then.
+void DaemonRun::record(const sim::CurvePoint& point) {
+  const json& first = last_[0];
+  if (!first.contains("compression") || !first["compression"].contains("tensors")) return;
+  const json& tensors = first["compression"]["tensors"];
+  if (tensors.empty()) return;  // no step has been taken yet
+  tensors_.resize(tensors.size());
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    tensors_[t].name = tensors[t].value("name", "");
+    tensors_[t].params = tensors[t].value("params", std::uint64_t{0});
+    tensors_[t].density.push_back(tensors[t].value("density", 0.0));
+    tensors_[t].residual_rms.push_back(tensors[t].value("residual_rms", 0.0));
+  }
+  curve_.push_back(point);
+}
+
 void DaemonRun::show() {
   const json& first = last_[0];
   if (!first.is_object()) {
@@ -148,7 +166,7 @@ void DaemonRun::show() {
   point.sent_bytes_per_node = sum("traffic", "sent_bytes") / nodes;
   point.threshold = number(first, "compression", "threshold");
   point.density = number(first, "compression", "density");
-  if (curve_.empty() || point.samples > curve_.back().samples) curve_.push_back(point);
+  if (curve_.empty() || point.samples > curve_.back().samples) record(point);
   const double span = std::max(point.virtual_seconds - last_seconds_, 1e-3);
   const double sent = sum("traffic", "sent_bytes"), received = sum("traffic", "received_bytes");
   std::size_t linked = 0, alive = 0;
@@ -198,6 +216,7 @@ sim::SimResult DaemonRun::result() const {
   r.loss = first.value("loss", 0.0);
   if (first.contains("accuracy")) r.accuracy = first["accuracy"].get<double>();
   r.curve = curve_;
+  r.tensors = tensors_;
   r.sent_bytes_per_node = sum("traffic", "sent_bytes") / nodes;
   r.received_bytes_per_node = sum("traffic", "received_bytes") / nodes;
   double steps = 0;
