@@ -26,7 +26,8 @@ class BitWriter {
   // Takes over `head`, whole bytes that come before the bit stream.
   explicit BitWriter(Bytes head) : out_(std::move(head)) {}
 
-  void reserve(std::size_t bytes) { out_.reserve(bytes); }
+  // Bits written so far, the whole bytes of the head among them.
+  std::uint64_t size() const { return std::uint64_t{8} * out_.size() + used_; }
 
   // Requires: width <= 56, value < 2^width.
   void put(std::uint64_t value, unsigned width) {

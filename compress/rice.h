@@ -1,8 +1,10 @@
-// The Rice parameter by rule, and what an entry costs with it (compress/FORMAT.md 4.4, 4.5).
+// The divisor of the RICE form by rule, and what entries cost with it (compress/FORMAT.md 4.6).
 //
-// A gap g is coded as g mod 2^K in K bits and floor(g / 2^K) in unary; one sign bit goes with it. K follows
-// from the size of the tensor and its number of entries, in whole numbers, so that every machine finds the
-// same one. Source: Rice, Plaunt 1971; the best parameter for geometric gaps: Kiely 2004 (golden ratio).
+// A gap g is coded by a divisor M: floor(g / M) in unary, the rest in nearly fixed width. M is 2^b, where the
+// rest takes b bits, or 3 * 2^b, where it takes b bits and a third of three that takes 1 or 2 more. M follows
+// from the span and the number of entries, in whole numbers, so that every machine finds the same one.
+// Sources: Golomb 1966 and Rice, Plaunt 1971 (the code); Gallager, Van Voorhis 1975 (M is best for ratio r
+// where r^M + r^(M+1) = 1 is passed, which gives the three constants below).
 //
 // Thread: plain functions.
 #pragma once
@@ -12,27 +14,45 @@
 
 namespace rumor::compress {
 
-// Requires: 1 <= count <= size < 2^31. At most 30.
-inline unsigned rice_parameter(std::uint32_t size, std::uint32_t count) {
-  const std::uint64_t wanted = 77 * (2 * std::uint64_t{size} - count);
-  std::uint64_t reached = 320 * std::uint64_t{count};
-  unsigned parameter = 0;
-  for (; reached < wanted; reached <<= 1) ++parameter;
-  return parameter;
+struct RiceCode {
+  unsigned low_bits = 0;  // b, at most 30
+  bool thirds = false;    // M is 3 * 2^b, else 2^b
+  bool operator==(const RiceCode&) const = default;
+
+  std::uint64_t divisor() const { return std::uint64_t{thirds ? 3u : 1u} << low_bits; }
+  // Fewest bits of one entry: low bits, sign, the last bit of its quotient, and whether its third is not 0.
+  unsigned entry_bits_min() const { return low_bits + 2 + (thirds ? 1 : 0); }
+};
+
+// Requires: 1 <= count <= span < 2^31.
+inline RiceCode rice_code(std::uint32_t span, std::uint32_t count) {
+  const std::uint64_t k = count, places = 2 * std::uint64_t{span} - count;
+  if (320 * k >= 77 * places) return {0, false};
+  for (unsigned b = 0;; ++b) {  // M = 2 * 2^b, then 3 * 2^b
+    if (64 * (k << b) >= 9 * places) return {b + 1, false};
+    if (10 * (k << b) >= places) return {b, true};
+  }
 }
 
-// Fewest bits `count` entries can take: fields and one bit of quotient each.
-inline std::uint64_t rice_bits_min(std::uint32_t size, std::uint32_t count) {
-  return count == 0 ? 0 : std::uint64_t{count} * (rice_parameter(size, count) + 2);
+// Fewest bits that `count` entries in `span` positions can take.
+inline std::uint64_t rice_bits_min(std::uint32_t span, std::uint32_t count) {
+  return count == 0 ? 0 : std::uint64_t{count} * rice_code(span, count).entry_bits_min();
 }
 
-// Bits of fields and quotients for these ascending positions, the first counted from `offset`.
-inline std::uint64_t rice_bits(std::span<const std::uint32_t> positions, std::uint32_t offset,
-                               unsigned parameter) {
-  std::uint64_t bits = positions.size() * (std::uint64_t{parameter} + 2);
-  std::uint32_t next = offset;
+// Most bits that they can take.
+inline std::uint64_t rice_bits_max(std::uint32_t span, std::uint32_t count) {
+  if (count == 0) return 0;
+  const RiceCode code = rice_code(span, count);
+  return std::uint64_t{count} * (code.entry_bits_min() + (code.thirds ? 1 : 0)) + (span - count) / code.divisor();
+}
+
+// Bits that these ascending positions take, the first gap counted from `begin`.
+inline std::uint64_t rice_bits(std::span<const std::uint32_t> positions, std::uint32_t begin, RiceCode code) {
+  std::uint64_t bits = positions.size() * std::uint64_t{code.entry_bits_min()};
+  std::uint32_t next = begin;
   for (const std::uint32_t position : positions) {
-    bits += (position - next) >> parameter;
+    const std::uint32_t high = (position - next) >> code.low_bits;
+    bits += code.thirds ? high / 3 + (high % 3 != 0) : high;
     next = position + 1;
   }
   return bits;

@@ -1,14 +1,19 @@
 // Segments: the pieces of an update that are coded, checked and decoded on their own.
 //
 // A segment is cut by entries and not by parameters, so that every one is worth its overhead at any density.
-// What lies in which segment follows from the counts alone (compress/FORMAT.md, chapter 4.4): the tensors are
+// What lies in which segment follows from the counts alone (compress/FORMAT.md, chapter 4.5): the tensors are
 // walked in order, a tensor with more than segment_entries_max entries is cut into parts of that many, and
-// parts are put into one segment as long as their entries fit.
+// parts are put into one segment as long as their entries fit. A part that goes on with a tensor is therefore
+// always the first of its segment.
 //
 // Thread: plain values.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/base/param_layout.h"
 
 namespace rumor::compress {
 
@@ -23,5 +28,37 @@ struct Part {
   std::uint32_t end = 0;
   std::uint32_t count = 0;  // entries, at least 1, at most end - begin and segment_entries_max
 };
+
+struct Segment {
+  std::uint32_t first_part = 0;
+  std::uint32_t parts = 0;
+  std::uint64_t first_entry = 0;  // of the update
+  std::uint32_t entries = 0;
+  bool continues = false;  // its first part goes on with the tensor that the segment before ends with
+};
+
+struct Segments {
+  std::vector<Part> parts;
+  std::vector<Segment> list;
+
+  std::span<const Part> parts_of(const Segment& segment) const {
+    return std::span<const Part>(parts).subspan(segment.first_part, segment.parts);
+  }
+  // A part that goes on with its tensor begins at `begin`, and the part before it ends there.
+  // Requires: segment.continues.
+  void set_begin(const Segment& segment, std::uint32_t begin) {
+    parts[segment.first_part].begin = begin;
+    parts[segment.first_part - 1].end = begin;
+  }
+};
+
+// All parts begin and end with their tensor until set_begin() says otherwise.
+// Requires: one count for each tensor, none above its size.
+Segments cut_segments(const ParamLayout& layout, std::span<const std::uint32_t> counts);
+
+// The same with begins and ends set from the entries: ascending positions in the flat vector.
+// Requires: as many positions in each tensor as its count; checked.
+Segments segments_of(const ParamLayout& layout, std::span<const std::uint32_t> counts,
+                     std::span<const std::uint32_t> index);
 
 }  // namespace rumor::compress

@@ -8,7 +8,9 @@
 #include <numbers>
 #include <span>
 
+#include "compress/head.h"
 #include "compress/rice.h"
+#include "compress/segment.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
 
@@ -62,7 +64,7 @@ Bytes leb128_gaps(const SparseUpdate& update) {
 std::uint64_t rice_gaps_bytes(const std::vector<std::uint32_t>& index) {
   std::uint64_t best = ~std::uint64_t{0};
   for (unsigned parameter = 0; parameter < 31; ++parameter)
-    best = std::min(best, rice_bits(index, 0, parameter));
+    best = std::min(best, rice_bits(index, 0, {parameter, false}));
   return 1 + varint_bytes(index.size()) + (best + 7) / 8;
 }
 
@@ -104,18 +106,19 @@ void Statistics::add(const SparseUpdate& update, double threshold, bool compare_
   bound_bits_ += bound_bits(layout_.params(), update.index.size());
   if (compare_layouts) add_layouts(layout_.params(), update, layouts_);
 
-  std::span<const std::uint32_t> rest(update.index);
+  const Head head = head_of(layout_, update);
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
-    const TensorInfo& tensor = layout_.tensors()[t];
-    const auto end = std::lower_bound(rest.begin(), rest.end(), tensor.offset + tensor.size);
-    const std::uint32_t count = static_cast<std::uint32_t>(end - rest.begin());
     TensorTotals& totals = tensors_[t];
-    totals.entries += count;
+    totals.entries += head.counts[t];
     totals.threshold += (threshold - totals.threshold) / static_cast<double>(updates_);
-    if (!update.index.empty()) totals.bits += count_bits(count);
-    if (count > 0)
-      totals.bits += rice_bits(rest.first(count), tensor.offset, rice_parameter(tensor.size, count));
-    rest = rest.subspan(count);
+    if (head.entries > 0) totals.bits += count_bits(head.counts[t]);
+  }
+  std::span<const std::uint32_t> rest(update.index);
+  for (const Part& part : segments_of(layout_, head.counts, update.index).parts) {
+    const std::uint32_t first = layout_.tensors()[part.tensor].offset + part.begin;
+    tensors_[part.tensor].bits +=
+        rice_bits(rest.first(part.count), first, rice_code(part.end - part.begin, part.count));
+    rest = rest.subspan(part.count);
   }
 }
 

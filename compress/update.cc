@@ -1,164 +1,185 @@
-// The payload, in the order of compress/FORMAT.md.
+// The canonical payload, in the order of compress/FORMAT.md.
 #include "compress/update.h"
 
 #include <algorithm>
-#include <bit>
+#include <memory>
 #include <span>
 
 #include "compress/bit_io.h"
-#include "compress/rice.h"
+#include "compress/crc32c.h"
+#include "compress/head.h"
+#include "compress/rice_segment.h"
+#include "compress/segment_table.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::compress {
 namespace {
 
-constexpr unsigned version = 1;
+constexpr unsigned version = 2;
 constexpr unsigned version_bits = 3;
 
-// Entries of one tensor, as a range of the update's vectors.
-struct Part {
-  std::size_t first = 0;
-  std::uint32_t count = 0;
-};
-
-// Splits the ascending positions at the tensor borders. Requires: all positions inside the layout.
-std::vector<Part> split(const ParamLayout& layout, const std::vector<std::uint32_t>& index) {
-  std::vector<Part> parts;
-  parts.reserve(layout.tensors().size());
-  auto at = index.begin();
-  for (const TensorInfo& tensor : layout.tensors()) {
-    const auto end = std::lower_bound(at, index.end(), tensor.offset + tensor.size);
-    parts.push_back({static_cast<std::size_t>(at - index.begin()), static_cast<std::uint32_t>(end - at)});
-    at = end;
-  }
-  RUMOR_CHECK(at == index.end());
-  return parts;
+const RiceKernels& kernels_of(const CodecOptions& options) {
+  return options.rice != nullptr ? *options.rice : rice_kernels();
 }
 
-void put_body(BitWriter& out, const TensorInfo& tensor, std::span<const std::uint32_t> index,
-              std::span<const std::uint8_t> negative) {
-  const unsigned parameter = rice_parameter(tensor.size, static_cast<std::uint32_t>(index.size()));
-  const std::uint32_t mask = (std::uint32_t{1} << parameter) - 1;
-  std::uint32_t next = tensor.offset;
-  for (std::size_t e = 0; e < index.size(); ++e) {
-    RUMOR_CHECK(index[e] >= next && negative[e] <= 1);
-    const std::uint64_t field = ((index[e] - next) & mask) | (std::uint64_t{negative[e]} << parameter);
-    out.put(field, parameter + 1);
-    next = index[e] + 1;
-  }
-  next = tensor.offset;
-  for (const std::uint32_t position : index) {
-    out.put_unary((position - next) >> parameter);
-    next = position + 1;
-  }
+// One segment: its body follows the head as one bit stream.
+Bytes encode_one(const ParamLayout& layout, const SparseUpdate& update, BitWriter out,
+                 const Segments& segments, const RiceKernels& kernels) {
+  const std::uint64_t at = out.size();
+  Bytes bytes = out.take();
+  bytes.resize((at + rice_body_bits_max(segments.parts)) / 8 + 1 + rice_slack_bytes);
+  const std::uint64_t end = rice_encode(layout, segments.parts, update.index.data(), update.negative.data(),
+                                        bytes.data(), at, kernels);
+  bytes.resize((end + 7) / 8);
+  return bytes;
 }
 
-// Errors carry the byte at which reading stopped.
-Error damaged(const char* what, std::uint64_t bit) {
-  return Error{Errc::corrupt, str("update payload is damaged at byte ", 1 + bit / 8, ": ", what)};
+// Several: each is written on its own into room for the longest it can be, then they move together.
+Bytes encode_many(const ParamLayout& layout, const SparseUpdate& update, BitWriter head,
+                  const Segments& segments, const CodecOptions& options) {
+  const std::size_t count = segments.list.size();
+  std::vector<std::uint64_t> room(count + 1, 0);
+  for (std::size_t s = 0; s < count; ++s)
+    room[s + 1] = room[s] + rice_body_bits_max(segments.parts_of(segments.list[s])) / 8 + 1 + rice_slack_bytes;
+  const auto bodies = std::make_unique_for_overwrite<std::uint8_t[]>(room[count]);
+  std::vector<SegmentPlace> places(count);
+  Serial serial;
+  Parallel& parallel = options.parallel != nullptr ? *options.parallel : serial;
+  parallel.each(count, [&](std::size_t s) {
+    const Segment& segment = segments.list[s];
+    std::uint8_t* body = bodies.get() + room[s];
+    *body = 0;
+    const std::uint64_t end =
+        rice_encode(layout, segments.parts_of(segment), update.index.data() + segment.first_entry,
+                    update.negative.data() + segment.first_entry, body, 0, kernels_of(options));
+    places[s].bytes = static_cast<std::uint32_t>((end + 7) / 8);
+    places[s].checksum = crc32c({body, places[s].bytes});
+  });
+  Bytes payload = put_table(std::move(head), segments, places, TableKind::canonical);
+  std::size_t bytes = payload.size();
+  for (const SegmentPlace& place : places) bytes += place.bytes;
+  payload.reserve(bytes);
+  for (std::size_t s = 0; s < count; ++s)
+    payload.insert(payload.end(), bodies.get() + room[s], bodies.get() + room[s] + places[s].bytes);
+  return payload;
 }
 
-// The counts, proven possible: none above its tensor's size, not all zero, and room in the stream for all
-// entries.
-Result<std::vector<std::uint32_t>> take_counts(BitReader& in, const ParamLayout& layout) {
-  const std::vector<TensorInfo>& tensors = layout.tensors();
-  if (in.remaining() < tensors.size()) return damaged("too short for the model's tensors", in.position());
-  std::vector<std::uint32_t> counts;
-  counts.reserve(tensors.size());
-  std::uint64_t bits_needed = 0;
-  for (const TensorInfo& tensor : tensors) {
-    const std::int64_t low_bits = in.take_unary();
-    if (low_bits < 0 || low_bits > 31) return damaged("an entry count is malformed", in.position());
-    const std::uint64_t low = in.take(static_cast<unsigned>(low_bits));
-    const std::uint64_t count = (std::uint64_t{1} << low_bits) + low - 1;
-    if (count > tensor.size) return damaged("more entries than the tensor has parameters", in.position());
-    counts.push_back(static_cast<std::uint32_t>(count));
-    bits_needed += rice_bits_min(tensor.size, counts.back());
-  }
-  if (bits_needed == 0) return damaged("a step without entries", in.position());
-  if (bits_needed > in.remaining()) return damaged("too short for its entry counts", in.position());
-  return counts;
+Result<void> decode_many(const ParamLayout& layout, BytesView payload, BitReader& in, Segments& segments,
+                         SparseUpdate& out, const CodecOptions& options) {
+  const Result<SegmentTable> table = take_table(in, payload, layout, segments, TableKind::canonical);
+  if (!table) return table.error();
+  out.index.resize(segments.list.back().first_entry + segments.list.back().entries);
+  out.negative.resize(out.index.size());
+  std::vector<std::uint8_t> sound(segments.list.size(), 0);
+  Serial serial;
+  Parallel& parallel = options.parallel != nullptr ? *options.parallel : serial;
+  parallel.each(segments.list.size(), [&](std::size_t s) {
+    const Segment& segment = segments.list[s];
+    const SegmentPlace& place = table->places[s];
+    const std::uint64_t first_byte = table->begin + place.offset;
+    sound[s] = crc32c(payload.subspan(first_byte, place.bytes)) == place.checksum &&
+               rice_decode_within(layout, segments.parts_of(segment), payload, first_byte, place.bytes, 0,
+                                  out.index.data() + segment.first_entry,
+                                  out.negative.data() + segment.first_entry, kernels_of(options));
+  });
+  const auto bad = std::find(sound.begin(), sound.end(), 0);
+  if (bad != sound.end())
+    return Error{Errc::corrupt, str("update is damaged in segment ", bad - sound.begin() + 1, " of ",
+                                    sound.size(), ": checksum, entries or length are not as claimed")};
+  return {};
 }
 
-// Appends the entries of one tensor; false when they do not fit the tensor or the stream.
-// The caller has proven only the sum of the smallest lengths, so the fields are checked again here.
-bool take_body(BitReader& in, const TensorInfo& tensor, std::uint32_t count, SparseUpdate& out) {
-  const unsigned parameter = rice_parameter(tensor.size, count);
-  const std::uint64_t field_bits = std::uint64_t{count} * (parameter + 1);
-  if (field_bits > in.remaining()) return false;
-  const std::uint64_t quotients_at = in.position() + field_bits;
-  const std::uint64_t quotient_max = tensor.size >> parameter;
-  const std::uint64_t mask = (std::uint64_t{1} << parameter) - 1;
-  OneBits ones(in, quotients_at);
-  std::uint64_t previous_one = quotients_at - 1;
-  std::uint64_t next = 0;
-  for (std::uint32_t e = 0; e < count; ++e) {
-    const std::uint64_t one = ones.next();
-    const std::uint64_t quotient = one - previous_one - 1;  // huge when there is no one bit left
-    const std::uint64_t field = in.take(parameter + 1);
-    const std::uint64_t position = next + ((quotient << parameter) | (field & mask));
-    if (quotient > quotient_max || position >= tensor.size) return false;
-    out.index.push_back(tensor.offset + static_cast<std::uint32_t>(position));
-    out.negative.push_back(static_cast<std::uint8_t>(field >> parameter));
-    previous_one = one;
-    next = position + 1;
+Result<void> decode_entries(const ParamLayout& layout, BytesView payload, SparseUpdate& out,
+                            const CodecOptions& options) {
+  if (payload.empty()) return Error{Errc::corrupt, "update payload is empty; the shortest has one byte"};
+  if ((payload[0] & ((1u << version_bits) - 1)) != version)
+    return Error{Errc::corrupt, str("update payload has version ", payload[0] & 7, ", this program knows ",
+                                    version, "; it is damaged or its sender is of another release")};
+  const unsigned width = payload[0] >> version_bits;
+  if (width == 0) {
+    if (payload.size() > 1) return damaged("bytes after an empty update", 0);
+    return {};
   }
-  in.skip(previous_one + 1 - in.position());
-  return true;
+  BitReader in(payload.subspan(1));
+  Result<Head> head = take_head(in, layout, width);
+  if (!head) return head.error();
+  out.step = head->step;
+  out.tensor_step = std::move(head->tensor_step);
+  Segments segments = cut_segments(layout, head->counts);
+  if (segments.list.size() > 1) return decode_many(layout, payload, in, segments, out, options);
+  out.index.resize(head->entries);
+  out.negative.resize(head->entries);
+  if (!rice_decode_within(layout, segments.parts, payload, 0, payload.size(), 8 + in.position(),
+                          out.index.data(), out.negative.data(), kernels_of(options)))
+    return damaged("entries outside their tensor, past the end, or bits after the last", in.position());
+  return {};
 }
 
 }  // namespace
 
-Bytes encode(const ParamLayout& layout, const SparseUpdate& update) {
-  RUMOR_CHECK(update.index.size() == update.negative.size());
-  RUMOR_CHECK((update.step > 0) == !update.index.empty() && update.step >= 0);
-  const std::uint32_t step = static_cast<std::uint32_t>(update.step);
-  const unsigned width = static_cast<unsigned>(std::bit_width(step));
-  Bytes head{static_cast<std::uint8_t>(version | (width << version_bits))};
-  if (width == 0) return head;
-  BitWriter out(std::move(head));
-  out.put(step ^ (std::uint32_t{1} << (width - 1)), width - 1);
-  const std::vector<Part> parts = split(layout, update.index);
-  for (const Part& part : parts) out.put_gamma(std::uint64_t{part.count} + 1);
-  const std::span<const std::uint32_t> index(update.index);
-  const std::span<const std::uint8_t> negative(update.negative);
-  for (std::size_t t = 0; t < parts.size(); ++t) {
-    const auto [first, count] = parts[t];
-    if (count > 0)
-      put_body(out, layout.tensors()[t], index.subspan(first, count), negative.subspan(first, count));
+std::vector<StepRun> step_runs(const ParamLayout& layout, const SparseUpdate& update) {
+  if (update.index.empty()) return {};
+  if (update.tensor_step.empty()) return {{0, update.index.size(), update.step}};
+  RUMOR_CHECK(update.tensor_step.size() == layout.tensors().size());
+  std::vector<StepRun> runs;
+  auto at = update.index.begin();
+  for (std::size_t t = 0; t < update.tensor_step.size(); ++t) {
+    if (update.tensor_step[t] == 0) continue;
+    const TensorInfo& tensor = layout.tensors()[t];
+    const auto end = std::lower_bound(at, update.index.end(), tensor.offset + tensor.size);
+    runs.push_back({static_cast<std::size_t>(at - update.index.begin()), static_cast<std::size_t>(end - at),
+                    update.tensor_step[t]});
+    at = end;
   }
-  return out.take();
+  RUMOR_CHECK(at == update.index.end());
+  return runs;
 }
 
-Result<SparseUpdate> decode(const ParamLayout& layout, BytesView payload) {
-  if (payload.empty()) return Error{Errc::corrupt, "update payload is empty; the shortest has one byte"};
-  if ((payload[0] & ((1u << version_bits) - 1)) != version)
-    return Error{Errc::corrupt, str("update payload has version ", payload[0] & 7, ", this program knows ",
-                                    version, "; it is damaged or its sender is newer")};
-  const unsigned width = payload[0] >> version_bits;
+void settle_steps(SparseUpdate& update) {
+  std::int32_t common = 0;
+  for (const std::int32_t step : update.tensor_step) {
+    if (step == 0) continue;
+    if (common != 0 && step != common) return;
+    common = step;
+  }
+  if (update.tensor_step.empty()) return;
+  update.tensor_step.clear();
+  update.step = common;
+}
+
+Bytes encode(const ParamLayout& layout, const SparseUpdate& update, const CodecOptions& options) {
+  const Head head = head_of(layout, update);
+  const unsigned width = step_width(head);
+  Bytes start{static_cast<std::uint8_t>(version | (width << version_bits))};
+  if (width == 0) return start;
+  BitWriter out(std::move(start));
+  put_head(out, head);
+  const Segments segments = segments_of(layout, head.counts, update.index);
+  if (segments.list.size() == 1)
+    return encode_one(layout, update, std::move(out), segments, kernels_of(options));
+  return encode_many(layout, update, std::move(out), segments, options);
+}
+
+Result<void> decode_into(const ParamLayout& layout, BytesView payload, SparseUpdate& out,
+                         const CodecOptions& options) {
+  out.step = 0;
+  out.tensor_step.clear();
+  Result<void> decoded = decode_entries(layout, payload, out, options);
+  const bool empty = !decoded.ok() || (out.step == 0 && out.tensor_step.empty());
+  if (empty) {
+    out.step = 0;
+    out.tensor_step.clear();
+    out.index.clear();
+    out.negative.clear();
+  }
+  return decoded;
+}
+
+Result<SparseUpdate> decode(const ParamLayout& layout, BytesView payload, const CodecOptions& options) {
   SparseUpdate update;
-  BitReader in(payload.subspan(1));
-  if (width == 0) {
-    if (payload.size() > 1) return damaged("bytes after an empty update", 0);
-    return update;
-  }
-  if (in.remaining() < width) return damaged("it ends inside the step", 0);
-  update.step = static_cast<std::int32_t>((std::uint32_t{1} << (width - 1)) | in.take(width - 1));
-  const Result<std::vector<std::uint32_t>> counts = take_counts(in, layout);
-  if (!counts) return counts.error();
-  std::size_t entries = 0;
-  for (const std::uint32_t count : *counts) entries += count;
-  update.index.reserve(entries);
-  update.negative.reserve(entries);
-  for (std::size_t t = 0; t < counts->size(); ++t) {
-    const TensorInfo& tensor = layout.tensors()[t];
-    if ((*counts)[t] > 0 && !take_body(in, tensor, (*counts)[t], update))
-      return damaged("an entry lies outside its tensor or past the end", in.position());
-  }
-  if (in.remaining() >= 8) return damaged("bytes after the last entry", in.position());
-  if (in.take(static_cast<unsigned>(in.remaining())) != 0)
-    return damaged("filling bits are not zero", in.position());
+  if (const Result<void> decoded = decode_into(layout, payload, update, options); !decoded)
+    return decoded.error();
   return update;
 }
 

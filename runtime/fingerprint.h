@@ -22,7 +22,7 @@ class Fingerprinter {
   // Of a whole weight vector. O(params).
   std::uint64_t of_weights(std::span<const std::int32_t> weights) const;
   // Of the change an update makes. O(entries).
-  std::uint64_t of_update(const compress::SparseUpdate& update) const;
+  std::uint64_t of_update(const ParamLayout& layout, const compress::SparseUpdate& update) const;
   // Of one weight that moved by `change` (mod 2^32) at position i.
   std::uint64_t of_change(std::uint32_t i, std::uint32_t change) const {
     const std::uint64_t r = coefficients(i);

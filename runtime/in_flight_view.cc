@@ -8,30 +8,37 @@
 
 namespace rumor {
 
-InFlightView::InFlightView(std::uint32_t params, double weight) : weight_(weight), overlay_(params, 0) {
+InFlightView::InFlightView(ParamLayout layout, double weight)
+    : layout_(std::move(layout)), weight_(weight), overlay_(layout_.params(), 0) {
   RUMOR_CHECK(weight >= 0 && weight <= 1);
 }
 
 void InFlightView::move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched) {
-  const auto amount = static_cast<std::uint32_t>(own.share) * static_cast<std::uint32_t>(shares);
-  for (std::size_t e = 0; e < own.index.size(); ++e) {
-    const auto before = static_cast<std::uint32_t>(overlay_[own.index[e]]);
-    overlay_[own.index[e]] = static_cast<std::int32_t>(own.negative[e] ? before - amount : before + amount);
+  for (const compress::StepRun& run : own.shares) {
+    const auto amount = static_cast<std::uint32_t>(run.step) * static_cast<std::uint32_t>(shares);
+    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
+      const auto before = static_cast<std::uint32_t>(overlay_[own.index[e]]);
+      overlay_[own.index[e]] = static_cast<std::int32_t>(own.negative[e] ? before - amount : before + amount);
+    }
   }
   touched.insert(touched.end(), own.index.begin(), own.index.end());
 }
 
 void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period,
                         std::span<const NodeId> live, std::vector<std::uint32_t>& touched) {
-  const auto share = static_cast<std::int32_t>(std::lround(weight_ * update.step));
+  std::vector<compress::StepRun> shares = compress::step_runs(layout_, update);
+  for (compress::StepRun& run : shares)
+    run.step = static_cast<std::int32_t>(std::lround(weight_ * run.step));
+  const bool nothing =
+      std::all_of(shares.begin(), shares.end(), [](const compress::StepRun& run) { return run.step == 0; });
   std::vector<NodeId> waiting_for;
   for (const NodeId& peer : live) {
     const auto heard = heard_.find(peer);
     if (heard == heard_.end() || heard->second < period) waiting_for.push_back(peer);
   }
-  if (share == 0 || waiting_for.empty()) return;
+  if (nothing || waiting_for.empty()) return;
   RUMOR_CHECK(own_.empty() || own_.back().period < period);
-  own_.push_back({period, share, update.index, update.negative, std::move(waiting_for)});
+  own_.push_back({period, std::move(shares), update.index, update.negative, std::move(waiting_for)});
   move(own_.back(), static_cast<std::int32_t>(own_.back().waiting_for.size()), touched);
   if (own_.size() > limits::in_flight_max) {
     move(own_.front(), -static_cast<std::int32_t>(own_.front().waiting_for.size()), touched);

@@ -32,7 +32,7 @@ namespace rumor {
 class InFlightView {
  public:
   // weight in [0, 1]; 0 switches the view off.
-  InFlightView(std::uint32_t params, double weight);
+  InFlightView(ParamLayout layout, double weight);
 
   // An own update has been applied to the shared weights: one share goes on top for each live peer that has
   // not been heard in this period or later. Beyond limits::in_flight_max updates the oldest counts as
@@ -53,7 +53,7 @@ class InFlightView {
  private:
   struct Own {
     std::uint64_t period;
-    std::int32_t share;  // grid units an entry moves for one peer
+    std::vector<compress::StepRun> shares;  // `step` is the grid units an entry moves for one peer
     std::vector<std::uint32_t> index;
     std::vector<std::uint8_t> negative;
     std::vector<NodeId> waiting_for;
@@ -61,6 +61,7 @@ class InFlightView {
   void take_off(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched);
   void move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched);
 
+  ParamLayout layout_;
   double weight_;
   std::vector<std::int32_t> overlay_;
   std::deque<Own> own_;                    // ascending period

@@ -22,9 +22,9 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       options_(std::move(options)),
       run_(run),
       trainer_(std::move(trainer)),
-      replica_(run, trainer_->initial_weights()),
+      replica_(run, trainer_->layout(), trainer_->initial_weights()),
       log_(limits::log_bytes_max),
-      in_flight_(trainer_->layout().params(), config.in_flight_weight) {
+      in_flight_(trainer_->layout(), config.in_flight_weight) {
   gossip::Options protocol;
   protocol.self = options_.node;
   protocol.stream = options_.stream;

@@ -87,7 +87,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.key = {options_.stream, ++own_seq_};
   update.header.origin = options_.node;
   update.header.payload_hash = sha256(result.payload);
-  update.header.fingerprint = replica_.fingerprinter().of_update(result.update);
+  update.header.fingerprint = replica_.fingerprinter().of_update(trainer_->layout(), result.update);
   update.header.period = result.period;
   update.header.samples = result.samples;
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));

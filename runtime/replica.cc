@@ -7,27 +7,31 @@
 
 namespace rumor {
 
-Replica::Replica(const RunId& run, std::vector<std::int32_t> initial) : fingerprinter_(run) {
+Replica::Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t> initial)
+    : fingerprinter_(run), layout_(std::move(layout)) {
+  RUMOR_CHECK(initial.size() == layout_.params());
   state_.weights = std::move(initial);
   state_.fingerprint = fingerprinter_.of_weights(state_.weights);
 }
 
 Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header,
                                         const compress::SparseUpdate& update) {
-  const std::uint64_t claimed = fingerprinter_.of_update(update);
+  const std::uint64_t claimed = fingerprinter_.of_update(layout_, update);
   if (claimed != header.fingerprint)
     return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
                                     ": its entries do not have the fingerprint its header claims")};
   if (!state_.have.insert(header.key)) return gossip::Accepted::duplicate;
-  const auto step = static_cast<std::uint32_t>(update.step);
   std::uint64_t moved = 0;  // fingerprint of what really happens to the weights
-  for (std::size_t e = 0; e < update.index.size(); ++e) {
-    RUMOR_CHECK(update.index[e] < state_.weights.size());
-    std::int32_t& weight = state_.weights[update.index[e]];
-    const auto before = static_cast<std::uint32_t>(weight);
-    weight = static_cast<std::int32_t>(update.negative[e] ? before - step : before + step);
-    moved = Fingerprinter::add(
-        moved, fingerprinter_.of_change(update.index[e], static_cast<std::uint32_t>(weight) - before));
+  for (const compress::StepRun& run : compress::step_runs(layout_, update)) {
+    const auto step = static_cast<std::uint32_t>(run.step);
+    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
+      RUMOR_CHECK(update.index[e] < state_.weights.size());
+      std::int32_t& weight = state_.weights[update.index[e]];
+      const auto before = static_cast<std::uint32_t>(weight);
+      weight = static_cast<std::int32_t>(update.negative[e] ? before - step : before + step);
+      moved = Fingerprinter::add(
+          moved, fingerprinter_.of_change(update.index[e], static_cast<std::uint32_t>(weight) - before));
+    }
   }
   RUMOR_CHECK(moved == claimed);
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, claimed);

@@ -27,8 +27,8 @@ struct ReplicaState {
 
 class Replica {
  public:
-  // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout params.
-  Replica(const RunId& run, std::vector<std::int32_t> initial);
+  // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout.params().
+  Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t> initial);
 
   // Adds an update's integers and marks its name, or finds the name there already.
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
@@ -54,6 +54,7 @@ class Replica {
 
  private:
   Fingerprinter fingerprinter_;
+  ParamLayout layout_;
   ReplicaState state_;
   mutable gossip::ReplicaDigest digest_;
   mutable bool digest_current_ = false;

@@ -181,6 +181,7 @@ void Cluster::on(ComputeDone& e) {
   }
   StepResult& step = std::get<StepResult>(done);
   const compress::SparseUpdate update = step.update;
+  const ParamLayout& layout = slot.node->trainer().layout();
   slot.node->on_step_done(std::move(step), now_, out);
   const bool published = std::any_of(
       out.begin(), out.end(), [](const NodeEffect& x) { return std::holds_alternative<Published>(x); });
@@ -188,11 +189,13 @@ void Cluster::on(ComputeDone& e) {
     ++own_updates_;
     own_entries_ += update.index.size();
     own_bound_bits_ += compress::bound_bits(oracle_.size(), update.index.size());
-    for (std::size_t k = 0; k < update.index.size(); ++k) {
-      const auto before = static_cast<std::uint32_t>(oracle_[update.index[k]]);
-      const auto amount = static_cast<std::uint32_t>(update.step);
-      oracle_[update.index[k]] =
-          static_cast<std::int32_t>(update.negative[k] ? before - amount : before + amount);
+    for (const compress::StepRun& run : compress::step_runs(layout, update)) {
+      const auto amount = static_cast<std::uint32_t>(run.step);
+      for (std::size_t k = run.first; k < run.first + run.count; ++k) {
+        const auto before = static_cast<std::uint32_t>(oracle_[update.index[k]]);
+        oracle_[update.index[k]] =
+            static_cast<std::int32_t>(update.negative[k] ? before - amount : before + amount);
+      }
     }
   }
   carry_out(e.node, out, e.node);

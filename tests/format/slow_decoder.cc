@@ -3,14 +3,17 @@
 namespace rumor::slow {
 namespace {
 
+using Sizes = std::vector<std::uint64_t>;
+using Payload = std::vector<std::uint8_t>;
+
 // Chapter 2. Reading past the end sets `ended`; the values are then of no meaning.
 struct BitStream {
   std::vector<bool> bits;
   std::size_t at = 0;
   bool ended = false;
 
-  explicit BitStream(const std::vector<std::uint8_t>& payload) {
-    for (std::size_t byte = 1; byte < payload.size(); ++byte)
+  BitStream(const Payload& payload, std::size_t first, std::size_t bytes) {
+    for (std::size_t byte = first; byte < first + bytes; ++byte)
       for (int bit = 0; bit < 8; ++bit) bits.push_back((payload[byte] >> bit) & 1);
   }
   bool next() {
@@ -30,18 +33,25 @@ struct BitStream {
     while (!next()) ++zeros;
     return zeros;
   }
+  bool fill() {
+    while (at % 8 != 0)
+      if (next()) return false;
+    return true;
+  }
 };
 
-// 4.4: the least K with 320 (k << K) >= 77 (2n - k).
-std::uint64_t parameter_of(std::uint64_t n, std::uint64_t k) {
-  std::uint64_t parameter = 0;
-  while (320 * (k << parameter) < 77 * (2 * n - k)) ++parameter;
-  return parameter;
+std::uint32_t crc32c(const Payload& payload, std::size_t first, std::size_t bytes) {
+  std::uint32_t state = 0xffffffff;
+  for (std::size_t byte = first; byte < first + bytes; ++byte)
+    for (int bit = 0; bit < 8; ++bit) {
+      const bool odd = ((state ^ (payload[byte] >> bit)) & 1) != 0;
+      state = (state >> 1) ^ (odd ? 0x82f63b78 : 0);  // 0x1EDC6F41, its bits in reverse
+    }
+  return ~state;
 }
 
 // 4.3
-std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream,
-                                                    const std::vector<std::uint64_t>& sizes) {
+std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream, const Sizes& sizes) {
   std::vector<std::uint64_t> counts;
   std::uint64_t sum = 0;
   for (const std::uint64_t size : sizes) {
@@ -52,56 +62,182 @@ std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream,
     counts.push_back(count);
     sum += count;
   }
-  if (sum == 0) return std::nullopt;
+  if (sum == 0 || 2 * sum > stream.bits.size() - stream.at) return std::nullopt;
   return counts;
 }
 
-// 4.4 and 4.5
-bool take_tensor(BitStream& stream, std::size_t tensor, std::uint64_t n, std::uint64_t k, Update& update) {
-  const std::uint64_t parameter = parameter_of(n, k);
-  std::vector<std::uint64_t> low;
+// 4.4. True unless it must be rejected.
+bool take_steps(BitStream& stream, const std::vector<std::uint64_t>& counts, std::vector<std::uint64_t>& steps) {
+  bool first = true, differ = false;
+  for (std::size_t tensor = 0; tensor < counts.size(); ++tensor) {
+    if (counts[tensor] == 0) continue;
+    if (!first) {
+      const std::uint64_t width = stream.number(5);
+      if (width == 0) return false;
+      const std::uint64_t step = (std::uint64_t{1} << (width - 1)) + stream.number(width - 1);
+      differ = differ || step != steps[tensor];
+      steps[tensor] = step;
+    }
+    first = false;
+  }
+  return differ && !stream.ended;
+}
+
+struct Part {
+  std::size_t tensor;
+  std::uint64_t begin, end, count;
+};
+struct Segment {
+  std::vector<Part> parts;
+  std::uint64_t entries = 0, length = 0, checksum = 0;
+};
+
+// 4.5, first paragraph
+std::vector<Segment> cut(const Sizes& sizes, const std::vector<std::uint64_t>& counts) {
+  std::vector<Segment> segments(1);
+  for (std::size_t tensor = 0; tensor < sizes.size(); ++tensor)
+    for (std::uint64_t left = counts[tensor]; left > 0;) {
+      const std::uint64_t count = left < 16384 ? left : 16384;
+      if (segments.back().entries + count > 16384) segments.emplace_back();
+      segments.back().parts.push_back({tensor, 0, sizes[tensor], count});
+      segments.back().entries += count;
+      left -= count;
+    }
+  return segments;
+}
+
+// The row of each segment. False when it must be rejected.
+bool take_table(BitStream& stream, std::vector<Segment>& segments) {
+  Part* before = nullptr;
+  for (Segment& segment : segments) {
+    segment.length = stream.number(20);
+    segment.checksum = stream.number(32);
+    Part& part = segment.parts.front();
+    if (before != nullptr && before->tensor == part.tensor) {
+      part.begin = stream.number(31);
+      if (part.begin < before->begin + before->count || part.begin + part.count > part.end) return false;
+      before->end = part.begin;
+    }
+    before = &segment.parts.back();
+  }
+  return stream.fill() && !stream.ended;
+}
+
+// 4.6: whether a divisor of this kind is chosen for n positions and k entries.
+bool chosen(std::uint64_t divisor, std::uint64_t n, std::uint64_t k) {
+  const std::uint64_t places = 2 * n - k;
+  if (divisor == 1) return 320 * k >= 77 * places;
+  if (divisor % 3 == 0) return 10 * k * (divisor / 3) >= places;
+  return 64 * k * (divisor / 2) >= 9 * places;
+}
+
+bool take_part(BitStream& stream, const Part& part, std::uint64_t tensor_size, std::uint64_t step,
+               Update& update) {
+  const std::uint64_t n = part.end - part.begin, k = part.count;
+  std::uint64_t divisor = 1;
+  while (!chosen(divisor, n, k))  // 1, 2, 3, 4, 6, 8, ...
+    divisor = divisor == 1 ? 2 : divisor % 3 == 0 ? divisor / 3 * 4 : divisor / 2 * 3;
+  const bool thirds = divisor % 3 == 0;
+  std::uint64_t low_bits = 0;
+  while ((std::uint64_t{1} << low_bits) < (thirds ? divisor / 3 : divisor)) ++low_bits;
+  std::vector<std::uint64_t> low, third(k, 0);
   std::vector<bool> minus;
   for (std::uint64_t e = 0; e < k; ++e) {
-    low.push_back(stream.number(parameter));
+    low.push_back(stream.number(low_bits));
     minus.push_back(stream.next());
     if (stream.ended) return false;
   }
-  std::uint64_t next = 0;
+  if (thirds) {
+    for (std::uint64_t e = 0; e < k; ++e) third[e] = stream.number(1);
+    for (std::uint64_t e = 0; e < k; ++e)
+      if (third[e] > 0) third[e] += stream.number(1);
+  }
+  std::uint64_t next = part.begin;
   for (std::uint64_t e = 0; e < k; ++e) {
-    const std::uint64_t gap = stream.unary() * (std::uint64_t{1} << parameter) + low[e];
-    if (stream.ended || next + gap >= n) return false;
-    update.entries.push_back({tensor, next + gap, minus[e]});
+    std::uint64_t high = stream.unary();
+    if (stream.ended) return false;
+    if (thirds) high = 3 * high + third[e];
+    const std::uint64_t gap = (high << low_bits) + low[e];
+    if (next + gap >= part.end) return false;
+    update.entries.push_back({part.tensor, next + gap, minus[e], step});
     next += gap + 1;
+  }
+  return part.end == tensor_size || next == part.end;
+}
+
+bool take_segment(BitStream& stream, const Segment& segment, const Sizes& sizes,
+                  const std::vector<std::uint64_t>& steps, Update& update) {
+  for (const Part& part : segment.parts)
+    if (!take_part(stream, part, sizes[part.tensor], steps[part.tensor], update)) return false;
+  return stream.fill() && stream.at == stream.bits.size();  // 4.7
+}
+
+bool take_segments(BitStream& stream, std::vector<Segment>& segments, const Payload& payload,
+                   const Sizes& sizes, const std::vector<std::uint64_t>& steps, Update& update) {
+  if (!take_table(stream, segments)) return false;
+  std::size_t at = 1 + stream.at / 8;
+  if (stream.number(32) != crc32c(payload, 0, at) || stream.ended) return false;
+  at += 4;
+  std::uint64_t lengths = 0;
+  for (const Segment& segment : segments) lengths += segment.length;
+  if (lengths != payload.size() - at) return false;
+  for (const Segment& segment : segments) {
+    if (crc32c(payload, at, segment.length) != segment.checksum) return false;
+    BitStream body(payload, at, segment.length);
+    if (!take_segment(body, segment, sizes, steps, update)) return false;
+    at += segment.length;
   }
   return true;
 }
 
-}  // namespace
-
-std::optional<Update> decode(const std::vector<std::uint64_t>& sizes,
-                             const std::vector<std::uint8_t>& payload) {
+// Stops before the table where `head_bytes` asks how long all before its checksum is.
+std::optional<Update> decode(const Sizes& sizes, const Payload& payload, std::size_t* head_bytes) {
   if (payload.empty()) return std::nullopt;
   // 4.1
   const unsigned version = payload[0] % 8, width = payload[0] / 8;
-  if (version != 1) return std::nullopt;
+  if (version != 2) return std::nullopt;
   Update update;
   if (width == 0) {
     if (payload.size() > 1) return std::nullopt;
     return update;
   }
-  BitStream stream(payload);
+  BitStream stream(payload, 1, payload.size() - 1);
   // 4.2
-  update.step = (std::uint64_t{1} << (width - 1)) + stream.number(width - 1);
+  const std::uint64_t step = (std::uint64_t{1} << (width - 1)) + stream.number(width - 1);
+  const bool flag = stream.next();
+  if (stream.ended) return std::nullopt;
   const auto counts = counts_of(stream, sizes);
   if (!counts) return std::nullopt;
-  for (std::size_t tensor = 0; tensor < sizes.size(); ++tensor)
-    if ((*counts)[tensor] > 0 && !take_tensor(stream, tensor, sizes[tensor], (*counts)[tensor], update))
-      return std::nullopt;
-  // 4.6
-  if (stream.bits.size() - stream.at >= 8) return std::nullopt;
-  while (stream.at < stream.bits.size())
-    if (stream.next()) return std::nullopt;
+  std::vector<std::uint64_t> steps(sizes.size(), step);
+  if (flag && !take_steps(stream, *counts, steps)) return std::nullopt;
+  std::vector<Segment> segments = cut(sizes, *counts);
+  if (head_bytes != nullptr) {
+    take_table(stream, segments);
+    *head_bytes = 1 + stream.at / 8;
+    return std::nullopt;
+  }
+  const bool sound = segments.size() == 1 ? take_segment(stream, segments[0], sizes, steps, update)
+                                          : take_segments(stream, segments, payload, sizes, steps, update);
+  if (!sound) return std::nullopt;
   return update;
+}
+
+}  // namespace
+
+std::optional<Update> decode(const Sizes& sizes, const Payload& payload) {
+  return decode(sizes, payload, nullptr);
+}
+
+std::size_t head_bytes(const Sizes& sizes, const Payload& payload) {
+  std::size_t bytes = 0;
+  decode(sizes, payload, &bytes);
+  return bytes;
+}
+
+void put_head_checksum(Payload& payload, std::size_t head_bytes) {
+  const std::uint32_t checksum = crc32c(payload, 0, head_bytes);
+  for (int byte = 0; byte < 4; ++byte)
+    payload[head_bytes + static_cast<std::size_t>(byte)] = static_cast<std::uint8_t>(checksum >> (8 * byte));
 }
 
 }  // namespace rumor::slow

@@ -13,16 +13,23 @@ struct Entry {
   std::size_t tensor = 0;
   std::uint64_t position = 0;  // inside the tensor
   bool minus = false;
+  std::uint64_t step = 0;
   bool operator==(const Entry&) const = default;
 };
 
 struct Update {
-  std::uint64_t step = 0;
   std::vector<Entry> entries;
 };
 
 // Nothing where the payload must be rejected. Small payloads only: it makes room without asking first.
 std::optional<Update> decode(const std::vector<std::uint64_t>& sizes,
                              const std::vector<std::uint8_t>& payload);
+
+// ---- to damage payloads on purpose ----
+
+// Bytes before the checksum of the table. Requires: a sound payload of more than one segment.
+std::size_t head_bytes(const std::vector<std::uint64_t>& sizes, const std::vector<std::uint8_t>& payload);
+// Puts the checksum of the first `head_bytes` bytes behind them.
+void put_head_checksum(std::vector<std::uint8_t>& payload, std::size_t head_bytes);
 
 }  // namespace rumor::slow

@@ -23,9 +23,9 @@ rumor::ParamLayout layout_of(std::initializer_list<std::uint32_t> sizes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const rumor::ParamLayout layouts[] = {layout_of({16, 4}), layout_of({1}),
                                                layout_of({100352, 128, 16384, 128, 1280, 10}),
-                                               layout_of({0x7fff'ffff})};
+                                               layout_of({0x7fff'ffff}), layout_of({30000, 5, 9})};
   if (size == 0) return 0;
-  const rumor::ParamLayout& layout = layouts[data[0] % 4];
+  const rumor::ParamLayout& layout = layouts[data[0] % 5];
   const rumor::BytesView payload(data + 1, size - 1);
   const rumor::Result<rumor::compress::SparseUpdate> update = rumor::compress::decode(layout, payload);
   if (!update.ok()) {

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes again = checkpoint->local ? encode_checkpoint(*form, checkpoint->replica, *checkpoint->local)
                                         : encode_snapshot(*form, checkpoint->replica);
   RUMOR_CHECK(again == bytes);
-  Replica replica(form->run, std::vector<std::int32_t>(form->layout.params()));
+  Replica replica(form->run, form->layout, std::vector<std::int32_t>(form->layout.params()));
   if (replica.restore(checkpoint->replica)) RUMOR_CHECK(replica.verify());
   return 0;
 }

@@ -65,4 +65,27 @@ inline SparseUpdate any_update(Prng& prng, const ParamLayout& layout) {
   return random_update(prng, params, count, static_cast<std::int32_t>(lead | prng.below(lead)));
 }
 
+// A step for each tensor instead of one for all, where two tensors or more have entries.
+inline void give_own_steps(Prng& prng, const ParamLayout& layout, SparseUpdate& update) {
+  if (update.index.empty()) return;
+  update.tensor_step.assign(layout.tensors().size(), 0);
+  std::size_t t = 0;
+  for (const std::uint32_t position : update.index) {
+    while (position - layout.tensors()[t].offset >= layout.tensors()[t].size) ++t;
+    if (update.tensor_step[t] == 0)
+      update.tensor_step[t] = static_cast<std::int32_t>(1 + prng.below(1 + prng.below(0x7fff'ffff)));
+  }
+  update.step = 0;
+  settle_steps(update);
+}
+
+// Whole segments' worth of entries do not fit random_layout(): one to three large tensors among small ones.
+inline ParamLayout large_layout(Prng& prng) {
+  std::vector<std::uint32_t> sizes(1 + prng.below(5));
+  for (std::uint32_t& size : sizes)
+    size = static_cast<std::uint32_t>(1 + prng.below(prng.chance(1, 2) ? 40 : 90'000));
+  sizes.back() = 50'000;
+  return layout_of(sizes);
+}
+
 }  // namespace rumor::compress

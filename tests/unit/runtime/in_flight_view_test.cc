@@ -20,7 +20,7 @@ std::vector<std::int32_t> overlay(const InFlightView& view) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_live_peer_adds_half_of_an_own_update) {
-  InFlightView view(8, 0.5);
+  InFlightView view(test::flat_layout(8), 0.5);
   std::vector<std::uint32_t> touched;
   const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3)};
   view.sent(update_a, 4, live, touched);
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(each_live_peer_adds_half_of_an_own_update) {
 }
 
 BOOST_AUTO_TEST_CASE(shares_come_off_peer_by_peer_on_arrival) {
-  InFlightView view(8, 0.5);
+  InFlightView view(test::flat_layout(8), 0.5);
   std::vector<std::uint32_t> touched;
   view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
   view.answered(test::node(1), 4, touched);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(shares_come_off_peer_by_peer_on_arrival) {
 }
 
 BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
-  InFlightView view(8, 0.5);
+  InFlightView view(test::flat_layout(8), 0.5);
   std::vector<std::uint32_t> touched;
   view.sent(update_a, 4, std::vector<NodeId>{test::node(1)}, touched);
   view.sent(update_b, 6, std::vector<NodeId>{test::node(1)}, touched);
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_already_heard_in_the_period_gets_no_share) {
-  InFlightView view(8, 0.5);
+  InFlightView view(test::flat_layout(8), 0.5);
   std::vector<std::uint32_t> touched;
   view.answered(test::node(1), 4, touched);  // it was quicker
   view.answered(test::node(2), 3, touched);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_peer_already_heard_in_the_period_gets_no_share) {
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_that_is_gone_leaves_no_bias) {
-  InFlightView view(8, 0.5);
+  InFlightView view(test::flat_layout(8), 0.5);
   std::vector<std::uint32_t> touched;
   view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
   view.sent(update_b, 5, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_gone_leaves_no_bias) {
 
 BOOST_AUTO_TEST_CASE(the_overlay_is_exactly_zero_once_all_have_answered) {
   Prng prng(9);
-  InFlightView view(300, 0.37);
+  InFlightView view(test::flat_layout(300), 0.37);
   std::vector<std::uint32_t> touched;
   const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3), test::node(4),
                                     test::node(5)};
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(the_overlay_is_exactly_zero_once_all_have_answered) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_in_flight_is_bounded) {
-  InFlightView view(8, 0.5);
+  InFlightView view(test::flat_layout(8), 0.5);
   std::vector<std::uint32_t> touched;
   for (std::uint64_t period = 1; period <= limits::in_flight_max + 50; ++period)
     view.sent(update_a, period, std::vector<NodeId>{test::node(1)}, touched);
@@ -106,9 +106,20 @@ BOOST_AUTO_TEST_CASE(what_is_in_flight_is_bounded) {
 }
 
 BOOST_AUTO_TEST_CASE(weight_zero_is_off) {
-  InFlightView view(8, 0);
+  InFlightView view(test::flat_layout(8), 0);
   std::vector<std::uint32_t> touched;
   view.sent(update_a, 1, std::vector<NodeId>{test::node(1)}, touched);
   BOOST_TEST(view.in_flight() == 0u);
   BOOST_TEST(touched.empty());
+}
+
+BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
+  const ParamLayout layout = ParamLayout::create({{"a", {3}}, {"b", {2}}, {"c", {1}}}).value();
+  InFlightView view(layout, 0.5);
+  std::vector<std::uint32_t> touched;
+  const compress::SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {8, 0, 100}};
+  view.sent(update, 1, std::vector<NodeId>{test::node(1)}, touched);
+  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{4, 0, -4, 0, 0, 50}), boost::test_tools::per_element());
+  view.answered(test::node(1), 1, touched);
+  BOOST_TEST(overlay(view) == std::vector<std::int32_t>(6, 0), boost::test_tools::per_element());
 }

@@ -75,12 +75,12 @@ std::vector<float> apply_to_floats(const std::vector<Named>& updates, Prng& prng
 BOOST_AUTO_TEST_CASE(any_order_with_duplicates_gives_equal_bits) {
   Prng prng(1);
   const std::vector<Named> updates = thousands_of_updates(prng);
-  Replica first(test::some_run(), initial());
+  Replica first(test::some_run(), test::flat_layout(params), initial());
   apply_shuffled(first, updates, prng);
   BOOST_TEST(first.verify());
   BOOST_TEST(first.have().count() == updates.size());
   for (int round = 0; round < 5; ++round) {
-    Replica other(test::some_run(), initial());
+    Replica other(test::some_run(), test::flat_layout(params), initial());
     BOOST_TEST(apply_shuffled(other, updates, prng) > 0u);
     BOOST_TEST(std::equal(first.weights().begin(), first.weights().end(), other.weights().begin()));
     BOOST_TEST((first.digest() == other.digest()));

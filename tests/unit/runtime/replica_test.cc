@@ -5,7 +5,7 @@
 using namespace rumor;
 
 BOOST_AUTO_TEST_CASE(apply_moves_weights_and_keeps_the_fingerprint) {
-  Replica replica(test::some_run(), {10, 20, 30, 40});
+  Replica replica(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
   const compress::SparseUpdate update{5, {1, 3}, {0, 1}};
   const auto accepted = replica.apply(test::header_for(update, test::stream(1), 1), update);
   BOOST_REQUIRE(accepted.ok());
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(apply_moves_weights_and_keeps_the_fingerprint) {
 }
 
 BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
-  Replica replica(test::some_run(), {10, 20, 30, 40});
+  Replica replica(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
   const compress::SparseUpdate update{5, {1, 3}, {0, 1}};
   auto header = test::header_for(update, test::stream(1), 1);
   header.fingerprint ^= 1;
@@ -32,8 +32,8 @@ BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
 BOOST_AUTO_TEST_CASE(digests_tell_have_sets_and_weights_apart) {
   Prng prng(3);
   const auto update = test::random_update(prng, 100, 10);
-  Replica a(test::some_run(), std::vector<std::int32_t>(100, 0)),
-      b(test::some_run(), std::vector<std::int32_t>(100, 0));
+  Replica a(test::some_run(), test::flat_layout(100), std::vector<std::int32_t>(100, 0)),
+      b(test::some_run(), test::flat_layout(100), std::vector<std::int32_t>(100, 0));
   BOOST_TEST((a.digest() == b.digest()));
   BOOST_REQUIRE(a.apply(test::header_for(update, test::stream(1), 1), update).ok());
   BOOST_REQUIRE(b.apply(test::header_for(update, test::stream(2), 1), update).ok());
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(digests_tell_have_sets_and_weights_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(restore_refuses_weights_without_their_fingerprint) {
-  Replica replica(test::some_run(), {1, 2, 3});
+  Replica replica(test::some_run(), test::flat_layout(3), {1, 2, 3});
   ReplicaState state = replica.state();
   state.weights[0] ^= 1 << 7;
   const auto refused = replica.restore(state);
@@ -62,5 +62,19 @@ BOOST_AUTO_TEST_CASE(the_fingerprint_is_linear_through_wrap_around) {
                                          static_cast<std::uint32_t>(INT32_MAX));
   weights[1] = static_cast<std::int32_t>(static_cast<std::uint32_t>(weights[1]) -
                                          static_cast<std::uint32_t>(INT32_MAX));
-  BOOST_TEST(f.of_weights(weights) == Fingerprinter::add(before, f.of_update(update)));
+  BOOST_TEST(f.of_weights(weights) == Fingerprinter::add(before, f.of_update(test::flat_layout(4), update)));
+}
+
+BOOST_AUTO_TEST_CASE(each_tensor_moves_by_its_own_step) {
+  const ParamLayout layout = ParamLayout::create({{"a", {3}}, {"b", {2}}, {"c", {1}}}).value();
+  const compress::SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {7, 0, 100}};
+  const Fingerprinter fingerprinter(test::some_run());
+  Replica replica(test::some_run(), layout, {10, 20, 30, 40, 50, 60});
+  gossip::UpdateHeader header;
+  header.key = {test::stream(1), 1};
+  header.fingerprint = fingerprinter.of_update(layout, update);
+  BOOST_REQUIRE(replica.apply(header, update).ok());
+  const std::vector<std::int32_t> want = {17, 20, 23, 40, 50, 160};
+  BOOST_TEST(std::equal(want.begin(), want.end(), replica.weights().begin()));
+  BOOST_TEST(replica.verify());
 }

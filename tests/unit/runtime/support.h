@@ -21,6 +21,11 @@ inline ParamLayout small_layout(std::uint32_t rows = 20, std::uint32_t cols = 30
   return ParamLayout::create({{"a.weight", {rows, cols}}, {"a.bias", {rows}}}).value();
 }
 
+// One tensor of this many parameters.
+inline ParamLayout flat_layout(std::uint32_t params) {
+  return ParamLayout::create({{"flat", {params}}}).value();
+}
+
 inline compress::SparseUpdate random_update(Prng& prng, std::uint32_t params, std::size_t entries,
                                             std::int32_t step_max = 1 << 20) {
   std::vector<std::uint32_t> index(params);
@@ -47,12 +52,12 @@ inline NodeId node(std::uint8_t n) {
   return id;
 }
 
-// A header that fits `update` in a replica of some_run().
+// A header that fits `update`, with one step for all its tensors, in a replica of some_run().
 inline gossip::UpdateHeader header_for(const compress::SparseUpdate& update, StreamId of, std::uint64_t seq) {
   gossip::UpdateHeader header;
   header.key = {of, seq};
   header.origin = node(of.bytes[0]);
-  header.fingerprint = Fingerprinter(some_run()).of_update(update);
+  header.fingerprint = Fingerprinter(some_run()).of_update(small_layout(), update);
   header.period = seq;
   header.samples = 16;
   return header;

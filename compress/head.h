@@ -1,0 +1,42 @@
+// What an update says before its entries: steps and counts (compress/FORMAT.md 4.1 to 4.4), the same in the
+// canonical payload and in transport.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compress/bit_io.h"
+#include "compress/update.h"
+#include "runtime/base/param_layout.h"
+#include "runtime/base/result.h"
+
+namespace rumor::compress {
+
+struct Head {
+  std::int32_t step = 0;                  // of all tensors; 0 when there are no entries or tensor_step is used
+  std::vector<std::int32_t> tensor_step;  // as in SparseUpdate
+  std::vector<std::uint32_t> counts;      // entries of each tensor
+  std::uint64_t entries = 0;
+};
+
+// Counts the entries of each tensor. Requires: `update` as encode() wants it; checked.
+Head head_of(const ParamLayout& layout, const SparseUpdate& update);
+
+// Bits of the first step: 0 for an update without entries.
+unsigned step_width(const Head& head);
+// Steps and counts. Requires: entries > 0.
+void put_head(BitWriter& out, const Head& head);
+
+// Reads what put_head() wrote; step_width() came before it. Nothing is allocated but 8 bytes a tensor, and
+// only if the stream has a bit for each.
+// Errors: Errc::corrupt. Then `in` stands where reading stopped. A head that is returned has entries, and the
+// stream still has two bits for each.
+Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width);
+
+// An error with the byte at which reading stopped; bit counts from the end of byte 0.
+Error damaged(const char* what, std::uint64_t bit);
+
+}  // namespace rumor::compress

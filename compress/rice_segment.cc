@@ -1,0 +1,72 @@
+#include "compress/rice_segment.h"
+
+#include <algorithm>
+
+#include "compress/rice.h"
+#include "runtime/base/check.h"
+
+namespace rumor::compress {
+namespace {
+
+RicePart rice_part(const ParamLayout& layout, const Part& part) {
+  const std::uint32_t span = part.end - part.begin;
+  const RiceCode code = rice_code(span, part.count);
+  return {layout.tensors()[part.tensor].offset + part.begin, span, part.count, code.low_bits, code.thirds};
+}
+
+// Ascending, inside the part, signs 0 or 1. Without branches: it runs before every encoding.
+bool fits(const RicePart& part, const std::uint32_t* index, const std::uint8_t* negative) {
+  unsigned wrong = negative[0] > 1;
+  for (std::uint32_t e = 1; e < part.count; ++e)
+    wrong |= static_cast<unsigned>(index[e] <= index[e - 1]) | static_cast<unsigned>(negative[e] > 1);
+  return wrong == 0 && index[0] >= part.first && index[part.count - 1] - part.first < part.span;
+}
+
+}  // namespace
+
+std::uint64_t rice_body_bits_max(std::span<const Part> parts) {
+  std::uint64_t bits = 0;
+  for (const Part& part : parts) bits += rice_bits_max(part.end - part.begin, part.count);
+  return bits;
+}
+
+std::uint64_t rice_encode(const ParamLayout& layout, std::span<const Part> parts, const std::uint32_t* index,
+                          const std::uint8_t* negative, std::uint8_t* out, std::uint64_t at,
+                          const RiceKernels& kernels) {
+  for (const Part& part : parts) {
+    const RicePart piece = rice_part(layout, part);
+    RUMOR_CHECK(fits(piece, index, negative));
+    at = kernels.encode(piece, index, negative, out, at);
+    index += part.count;
+    negative += part.count;
+  }
+  return at;
+}
+
+bool rice_decode(const ParamLayout& layout, std::span<const Part> parts, BytesView body, std::uint64_t at,
+                 std::uint32_t* index, std::uint8_t* negative, const RiceKernels& kernels) {
+  const std::uint64_t end = std::uint64_t{8} * body.size();
+  for (const Part& part : parts) {
+    const RicePart piece = rice_part(layout, part);
+    at = kernels.decode(piece, body.data(), at, end, index, negative);
+    if (at == 0) return false;
+    index += part.count;
+    negative += part.count;
+    const bool another_follows = part.end < layout.tensors()[part.tensor].size;
+    if (another_follows && index[-1] != piece.first + piece.span - 1) return false;
+  }
+  return end - at < 8 && (end == at || (body.back() >> (at & 7)) == 0);
+}
+
+bool rice_decode_within(const ParamLayout& layout, std::span<const Part> parts, BytesView message,
+                        std::uint64_t first_byte, std::uint64_t bytes, std::uint64_t at, std::uint32_t* index,
+                        std::uint8_t* negative, const RiceKernels& kernels) {
+  const BytesView body = message.subspan(first_byte, bytes);
+  if (message.size() - first_byte - bytes >= rice_slack_bytes)
+    return rice_decode(layout, parts, body, at, index, negative, kernels);
+  Bytes padded(body.size() + rice_slack_bytes, 0);
+  std::copy(body.begin(), body.end(), padded.begin());
+  return rice_decode(layout, parts, BytesView(padded).first(body.size()), at, index, negative, kernels);
+}
+
+}  // namespace rumor::compress
