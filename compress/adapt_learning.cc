@@ -1,0 +1,86 @@
+#include "compress/adapt_learning.h"
+
+namespace rumor::compress {
+
+namespace {
+
+// How likely one more entry is, for the mean m in the middle of a context: m / (1 + m), in units of 2^-16.
+constexpr std::array<std::uint32_t, Counts::contexts> continuing = {3120,  9850,  16990, 24580, 32050, 38860,
+                                                                    44800, 49790, 53790, 56890, 54000, 57000};
+
+constexpr std::uint32_t least = 32;  // frequency that no symbol falls below for good
+constexpr std::uint32_t whole = 1u << Counts::symbol_bits;
+
+using Target = std::array<std::uint16_t, Counts::symbols>;
+
+// Where the symbols begin when all but the least goes to one of them.
+constexpr std::array<Target, Counts::symbols> make_targets() {
+  std::array<Target, Counts::symbols> targets{};
+  for (std::uint32_t symbol = 0; symbol < Counts::symbols; ++symbol) {
+    for (std::uint32_t i = 0; i < Counts::symbols; ++i) {
+      const std::uint32_t below = i * least;
+      targets[symbol][i] =
+          static_cast<std::uint16_t>(i <= symbol ? below : whole - (Counts::symbols - i) * least);
+    }
+  }
+  return targets;
+}
+
+constexpr std::array<Target, Counts::symbols> targets = make_targets();
+
+}  // namespace
+
+void Columns::begin(std::uint32_t count, const std::uint32_t* prior, bool searched) {
+  prior_ = prior;
+  searched_ = searched;
+  hits_.assign(count, 0);
+  tendency_.assign(count, 2);
+  if (weights_.size() < count) weights_.resize(count);
+  total_ = fresh_ = 0;
+  squares_ = 0;
+  cells_.reset(count);
+  if (prior != nullptr) renew();
+}
+
+// A column expected to have as many hits as all others, and observed to have h, goes on with a rate like
+// (a + h), where a is the shape of the gamma distribution that the rates of the columns have. The shape
+// follows from mean and variance of the hits.
+void Columns::renew() {
+  fresh_ = 0;
+  const std::uint32_t count = cells_.count();
+  const std::uint64_t even = std::uint64_t{total_} * total_ / count;
+  const std::uint64_t excess = squares_ > even + total_ ? squares_ - even - total_ : 0;
+  const std::uint64_t trust = prior_ == nullptr ? 8 : 1024;
+  const std::uint32_t shape =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(64 * (even + trust) / (excess + trust), 2, 4096));
+  for (std::uint32_t i = 0; i < count; ++i) weights_[i] = shape + 64 * std::uint32_t{hits_[i]};
+  if (prior_ != nullptr) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      weights_[i] = std::max(1u, static_cast<std::uint32_t>(std::uint64_t{shape} * prior_[i] >> 8)) +
+                    64 * std::uint32_t{hits_[i]};
+  }
+  cells_.set(weights_.data(), count, searched_);
+}
+
+Counts::Counts() {
+  for (std::uint32_t context = 0; context < contexts; ++context) {
+    std::uint64_t beyond = whole - symbols * least;
+    std::uint32_t value = 0;
+    for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
+      for (; value < begins[symbol]; ++value) beyond = beyond * continuing[context] >> 16;
+      table_[context][symbol] = static_cast<std::uint16_t>(whole - symbols * least - beyond + symbol * least);
+    }
+    table_[context][symbols] = static_cast<std::uint16_t>(whole);
+  }
+}
+
+void Counts::learn(std::uint32_t context, std::uint32_t symbol) {
+  const int rate = 3 + used_[context] / 12;
+  used_[context] = static_cast<std::uint8_t>(std::min(used_[context] + 1, 24));
+  for (std::uint32_t i = 0; i < symbols; ++i) {
+    const int now = table_[context][i];
+    table_[context][i] = static_cast<std::uint16_t>(now + ((targets[symbol][i] - now) >> rate));
+  }
+}
+
+}  // namespace rumor::compress

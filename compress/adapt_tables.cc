@@ -1,0 +1,65 @@
+#include "compress/adapt_tables.h"
+
+namespace rumor::compress {
+namespace {
+
+constexpr std::uint64_t one = std::uint64_t{1} << 32;
+constexpr std::uint64_t fall = 3673680207;  // 2^32 times e^(-10/64), rounded down
+
+// 2^32 (1 - share)^n at the beginning of a piece.
+std::uint64_t remaining(std::uint32_t left, std::uint32_t piece) {
+  std::uint64_t product = one;
+  if (left > 32) {
+    for (std::uint32_t i = 0; i < piece; ++i) product = product * fall >> 32;
+    return product;
+  }
+  const std::uint64_t ends = left < reach ? left : reach;
+  const std::uint64_t factor = one - (one * piece * ends) / (64 * left);
+  for (std::uint32_t i = 0; i < left; ++i) {
+    // factor is 2^32 only at the beginning, where the product is that too.
+    product = factor == one ? one : product * factor >> 32;
+  }
+  return product;
+}
+
+Curve curve(std::uint32_t left) {
+  Curve made;
+  for (std::uint32_t piece = 0; piece <= curve_pieces; ++piece) {
+    const std::uint64_t passed = one - remaining(left, piece);
+    made.height[piece] = static_cast<std::uint32_t>(curve_scale * passed >> 32);
+  }
+  made.height[curve_pieces + 1] = made.height[curve_pieces];
+  for (std::uint32_t piece = 0; piece < curve_pieces; ++piece) {
+    const std::uint64_t rise = made.height[piece + 1] - made.height[piece];
+    made.inverse_slope[piece] = (std::uint64_t{1} << (piece_bits + 26)) / (rise == 0 ? 1 : rise);
+  }
+  std::uint32_t piece = 0;
+  for (std::uint32_t i = 0; i < made.first_piece.size(); ++i) {
+    while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - 6)) ++piece;
+    made.first_piece[i] = static_cast<std::uint8_t>(piece);
+  }
+  return made;
+}
+
+std::array<Curve, curves> all_curves() {
+  std::array<Curve, curves> made;
+  for (std::uint32_t i = 0; i < curves; ++i) made[i] = curve(i + 1);
+  return made;
+}
+
+constexpr std::array<std::uint32_t, rates> all_rates() {
+  std::array<std::uint32_t, rates> made{};
+  for (std::uint32_t i = 0; i < rates; ++i) made[i] = 65536 / (i + 3);
+  return made;
+}
+
+}  // namespace
+
+const std::array<Curve, curves>& curve_table() {
+  static const std::array<Curve, curves> made = all_curves();
+  return made;
+}
+
+const std::array<std::uint32_t, rates> learning_rate = all_rates();
+
+}  // namespace rumor::compress

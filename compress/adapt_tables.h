@@ -1,0 +1,45 @@
+// Fixed tables of the ADAPT coder (compress/ADAPT.md, chapters 4 and 5): how far the first of n cells drawn
+// at random lies, as a curve of 64 straight pieces for each n, and the rates at which frequencies learn.
+//
+// All in whole numbers by the rules of the text, so every machine builds the same ones.
+//
+// Thread: built once on first use, constant from then on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace rumor::compress {
+
+// Frequencies are in units of 2^-27.
+inline constexpr unsigned scale_bits = 27;
+inline constexpr std::uint32_t scale = std::uint32_t{1} << scale_bits;
+
+// A set is drawn from at most this many cells (rows, or columns of a row).
+inline constexpr std::uint32_t cells_max = 32768;
+
+// What the curves share out; the rest of the scale gives every cell a frequency of at least 2.
+inline constexpr std::uint32_t curve_scale = scale - 2 * cells_max;
+
+// Curves for n = 1 to 32, and one for all n above.
+inline constexpr std::uint32_t curves = 33;
+inline constexpr std::uint32_t curve_pieces = 64;
+inline constexpr unsigned piece_bits = 18;  // a piece has 2^18 steps, the curve 2^24
+inline constexpr std::uint32_t curve_steps = curve_pieces << piece_bits;
+inline constexpr std::uint32_t reach = 10;  // the curve of n > 10 ends where n times the share passed is 10
+
+// 1 - (1 - share)^n, scaled, with what finds its inverse quickly.
+struct Curve {
+  std::array<std::uint32_t, curve_pieces + 2> height{};     // the last one twice
+  std::array<std::uint64_t, curve_pieces> inverse_slope{};  // steps for each unit of height, times 2^26
+  std::array<std::uint8_t, 64> first_piece{};               // by the upper six bits of a height
+};
+
+// All curves; the one of n is element min(n, 33) - 1.
+const std::array<Curve, curves>& curve_table();
+
+// 65536 / (i + 3): what a frequency moves by when it has been used i times.
+inline constexpr std::uint32_t rates = 126;
+extern const std::array<std::uint32_t, rates> learning_rate;
+
+}  // namespace rumor::compress

@@ -1,0 +1,262 @@
+// The order in which ADAPT codes a segment (compress/ADAPT.md, chapters 5 to 8), written once for both
+// directions: Io says or finds out what happens, the walk asks and lets the model learn.
+//
+// Io has these, all of which take what is known when encoding and give it when decoding; false ends the walk:
+//   number(value, options)                  one of that many, all alike
+//   member(next, cell)                      the next member of a set
+//   entry(next, signs, context(cell), cell, negative, last)    the same with the sign of an entry
+//   sign(signs, context, negative, last)    a sign alone
+//   symbol(counts, context, symbol)
+// and, for what only an encoder knows (a decoder gives zeros): begin(shape), rows_hit(), row(j), hits(j),
+// empty_from(row); column(), negative() of the entry that follows; put(position, negative) takes an entry.
+//
+// Thread: one owner; work is spread over segments.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compress/adapt_cells.h"
+#include "compress/adapt_learning.h"
+#include "compress/segment.h"
+
+namespace rumor::compress {
+
+// A part as rows and columns.
+struct Shape {
+  explicit Shape(const Part& part)
+      : count(part.count),
+        columns(part.columns <= cells_max ? part.columns : columns_wide),
+        first_row(part.begin / columns),
+        rows((part.end - 1) / columns - first_row + 1) {
+    while ((rows - 1) >> low_bits >= cells_max) ++low_bits;
+  }
+
+  static constexpr std::uint32_t columns_wide = 1024;  // for tensors too wide for one set
+
+  std::uint32_t count, columns, first_row, rows;
+  unsigned low_bits = 0;  // a cell of the set of rows is 2^low_bits rows
+};
+
+// What a history says of the rows and columns of one part; 256 is the average. Empty without history.
+struct Priors {
+  std::vector<std::uint32_t> rows, columns;
+};
+
+template <class Io>
+class AdaptWalk {
+ public:
+  // entries: of all parts.
+  AdaptWalk(Io& io, std::uint32_t entries) : io_(io), left_(entries) {}
+
+  bool part(const Part& given, const Priors* priors) {
+    const Shape shape(given);
+    io_.begin(shape);
+    std::uint32_t hit = io_.rows_hit();
+    if (!rows_hit(shape, hit)) return false;
+    begin_rows(shape, hit, priors);
+    if (shape.columns > 1)
+      columns_.begin(shape.columns, priors != nullptr ? priors->columns.data() : nullptr, Io::searches);
+    std::uint32_t part_left = shape.count;
+    for (std::uint32_t j = 0; j < hit; ++j) {
+      std::uint32_t row = io_.row(j);
+      if (shape.columns == 1) {
+        if (!single(shape, row, hit - j)) return false;
+        continue;
+      }
+      if (!next_row(shape, row, hit - j)) return false;
+      std::uint32_t hits = io_.hits(j);
+      if (!row_hits(row, hits, part_left, hit - j) || hits > shape.columns) return false;
+      part_left -= hits;
+      if (!entries((shape.first_row + row) * shape.columns, hits)) return false;
+    }
+    return true;
+  }
+
+ private:
+  // How many rows have entries: from 1 to the most there can be, many more likely than few.
+  bool rows_hit(const Shape& shape, std::uint32_t& hit) {
+    const std::uint32_t most = std::min(shape.count, shape.rows);
+    if (shape.columns == 1) hit = shape.count;
+    if (shape.columns == 1 || most == 1) {
+      hit = most;
+      return shape.count <= std::uint64_t{shape.rows} * shape.columns;
+    }
+    std::uint32_t missing = most - hit;
+    if (!io_.number(missing, most)) return false;
+    hit = most - missing;
+    return true;
+  }
+
+  // With more than half of the rows hit, the set that is coded is that of the others.
+  void begin_rows(const Shape& shape, std::uint32_t hit, const Priors* priors) {
+    row_priors_ = priors != nullptr && !priors->rows.empty() ? priors->rows.data() : nullptr;
+    by_absence_ = 2 * std::uint64_t{hit} > shape.rows;
+    cursor_ = 0;
+    absent_left_ = by_absence_ ? shape.rows - hit : 0;
+    if (row_priors_ == nullptr || shape.low_bits != 0) {
+      row_priors_ = nullptr;
+      cells_.reset(((shape.rows - 1) >> shape.low_bits) + 1);
+    } else {
+      weigh_rows(shape);
+    }
+    absent_ = shape.rows;
+  }
+
+  // A row with rate x has entries with probability about x / (1 + x).
+  void weigh_rows(const Shape& shape) {
+    row_weights_.resize(shape.rows);
+    const unsigned bits = 30 - static_cast<unsigned>(std::bit_width(shape.rows));
+    const double one = static_cast<double>(std::uint64_t{1} << bits);
+    const double even = 256.0 * shape.rows;
+    std::uint64_t hits = 0, weights = 0;
+    for (std::uint32_t i = 0; i < shape.rows; ++i) {
+      const double rate = static_cast<double>(std::uint64_t{row_priors_[i]} * shape.count);
+      const double kind = by_absence_ ? even : rate;
+      const auto weight = static_cast<std::uint32_t>(one * kind / (even + rate));
+      row_weights_[i] = std::max(1u, weight);
+      weights += row_weights_[i];
+      hits += std::uint64_t{row_weights_[i]} * row_priors_[i];
+    }
+    row_mean_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, hits / weights));
+    cells_.set(row_weights_.data(), shape.rows, Io::searches);
+  }
+
+  bool next_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
+    if (by_absence_) return next_present(shape, row);
+    std::uint32_t cell = row >> shape.low_bits;
+    const bool again = shape.low_bits != 0;
+    const std::uint32_t from = cursor_ >> shape.low_bits;
+    if (!again && rows_left > cells_.count() - from) return false;
+    if (!io_.member(NextMember(cells_, from, rows_left, again), cell)) return false;
+    std::uint32_t low = again ? row - (cell << shape.low_bits) : 0;
+    if (again && !io_.number(low, 1u << shape.low_bits)) return false;
+    row = (cell << shape.low_bits) + low;
+    if (row < cursor_ || row >= shape.rows) return false;
+    cursor_ = row + 1;
+    return cursor_ < shape.rows || rows_left == 1;
+  }
+
+  bool next_present(const Shape& shape, std::uint32_t& row) {
+    if (cursor_ == 0 && absent_left_ > 0 && !next_absent(0)) return false;
+    while (cursor_ == absent_) {
+      ++cursor_;
+      if (!next_absent(cursor_)) return false;
+    }
+    row = cursor_++;
+    return row < shape.rows;
+  }
+
+  bool next_absent(std::uint32_t from) {
+    absent_ = cells_.count();
+    if (absent_left_ == 0) return true;
+    std::uint32_t cell = io_.empty_from(from);
+    if (!io_.member(NextMember(cells_, from, absent_left_), cell)) return false;
+    --absent_left_;
+    absent_ = cell;
+    return true;
+  }
+
+  // Rows of one column: an entry each.
+  bool single(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
+    bool negative = io_.negative();
+    const bool last = --left_ == 0;
+    if (!by_absence_ && shape.low_bits == 0) {
+      if (rows_left > cells_.count() - cursor_) return false;
+      const NextMember next(cells_, cursor_, rows_left);
+      if (!io_.entry(
+              next, signs_, [](std::uint32_t) { return Signs::single; }, row, negative, last))
+        return false;
+      cursor_ = row + 1;
+    } else {
+      if (!next_row(shape, row, rows_left)) return false;
+      if (!io_.sign(signs_, Signs::single, negative, last)) return false;
+    }
+    io_.put(shape.first_row + row, negative);
+    return true;
+  }
+
+  // Entries of a row that has some. left: entries of the part from this row on; rows_left: rows with entries.
+  bool row_hits(std::uint32_t row, std::uint32_t& hits, std::uint32_t left, std::uint32_t rows_left) {
+    const std::uint32_t spare = left - rows_left;
+    if (rows_left == 1 || spare == 0) {
+      hits = spare + 1;
+      return true;
+    }
+    const unsigned grade = row_grade(row, spare, rows_left);
+    const unsigned context = grade < 10 ? grade : 10 + (grade & 1);
+    const unsigned shift = grade < 10 ? 0 : (grade - 8) / 2;
+    std::uint32_t more = hits - 1, symbol = 0;
+    const std::uint32_t units = more >> shift;
+    while (symbol + 1 < Counts::symbols && Counts::begins[symbol + 1] <= units) ++symbol;
+    if (!io_.symbol(counts_, context, symbol)) return false;
+    std::uint32_t begin = Counts::begins[symbol], bits = Counts::low_bits[symbol] + shift;
+    if (symbol + 1 == Counts::symbols) {
+      std::uint32_t length =
+          static_cast<std::uint32_t>(std::bit_width(std::max(units, begin) - begin + 1)) - 1;
+      if (!io_.number(length, 16)) return false;
+      begin += (1u << length) - 1;
+      bits = length + shift;
+    }
+    if (bits > 20) return false;
+    std::uint32_t low = more - (begin << shift);
+    if (bits > 0 && !io_.number(low, 1u << bits)) return false;
+    if (bits > 0)
+      more = (begin << shift) + low;
+    else
+      more = begin;
+    hits = more + 1;
+    return more <= spare;
+  }
+
+  // Twice the binary logarithm of 1 + 4 times the mean that is expected beyond the first entry.
+  unsigned row_grade(std::uint32_t row, std::uint32_t spare, std::uint32_t rows_left) const {
+    std::uint64_t above = std::uint64_t{4} * spare;
+    if (row_priors_ != nullptr)
+      above = std::min<std::uint64_t>(above * row_priors_[row] / row_mean_, 1u << 24);
+    const std::uint64_t upper = (rows_left + above) * (rows_left + above);
+    const std::uint64_t lower = std::uint64_t{rows_left} * rows_left;
+    unsigned grade = static_cast<unsigned>(std::bit_width(upper) - std::bit_width(lower));
+    if (lower << grade > upper) --grade;
+    return std::min(grade, 30u);
+  }
+
+  bool entries(std::uint32_t row_begin, std::uint32_t hits) {
+    std::uint32_t column = 0, tendency = 2;
+    for (std::uint32_t left = hits; left > 0; --left) {
+      if (left > columns_.cells().count() - column) return false;
+      const NextMember next(columns_.cells(), column, left);
+      column = io_.column();
+      bool negative = io_.negative();
+      const auto context = [&](std::uint32_t cell) {
+        return Signs::tendencies * tendency + columns_.tendency(cell);
+      };
+      if (!io_.entry(next, signs_, context, column, negative, --left_ == 0)) return false;
+      io_.put(row_begin + column, negative);
+      columns_.hit(column, negative);
+      tendency = negative ? tendency - (tendency > 0 ? 1 : 0) : tendency + (tendency < 4 ? 1 : 0);
+      ++column;
+    }
+    columns_.end_row(hits);
+    return true;
+  }
+
+  Io& io_;
+  std::uint32_t left_;
+  Columns columns_;
+  Counts counts_;
+  Signs signs_;
+
+  Cells cells_;  // rows
+  std::vector<std::uint32_t> row_weights_;
+  const std::uint32_t* row_priors_ = nullptr;
+  std::uint32_t row_mean_ = 256;
+  bool by_absence_ = false;
+  std::uint32_t cursor_ = 0;  // first row that can come
+  std::uint32_t absent_ = 0, absent_left_ = 0;
+};
+
+}  // namespace rumor::compress
