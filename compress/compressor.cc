@@ -1,125 +1,118 @@
 // Selection by exact rank, in one pass over the parameters where the last threshold is a good guess of the
-// next.
+// next. The pass: scan_pass.cc. The rank: selection.cc. Here: what belongs to one rank, guesses and their mending,
+// and the step.
 #include "compress/compressor.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 
-#include "compress/scan_kernels.h"
+#include "compress/rank_group.h"
+#include "compress/scan_pass.h"
+#include "compress/selection.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::compress {
-namespace {
-
-constexpr std::uint32_t magnitude_mask = 0x7fff'ffff;
-constexpr std::uint32_t infinity_bits = 0x7f80'0000;
-
-std::uint32_t magnitude_bits(float value) {
-  return std::bit_cast<std::uint32_t>(value) & magnitude_mask;
-}
-
-// Candidates are those above this share of the last threshold. Residuals pile up just below it, so the share
-// is adapted until the candidates are a small multiple of the k wanted: few to look at, and rarely too few.
-struct Margin {
-  double share = 0.95;
-
-  void adapt(std::size_t candidates, std::size_t wanted) {
-    if (candidates < wanted)
-      widen(2.0);
-    else if (candidates < wanted + wanted * 3 / 5)
-      widen(1.4);
-    else if (candidates > 3 * wanted)
-      widen(0.85);
-  }
-
- private:
-  void widen(double factor) { share = 1 - std::clamp((1 - share) * factor, 0.002, 0.6); }
-};
-
-}  // namespace
 
 struct Compressor::Impl {
   const ParamLayout layout;
-  CompressorOptions options;
-  std::vector<float> residual;
-  std::vector<std::uint32_t> candidates;  // positions, ascending
-  std::vector<std::uint32_t> magnitudes;  // scratch: bits of the candidates, reordered by selection
+  const CompressorOptions options;
+  const ScanKernels& kernels;
+  std::uint32_t entries;  // aimed at
+  Serial serial;
+  Parallel* parallel = &serial;
+  AlignedFloats residual;
+  std::vector<Piece> pieces;
+  std::vector<RankGroup> groups;
   std::vector<std::uint32_t> sent_by_tensor;
-  std::uint32_t last_threshold = 0;  // magnitude bits; 0 when unknown
-  Margin margin;
-  double threshold = 0;
-  double step = 0;
 
   Impl(const ParamLayout& the_layout, CompressorOptions the_options)
-      : layout(the_layout), options(the_options) {
-    residual.assign(layout.params(), 0.0f);
-    sent_by_tensor.assign(layout.tensors().size(), 0);
+      : layout(the_layout),
+        options(the_options),
+        kernels(the_options.kernels != nullptr ? *the_options.kernels : scan_kernels()),
+        entries(entries_of(the_options.density)),
+        residual(layout.params()),
+        sent_by_tensor(layout.tensors().size(), 0) {
+    if (options.scope == Scope::global) {
+      add_group(0, layout.params());
+    } else {
+      for (const TensorInfo& tensor : layout.tensors()) add_group(tensor.offset, tensor.size);
+    }
   }
 
+  std::uint32_t entries_of(double density) const {
+    const double wanted = std::round(density * layout.params());
+    return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, static_cast<double>(layout.params())));
+  }
   // What rounds to less than one grid unit can never be sent: half a unit, as magnitude bits.
   std::uint32_t floor_bits() const { return magnitude_bits(std::ldexp(1.0f, -options.grid_bits - 1)); }
+  std::span<Piece> pieces_of(const RankGroup& group) {
+    return std::span<Piece>(pieces).subspan(group.first_piece, group.piece_count);
+  }
 
-  Result<void> absorb(std::span<const float> delta, SparseUpdate& out);
-  std::uint32_t target() const;
-  void gather(std::span<const float> delta, std::uint32_t wanted);
-  void gather_by_histogram(std::uint32_t wanted);
+  void add_group(std::uint32_t offset, std::uint32_t size);
+  Result<void> absorb(ScanInput input, ChangeForm form, SparseUpdate& out);
+  void scan(const ScanInput& input, ChangeForm form);
+  void refill(RankGroup& group);
   Result<void> check_finite() const;
-  std::uint32_t kth_magnitude(std::uint32_t wanted);
-  float worth(std::uint32_t threshold_bits, std::uint32_t selected) const;
-  void keep_selected(std::uint32_t threshold_bits, std::uint32_t selected);
-  void emit(float step_value, SparseUpdate& out);
+  Result<void> choose(SparseUpdate& out);
+  Result<void> choose_step(RankGroup& group);
+  void emit(SparseUpdate& out);
+  void clear(SparseUpdate& out);
 };
 
-std::uint32_t Compressor::Impl::target() const {
-  const double wanted = std::round(options.density * layout.params());
-  return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, static_cast<double>(layout.params())));
+void Compressor::Impl::add_group(std::uint32_t offset, std::uint32_t size) {
+  RankGroup group{.size = size, .first_piece = pieces.size()};
+  for (std::uint32_t begin = 0; begin < size; begin += std::min(piece_params, size - begin)) {
+    Piece piece;
+    piece.begin = offset + begin;
+    piece.end = piece.begin + std::min(piece_params, size - begin);
+    piece.group = static_cast<std::uint32_t>(groups.size());
+    pieces.push_back(std::move(piece));
+    ++group.piece_count;
+  }
+  groups.push_back(group);
 }
 
-// Adds delta and leaves in `candidates` every position that may be among the `wanted` largest.
-void Compressor::Impl::gather(std::span<const float> delta, std::uint32_t wanted) {
-  const ScanKernels& kernels = scan_kernels();
-  // Without a last threshold nothing is worth collecting: an infinite cutoff makes the pass a plain addition.
-  const std::uint32_t guess =
-      last_threshold == 0
-          ? infinity_bits
-          : magnitude_bits(static_cast<float>(std::bit_cast<float>(last_threshold) * margin.share));
-  const std::uint32_t cutoff = std::max(guess, floor_bits());
-  const std::size_t room = std::min<std::size_t>(std::size_t{6} * wanted + 1024, residual.size());
-  candidates.resize(room);
-  const std::size_t found = kernels.add_and_collect(residual.data(), delta.data(), residual.size(), cutoff,
-                                                    candidates.data(), room);
-  if (last_threshold != 0) margin.adapt(found, wanted);
-  candidates.resize(std::min(found, room));
-  const bool short_of = found < wanted && cutoff > floor_bits();
-  if (short_of || found > room) gather_by_histogram(wanted);
+// Adds the change and leaves in every group the candidates that may be among its `wanted` largest.
+void Compressor::Impl::scan(const ScanInput& input, ChangeForm form) {
+  for (RankGroup& group : groups) group.guess(floor_bits());
+  const auto task = [&](std::size_t p) {
+    const RankGroup& group = groups[pieces[p].group];
+    scan_piece(kernels, input, form, group.cutoff, group.room(), pieces[p]);
+  };
+  if (pieces.size() == 1)
+    task(0);
+  else
+    parallel->each(pieces.size(), task);
+  for (RankGroup& group : groups)
+    if (!group.collected(pieces_of(group), floor_bits())) refill(group);
 }
 
-// Without a usable guess: counts magnitudes by their upper bits (exponent and 7 bits of mantissa), which
-// gives a cutoff that leaves the wanted entries and what shares the last one's bin.
-void Compressor::Impl::gather_by_histogram(std::uint32_t wanted) {
-  constexpr unsigned low_bits = 16;
-  std::vector<std::uint32_t> histogram(std::size_t{1} << (31 - low_bits), 0);
-  for (const float value : residual) ++histogram[magnitude_bits(value) >> low_bits];
-  std::size_t bin = histogram.size();
-  std::uint64_t above = 0;
-  while (bin > 0 && above < wanted) above += histogram[--bin];
-  const std::uint32_t cutoff = std::max(static_cast<std::uint32_t>(bin << low_bits), floor_bits());
-  candidates.resize(static_cast<std::size_t>(above));
-  const std::size_t found =
-      scan_kernels().collect(residual.data(), residual.size(), cutoff, candidates.data(), above);
-  RUMOR_CHECK(found <= above);
-  candidates.resize(found);
+// Without a usable guess: looks at the residual again, from a cutoff that is certain to leave enough.
+void Compressor::Impl::refill(RankGroup& group) {
+  const std::span<Piece> own = pieces_of(group);
+  group.cutoff = floor_bits();
+  if (group.size >= binned_params_min)
+    group.cutoff = std::max(group.cutoff, cutoff_by_histogram(residual.data(), own, group.wanted, *parallel));
+  ScanInput input;
+  input.residual = residual.data();
+  parallel->each(own.size(), [&](std::size_t p) {
+    scan_piece(kernels, input, ChangeForm::none, group.cutoff, group.size, own[p]);
+  });
+  group.candidates = count_candidates(own);
 }
 
-// Infinities and NaNs are above every cutoff, so the candidates hold them if there are any.
+// Infinities and NaNs are above every cutoff, so a piece that has any knows.
 Result<void> Compressor::Impl::check_finite() const {
-  for (const std::uint32_t position : candidates) {
-    if (magnitude_bits(residual[position]) < infinity_bits) continue;
+  for (const Piece& piece : pieces) {
+    if (piece.largest < infinity_bits) continue;
+    std::uint32_t position = piece.begin;
+    while (magnitude_bits(residual.data()[position]) < infinity_bits) ++position;
     const auto after =
         std::upper_bound(layout.tensors().begin(), layout.tensors().end(), position,
                          [](std::uint32_t p, const TensorInfo& tensor) { return p < tensor.offset; });
@@ -131,84 +124,87 @@ Result<void> Compressor::Impl::check_finite() const {
   return {};
 }
 
-std::uint32_t Compressor::Impl::kth_magnitude(std::uint32_t wanted) {
-  magnitudes.clear();
-  for (const std::uint32_t position : candidates) magnitudes.push_back(magnitude_bits(residual[position]));
-  const auto kth = magnitudes.begin() + (wanted - 1);
-  std::nth_element(magnitudes.begin(), kth, magnitudes.end(), std::greater<>());
-  return *kth;
-}
-
-// Drops the candidates that are not selected. Of those exactly at the threshold the lowest positions go
-// first, so that it is never more than `selected`.
-void Compressor::Impl::keep_selected(std::uint32_t threshold_bits, std::uint32_t selected) {
-  std::uint32_t above = 0;
-  for (const std::uint32_t position : candidates)
-    above += magnitude_bits(residual[position]) > threshold_bits;
-  RUMOR_CHECK(above < selected);
-  std::uint32_t ties = selected - above;
-  std::size_t kept = 0;
-  for (const std::uint32_t position : candidates) {
-    const std::uint32_t bits = magnitude_bits(residual[position]);
-    if (bits < threshold_bits || (bits == threshold_bits && ties == 0)) continue;
-    if (bits == threshold_bits) --ties;
-    candidates[kept++] = position;
-  }
-  RUMOR_CHECK(kept == selected);
-  candidates.resize(kept);
-}
-
-// What an entry is worth before rounding. A float in any case: then its rounding to the grid is a float too,
-// and leaves the residual without a rounding of its own.
-float Compressor::Impl::worth(std::uint32_t threshold_bits, std::uint32_t selected) const {
-  if (options.emit == Emit::threshold) return std::bit_cast<float>(threshold_bits);
-  double sum = 0;
-  for (const std::uint32_t position : candidates) sum += std::abs(static_cast<double>(residual[position]));
-  return static_cast<float>(sum / selected);
-}
-
-void Compressor::Impl::emit(float step_value, SparseUpdate& out) {
-  std::size_t tensor = 0;
-  for (const std::uint32_t position : candidates) {
-    const TensorInfo* info = &layout.tensors()[tensor];
-    while (position - info->offset >= info->size) info = &layout.tensors()[++tensor];
-    ++sent_by_tensor[tensor];
-    float& kept = residual[position];
-    const bool negative = kept < 0;
-    kept += negative ? step_value : -step_value;
-    out.index.push_back(position);
-    out.negative.push_back(negative);
-  }
-}
-
-Result<void> Compressor::Impl::absorb(std::span<const float> delta, SparseUpdate& out) {
-  RUMOR_CHECK(delta.size() == residual.size());
-  out.step = 0;
-  out.index.clear();
-  out.negative.clear();
-  std::fill(sent_by_tensor.begin(), sent_by_tensor.end(), 0);
-  threshold = 0;
-  step = 0;
-  const std::uint32_t wanted = target();
-  gather(delta, wanted);
-  if (Result<void> finite = check_finite(); !finite) return finite;
-  const std::uint32_t selected = std::min(wanted, static_cast<std::uint32_t>(candidates.size()));
-  if (selected == 0) return {};
-  last_threshold = kth_magnitude(selected);
-  keep_selected(last_threshold, selected);
-  threshold = std::bit_cast<float>(last_threshold);
-  const double units =
-      std::round(std::ldexp(static_cast<double>(worth(last_threshold, selected)), options.grid_bits));
+// What an entry of the group is worth. A float before it is rounded to the grid: then the rounded one is a float
+// too, and leaves the residual without a rounding of its own.
+Result<void> Compressor::Impl::choose_step(RankGroup& group) {
+  const float threshold = std::bit_cast<float>(group.threshold);
+  float worth = threshold;
+  if (options.emit == Emit::mean)
+    worth = static_cast<float>(selected_magnitudes(pieces_of(group), group.threshold, *parallel) /
+                               static_cast<double>(group.selected));
+  const double units = std::round(std::ldexp(static_cast<double>(worth), options.grid_bits));
   if (units > std::numeric_limits<std::int32_t>::max())
     return Error{Errc::limit,
                  str("the change of the weights reached ", threshold, ", beyond what the weight grid can ",
                      "hold; the model has diverged, try a smaller rate")};
   RUMOR_CHECK(units >= 1);
-  out.step = static_cast<std::int32_t>(units);
-  const float step_value = static_cast<float>(std::ldexp(units, -options.grid_bits));
-  step = step_value;
-  emit(step_value, out);
+  group.step_units = static_cast<std::int32_t>(units);
+  group.step = static_cast<float>(std::ldexp(units, -options.grid_bits));
   return {};
+}
+
+// Threshold and step of every group from its candidates.
+Result<void> Compressor::Impl::choose(SparseUpdate& out) {
+  for (RankGroup& group : groups) {
+    const std::span<Piece> own = pieces_of(group);
+    for (Piece& piece : own) piece.kept = 0;
+    group.selected = std::min<std::size_t>(group.wanted, group.candidates);
+    group.step_units = 0;
+    group.step = 0;
+    if (group.selected == 0) continue;
+    group.threshold = select(kernels, own, group.cutoff, group.selected, *parallel);
+    if (Result<void> step = choose_step(group); !step) return step;
+  }
+  emit(out);
+  return {};
+}
+
+void Compressor::Impl::emit(SparseUpdate& out) {
+  std::size_t total = 0;
+  for (Piece& piece : pieces) {
+    piece.out_from = total;
+    total += piece.kept;
+  }
+  out.index.resize(total);
+  out.negative.resize(total);
+  parallel->each(pieces.size(), [&](std::size_t p) {
+    const RankGroup& group = groups[pieces[p].group];
+    emit_piece(kernels, group.threshold, group.step, pieces[p], out);
+  });
+  if (options.scope == Scope::global) {
+    out.step = groups.front().step_units;
+  } else if (total > 0) {
+    for (const RankGroup& group : groups) out.tensor_step.push_back(group.step_units);
+    settle_steps(out);
+  }
+  auto from = out.index.cbegin();
+  for (std::size_t t = 0; t < sent_by_tensor.size(); ++t) {
+    const TensorInfo& tensor = layout.tensors()[t];
+    const auto to = std::lower_bound(from, out.index.cend(), tensor.offset + tensor.size);
+    sent_by_tensor[t] = static_cast<std::uint32_t>(to - from);
+    from = to;
+  }
+}
+
+void Compressor::Impl::clear(SparseUpdate& out) {
+  out.step = 0;
+  out.index.clear();
+  out.negative.clear();
+  out.tensor_step.clear();
+  std::fill(sent_by_tensor.begin(), sent_by_tensor.end(), 0);
+}
+
+Result<void> Compressor::Impl::absorb(ScanInput input, ChangeForm form, SparseUpdate& out) {
+  clear(out);
+  share_entries(groups, entries, layout.params());
+  for (RankGroup& group : groups) group.selected = 0;
+  input.residual = residual.data();
+  scan(input, form);
+  Result<void> done = check_finite();
+  if (done) done = choose(out);
+  if (!done)
+    for (RankGroup& group : groups) group.selected = 0;
+  return done;
 }
 
 Compressor::Compressor(const ParamLayout& layout, CompressorOptions options)
@@ -219,37 +215,102 @@ Compressor::Compressor(const ParamLayout& layout, CompressorOptions options)
 
 Compressor::~Compressor() = default;
 
+void Compressor::set_parallel(Parallel* parallel) {
+  impl_->parallel = parallel != nullptr ? parallel : &impl_->serial;
+}
+
 Result<void> Compressor::absorb(std::span<const float> delta, SparseUpdate& out) {
-  return impl_->absorb(delta, out);
+  RUMOR_CHECK(delta.size() == impl_->residual.size());
+  ScanInput input;
+  input.change = delta.data();
+  return impl_->absorb(input, ChangeForm::floats, out);
+}
+
+Result<void> Compressor::absorb_bf16(std::span<const std::uint16_t> delta, SparseUpdate& out) {
+  RUMOR_CHECK(delta.size() == impl_->residual.size());
+  ScanInput input;
+  input.bf16 = delta.data();
+  return impl_->absorb(input, ChangeForm::bf16, out);
+}
+
+Result<void> Compressor::absorb_step(const StepRule& rule, std::span<const float> gradient, SparseUpdate& out) {
+  RUMOR_CHECK(gradient.size() == impl_->residual.size());
+  ScanInput input;
+  input.change = gradient.data();
+  input.rule = rule;
+  switch (rule.kind) {
+    case StepRule::Kind::sgd: return impl_->absorb(input, ChangeForm::sgd, out);
+    case StepRule::Kind::momentum: return impl_->absorb(input, ChangeForm::momentum, out);
+    case StepRule::Kind::rmsprop: return impl_->absorb(input, ChangeForm::rmsprop, out);
+    case StepRule::Kind::adam: return impl_->absorb(input, ChangeForm::adam, out);
+  }
+  RUMOR_CHECK(false);
+  return {};
+}
+
+void Compressor::shrink(std::uint32_t entries, SparseUpdate& out) {
+  std::uint64_t sent = 0;
+  for (const RankGroup& group : impl_->groups) sent += group.selected;
+  RUMOR_CHECK(entries >= 1 && entries <= sent);
+  for (RankGroup& group : impl_->groups)
+    group.wanted = static_cast<std::uint32_t>(group.selected * entries / sent);
+  impl_->clear(out);
+  // Fewer of the same candidates are a larger threshold, and a mean of larger ones: on the grid once, on it still,
+  // unless the mean of the largest leaves it where that of all did not. Then the update stays empty.
+  if (!impl_->choose(out)) impl_->clear(out);
 }
 
 void Compressor::set_density(double density) {
   RUMOR_CHECK(density > 0 && density <= 1);
-  impl_->options.density = density;
+  impl_->entries = impl_->entries_of(density);
+}
+
+void Compressor::set_entries(std::uint32_t entries) {
+  RUMOR_CHECK(entries >= 1 && entries <= impl_->layout.params());
+  impl_->entries = entries;
 }
 
 std::uint32_t Compressor::target_entries() const {
-  return impl_->target();
+  return impl_->entries;
 }
 
 std::span<const float> Compressor::residual() const {
-  return impl_->residual;
+  for (Piece& piece : impl_->pieces) settle(piece, impl_->residual.data());
+  return {impl_->residual.data(), impl_->residual.size()};
 }
 
 void Compressor::restore_residual(std::span<const float> residual) {
   RUMOR_CHECK(residual.size() == impl_->residual.size());
-  std::copy(residual.begin(), residual.end(), impl_->residual.begin());
-  impl_->last_threshold = 0;
+  for (Piece& piece : impl_->pieces) piece.pending.clear();
+  std::copy(residual.begin(), residual.end(), impl_->residual.data());
+  for (RankGroup& group : impl_->groups) group.forget();
 }
 
 CompressorStats Compressor::stats() const {
-  CompressorStats stats{.threshold = impl_->threshold, .step = impl_->step, .tensors = {}};
-  stats.tensors.reserve(impl_->layout.tensors().size());
-  for (std::size_t t = 0; t < impl_->layout.tensors().size(); ++t) {
-    const TensorInfo& tensor = impl_->layout.tensors()[t];
+  CompressorStats stats;
+  const Impl& impl = *impl_;
+  std::uint64_t sent = 0;
+  double steps = 0;
+  for (const RankGroup& group : impl.groups) {
+    if (group.selected == 0) continue;
+    const double threshold = std::bit_cast<float>(group.threshold);
+    stats.threshold = sent == 0 ? threshold : std::min(stats.threshold, threshold);
+    steps += static_cast<double>(group.step) * static_cast<double>(group.selected);
+    sent += group.selected;
+  }
+  stats.step = sent == 0 ? 0 : steps / static_cast<double>(sent);
+  const std::span<const float> all = residual();
+  for (std::size_t t = 0; t < impl.layout.tensors().size(); ++t) {
+    const TensorInfo& tensor = impl.layout.tensors()[t];
     double squares = 0;
-    for (const float value : residual().subspan(tensor.offset, tensor.size)) squares += double{value} * value;
-    stats.tensors.push_back({impl_->sent_by_tensor[t], std::sqrt(squares / tensor.size)});
+    for (const float value : all.subspan(tensor.offset, tensor.size)) squares += double{value} * value;
+    TensorStats figures{.entries = impl.sent_by_tensor[t], .residual_rms = std::sqrt(squares / tensor.size)};
+    if (figures.entries > 0) {
+      const RankGroup& group = impl.groups[impl.options.scope == Scope::global ? 0 : t];
+      figures.threshold = std::bit_cast<float>(group.threshold);
+      figures.step = group.step;
+    }
+    stats.tensors.push_back(figures);
   }
   return stats;
 }

@@ -1,0 +1,102 @@
+#include "compress/rank_group.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+
+#include "runtime/base/check.h"
+
+namespace rumor::compress {
+
+void Margin::adapt(std::size_t candidates, std::size_t wanted) {
+  if (candidates < wanted)
+    widen(2.0);
+  else if (candidates < wanted + wanted * 3 / 5)
+    widen(1.4);
+  else if (candidates > 3 * wanted)
+    widen(0.85);
+}
+
+void Margin::widen(double factor) {
+  share_ = 1 - std::clamp((1 - share_) * factor, 0.002, 0.6);
+}
+
+void RankGroup::guess(std::uint32_t floor_bits) {
+  cutoff = infinity_bits;
+  if (threshold == 0 || wanted == 0) return;
+  cutoff = magnitude_bits(static_cast<float>(std::bit_cast<float>(threshold) * margin.share()));
+  cutoff = std::max(cutoff, floor_bits);
+}
+
+bool RankGroup::collected(std::span<const Piece> pieces, std::uint32_t floor_bits) {
+  candidates = count_candidates(pieces);
+  const bool overflow = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; });
+  if (wanted == 0) return true;
+  if (threshold != 0) margin.adapt(overflow ? std::max(candidates, room()) : candidates, wanted);
+  return !overflow && (candidates >= wanted || cutoff <= floor_bits);
+}
+
+std::size_t count_candidates(std::span<const Piece> pieces) {
+  std::size_t count = 0;
+  for (const Piece& piece : pieces) count += piece.count;
+  return count;
+}
+
+void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint32_t params) {
+  std::int64_t left = entries;
+  for (RankGroup& group : groups) {
+    group.owed += std::int64_t{entries} * group.size;  // in entries / params
+    const std::int64_t whole = std::clamp<std::int64_t>(group.owed / params, 0, group.size);
+    group.wanted = static_cast<std::uint32_t>(whole);
+    left -= whole;
+  }
+  // The rest, one each, goes to those who are owed most; a surplus comes off those who are owed least.
+  std::vector<std::uint32_t> order(groups.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto rest = [&](std::uint32_t g) { return groups[g].owed - std::int64_t{groups[g].wanted} * params; };
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return rest(a) > rest(b); });
+  while (left > 0)
+    for (const std::uint32_t g : order) {
+      const bool more = left > 0 && groups[g].wanted < groups[g].size;
+      groups[g].wanted += more;
+      left -= more;
+    }
+  while (left < 0)
+    for (auto g = order.rbegin(); g != order.rend(); ++g) {
+      const bool less = left < 0 && groups[*g].wanted > 0;
+      groups[*g].wanted -= less;
+      left += less;
+    }
+  for (RankGroup& group : groups) group.owed -= std::int64_t{group.wanted} * params;
+}
+
+std::uint32_t cutoff_by_histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
+                                  Parallel& parallel) {
+  constexpr unsigned low_bits = 16;
+  constexpr std::size_t bins = std::size_t{1} << (31 - low_bits);
+  const std::size_t shares = std::min<std::size_t>(std::max(parallel.width(), 1u), pieces.size());
+  std::vector<std::vector<std::uint32_t>> histograms(shares, std::vector<std::uint32_t>(bins, 0));
+  parallel.each(shares, [&](std::size_t share) {
+    std::vector<std::uint32_t>& histogram = histograms[share];
+    for (std::size_t p = pieces.size() * share / shares; p < pieces.size() * (share + 1) / shares; ++p)
+      for (std::uint32_t i = pieces[p].begin; i < pieces[p].end; ++i)
+        ++histogram[magnitude_bits(residual[i]) >> low_bits];
+  });
+  std::size_t bin = bins;
+  std::uint64_t above = 0;
+  while (bin > 0 && above < wanted) {
+    --bin;
+    for (const std::vector<std::uint32_t>& histogram : histograms) above += histogram[bin];
+  }
+  return static_cast<std::uint32_t>(bin << low_bits);
+}
+
+AlignedFloats::AlignedFloats(std::size_t size) : size_(size) {
+  constexpr std::size_t line = 64 / sizeof(float);
+  memory_ = std::make_unique<float[]>(size + line);
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(memory_.get()) / sizeof(float) % line;
+  first_ = memory_.get() + (over == 0 ? 0 : line - over);
+}
+
+}  // namespace rumor::compress

@@ -1,0 +1,80 @@
+// RankGroup: the parameters that are ranked together (all of them, or one tensor), and what is guessed of their
+// next threshold from the last.
+//
+// Thread: one owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compress/scan_pass.h"
+#include "runtime/base/parallel.h"
+
+namespace rumor::compress {
+
+// Candidates are those above this share of the last threshold. Residuals pile up just below it, so the share
+// is adapted until the candidates are a small multiple of the k wanted: few to look at, and rarely too few.
+class Margin {
+ public:
+  double share() const { return share_; }
+  void adapt(std::size_t candidates, std::size_t wanted);
+
+ private:
+  void widen(double factor);
+  double share_ = 0.95;
+};
+
+struct RankGroup {
+  std::uint32_t size = 0;
+  std::size_t first_piece = 0, piece_count = 0;
+
+  std::uint32_t wanted = 0;   // entries, of this update
+  std::int64_t owed = 0;      // share_entries
+  std::uint32_t cutoff = 0;   // magnitude bits from which candidates were collected
+  std::size_t candidates = 0;
+  std::size_t selected = 0;
+  std::uint32_t threshold = 0;  // magnitude bits, of the last update that had entries here; 0: unknown
+  std::int32_t step_units = 0;
+  float step = 0;
+  Margin margin;
+
+  // Sets the cutoff for the coming pass. Without a last threshold nothing is worth collecting: an infinite cutoff
+  // makes the pass a plain addition.
+  void guess(std::uint32_t floor_bits);
+  // Candidates a piece may hold; more would mean that the guess was far off.
+  std::size_t room() const { return std::size_t{6} * wanted + 1024; }
+  // After the pass: counts, learns, and says whether the candidates hold the `wanted` largest.
+  bool collected(std::span<const Piece> pieces, std::uint32_t floor_bits);
+  void forget() { threshold = 0; }
+};
+
+// Candidates of all pieces.
+std::size_t count_candidates(std::span<const Piece> pieces);
+
+// Shares `entries` out by size: exactly that many in all, nobody more than it has parameters. What a group is
+// owed beyond whole entries is remembered, so that over updates each gets its share.
+// Requires: the sizes sum up to `params`, entries <= params.
+void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint32_t params);
+
+// Magnitude bits that at least `wanted` values of the pieces reach (all, where there are fewer), and few more:
+// from a count by exponent and seven bits of mantissa.
+std::uint32_t cutoff_by_histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
+                                  Parallel& parallel);
+
+// Floats on a boundary of cache lines, zero at first.
+class AlignedFloats {
+ public:
+  explicit AlignedFloats(std::size_t size);
+  std::size_t size() const { return size_; }
+  float* data() { return first_; }
+  const float* data() const { return first_; }
+
+ private:
+  std::size_t size_;
+  std::unique_ptr<float[]> memory_;
+  float* first_;
+};
+
+}  // namespace rumor::compress

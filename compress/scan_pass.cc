@@ -1,0 +1,69 @@
+#include "compress/scan_pass.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rumor::compress {
+namespace {
+
+// The kernels fetch the next tile while they work on this one, so that what has to be settled in it is near.
+constexpr std::uint32_t tile_params = 2048;
+
+// Nothing at zero was ever sent, so the sign says which way.
+void settle_one(float& value, float step) {
+  value -= std::copysign(step, value);
+}
+
+void count_candidates(Piece& piece, std::size_t from, std::uint32_t cutoff) {
+  std::uint32_t largest = piece.largest;
+  std::uint32_t* const bins = piece.bins.empty() ? nullptr : piece.bins.data();
+  for (std::size_t c = from; c < piece.count; ++c) {
+    const std::uint32_t magnitude = magnitude_bits(piece.value[c]);
+    largest = std::max(largest, magnitude);
+    if (bins != nullptr) ++bins[bin_of(magnitude, cutoff)];
+  }
+  piece.largest = largest;
+}
+
+void make_room(Piece& piece, std::size_t more) {
+  const std::size_t needed = piece.count + more + scan_slack;
+  if (piece.index.size() >= needed) return;
+  const std::size_t room = std::max(needed, piece.index.size() * 3 / 2);
+  piece.index.resize(room);
+  piece.value.resize(room);
+}
+
+}  // namespace
+
+void settle(Piece& piece, float* residual) {
+  for (const std::uint32_t position : piece.pending) settle_one(residual[position], piece.pending_step);
+  piece.pending.clear();
+}
+
+void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff,
+                std::size_t limit, Piece& piece) {
+  const auto scan = kernels.scan[static_cast<std::size_t>(form)];
+  piece.count = 0;
+  piece.largest = 0;
+  piece.overflow = false;
+  if (piece.end - piece.begin >= binned_params_min) piece.bins.assign(bin_count, 0);
+  auto pending = piece.pending.cbegin();
+  for (std::uint32_t at = piece.begin; at < piece.end;) {
+    const std::uint32_t end = std::min(piece.end, (at / tile_params + 1) * tile_params);
+    for (; pending != piece.pending.cend() && *pending < end; ++pending)
+      settle_one(input.residual[*pending], piece.pending_step);
+    make_room(piece, end - at);
+    const std::size_t from = piece.count;
+    piece.count +=
+        scan(input, at, end, cutoff, piece.index.data() + piece.count, piece.value.data() + piece.count);
+    count_candidates(piece, from, cutoff);
+    at = end;
+    if (piece.count <= limit) continue;
+    piece.overflow = true;
+    piece.count = 0;
+    cutoff = infinity_bits;  // numbers that are none must not go unseen
+  }
+  piece.pending.clear();
+}
+
+}  // namespace rumor::compress

@@ -1,0 +1,69 @@
+// StepRule: what an optimizer does to one parameter in one step, as numbers and a formula.
+//
+// models/optimizer.cc walks the formulas over all parameters; compress/ evaluates the same ones inside its pass
+// over the residual, so that the change need not go through memory. One text for both: the bits are equal, since
+// every operation is a single IEEE 754 one (+ - * / and square root) in the order written here.
+//
+// The formulas take any type with + - * / and an overload of square_root, built from a float: a float, or a
+// vector register. They are static and always inlined, so that a file compiled for wider instructions keeps its
+// copy to itself.
+//
+// Thread: plain values; the moments belong to the optimizer, and to whoever runs the step until it is done.
+#pragma once
+
+#include <cstdint>
+
+namespace rumor {
+
+struct StepRule {
+  enum class Kind : std::uint8_t { sgd, momentum, rmsprop, adam };
+  Kind kind = Kind::sgd;
+  float factor = 0;            // -rate; adam: divided by what the first moment lacks (1 - keep1^t)
+  float keep1 = 0, take1 = 0;  // momentum, adam: first moment; momentum takes the gradient whole
+  float keep2 = 0, take2 = 0;  // rmsprop, adam: second moment
+  float mend = 1;              // adam: 1 / (1 - keep2^t)
+  float epsilon = 0;
+  float* first = nullptr;   // first moment (momentum, adam), one float a parameter; null where there is none
+  float* second = nullptr;  // second moment (rmsprop, adam)
+};
+
+namespace step_rule {
+
+#define RUMOR_STEP_INLINE static inline __attribute__((always_inline))
+
+RUMOR_STEP_INLINE float square_root(float value) {
+  return __builtin_sqrtf(value);
+}
+
+// factor g
+template <class Number>
+RUMOR_STEP_INLINE Number sgd(const StepRule& rule, Number gradient) {
+  return Number(rule.factor) * gradient;
+}
+
+// v = keep1 v + g;  factor v
+template <class Number>
+RUMOR_STEP_INLINE Number momentum(const StepRule& rule, Number gradient, Number& first) {
+  first = Number(rule.keep1) * first + gradient;
+  return Number(rule.factor) * first;
+}
+
+// s = keep2 s + take2 g g;  factor g / (sqrt s + epsilon)
+template <class Number>
+RUMOR_STEP_INLINE Number rmsprop(const StepRule& rule, Number gradient, Number& second) {
+  second = Number(rule.keep2) * second + Number(rule.take2) * (gradient * gradient);
+  return Number(rule.factor) * gradient / (square_root(second) + Number(rule.epsilon));
+}
+
+// m = keep1 m + take1 g;  s as above;  factor m / (sqrt(s mend) + epsilon)
+template <class Number>
+RUMOR_STEP_INLINE Number adam(const StepRule& rule, Number gradient, Number& first, Number& second) {
+  first = Number(rule.keep1) * first + Number(rule.take1) * gradient;
+  second = Number(rule.keep2) * second + Number(rule.take2) * (gradient * gradient);
+  return Number(rule.factor) * first / (square_root(second * Number(rule.mend)) + Number(rule.epsilon));
+}
+
+#undef RUMOR_STEP_INLINE
+
+}  // namespace step_rule
+}  // namespace rumor

@@ -1,0 +1,180 @@
+// Speed of the scan against what memory allows, in the same run: a bare `r += u` over vectors of the same size,
+// as the compiler vectorises it. Rounds of both alternate and the best of each counts, since machines are
+// shared. Ratios above 1 are faster than the bare loop.
+//   scan     absorb(): the pass, exact selection, what was sent leaves the residual
+//   encode   the same and encode()
+//   bf16     absorb_bf16(), against the same loop
+//   fused    absorb_step() against the optimizer's step followed by absorb()
+// usage: bench_scan [PARAMS_IN_MILLIONS [THREADS_MAX]]
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "compress/compressor.h"
+#include "compress/scan_kernels.h"
+#include "runtime/base/prng.h"
+
+using namespace rumor;
+
+namespace {
+
+// Threads that wait for work and take tasks one by one.
+class Threads final : public Parallel {
+ public:
+  explicit Threads(unsigned width) : width_(width) {
+    for (unsigned t = 1; t < width; ++t) threads_.emplace_back([this] { serve(); });
+  }
+  ~Threads() override {
+    stop_ = true;
+    ++round_;
+    round_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  unsigned width() const override { return width_; }
+  void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override {
+    task_ = task;
+    context_ = context;
+    count_ = count;
+    next_ = 0;
+    busy_ = width_ - 1;
+    ++round_;
+    round_.notify_all();
+    work();
+    while (busy_ != 0) std::this_thread::yield();
+  }
+
+ private:
+  void work() {
+    for (std::size_t i; (i = next_++) < count_;) task_(context_, i);
+  }
+  void serve() {
+    for (unsigned seen = 0;;) {
+      for (int spin = 0; spin < 2000 && round_ == seen; ++spin) std::this_thread::yield();
+      round_.wait(seen);
+      ++seen;
+      if (stop_) return;
+      work();
+      --busy_;
+    }
+  }
+  const unsigned width_;
+  std::vector<std::thread> threads_;
+  std::atomic<unsigned> round_{0}, busy_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<std::size_t> next_{0};
+  std::size_t count_ = 0;
+  void (*task_)(void*, std::size_t) = nullptr;
+  void* context_ = nullptr;
+};
+
+double seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Best of `rounds` of each of several, taking turns.
+std::vector<double> best_of(int rounds, const std::vector<std::function<void()>>& works) {
+  std::vector<double> best(works.size(), 1e9);
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t w = 0; w < works.size(); ++w) best[w] = std::min(best[w], seconds(works[w]));
+  return best;
+}
+
+// A bell shape of 24 bits: the sum of six uniform numbers, the same everywhere.
+std::vector<float> changes(std::size_t count, std::uint64_t seed) {
+  Prng prng(seed);
+  std::vector<float> values(count);
+  for (float& value : values) {
+    const std::uint64_t a = prng.next(), b = prng.next();
+    std::int64_t sum = -3 * (1 << 20);
+    for (int shift = 0; shift < 60; shift += 20)
+      sum += static_cast<std::int64_t>(((a >> shift) & 0xfffff) + ((b >> shift) & 0xfffff));
+    value = static_cast<float>(sum) * 0x1p-36f;
+  }
+  return values;
+}
+
+void bare(Parallel& parallel, std::vector<float>& sum, const std::vector<float>& delta) {
+  constexpr std::size_t piece = 1 << 18;
+  parallel.each((sum.size() + piece - 1) / piece, [&](std::size_t p) {
+    float* r = sum.data();
+    const float* u = delta.data();
+    const std::size_t end = std::min(sum.size(), (p + 1) * piece);
+    for (std::size_t i = p * piece; i < end; ++i) r[i] += u[i];
+  });
+}
+
+struct Setting {
+  ParamLayout layout;
+  Parallel& parallel;
+  const compress::ScanKernels& kernels;
+  int rounds, warm;
+};
+
+void absorb_or_die(const Result<void>& result) {
+  if (!result) std::abort();
+}
+
+void scan_lines(const Setting& s, const std::vector<float>& delta) {
+  std::vector<float> sum(delta.size(), 0.0f);
+  std::vector<std::uint16_t> halves(delta.size());
+  for (std::size_t i = 0; i < delta.size(); ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &delta[i], sizeof bits);
+    halves[i] = static_cast<std::uint16_t>(bits >> 16);
+  }
+  for (const double density : {0.0001, 0.001, 0.01}) {
+    compress::Compressor compressor(s.layout, {.density = density, .kernels = &s.kernels});
+    compress::Compressor halved(s.layout, {.density = density, .kernels = &s.kernels});
+    compressor.set_parallel(&s.parallel);
+    halved.set_parallel(&s.parallel);
+    compress::SparseUpdate update;
+    Bytes payload;
+    const std::function<void()> scan = [&] { absorb_or_die(compressor.absorb(delta, update)); };
+    const std::function<void()> encode = [&] {
+      scan();
+      payload = compress::encode(s.layout, update, {.parallel = &s.parallel, .rice = nullptr});
+    };
+    const std::function<void()> bf16 = [&] { absorb_or_die(halved.absorb_bf16(halves, update)); };
+    for (int warm = 0; warm < s.warm; ++warm) scan(), bf16();
+    const auto best = best_of(s.rounds, {[&] { bare(s.parallel, sum, delta); }, scan, encode, bf16});
+    std::printf("  %-8s %u thread%s density %.4f: bare %.2f billion/s; scan %.2f encode %.2f bf16 %.2f\n",
+                s.kernels.name, s.parallel.width(), s.parallel.width() == 1 ? " " : "s", density,
+                static_cast<double>(delta.size()) / best[0] / 1e9, best[0] / best[1], best[0] / best[2],
+                best[0] / best[3]);
+    std::fflush(stdout);
+  }
+}
+
+void size_lines(std::uint32_t params, unsigned threads_max) {
+  const ParamLayout layout = ParamLayout::create({{"w", {params / 1024, 1024}}}).value();
+  const std::vector<float> delta = changes(layout.params(), 1);
+  std::printf("%u parameters\n", layout.params());
+  const int rounds = static_cast<int>(std::clamp<std::int64_t>(400'000'000 / params, 9, 400));
+  for (unsigned threads = 1; threads <= threads_max; ++threads) {
+    Threads parallel(threads);
+    std::vector<const compress::ScanKernels*> sets{&compress::scan_kernels()};
+    if (threads == 1) sets = {compress::scan_kernels_avx512(), compress::scan_kernels_avx2(), &compress::scan_kernels_portable};
+    for (const compress::ScanKernels* set : sets)
+      if (set != nullptr) scan_lines({layout, parallel, *set, rounds, 25}, delta);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int millions = argc > 1 ? std::atoi(argv[1]) : 32;
+  const unsigned threads = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 2;
+  size_lines(static_cast<std::uint32_t>(millions) << 20, threads);
+  size_lines(1u << 20, threads);
+  size_lines(1u << 17, threads);
+}
