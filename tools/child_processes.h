@@ -6,6 +6,7 @@
 // Thread: one owner.
 #pragma once
 
+#include <cstdint>
 #include <sys/types.h>
 
 #include <optional>
