@@ -6,9 +6,9 @@
 // Thread: one owner.
 #pragma once
 
-#include <cstdint>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
