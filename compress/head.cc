@@ -47,7 +47,6 @@ Result<void> take_counts(BitReader& in, const ParamLayout& layout, Head& head) {
     head.entries += count;
   }
   if (head.entries == 0) return damaged("a step without entries", in.position());
-  if (2 * head.entries > in.remaining()) return damaged("too short for its entry counts", in.position());
   return {};
 }
 
@@ -121,7 +120,7 @@ void put_head(BitWriter& out, const Head& head) {
   }
 }
 
-Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width) {
+Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width, unsigned entries_per_byte) {
   if (in.remaining() < width) return damaged("it ends inside the step", 0);
   Head head;
   head.step = take_step(in, width);
@@ -129,8 +128,9 @@ Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width)
   if (const Result<void> taken = take_counts(in, layout, head); !taken) return taken.error();
   if (own_steps) {
     if (const Result<void> taken = take_tensor_steps(in, head.step, head); !taken) return taken.error();
-    if (2 * head.entries > in.remaining()) return damaged("too short for its entry counts", in.position());
   }
+  if (8 * head.entries > entries_per_byte * in.remaining())
+    return damaged("too short for its entry counts", in.position());
   return head;
 }
 

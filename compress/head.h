@@ -30,11 +30,15 @@ unsigned step_width(const Head& head);
 // Steps and counts. Requires: entries > 0.
 void put_head(BitWriter& out, const Head& head);
 
+// Entries that a byte of a message can hold: in RICE none takes less than two bits; a model may foretell them
+// better than that, but an encoder does not use it where it does (compress/FORMAT.md 6.2).
+inline constexpr unsigned entries_per_byte_canonical = 4, entries_per_byte_transport = 16;
+
 // Reads what put_head() wrote; step_width() came before it. Nothing is allocated but 8 bytes a tensor, and
 // only if the stream has a bit for each.
-// Errors: Errc::corrupt. Then `in` stands where reading stopped. A head that is returned has entries, and the
-// stream still has two bits for each.
-Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width);
+// Errors: Errc::corrupt. Then `in` stands where reading stopped. A head that is returned has entries, and no
+// more than the bytes left can hold.
+Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width, unsigned entries_per_byte);
 
 // An error with the byte at which reading stopped; bit counts from the end of byte 0.
 Error damaged(const char* what, std::uint64_t bit);

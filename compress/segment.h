@@ -29,6 +29,9 @@ struct Part {
   std::uint32_t count = 0;  // entries, at least 1, at most end - begin and segment_entries_max
 };
 
+// How the body of a segment is written. The numbers travel: never renumber.
+enum class SegmentMode : std::uint8_t { raw = 1, rice = 2, bitmap = 3, adapt = 4, link = 5 };
+
 struct Segment {
   std::uint32_t first_part = 0;
   std::uint32_t parts = 0;

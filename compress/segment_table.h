@@ -13,9 +13,6 @@
 
 namespace rumor::compress {
 
-// How the body of a segment is written. The numbers travel: never renumber.
-enum class SegmentMode : std::uint8_t { raw = 1, rice = 2, bitmap = 3, adapt = 4, link = 5 };
-
 // A table has 20 bits for the length of a body; none in use comes near.
 inline constexpr std::uint32_t segment_bytes_max = (1u << 20) - 1;
 

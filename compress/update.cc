@@ -102,7 +102,7 @@ Result<void> decode_entries(const ParamLayout& layout, BytesView payload, Sparse
     return {};
   }
   BitReader in(payload.subspan(1));
-  Result<Head> head = take_head(in, layout, width);
+  Result<Head> head = take_head(in, layout, width, entries_per_byte_canonical);
   if (!head) return head.error();
   out.step = head->step;
   out.tensor_step = std::move(head->tensor_step);

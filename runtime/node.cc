@@ -33,6 +33,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
   protocol.advertise = options_.advertise;
   protocol.seeds = options_.seeds;
   protocol.known_addresses = options_.known_addresses;
+  protocol.coding = config_.link_coding;
   protocol_ =
       std::make_unique<gossip::Protocol>(std::move(protocol), static_cast<gossip::UpdateStore&>(*this),
                                          Prng::named(options_.chance_seed, "protocol"));

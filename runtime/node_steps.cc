@@ -7,6 +7,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/node.h"
+#include "runtime/payload_coder.h"
 
 namespace rumor {
 
@@ -49,7 +50,10 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
   own_period_ = std::max(own_period_ + 1, replica_.period());
   const std::size_t peers = live_count();
-  out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_for(peers), own_period_}});
+  const double seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
+  last_step_ = now;
+  out.push_back(
+      StartStep{{config_.rate_for(peers, progress()), config_.density_for(peers), own_period_, seconds}});
 }
 
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
@@ -137,6 +141,10 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   }
   if (options_.report_applied) applied_.push_back(header.key);
   return applied;
+}
+
+std::unique_ptr<gossip::LinkCoder> Node::coder_for_link() const {
+  return std::make_unique<PayloadCoder>(trainer_->layout());
 }
 
 std::shared_ptr<const Bytes> Node::snapshot() {

@@ -1,0 +1,122 @@
+// Applying updates to weights that are far larger than caches. All figures are ratios of this run, best of
+// several; the machine may be busy.
+//   decode and apply   one payload decoded and applied, against the bare loop over entries already decoded
+//   merged             eight updates applied together, against the same one by one
+//   with float view    the same with the view written in the same pass
+// usage: bench_apply [PARAMS]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+#include "compress/apply.h"
+#include "runtime/base/prng.h"
+
+using namespace rumor;
+using namespace rumor::compress;
+
+namespace {
+
+constexpr std::size_t updates_count = 8;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+SparseUpdate independent(const ParamLayout& layout, double density, std::uint64_t seed) {
+  Prng prng(seed);
+  SparseUpdate update;
+  update.step = 12'345;
+  const double scale = 1 / std::log1p(-density);
+  for (double position = 0;;) {
+    position += std::floor(std::log((static_cast<double>(prng.next() >> 11) + 1) * 0x1p-53) * scale);
+    if (position >= layout.params()) return update;
+    update.index.push_back(static_cast<std::uint32_t>(position));
+    update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
+    position += 1;
+  }
+}
+
+void bare_scatter(const SparseUpdate& update, std::vector<std::int32_t>& weights) {
+  const auto step = static_cast<std::uint32_t>(update.step);
+  for (std::size_t e = 0; e < update.index.size(); ++e) {
+    const auto before = static_cast<std::uint32_t>(weights[update.index[e]]);
+    weights[update.index[e]] = static_cast<std::int32_t>(update.negative[e] ? before - step : before + step);
+  }
+}
+
+struct Timer {
+  const char* name;
+  std::function<void()> work;
+  double best = 1e9;
+};
+
+// Round by round, so that a busy neighbour meets all of them.
+void measure(std::vector<Timer>& timers, int rounds) {
+  for (int round = 0; round < rounds; ++round)
+    for (Timer& timer : timers) timer.best = std::min(timer.best, seconds_of(timer.work));
+}
+
+void run(std::uint32_t params, double density) {
+  const ParamLayout layout = ParamLayout::create({{"w", {params / 1024, 1024}}}).value();
+  std::vector<std::int32_t> weights(layout.params(), 1);
+  std::vector<float> values(layout.params(), 1.0f);
+  std::vector<SparseUpdate> updates;
+  std::vector<Bytes> payloads;
+  std::vector<const SparseUpdate*> all;
+  for (std::uint64_t seed = 0; seed < updates_count; ++seed) updates.push_back(independent(layout, density, seed));
+  for (const SparseUpdate& update : updates) {
+    payloads.push_back(encode(layout, update));
+    all.push_back(&update);
+  }
+  std::vector<SparseUpdate> decoded(updates_count);
+  const auto decode_all = [&](std::size_t u) {
+    if (!decode_into(layout, payloads[u], decoded[u])) std::abort();
+  };
+  const FloatView view{values, {}, 0x1p-24f};
+  std::vector<Timer> timers{
+      {"bare scatter of decoded entries", [&] { for (const auto& update : updates) bare_scatter(update, weights); }},
+      {"apply() one by one", [&] { for (const auto* update : all) apply(layout, {&update, 1}, weights); }},
+      {"decode and apply() one by one",
+       [&] {
+         for (std::size_t u = 0; u < updates_count; ++u) {
+           decode_all(u);
+           const SparseUpdate* update = &decoded[u];
+           apply(layout, {&update, 1}, weights);
+         }
+       }},
+      {"apply() merged", [&] { apply(layout, all, weights); }},
+      {"decode all, apply() merged",
+       [&] {
+         std::vector<const SparseUpdate*> pointers;
+         for (std::size_t u = 0; u < updates_count; ++u) {
+           decode_all(u);
+           pointers.push_back(&decoded[u]);
+         }
+         apply(layout, pointers, weights);
+       }},
+      {"with view, one by one", [&] { for (const auto* update : all) apply(layout, {&update, 1}, weights, view); }},
+      {"with view, merged", [&] { apply(layout, all, weights, view); }},
+  };
+  measure(timers, 9);
+  std::printf("density %.4f, 8 updates of %zu entries, %u parameters\n", density, updates[0].index.size(), params);
+  std::size_t entries = 0;
+  for (const SparseUpdate& update : updates) entries += update.index.size();
+  for (const Timer& timer : timers)
+    std::printf("  %-34s %6.1f million entries a second, %.2f of the bare scatter\n", timer.name,
+                static_cast<double>(entries) / timer.best / 1e6, timers[0].best / timer.best);
+  std::printf("  merged against one by one: %.2f; with view %.2f; against the bare scatter %.2f\n",
+              timers[1].best / timers[3].best, timers[5].best / timers[6].best, timers[0].best / timers[3].best);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto params = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1 << 26);
+  for (const double density : {0.01, 0.001, 0.0001}) run(params, density);
+}
