@@ -27,6 +27,24 @@ class Recorder {
     runs_.reserve(positions.size());
   }
 
+  // What the innermost loop works with: the recorder itself.
+  class Close {
+   public:
+    explicit Close(Recorder& io) : io_(io) {}
+    void back_to(Recorder&) {}
+    std::uint32_t column() const { return io_.column(); }
+    bool negative() const { return io_.negative(); }
+    void put(std::uint32_t position, bool negative) { io_.put(position, negative); }
+    template <class Context>
+    bool entry(const NextMember& next, Signs& signs, const Context& context, std::uint32_t cell,
+               bool negative, bool last) {
+      return io_.entry(next, signs, context, cell, negative, last);
+    }
+
+   private:
+    Recorder& io_;
+  };
+
   void write(Bytes& out) const { events_.write(out); }
 
   void begin(const Shape& shape) {
@@ -129,6 +147,9 @@ class Player {
  public:
   static constexpr bool searches = true;
 
+  // What the innermost loop works with: a copy.
+  class Close;
+
   Player(BytesView body, std::uint32_t* positions, std::uint8_t* negative)
       : state_(body), positions_(positions), negative_(negative) {}
 
@@ -155,9 +176,9 @@ class Player {
   }
 
   bool member(const NextMember& next, std::uint32_t& cell) {
-    std::uint32_t from = 0, to = 0;
-    cell = next.find(state_.slot(), from, to);
-    state_.take(from, to - from);
+    const NextMember::Found found = next.find(state_.slot());
+    cell = found.cell;
+    state_.take(found.from, found.to - found.from);
     return true;
   }
 
@@ -171,9 +192,9 @@ class Player {
       negative = number % 2 != 0;
       return done_;
     }
-    std::uint32_t from = 0, to = 0;
-    cell = next.find(state_.slot(), from, to);
-    negative = take_signed(from, to - from, signs, context(cell));
+    const NextMember::Found found = next.find(state_.slot());
+    cell = found.cell;
+    negative = take_signed(found.from, found.to - found.from, signs, context(cell));
     return true;
   }
 
@@ -210,6 +231,12 @@ class Player {
   std::uint32_t* positions_;
   std::uint8_t* negative_;
   bool done_ = false;
+};
+
+class Player::Close : public Player {
+ public:
+  explicit Close(const Player& io) : Player(io) {}
+  void back_to(Player& io) const { io = *this; }
 };
 
 template <class Io>

@@ -3,7 +3,7 @@
 //
 // A set of n cells is coded as its members in ascending order. The first of n, drawn from the cells that are
 // left, lies beyond a cell with probability about (1 - share)^n, where share is the weight passed over the
-// weight that is left; curve_table() has that curve.
+// weight that is left; curve_table has that curve.
 //
 // Thread: plain values; Cells is owned by one coder.
 #pragma once
@@ -16,54 +16,60 @@
 
 namespace rumor::compress {
 
+// Cells as the coder looks at them: what is needed for each step, without owner.
+struct CellView {
+  static constexpr std::uint32_t block = 8;  // cells that one entry of the index stands for
+  static constexpr std::uint32_t alike_weight = 64;
+
+  const std::uint32_t* sums = nullptr;   // null: all cells weigh alike_weight
+  const std::uint16_t* index = nullptr;  // by y >> index_shift: the last block that begins at or before it
+  std::uint32_t count = 0;
+  std::uint32_t mean = alike_weight;
+  unsigned index_shift = 0;
+
+  // Weight of all cells before this one, up to count.
+  std::uint32_t before(std::uint32_t cell) const {
+    return sums == nullptr ? cell * alike_weight : sums[cell];
+  }
+
+  // The cell in which the weight y lies: the last whose before() is not above y.
+  // Requires: y < before(count); an index.
+  std::uint32_t find(std::uint32_t y) const {
+    if (sums == nullptr) return y / alike_weight;
+    const std::uint32_t* at = sums + std::size_t{index[y >> index_shift]} * block;
+    while (at[block] <= y) at += block;
+    std::uint32_t inside = 0;
+    for (std::uint32_t i = 1; i < block; ++i) inside += at[i] <= y ? 1 : 0;
+    return static_cast<std::uint32_t>(at - sums) + inside;
+  }
+};
+
 // Cells and their weights as running sums.
 class Cells {
  public:
   // All alike. Requires: 1 <= count <= cells_max.
   void reset(std::uint32_t count);
 
-  // Weights as given, each at least 1, fewer than 2^31 together.
+  // Weights as given, each at least 1, fewer than 2^31 together. searched: CellView::find() will be called.
   void set(const std::uint32_t* weights, std::uint32_t count, bool searched);
 
-  std::uint32_t count() const { return count_; }
-  std::uint32_t mean() const { return mean_; }
-
-  // Weight of all cells before this one, up to count().
-  std::uint32_t before(std::uint32_t cell) const { return alike_ ? cell * alike_weight : sums_[cell]; }
-
-  // The cell in which the weight y lies: the last whose before() is not above y.
-  // Requires: y < before(count()); weights given with `searched`.
-  std::uint32_t find(std::uint32_t y) const;
-
-  static constexpr std::uint32_t alike_weight = 64;
+  // Valid until the next reset() or set().
+  const CellView& view() const { return view_; }
+  std::uint32_t count() const { return view_.count; }
 
  private:
-  static constexpr std::uint32_t block = 8;  // cells that one entry of the index stands for
-
   void index();
 
-  std::uint32_t count_ = 0;
-  std::uint32_t mean_ = alike_weight;
-  bool alike_ = true;
-  unsigned index_shift_ = 0;
-  std::vector<std::uint32_t> sums_;   // count + 1, then filled up with the largest number
-  std::vector<std::uint16_t> index_;  // by y >> index_shift_: the last block that begins at or before it
+  CellView view_;
+  std::vector<std::uint32_t> sums_;  // count + 1, then filled up with the largest number
+  std::vector<std::uint16_t> index_;
 };
-
-inline std::uint32_t Cells::find(std::uint32_t y) const {
-  if (alike_) return y / alike_weight;
-  std::uint32_t at = index_[y >> index_shift_] * block;
-  while (sums_[at + block] <= y) at += block;
-  std::uint32_t inside = 0;
-  for (std::uint32_t i = 1; i < block; ++i) inside += sums_[at + i] <= y ? 1 : 0;
-  return at + inside;
-}
 
 // One step: which of the cells from `first` on is the next of `left` members.
 class NextMember {
  public:
-  // Requires: 1 <= left <= cells.count() - first, left <= 2^14.
-  NextMember(const Cells& cells, std::uint32_t first, std::uint32_t left, bool again = false);
+  // Requires: 1 <= left <= cells.count - first, left <= 2^14.
+  NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left, bool again = false);
 
   // Where the interval of this cell begins; that of end() is the whole scale.
   std::uint32_t start(std::uint32_t cell) const {
@@ -72,8 +78,8 @@ class NextMember {
     const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
     const std::uint32_t piece = static_cast<std::uint32_t>(steps >> piece_bits);
     const std::uint64_t inside = steps & ((1u << piece_bits) - 1);
-    const std::uint64_t rise = curve_.height[piece + 1] - curve_.height[piece];
-    return curve_.height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
+    const std::uint64_t rise = curve_->height[piece + 1] - curve_->height[piece];
+    return curve_->height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
            2 * (cell - first_);
   }
 
@@ -83,54 +89,59 @@ class NextMember {
   // First cell that cannot be it, because the others have to come after.
   std::uint32_t end() const { return end_; }
 
+  struct Found {
+    std::uint32_t cell, from, to;
+  };
   // The cell whose interval has this slot in it, with its interval.
-  std::uint32_t find(std::uint32_t slot, std::uint32_t& from, std::uint32_t& to) const;
+  Found find(std::uint32_t slot) const;
 
  private:
   std::uint32_t guess(std::uint32_t slot) const;
-  std::uint32_t search(std::uint32_t slot, std::uint32_t& from, std::uint32_t& to) const;
+  // By value, so that the one that is asked stays in registers.
+  [[gnu::noinline, gnu::cold]] static Found search(NextMember next, std::uint32_t slot);
 
-  const Cells& cells_;
-  const Curve& curve_;
+  const CellView cells_;
+  const Curve* curve_;
   std::uint32_t first_, left_, end_, base_;
   std::uint64_t extent_;  // weight that counts as all that is left
   std::uint64_t pace_;    // steps for a unit of weight, times 2^16
 };
 
-inline NextMember::NextMember(const Cells& cells, std::uint32_t first, std::uint32_t left, bool again)
+inline NextMember::NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left, bool again)
     : cells_(cells),
-      curve_(curve_table()[std::min(left, curves) - 1]),
+      curve_(&curve_table[std::min(left, curves) - 1]),
       first_(first),
       left_(left),
-      end_(again ? cells.count() : cells.count() - left + 1),
+      end_(again ? cells.count : cells.count - left + 1),
       base_(cells.before(first)) {
-  const std::uint64_t rest = cells.before(cells.count()) - base_;
-  const std::uint64_t others = again ? 0 : std::uint64_t{left - 1} * cells.mean() >> 1;
+  const std::uint64_t rest = cells.before(cells.count) - base_;
+  const std::uint64_t others = again ? 0 : std::uint64_t{left - 1} * cells.mean >> 1;
   extent_ = std::max(rest >> 1, rest > others ? rest - others : 0);
   constexpr std::uint64_t one = std::uint64_t{1} << 40;
   const std::uint64_t ends = left <= reach ? one : left * (one / reach);
   // Both are whole numbers below 2^53: the quotient in double precision, rounded down, is exact.
-  pace_ = static_cast<std::uint64_t>(static_cast<double>(ends) / static_cast<double>(extent_));
+  pace_ = static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(ends)) /
+                                    static_cast<double>(static_cast<std::int64_t>(extent_)));
 }
 
 inline std::uint32_t NextMember::guess(std::uint32_t slot) const {
-  std::uint32_t piece = curve_.first_piece[slot >> (scale_bits - 6)];
-  while (piece + 1 < curve_pieces && curve_.height[piece + 1] <= slot) ++piece;
-  const std::uint64_t above = slot - curve_.height[piece];
+  const Curve::Entry& entry = curve_->entries[slot >> (scale_bits - 6)];
+  std::uint32_t piece = entry.piece + (entry.ends <= slot ? 1 : 0);
+  while (piece + 1 < curve_pieces && curve_->height[piece + 1] <= slot) ++piece;
+  const std::uint64_t above = slot - curve_->height[piece];
   const std::uint64_t steps =
-      (std::uint64_t{piece} << piece_bits) + (above * curve_.inverse_slope[piece] >> 26);
-  const std::uint64_t span = left_ <= reach ? extent_ : extent_ * reach / left_;
+      (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
+  const std::uint64_t span = left_ < curves ? extent_ * curve_->span >> 16 : extent_ * reach / left_;
   const std::uint64_t weight = base_ + (steps * span >> 24);
   return weight >= cells_.before(end_) ? end_ - 1 : cells_.find(static_cast<std::uint32_t>(weight));
 }
 
-inline std::uint32_t NextMember::find(std::uint32_t slot, std::uint32_t& from, std::uint32_t& to) const {
+inline NextMember::Found NextMember::find(std::uint32_t slot) const {
   const std::uint32_t cell = guess(slot);
-  from = start(cell);
-  to = start(cell + 1);
-  if (from <= slot && slot < to) [[likely]]
-    return cell;
-  return search(slot, from, to);
+  const Found found{cell, start(cell), start(cell + 1)};
+  if (found.from <= slot && slot < found.to) [[likely]]
+    return found;
+  return search(*this, slot);
 }
 
 }  // namespace rumor::compress

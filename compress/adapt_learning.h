@@ -38,7 +38,7 @@ class Columns {
   void end_row(std::uint32_t hits) {
     total_ += hits;
     fresh_ += hits;
-    if (fresh_ >= std::max({1u, std::min(total_ >> 2, cells_.count() >> 5), total_ >> 4})) renew();
+    if (fresh_ >= std::max({1u, std::min(total_ >> 2, cells_.count() >> 4), total_ >> 4})) renew();
   }
 
  private:

@@ -33,10 +33,11 @@ Curve curve(std::uint32_t left) {
     const std::uint64_t rise = made.height[piece + 1] - made.height[piece];
     made.inverse_slope[piece] = (std::uint64_t{1} << (piece_bits + 26)) / (rise == 0 ? 1 : rise);
   }
+  made.span = left <= reach ? 65536 : 65536 * reach / left;
   std::uint32_t piece = 0;
-  for (std::uint32_t i = 0; i < made.first_piece.size(); ++i) {
+  for (std::uint32_t i = 0; i < made.entries.size(); ++i) {
     while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - 6)) ++piece;
-    made.first_piece[i] = static_cast<std::uint8_t>(piece);
+    made.entries[i] = {piece, made.height[piece + 1]};
   }
   return made;
 }
@@ -55,11 +56,7 @@ constexpr std::array<std::uint32_t, rates> all_rates() {
 
 }  // namespace
 
-const std::array<Curve, curves>& curve_table() {
-  static const std::array<Curve, curves> made = all_curves();
-  return made;
-}
-
+const std::array<Curve, curves> curve_table = all_curves();
 const std::array<std::uint32_t, rates> learning_rate = all_rates();
 
 }  // namespace rumor::compress

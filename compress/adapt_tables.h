@@ -3,7 +3,7 @@
 //
 // All in whole numbers by the rules of the text, so every machine builds the same ones.
 //
-// Thread: built once on first use, constant from then on.
+// Thread: constants.
 #pragma once
 
 #include <array>
@@ -30,13 +30,17 @@ inline constexpr std::uint32_t reach = 10;  // the curve of n > 10 ends where n 
 
 // 1 - (1 - share)^n, scaled, with what finds its inverse quickly.
 struct Curve {
-  std::array<std::uint32_t, curve_pieces + 2> height{};     // the last one twice
-  std::array<std::uint64_t, curve_pieces> inverse_slope{};  // steps for each unit of height, times 2^26
-  std::array<std::uint8_t, 64> first_piece{};               // by the upper six bits of a height
+  std::array<std::uint32_t, curve_pieces + 2> height{};         // the last one twice
+  std::array<std::uint64_t, curve_pieces + 1> inverse_slope{};  // steps for each unit of height, times 2^26
+  std::uint32_t span = 0;  // share of the weight left that the curve covers, times 2^16
+  struct Entry {
+    std::uint32_t piece = 0, ends = 0;  // a piece, and the height at its end
+  };
+  std::array<Entry, 64> entries{};  // by the upper six bits of a height
 };
 
-// All curves; the one of n is element min(n, 33) - 1.
-const std::array<Curve, curves>& curve_table();
+// The curve of n is element min(n, 33) - 1. Ready before main() begins.
+extern const std::array<Curve, curves> curve_table;
 
 // 65536 / (i + 3): what a frequency moves by when it has been used i times.
 inline constexpr std::uint32_t rates = 126;

@@ -114,9 +114,9 @@ class AdaptWalk {
     const double even = 256.0 * shape.rows;
     std::uint64_t hits = 0, weights = 0;
     for (std::uint32_t i = 0; i < shape.rows; ++i) {
-      const double rate = static_cast<double>(std::uint64_t{row_priors_[i]} * shape.count);
+      const double rate = static_cast<double>(std::int64_t{row_priors_[i]} * shape.count);
       const double kind = by_absence_ ? even : rate;
-      const auto weight = static_cast<std::uint32_t>(one * kind / (even + rate));
+      const auto weight = static_cast<std::uint32_t>(static_cast<std::int64_t>(one * kind / (even + rate)));
       row_weights_[i] = std::max(1u, weight);
       weights += row_weights_[i];
       hits += std::uint64_t{row_weights_[i]} * row_priors_[i];
@@ -131,7 +131,7 @@ class AdaptWalk {
     const bool again = shape.low_bits != 0;
     const std::uint32_t from = cursor_ >> shape.low_bits;
     if (!again && rows_left > cells_.count() - from) return false;
-    if (!io_.member(NextMember(cells_, from, rows_left, again), cell)) return false;
+    if (!io_.member(NextMember(cells_.view(), from, rows_left, again), cell)) return false;
     std::uint32_t low = again ? row - (cell << shape.low_bits) : 0;
     if (again && !io_.number(low, 1u << shape.low_bits)) return false;
     row = (cell << shape.low_bits) + low;
@@ -154,7 +154,7 @@ class AdaptWalk {
     absent_ = cells_.count();
     if (absent_left_ == 0) return true;
     std::uint32_t cell = io_.empty_from(from);
-    if (!io_.member(NextMember(cells_, from, absent_left_), cell)) return false;
+    if (!io_.member(NextMember(cells_.view(), from, absent_left_), cell)) return false;
     --absent_left_;
     absent_ = cell;
     return true;
@@ -166,7 +166,7 @@ class AdaptWalk {
     const bool last = --left_ == 0;
     if (!by_absence_ && shape.low_bits == 0) {
       if (rows_left > cells_.count() - cursor_) return false;
-      const NextMember next(cells_, cursor_, rows_left);
+      const NextMember next(cells_.view(), cursor_, rows_left);
       if (!io_.entry(
               next, signs_, [](std::uint32_t) { return Signs::single; }, row, negative, last))
         return false;
@@ -224,22 +224,27 @@ class AdaptWalk {
     return std::min(grade, 30u);
   }
 
+  // All columns and signs of a row. The loop works on copies, which can stay in registers.
   bool entries(std::uint32_t row_begin, std::uint32_t hits) {
-    std::uint32_t column = 0, tendency = 2;
+    typename Io::Close io(io_);
+    const CellView cells = columns_.cells().view();
+    std::uint32_t column = 0, tendency = 2, all_left = left_;
     for (std::uint32_t left = hits; left > 0; --left) {
-      if (left > columns_.cells().count() - column) return false;
-      const NextMember next(columns_.cells(), column, left);
-      column = io_.column();
-      bool negative = io_.negative();
+      if (left > cells.count - column) return false;
+      const NextMember next(cells, column, left);
+      column = io.column();
+      bool negative = io.negative();
       const auto context = [&](std::uint32_t cell) {
         return Signs::tendencies * tendency + columns_.tendency(cell);
       };
-      if (!io_.entry(next, signs_, context, column, negative, --left_ == 0)) return false;
-      io_.put(row_begin + column, negative);
+      if (!io.entry(next, signs_, context, column, negative, --all_left == 0)) return false;
+      io.put(row_begin + column, negative);
       columns_.hit(column, negative);
       tendency = negative ? tendency - (tendency > 0 ? 1 : 0) : tendency + (tendency < 4 ? 1 : 0);
       ++column;
     }
+    left_ = all_left;
+    io.back_to(io_);
     columns_.end_row(hits);
     return true;
   }

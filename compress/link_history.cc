@@ -21,7 +21,8 @@ void scale_to_mean(const std::uint32_t* hits, std::uint32_t count, std::uint64_t
   const double mean = static_cast<double>(trust + sum / count);
   prior.resize(count);
   for (std::uint32_t i = 0; i < count; ++i)
-    prior[i] = static_cast<std::uint32_t>(static_cast<double>((trust + hits[i]) << 8) / mean);
+    prior[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(
+        static_cast<double>(static_cast<std::int64_t>((trust + hits[i]) << 8)) / mean));
 }
 
 }  // namespace
