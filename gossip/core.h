@@ -81,6 +81,9 @@ struct Link {
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::uint32_t table_mismatches = 0;
   TimePoint table_sent_at;
+  std::uint64_t ping = 0;  // nonce of the last PING
+  TimePoint ping_sent_at;
+  std::optional<Duration> round_trip;  // of the last PING that was answered
 
   // Spread
   std::vector<LinkStream> streams;  // by StreamIndex; grown on demand
@@ -94,6 +97,9 @@ struct Link {
   TimePoint data_at;                 // last DATA from it
   std::deque<LocalRange> to_serve;   // WANTs not yet answered
   bool backlogged = false;
+  TimePoint backlog_ended = never;    // never: there was none
+  std::unique_ptr<LinkCoder> coder;
+  std::uint32_t codings = 0;          // what the other side decodes
   std::uint32_t providing = 0;  // streams that it pushes to us
   std::uint32_t taking = 0;     // streams that we push to it
 

@@ -1,5 +1,5 @@
 // Joining: replaces the replica by another peer's snapshot when that is cheaper than updates or the only way,
-// and serves snapshots to others (PROTOCOL.md 6.6, "Orphans").
+// and serves snapshots to others (PROTOCOL.md 6.7, "Orphans").
 //
 // Thread: one owner, as Protocol. Memory: the snapshot being fetched, grown as its bytes arrive; those being
 // served are shared with the store.

@@ -34,6 +34,7 @@ void Overlay::on_link_up(const LinkUp& up) {
   link.node = up.peer;
   link.dialled_by_us = up.dialled_by_us;
   link.address = up.remote_address;
+  link.coder = core_.store.coder_for_link();
   link.up_at = link.heard_at = link.sent_at = link.data_at = core_.now;
   Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
   if (entry != nullptr) {
@@ -51,6 +52,16 @@ void Overlay::on_link_up(const LinkUp& up) {
     send_hello(link);
   }
   wake();
+}
+
+void Overlay::ping(Link& link) {
+  link.ping = core_.prng.next();
+  link.ping_sent_at = core_.now;
+  core_.send(link, encode(Ping{link.ping}));
+}
+
+void Overlay::on_pong(Link& link, const Pong& pong) {
+  if (pong.nonce == link.ping) link.round_trip = core_.now - link.ping_sent_at;
 }
 
 void Overlay::send_hello(Link& link) {
@@ -143,7 +154,9 @@ void Overlay::admitted(Link& link, const Hello& hello) {
   link.state = Link::State::admitted;
   link.was_admitted = true;
   link.their_stream = hello.stream;
+  link.codings = hello.codings;
   met_own_run_ = true;
+  ping(link);  // at once, for the round trip
   send_table(link);
   learn(hello.self);
   core_.members.heard(link.node, core_.now);

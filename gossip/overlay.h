@@ -31,6 +31,7 @@ class Overlay {
   void on_reject(Link& link, const Reject& reject);
   void on_bye(Link& link, const Bye& bye);
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
+  void on_pong(Link& link, const Pong& pong);
   void on_peers(const Peers& peers);
   // Compares tables.
   void on_digest(Link& link, const Digest& digest);
@@ -53,6 +54,7 @@ class Overlay {
   void wake() { due_ = core_.now; }
   void learn(const PeerRecord& record);
   void send_hello(Link& link);
+  void ping(Link& link);
   void refuse(Link& link, Reject::Code code, const std::string& text);
   bool settle_twins(Link& link, const StreamId& stream);
   bool make_room(Link& link, bool lonely);

@@ -62,7 +62,7 @@ void Overlay::watch_links() {
       continue;
     }
     core_.members.heard(link.node, link.heard_at);
-    if (now - link.sent_at >= ping_interval) core_.send(link, encode(Ping{core_.prng.next()}));
+    if (now - link.sent_at >= ping_interval) ping(link);
     const bool idle = link.providing == 0 && link.taking == 0;
     if (link.feeler && idle && now - link.up_at >= feeler_age && admitted > limits::links_target &&
         !full_mesh()) {

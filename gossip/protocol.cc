@@ -42,7 +42,7 @@ struct Protocol::Impl {
   void on(Link& link, const Reject& message) { overlay.on_reject(link, message); }
   void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
-  void on(Link&, const Pong&) {}  // a sign of life, noted already
+  void on(Link& link, const Pong& message) { overlay.on_pong(link, message); }
   void on(Link&, const Peers& message) { overlay.on_peers(message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
   void on(Link& link, const Have& message) { spread.on_have(link, message); }
@@ -252,8 +252,9 @@ std::vector<PeerInfo> Protocol::peers() const {
   std::vector<PeerInfo> peers;
   for (const auto& [id, link] : impl_->core.links) {
     if (!link.admitted()) continue;
-    PeerInfo peer{link.node, link.address,    link.dialled_by_us, 0, false, false,
-                  false,     link.sent_bytes, link.received_bytes};
+    PeerInfo peer{link.node, link.address,    link.dialled_by_us,  0,              false, false,
+                  false,     link.sent_bytes, link.received_bytes, link.round_trip};
+    peer.coding = impl_->spread.coding_for(link);
     if (link.digest) {
       peer.updates = link.digest->replica.updates;
       peer.digest_known = true;

@@ -30,12 +30,15 @@ struct Options {
   std::vector<std::string> seeds;      // tried in parallel, retried for ever
   // Learned in earlier lives; tried like seeds, but given up after a while.
   std::vector<std::string> known_addresses;
+  CodingRule coding = CodingRule::automatic;  // of the payloads we send
 };
 
 // Figures since start; bytes are of frames handed to and received from links.
 struct Counters {
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::uint64_t sent_control_bytes = 0;  // everything but DATA and SNAP_DATA
+  // Payloads sent: in the coding of the link they went over, and what their canonical form has.
+  std::uint64_t sent_payload_bytes = 0, sent_canonical_bytes = 0;
   std::uint64_t updates_received = 0;    // DATA frames that carried something new
   std::uint64_t updates_duplicate = 0;   // DATA frames that did not
   std::uint64_t updates_invalid = 0;
@@ -55,6 +58,8 @@ struct PeerInfo {
   bool digest_equal = false;  // its last digest equals ours now
   bool finished = false;      // it said that it trains no more
   std::uint64_t sent_bytes = 0, received_bytes = 0;
+  std::optional<Duration> round_trip;  // of the last ping answered
+  Coding coding = Coding::canonical;   // of the next payload sent there
 };
 
 // A member may dial these later: kept in the state directory so that every seed may die.

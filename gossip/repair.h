@@ -1,5 +1,5 @@
-// Repair: digests find out that two replicas differ, vectors by what, range pulls mend it (PROTOCOL.md 6.2
-// to 6.5).
+// Repair: digests find out that two replicas differ, vectors by what, range pulls mend it (PROTOCOL.md 6.3
+// to 6.6).
 //
 // Thread: one owner, as Protocol. Costs: a digest per link and second at most; a vector is O(streams + gaps).
 #pragma once

@@ -102,8 +102,31 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
 void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   core_.streams[stream].origin = update.header.origin;
   const std::uint32_t index = core_.name_stream(link, stream, true);
-  core_.send(link, encode(Data{index, update.header, *update.payload}));
+  const Coding coding = coding_for(link);
+  Bytes coded;
+  if (coding != Coding::canonical) coded = link.coder->encode(coding, *update.payload);
+  const BytesView payload = coding == Coding::canonical ? BytesView(*update.payload) : BytesView(coded);
+  core_.counters.sent_payload_bytes += payload.size();
+  core_.counters.sent_canonical_bytes += update.payload->size();
+  core_.send(link, encode(Data{index, update.header, payload, coding}));
   know(link, LocalKey{stream, update.header.key.seq});
+}
+
+// What the rule says, as far as the other side decodes it.
+Coding Spread::coding_for(const Link& link) const {
+  Coding wanted = Coding::canonical;
+  switch (core_.options.coding) {
+    case CodingRule::canonical: break;
+    case CodingRule::alone: wanted = Coding::alone; break;
+    case CodingRule::linked: wanted = Coding::linked; break;
+    case CodingRule::automatic:
+      if ((link.round_trip && *link.round_trip >= slow_round_trip) || link.backlogged ||
+          (link.backlog_ended != never && core_.now - link.backlog_ended < slow_after_backlog))
+        wanted = Coding::linked;
+  }
+  while ((link.codings >> static_cast<unsigned>(wanted) & 1) == 0 && wanted != Coding::canonical)
+    wanted = static_cast<Coding>(static_cast<unsigned>(wanted) - 1);
+  return wanted;
 }
 
 void Spread::announce(Link& link, LocalKey key) {
@@ -141,6 +164,11 @@ void Spread::on_have(Link& link, const Have& message) {
   }
 }
 
+Result<Bytes> Spread::decoded(Link& link, const Data& message) {
+  if (message.coding == Coding::canonical) return Bytes(message.payload.begin(), message.payload.end());
+  return link.coder->decode(message.coding, message.payload);
+}
+
 void Spread::on_data(Link& link, const Data& message) {
   const auto stream = resolve(link, message.stream);
   if (!stream) return;
@@ -150,6 +178,12 @@ void Spread::on_data(Link& link, const Data& message) {
   link.data_at = core_.now;
   know(link, key);
   const bool asked = take_answer(link, key);
+  // Also of what we have: the histories of both ends must go on together.
+  Result<Bytes> payload = decoded(link, message);
+  if (!payload) {
+    ++core_.counters.updates_invalid;
+    return core_.close(link, str("sent an invalid update: ", payload.error().text));
+  }
   if (core_.have(key)) {
     ++core_.counters.updates_duplicate;
     drop_missing(key);
@@ -158,8 +192,7 @@ void Spread::on_data(Link& link, const Data& message) {
     }
     return fill_window(link);
   }
-  StoredUpdate update{message.header,
-                      std::make_shared<const Bytes>(message.payload.begin(), message.payload.end())};
+  StoredUpdate update{message.header, std::make_shared<const Bytes>(std::move(payload).value())};
   update.header.key.stream = core_.streams[*stream].id;
   update.header.origin = *origin;
   const Result<Accepted> accepted = core_.store.accept(update);
@@ -172,7 +205,7 @@ void Spread::on_data(Link& link, const Data& message) {
   if (state.provider == link.id) state.provider_head = std::max(state.provider_head, key.seq);
   ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
   if (*accepted == Accepted::applied) {
-    core_.count_update(message.payload.size());
+    core_.count_update(update.payload->size());
     core_.changed();
     spread(update, *stream, &link);
   }
@@ -189,6 +222,7 @@ void Spread::on_subscribe(Link& link, const Subscribe& message) {
 }
 
 void Spread::on_backlog(Link& link, bool full) {
+  if (link.backlogged && !full) link.backlog_ended = core_.now;
   link.backlogged = full;
   if (!full) due_ = core_.now;
 }

@@ -16,6 +16,8 @@ class Spread {
                             serve_again = 5ms;
   static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
+  // A link with a longer round trip, or with unsent bytes not long ago, carries payloads in fewer bytes.
+  static constexpr Duration slow_round_trip = 4ms, slow_after_backlog = 60s;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
   static constexpr std::uint64_t missing_max = 65'536;
 
@@ -44,6 +46,9 @@ class Spread {
   bool pull(Link& link, LocalKey key);
   std::size_t window() const;
 
+  // How the next payload goes over this link.
+  Coding coding_for(const Link& link) const;
+
   // At the end of every handler of Protocol.
   void flush();
   void tick();
@@ -61,6 +66,7 @@ class Spread {
   void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
+  Result<Bytes> decoded(Link& link, const Data& message);
   void announce(Link& link, LocalKey key);
   void send_announcements(Link& link);
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "gossip/have_set.h"
+#include "gossip/link_coder.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
@@ -50,6 +51,9 @@ class UpdateStore {
   // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed
   // then.
   virtual Result<Accepted> accept(const StoredUpdate& update) = 0;
+
+  // For a link that is new. Not null.
+  virtual std::unique_ptr<LinkCoder> coder_for_link() const = 0;
 
   // The whole replica as bytes (weights, have-set, fingerprint), immutable, shared by all who download it.
   virtual std::shared_ptr<const Bytes> snapshot() = 0;

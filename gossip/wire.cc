@@ -86,7 +86,8 @@ Hello read(Reading& in, const pb::Hello& from) {
           in.id<StreamId>(from.stream()),
           read(in, from.self()),
           read(in, from.digest()),
-          from.lonely()};
+          from.lonely(),
+          from.codings()};
 }
 
 Reject read(Reading& in, const pb::Reject& from) {
@@ -266,6 +267,7 @@ Bytes encode(const Hello& message) {
   write(*to.mutable_self(), message.self);
   write(*to.mutable_digest(), message.digest);
   to.set_lonely(message.lonely);
+  to.set_codings(message.codings);
   return frame(FrameType::hello, to);
 }
 

@@ -79,6 +79,7 @@ struct Hello {
   PeerRecord self;
   Digest digest;
   bool lonely = false;  // fewer links than limits::links_low: please do not refuse
+  std::uint32_t codings = codings_all;  // what it decodes: bit c for Coding c; others mean nothing yet
   Invalid invalid() const;
 };
 
@@ -160,7 +161,8 @@ struct Subscribe {
 struct Data {
   std::uint32_t stream = 0;
   UpdateHeader header;
-  BytesView payload;
+  BytesView payload;  // in this coding
+  Coding coding = Coding::canonical;
   Invalid invalid() const;
 };
 

@@ -131,6 +131,7 @@ Bytes encode(const Data& message) {
   out.varint(message.header.samples);
   out.u64(message.header.fingerprint);
   out.raw(message.header.payload_hash.view());
+  out.u8(static_cast<std::uint8_t>(message.coding));
   out.raw(message.payload);
   return out.take();
 }
@@ -144,8 +145,11 @@ Result<Frame> decode_data(BytesView body) {
   const std::uint64_t samples = in.varint();
   message.header.fingerprint = in.u64();
   message.header.payload_hash = in.id<Hash256>();
+  const std::uint8_t coding = in.u8();
   message.payload = in.raw(in.remaining());
   if (in.failed()) return damaged("cut short");
+  if (coding > coding_max) return damaged("an unknown coding");
+  message.coding = static_cast<Coding>(coding);
   if (stream >= limits::streams_max) return damaged("a stream index out of range");
   if (samples > UINT32_MAX) return damaged("a number of samples out of range");
   message.stream = static_cast<std::uint32_t>(stream);

@@ -94,6 +94,7 @@ class Node final : private gossip::UpdateStore {
   gossip::ReplicaDigest digest() const override { return replica_.digest(); }
   std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
   Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;
 
@@ -129,8 +130,9 @@ class Node final : private gossip::UpdateStore {
   bool stopping_ = false;
   bool final_evaluation_done_ = false;
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
+  std::optional<TimePoint> last_step_;  // when the last step began
   TimePoint next_step_{}, next_evaluation_{}, next_checkpoint_ = never, settle_deadline_ = never;
-  std::vector<std::uint32_t> touched_;  // positions the view must re-read; empty with view_stale_
+  std::vector<std::uint32_t> touched_;  // where the overlay changed; empty with view_stale_
   bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::vector<UpdateKey> applied_;  // since the last drain, when report_applied

@@ -91,6 +91,15 @@ Problem read_emit(RunConfig& config, const Node& node) {
   return {};
 }
 
+Problem read_link_coding(RunConfig& config, const Node& node) {
+  const std::vector<std::string> choices{"auto", "rice", "adapt", "link"};
+  std::string choice;
+  if (Problem p = read_choice(node, choices, choice); !p.empty()) return p;
+  const auto at = std::find(choices.begin(), choices.end(), choice) - choices.begin();
+  config.link_coding = static_cast<gossip::CodingRule>(at);
+  return {};
+}
+
 std::string print_list(const std::vector<std::uint32_t>& list) {
   std::string out;
   for (std::uint32_t item : list) out += str(item, ",");
@@ -173,6 +182,7 @@ std::vector<Key> exchange_keys() {
       {"network.seeds", [](C& c, const Node& n) { return read_list(n, c.seeds); }, nullptr},
       {"network.advertise", [](C& c, const Node& n) { return read_list(n, c.advertise); }, nullptr},
       {"network.status", [](C& c, const Node& n) { return read_text(n, c.status); }, nullptr},
+      {"network.link_coding", read_link_coding, nullptr},
   };
 }
 

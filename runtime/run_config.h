@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compress/compressor.h"
+#include "gossip/link_coder.h"
 #include "models/dataset.h"
 #include "models/model.h"
 #include "models/optimizer.h"
@@ -55,6 +56,7 @@ struct RunConfig {
   std::vector<std::string> seeds;
   std::vector<std::string> advertise;
   std::string status;  // empty: no status server
+  gossip::CodingRule link_coding = gossip::CodingRule::automatic;
 
   // Density to use with `peers` live: `density`, or 25 / (peers * rounds left over the whole run) within
   // [1e-4, 1e-2].

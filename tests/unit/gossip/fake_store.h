@@ -11,6 +11,29 @@
 
 namespace rumor::gossip::test {
 
+// Coding::linked counts the payloads of each direction and puts the number in front: the two ends of a link
+// that does not stay in step fail at once. Coding::alone turns the bytes over.
+class FakeCoder final : public LinkCoder {
+ public:
+  Bytes encode(Coding coding, BytesView payload) override {
+    if (coding == Coding::alone) return {payload.rbegin(), payload.rend()};
+    ByteWriter out;
+    out.varint(++sent_);
+    out.raw(payload);
+    return out.take();
+  }
+  Result<Bytes> decode(Coding coding, BytesView bytes) override {
+    if (coding == Coding::alone) return Bytes(bytes.rbegin(), bytes.rend());
+    ByteReader in(bytes);
+    if (in.varint() != ++received_) return Error{Errc::corrupt, "the histories are out of step"};
+    const BytesView payload = in.raw(in.remaining());
+    return Bytes(payload.begin(), payload.end());
+  }
+
+ private:
+  std::uint64_t sent_ = 0, received_ = 0;
+};
+
 class FakeStore final : public UpdateStore {
  public:
   const HaveSet& have() const override { return have_; }
@@ -40,6 +63,8 @@ class FakeStore final : public UpdateStore {
     stale_ = true;
     return Accepted::applied;
   }
+
+  std::unique_ptr<LinkCoder> coder_for_link() const override { return std::make_unique<FakeCoder>(); }
 
   std::shared_ptr<const Bytes> snapshot() override {
     ByteWriter out;

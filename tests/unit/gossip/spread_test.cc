@@ -42,6 +42,36 @@ BOOST_AUTO_TEST_CASE(everybody_gets_everything_once) {
   }
 }
 
+// Node 0 decides by itself; the others are told what to use.
+BOOST_AUTO_TEST_CASE(payloads_are_coded_as_the_link_is_and_come_out_the_same) {
+  for (const std::uint64_t delay_us : {300u, 15'000u}) {
+    BOOST_TEST_CONTEXT("delay " << delay_us) {
+      World world(4, 3);
+      world.delay_us_max = delay_us;
+      world.start_all(2);
+      world.run_for(2s);
+      world.publish_all(2s, 10);
+      world.run_for(3s);
+      BOOST_TEST(world.all_equal());
+      BOOST_TEST(world.totals().updates_invalid == 0u);
+      bool slow = false;
+      for (const PeerInfo& peer : world.nodes[0].protocol->peers()) {
+        BOOST_REQUIRE(peer.round_trip.has_value());
+        const bool shorter = *peer.round_trip >= 4ms;
+        slow = slow || shorter;
+        BOOST_TEST((peer.coding == (shorter ? Coding::linked : Coding::canonical)));
+      }
+      BOOST_TEST(slow == (delay_us > 1000));
+      const Coding told[] = {Coding::canonical, Coding::canonical, Coding::alone, Coding::linked};
+      for (std::size_t i = 1; i < 4; ++i)
+        for (const PeerInfo& peer : world.nodes[i].protocol->peers())
+          BOOST_TEST((peer.coding == told[i]));
+      const Counters linked = world.nodes[3].protocol->counters();
+      BOOST_TEST(linked.sent_payload_bytes > linked.sent_canonical_bytes);  // FakeCoder adds a number
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(same_seed_same_trace) {
   const auto trace = [](std::uint64_t seed) {
     World world(9, seed);

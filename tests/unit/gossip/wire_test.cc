@@ -32,6 +32,7 @@ Data data() {
   message.header.period = 5;
   message.header.samples = 32;
   message.payload = payload;
+  message.coding = Coding::linked;
   return message;
 }
 
@@ -120,6 +121,7 @@ BOOST_AUTO_TEST_CASE(frames_come_back_as_they_went) {
   const Bytes update = encode(data());
   const Data there = std::get<Data>(decode(update).value());
   BOOST_TEST(there.header.fingerprint == 0x0102030405060708u);
+  BOOST_TEST((there.coding == Coding::linked));
   BOOST_TEST(there.payload.size() == payload.size());
 }
 
@@ -207,7 +209,7 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_specification) {
   BOOST_TEST(encode(Have{{{0, 1}, {0, 300}}}) == have, boost::test_tools::per_element());
   std::string hash;
   for (int i = 0; i < 32; ++i) hash += "aa";
-  const Bytes update = from_hex("0b 00 ac 02 05 20 08 07 06 05 04 03 02 01" + hash + "c0 ff ee");
+  const Bytes update = from_hex("0b 00 ac 02 05 20 08 07 06 05 04 03 02 01" + hash + "02 c0 ff ee");
   BOOST_TEST(encode(data()) == update, boost::test_tools::per_element());
   const Bytes vector = from_hex("0d 02 01 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 02 00 ab 02 00 00");
   BOOST_TEST(encode(Vector{example_set(), false, true}) == vector, boost::test_tools::per_element());

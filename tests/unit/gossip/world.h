@@ -51,7 +51,9 @@ class World {
     for (auto& byte : node.stream.bytes) byte = static_cast<std::uint8_t>(prng_.next());
     node.seq = 0;
     ++node.life;
-    Options options{node.id, node.stream, run, "test", {name(i)}, std::move(seeds), {}};
+    // Each node codes what it sends in a way of its own, if the other end can read that.
+    const auto coding = static_cast<CodingRule>(i % 4);
+    Options options{node.id, node.stream, run, "test", {name(i)}, std::move(seeds), {}, coding};
     node.protocol = std::make_unique<Protocol>(options, *node.store, Prng::named(prng_.next(), "node", i));
     handle(i, [&](Outbox& out) { node.protocol->start(now, out); });
   }
