@@ -1,5 +1,4 @@
-// The four optimizers. State is one or two floats per parameter; a step uses + - * / and square roots only,
-// each rounded once (IEEE 754), so equal gradients give equal deltas on every machine.
+// The four optimizers. State is one or two floats per parameter; what a step computes is in step_rule.h.
 #include "models/optimizer.h"
 
 #include <bit>
@@ -22,11 +21,11 @@ class Moments : public Optimizer {
   Moments(OptimizerConfig config, std::uint32_t params, std::size_t moments)
       : config_(std::move(config)), params_(params), moments_(moments, std::vector<float>(params, 0.0f)) {}
 
-  void step(std::span<const float> gradient, double rate, std::span<float> delta) final {
-    RUMOR_CHECK(gradient.size() == params_);
-    RUMOR_CHECK(delta.size() == params_);
+  std::uint32_t params() const final { return params_; }
+
+  StepRule begin_step(double rate) final {
     ++steps_;
-    update(gradient.data(), rate, delta.data());
+    return rule(rate);
   }
 
   // Kind, steps, parameters, then each moment's floats.
@@ -63,8 +62,8 @@ class Moments : public Optimizer {
   }
 
  protected:
-  // Reads gradient[i] before it writes delta[i]: the two may be the same memory.
-  virtual void update(const float* gradient, double rate, float* delta) = 0;
+  // Of step number steps_.
+  virtual StepRule rule(double rate) = 0;
 
   OptimizerConfig config_;
   std::uint32_t params_;
@@ -75,66 +74,81 @@ class Moments : public Optimizer {
 class Sgd final : public Moments {
  public:
   Sgd(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 0) {}
-  void update(const float* gradient, double rate, float* delta) override {
-    const auto factor = static_cast<float>(-rate);
-    for (std::uint32_t i = 0; i < params_; ++i) delta[i] = factor * gradient[i];
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::sgd, .factor = static_cast<float>(-rate)};
   }
 };
 
-// v = momentum v + g;  delta = -rate v  (Polyak 1964, as PyTorch has it: no dampening)
+// Polyak 1964, as PyTorch has it: no dampening.
 class Momentum final : public Moments {
  public:
   Momentum(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 1) {}
-  void update(const float* gradient, double rate, float* delta) override {
-    const auto factor = static_cast<float>(-rate);
-    const auto keep = static_cast<float>(config_.momentum);
-    float* v = moments_[0].data();
-    for (std::uint32_t i = 0; i < params_; ++i) {
-      v[i] = keep * v[i] + gradient[i];
-      delta[i] = factor * v[i];
-    }
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::momentum,
+            .factor = static_cast<float>(-rate),
+            .keep1 = static_cast<float>(config_.momentum),
+            .first = moments_[0].data()};
   }
 };
 
-// s = beta2 s + (1 - beta2) g^2;  delta = -rate g / (sqrt s + epsilon)  (Tieleman, Hinton 2012)
+// Tieleman, Hinton 2012.
 class RmsProp final : public Moments {
  public:
   RmsProp(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 1) {}
-  void update(const float* gradient, double rate, float* delta) override {
-    const auto factor = static_cast<float>(-rate), epsilon = static_cast<float>(config_.epsilon);
-    const auto keep = static_cast<float>(config_.beta2), take = static_cast<float>(1 - config_.beta2);
-    float* s = moments_[0].data();
-    for (std::uint32_t i = 0; i < params_; ++i) {
-      const float g = gradient[i];
-      s[i] = keep * s[i] + take * (g * g);
-      delta[i] = factor * g / (std::sqrt(s[i]) + epsilon);
-    }
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::rmsprop,
+            .factor = static_cast<float>(-rate),
+            .keep2 = static_cast<float>(config_.beta2),
+            .take2 = static_cast<float>(1 - config_.beta2),
+            .epsilon = static_cast<float>(config_.epsilon),
+            .second = moments_[0].data()};
   }
 };
 
-// m = beta1 m + (1 - beta1) g;  s = beta2 s + (1 - beta2) g^2;  t steps so far:
-// delta = -rate (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + epsilon)  (Kingma, Ba 2015, algorithm 1)
+// Kingma, Ba 2015, algorithm 1: both moments are corrected for the zero they began with.
 class Adam final : public Moments {
  public:
   Adam(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 2) {}
-  void update(const float* gradient, double rate, float* delta) override {
-    const auto factor = static_cast<float>(-rate / (1 - portable_power(config_.momentum, steps_)));
-    const auto mend = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_)));
-    const auto keep1 = static_cast<float>(config_.momentum), take1 = static_cast<float>(1 - config_.momentum);
-    const auto keep2 = static_cast<float>(config_.beta2), take2 = static_cast<float>(1 - config_.beta2);
-    const auto epsilon = static_cast<float>(config_.epsilon);
-    float* m = moments_[0].data();
-    float* s = moments_[1].data();
-    for (std::uint32_t i = 0; i < params_; ++i) {
-      const float g = gradient[i];
-      m[i] = keep1 * m[i] + take1 * g;
-      s[i] = keep2 * s[i] + take2 * (g * g);
-      delta[i] = factor * m[i] / (std::sqrt(s[i] * mend) + epsilon);
-    }
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::adam,
+            .factor = static_cast<float>(-rate / (1 - portable_power(config_.momentum, steps_))),
+            .keep1 = static_cast<float>(config_.momentum),
+            .take1 = static_cast<float>(1 - config_.momentum),
+            .keep2 = static_cast<float>(config_.beta2),
+            .take2 = static_cast<float>(1 - config_.beta2),
+            .mend = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
+            .epsilon = static_cast<float>(config_.epsilon),
+            .first = moments_[0].data(),
+            .second = moments_[1].data()};
   }
 };
 
 }  // namespace
+
+// Reads gradient[i] before it writes delta[i]: the two may be the same memory.
+void Optimizer::step(std::span<const float> gradient, double rate, std::span<float> delta) {
+  RUMOR_CHECK(gradient.size() == params());
+  RUMOR_CHECK(delta.size() == params());
+  const StepRule rule = begin_step(rate);
+  const std::size_t size = delta.size();
+  const float* g = gradient.data();
+  float* d = delta.data();
+  switch (rule.kind) {
+    case StepRule::Kind::sgd:
+      for (std::size_t i = 0; i < size; ++i) d[i] = step_rule::sgd(rule, g[i]);
+      break;
+    case StepRule::Kind::momentum:
+      for (std::size_t i = 0; i < size; ++i) d[i] = step_rule::momentum(rule, g[i], rule.first[i]);
+      break;
+    case StepRule::Kind::rmsprop:
+      for (std::size_t i = 0; i < size; ++i) d[i] = step_rule::rmsprop(rule, g[i], rule.second[i]);
+      break;
+    case StepRule::Kind::adam:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::adam(rule, g[i], rule.first[i], rule.second[i]);
+      break;
+  }
+}
 
 Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params) {
   const auto is_fraction = [](double x) { return x >= 0 && x < 1; };

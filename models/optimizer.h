@@ -10,6 +10,7 @@
 //   adam      m' / (sqrt s' + epsilon), m = momentum m + (1 - momentum) g, s as above; m', s' corrected for
 //             the zero they began with                                                (Kingma, Ba 2015)
 //
+// The formulas stand in runtime/base/step_rule.h.
 // Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
 // Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam 8.
 // Thread: one caller at a time.
@@ -21,6 +22,7 @@
 #include <string>
 
 #include "runtime/base/result.h"
+#include "runtime/base/step_rule.h"
 #include "runtime/base/types.h"
 
 namespace rumor::models {
@@ -35,9 +37,14 @@ struct OptimizerConfig {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  virtual std::uint32_t params() const = 0;
   // delta[i] = -rate * direction(gradient)[i]. gradient and delta may be the same memory.
   // Requires: both of `params` floats.
-  virtual void step(std::span<const float> gradient, double rate, std::span<float> delta) = 0;
+  void step(std::span<const float> gradient, double rate, std::span<float> delta);
+  // The same step as a rule, for whoever walks over the parameters anyway (compress::Compressor::absorb_step): the
+  // step counts as taken, and the caller must apply the rule to every parameter, once, before the next call of
+  // anything. Its moments are the optimizer's own memory. Equal bits either way.
+  virtual StepRule begin_step(double rate) = 0;
   // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
   // short, of another kind, of another size); the state then stays as it was.
   virtual Bytes save() const = 0;

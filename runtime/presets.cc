@@ -36,7 +36,9 @@ period_ms = 4             # at most 250 updates a second and peer, so that peers
 
 [compress]
 density = 0.001           # 1 entry in 1,000: 118 entries an update. What counts is entries per parameter over the
-                          # whole run, density * updates of all peers: 30 here; below 20 accuracy suffers
+                          # whole run, density * updates of all peers: 30 here; below 20 accuracy suffers.
+                          # Instead of density: "auto", bytes_per_update = 190, or bytes_per_second = 50000
+scope = "global"          # all parameters ranked together; "tensor": each tensor its share and its own step
 emit = "threshold"        # an entry moves its weight by the size of the smallest entry chosen
 grid_bits = 24            # weights are multiples of 2^-24, between -128 and 128
 )toml";

@@ -75,12 +75,26 @@ Problem read_list(const Node& node, std::vector<T>& out) {
   return {};
 }
 
+// The three budget keys: the one that was read last counts. (Two of them in one file: check_budgets.)
 Problem read_density(RunConfig& config, const Node& node) {
-  if (node.value_exact<std::string>() == "auto") {
-    config.density = 0;
-    return {};
-  }
-  if (Problem p = read_number(node, 1e-6, 0.2, config.density); !p.empty()) return p + ", or \"auto\"";
+  double density = 0;
+  if (node.value_exact<std::string>() != "auto")
+    if (Problem p = read_number(node, 1e-6, 0.2, density); !p.empty()) return p + ", or \"auto\"";
+  config.density = density;
+  config.bytes_per_update = config.bytes_per_second = 0;
+  return {};
+}
+
+Problem read_byte_budget(const Node& node, double least, double& out, double& other) {
+  if (Problem p = read_number(node, least, 1e12, out); !p.empty()) return p;
+  other = 0;
+  return {};
+}
+
+Problem read_scope(RunConfig& config, const Node& node) {
+  std::string choice;
+  if (Problem p = read_choice(node, {"global", "tensor"}, choice); !p.empty()) return p;
+  config.scope = choice == "tensor" ? compress::Scope::tensor : compress::Scope::global;
   return {};
 }
 
@@ -175,6 +189,13 @@ std::vector<Key> exchange_keys() {
       {"exchange.period_ms", [](C& c, const Node& n) { return read_number(n, 0, 3.6e6, c.period_ms); },
        nullptr},
       {"compress.density", read_density, nullptr},
+      {"compress.bytes_per_update",
+       [](C& c, const Node& n) { return read_byte_budget(n, 64, c.bytes_per_update, c.bytes_per_second); },
+       nullptr},
+      {"compress.bytes_per_second",
+       [](C& c, const Node& n) { return read_byte_budget(n, 1, c.bytes_per_second, c.bytes_per_update); },
+       nullptr},
+      {"compress.scope", read_scope, nullptr},
       {"compress.emit", read_emit, nullptr},
       {"compress.grid_bits", [](C& c, const Node& n) { return read_integer(n, 8, 30, c.grid_bits); },
        [](const C& c) { return str(c.grid_bits); }},
@@ -220,6 +241,21 @@ Result<void> set_key(RunConfig& config, const std::string& name, const Node& nod
   return unknown_key(where, name);
 }
 
+// A file says once how much an update may cost.
+Result<void> check_budgets(const toml::table& table, const std::string& source) {
+  const toml::table* keys = table["compress"].as_table();
+  if (keys == nullptr) return {};
+  std::string first;
+  for (const char* key : {"density", "bytes_per_update", "bytes_per_second"}) {
+    if (!keys->contains(key)) continue;
+    if (!first.empty())
+      return Error{Errc::usage, str(source, ": line ", keys->get(key)->source().begin.line, ": compress.", key,
+                                    " and compress.", first, " exclude each other; keep one of them")};
+    first = key;
+  }
+  return {};
+}
+
 Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.mode == "broadcast" && config.samples < config.batch)
     return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
@@ -230,6 +266,7 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 }  // namespace
 
 double RunConfig::density_for(std::size_t peers) const {
+  if (has_byte_budget()) return 0;
   if (density > 0) return density;
   const double rounds =
       static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
@@ -249,6 +286,7 @@ Result<RunConfig> parse_run_config(std::string_view text, const std::string& sou
   } catch (const toml::parse_error& error) {
     return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
   }
+  if (auto checked = check_budgets(table, source); !checked) return checked.error();
   RunConfig config;
   for (auto&& [section, content] : table) {
     const std::string name{std::string_view{section}};

@@ -47,7 +47,11 @@ struct RunConfig {
   double period_ms = 0;            // least time between two updates of this peer
 
   // [compress]
-  double density = 0.001;  // entries / parameters of one update; 0 means auto
+  double density = 0.001;  // entries / parameters of one update; 0 means auto. Not used with a budget in bytes
+  // Budgets in bytes (compress/budget.h), at most one above 0: of one payload; or of all payloads of this peer in a
+  // second, each counted once. A file has one of density and these two; an override takes the place of the file's.
+  double bytes_per_update = 0, bytes_per_second = 0;
+  compress::Scope scope = compress::Scope::global;
   compress::Emit emit = compress::Emit::threshold;
   int grid_bits = 24;  // (shared)
 
@@ -58,8 +62,12 @@ struct RunConfig {
   std::string status;  // empty: no status server
   gossip::CodingRule link_coding = gossip::CodingRule::automatic;
 
-  // Density to use with `peers` live: `density`, or 25 / (peers * rounds left over the whole run) within
-  // [1e-4, 1e-2].
+  bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
+  // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within
+  // [1e-4, 1e-2]: what counts for accuracy is how often each parameter is sent over the whole run by all peers
+  // together, and 20 to 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the
+  // number of peers cancels out, and a run of twice the length has half the density, until a bound is met.
+  // 0 with a budget in bytes, which decides alone.
   double density_for(std::size_t peers) const;
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;

@@ -40,8 +40,13 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   trainer->optimizer_ = std::move(optimizer).value();
   shard.seed = config.seed;  // one split for the whole run: parts must not overlap
   trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
-  const compress::CompressorOptions options{config.density_for(1), config.grid_bits, config.emit};
+  compress::CompressorOptions options{
+      .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};
+  if (!config.has_byte_budget()) options.density = config.density_for(1);
   trainer->compressor_ = std::make_unique<compress::Compressor>(trainer->model_->layout(), options);
+  if (config.has_byte_budget())
+    trainer->budget_.emplace(
+        params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
   trainer->view_.assign(params, 0);
   trainer->gradient_.assign(params, 0);
   return trainer;
@@ -63,6 +68,10 @@ void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std
   for (std::uint32_t i : touched) view_[i] = on_grid(weights[i], overlay[i]) * unit;
 }
 
+compress::FloatView Trainer::view(std::span<const std::int32_t> overlay) {
+  return {view_, overlay, std::ldexp(1.0f, -grid_bits_)};
+}
+
 Result<void> Trainer::restore(std::span<const float> residual, BytesView optimizer_state) {
   if (residual.size() != view_.size()) return Error{Errc::corrupt, "its residual is of another size"};
   if (auto loaded = optimizer_->load(optimizer_state); !loaded) return loaded;
@@ -74,13 +83,22 @@ StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
   const models::Batch batch = sampler_->next();
   result.loss = model_->loss_and_gradient(view_, batch, gradient_);
-  optimizer_->step(gradient_, plan.rate, gradient_);
-  compressor_->set_density(plan.density);
-  if (auto absorbed = compressor_->absorb(gradient_, result.update); !absorbed) {
+  if (budget_)
+    compressor_->set_entries(budget_->plan(plan.seconds));
+  else
+    compressor_->set_density(plan.density);
+  const StepRule rule = optimizer_->begin_step(plan.rate);
+  if (auto absorbed = compressor_->absorb_step(rule, gradient_, result.update); !absorbed) {
     result.failure = absorbed.error().text;
     return result;
   }
-  result.payload = compress::encode(model_->layout(), result.update);
+  if (budget_) {
+    result.payload =
+        compress::encode_within(*compressor_, model_->layout(), result.update, budget_->bytes_max());
+    budget_->sent(result.update.index.size(), result.payload.size());
+  } else {
+    result.payload = compress::encode(model_->layout(), result.update);
+  }
   result.period = plan.period;
   result.samples = batch.rows;
   return result;

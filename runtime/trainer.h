@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "compress/budget.h"
+#include "compress/apply.h"
 #include "compress/compressor.h"
 #include "models/dataset.h"
 #include "models/model.h"
@@ -23,8 +25,9 @@ namespace rumor {
 // What a step is told.
 struct StepPlan {
   double rate = 0;  // this peer's share of the learning rate
-  double density = 0.001;
+  double density = 0.001;  // not used where the run file has a budget in bytes
   std::uint64_t period = 0;
+  double seconds = 0;  // since the last step began; 0: there was none
 };
 
 // What it brings back.
@@ -56,6 +59,8 @@ class Trainer {
   void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay);
   void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
                std::span<const std::uint32_t> touched);
+  // The view itself, for a replica to write to.
+  compress::FloatView view(std::span<const std::int32_t> overlay);
   std::span<const float> residual() const { return compressor_->residual(); }
   Bytes optimizer_state() const { return optimizer_->save(); }
   // Errors: Errc::corrupt.
@@ -63,6 +68,7 @@ class Trainer {
   compress::CompressorStats compression() const { return compressor_->stats(); }
 
   // ---- wherever the driver runs compute ----
+  // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other.
   StepResult step(const StepPlan& plan);
   // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max);
@@ -80,6 +86,7 @@ class Trainer {
   std::unique_ptr<models::Optimizer> optimizer_;
   std::optional<models::BatchSampler> sampler_;
   std::unique_ptr<compress::Compressor> compressor_;
+  std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
   std::vector<float> view_, gradient_;
 };
 

@@ -62,6 +62,26 @@ BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {
   BOOST_TEST(!override_run_config(config, "nonsense").ok());
 }
 
+BOOST_AUTO_TEST_CASE(a_file_has_one_budget_and_an_override_takes_its_place) {
+  BOOST_TEST(says(error_of("[compress]\ndensity = 0.1\nbytes_per_update = 500\n"),
+                  "line 3: compress.bytes_per_update and compress.density exclude each other; keep one"));
+  BOOST_TEST(says(error_of("[compress]\nbytes_per_second = 1e5\nbytes_per_update = 500\n"), "exclude each other"));
+  BOOST_TEST(says(error_of("[compress]\nbytes_per_update = 3\n"), "bytes_per_update wants a number from 64"));
+  BOOST_TEST(says(error_of("[compress]\nbytes_per_minute = 3\n"), "unknown key compress.bytes_per_minute"));
+  BOOST_TEST(says(error_of("[compress]\nscope = \"layer\"\n"), "\"global\" or \"tensor\""));
+  auto config = parse_run_config("[compress]\nbytes_per_second = 50000\nscope = \"tensor\"\n", "run.toml").value();
+  BOOST_TEST(config.bytes_per_second == 50'000);
+  BOOST_TEST(config.has_byte_budget());
+  BOOST_TEST((config.scope == compress::Scope::tensor));
+  BOOST_TEST(config.density_for(4) == 0);
+  BOOST_TEST(override_run_config(config, "compress.bytes_per_update=700").ok());
+  BOOST_TEST(config.bytes_per_update == 700);
+  BOOST_TEST(config.bytes_per_second == 0);
+  BOOST_TEST(override_run_config(config, "compress.density=0.01").ok());
+  BOOST_TEST(!config.has_byte_budget());
+  BOOST_TEST(config.density_for(4) == 0.01);
+}
+
 BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
   const ParamLayout layout = test::small_layout();
   const auto base = parse_run_config(preset_text("synthetic"), "synthetic").value();
@@ -74,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
   for (const char* shared : {"run.seed=2", "run.samples=70000", "optimizer.rate=0.31", "optimizer.batch=8",
                              "compress.grid_bits=20", "data.seed=9"})
     BOOST_TEST_CONTEXT(shared) BOOST_TEST((id_with(shared) != id));
-  for (const char* own : {"compress.density=0.02", "exchange.period_ms=9", "network.listen=127.0.0.1:1",
+  for (const char* own : {"compress.density=0.02", "compress.bytes_per_update=900", "compress.scope=tensor", "exchange.period_ms=9", "network.listen=127.0.0.1:1",
                           "data.path=/elsewhere"})
     BOOST_TEST_CONTEXT(own) BOOST_TEST((id_with(own) == id));
   BOOST_TEST((run_id(base, test::small_layout(21, 30)) != id));

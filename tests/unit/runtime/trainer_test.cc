@@ -79,6 +79,23 @@ BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
   BOOST_TEST(result.samples == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
+  RunConfig config = config_for_rows();
+  config.bytes_per_update = 100;
+  config.model.hidden = {64};
+  auto trainer = Trainer::create(config, one_hot_rows(), {0, 1}, 7).value();
+  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(trainer->layout().params(), 0));
+  std::size_t sum = 0;
+  for (std::uint32_t s = 0; s < 20; ++s) {
+    const StepResult result = trainer->step({.rate = 0.1, .density = 0, .period = s + 1, .seconds = 0.01});
+    BOOST_REQUIRE_MESSAGE(result.failure.empty(), result.failure);
+    BOOST_TEST(result.payload.size() <= 100u);
+    BOOST_TEST((compress::decode(trainer->layout(), result.payload).value() == result.update));
+    sum += result.payload.size();
+  }
+  BOOST_TEST(sum >= 20u * 85);
+}
+
 BOOST_AUTO_TEST_CASE(a_shard_that_does_not_exist_is_refused) {
   const auto refused = Trainer::create(config_for_rows(), one_hot_rows(), {4, 4}, 1);
   BOOST_REQUIRE(!refused.ok());
