@@ -9,17 +9,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "compress/compressor.h"
 #include "compress/scan_kernels.h"
+#include "models/optimizer.h"
 #include "runtime/base/prng.h"
 
 using namespace rumor;
@@ -155,6 +154,32 @@ void scan_lines(const Setting& s, const std::vector<float>& delta) {
   }
 }
 
+// One after the other writes the delta and reads it again; the fused pass does neither.
+void fused_lines(const Setting& s, const std::vector<float>& gradient) {
+  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam"}) {
+    const models::OptimizerConfig config{.kind = kind};
+    auto apart = models::make_optimizer(config, s.layout.params()).value();
+    auto inside = models::make_optimizer(config, s.layout.params()).value();
+    compress::Compressor first(s.layout, {.density = 0.001}), second(s.layout, {.density = 0.001});
+    first.set_parallel(&s.parallel);
+    second.set_parallel(&s.parallel);
+    compress::SparseUpdate update;
+    std::vector<float> delta = gradient;
+    const std::function<void()> both = [&] {
+      apart->step(gradient, 0.01, delta);
+      absorb_or_die(first.absorb(delta, update));
+    };
+    const std::function<void()> fused = [&] {
+      absorb_or_die(second.absorb_step(inside->begin_step(0.01), gradient, update));
+    };
+    for (int warm = 0; warm < s.warm; ++warm) both(), fused();
+    const auto best = best_of(s.rounds, {both, fused});
+    std::printf("  %s %u thread%s: fused %.2f times as fast as step and absorb\n", kind, s.parallel.width(),
+                s.parallel.width() == 1 ? "" : "s", best[0] / best[1]);
+    std::fflush(stdout);
+  }
+}
+
 void size_lines(std::uint32_t params, unsigned threads_max) {
   const ParamLayout layout = ParamLayout::create({{"w", {params / 1024, 1024}}}).value();
   const std::vector<float> delta = changes(layout.params(), 1);
@@ -163,9 +188,11 @@ void size_lines(std::uint32_t params, unsigned threads_max) {
   for (unsigned threads = 1; threads <= threads_max; ++threads) {
     Threads parallel(threads);
     std::vector<const compress::ScanKernels*> sets{&compress::scan_kernels()};
-    if (threads == 1) sets = {compress::scan_kernels_avx512(), compress::scan_kernels_avx2(), &compress::scan_kernels_portable};
+    if (threads == 1)
+      sets = {compress::scan_kernels_avx512(), compress::scan_kernels_avx2(), &compress::scan_kernels_portable};
     for (const compress::ScanKernels* set : sets)
       if (set != nullptr) scan_lines({layout, parallel, *set, rounds, 25}, delta);
+    fused_lines({layout, parallel, compress::scan_kernels(), rounds, 25}, delta);
   }
 }
 
