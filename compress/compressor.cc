@@ -302,9 +302,14 @@ CompressorStats Compressor::stats() const {
   const std::span<const float> all = residual();
   for (std::size_t t = 0; t < impl.layout.tensors().size(); ++t) {
     const TensorInfo& tensor = impl.layout.tensors()[t];
-    double squares = 0;
-    for (const float value : all.subspan(tensor.offset, tensor.size)) squares += double{value} * value;
-    TensorStats figures{.entries = impl.sent_by_tensor[t], .residual_rms = std::sqrt(squares / tensor.size)};
+    double squares = 0, sum = 0;
+    for (const float value : all.subspan(tensor.offset, tensor.size)) {
+      squares += double{value} * value;
+      sum += std::abs(double{value});
+    }
+    TensorStats figures{.entries = impl.sent_by_tensor[t],
+                        .residual_rms = std::sqrt(squares / tensor.size),
+                        .residual_sum = sum};
     if (figures.entries > 0) {
       const RankGroup& group = impl.groups[impl.options.scope == Scope::global ? 0 : t];
       figures.threshold = std::bit_cast<float>(group.threshold);

@@ -51,6 +51,7 @@ struct TensorStats {
   double threshold = 0;  // the least magnitude that was sent, in weight units; 0 where nothing was
   double step = 0;       // what an entry was worth
   double residual_rms = 0;
+  double residual_sum = 0;  // of magnitudes
 };
 struct CompressorStats {
   double threshold = 0;  // the k-th magnitude, in weight units; Scope::tensor: the least of all tensors

@@ -11,6 +11,7 @@
 #include "compress/head.h"
 #include "compress/rice.h"
 #include "compress/segment.h"
+#include "compress/transport.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
 
@@ -85,6 +86,17 @@ void add_layouts(std::uint32_t params, const SparseUpdate& update, LayoutBytes& 
   layouts.zstd19_gaps += zstd19_bytes(gaps);
 }
 
+std::uint64_t& count_of(ModeCounts& counts, SegmentMode mode) {
+  switch (mode) {
+    case SegmentMode::raw: return counts.raw;
+    case SegmentMode::rice: return counts.rice;
+    case SegmentMode::bitmap: return counts.bitmap;
+    case SegmentMode::adapt: return counts.adapt;
+    case SegmentMode::link: return counts.link;
+  }
+  RUMOR_CHECK(false);
+}
+
 }  // namespace
 
 double bound_bits(std::uint64_t n, std::uint64_t k) {
@@ -93,25 +105,69 @@ double bound_bits(std::uint64_t n, std::uint64_t k) {
   return log2_factorial(n) - log2_factorial(k) - log2_factorial(n - k) + static_cast<double>(k);
 }
 
-Statistics::Statistics(const ParamLayout& layout) : layout_(layout), tensors_(layout.tensors().size()) {}
+Statistics::Statistics(const ParamLayout& layout, std::optional<int> grid_bits)
+    : layout_(layout),
+      grid_bits_(grid_bits),
+      sender_(layout),
+      receiver_(layout),
+      tensors_(layout.tensors().size()) {}
 
-void Statistics::add(const SparseUpdate& update, double threshold, bool compare_layouts) {
+void Statistics::add(const SparseUpdate& update, bool compare_layouts) {
   const Bytes payload = encode(layout_, update);
   const Result<SparseUpdate> decoded = decode(layout_, payload);
   round_trip_exact_ = round_trip_exact_ && decoded.ok() && *decoded == update;
+  UpdateFigures figures;
+  figures.entries = update.index.size();
+  figures.payload_bytes = payload.size();
+  figures.bound_bits = bound_bits(layout_.params(), figures.entries);
+  if (grid_bits_ && figures.entries > 0) {
+    double mass = 0;
+    for (const StepRun& run : step_runs(layout_, update))
+      mass += std::ldexp(static_cast<double>(run.count) * run.step, -*grid_bits_);
+    figures.threshold = mass / static_cast<double>(figures.entries);
+  }
   ++updates_;
-  entries_ += update.index.size();
+  entries_ += figures.entries;
   payload_bytes_ += payload.size();
   layouts_.rumor += payload.size();
-  bound_bits_ += bound_bits(layout_.params(), update.index.size());
-  if (compare_layouts) add_layouts(layout_.params(), update, layouts_);
+  bound_bits_ += figures.bound_bits;
+  if (compare_layouts) {
+    add_transport(update, figures);
+    add_layouts(layout_.params(), update, layouts_);
+  }
+  add_tensors(update);
+  history_.push_back(figures);
+}
 
+void Statistics::add_transport(const SparseUpdate& update, UpdateFigures& figures) {
+  const Bytes alone = encode_transport(layout_, update, TransportChoice::adapt, nullptr);
+  const Bytes linked = encode_transport(layout_, update, TransportChoice::link, &sender_);
+  for (const auto& [bytes, history] : {std::pair{&alone, static_cast<LinkHistory*>(nullptr)},
+                                       std::pair{&linked, &receiver_}}) {
+    const Result<SparseUpdate> decoded = decode_transport(layout_, *bytes, history);
+    round_trip_exact_ = round_trip_exact_ && decoded.ok() && *decoded == update;
+  }
+  figures.adapt_bytes = alone.size();
+  figures.link_bytes = linked.size();
+  layouts_.rumor_adapt += alone.size();
+  layouts_.rumor_link += linked.size();
+  for (const SegmentMode mode : transport_modes(layout_, linked)) ++count_of(modes_, mode);
+}
+
+void Statistics::add_tensors(const SparseUpdate& update) {
   const Head head = head_of(layout_, update);
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     TensorTotals& totals = tensors_[t];
-    totals.entries += head.counts[t];
-    totals.threshold += (threshold - totals.threshold) / static_cast<double>(updates_);
     if (head.entries > 0) totals.bits += count_bits(head.counts[t]);
+    if (head.counts[t] == 0) continue;
+    ++totals.updates;
+    totals.entries += head.counts[t];
+    totals.bound_bits += bound_bits(layout_.tensors()[t].size, head.counts[t]);
+    if (!grid_bits_) continue;
+    const std::int32_t step = head.tensor_step.empty() ? head.step : head.tensor_step[t];
+    const double worth = std::ldexp(static_cast<double>(step), -*grid_bits_);
+    totals.mass += worth * head.counts[t];
+    totals.threshold += (worth - totals.threshold) / static_cast<double>(totals.updates);
   }
   std::span<const std::uint32_t> rest(update.index);
   for (const Part& part : segments_of(layout_, head.counts, update.index).parts) {
@@ -133,6 +189,10 @@ double Statistics::bits_per_entry() const {
 
 double Statistics::bound_bits_per_entry() const {
   return entries_ == 0 ? 0 : bound_bits_ / static_cast<double>(entries_);
+}
+
+double Statistics::update_bytes_mean() const {
+  return updates_ == 0 ? 0 : static_cast<double>(payload_bytes_) / static_cast<double>(updates_);
 }
 
 double Statistics::ratio() const {

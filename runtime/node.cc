@@ -246,11 +246,15 @@ NodeStatus Node::status(TimePoint now) const {
   s.training = figures_;
   s.traffic = protocol_->counters();
   s.threshold = compression_.threshold;
+  double waiting = 0, leaving = 0;
   for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {
     const TensorInfo& info = trainer_->layout().tensors()[t];
     s.tensors.push_back(
         {info.name, info.size, compression_.tensors[t].entries, compression_.tensors[t].residual_rms});
+    waiting += compression_.tensors[t].residual_sum;
+    leaving += compression_.step * compression_.tensors[t].entries;
   }
+  if (leaving > 0) s.residual_age = waiting / leaving;
   return s;
 }
 

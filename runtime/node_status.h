@@ -20,6 +20,8 @@ struct TrainingFigures {
   std::uint64_t own_payload_bytes = 0;   // of all own updates
   std::uint64_t own_entries = 0;
   double own_bound_bits = 0;  // bits that independent positions and signs would need for them
+  // Of the updates of others: how many periods (own updates, nearly) lay between making and applying one.
+  std::uint64_t updates_of_others = 0, staleness_sum = 0, staleness_max = 0;
 };
 
 struct TensorStatus {
@@ -37,6 +39,7 @@ struct NodeStatus {
   bool digests_equal = false;  // every link's last digest equals ours
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
+  double residual_age = 0;  // what waits / what the last update took: updates until a change is sent (Little's law)
   std::size_t in_flight = 0;
   TrainingFigures training;
   std::vector<gossip::PeerInfo> peers;
@@ -46,6 +49,7 @@ struct NodeStatus {
   double density() const;
   double bits_per_entry() const;
   double bound_bits_per_entry() const;
+  double staleness_mean() const;
   double ratio() const;  // dense fp32 bytes of the own updates / their payload bytes
 };
 

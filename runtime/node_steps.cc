@@ -36,7 +36,9 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
 }
 
 void Node::refresh_view() {
-  if (view_stale_ || touched_.size() > replica_.weights().size())
+  // Pending updates go onto weights and view in one pass; then the places where only the overlay changed.
+  const bool followed = replica_.refresh(trainer_->view(in_flight_.overlay()));
+  if (!followed || view_stale_ || touched_.size() > trainer_->layout().params())
     trainer_->refresh(replica_.weights(), in_flight_.overlay());
   else
     trainer_->refresh(replica_.weights(), in_flight_.overlay(), touched_);
@@ -96,11 +98,10 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.samples = result.samples;
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
-  const auto applied = replica_.apply(update.header, result.update);
+  in_flight_.sent(result.update, result.period, live_.list(), touched_);
+  const auto applied = replica_.apply(update.header, std::move(result.update));
   RUMOR_CHECK(applied.ok() && *applied == gossip::Accepted::applied);
   log_.append(update);
-  touched_.insert(touched_.end(), result.update.index.begin(), result.update.index.end());
-  in_flight_.sent(result.update, result.period, live_.list(), touched_);
   protocol_->publish(update, now, protocol_out_);
   if (options_.report_applied) out.push_back(Published{update});
 }
@@ -125,19 +126,22 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
     return Error{Errc::corrupt, name + ": its header is out of range"};
   if (sha256(*update.payload) != header.payload_hash)
     return Error{Errc::corrupt, name + ": its payload does not have the hash its header claims"};
-  const auto decoded = compress::decode(trainer_->layout(), *update.payload);
+  auto decoded = compress::decode(trainer_->layout(), *update.payload);
   if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
-  const auto applied = replica_.apply(header, *decoded);
+  const auto applied = replica_.apply(header, std::move(decoded).value());
   if (!applied || *applied == gossip::Accepted::duplicate) return applied;
   log_.append(update);
-  if (!view_stale_) touched_.insert(touched_.end(), decoded->index.begin(), decoded->index.end());
-  if (touched_.size() > replica_.weights().size()) {
-    view_stale_ = true;
-    touched_.clear();
-  }
   if (header.origin != options_.node) {
     live_.heard(header.origin, now_);
+    const std::uint64_t staleness = own_period_ > header.period ? own_period_ - header.period : 0;
+    ++figures_.updates_of_others;
+    figures_.staleness_sum += staleness;
+    figures_.staleness_max = std::max(figures_.staleness_max, staleness);
     in_flight_.answered(header.origin, header.period, touched_);
+  }
+  if (touched_.size() > trainer_->layout().params()) {
+    view_stale_ = true;
+    touched_.clear();
   }
   if (options_.report_applied) applied_.push_back(header.key);
   return applied;
@@ -162,9 +166,9 @@ Result<void> Node::install(BytesView bytes) {
   if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
   for (const gossip::StoredUpdate& update : log_.all()) {
     if (replica_.have().contains(update.header.key)) continue;
-    const auto decoded = compress::decode(trainer_->layout(), *update.payload);
+    auto decoded = compress::decode(trainer_->layout(), *update.payload);
     RUMOR_CHECK(decoded.ok());  // it was accepted once
-    const auto applied = replica_.apply(update.header, *decoded);
+    const auto applied = replica_.apply(update.header, std::move(decoded).value());
     RUMOR_CHECK(applied.ok());
   }
   view_stale_ = true;

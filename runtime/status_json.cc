@@ -21,6 +21,12 @@ double NodeStatus::bound_bits_per_entry() const {
   return training.own_entries > 0 ? training.own_bound_bits / static_cast<double>(training.own_entries) : 0;
 }
 
+double NodeStatus::staleness_mean() const {
+  return training.updates_of_others > 0 ? static_cast<double>(training.staleness_sum) /
+                                              static_cast<double>(training.updates_of_others)
+                                        : 0;
+}
+
 double NodeStatus::ratio() const {
   const double dense = 4.0 * static_cast<double>(training.steps) * static_cast<double>(params);
   return training.own_payload_bytes > 0 ? dense / static_cast<double>(training.own_payload_bytes) : 0;
@@ -28,9 +34,18 @@ double NodeStatus::ratio() const {
 
 namespace {
 
+const char* coding_name(gossip::Coding coding) {
+  switch (coding) {
+    case gossip::Coding::canonical: return "rice";
+    case gossip::Coding::alone: return "adapt";
+    case gossip::Coding::linked: return "link";
+  }
+  return "";
+}
+
 ordered_json peers_json(const NodeStatus& s) {
   ordered_json list = ordered_json::array();
-  for (const gossip::PeerInfo& peer : s.peers)
+  for (const gossip::PeerInfo& peer : s.peers) {
     list.push_back({{"node_id", peer.node.hex()},
                     {"address", peer.address},
                     {"dialled_by_us", peer.dialled_by_us},
@@ -38,7 +53,11 @@ ordered_json peers_json(const NodeStatus& s) {
                     {"digest_equal", peer.digest_equal},
                     {"finished", peer.finished},
                     {"sent_bytes", peer.sent_bytes},
-                    {"received_bytes", peer.received_bytes}});
+                    {"received_bytes", peer.received_bytes},
+                    {"coding", coding_name(peer.coding)}});
+    if (peer.round_trip)
+      list.back()["round_trip_ms"] = static_cast<double>(peer.round_trip->count()) / 1000;
+  }
   return list;
 }
 
@@ -48,6 +67,8 @@ ordered_json traffic_json(const NodeStatus& s) {
   return {{"sent_bytes", t.sent_bytes},
           {"received_bytes", t.received_bytes},
           {"sent_control_bytes", t.sent_control_bytes},
+          {"sent_payload_bytes", t.sent_payload_bytes},
+          {"sent_canonical_bytes", t.sent_canonical_bytes},
           {"update_bytes_mean", steps > 0 ? static_cast<double>(s.training.own_payload_bytes) / steps : 0},
           {"dense_update_bytes", 4 * s.params},
           {"ratio", s.ratio()},
@@ -71,6 +92,8 @@ ordered_json compression_json(const NodeStatus& s) {
   return {{"density", s.density()},
           {"target_density", s.target_density},
           {"threshold", s.threshold},
+          {"residual_age", s.residual_age},
+          {"staleness", {{"mean", s.staleness_mean()}, {"max", s.training.staleness_max}}},
           {"entries", s.training.own_entries},
           {"payload_bytes", s.training.own_payload_bytes},
           {"bits_per_entry", s.bits_per_entry()},

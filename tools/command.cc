@@ -75,6 +75,12 @@ Result<void> write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+Result<void> write_report(const std::string& directory, const std::string& page) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  return write_file(directory + "/index.html", page);
+}
+
 void watch_for_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { signalled = 1; };

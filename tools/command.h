@@ -53,7 +53,7 @@ struct StatsCommand {
   std::string source;
   std::optional<double> density;
   std::optional<std::uint64_t> budget_bytes;
-  std::optional<std::string> json;
+  std::optional<std::string> json, report;
 };
 int run_stats_command(const StatsCommand& command);
 
@@ -63,6 +63,8 @@ int fail(const Error& error);
 // Whole files. write_file replaces; "-" is stdout. Errors: Errc::not_found, Errc::io.
 Result<std::string> read_text_file(const std::string& path);
 Result<void> write_file(const std::string& path, const std::string& text);
+// DIRECTORY/index.html, making the directory. Errors: as write_file.
+Result<void> write_report(const std::string& directory, const std::string& page);
 
 // Arms SIGINT and SIGTERM to set a flag that interrupted() reads; for commands without an event loop.
 void watch_for_signals();

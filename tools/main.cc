@@ -72,13 +72,18 @@ void add_stats(CLI::App& app, StatsCommand& c) {
   stats->footer(
       "SOURCE is a running peer's status address, a state directory, a capture, or a safetensors file of "
       "updates:\n"
-      "dense tensors STEP/NAME (F32), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).");
+      "dense tensors STEP/NAME (F32), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).\n"
+      "How well would my model compress? Dump what each training step changes (learning rate x gradient):\n"
+      "  tensors[f'{step}/{name}'] = -lr * p.grad              for some 50 steps, in Python\n"
+      "  safetensors.torch.save_file(tensors, 'steps.safetensors')\n"
+      "  rumor stats steps.safetensors --density 0.001 --report out");
   stats->add_option("SOURCE", c.source, "HOST:PORT, directory or file")->required();
   auto* density =
       stats->add_option("--density", c.density, "for dense files: entries / parameters (default 0.001)")
           ->check(CLI::Range(1e-6, 0.5));
   stats->add_option("--budget", c.budget_bytes, "for dense files: bytes an update may take")
       ->excludes(density);
+  stats->add_option("--report", c.report, "write DIR/index.html: history and histograms; self-contained");
   stats->add_option("--json", c.json, "write the result to FILE (- for stdout)");
 }
 

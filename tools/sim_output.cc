@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "runtime/base/text.h"
 
@@ -92,12 +91,9 @@ int output_result(const sim::SimResult& result, const SimCommand& command) {
   if (command.json)
     if (auto written = write_file(*command.json, sim::to_json(result)); !written)
       return fail(written.error());
-  if (command.report) {
-    std::error_code error;
-    std::filesystem::create_directories(*command.report, error);
-    if (auto written = write_file(*command.report + "/index.html", sim::to_html(result)); !written)
+  if (command.report)
+    if (auto written = write_report(*command.report, sim::to_html(result)); !written)
       return fail(written.error());
-  }
   std::FILE* to = command.json == "-" ? stderr : stdout;
   print_summary(to, result);
   if (command.report) std::fprintf(to, "\n  report: %s/index.html\n", command.report->c_str());

@@ -45,7 +45,10 @@ int run_stats_command(const StatsCommand& command) {
   if (!report) return fail(report.error());
   if (command.json)
     if (auto written = write_file(*command.json, report->to_json()); !written) return fail(written.error());
+  if (command.report)
+    if (auto written = write_report(*command.report, report->to_page()); !written) return fail(written.error());
   if (command.json != "-") std::fputs(report->to_table().c_str(), stdout);
+  if (command.report) std::fprintf(stderr, "report: %s/index.html\n", command.report->c_str());
   return report->round_trip_exact
              ? 0
              : fail({Errc::corrupt, "an update did not survive coding and decoding; please report it"});

@@ -1,6 +1,7 @@
 #include "tools/stats_peer.h"
 
-#include <cmath>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
@@ -15,15 +16,26 @@ namespace {
 Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesView payload) {
   const auto update = compress::decode(form.layout, payload);
   if (!update) return update.error();
-  statistics.add(*update, std::ldexp(static_cast<double>(update->step), -form.grid_bits), true);
+  statistics.add(*update, true);
   return {};
 }
 
-double root_mean_square(const std::vector<float>& values, const TensorInfo& tensor) {
-  double sum = 0;
-  for (std::uint32_t i = tensor.offset; i < tensor.offset + tensor.size; ++i)
-    sum += static_cast<double>(values[i]) * values[i];
-  return std::sqrt(sum / tensor.size);
+// What a peer says of itself that its updates do not show.
+void add_status(StatsReport& report, const std::string& status) {
+  const auto json = nlohmann::json::parse(status, nullptr, false);
+  const auto compression = json.is_object() ? json.value("compression", nlohmann::json::object()) : json;
+  if (!compression.is_object()) return;
+  const auto number = [](const nlohmann::json& object, const char* name) {
+    const auto at = object.find(name);
+    return at != object.end() && at->is_number() ? std::clamp(at->get<double>(), 0.0, 1e15) : 0.0;
+  };
+  report.residual_age = number(compression, "residual_age");
+  if (const auto staleness = compression.find("staleness"); staleness != compression.end() && staleness->is_object())
+    report.staleness = Staleness{number(*staleness, "mean"), static_cast<std::uint64_t>(number(*staleness, "max"))};
+  const auto tensors = compression.find("tensors");
+  if (tensors == compression.end() || !tensors->is_array()) return;
+  for (std::size_t t = 0; t < std::min(tensors->size(), report.tensors.size()); ++t)
+    if ((*tensors)[t].is_object()) report.tensors[t].residual_rms = number((*tensors)[t], "residual_rms");
 }
 
 }  // namespace
@@ -31,7 +43,7 @@ double root_mean_square(const std::vector<float>& values, const TensorInfo& tens
 Result<StatsReport> stats_of_capture(const std::string& source, BytesView bytes) {
   const auto capture = decode_capture(bytes);
   if (!capture) return Error{capture.error().code, source + ": " + capture.error().text};
-  compress::Statistics statistics(capture->form.layout);
+  compress::Statistics statistics(capture->form.layout, capture->form.grid_bits);
   for (std::size_t i = 0; i < capture->payloads.size(); ++i)
     if (auto added = add(statistics, capture->form, capture->payloads[i]); !added)
       return Error{Errc::corrupt, str(source, ": update ", i + 1, ": ", added.error().text)};
@@ -48,23 +60,27 @@ Result<StatsReport> stats_of_state_directory(const std::string& directory) {
   const auto checkpoint = decode_checkpoint(*form, *bytes);
   if (!checkpoint)
     return Error{checkpoint.error().code, directory + "/checkpoint.1: " + checkpoint.error().text};
-  compress::Statistics statistics(form->layout);
+  compress::Statistics statistics(form->layout, form->grid_bits);
   if (checkpoint->local) {
     for (const gossip::StoredUpdate& update : checkpoint->local->log)
       if (auto added = add(statistics, *form, *update.payload); !added)
         return Error{Errc::corrupt, directory + "/checkpoint.1: an update of its log: " + added.error().text};
-    for (std::size_t t = 0; t < form->layout.tensors().size(); ++t)
-      statistics.tensors()[t].residual_rms =
-          root_mean_square(checkpoint->local->residual, form->layout.tensors()[t]);
   }
-  return report_of(directory, form->layout, statistics, true);
+  StatsReport report = report_of(directory, form->layout, statistics, true);
+  if (checkpoint->local) add_residual(report, form->layout, statistics, checkpoint->local->residual);
+  return report;
 }
 
 Result<StatsReport> stats_of_running_peer(const std::string& host_port) {
   const auto updates = daemon::http_get(host_port, "/updates");
   if (!updates) return updates.error();
-  return stats_of_capture(host_port,
-                          {reinterpret_cast<const std::uint8_t*>(updates->data()), updates->size()});
+  Result<StatsReport> report = stats_of_capture(
+      host_port, {reinterpret_cast<const std::uint8_t*>(updates->data()), updates->size()});
+  if (!report) return report;
+  const auto status = daemon::http_get(host_port, "/status");
+  if (!status) return status.error();
+  add_status(*report, *status);
+  return report;
 }
 
 }  // namespace rumor::tools

@@ -27,6 +27,11 @@ std::string status_metrics(const NodeStatus& s) {
   out.gauge("rumor_compression_ratio", "Dense fp32 bytes of own updates over their payload bytes.",
             s.ratio());
   out.gauge("rumor_threshold", "Smallest magnitude sent in the last update, in weight units.", s.threshold);
+  out.gauge("rumor_residual_age_updates", "Updates until a change is sent, on the average.", s.residual_age);
+  out.gauge("rumor_staleness_updates", "Own updates between the making of another's update and its arrival.",
+            s.staleness_mean());
+  out.counter("rumor_net_sent_payload_bytes_total", "Payload bytes sent, in the coding of their link.",
+              real(s.traffic.sent_payload_bytes));
   out.counter("rumor_net_sent_bytes_total", "Frame bytes sent.", real(s.traffic.sent_bytes));
   out.counter("rumor_net_received_bytes_total", "Frame bytes received.", real(s.traffic.received_bytes));
   out.counter("rumor_updates_received_total", "Updates received that were new.",

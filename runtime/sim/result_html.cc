@@ -1,27 +1,11 @@
 #include "runtime/base/text.h"
+#include "runtime/sim/html_page.h"
 #include "runtime/sim/sim_result.h"
 #include "runtime/sim/svg_chart.h"
 
 namespace rumor::sim {
 
 namespace {
-
-constexpr const char* style = R"css(
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2328; background: #fff;
-  max-width: 1360px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; }
-td, th { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid #d8dee4; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1rem; }
-figure { margin: 0; border: 1px solid #d8dee4; border-radius: 6px; padding: .5rem; }
-svg { width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: #57606a; }
-svg text.title { font-size: 14px; fill: #1f2328; font-weight: 600; }
-.grid { stroke: #eaeef2; }
-.legend { margin: .2rem .5rem; font-size: .85rem; }
-.good { color: #1a7f37; } .bad { color: #d1242f; }
-)css";
 
 std::string row(const std::string& name, const std::string& value, const std::string& meaning) {
   return str("<tr><th>", name, "</th><td class=\"n\">", value, "</td><td>", meaning, "</td></tr>");
@@ -110,17 +94,14 @@ std::string traffic_chart(const SimResult& r) {
 
 std::string to_html(const SimResult& r) {
   const std::string title = str(html_escape(r.run_name), ": ", r.nodes, " peers");
-  std::string out =
-      str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-          "content=\"width=device-width, initial-scale=1\"><title>",
-          title, "</title><style>", style, "</style></head><body>");
+  std::string out;
   out += str("<h1>", title, "</h1><p>Run ", html_escape(r.run_id), ", mode ", html_escape(r.mode), ", seed ",
              r.sim_seed, ".</p>");
   out += summary(r);
   out += "<h2>Learning</h2>" + learning_charts(r);
   if (r.mode != "sync") out += "<h2>Compression</h2>" + compression_charts(r);
   out += "<h2>Traffic</h2>" + traffic_chart(r);
-  return out + "</body></html>\n";
+  return html_page(title, out);
 }
 
 }  // namespace rumor::sim

@@ -154,23 +154,27 @@ std::string line_chart(const ChartText& text, const std::vector<Series>& series)
 std::string bar_chart(const ChartText& text, const std::vector<std::string>& series,
                       const std::vector<Bar>& bars) {
   double most = 0;
-  for (const Bar& bar : bars)
+  std::size_t longest = 0;
+  for (const Bar& bar : bars) {
+    longest = std::max(longest, bar.name.size());
     for (double v : bar.values) most = std::max(most, v);
+  }
+  const double start = std::clamp(6.2 * static_cast<double>(longest) + 12, left, 0.45 * width);
   const double row = 10.0 * static_cast<double>(series.size()) + 8;
   const double tall = 34 + row * static_cast<double>(bars.size());
   std::string out = str("<figure><svg viewBox=\"0 0 ", width, " ", tall, "\" role=\"img\" aria-label=\"",
                         html_escape(text.title), "\">");
-  out += str("<text x=\"", left, "\" y=\"20\" class=\"title\">", html_escape(text.title), "</text>");
+  out += str("<text x=\"12\" y=\"20\" class=\"title\">", html_escape(text.title), "</text>");
   for (std::size_t b = 0; b < bars.size(); ++b) {
     const double y = 32 + row * static_cast<double>(b);
-    out += str("<text x=\"", left - 6, "\" y=\"", y + row / 2, "\" text-anchor=\"end\">",
+    out += str("<text x=\"", start - 6, "\" y=\"", y + row / 2, "\" text-anchor=\"end\">",
                html_escape(bars[b].name), "</text>");
     for (std::size_t k = 0; k < bars[b].values.size(); ++k) {
-      const double length = most > 0 ? bars[b].values[k] / most * (width - left - right - 90) : 0;
+      const double length = most > 0 ? bars[b].values[k] / most * (width - start - right - 90) : 0;
       const double at = y + 10.0 * static_cast<double>(k);
-      out += str("<rect x=\"", left, "\" y=\"", at, "\" width=\"", fixed(length, 1),
+      out += str("<rect x=\"", start, "\" y=\"", at, "\" width=\"", fixed(length, 1),
                  "\" height=\"8\" fill=\"", colour(k), "\"/>");
-      out += str("<text x=\"", fixed(left + length + 4, 1), "\" y=\"", at + 8, "\">",
+      out += str("<text x=\"", fixed(start + length + 4, 1), "\" y=\"", at + 8, "\">",
                  short_number(bars[b].values[k]), "</text>");
     }
   }

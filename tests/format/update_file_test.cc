@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(figures_of_a_sparse_file) {
   BOOST_TEST(json["entries"] == 3);
   BOOST_TEST(json["round_trip"] == "exact");
   BOOST_TEST(json["ratio"] == 20.0);  // 80 bytes in 4: the worked example with a step of one bit
-  BOOST_TEST(json["layouts"].size() == 7u);
+  BOOST_TEST(json["layouts"].size() == 9u);
   BOOST_TEST(json["layouts"]["u32"] == 12);
   BOOST_TEST(json["tensors"][1]["name"] == "b");
   BOOST_TEST(json["tensors"][1]["bits_per_entry"] == 7.0);

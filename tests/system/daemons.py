@@ -1,4 +1,5 @@
 """Real daemons under real trouble. usage: daemons.py RUMOR SCENARIO"""
+import json
 import os
 import signal
 import subprocess
@@ -97,10 +98,19 @@ def stop_and_stats():
         for source in (peer.status_address,):
             shown = run('stats', source)
             assert shown.returncode == 0 and 'bits' in shown.stdout, shown.stderr
+            assert 'residual age' in shown.stdout and 'staleness' in shown.stdout, shown.stdout
         assert peer.stop() == 0
         for source in (peer.state, capture):
-            shown = run('stats', source, '--json', '-')
-            assert shown.returncode == 0 and '"round_trip": "exact"' in shown.stdout, shown.stdout + shown.stderr
+            report = os.path.join(swarm.directory, 'report')
+            shown = run('stats', source, '--json', '-', '--report', report)
+            assert shown.returncode == 0, shown.stdout + shown.stderr
+            figures = json.loads(shown.stdout)
+            assert figures['round_trip'] == 'exact' and sum(figures['modes'].values()) >= figures['updates'], figures
+            assert figures['layouts']['rumor_adapt'] <= figures['layouts']['rumor'], figures['layouts']
+            assert len(figures['history']) == figures['updates'], figures['updates']
+            assert ('residual_age' in figures) == (source == peer.state), figures
+            with open(os.path.join(report, 'index.html'), encoding='utf-8') as page:
+                assert page.read().count('<svg') >= 5
 
 
 def ctrl_c_cluster():

@@ -1,0 +1,14 @@
+// A report page: one self-contained HTML file, without scripts, fonts or other files. Charts: svg_chart.h.
+//
+// Thread: plain functions.
+#pragma once
+
+#include <string>
+
+namespace rumor::sim {
+
+// The whole file around `body`, with the style that figures, tables (td.n: right-aligned numbers) and
+// div.charts rely on. Both are HTML already: escape what others named (html_escape).
+std::string html_page(const std::string& title, const std::string& body);
+
+}  // namespace rumor::sim
