@@ -7,8 +7,9 @@
 namespace rumor::compress {
 namespace {
 
-// Two tiles are in flight: this one, and the one that is being fetched.
-constexpr std::uint64_t tile_entries = 384;
+// Two tiles are in flight: this one, and the one that is being fetched. Each update in a tile costs a little
+// whether it has entries there or not.
+constexpr std::uint64_t tile_entries = 384, tile_entries_per_update = 16;
 constexpr std::uint64_t tile_params_min = 1024;
 
 void check_sizes(const ParamLayout& layout, std::span<const SparseUpdate* const> updates, std::size_t weights) {
@@ -22,7 +23,8 @@ void check_sizes(const ParamLayout& layout, std::span<const SparseUpdate* const>
 std::uint64_t tile_params(const ParamLayout& layout, std::span<const SparseUpdate* const> updates) {
   std::uint64_t entries = 1;
   for (const SparseUpdate* update : updates) entries += update->index.size();
-  return std::max<std::uint64_t>(tile_params_min, tile_entries * layout.params() / entries);
+  const std::uint64_t wanted = std::max<std::uint64_t>(tile_entries, tile_entries_per_update * updates.size());
+  return std::max<std::uint64_t>(tile_params_min, wanted * layout.params() / entries);
 }
 
 void apply(const ParamLayout& layout, std::span<const SparseUpdate* const> updates,

@@ -151,6 +151,18 @@ bool fits(const ParamLayout& layout, std::span<const Part> parts, const std::uin
 
 }  // namespace
 
+Bytes body_in(const ParamLayout& layout, const SegmentEntries& segment, SegmentMode mode,
+              const LinkHistory* history, const RiceKernels& kernels) {
+  switch (mode) {
+    case SegmentMode::raw: return raw_bytes(layout, segment);
+    case SegmentMode::bitmap: return bitmap_bytes(layout, segment);
+    case SegmentMode::adapt: return adapt_bytes(layout, segment, nullptr);
+    case SegmentMode::link: RUMOR_CHECK(history != nullptr); return adapt_bytes(layout, segment, history);
+    case SegmentMode::rice: break;
+  }
+  return rice_bytes(layout, segment, kernels);
+}
+
 SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segment, TransportChoice choice,
                           const LinkHistory* history, const RiceKernels& kernels) {
   SegmentBody best{SegmentMode::rice, rice_bytes(layout, segment, kernels)};

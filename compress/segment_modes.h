@@ -29,6 +29,10 @@ struct SegmentBody {
 SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segment, TransportChoice choice,
                           const LinkHistory* history, const RiceKernels& kernels);
 
+// The body in a given mode. Requires: a history for LINK.
+Bytes body_in(const ParamLayout& layout, const SegmentEntries& segment, SegmentMode mode,
+              const LinkHistory* history, const RiceKernels& kernels);
+
 // Reads a body of known place in `message`. False when it holds no such entries; then what index and negative
 // hold is unspecified. Requires: room for the sum of the counts.
 bool decode_body(const ParamLayout& layout, std::span<const Part> parts, BytesView message,

@@ -49,9 +49,10 @@ Bytes join(BitWriter head, const Segments& segments, const std::vector<SegmentBo
   return message;
 }
 
-// The version 3 form, whether it is shorter than the canonical or not. Requires: entries.
-Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, TransportChoice choice,
-                   const LinkHistory* history, const CodecOptions& options) {
+// The version 3 form, each segment as body_of(SegmentEntries) says. Requires: entries.
+template <typename BodyOf>
+Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, const CodecOptions& options,
+                   BodyOf&& body_of) {
   const Head head = head_of(layout, update);
   BitWriter out(Bytes{static_cast<std::uint8_t>(version | (step_width(head) << version_bits))});
   put_head(out, head);
@@ -59,10 +60,8 @@ Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, Transp
   std::vector<SegmentBody> bodies(segments.list.size());
   Serial serial;
   Parallel& parallel = options.parallel != nullptr ? *options.parallel : serial;
-  parallel.each(bodies.size(), [&](std::size_t s) {
-    bodies[s] = shortest_body(layout, entries_of(update, segments, segments.list[s]), choice, history,
-                              kernels_of(options));
-  });
+  parallel.each(bodies.size(),
+                [&](std::size_t s) { bodies[s] = body_of(entries_of(update, segments, segments.list[s])); });
   return join(std::move(out), segments, bodies);
 }
 
@@ -141,7 +140,9 @@ Bytes encode_transport(const ParamLayout& layout, const SparseUpdate& update, Tr
   RUMOR_CHECK((history != nullptr) == (choice == TransportChoice::link));
   Bytes message = encode(layout, update, options);
   if (choice != TransportChoice::rice && !update.index.empty()) {
-    Bytes shorter = encode_modes(layout, update, choice, history, options);
+    Bytes shorter = encode_modes(layout, update, options, [&](const SegmentEntries& segment) {
+      return shortest_body(layout, segment, choice, history, kernels_of(options));
+    });
     if (shorter.size() < message.size()) message = std::move(shorter);
   }
   if (history != nullptr) history->remember(update.index, update.negative);
@@ -170,6 +171,14 @@ Result<Bytes> from_transport(const ParamLayout& layout, BytesView message, LinkH
   const Result<SparseUpdate> update = decode_transport(layout, message, history, options);
   if (!update) return update.error();
   return encode(layout, *update, options);
+}
+
+Bytes encode_transport_in(const ParamLayout& layout, const SparseUpdate& update, SegmentMode mode,
+                          const LinkHistory* history) {
+  RUMOR_CHECK(!update.index.empty());
+  return encode_modes(layout, update, {}, [&](const SegmentEntries& segment) {
+    return SegmentBody{mode, body_in(layout, segment, mode, history, rice_kernels())};
+  });
 }
 
 std::vector<SegmentMode> transport_modes(const ParamLayout& layout, BytesView message) {

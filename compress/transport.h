@@ -50,6 +50,11 @@ Result<Bytes> to_transport(const ParamLayout& layout, BytesView payload, Transpo
 Result<Bytes> from_transport(const ParamLayout& layout, BytesView message, LinkHistory* history,
                              const CodecOptions& options = {});
 
+// Every segment in one mode, however long that makes it: for tests and measurements. LINK needs a history,
+// which does not remember the update. Requires: entries, as encode().
+Bytes encode_transport_in(const ParamLayout& layout, const SparseUpdate& update, SegmentMode mode,
+                          const LinkHistory* history);
+
 // The mode of each segment of a message, for people and statistics; empty for an update without entries and
 // for bytes whose head is not that of a message. Bodies are not looked at.
 std::vector<SegmentMode> transport_modes(const ParamLayout& layout, BytesView message);

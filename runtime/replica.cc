@@ -14,31 +14,94 @@ Replica::Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t>
   state_.fingerprint = fingerprinter_.of_weights(state_.weights);
 }
 
-Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header,
-                                        const compress::SparseUpdate& update) {
+Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, compress::SparseUpdate update) {
   const std::uint64_t claimed = fingerprinter_.of_update(layout_, update);
   if (claimed != header.fingerprint)
     return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
                                     ": its entries do not have the fingerprint its header claims")};
+  RUMOR_CHECK(update.index.empty() || update.index.back() < layout_.params());
   if (!state_.have.insert(header.key)) return gossip::Accepted::duplicate;
-  std::uint64_t moved = 0;  // fingerprint of what really happens to the weights
-  for (const compress::StepRun& run : compress::step_runs(layout_, update)) {
-    const auto step = static_cast<std::uint32_t>(run.step);
-    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
-      RUMOR_CHECK(update.index[e] < state_.weights.size());
-      std::int32_t& weight = state_.weights[update.index[e]];
-      const auto before = static_cast<std::uint32_t>(weight);
-      weight = static_cast<std::int32_t>(update.negative[e] ? before - step : before + step);
-      moved = Fingerprinter::add(
-          moved, fingerprinter_.of_change(update.index[e], static_cast<std::uint32_t>(weight) - before));
-    }
-  }
-  RUMOR_CHECK(moved == claimed);
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, claimed);
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
   digest_current_ = false;
+  recent_entries_ += update.index.size();
+  waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, claimed);
+  recent_.push_back(std::move(update));
+  if (recent_entries_ > layout_.params()) {
+    settle(nullptr);
+    forget_recent();
+    recent_complete_ = false;
+  }
   return gossip::Accepted::applied;
+}
+
+void Replica::forget_recent() {
+  recent_.clear();
+  settled_ = 0;
+  recent_entries_ = 0;
+}
+
+void Replica::settle(const compress::FloatView* view) const {
+  if (settled_ == recent_.size()) return;
+  std::vector<const compress::SparseUpdate*> waiting;
+  for (; settled_ < recent_.size(); ++settled_) waiting.push_back(&recent_[settled_]);
+  std::int32_t* const weights = state_.weights.data();
+  const std::int32_t* const overlay = view != nullptr ? view->overlay.data() : nullptr;
+  float* const values = view != nullptr ? view->values.data() : nullptr;
+  std::uint64_t moved = 0;  // fingerprint of what really happens to the weights
+  compress::walk_merged(
+      layout_, waiting,
+      [=](std::uint32_t i) {
+        __builtin_prefetch(weights + i, 1);
+        if (values == nullptr) return;
+        __builtin_prefetch(values + i, 1);
+        __builtin_prefetch(overlay + i);
+      },
+      [&](const compress::EntryRun& run) {
+        for (std::size_t e = 0; e < run.count; ++e) {
+          const std::uint32_t i = run.index[e];
+          const auto before = static_cast<std::uint32_t>(weights[i]);
+          const std::uint32_t after = before + run.change(e);
+          weights[i] = static_cast<std::int32_t>(after);
+          moved = Fingerprinter::add(moved, fingerprinter_.of_change(i, after - before));
+          if (values == nullptr) continue;
+          const auto seen = static_cast<std::int32_t>(after + static_cast<std::uint32_t>(overlay[i]));
+          values[i] = static_cast<float>(seen) * view->unit;
+        }
+      });
+  RUMOR_CHECK(moved == waiting_fingerprint_);
+  waiting_fingerprint_ = 0;
+}
+
+void Replica::refresh_settled(const compress::FloatView& view) const {
+  std::vector<const compress::SparseUpdate*> updates;
+  for (const compress::SparseUpdate& update : recent_) updates.push_back(&update);
+  const std::vector<std::int32_t>& weights = state_.weights;
+  compress::walk_merged(
+      layout_, updates, [&](std::uint32_t i) { __builtin_prefetch(weights.data() + i); },
+      [&](const compress::EntryRun& run) {
+        for (std::size_t e = 0; e < run.count; ++e) {
+          const std::uint32_t i = run.index[e];
+          const std::uint32_t seen =
+              static_cast<std::uint32_t>(weights[i]) + static_cast<std::uint32_t>(view.overlay[i]);
+          view.values[i] = static_cast<float>(static_cast<std::int32_t>(seen)) * view.unit;
+        }
+      });
+}
+
+bool Replica::refresh(const compress::FloatView& view) {
+  RUMOR_CHECK(view.values.size() == layout_.params() && view.overlay.size() == layout_.params());
+  const bool complete = recent_complete_;
+  if (complete && settled_ == 0) {
+    settle(&view);
+  } else {
+    settle(nullptr);
+    if (complete) refresh_settled(view);
+  }
+  forget_recent();
+  recent_complete_ = true;
+  return complete;
 }
 
 Result<void> Replica::restore(ReplicaState state) {
@@ -49,6 +112,9 @@ Result<void> Replica::restore(ReplicaState state) {
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);
   digest_current_ = false;
+  forget_recent();
+  waiting_fingerprint_ = 0;
+  recent_complete_ = false;
   return {};
 }
 

@@ -1,15 +1,19 @@
 // Replica: the shared weights, the names of the updates they hold, and the fingerprint that proves it.
 //
-// Exactly-once: verify -> lacking? -> apply -> mark is one call of apply(); addition is not idempotent, so
-// this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes.
+// Exactly-once: verify -> lacking? -> take -> mark is one call of apply(); addition is not idempotent, so
+// this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes, so the entries of what was
+// taken may wait: they go onto the weights together, merged, when someone asks for the weights or for the view
+// (compress/apply.h: together they need a fraction of the time). Names and fingerprint move at once.
 //
-// Thread: one owner (the protocol thread). Memory: one int32 per parameter, plus the have-set.
-// Invariant: fingerprint() == F(initial weights) + sum of F(update) over have() == F(weights()).
+// Thread: one owner (the protocol thread); reading weights lets what waits go onto them, so that counts as
+// writing. Memory: one int32 per parameter, the have-set, and at most as many waiting entries as parameters.
+// Invariant: fingerprint == F(initial weights) + sum of F(update) over have() == F(weights()).
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "compress/apply.h"
 #include "compress/update.h"
 #include "gossip/update_store.h"
 #include "runtime/fingerprint.h"
@@ -30,17 +34,25 @@ class Replica {
   // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout.params().
   Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t> initial);
 
-  // Adds an update's integers and marks its name, or finds the name there already.
+  // Takes an update's integers and marks its name, or finds the name there already.
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
   // changed then. Requires: update decoded against this replica's layout.
-  Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, const compress::SparseUpdate& update);
+  Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update);
+
+  // Lets the view follow the weights, wherever they changed since the last call, in the same pass in which
+  // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
+  // restored; then read all of the weights.
+  bool refresh(const compress::FloatView& view);
 
   // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint
   // disagree.
   Result<void> restore(ReplicaState state);
 
-  const ReplicaState& state() const { return state_; }
-  std::span<const std::int32_t> weights() const { return state_.weights; }
+  const ReplicaState& state() const {
+    settle(nullptr);
+    return state_;
+  }
+  std::span<const std::int32_t> weights() const { return state().weights; }
   const gossip::HaveSet& have() const { return state_.have; }
   std::uint64_t samples() const { return state_.samples; }
   std::uint64_t period() const { return state_.period; }
@@ -50,12 +62,23 @@ class Replica {
   const gossip::ReplicaDigest& digest() const;
 
   // Recomputes the fingerprint from every weight; O(params). False: memory or code has damaged the replica.
-  bool verify() const { return fingerprinter_.of_weights(state_.weights) == state_.fingerprint; }
+  bool verify() const { return fingerprinter_.of_weights(weights()) == state_.fingerprint; }
 
  private:
+  // What was taken, goes onto the weights; and the view follows it, where there is one.
+  void settle(const compress::FloatView* view) const;
+  void refresh_settled(const compress::FloatView& view) const;
+  void forget_recent();
+
   Fingerprinter fingerprinter_;
   ParamLayout layout_;
-  ReplicaState state_;
+  mutable ReplicaState state_;  // but for the weights changed by members that are not const only
+  // Taken since the last refresh(); the first `settled_` of them are on the weights already.
+  mutable std::vector<compress::SparseUpdate> recent_;
+  mutable std::size_t settled_ = 0;
+  std::uint64_t recent_entries_ = 0;
+  mutable std::uint64_t waiting_fingerprint_ = 0;  // of those not yet on the weights
+  bool recent_complete_ = false;                   // recent_ is all that changed since the last refresh()
   mutable gossip::ReplicaDigest digest_;
   mutable bool digest_current_ = false;
 };

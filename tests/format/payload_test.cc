@@ -1,6 +1,7 @@
 // The payload against its specification: the example of the text, the second decoder, and damaged bytes.
 #include <boost/test/unit_test.hpp>
 
+#include "compress/transport.h"
 #include "tests/format/slow_decoder.h"
 #include "tests/unit/compress/generated.h"
 
@@ -38,6 +39,19 @@ bool judge(const ParamLayout& layout, const Bytes& bytes) {
   BOOST_TEST_REQUIRE((encode(layout, *fast) == bytes));
   return true;
 }
+
+// The same for a message of a link without history; nothing where the slow decoder knows a mode only by name.
+std::optional<bool> judge_message(const ParamLayout& layout, const Bytes& bytes) {
+  const Result<SparseUpdate> fast = decode_transport(layout, bytes, nullptr);
+  bool foreign = false;
+  const auto slow = slow::decode_message(sizes_of(layout), bytes, foreign);
+  if (foreign) return std::nullopt;
+  BOOST_TEST_REQUIRE(fast.ok() == slow.has_value());
+  if (fast.ok()) BOOST_TEST_REQUIRE(same(layout, *fast, *slow));
+  return fast.ok();
+}
+
+constexpr SegmentMode described_modes[] = {SegmentMode::raw, SegmentMode::rice, SegmentMode::bitmap};
 
 }  // namespace
 
@@ -102,6 +116,44 @@ BOOST_AUTO_TEST_CASE(tables_that_lie_are_judged_alike) {
     refused += judge(layout, flipped) ? 0 : 1;
   }
   BOOST_TEST(refused > 150);
+}
+
+BOOST_AUTO_TEST_CASE(both_decoders_agree_on_messages_in_every_mode_of_the_text) {
+  Prng prng(47);
+  for (int i = 0; i < 2000; ++i) {
+    const ParamLayout layout = i % 100 == 0 ? large_layout(prng) : random_layout(prng, 7, 300);
+    SparseUpdate update = any_update(prng, layout);
+    if (update.index.empty()) continue;
+    if (i % 2 == 1) give_own_steps(prng, layout, update);
+    for (const SegmentMode mode : described_modes) {
+      const Bytes message = encode_transport_in(layout, update, mode, nullptr);
+      bool foreign = false;
+      const auto slow = slow::decode_message(sizes_of(layout), message, foreign);
+      BOOST_TEST_REQUIRE(slow.has_value());
+      BOOST_TEST_REQUIRE(same(layout, update, *slow));
+      BOOST_TEST_REQUIRE((decode_transport(layout, message, nullptr).value() == update));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(damaged_messages_are_judged_alike) {
+  Prng prng(48);
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 150; ++i) {
+    const ParamLayout layout = random_layout(prng, 5, 60);
+    const SparseUpdate update = any_update(prng, layout);
+    if (update.index.empty()) continue;
+    const Bytes bytes = encode_transport_in(layout, update, described_modes[i % 3], nullptr);
+    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      Bytes flipped = bytes;
+      flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+      if (const auto judged = judge_message(layout, flipped)) *judged ? ++accepted : ++refused;
+    }
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+      judge_message(layout, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
+  }
+  BOOST_TEST(accepted > 100);
+  BOOST_TEST(refused > 100);
 }
 
 BOOST_AUTO_TEST_CASE(encoding_twice_gives_the_same_bytes) {

@@ -62,7 +62,7 @@ std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream, const Siz
     counts.push_back(count);
     sum += count;
   }
-  if (sum == 0 || 2 * sum > stream.bits.size() - stream.at) return std::nullopt;
+  if (sum == 0) return std::nullopt;
   return counts;
 }
 
@@ -90,6 +90,7 @@ struct Part {
 struct Segment {
   std::vector<Part> parts;
   std::uint64_t entries = 0, length = 0, checksum = 0;
+  std::uint64_t mode = 2;  // RICE
 };
 
 // 4.5, first paragraph
@@ -106,10 +107,11 @@ std::vector<Segment> cut(const Sizes& sizes, const std::vector<std::uint64_t>& c
   return segments;
 }
 
-// The row of each segment. False when it must be rejected.
-bool take_table(BitStream& stream, std::vector<Segment>& segments) {
+// The row of each segment; 6.1: it begins with the mode. False when it must be rejected.
+bool take_table(BitStream& stream, std::vector<Segment>& segments, bool modes) {
   Part* before = nullptr;
   for (Segment& segment : segments) {
+    if (modes) segment.mode = stream.number(3);
     segment.length = stream.number(20);
     segment.checksum = stream.number(32);
     Part& part = segment.parts.front();
@@ -165,16 +167,47 @@ bool take_part(BitStream& stream, const Part& part, std::uint64_t tensor_size, s
   return part.end == tensor_size || next == part.end;
 }
 
+// 6.2, RAW
+bool take_raw(BitStream& stream, const Part& part, std::uint64_t step, Update& update) {
+  std::uint64_t width = 0;
+  while (((part.end - part.begin - 1) >> width) > 0) ++width;
+  for (std::uint64_t e = 0; e < part.count; ++e) {
+    const std::uint64_t position = part.begin + stream.number(width);
+    const bool minus = stream.next();
+    const bool ascends = e == 0 || position > update.entries.back().position;
+    if (stream.ended || position >= part.end || !ascends) return false;
+    update.entries.push_back({part.tensor, position, minus, step});
+  }
+  return true;
+}
+
+// 6.2, BITMAP
+bool take_bitmap(BitStream& stream, const Part& part, std::uint64_t step, Update& update) {
+  const std::size_t first = update.entries.size();
+  for (std::uint64_t position = part.begin; position < part.end; ++position) {
+    if (stream.next()) update.entries.push_back({part.tensor, position, false, step});
+    if (stream.ended || update.entries.size() - first > part.count) return false;
+  }
+  if (update.entries.size() - first != part.count) return false;
+  for (std::size_t e = first; e < update.entries.size(); ++e) update.entries[e].minus = stream.next();
+  return !stream.ended;
+}
+
 bool take_segment(BitStream& stream, const Segment& segment, const Sizes& sizes,
                   const std::vector<std::uint64_t>& steps, Update& update) {
-  for (const Part& part : segment.parts)
-    if (!take_part(stream, part, sizes[part.tensor], steps[part.tensor], update)) return false;
+  for (const Part& part : segment.parts) {
+    const std::uint64_t size = sizes[part.tensor], step = steps[part.tensor];
+    const bool taken = segment.mode == 1   ? take_raw(stream, part, step, update)
+                       : segment.mode == 3 ? take_bitmap(stream, part, step, update)
+                                           : take_part(stream, part, size, step, update);
+    if (!taken) return false;
+    if (part.end != size && update.entries.back().position != part.end - 1) return false;
+  }
   return stream.fill() && stream.at == stream.bits.size();  // 4.7
 }
 
 bool take_segments(BitStream& stream, std::vector<Segment>& segments, const Payload& payload,
                    const Sizes& sizes, const std::vector<std::uint64_t>& steps, Update& update) {
-  if (!take_table(stream, segments)) return false;
   std::size_t at = 1 + stream.at / 8;
   if (stream.number(32) != crc32c(payload, 0, at) || stream.ended) return false;
   at += 4;
@@ -190,34 +223,55 @@ bool take_segments(BitStream& stream, std::vector<Segment>& segments, const Payl
   return true;
 }
 
-// Stops before the table where `head_bytes` asks how long all before its checksum is.
-std::optional<Update> decode(const Sizes& sizes, const Payload& payload, std::size_t* head_bytes) {
+// What the two forms share: 4.1 to 4.4 and the rows of the table.
+struct Outline {
+  BitStream stream;
+  std::vector<std::uint64_t> steps;
+  std::vector<Segment> segments;
+  bool empty = false;
+};
+
+std::optional<Outline> outline_of(const Sizes& sizes, const Payload& payload, unsigned version) {
   if (payload.empty()) return std::nullopt;
   // 4.1
-  const unsigned version = payload[0] % 8, width = payload[0] / 8;
-  if (version != 2) return std::nullopt;
-  Update update;
+  const unsigned width = payload[0] / 8;
+  if (payload[0] % 8 != version) return std::nullopt;
+  Outline outline{BitStream(payload, 1, payload.size() - 1), {}, {}};
+  BitStream& stream = outline.stream;
   if (width == 0) {
-    if (payload.size() > 1) return std::nullopt;
-    return update;
+    if (payload.size() > 1 || version != 2) return std::nullopt;
+    outline.empty = true;
+    return outline;
   }
-  BitStream stream(payload, 1, payload.size() - 1);
   // 4.2
   const std::uint64_t step = (std::uint64_t{1} << (width - 1)) + stream.number(width - 1);
   const bool flag = stream.next();
   if (stream.ended) return std::nullopt;
   const auto counts = counts_of(stream, sizes);
   if (!counts) return std::nullopt;
-  std::vector<std::uint64_t> steps(sizes.size(), step);
-  if (flag && !take_steps(stream, *counts, steps)) return std::nullopt;
-  std::vector<Segment> segments = cut(sizes, *counts);
-  if (head_bytes != nullptr) {
-    take_table(stream, segments);
-    *head_bytes = 1 + stream.at / 8;
-    return std::nullopt;
+  outline.steps.assign(sizes.size(), step);
+  if (flag && !take_steps(stream, *counts, outline.steps)) return std::nullopt;
+  std::uint64_t entries = 0;
+  for (const std::uint64_t count : *counts) entries += count;
+  const std::uint64_t left = stream.bits.size() - stream.at;
+  if (version == 2 ? 2 * entries > left : entries * 8 > left * 16) return std::nullopt;
+  outline.segments = cut(sizes, *counts);
+  const bool modes = version == 3;
+  if (outline.segments.size() > 1 && !take_table(stream, outline.segments, modes)) return std::nullopt;
+  if (outline.segments.size() == 1 && modes) {
+    outline.segments[0].mode = stream.number(3);
+    if (!stream.fill() || stream.ended) return std::nullopt;
   }
-  const bool sound = segments.size() == 1 ? take_segment(stream, segments[0], sizes, steps, update)
-                                          : take_segments(stream, segments, payload, sizes, steps, update);
+  return outline;
+}
+
+std::optional<Update> bodies_of(Outline& outline, const Sizes& sizes, const Payload& payload) {
+  Update update;
+  if (outline.empty) return update;
+  std::vector<Segment>& segments = outline.segments;
+  const bool sound = segments.size() == 1
+                         ? take_segment(outline.stream, segments[0], sizes, outline.steps, update)
+                         : take_segments(outline.stream, segments, payload, sizes, outline.steps, update);
   if (!sound) return std::nullopt;
   return update;
 }
@@ -225,13 +279,27 @@ std::optional<Update> decode(const Sizes& sizes, const Payload& payload, std::si
 }  // namespace
 
 std::optional<Update> decode(const Sizes& sizes, const Payload& payload) {
-  return decode(sizes, payload, nullptr);
+  auto outline = outline_of(sizes, payload, 2);
+  if (!outline) return std::nullopt;
+  return bodies_of(*outline, sizes, payload);
+}
+
+std::optional<Update> decode_message(const Sizes& sizes, const Payload& message, bool& foreign) {
+  foreign = false;
+  if (message.empty() || message[0] % 8 != 3) return decode(sizes, message);
+  auto outline = outline_of(sizes, message, 3);
+  if (!outline) return std::nullopt;
+  for (const Segment& segment : outline->segments) {
+    if (segment.mode < 1 || segment.mode > 5) return std::nullopt;
+    foreign = foreign || segment.mode > 3;
+  }
+  if (foreign) return std::nullopt;
+  return bodies_of(*outline, sizes, message);
 }
 
 std::size_t head_bytes(const Sizes& sizes, const Payload& payload) {
-  std::size_t bytes = 0;
-  decode(sizes, payload, &bytes);
-  return bytes;
+  const auto outline = outline_of(sizes, payload, payload[0] % 8);
+  return outline ? 1 + outline->stream.at / 8 : 0;
 }
 
 void put_head_checksum(Payload& payload, std::size_t head_bytes) {

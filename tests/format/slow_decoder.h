@@ -25,6 +25,11 @@ struct Update {
 std::optional<Update> decode(const std::vector<std::uint64_t>& sizes,
                              const std::vector<std::uint8_t>& payload);
 
+// A message of chapter 6: a payload, or segments in modes of their own. `foreign` says that one of them is in
+// a mode whose body these pages do not describe (ADAPT, LINK); then nothing is returned.
+std::optional<Update> decode_message(const std::vector<std::uint64_t>& sizes,
+                                     const std::vector<std::uint8_t>& message, bool& foreign);
+
 // ---- to damage payloads on purpose ----
 
 // Bytes before the checksum of the table. Requires: a sound payload of more than one segment.

@@ -78,3 +78,33 @@ BOOST_AUTO_TEST_CASE(each_tensor_moves_by_its_own_step) {
   BOOST_TEST(std::equal(want.begin(), want.end(), replica.weights().begin()));
   BOOST_TEST(replica.verify());
 }
+
+// Updates wait until weights or view are asked for; whatever the order of questions, the answers are right.
+BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
+  Prng prng(8);
+  const std::uint32_t params = 400;
+  const ParamLayout layout = test::flat_layout(params);
+  Replica replica(test::some_run(), layout, std::vector<std::int32_t>(params, 5));
+  std::vector<std::int32_t> want(params, 5), overlay(params);
+  for (std::int32_t& value : overlay) value = static_cast<std::int32_t>(prng.between(-9, 9));
+  std::vector<float> values(params, 0.0f);
+  int followed = 0;
+  for (std::uint64_t seq = 1; seq <= 300; ++seq) {
+    const auto update = test::random_update(prng, params, static_cast<std::size_t>(prng.below(60)), 100);
+    for (std::size_t e = 0; e < update.index.size(); ++e)
+      want[update.index[e]] += update.negative[e] ? -update.step : update.step;
+    BOOST_REQUIRE(replica.apply(test::header_for(update, test::stream(1), seq), update).ok());
+    if (prng.chance(1, 5)) BOOST_TEST_REQUIRE(std::equal(want.begin(), want.end(), replica.weights().begin()));
+    if (!prng.chance(1, 4)) continue;
+    if (replica.refresh({values, overlay, 0.5f}))
+      ++followed;
+    else
+      for (std::uint32_t i = 0; i < params; ++i)
+        values[i] = static_cast<float>(replica.weights()[i] + overlay[i]) * 0.5f;
+    for (std::uint32_t i = 0; i < params; ++i)
+      BOOST_TEST_REQUIRE(values[i] == static_cast<float>(want[i] + overlay[i]) * 0.5f);
+  }
+  BOOST_TEST(followed > 20);
+  BOOST_TEST(replica.verify());
+  BOOST_TEST(replica.state().have.count() == 300u);
+}

@@ -1,0 +1,49 @@
+// Transport messages: whatever decode_transport() accepts is an update with a payload, inside the layout.
+//
+// The first byte of the input chooses the layout, and whether there is a history; the rest is the message.
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "compress/transport.h"
+#include "runtime/base/check.h"
+
+namespace {
+
+using namespace rumor;
+using namespace rumor::compress;
+
+ParamLayout layout_of(std::initializer_list<std::initializer_list<std::uint32_t>> shapes) {
+  std::vector<TensorInfo> tensors;
+  for (const auto& shape : shapes) tensors.push_back({.name = "t" + std::to_string(tensors.size()), .shape = shape});
+  return ParamLayout::create(std::move(tensors)).value();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const ParamLayout layouts[] = {layout_of({{16}, {4}}), layout_of({{64, 50}, {64}, {10, 64}}),
+                                        layout_of({{30000}, {5}, {9}}), layout_of({{0x7fff'ffff}})};
+  if (size == 0) return 0;
+  const ParamLayout& layout = layouts[data[0] % 4];
+  // A history of an all-large layout would be as large.
+  const bool remembered = data[0] >= 128 && data[0] % 4 != 3;
+  const auto new_history = [&] { return LinkHistory(remembered ? layout : layouts[0]); };
+  LinkHistory history = new_history(), other = new_history();
+  const BytesView message(data + 1, size - 1);
+  const Result<SparseUpdate> update = decode_transport(layout, message, remembered ? &history : nullptr);
+  if (!update.ok()) {
+    RUMOR_CHECK(!update.error().text.empty());
+    return 0;
+  }
+  RUMOR_CHECK(update->index.size() <= 16 * message.size());
+  const Result<SparseUpdate> canonical = decode(layout, encode(layout, *update));
+  RUMOR_CHECK(canonical.ok() && *canonical == *update);
+  const auto choice = remembered ? TransportChoice::link : TransportChoice::adapt;
+  LinkHistory sender = new_history();
+  const Bytes again = encode_transport(layout, *update, choice, remembered ? &sender : nullptr);
+  const Result<SparseUpdate> back = decode_transport(layout, again, remembered ? &other : nullptr);
+  RUMOR_CHECK(back.ok() && *back == *update);
+  return 0;
+}
