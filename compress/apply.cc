@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t tile_entries = 384, tile_entries_per_update = 16;
 constexpr std::uint64_t tile_params_min = 1024;
 
-void check_sizes(const ParamLayout& layout, std::span<const SparseUpdate* const> updates, std::size_t weights) {
+void check_sizes(const ParamLayout& layout, std::span<const SparseUpdate* const> updates,
+                 std::size_t weights) {
   RUMOR_CHECK(weights == layout.params());
   for (const SparseUpdate* update : updates)
     RUMOR_CHECK(update->index.empty() || update->index.back() < layout.params());
@@ -23,7 +24,8 @@ void check_sizes(const ParamLayout& layout, std::span<const SparseUpdate* const>
 std::uint64_t tile_params(const ParamLayout& layout, std::span<const SparseUpdate* const> updates) {
   std::uint64_t entries = 1;
   for (const SparseUpdate* update : updates) entries += update->index.size();
-  const std::uint64_t wanted = std::max<std::uint64_t>(tile_entries, tile_entries_per_update * updates.size());
+  const std::uint64_t wanted =
+      std::max<std::uint64_t>(tile_entries, tile_entries_per_update * updates.size());
   return std::max<std::uint64_t>(tile_params_min, wanted * layout.params() / entries);
 }
 
@@ -62,7 +64,8 @@ void apply(const ParamLayout& layout, std::span<const SparseUpdate* const> updat
           const std::uint32_t i = run.index[e];
           const std::uint32_t weight = static_cast<std::uint32_t>(to[i]) + run.change(e);
           to[i] = static_cast<std::int32_t>(weight);
-          const std::uint32_t seen = overlay == nullptr ? weight : weight + static_cast<std::uint32_t>(overlay[i]);
+          const std::uint32_t seen =
+              overlay == nullptr ? weight : weight + static_cast<std::uint32_t>(overlay[i]);
           values[i] = static_cast<float>(static_cast<std::int32_t>(seen)) * unit;
         }
       });

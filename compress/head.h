@@ -16,7 +16,7 @@
 namespace rumor::compress {
 
 struct Head {
-  std::int32_t step = 0;                  // of all tensors; 0 when there are no entries or tensor_step is used
+  std::int32_t step = 0;  // of all tensors; 0 when there are no entries or tensor_step is used
   std::vector<std::int32_t> tensor_step;  // as in SparseUpdate
   std::vector<std::uint32_t> counts;      // entries of each tensor
   std::uint64_t entries = 0;

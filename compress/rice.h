@@ -43,7 +43,8 @@ inline std::uint64_t rice_bits_min(std::uint32_t span, std::uint32_t count) {
 inline std::uint64_t rice_bits_max(std::uint32_t span, std::uint32_t count) {
   if (count == 0) return 0;
   const RiceCode code = rice_code(span, count);
-  return std::uint64_t{count} * (code.entry_bits_min() + (code.thirds ? 1 : 0)) + (span - count) / code.divisor();
+  return std::uint64_t{count} * (code.entry_bits_min() + (code.thirds ? 1 : 0)) +
+         (span - count) / code.divisor();
 }
 
 // Bits that these ascending positions take, the first gap counted from `begin`.

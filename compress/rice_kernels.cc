@@ -92,8 +92,8 @@ struct Marks {
 template <bool thirds>
 std::uint64_t encode_part(const RicePart& part, const std::uint32_t* index, const std::uint8_t* negative,
                           std::uint8_t* out, std::uint64_t at) {
-  std::uint64_t not_first[thirds ? thirds_words : 1];   // whether the third is not the first
-  std::uint64_t last[thirds ? thirds_words + 1 : 1];    // of those: whether it is the last
+  std::uint64_t not_first[thirds ? thirds_words : 1];  // whether the third is not the first
+  std::uint64_t last[thirds ? thirds_words + 1 : 1];   // of those: whether it is the last
   std::uint64_t quotients[quotient_words];
   const unsigned low_bits = part.low_bits;
   const std::uint32_t low_mask = (std::uint32_t{1} << low_bits) - 1;

@@ -166,7 +166,8 @@ bool join(const RicePart& part, const std::uint8_t* bytes, std::uint64_t at, std
 
 std::uint64_t decode(const RicePart& part, const std::uint8_t* bytes, std::uint64_t at, std::uint64_t end,
                      std::uint32_t* index, std::uint8_t* negative) {
-  if (part.low_bits > low_bits_max) return rice_kernels_portable.decode(part, bytes, at, end, index, negative);
+  if (part.low_bits > low_bits_max)
+    return rice_kernels_portable.decode(part, bytes, at, end, index, negative);
   const std::uint64_t count = part.count;
   const std::uint64_t not_first_at = at + count * (part.low_bits + 1);
   const std::uint64_t last_at = not_first_at + (part.thirds ? count : 0);
@@ -176,7 +177,8 @@ std::uint64_t decode(const RicePart& part, const std::uint8_t* bytes, std::uint6
   if (quotients_at + count > end) return 0;
   const std::uint64_t divisor = std::uint64_t{part.thirds ? 3u : 1u} << part.low_bits;
   const std::uint64_t longest = quotients_at + count + (part.span - part.count) / divisor;
-  const std::uint64_t after = find_ones(bytes, quotients_at, longest < end ? longest : end, part.count, index);
+  const std::uint64_t after =
+      find_ones(bytes, quotients_at, longest < end ? longest : end, part.count, index);
   if (after == 0) return 0;
   const bool fits = part.thirds ? join<true>(part, bytes, at, not_first_at, last_at, index, negative)
                                 : join<false>(part, bytes, at, not_first_at, last_at, index, negative);
@@ -285,8 +287,7 @@ std::uint64_t encode_part(const RicePart& part, const std::uint32_t* index, cons
     const __m512i position = _mm512_maskz_loadu_epi32(active, index + e);
     const __m512i previous = _mm512_alignr_epi32(position, before, 15);
     before = position;
-    const __m512i gap =
-        _mm512_maskz_sub_epi32(active, _mm512_sub_epi32(position, previous), all_lanes(1));
+    const __m512i gap = _mm512_maskz_sub_epi32(active, _mm512_sub_epi32(position, previous), all_lanes(1));
     const __m512i sign = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(active, negative + e));
     const __m512i field = _mm512_or_si512(_mm512_and_si512(gap, low_mask), _mm512_sll_epi32(sign, shift));
     __m512i quotient = _mm512_srl_epi32(gap, shift);

@@ -154,11 +154,17 @@ bool fits(const ParamLayout& layout, std::span<const Part> parts, const std::uin
 Bytes body_in(const ParamLayout& layout, const SegmentEntries& segment, SegmentMode mode,
               const LinkHistory* history, const RiceKernels& kernels) {
   switch (mode) {
-    case SegmentMode::raw: return raw_bytes(layout, segment);
-    case SegmentMode::bitmap: return bitmap_bytes(layout, segment);
-    case SegmentMode::adapt: return adapt_bytes(layout, segment, nullptr);
-    case SegmentMode::link: RUMOR_CHECK(history != nullptr); return adapt_bytes(layout, segment, history);
-    case SegmentMode::rice: break;
+    case SegmentMode::raw:
+      return raw_bytes(layout, segment);
+    case SegmentMode::bitmap:
+      return bitmap_bytes(layout, segment);
+    case SegmentMode::adapt:
+      return adapt_bytes(layout, segment, nullptr);
+    case SegmentMode::link:
+      RUMOR_CHECK(history != nullptr);
+      return adapt_bytes(layout, segment, history);
+    case SegmentMode::rice:
+      break;
   }
   return rice_bytes(layout, segment, kernels);
 }
@@ -187,9 +193,15 @@ bool decode_body(const ParamLayout& layout, std::span<const Part> parts, BytesVi
   switch (place.mode) {
     case SegmentMode::rice:
       return rice_decode_within(layout, parts, message, first_byte, place.bytes, 0, index, negative, kernels);
-    case SegmentMode::raw: read = decode_raw(layout, parts, body, index, negative); break;
-    case SegmentMode::bitmap: read = decode_bitmap(layout, parts, body, index, negative); break;
-    case SegmentMode::adapt: read = decode_adapt(layout, parts, body, nullptr, index, negative); break;
+    case SegmentMode::raw:
+      read = decode_raw(layout, parts, body, index, negative);
+      break;
+    case SegmentMode::bitmap:
+      read = decode_bitmap(layout, parts, body, index, negative);
+      break;
+    case SegmentMode::adapt:
+      read = decode_adapt(layout, parts, body, nullptr, index, negative);
+      break;
     case SegmentMode::link:
       read = history != nullptr && decode_adapt(layout, parts, body, history, index, negative);
       break;

@@ -60,8 +60,8 @@ Result<SegmentTable> take_table(BitReader& in, BytesView message, const ParamLay
   std::uint64_t offset = 0;
   for (const Segment& segment : segments.list) {
     SegmentPlace place{.offset = offset};
-    const std::uint64_t mode = kind == TableKind::transport ? in.take(mode_bits)
-                                                            : static_cast<std::uint64_t>(SegmentMode::rice);
+    const std::uint64_t mode =
+        kind == TableKind::transport ? in.take(mode_bits) : static_cast<std::uint64_t>(SegmentMode::rice);
     if (!known(mode)) return damaged("a segment has an unknown mode", in.position());
     place.mode = static_cast<SegmentMode>(mode);
     place.bytes = static_cast<std::uint32_t>(in.take(length_bits));
@@ -77,7 +77,8 @@ Result<SegmentTable> take_table(BitReader& in, BytesView message, const ParamLay
   if (in.take(static_cast<unsigned>(-in.position() & 7)) != 0)
     return damaged("filling bits are not zero", in.position());
   const std::uint64_t checked_bytes = 1 + in.position() / 8;
-  if (checked_bytes + 4 > message.size()) return damaged("it ends inside the table of segments", in.position());
+  if (checked_bytes + 4 > message.size())
+    return damaged("it ends inside the table of segments", in.position());
   if (in.take(checksum_bits) != crc32c(message.first(checked_bytes)))
     return damaged("head and table do not have the checksum they claim", in.position());
   table.begin = checked_bytes + 4;

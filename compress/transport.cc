@@ -151,8 +151,8 @@ Bytes encode_transport(const ParamLayout& layout, const SparseUpdate& update, Tr
 
 Result<SparseUpdate> decode_transport(const ParamLayout& layout, BytesView message, LinkHistory* history,
                                       const CodecOptions& options) {
-  Result<SparseUpdate> update = in_modes(message) ? decode_modes(layout, message, history, options)
-                                                  : decode(layout, message, options);
+  Result<SparseUpdate> update =
+      in_modes(message) ? decode_modes(layout, message, history, options) : decode(layout, message, options);
   if (update.ok() && history != nullptr) history->remember(update->index, update->negative);
   return update;
 }

@@ -6,8 +6,8 @@
 // unique: a receiver decodes, encodes canonically and compares the hash of the update's record.
 //
 // How a link uses it: both ends agree on a choice when they meet (by its rate: ADAPT pays when a saved bit
-// takes longer to send than to compute, below some 100 Mbit/s). The sender calls to_transport() for each update,
-// the receiver from_transport() in the same order and checks the hash of what it returns. With
+// takes longer to send than to compute, below some 100 Mbit/s). The sender calls to_transport() for each
+// update, the receiver from_transport() in the same order and checks the hash of what it returns. With
 // TransportChoice::link each direction of a connection has one LinkHistory at either end, which sees every
 // update that crosses in this form, in order; it dies with the connection, and after an error.
 //

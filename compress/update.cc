@@ -41,7 +41,8 @@ Bytes encode_many(const ParamLayout& layout, const SparseUpdate& update, BitWrit
   const std::size_t count = segments.list.size();
   std::vector<std::uint64_t> room(count + 1, 0);
   for (std::size_t s = 0; s < count; ++s)
-    room[s + 1] = room[s] + rice_body_bits_max(segments.parts_of(segments.list[s])) / 8 + 1 + rice_slack_bytes;
+    room[s + 1] =
+        room[s] + rice_body_bits_max(segments.parts_of(segments.list[s])) / 8 + 1 + rice_slack_bytes;
   const auto bodies = std::make_unique_for_overwrite<std::uint8_t[]>(room[count]);
   std::vector<SegmentPlace> places(count);
   Serial serial;

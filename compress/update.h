@@ -17,10 +17,11 @@ namespace rumor::compress {
 // The step is that of all entries, or of the tensor in which the entry lies. Each update has one form: where
 // all tensors have the same step, tensor_step is empty (settle_steps() sees to that).
 struct SparseUpdate {
-  std::int32_t step = 0;                  // > 0 where there are entries and tensor_step is empty, else 0
-  std::vector<std::uint32_t> index;       // strictly ascending positions in the flat vector
-  std::vector<std::uint8_t> negative;     // 0 or 1, one per entry
-  std::vector<std::int32_t> tensor_step;  // empty, or one per tensor: 0 without entries, else > 0, not all equal
+  std::int32_t step = 0;               // > 0 where there are entries and tensor_step is empty, else 0
+  std::vector<std::uint32_t> index;    // strictly ascending positions in the flat vector
+  std::vector<std::uint8_t> negative;  // 0 or 1, one per entry
+  std::vector<std::int32_t>
+      tensor_step;  // empty, or one per tensor: 0 without entries, else > 0, not all equal
   bool operator==(const SparseUpdate&) const = default;
 };
 

@@ -27,8 +27,7 @@ void InFlightView::move(const Own& own, std::int32_t shares, std::vector<std::ui
 void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period,
                         std::span<const NodeId> live, std::vector<std::uint32_t>& touched) {
   std::vector<compress::StepRun> shares = compress::step_runs(layout_, update);
-  for (compress::StepRun& run : shares)
-    run.step = static_cast<std::int32_t>(std::lround(weight_ * run.step));
+  for (compress::StepRun& run : shares) run.step = static_cast<std::int32_t>(std::lround(weight_ * run.step));
   const bool nothing =
       std::all_of(shares.begin(), shares.end(), [](const compress::StepRun& run) { return run.step == 0; });
   std::vector<NodeId> waiting_for;

@@ -1,9 +1,9 @@
 // Replica: the shared weights, the names of the updates they hold, and the fingerprint that proves it.
 //
 // Exactly-once: verify -> lacking? -> take -> mark is one call of apply(); addition is not idempotent, so
-// this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes, so the entries of what was
-// taken may wait: they go onto the weights together, merged, when someone asks for the weights or for the view
-// (compress/apply.h: together they need a fraction of the time). Names and fingerprint move at once.
+// this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes, so the entries of what
+// was taken may wait: they go onto the weights together, merged, when someone asks for the weights or for the
+// view (compress/apply.h: together they need a fraction of the time). Names and fingerprint move at once.
 //
 // Thread: one owner (the protocol thread); reading weights lets what waits go onto them, so that counts as
 // writing. Memory: one int32 per parameter, the have-set, and at most as many waiting entries as parameters.

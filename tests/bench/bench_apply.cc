@@ -69,7 +69,8 @@ void run(std::uint32_t params, double density) {
   std::vector<SparseUpdate> updates;
   std::vector<Bytes> payloads;
   std::vector<const SparseUpdate*> all;
-  for (std::uint64_t seed = 0; seed < updates_count; ++seed) updates.push_back(independent(layout, density, seed));
+  for (std::uint64_t seed = 0; seed < updates_count; ++seed)
+    updates.push_back(independent(layout, density, seed));
   for (const SparseUpdate& update : updates) {
     payloads.push_back(encode(layout, update));
     all.push_back(&update);
@@ -80,8 +81,14 @@ void run(std::uint32_t params, double density) {
   };
   const FloatView view{values, {}, 0x1p-24f};
   std::vector<Timer> timers{
-      {"bare scatter of decoded entries", [&] { for (const auto& update : updates) bare_scatter(update, weights); }},
-      {"apply() one by one", [&] { for (const auto* update : all) apply(layout, {&update, 1}, weights); }},
+      {"bare scatter of decoded entries",
+       [&] {
+         for (const auto& update : updates) bare_scatter(update, weights);
+       }},
+      {"apply() one by one",
+       [&] {
+         for (const auto* update : all) apply(layout, {&update, 1}, weights);
+       }},
       {"decode and apply() one by one",
        [&] {
          for (std::size_t u = 0; u < updates_count; ++u) {
@@ -100,18 +107,23 @@ void run(std::uint32_t params, double density) {
          }
          apply(layout, pointers, weights);
        }},
-      {"with view, one by one", [&] { for (const auto* update : all) apply(layout, {&update, 1}, weights, view); }},
+      {"with view, one by one",
+       [&] {
+         for (const auto* update : all) apply(layout, {&update, 1}, weights, view);
+       }},
       {"with view, merged", [&] { apply(layout, all, weights, view); }},
   };
   measure(timers, 9);
-  std::printf("density %.4f, 8 updates of %zu entries, %u parameters\n", density, updates[0].index.size(), params);
+  std::printf("density %.4f, 8 updates of %zu entries, %u parameters\n", density, updates[0].index.size(),
+              params);
   std::size_t entries = 0;
   for (const SparseUpdate& update : updates) entries += update.index.size();
   for (const Timer& timer : timers)
     std::printf("  %-34s %6.1f million entries a second, %.2f of the bare scatter\n", timer.name,
                 static_cast<double>(entries) / timer.best / 1e6, timers[0].best / timer.best);
   std::printf("  merged against one by one: %.2f; with view %.2f; against the bare scatter %.2f\n",
-              timers[1].best / timers[3].best, timers[5].best / timers[6].best, timers[0].best / timers[3].best);
+              timers[1].best / timers[3].best, timers[5].best / timers[6].best,
+              timers[0].best / timers[3].best);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Size and speed of update payloads, by density. Speeds are best of several on one core; where two figures
 // are compared, both come from this run.
-//   size     payload bits against the bound, independent positions, over a sweep of densities (worst and mean)
-//   speed    encode and decode of one update, million entries a second, by kernel set
+//   size     payload bits against the bound, independent positions, over a sweep of densities (worst and
+//   mean) speed    encode and decode of one update, million entries a second, by kernel set
 // usage: bench_codec [size | speed]...
 #include <algorithm>
 #include <chrono>
@@ -56,8 +56,10 @@ double times_bound(const ParamLayout& layout, const SparseUpdate& update) {
 }
 
 void size() {
-  std::printf("payload against the bound, 20,000 and 200,000 entries: worst and mean over 60 densities each\n");
-  for (const auto& [low, high] : {std::pair{1e-5, 1e-4}, {1e-4, 1e-3}, {1e-3, 1e-2}, {1e-2, 1e-1}, {0.1, 0.5}}) {
+  std::printf(
+      "payload against the bound, 20,000 and 200,000 entries: worst and mean over 60 densities each\n");
+  for (const auto& [low, high] :
+       {std::pair{1e-5, 1e-4}, {1e-4, 1e-3}, {1e-3, 1e-2}, {1e-2, 1e-1}, {0.1, 0.5}}) {
     double worst = 0, sum = 0, worst_density = 0;
     for (int i = 0; i < 60; ++i) {
       const double density = low * std::pow(high / low, i / 60.0);
@@ -68,7 +70,8 @@ void size() {
       if (times > worst) worst_density = density;
       worst = std::max(worst, times);
     }
-    std::printf("  density %.5f to %.5f: worst %.4f (at %.6f), mean %.4f\n", low, high, worst, worst_density, sum);
+    std::printf("  density %.5f to %.5f: worst %.4f (at %.6f), mean %.4f\n", low, high, worst, worst_density,
+                sum);
   }
 }
 
@@ -98,15 +101,16 @@ void speed() {
   std::uint32_t sum = 0;
   const double with = best_of(50, [&] { sum += crc32c(bytes); });
   const double without = best_of(50, [&] { sum += crc32c_portable(bytes); });
-  std::printf("checksum: %.1f GB/s by instruction, %.1f GB/s by tables (%u)\n", 65.536e-6 / with, 65.536e-6 / without,
-              sum & 1);
+  std::printf("checksum: %.1f GB/s by instruction, %.1f GB/s by tables (%u)\n", 65.536e-6 / with,
+              65.536e-6 / without, sum & 1);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto wanted = [&](const char* name) {
-    return argc == 1 || std::any_of(argv + 1, argv + argc, [&](const char* arg) { return std::string(arg) == name; });
+    return argc == 1 ||
+           std::any_of(argv + 1, argv + argc, [&](const char* arg) { return std::string(arg) == name; });
   };
   if (wanted("size")) size();
   if (wanted("speed")) speed();

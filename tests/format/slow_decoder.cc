@@ -67,7 +67,8 @@ std::optional<std::vector<std::uint64_t>> counts_of(BitStream& stream, const Siz
 }
 
 // 4.4. True unless it must be rejected.
-bool take_steps(BitStream& stream, const std::vector<std::uint64_t>& counts, std::vector<std::uint64_t>& steps) {
+bool take_steps(BitStream& stream, const std::vector<std::uint64_t>& counts,
+                std::vector<std::uint64_t>& steps) {
   bool first = true, differ = false;
   for (std::size_t tensor = 0; tensor < counts.size(); ++tensor) {
     if (counts[tensor] == 0) continue;

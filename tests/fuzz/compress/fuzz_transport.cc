@@ -16,7 +16,8 @@ using namespace rumor::compress;
 
 ParamLayout layout_of(std::initializer_list<std::initializer_list<std::uint32_t>> shapes) {
   std::vector<TensorInfo> tensors;
-  for (const auto& shape : shapes) tensors.push_back({.name = "t" + std::to_string(tensors.size()), .shape = shape});
+  for (const auto& shape : shapes)
+    tensors.push_back({.name = "t" + std::to_string(tensors.size()), .shape = shape});
   return ParamLayout::create(std::move(tensors)).value();
 }
 

@@ -51,7 +51,8 @@ std::size_t checked_head(const Bytes& bytes) {
   for (std::size_t end = 1; end + 4 < std::min<std::size_t>(bytes.size(), 200); ++end) {
     const std::uint32_t checksum = crc32c(BytesView(bytes).first(end));
     bool equal = true;
-    for (std::size_t b = 0; b < 4; ++b) equal = equal && bytes[end + b] == static_cast<std::uint8_t>(checksum >> (8 * b));
+    for (std::size_t b = 0; b < 4; ++b)
+      equal = equal && bytes[end + b] == static_cast<std::uint8_t>(checksum >> (8 * b));
     if (equal) return end;
   }
   return 0;
@@ -75,12 +76,17 @@ void add_samples(Prng& prng, Model& model, std::uint32_t entries, std::vector<Sa
   const Segments segments = segments_of(layout, counts_of(layout, update), update.index);
   for (const SegmentMode mode : modes) {
     if (mode == SegmentMode::bitmap && layout.params() > 1'000'000) continue;
-    samples.push_back({&model, message, encode_transport_in(layout, update, mode, &model.history), 0, mode, {}});
+    samples.push_back(
+        {&model, message, encode_transport_in(layout, update, mode, &model.history), 0, mode, {}});
     const Segment& segment = segments.list[prng.below(segments.list.size())];
     const std::span<const Part> parts = segments.parts_of(segment);
     const SegmentEntries of{parts, std::span(update.index).subspan(segment.first_entry, segment.entries),
                             std::span(update.negative).subspan(segment.first_entry, segment.entries)};
-    samples.push_back({&model, body, body_in(layout, of, mode, &model.history, rice_kernels()), 0, mode,
+    samples.push_back({&model,
+                       body,
+                       body_in(layout, of, mode, &model.history, rice_kernels()),
+                       0,
+                       mode,
                        {parts.begin(), parts.end()}});
   }
 }
@@ -88,17 +94,31 @@ void add_samples(Prng& prng, Model& model, std::uint32_t entries, std::vector<Sa
 void damage(Prng& prng, const Sample& sample, const Sample& other, Bytes& bytes) {
   const std::uint64_t changes = 1 + prng.below(4);
   for (std::uint64_t i = 0; i < changes && !bytes.empty(); ++i) {
-    const std::size_t at = prng.below(prng.chance(1, 2) ? std::min<std::size_t>(bytes.size(), 24) : bytes.size());
+    const std::size_t at =
+        prng.below(prng.chance(1, 2) ? std::min<std::size_t>(bytes.size(), 24) : bytes.size());
     switch (prng.below(8)) {
-      case 0: bytes[at] = static_cast<std::uint8_t>(prng.next()); break;
-      case 1: bytes[at] = prng.chance(1, 2) ? 0 : 0xff; break;
-      case 2: bytes.resize(at); break;
-      case 3: bytes.insert(bytes.end(), 1 + prng.below(9), static_cast<std::uint8_t>(prng.below(2) * 0xff)); break;
-      case 4: std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), std::min<std::size_t>(8, bytes.size() - at), 0); break;
+      case 0:
+        bytes[at] = static_cast<std::uint8_t>(prng.next());
+        break;
+      case 1:
+        bytes[at] = prng.chance(1, 2) ? 0 : 0xff;
+        break;
+      case 2:
+        bytes.resize(at);
+        break;
+      case 3:
+        bytes.insert(bytes.end(), 1 + prng.below(9), static_cast<std::uint8_t>(prng.below(2) * 0xff));
+        break;
+      case 4:
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    std::min<std::size_t>(8, bytes.size() - at), 0);
+        break;
       case 5:
         if (other.bytes.size() > at) std::copy_n(other.bytes.begin(), at, bytes.begin());
         break;
-      default: bytes[at] ^= static_cast<std::uint8_t>(1u << prng.below(8)); break;
+      default:
+        bytes[at] ^= static_cast<std::uint8_t>(1u << prng.below(8));
+        break;
     }
   }
   const std::size_t head = sample.head_bytes;
@@ -145,12 +165,13 @@ bool try_body(const Sample& sample, const Bytes& bytes) {
   std::vector<std::uint8_t> negative(entries + guard, 0x5a);
   const SegmentPlace place{.bytes = static_cast<std::uint32_t>(bytes.size()), .mode = sample.mode};
   const ParamLayout& layout = sample.model->layout;
-  const bool accepted = decode_body(layout, sample.parts, bytes, place, 0, &sample.model->history, index.data(),
-                                    negative.data(), rice_kernels());
+  const bool accepted = decode_body(layout, sample.parts, bytes, place, 0, &sample.model->history,
+                                    index.data(), negative.data(), rice_kernels());
   for (std::size_t e = entries; e < entries + guard; ++e)
     RUMOR_CHECK(index[e] == 0xdead'beef && negative[e] == 0x5a);
   if (!accepted) return false;
-  const SegmentEntries read{sample.parts, std::span(index).first(entries), std::span(negative).first(entries)};
+  const SegmentEntries read{sample.parts, std::span(index).first(entries),
+                            std::span(negative).first(entries)};
   const Bytes again = body_in(layout, read, sample.mode, &sample.model->history, rice_kernels());
   RUMOR_CHECK(again == bytes);  // each mode has one body for given entries
   return true;
@@ -165,7 +186,8 @@ std::vector<Sample> make_samples(Prng& prng, std::vector<std::unique_ptr<Model>>
   add(layout_of({30'000, 5, 9}));
   std::vector<Sample> samples;
   for (const auto& model : models) {
-    const SparseUpdate seen = random_update(prng, model->layout.params(), std::min(100u, model->layout.params()), 1);
+    const SparseUpdate seen =
+        random_update(prng, model->layout.params(), std::min(100u, model->layout.params()), 1);
     model->history.remember(seen.index, seen.negative);
     for (const std::uint32_t entries : {0u, 1u, 3u, 20u, 100u, 170u})
       for (int i = 0; i < 4; ++i) add_samples(prng, *model, entries, samples);
@@ -191,11 +213,12 @@ int main(int argc, char** argv) {
   std::uint64_t tried[kinds] = {}, accepted[kinds] = {};
   for (std::uint64_t i = 1; i <= inputs; ++i) {
     const Sample* sample = &samples[prng.below(samples.size())];
-    if (sample->bytes.size() > 1000 && !prng.chance(1, 50)) sample = &samples[prng.below(100)];  // large ones are slow
+    if (sample->bytes.size() > 1000 && !prng.chance(1, 50))
+      sample = &samples[prng.below(100)];  // large ones are slow
     Bytes bytes = sample->bytes;
     damage(prng, *sample, samples[prng.below(samples.size())], bytes);
-    const bool ok =
-        sample->kind == body ? try_body(*sample, bytes) : try_update(prng, *sample->model, sample->kind, bytes);
+    const bool ok = sample->kind == body ? try_body(*sample, bytes)
+                                         : try_update(prng, *sample->model, sample->kind, bytes);
     ++tried[sample->kind];
     accepted[sample->kind] += ok ? 1 : 0;
     if (i % std::max<std::uint64_t>(1, inputs / 20) != 0) continue;
@@ -204,9 +227,11 @@ int main(int argc, char** argv) {
                  static_cast<double>(i) / seconds);
   }
   for (const auto& model : models)
-    RUMOR_CHECK(std::all_of(model->weights.begin(), model->weights.end(), [](std::int32_t w) { return w == 0; }));
+    RUMOR_CHECK(
+        std::all_of(model->weights.begin(), model->weights.end(), [](std::int32_t w) { return w == 0; }));
   for (int kind = 0; kind < kinds; ++kind)
-    std::printf("%s: %llu tried, %llu accepted\n", kind_names[kind], static_cast<unsigned long long>(tried[kind]),
+    std::printf("%s: %llu tried, %llu accepted\n", kind_names[kind],
+                static_cast<unsigned long long>(tried[kind]),
                 static_cast<unsigned long long>(accepted[kind]));
   return 0;
 }

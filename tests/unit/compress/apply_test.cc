@@ -26,8 +26,9 @@ void plainly(const ParamLayout& layout, const SparseUpdate& update, std::vector<
     while (update.index[e] >= layout.tensors()[t].offset + layout.tensors()[t].size) ++t;
     const std::int32_t step = update.tensor_step.empty() ? update.step : update.tensor_step[t];
     const auto before = static_cast<std::uint32_t>(weights[update.index[e]]);
-    weights[update.index[e]] = static_cast<std::int32_t>(
-        update.negative[e] ? before - static_cast<std::uint32_t>(step) : before + static_cast<std::uint32_t>(step));
+    weights[update.index[e]] =
+        static_cast<std::int32_t>(update.negative[e] ? before - static_cast<std::uint32_t>(step)
+                                                     : before + static_cast<std::uint32_t>(step));
   }
 }
 
@@ -78,7 +79,8 @@ BOOST_AUTO_TEST_CASE(every_entry_is_fetched_before_it_is_visited_and_visited_onc
   walk_merged(
       layout, all, [&](std::uint32_t i) { ++fetched[i]; },
       [&](const EntryRun& run) {
-        for (std::size_t e = 0; e < run.count; ++e) BOOST_TEST_REQUIRE(++visited[run.index[e]] <= fetched[run.index[e]]);
+        for (std::size_t e = 0; e < run.count; ++e)
+          BOOST_TEST_REQUIRE(++visited[run.index[e]] <= fetched[run.index[e]]);
         entries += run.count;
       });
   BOOST_TEST(entries == 45'000u);

@@ -116,11 +116,13 @@ BOOST_AUTO_TEST_CASE(checksums_of_known_bytes) {
 
 BOOST_AUTO_TEST_CASE(all_sets_write_and_read_the_same) {
   Prng prng(1);
-  for (const std::uint32_t count : {1u, 2u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 128u, 129u, 1000u, 16383u, 16384u})
+  for (const std::uint32_t count :
+       {1u, 2u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 128u, 129u, 1000u, 16383u, 16384u})
     for (const double times : {1.0, 1.3, 2.0, 3.1, 9.0, 40.0, 99.0, 100.0, 1234.0, 20'000.0, 100'000.0})
       for (const bool gathered : {false, true}) {
         const double wanted = static_cast<double>(count) * times;
-        compare(prng, sample(prng, static_cast<std::uint32_t>(std::min(wanted, 2147483646.0)), count, gathered));
+        compare(prng,
+                sample(prng, static_cast<std::uint32_t>(std::min(wanted, 2147483646.0)), count, gathered));
       }
 }
 
@@ -136,7 +138,8 @@ BOOST_AUTO_TEST_CASE(all_sets_judge_damaged_bits_alike) {
     for (std::uint64_t flips = prng.below(4); flips > 0; --flips)
       bytes[prng.below(bytes.size())] ^= static_cast<std::uint8_t>(1u << prng.below(8));
     if (prng.chance(1, 4))  // a stretch of zeros: long quotients
-      for (std::uint64_t at = prng.below(bytes.size()), n = 20; n > 0 && at < bytes.size(); --n) bytes[at++] = 0;
+      for (std::uint64_t at = prng.below(bytes.size()), n = 20; n > 0 && at < bytes.size(); --n)
+        bytes[at++] = 0;
     std::vector<std::uint32_t> index, its_index;
     std::vector<std::uint8_t> negative, its_negative;
     const std::uint64_t stop = 8 * bytes.size();

@@ -135,11 +135,13 @@ BOOST_AUTO_TEST_CASE(modes_are_taken_where_they_are_shortest) {
   // A handful of entries among very many parameters; and nearly all of few.
   const ParamLayout sparse = layout_of({1 << 20}), dense = layout_of({600});
   const SparseUpdate most = random_update(prng, 600, 400, 3);
-  BOOST_TEST(encode_transport(dense, most, TransportChoice::adapt, nullptr).size() <= 3u + 4 + (600 + 400 + 7) / 8);
+  BOOST_TEST(encode_transport(dense, most, TransportChoice::adapt, nullptr).size() <=
+             3u + 4 + (600 + 400 + 7) / 8);
   int shorter = 0;
   for (int i = 0; i < 40; ++i) {
     const SparseUpdate few = random_update(prng, 1 << 20, 3, 1);
-    shorter += encode_transport(sparse, few, TransportChoice::adapt, nullptr).size() <= encode(sparse, few).size();
+    shorter +=
+        encode_transport(sparse, few, TransportChoice::adapt, nullptr).size() <= encode(sparse, few).size();
   }
   BOOST_TEST(shorter == 40);
 }

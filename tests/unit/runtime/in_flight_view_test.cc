@@ -119,7 +119,8 @@ BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
   std::vector<std::uint32_t> touched;
   const compress::SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {8, 0, 100}};
   view.sent(update, 1, std::vector<NodeId>{test::node(1)}, touched);
-  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{4, 0, -4, 0, 0, 50}), boost::test_tools::per_element());
+  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{4, 0, -4, 0, 0, 50}),
+             boost::test_tools::per_element());
   view.answered(test::node(1), 1, touched);
   BOOST_TEST(overlay(view) == std::vector<std::int32_t>(6, 0), boost::test_tools::per_element());
 }

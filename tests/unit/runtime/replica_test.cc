@@ -94,7 +94,8 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
     for (std::size_t e = 0; e < update.index.size(); ++e)
       want[update.index[e]] += update.negative[e] ? -update.step : update.step;
     BOOST_REQUIRE(replica.apply(test::header_for(update, test::stream(1), seq), update).ok());
-    if (prng.chance(1, 5)) BOOST_TEST_REQUIRE(std::equal(want.begin(), want.end(), replica.weights().begin()));
+    if (prng.chance(1, 5))
+      BOOST_TEST_REQUIRE(std::equal(want.begin(), want.end(), replica.weights().begin()));
     if (!prng.chance(1, 4)) continue;
     if (replica.refresh({values, overlay, 0.5f}))
       ++followed;
