@@ -69,7 +69,13 @@ class Cells {
 class NextMember {
  public:
   // Requires: 1 <= left <= cells.count - first, left <= 2^14.
-  NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left, bool again = false);
+  NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left)
+      : NextMember(cells, first, left, cells.count - left + 1, std::uint64_t{left - 1} * cells.mean >> 1) {}
+
+  // The first of `left` members that may share a cell. others: half the weight that all but one need.
+  static NextMember of_groups(const CellView& cells, std::uint32_t left, std::uint32_t others) {
+    return NextMember(cells, 0, left, cells.count, others);
+  }
 
   // Where the interval of this cell begins; that of end() is the whole scale.
   std::uint32_t start(std::uint32_t cell) const {
@@ -96,6 +102,8 @@ class NextMember {
   Found find(std::uint32_t slot) const;
 
  private:
+  NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left, std::uint32_t end,
+             std::uint64_t others);
   std::uint32_t guess(std::uint32_t slot) const;
   // By value, so that the one that is asked stays in registers.
   [[gnu::noinline, gnu::cold]] static Found search(NextMember next, std::uint32_t slot);
@@ -107,15 +115,15 @@ class NextMember {
   std::uint64_t pace_;    // steps for a unit of weight, times 2^16
 };
 
-inline NextMember::NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left, bool again)
+inline NextMember::NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left,
+                              std::uint32_t end, std::uint64_t others)
     : cells_(cells),
       curve_(&curve_table[std::min(left, curves) - 1]),
       first_(first),
       left_(left),
-      end_(again ? cells.count : cells.count - left + 1),
+      end_(end),
       base_(cells.before(first)) {
   const std::uint64_t rest = cells.before(cells.count) - base_;
-  const std::uint64_t others = again ? 0 : std::uint64_t{left - 1} * cells.mean >> 1;
   extent_ = std::max(rest >> 1, rest > others ? rest - others : 0);
   constexpr std::uint64_t one = std::uint64_t{1} << 40;
   const std::uint64_t ends = left <= reach ? one : left * (one / reach);

@@ -8,10 +8,10 @@ namespace {
 constexpr std::array<std::uint32_t, Counts::contexts> continuing = {3120,  9850,  16990, 24580, 32050, 38860,
                                                                     44800, 49790, 53790, 56890, 54000, 57000};
 
-constexpr std::uint32_t least = 32;  // frequency that no symbol falls below for good
+constexpr std::uint32_t least = 128;  // frequency that no symbol falls below for good
 constexpr std::uint32_t whole = 1u << Counts::symbol_bits;
 
-using Target = std::array<std::uint16_t, Counts::symbols>;
+using Target = std::array<std::int32_t, Counts::symbols>;
 
 // Where the symbols begin when all but the least goes to one of them.
 constexpr std::array<Target, Counts::symbols> make_targets() {
@@ -20,7 +20,7 @@ constexpr std::array<Target, Counts::symbols> make_targets() {
     for (std::uint32_t i = 0; i < Counts::symbols; ++i) {
       const std::uint32_t below = i * least;
       targets[symbol][i] =
-          static_cast<std::uint16_t>(i <= symbol ? below : whole - (Counts::symbols - i) * least);
+          static_cast<std::int32_t>(i <= symbol ? below : whole - (Counts::symbols - i) * least);
     }
   }
   return targets;
@@ -68,18 +68,18 @@ Counts::Counts() {
     std::uint32_t value = 0;
     for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
       for (; value < begins[symbol]; ++value) beyond = beyond * continuing[context] >> 16;
-      table_[context][symbol] = static_cast<std::uint16_t>(whole - symbols * least - beyond + symbol * least);
+      table_[context][symbol] = static_cast<std::uint32_t>(whole - symbols * least - beyond + symbol * least);
     }
-    table_[context][symbols] = static_cast<std::uint16_t>(whole);
+    table_[context][symbols] = static_cast<std::uint32_t>(whole);
   }
 }
 
 void Counts::learn(std::uint32_t context, std::uint32_t symbol) {
-  const int rate = 3 + used_[context] / 12;
-  used_[context] = static_cast<std::uint8_t>(std::min(used_[context] + 1, 24));
+  const int rate = static_cast<int>(std::bit_width(used_[context] + 8u)) - 1;
+  used_[context] = static_cast<std::uint8_t>(std::min(used_[context] + 1, 120));
   for (std::uint32_t i = 0; i < symbols; ++i) {
-    const int now = table_[context][i];
-    table_[context][i] = static_cast<std::uint16_t>(now + ((targets[symbol][i] - now) >> rate));
+    const auto now = static_cast<std::int32_t>(table_[context][i]);
+    table_[context][i] = static_cast<std::uint32_t>(now + ((targets[symbol][i] - now) >> rate));
   }
 }
 

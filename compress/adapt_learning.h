@@ -54,11 +54,11 @@ class Columns {
   std::uint64_t squares_ = 0;  // sum of hits^2
 };
 
-// Frequencies of 16 symbols for each context, out of 2^15. Source: mixing of cumulative frequencies towards
+// Frequencies of 16 symbols for each context, out of 2^20. Source: mixing of cumulative frequencies towards
 // those of the symbol that came (Giesen 2015).
 class Counts {
  public:
-  static constexpr unsigned symbol_bits = 15;
+  static constexpr unsigned symbol_bits = 20;
   static constexpr std::uint32_t symbols = 16;
   static constexpr std::uint32_t contexts = 12;
 
@@ -81,29 +81,30 @@ class Counts {
   void learn(std::uint32_t context, std::uint32_t symbol);
 
  private:
-  std::array<std::array<std::uint16_t, symbols + 1>, contexts> table_;
+  std::array<std::array<std::uint32_t, symbols + 1>, contexts> table_;
   std::array<std::uint8_t, contexts> used_{};
 };
 
-// Probability of a minus for each context, in units of 2^-16.
+// Probability of a minus for each context, in units of 2^-22.
 class Signs {
  public:
   static constexpr std::uint32_t tendencies = 5;  // of a row, and of a column
   static constexpr std::uint32_t single = 25;     // the context where rows have one column
   static constexpr std::uint32_t contexts = 26;
 
-  Signs() { probability_.fill(32768); }
+  Signs() { probability_.fill(1u << 21); }
 
   // How much of an interval of this size belongs to minus: at least 1, and less than all. Requires: size
   // >= 2.
   std::uint32_t share(std::uint32_t context, std::uint32_t size) const {
-    return 1 + static_cast<std::uint32_t>(std::uint64_t{size - 2} * probability_[context] >> 16);
+    return 1 + static_cast<std::uint32_t>(std::uint64_t{size - 2} * probability_[context] >> 22);
   }
 
   void learn(std::uint32_t context, bool negative) {
-    const std::uint32_t rate = learning_rate[used_[context]];
-    std::uint32_t& p = probability_[context];
-    p = negative ? p + ((65535 - p) * rate >> 16) : p - (p * rate >> 16);
+    const std::uint64_t rate = learning_rate[used_[context]], p = probability_[context];
+    const std::uint64_t most = (1u << 22) - 1;
+    probability_[context] =
+        static_cast<std::uint32_t>(negative ? p + ((most - p) * rate >> 16) : p - (p * rate >> 16));
     used_[context] = static_cast<std::uint8_t>(std::min<std::uint32_t>(used_[context] + 1, rates - 1));
   }
 

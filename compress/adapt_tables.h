@@ -43,7 +43,7 @@ struct Curve {
 extern const std::array<Curve, curves> curve_table;
 
 // 65536 / (i + 3): what a frequency moves by when it has been used i times.
-inline constexpr std::uint32_t rates = 126;
+inline constexpr std::uint32_t rates = 254;
 extern const std::array<std::uint32_t, rates> learning_rate;
 
 }  // namespace rumor::compress

@@ -38,7 +38,7 @@ struct Shape {
   static constexpr std::uint32_t columns_wide = 1024;  // for tensors too wide for one set
 
   std::uint32_t count, columns, first_row, rows;
-  unsigned low_bits = 0;  // a cell of the set of rows is 2^low_bits rows
+  unsigned low_bits = 0;  // 0 where the rows are few enough for one set
 };
 
 // What a history says of the rows and columns of one part; 256 is the average. Empty without history.
@@ -97,11 +97,11 @@ class AdaptWalk {
     by_absence_ = 2 * std::uint64_t{hit} > shape.rows;
     cursor_ = 0;
     absent_left_ = by_absence_ ? shape.rows - hit : 0;
-    if (row_priors_ == nullptr || shape.low_bits != 0) {
-      row_priors_ = nullptr;
-      cells_.reset(((shape.rows - 1) >> shape.low_bits) + 1);
-    } else {
+    if (shape.low_bits != 0) row_priors_ = nullptr;
+    if (row_priors_ != nullptr) {
       weigh_rows(shape);
+    } else if (shape.low_bits == 0) {
+      cells_.reset(shape.rows);
     }
     absent_ = shape.rows;
   }
@@ -127,17 +127,27 @@ class AdaptWalk {
 
   bool next_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
     if (by_absence_) return next_present(shape, row);
-    std::uint32_t cell = row >> shape.low_bits;
-    const bool again = shape.low_bits != 0;
-    const std::uint32_t from = cursor_ >> shape.low_bits;
-    if (!again && rows_left > cells_.count() - from) return false;
-    if (!io_.member(NextMember(cells_.view(), from, rows_left, again), cell)) return false;
-    std::uint32_t low = again ? row - (cell << shape.low_bits) : 0;
-    if (again && !io_.number(low, 1u << shape.low_bits)) return false;
-    row = (cell << shape.low_bits) + low;
-    if (row < cursor_ || row >= shape.rows) return false;
+    if (rows_left > shape.rows - cursor_) return false;
+    if (shape.low_bits == 0) {
+      if (!io_.member(NextMember(cells_.view(), cursor_, rows_left), row)) return false;
+    } else if (!far_row(shape, row, rows_left)) {
+      return false;
+    }
     cursor_ = row + 1;
-    return cursor_ < shape.rows || rows_left == 1;
+    return rows_left == 1 || cursor_ < shape.rows;
+  }
+
+  // Among too many rows for one set: how many times 2^low_bits rows away, then which of those.
+  bool far_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
+    CellView groups;
+    groups.count = ((shape.rows - cursor_ - 1) >> shape.low_bits) + 1;
+    const std::uint32_t away = std::max(row, cursor_) - cursor_;
+    std::uint32_t group = away >> shape.low_bits, low = away - (group << shape.low_bits);
+    const std::uint32_t others = (rows_left - 1) * (CellView::alike_weight / 2) >> shape.low_bits;
+    if (!io_.member(NextMember::of_groups(groups, rows_left, others), group)) return false;
+    if (!io_.number(low, 1u << shape.low_bits)) return false;
+    row = cursor_ + (group << shape.low_bits) + low;
+    return row < shape.rows;
   }
 
   bool next_present(const Shape& shape, std::uint32_t& row) {
