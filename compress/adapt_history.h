@@ -29,7 +29,7 @@ struct Recent {
 struct LinkHistory::Impl {
   struct Tensor {
     std::uint32_t offset = 0, size = 0, columns = 1;
-    Recent by_row, by_column;
+    Recent by_row, by_column;  // by_row: nothing where the rows are too many for one set
   };
   std::vector<Tensor> tensors;
   std::vector<std::uint32_t> fresh_rows, fresh_columns;  // scratch of remember()

@@ -77,7 +77,7 @@ class AdaptWalk {
   }
 
  private:
-  // How many rows have entries: from 1 to the most there can be, many more likely than few.
+  // How many rows have entries: from 1 to the most there can be.
   bool rows_hit(const Shape& shape, std::uint32_t& hit) {
     const std::uint32_t most = std::min(shape.count, shape.rows);
     if (shape.columns == 1) hit = shape.count;

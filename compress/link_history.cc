@@ -60,8 +60,11 @@ bool LinkHistory::Impl::priors_of(const Part& part, Priors& priors) const {
   if (part.tensor >= tensors.size()) return false;
   const Tensor& tensor = tensors[part.tensor];
   const Shape shape(part);
-  if (shape.columns != tensor.columns || part.end > tensor.size || tensor.by_row.sum == 0) return false;
-  scale_to_mean(tensor.by_row.hits.data() + shape.first_row, shape.rows, tensor.by_row.trust(), priors.rows);
+  if (shape.columns != tensor.columns || part.end > tensor.size || tensor.by_column.sum == 0) return false;
+  priors.rows.clear();
+  if (!tensor.by_row.hits.empty())
+    scale_to_mean(tensor.by_row.hits.data() + shape.first_row, shape.rows, tensor.by_row.trust(),
+                  priors.rows);
   scale_to_mean(tensor.by_column.hits.data(), shape.columns, tensor.by_column.trust(), priors.columns);
   return true;
 }
@@ -72,7 +75,8 @@ LinkHistory::LinkHistory(const ParamLayout& layout) : impl_(std::make_unique<Imp
     tensor.offset = info.offset;
     tensor.size = info.size;
     tensor.columns = info.cols() <= cells_max ? info.cols() : Shape::columns_wide;
-    tensor.by_row.hits.assign((info.size - 1) / tensor.columns + 1, 0);
+    const std::uint32_t rows = (info.size - 1) / tensor.columns + 1;
+    if (rows <= cells_max) tensor.by_row.hits.assign(rows, 0);
     tensor.by_column.hits.assign(tensor.columns, 0);
     impl_->tensors.push_back(std::move(tensor));
   }
@@ -90,7 +94,7 @@ void LinkHistory::remember(std::span<const std::uint32_t> index, std::span<const
     impl_->fresh_columns.assign(tensor.by_column.hits.size(), 0);
     for (; at < index.size() && index[at] - tensor.offset < tensor.size; ++at) {
       const std::uint32_t position = index[at] - tensor.offset;
-      ++impl_->fresh_rows[position / tensor.columns];
+      if (!tensor.by_row.hits.empty()) ++impl_->fresh_rows[position / tensor.columns];
       ++impl_->fresh_columns[position % tensor.columns];
     }
     tensor.by_row.learn(impl_->fresh_rows);
