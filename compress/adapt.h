@@ -1,6 +1,6 @@
 // ADAPT and LINK: entropy coding of a segment by a model of rows, columns and signs that learns while it codes
-// (compress/FORMAT.md, chapter on ADAPT). Entries of real updates gather in rows and columns and share signs
-// along a row; this takes 5 to 30 % fewer bits than coding them as independent.
+// (compress/ADAPT.md). Entries of real updates gather in rows and columns and share signs
+// along a row; this takes 5 to 45 % fewer bits than coding them as independent.
 //
 // Thread: plain functions; a LinkHistory has one owner. Every decision is in integers or in single IEEE 754
 // operations that are corrected to integers, so that all machines and compilers write and read the same bytes.

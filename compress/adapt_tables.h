@@ -1,4 +1,4 @@
-// Fixed tables of the ADAPT coder (compress/ADAPT.md, chapters 4 and 5): how far the first of n cells drawn
+// Fixed tables of the ADAPT coder (compress/ADAPT.md, chapters 4 and 8): how far the first of n cells drawn
 // at random lies, as a curve of 64 straight pieces for each n, and the rates at which frequencies learn.
 //
 // All in whole numbers by the rules of the text, so every machine builds the same ones.
