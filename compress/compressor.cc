@@ -57,7 +57,8 @@ struct Compressor::Impl {
   void add_group(std::uint32_t offset, std::uint32_t size);
   Result<void> absorb(ScanInput input, ChangeForm form, SparseUpdate& out);
   void scan(const ScanInput& input, ChangeForm form);
-  void refill(RankGroup& group);
+  void refill(RankGroup& group, RankGroup::Collected collected);
+  void collect(RankGroup& group, std::uint32_t cutoff, std::size_t limit);
   Result<void> check_finite() const;
   Result<void> choose(SparseUpdate& out);
   Result<void> choose_step(RankGroup& group);
@@ -80,30 +81,47 @@ void Compressor::Impl::add_group(std::uint32_t offset, std::uint32_t size) {
 
 // Adds the change and leaves in every group the candidates that may be among its `wanted` largest.
 void Compressor::Impl::scan(const ScanInput& input, ChangeForm form) {
-  for (RankGroup& group : groups) group.guess(floor_bits());
+  for (RankGroup& group : groups) group.cutoff = group.share_of_threshold(group.margin.share(), floor_bits());
   const auto task = [&](std::size_t p) {
     const RankGroup& group = groups[pieces[p].group];
-    scan_piece(kernels, input, form, group.cutoff, group.room(), pieces[p]);
+    scan_piece(kernels, input, form, group.cutoff, group.room(), group.binned(), pieces[p]);
   };
   if (pieces.size() == 1)
     task(0);
   else
     parallel->each(pieces.size(), task);
-  for (RankGroup& group : groups)
-    if (!group.collected(pieces_of(group), floor_bits())) refill(group);
+  for (RankGroup& group : groups) {
+    const RankGroup::Collected collected = group.collected(pieces_of(group), floor_bits());
+    if (group.threshold != 0 && group.wanted != 0)
+      group.margin.adapt(collected == RankGroup::Collected::too_many ? group.room() : group.candidates,
+                         group.wanted);
+    if (collected != RankGroup::Collected::enough) refill(group, collected);
+  }
 }
 
-// Without a usable guess: looks at the residual again, from a cutoff that is certain to leave enough.
-void Compressor::Impl::refill(RankGroup& group) {
-  const std::span<Piece> own = pieces_of(group);
-  group.cutoff = floor_bits();
-  if (group.size >= binned_params_min)
-    group.cutoff = std::max(group.cutoff, cutoff_by_histogram(residual.data(), own, group.wanted, *parallel));
+void Compressor::Impl::collect(RankGroup& group, std::uint32_t cutoff, std::size_t limit) {
   ScanInput input;
   input.residual = residual.data();
+  const std::span<Piece> own = pieces_of(group);
+  group.cutoff = cutoff;
   parallel->each(own.size(), [&](std::size_t p) {
-    scan_piece(kernels, input, ChangeForm::none, group.cutoff, group.size, own[p]);
+    scan_piece(kernels, input, ChangeForm::none, cutoff, limit, group.binned(), own[p]);
   });
+}
+
+// The guess was off: looks at the residual again. First a little lower, if that is likely to do; then from a cutoff
+// that is certain to leave enough.
+void Compressor::Impl::refill(RankGroup& group, RankGroup::Collected collected) {
+  const std::span<Piece> own = pieces_of(group);
+  const bool near = collected == RankGroup::Collected::too_few && group.candidates >= group.wanted / 2;
+  if (near && group.threshold != 0) {
+    collect(group, group.share_of_threshold(group.margin.wider_share(), floor_bits()), group.room());
+    if (group.collected(own, floor_bits()) == RankGroup::Collected::enough) return;
+  }
+  std::uint32_t cutoff = floor_bits();
+  if (group.size >= histogram_params_min)
+    cutoff = std::max(cutoff, cutoff_by_histogram(residual.data(), own, group.wanted, *parallel));
+  collect(group, cutoff, group.size);
   group.candidates = count_candidates(own);
 }
 

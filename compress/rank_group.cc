@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 
@@ -10,31 +11,37 @@
 namespace rumor::compress {
 
 void Margin::adapt(std::size_t candidates, std::size_t wanted) {
-  if (candidates < wanted)
+  const auto k = static_cast<double>(wanted);
+  const double more = static_cast<double>(candidates) - k, aim = caution_ * (0.15 * k + 3 * std::sqrt(k));
+  caution_ = more < 0 ? std::min(2 * caution_, 8.0) : std::max(0.98 * caution_, 1.0);
+  if (more < 0)
     widen(2.0);
-  else if (candidates < wanted + wanted * 3 / 5)
-    widen(1.4);
-  else if (candidates > 3 * wanted)
+  else if (more < aim)
+    widen(1.2);
+  else if (more > 2 * aim)
     widen(0.85);
 }
 
 void Margin::widen(double factor) {
-  share_ = 1 - std::clamp((1 - share_) * factor, 0.002, 0.6);
+  share_ = 1 - std::clamp((1 - share_) * factor, 0.001, 0.6);
 }
 
-void RankGroup::guess(std::uint32_t floor_bits) {
-  cutoff = infinity_bits;
-  if (threshold == 0 || wanted == 0) return;
-  cutoff = magnitude_bits(static_cast<float>(std::bit_cast<float>(threshold) * margin.share()));
-  cutoff = std::max(cutoff, floor_bits);
+double Margin::wider_share() const {
+  return std::max(1 - 4 * (1 - share_), 0.4);
 }
 
-bool RankGroup::collected(std::span<const Piece> pieces, std::uint32_t floor_bits) {
+std::uint32_t RankGroup::share_of_threshold(double share, std::uint32_t floor_bits) const {
+  if (threshold == 0 || wanted == 0) return infinity_bits;
+  const double cut = std::bit_cast<float>(threshold) * share;
+  return std::max(magnitude_bits(static_cast<float>(cut)), floor_bits);
+}
+
+RankGroup::Collected RankGroup::collected(std::span<const Piece> pieces, std::uint32_t floor_bits) {
   candidates = count_candidates(pieces);
-  const bool overflow = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; });
-  if (wanted == 0) return true;
-  if (threshold != 0) margin.adapt(overflow ? std::max(candidates, room()) : candidates, wanted);
-  return !overflow && (candidates >= wanted || cutoff <= floor_bits);
+  if (wanted == 0) return Collected::enough;
+  if (std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; }))
+    return Collected::too_many;
+  return candidates >= wanted || cutoff <= floor_bits ? Collected::enough : Collected::too_few;
 }
 
 std::size_t count_candidates(std::span<const Piece> pieces) {

@@ -14,16 +14,20 @@
 
 namespace rumor::compress {
 
-// Candidates are those above this share of the last threshold. Residuals pile up just below it, so the share
-// is adapted until the candidates are a small multiple of the k wanted: few to look at, and rarely too few.
+// Candidates are those above this share of the last threshold. Residuals pile up just below it, so a percent of the
+// share may double them: it is adapted until there are some more than the k wanted, few to look at. How many more
+// depends on how often it was too few: one time too many costs a second look at the residual, so each makes the
+// margin twice as cautious, and that wears off over about fifty updates.
 class Margin {
  public:
   double share() const { return share_; }
+  // After too few: where to look again.
+  double wider_share() const;
   void adapt(std::size_t candidates, std::size_t wanted);
 
  private:
   void widen(double factor);
-  double share_ = 0.95;
+  double share_ = 0.95, caution_ = 2;
 };
 
 struct RankGroup {
@@ -40,13 +44,15 @@ struct RankGroup {
   float step = 0;
   Margin margin;
 
-  // Sets the cutoff for the coming pass. Without a last threshold nothing is worth collecting: an infinite cutoff
+  bool binned() const { return wanted >= binned_entries_min; }
+  // Magnitude bits from which to collect. Without a last threshold nothing is worth collecting: an infinite cutoff
   // makes the pass a plain addition.
-  void guess(std::uint32_t floor_bits);
+  std::uint32_t share_of_threshold(double share, std::uint32_t floor_bits) const;
   // Candidates a piece may hold; more would mean that the guess was far off.
   std::size_t room() const { return std::size_t{6} * wanted + 1024; }
-  // After the pass: counts, learns, and says whether the candidates hold the `wanted` largest.
-  bool collected(std::span<const Piece> pieces, std::uint32_t floor_bits);
+  // After a pass: counts, and says whether the candidates hold the `wanted` largest.
+  enum class Collected : std::uint8_t { enough, too_few, too_many };
+  Collected collected(std::span<const Piece> pieces, std::uint32_t floor_bits);
   void forget() { threshold = 0; }
 };
 
@@ -57,6 +63,9 @@ std::size_t count_candidates(std::span<const Piece> pieces);
 // owed beyond whole entries is remembered, so that over updates each gets its share.
 // Requires: the sizes sum up to `params`, entries <= params.
 void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint32_t params);
+
+// Groups of fewer parameters are looked at whole instead: the histogram has as many bins.
+inline constexpr std::uint32_t histogram_params_min = 16384;
 
 // Magnitude bits that at least `wanted` values of the pieces reach (all, where there are fewer), and few more:
 // from a count by exponent and seven bits of mantissa.

@@ -41,12 +41,12 @@ void settle(Piece& piece, float* residual) {
 }
 
 void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff,
-                std::size_t limit, Piece& piece) {
+                std::size_t limit, bool binned, Piece& piece) {
   const auto scan = kernels.scan[static_cast<std::size_t>(form)];
   piece.count = 0;
   piece.largest = 0;
   piece.overflow = false;
-  if (piece.end - piece.begin >= binned_params_min) piece.bins.assign(bin_count, 0);
+  piece.bins.assign(binned ? bin_count : 0, 0);
   auto pending = piece.pending.cbegin();
   for (std::uint32_t at = piece.begin; at < piece.end;) {
     const std::uint32_t end = std::min(piece.end, (at / tile_params + 1) * tile_params);

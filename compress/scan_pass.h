@@ -39,7 +39,7 @@ struct Piece {
   std::size_t count = 0;
   std::uint32_t largest = 0;        // magnitude bits of the largest candidate, found or dropped
   bool overflow = false;            // more than the limit: they were dropped
-  std::vector<std::uint32_t> bins;  // candidates by magnitude, see bin_of; empty in small pieces
+  std::vector<std::uint32_t> bins;  // candidates by magnitude, see bin_of; empty: not counted
 
   // Of the selection under way.
   std::vector<std::uint32_t> band;     // magnitude bits around the threshold
@@ -52,7 +52,7 @@ struct Piece {
 // last bin takes all beyond.
 inline constexpr unsigned bin_shift = 13;
 inline constexpr std::uint32_t bin_count = 2048;
-inline constexpr std::uint32_t binned_params_min = 16384;
+inline constexpr std::uint32_t binned_entries_min = 1024;  // in the update
 
 inline std::uint32_t bin_of(std::uint32_t magnitude, std::uint32_t cutoff) {
   const std::uint32_t bin = (magnitude - cutoff) >> bin_shift;
@@ -63,8 +63,9 @@ inline std::uint32_t bin_of(std::uint32_t magnitude, std::uint32_t cutoff) {
 void settle(Piece& piece, float* residual);
 
 // Settles, adds, collects what has magnitude bits >= cutoff, at most `limit` candidates: beyond that it drops
-// them all, says so, and goes on with the addition.
+// them all, says so, and goes on with the addition. `binned`: count the candidates by magnitude, which pays where
+// there are thousands.
 void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff,
-                std::size_t limit, Piece& piece);
+                std::size_t limit, bool binned, Piece& piece);
 
 }  // namespace rumor::compress
