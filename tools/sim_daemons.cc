@@ -230,6 +230,8 @@ sim::SimResult DaemonRun::result() const {
   r.copies_per_delivery = fresh > 0 ? copies / fresh : 0;
   r.control_fraction =
       r.sent_bytes_per_node > 0 ? sum("traffic", "sent_control_bytes") / nodes / r.sent_bytes_per_node : 0;
+  const double canonical = sum("traffic", "sent_canonical_bytes");
+  if (canonical > 0) r.link_coding_ratio = sum("traffic", "sent_payload_bytes") / canonical;
   r.density = steps > 0 ? entries / (steps * static_cast<double>(r.params)) : 0;
   r.bits_per_entry = entries > 0 ? 8 * payload / entries : 0;
   r.bound_bits_per_entry = number(first, "compression", "bound_bits_per_entry");

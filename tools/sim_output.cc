@@ -41,6 +41,9 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
               fixed(r.bound_bits_per_entry, 2)));
     print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
           "own updates, those passed on, and all messages");
+    if (r.link_coding_ratio < 1)
+      print(to, "coding of links", fixed(r.link_coding_ratio, 3) + " x",
+            "payload bytes on the links, those that are slow coding them shorter");
     if (r.copies_per_delivery > 0)
       print(to, "copies per delivery", fixed(r.copies_per_delivery, 3), "1 is ideal");
     if (r.delivery_p99 > 0)

@@ -106,7 +106,7 @@ std::vector<std::int32_t> Cluster::oracle() const {
 }
 
 void Cluster::count_traffic(SimResult& r) const {
-  std::uint64_t received_updates = 0, duplicates = 0, sent = 0, control = 0;
+  std::uint64_t received_updates = 0, duplicates = 0, sent = 0, control = 0, payload = 0, canonical = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Slot& slot = nodes_[i];
     NodeTraffic traffic{str("node ", i), slot.sent_before, slot.received_before};
@@ -118,6 +118,8 @@ void Cluster::count_traffic(SimResult& r) const {
       duplicates += c.updates_duplicate;
       sent += c.sent_bytes;
       control += c.sent_control_bytes;
+      payload += c.sent_payload_bytes;
+      canonical += c.sent_canonical_bytes;
     }
     r.sent_bytes_per_node += static_cast<double>(traffic.sent_bytes) / static_cast<double>(nodes_.size());
     r.received_bytes_per_node +=
@@ -128,6 +130,7 @@ void Cluster::count_traffic(SimResult& r) const {
                                                  static_cast<double>(received_updates)
                                            : 0;
   r.control_fraction = sent ? static_cast<double>(control) / static_cast<double>(sent) : 0;
+  if (canonical > 0) r.link_coding_ratio = static_cast<double>(payload) / static_cast<double>(canonical);
 }
 
 Result<SimResult> Cluster::conclude() {

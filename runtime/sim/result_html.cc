@@ -29,6 +29,9 @@ std::string summary(const SimResult& r) {
              str("independent positions and signs would need ", fixed(r.bound_bits_per_entry, 2)));
   out += row("sent per peer", short_number(r.sent_bytes_per_node) + "B",
              "frames of every kind, forwarding for others included");
+  if (r.link_coding_ratio < 1)
+    out += row("coding of links", fixed(r.link_coding_ratio, 3) + " x",
+               "payload bytes on the links, those that are slow coding them shorter");
   out += row("copies per delivery", fixed(r.copies_per_delivery, 3), "1 means that nothing came twice");
   out += row("delivery", fixed(r.delivery_p50 * 1e3, 2) + " ms",
              str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 2), " ms"));

@@ -54,7 +54,8 @@ std::string to_json(const SimResult& r) {
                   {"dense_update_bytes", r.dense_update_bytes},
                   {"ratio", r.ratio},
                   {"copies_per_delivery", r.copies_per_delivery},
-                  {"control_fraction", r.control_fraction}};
+                  {"control_fraction", r.control_fraction},
+                  {"link_coding_ratio", r.link_coding_ratio}};
   j["compression"] = {{"density", r.density},
                       {"bits_per_entry", r.bits_per_entry},
                       {"bound_bits_per_entry", r.bound_bits_per_entry}};

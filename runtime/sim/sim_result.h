@@ -53,6 +53,7 @@ struct SimResult {
   double sent_bytes_per_node = 0, received_bytes_per_node = 0;
   double update_bytes_mean = 0, dense_update_bytes = 0, ratio = 0;
   double copies_per_delivery = 0, control_fraction = 0;
+  double link_coding_ratio = 1;  // payload bytes on links / canonical bytes of the same payloads
   std::vector<NodeTraffic> traffic;
 
   double density = 0, bits_per_entry = 0, bound_bits_per_entry = 0;
