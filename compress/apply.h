@@ -8,6 +8,7 @@
 // Thread: plain functions. Memory: a few words an update and tensor.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -67,11 +68,28 @@ class EntryCursor {
 // Parameters of a tile: about as many entries as the nearest cache has lines.
 std::uint64_t tile_params(const ParamLayout& layout, std::span<const SparseUpdate* const> updates);
 
+// One update alone: entries are fetched so many ahead, a few at a time between those that are visited.
+inline constexpr std::size_t fetch_ahead = 96, fetch_block = 16;
+
+template <typename Fetch, typename Visit>
+void walk_one(const ParamLayout& layout, const SparseUpdate& update, Fetch& fetch, Visit& visit) {
+  const std::vector<std::uint32_t>& index = update.index;
+  std::size_t fetched = 0;
+  for (const StepRun& run : step_runs(layout, update))
+    for (std::size_t at = run.first; at < run.first + run.count; at += fetch_block) {
+      const std::size_t end = std::min(at + fetch_block, run.first + run.count);
+      for (; fetched < std::min(end + fetch_ahead, index.size()); ++fetched) fetch(index[fetched]);
+      visit(EntryRun{index.data() + at, update.negative.data() + at, end - at,
+                     static_cast<std::uint32_t>(run.step)});
+    }
+}
+
 // Walks all entries of all updates: fetch(position) some time before, visit(EntryRun) once. Positions of a
 // later tile never come before those of an earlier one.
 template <typename Fetch, typename Visit>
 void walk_merged(const ParamLayout& layout, std::span<const SparseUpdate* const> updates, Fetch&& fetch,
                  Visit&& visit) {
+  if (updates.size() == 1) return walk_one(layout, *updates[0], fetch, visit);
   std::vector<EntryCursor> cursors;
   cursors.reserve(updates.size());
   for (const SparseUpdate* update : updates) cursors.emplace_back(layout, *update);
