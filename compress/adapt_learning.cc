@@ -42,17 +42,35 @@ void Columns::begin(std::uint32_t count, const std::uint32_t* prior, bool search
   if (prior != nullptr) renew();
 }
 
-// A column expected to have as many hits as all others, and observed to have h, goes on with a rate like
-// (a + h), where a is the shape of the gamma distribution that the rates of the columns have. The shape
-// follows from mean and variance of the hits.
+// Hits against what was expected of them: how far the mean of squares exceeds that of chance says how widely
+// the rates are spread around what was expected.
+Columns::Spread Columns::spread() const {
+  const std::uint64_t total = total_;
+  std::uint64_t count = hits_.size();
+  if (prior_ == nullptr) {
+    const std::uint64_t even = total * total / count;
+    return {even, squares_ > even + total ? squares_ - even - total : 0};
+  }
+  std::uint64_t prior_squares = 0, foretold = 0;
+  for (std::size_t i = 0; i < hits_.size(); ++i) {
+    prior_squares += std::uint64_t{prior_[i]} * prior_[i];
+    foretold += std::uint64_t{prior_[i]} * hits_[i];
+  }
+  count *= 256;
+  const std::uint64_t even = total * (total * prior_squares / count) / count;
+  const std::uint64_t chance = 2 * total * foretold / count + total;
+  return {even, squares_ + even > chance ? squares_ + even - chance : 0};
+}
+
+// A column that had h hits goes on with a rate like (a p + h), where p is what was expected of it and a the
+// shape of the gamma distribution of the rates around that.
 void Columns::renew() {
   fresh_ = 0;
-  const std::uint32_t count = cells_.count();
-  const std::uint64_t even = std::uint64_t{total_} * total_ / count;
-  const std::uint64_t excess = squares_ > even + total_ ? squares_ - even - total_ : 0;
-  const std::uint64_t trust = prior_ == nullptr ? 8 : 1024;
-  const std::uint32_t shape =
+  const auto [even, excess] = spread();
+  constexpr std::uint64_t trust = 8;
+  const auto shape =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(64 * (even + trust) / (excess + trust), 2, 4096));
+  const std::uint32_t count = cells_.count();
   for (std::uint32_t i = 0; i < count; ++i) weights_[i] = shape + 64 * std::uint32_t{hits_[i]};
   if (prior_ != nullptr) {
     for (std::uint32_t i = 0; i < count; ++i)

@@ -42,6 +42,10 @@ class Columns {
   }
 
  private:
+  struct Spread {
+    std::uint64_t even, excess;
+  };
+  Spread spread() const;
   void renew();
 
   Cells cells_;
