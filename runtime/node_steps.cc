@@ -55,7 +55,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   const double seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
   last_step_ = now;
   out.push_back(
-      StartStep{{config_.rate_for(peers, progress()), config_.density_for(peers), own_period_, seconds}});
+      StartStep{{config_.rate_for(peers, progress()), config_.density_at(peers, progress()), own_period_, seconds}});
 }
 
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {

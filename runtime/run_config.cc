@@ -46,6 +46,13 @@ Problem read_text(const Node& node, std::string& out) {
   return {};
 }
 
+Problem read_truth(const Node& node, bool& out) {
+  const auto value = node.value_exact<bool>();
+  if (!value) return "wants true or false";
+  out = *value;
+  return {};
+}
+
 Problem read_choice(const Node& node, const std::vector<std::string>& choices, std::string& out) {
   std::string all;
   for (const std::string& choice : choices) all += (all.empty() ? "\"" : " or \"") + choice + "\"";
@@ -196,6 +203,7 @@ std::vector<Key> exchange_keys() {
        [](C& c, const Node& n) { return read_byte_budget(n, 1, c.bytes_per_second, c.bytes_per_update); },
        nullptr},
       {"compress.scope", read_scope, nullptr},
+      {"compress.follow_rate", [](C& c, const Node& n) { return read_truth(n, c.follow_rate); }, nullptr},
       {"compress.emit", read_emit, nullptr},
       {"compress.grid_bits", [](C& c, const Node& n) { return read_integer(n, 8, 30, c.grid_bits); },
        [](const C& c) { return str(c.grid_bits); }},
@@ -257,6 +265,9 @@ Result<void> check_budgets(const toml::table& table, const std::string& source) 
 }
 
 Result<void> check_together(const RunConfig& config, const std::string& where) {
+  if (config.follow_rate && config.has_byte_budget())
+    return Error{Errc::usage, str(where, "compress.follow_rate moves a density, but the budget is in bytes; ",
+                                  "set compress.density or leave follow_rate out")};
   if (config.mode == "broadcast" && config.samples < config.batch)
     return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
                                   config.batch, ")")};
@@ -271,6 +282,16 @@ double RunConfig::density_for(std::size_t peers) const {
   const double rounds =
       static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
   return std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
+}
+
+double RunConfig::density_at(std::size_t peers, double progress) const {
+  const double mean = density_for(peers);
+  if (!follow_rate) return mean;
+  constexpr int points = 256;
+  double factors = 0;
+  for (int point = 0; point < points; ++point) factors += schedule.factor((point + 0.5) / points);
+  if (factors == 0) return mean;
+  return std::clamp(mean * schedule.factor(progress) * points / factors, 1e-9, 0.2);
 }
 
 double RunConfig::rate_for(std::size_t peers, double progress) const {

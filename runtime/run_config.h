@@ -52,6 +52,10 @@ struct RunConfig {
   // second, each counted once. A file has one of density and these two; an override takes the place of the file's.
   double bytes_per_update = 0, bytes_per_second = 0;
   compress::Scope scope = compress::Scope::global;
+  // Density goes up and down with the learning rate; its mean over the run stays. Worth having where entries are
+  // scarce (fewer than about 20 for each parameter over the run, all peers together), no difference otherwise:
+  // figures in ARCHITECTURE.md. Not with a budget in bytes.
+  bool follow_rate = false;
   compress::Emit emit = compress::Emit::threshold;
   int grid_bits = 24;  // (shared)
 
@@ -69,6 +73,9 @@ struct RunConfig {
   // number of peers cancels out, and a run of twice the length has half the density, until a bound is met.
   // 0 with a budget in bytes, which decides alone.
   double density_for(std::size_t peers) const;
+  // The same at `progress` in [0, 1]: with follow_rate times the schedule's factor over its mean, so that the mean over
+  // the run stays; at most 0.2.
+  double density_at(std::size_t peers, double progress) const;
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;
 };

@@ -124,3 +124,22 @@ BOOST_AUTO_TEST_CASE(automatic_density_spends_25_entries_a_parameter) {
   config.samples = 1'000'000'000;
   BOOST_TEST(config.density_for(16) == 1e-4);
 }
+
+BOOST_AUTO_TEST_CASE(a_density_that_follows_the_rate_keeps_its_mean) {
+  RunConfig config;
+  config.density = 0.001;
+  BOOST_TEST(config.density_at(4, 0.3) == 0.001);
+  BOOST_REQUIRE(override_run_config(config, "compress.follow_rate=true").ok());
+  double sum = 0;
+  for (int step = 0; step < 1000; ++step) {
+    const double progress = (step + 0.5) / 1000;
+    sum += config.density_at(4, progress);
+    BOOST_TEST(config.density_at(4, progress) / config.schedule.factor(progress) ==
+                   config.density_at(4, 0.5) / config.schedule.factor(0.5),
+               boost::test_tools::tolerance(1e-9));
+  }
+  BOOST_TEST(sum / 1000 == 0.001, boost::test_tools::tolerance(1e-3));
+  BOOST_TEST(!override_run_config(config, "compress.follow_rate=3").ok());
+  BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
+  BOOST_TEST(says(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
+}
