@@ -1,6 +1,6 @@
 // Speed of the scan against what memory allows, in the same run: a bare `r += u` over vectors of the same size,
-// as the compiler vectorises it. Rounds of both alternate and the best of each counts, since machines are
-// shared. Ratios above 1 are faster than the bare loop.
+// as the compiler vectorises it. Rounds of both alternate and the median of their ratios counts, since machines
+// are shared. Ratios above 1 are faster than the bare loop.
 //   scan     absorb(): the pass, exact selection, what was sent leaves the residual
 //   encode   the same and encode()
 //   bf16     absorb_bf16(), against the same loop
@@ -80,12 +80,21 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Best of `rounds` of each of several, taking turns.
-std::vector<double> best_of(int rounds, const std::vector<std::function<void()>>& works) {
-  std::vector<double> best(works.size(), 1e9);
-  for (int round = 0; round < rounds; ++round)
-    for (std::size_t w = 0; w < works.size(); ++w) best[w] = std::min(best[w], seconds(works[w]));
-  return best;
+// How many times as fast as the first each of `works` is: the median over rounds in which all take turns, so that
+// what disturbs the machine disturbs both sides. The first number is the least seconds of the first work.
+std::vector<double> compare(int rounds, const std::vector<std::function<void()>>& works) {
+  std::vector<std::vector<double>> ratios(works.size());
+  for (int round = 0; round < rounds; ++round) {
+    const double first = seconds(works.front());
+    ratios[0].push_back(first);
+    for (std::size_t w = 1; w < works.size(); ++w) ratios[w].push_back(first / seconds(works[w]));
+  }
+  std::vector<double> result;
+  for (std::vector<double>& list : ratios) {
+    std::sort(list.begin(), list.end());
+    result.push_back(result.empty() ? list.front() : list[list.size() / 2]);
+  }
+  return result;
 }
 
 // A bell shape of 24 bits: the sum of six uniform numbers, the same everywhere.
@@ -145,11 +154,10 @@ void scan_lines(const Setting& s, const std::vector<float>& delta) {
     };
     const std::function<void()> bf16 = [&] { absorb_or_die(halved.absorb_bf16(halves, update)); };
     for (int warm = 0; warm < s.warm; ++warm) scan(), bf16();
-    const auto best = best_of(s.rounds, {[&] { bare(s.parallel, sum, delta); }, scan, encode, bf16});
+    const auto times = compare(s.rounds, {[&] { bare(s.parallel, sum, delta); }, scan, encode, bf16});
     std::printf("  %-8s %u thread%s density %.4f: bare %.2f billion/s; scan %.2f encode %.2f bf16 %.2f\n",
                 s.kernels.name, s.parallel.width(), s.parallel.width() == 1 ? " " : "s", density,
-                static_cast<double>(delta.size()) / best[0] / 1e9, best[0] / best[1], best[0] / best[2],
-                best[0] / best[3]);
+                static_cast<double>(delta.size()) / times[0] / 1e9, times[1], times[2], times[3]);
     std::fflush(stdout);
   }
 }
@@ -173,9 +181,9 @@ void fused_lines(const Setting& s, const std::vector<float>& gradient) {
       absorb_or_die(second.absorb_step(inside->begin_step(0.01), gradient, update));
     };
     for (int warm = 0; warm < s.warm; ++warm) both(), fused();
-    const auto best = best_of(s.rounds, {both, fused});
+    const auto times = compare(s.rounds, {both, fused});
     std::printf("  %s %u thread%s: fused %.2f times as fast as step and absorb\n", kind, s.parallel.width(),
-                s.parallel.width() == 1 ? "" : "s", best[0] / best[1]);
+                s.parallel.width() == 1 ? "" : "s", times[1]);
     std::fflush(stdout);
   }
 }
