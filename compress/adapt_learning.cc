@@ -28,6 +28,24 @@ constexpr std::array<Target, Counts::symbols> make_targets() {
 
 constexpr std::array<Target, Counts::symbols> targets = make_targets();
 
+// The frequencies of geometrically falling values, and the least for each.
+constexpr Counts::Table make_initial() {
+  Counts::Table table{};
+  constexpr std::uint32_t shared = whole - Counts::symbols * least;
+  for (std::uint32_t context = 0; context < Counts::contexts; ++context) {
+    std::uint64_t beyond = shared;
+    std::uint32_t value = 0;
+    for (std::uint32_t symbol = 0; symbol < Counts::symbols; ++symbol) {
+      for (; value < Counts::begins[symbol]; ++value) beyond = beyond * continuing[context] >> 16;
+      table[context][symbol] = static_cast<std::uint32_t>(shared - beyond + symbol * least);
+    }
+    table[context][Counts::symbols] = whole;
+  }
+  return table;
+}
+
+constexpr Counts::Table initial = make_initial();
+
 }  // namespace
 
 void Columns::begin(std::uint32_t count, const std::uint32_t* prior, bool searched) {
@@ -80,17 +98,7 @@ void Columns::renew() {
   cells_.set(weights_.data(), count, searched_);
 }
 
-Counts::Counts() {
-  for (std::uint32_t context = 0; context < contexts; ++context) {
-    std::uint64_t beyond = whole - symbols * least;
-    std::uint32_t value = 0;
-    for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
-      for (; value < begins[symbol]; ++value) beyond = beyond * continuing[context] >> 16;
-      table_[context][symbol] = static_cast<std::uint32_t>(whole - symbols * least - beyond + symbol * least);
-    }
-    table_[context][symbols] = static_cast<std::uint32_t>(whole);
-  }
-}
+Counts::Counts() : table_(initial) {}
 
 void Counts::learn(std::uint32_t context, std::uint32_t symbol) {
   const int rate = static_cast<int>(std::bit_width(used_[context] + 8u)) - 1;

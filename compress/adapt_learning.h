@@ -66,6 +66,9 @@ class Counts {
   static constexpr std::uint32_t symbols = 16;
   static constexpr std::uint32_t contexts = 12;
 
+  // Where each symbol begins, and 2^20 at the end, for each context.
+  using Table = std::array<std::array<std::uint32_t, symbols + 1>, contexts>;
+
   // The values at which symbols begin; what lies between them follows as plain bits.
   static constexpr std::array<std::uint32_t, symbols> begins = {0, 1,  2,  3,  4,  5,  6,  7,
                                                                 8, 12, 16, 24, 32, 48, 64, 96};
@@ -85,7 +88,7 @@ class Counts {
   void learn(std::uint32_t context, std::uint32_t symbol);
 
  private:
-  std::array<std::array<std::uint32_t, symbols + 1>, contexts> table_;
+  Table table_;
   std::array<std::uint8_t, contexts> used_{};
 };
 
