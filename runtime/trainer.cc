@@ -79,6 +79,11 @@ Result<void> Trainer::restore(std::span<const float> residual, BytesView optimiz
   return {};
 }
 
+void Trainer::set_parallel(Parallel* parallel) {
+  compressor_->set_parallel(parallel);
+  codec_.parallel = parallel;
+}
+
 StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
   const models::Batch batch = sampler_->next();
@@ -94,10 +99,10 @@ StepResult Trainer::step(const StepPlan& plan) {
   }
   if (budget_) {
     result.payload =
-        compress::encode_within(*compressor_, model_->layout(), result.update, budget_->bytes_max());
+        compress::encode_within(*compressor_, model_->layout(), result.update, budget_->bytes_max(), codec_);
     budget_->sent(result.update.index.size(), result.payload.size());
   } else {
-    result.payload = compress::encode(model_->layout(), result.update);
+    result.payload = compress::encode(model_->layout(), result.update, codec_);
   }
   result.period = plan.period;
   result.samples = batch.rows;

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "compress/budget.h"
 #include "compress/apply.h"
+#include "compress/budget.h"
 #include "compress/compressor.h"
 #include "models/dataset.h"
 #include "models/model.h"
@@ -67,6 +67,9 @@ class Trainer {
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state);
   compress::CompressorStats compression() const { return compressor_->stats(); }
 
+  // For the passes over all parameters and for coding; null: the caller's thread. Must outlive its use.
+  void set_parallel(Parallel* parallel);
+
   // ---- wherever the driver runs compute ----
   // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other.
   StepResult step(const StepPlan& plan);
@@ -86,6 +89,7 @@ class Trainer {
   std::unique_ptr<models::Optimizer> optimizer_;
   std::optional<models::BatchSampler> sampler_;
   std::unique_ptr<compress::Compressor> compressor_;
+  compress::CodecOptions codec_;
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
   std::vector<float> view_, gradient_;
 };

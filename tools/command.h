@@ -32,6 +32,7 @@ struct PeerCommand {
   std::optional<std::string> state, capture, json;
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;
+  unsigned threads = 0;
   bool quiet = false;
 };
 int run_peer_command(const PeerCommand& command);

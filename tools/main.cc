@@ -32,6 +32,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--state", c.state, "directory for identity and checkpoints; made when missing");
   peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
+  peer->add_option("--threads", c.threads, "for the passes over all weights (default: by the size of the model)")
+      ->check(CLI::Range(1, 64));
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
   peer->add_option("--until-samples", c.until_samples,
                    "end once the run has this many samples, all peers together");

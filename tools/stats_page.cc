@@ -31,7 +31,8 @@ std::string history_charts(const StatsReport& report) {
     if (update.adapt_bytes > 0) adapt.points.emplace_back(x, bits * static_cast<double>(update.adapt_bytes));
     if (update.link_bytes > 0) link.points.emplace_back(x, bits * static_cast<double>(update.link_bytes));
   }
-  std::string out = sim::line_chart({"Bits per entry", "update", "bits, sign included"}, {canonical, bound, adapt, link});
+  std::string out =
+      sim::line_chart({"Bits per entry", "update", "bits, sign included"}, {canonical, bound, adapt, link});
   out += sim::line_chart({"Entries of an update", "update", "entries"}, {entries});
   if (!threshold.points.empty())
     out += sim::line_chart({"Threshold", "update", "weight units", true}, {threshold});
@@ -67,7 +68,7 @@ std::string tensor_charts(const StatsReport& report) {
   }
   if (bits.empty()) return {};
   return "<h2>Tensors</h2>" +
-         charts(sim::bar_chart({"Bits per entry", "", ""}, {"canonical", "independent positions in this tensor"}, bits) +
+         charts(sim::bar_chart({"Bits per entry", "", ""}, {"canonical", "independent positions here"}, bits) +
                 sim::bar_chart({"Density, %", "", ""}, {"density"}, density));
 }
 

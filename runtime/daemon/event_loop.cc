@@ -19,6 +19,7 @@
 #include "runtime/daemon/peer_files.h"
 #include "runtime/daemon/status_metrics.h"
 #include "runtime/daemon/status_server.h"
+#include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
 #include "runtime/node.h"
 
@@ -105,6 +106,7 @@ class EventLoop final : net::TransportEvents {
   asio::steady_timer timer_, report_timer_;
   asio::signal_set signals_;
   Console console_;
+  std::optional<ThreadPool> pool_;
   std::unique_ptr<Node> node_;
   std::unique_ptr<StatusServer> status_;
   NodeOutbox out_;
@@ -160,6 +162,9 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   auto made = Node::create(options_.config, std::move(data), std::move(node));
   if (!made) return made.error();
   node_ = std::move(made).value();
+  const std::uint32_t params = node_->trainer().layout().params();
+  pool_.emplace(options_.threads != 0 ? options_.threads : ThreadPool::width_for(params));
+  node_->trainer().set_parallel(&*pool_);
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
   if (!loaded) return loaded.error();
   if (!loaded->empty()) console_.line(*loaded);

@@ -26,7 +26,8 @@ struct PeerOptions {
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;
   Duration checkpoint_every{10s};
-  bool quiet = false;  // no progress lines
+  unsigned threads = 0;  // for passes over all weights; 0: by the size of the model
+  bool quiet = false;    // no progress lines
 };
 
 struct PeerEnd {

@@ -1,0 +1,45 @@
+// The pool does each task once, whatever the number of threads, and passes on what the tasks wrote.
+#include "runtime/daemon/thread_pool.h"
+
+#include <boost/test/unit_test.hpp>
+#include <numeric>
+#include <vector>
+
+namespace rumor::daemon {
+
+BOOST_AUTO_TEST_SUITE(thread_pool)
+
+BOOST_AUTO_TEST_CASE(each_task_runs_once) {
+  for (const unsigned width : {1u, 2u, 5u}) {
+    ThreadPool pool(width);
+    BOOST_TEST(pool.width() == width);
+    for (const std::size_t count : {0u, 1u, 2u, 7u, 1000u}) {
+      std::vector<int> times(count, 0);
+      pool.each(count, [&](std::size_t i) { ++times[i]; });
+      BOOST_TEST(times == std::vector<int>(count, 1), boost::test_tools::per_element());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rounds_follow_each_other) {
+  ThreadPool pool(3);
+  std::vector<std::uint64_t> values(64, 1);
+  for (int round = 0; round < 2000; ++round)
+    pool.each(values.size(), [&](std::size_t i) { values[i] = values[i] * 3 + i; });
+  ThreadPool alone(1);
+  std::vector<std::uint64_t> expected(64, 1);
+  for (int round = 0; round < 2000; ++round)
+    alone.each(expected.size(), [&](std::size_t i) { expected[i] = expected[i] * 3 + i; });
+  BOOST_TEST(values == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(small_models_get_one_thread) {
+  BOOST_TEST(ThreadPool::width_for(0) == 1u);
+  BOOST_TEST(ThreadPool::width_for(118'282) == 1u);
+  BOOST_TEST(ThreadPool::width_for(1'000'000'000) >= 1u);
+  BOOST_TEST(ThreadPool::width_for(1'000'000'000) <= 8u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace rumor::daemon
