@@ -177,11 +177,14 @@ SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segme
     best = {SegmentMode::raw, raw_bytes(layout, segment)};
   if (bytes_of(bitmap_bits(segment.parts)) < best.bytes.size())
     best = {SegmentMode::bitmap, bitmap_bytes(layout, segment)};
-  const bool linked = choice == TransportChoice::link;
-  Bytes adapted = adapt_bytes(layout, segment, linked ? history : nullptr);
-  const bool too_short = adapted.size() * entries_per_byte_transport < segment.index.size();
-  if (adapted.size() < best.bytes.size() && !too_short)
-    best = {linked ? SegmentMode::link : SegmentMode::adapt, std::move(adapted)};
+  const auto consider = [&](SegmentMode mode, const LinkHistory* memory) {
+    Bytes adapted = adapt_bytes(layout, segment, memory);
+    const bool too_short = adapted.size() * entries_per_byte_transport < segment.index.size();
+    if (adapted.size() < best.bytes.size() && !too_short) best = {mode, std::move(adapted)};
+  };
+  consider(SegmentMode::adapt, nullptr);
+  // A history misleads while rates change quickly, early in training.
+  if (choice == TransportChoice::link) consider(SegmentMode::link, history);
   return best;
 }
 
