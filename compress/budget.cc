@@ -8,11 +8,12 @@
 namespace rumor::compress {
 namespace {
 
-constexpr double aim = 0.99;             // of the budget, so that few updates have to be cut
+// Planned beyond the budget, so that cutting decides and not the guess; more while bits are not known.
+constexpr double headroom = 1.15, headroom_first = 3;
 constexpr double share_of_new = 0.25;    // of the last update in what is known of bits and intervals
 constexpr double saved_updates_max = 4;  // of bytes per second
 constexpr double density_max = 0.2;
-constexpr double head_bits_guess = 40 * 8;  // of a payload, before one has been seen
+constexpr double head_bits_guess = 12 * 8;  // of a payload, before one has been seen
 
 }  // namespace
 
@@ -40,8 +41,9 @@ std::uint32_t ByteBudget::plan(double seconds) {
   const double most = std::max(1.0, std::floor(params_ * density_max));
   double entries = at_ > 0 ? at_ : std::max(1.0, params_ / 1000);
   for (int round = 0; round < 8; ++round)  // bits depend on entries, weakly
-    entries = std::clamp(8 * aim * saved_ / bits_per_entry(entries), 1.0, most);
-  return static_cast<std::uint32_t>(entries);
+    entries = std::clamp(8 * saved_ / bits_per_entry(entries), 1.0, most);
+  entries = std::min(entries * (bits_ > 0 ? headroom : headroom_first), most);
+  return static_cast<std::uint32_t>(std::max(entries, 1.0));
 }
 
 std::uint64_t ByteBudget::bytes_max() const {
@@ -62,8 +64,9 @@ Bytes encode_within(Compressor& compressor, const ParamLayout& layout, SparseUpd
                     std::uint64_t bytes_max, const CodecOptions& options) {
   Bytes payload = encode(layout, update, options);
   while (payload.size() > bytes_max && update.index.size() > 1) {
+    // From above, in a few small steps: entries cost more as they get rarer, so too few are never tried first.
     const double entries = static_cast<double>(update.index.size());
-    const double fitting = entries * aim * static_cast<double>(bytes_max) / static_cast<double>(payload.size());
+    const double fitting = entries * static_cast<double>(bytes_max) / static_cast<double>(payload.size());
     compressor.shrink(static_cast<std::uint32_t>(std::clamp(fitting, 1.0, entries - 1)), update);
     payload = encode(layout, update, options);
   }

@@ -1,11 +1,10 @@
 // ByteBudget: how many entries an update may have when the budget is in bytes.
 //
 // The number of entries follows from the payload bits an entry took in the last updates, corrected for how bits
-// grow as entries get rarer (one bit more an entry for half as many). It aims a hundredth below the budget, and
-// encode_within() makes sure: no payload is ever larger than the budget, unless one entry alone is.
+// grow as entries get rarer (one bit more an entry for half as many). A little more is planned than fits, and
+// encode_within() cuts it: no payload is ever larger than the budget, unless one entry alone is.
 //
-//   bytes per update   the budget is the same for each; payloads are 97 to 100 % of it once bits are known (after
-//                      about three updates)
+//   bytes per update   the budget is the same for each; payloads are 96 to 100 % of it
 //   bytes per second   what is not spent is saved up, at most four updates' worth, so that the mean over time is
 //                      the rate: within 3 %, less where the budget of an update is below what one entry costs.
 //                      Counted is what this peer's updates put on one link, once; updates that others sent and this

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "compress/budget.h"
 #include "compress/compressor.h"
 #include "runtime/base/text.h"
 #include "tools/update_file.h"
@@ -13,6 +14,7 @@
 namespace rumor::tools {
 namespace {
 
+using compress::ByteBudget;
 using compress::Compressor;
 using compress::SparseUpdate;
 using compress::Statistics;
@@ -42,17 +44,28 @@ std::vector<Bin> age_histogram(std::span<const float> residual, const std::vecto
   return bins;
 }
 
-// All steps of a dense file with a given number of entries each.
-Result<DenseRun> run_dense(const UpdateFile& file, double density, bool with_layouts) {
+// All steps of a dense file, as training would send them.
+Result<DenseRun> run_dense(const UpdateFile& file, double density, std::optional<std::uint64_t> budget_bytes) {
+  const ParamLayout& layout = file.layout();
   const compress::CompressorOptions options{.density = density};
-  Statistics statistics(file.layout(), options.grid_bits);
-  Compressor compressor(file.layout(), options);
+  Statistics statistics(layout, options.grid_bits);
+  Compressor compressor(layout, options);
+  std::optional<ByteBudget> budget;
+  if (budget_bytes) budget.emplace(layout.params(), ByteBudget::Limits{static_cast<double>(*budget_bytes), 0});
   SparseUpdate update;
-  std::vector<std::uint32_t> last_sent(file.layout().params(), 0);
+  std::vector<std::uint32_t> last_sent(layout.params(), 0);
   for (std::size_t step = 0; step < file.steps(); ++step) {
+    if (budget) compressor.set_entries(budget->plan(0));
     if (Result<void> absorbed = compressor.absorb(file.change(step), update); !absorbed)
       return Error{absorbed.error().code, str("step ", file.number(step), ": ", absorbed.error().text)};
-    statistics.add(update, with_layouts);
+    if (budget) {
+      const Bytes payload = compress::encode_within(compressor, layout, update, *budget_bytes);
+      if (payload.size() > *budget_bytes)
+        return Error{Errc::usage, str("--budget ", *budget_bytes, " is too small: one entry takes ",
+                                      payload.size(), " bytes")};
+      budget->sent(update.index.size(), payload.size());
+    }
+    statistics.add(update, true);
     for (const std::uint32_t position : update.index) last_sent[position] = static_cast<std::uint32_t>(step + 1);
   }
   const std::span<const float> residual = compressor.residual();
@@ -70,44 +83,6 @@ Result<Statistics> run_sparse(const UpdateFile& file) {
   return statistics;
 }
 
-// The density whose updates are as large as may be: between `fits` and `too_many` entries, which close in on
-// each other. The next try follows the measured bytes per entry, and takes the middle when that does not
-// close in fast enough.
-Result<double> density_of_budget(const UpdateFile& file, std::uint64_t budget_bytes) {
-  const std::uint64_t params = file.layout().params();
-  const auto density_with = [&](std::uint64_t entries) {
-    return static_cast<double>(entries) / static_cast<double>(params);
-  };
-  std::uint64_t fits = 0, too_many = params + 1;
-  const double first_guess = static_cast<double>(budget_bytes) * 8 / 12;
-  std::uint64_t entries =
-      static_cast<std::uint64_t>(std::clamp(first_guess, 1.0, static_cast<double>(params)));
-  for (int run = 0; fits + 1 < too_many && run < 64; ++run) {
-    const Result<DenseRun> tried = run_dense(file, density_with(entries), false);
-    if (!tried) return tried.error();
-    const double bytes = tried->statistics.update_bytes_mean();
-    (bytes <= static_cast<double>(budget_bytes) ? fits : too_many) = entries;
-    if (fits + 1 >= too_many) break;
-    const double suggested = static_cast<double>(entries) * static_cast<double>(budget_bytes) / bytes;
-    const std::uint64_t middle = fits + (too_many - fits) / 2;
-    const bool trust = run < 8 && run % 3 != 2;
-    entries = trust ? static_cast<std::uint64_t>(std::min(suggested, static_cast<double>(params))) : middle;
-    entries = std::clamp(entries, fits + 1, too_many - 1);
-  }
-  if (fits == 0)
-    return Error{Errc::usage,
-                 str("--budget ", budget_bytes, " is too small: not even one entry fits; try 16 or more")};
-  return density_with(fits);
-}
-
-Result<double> density_of(const UpdateFile& file, std::optional<double> density,
-                          std::optional<std::uint64_t> budget_bytes) {
-  if (density && !(*density > 0 && *density <= 1))
-    return Error{Errc::usage, str("--density ", *density, " is outside (0, 1]")};
-  if (budget_bytes) return density_of_budget(file, *budget_bytes);
-  return density.value_or(0.001);
-}
-
 Result<StatsReport> run_file(const std::string& path, const UpdateFile& file, std::optional<double> density,
                              std::optional<std::uint64_t> budget_bytes) {
   if (density && budget_bytes)
@@ -120,9 +95,9 @@ Result<StatsReport> run_file(const std::string& path, const UpdateFile& file, st
     if (!statistics) return statistics.error();
     return report_of(path, file.layout(), *statistics, true);
   }
-  const Result<double> chosen = density_of(file, density, budget_bytes);
-  if (!chosen) return chosen.error();
-  const Result<DenseRun> run = run_dense(file, *chosen, true);
+  if (density && !(*density > 0 && *density <= 1))
+    return Error{Errc::usage, str("--density ", *density, " is outside (0, 1]")};
+  const Result<DenseRun> run = run_dense(file, density.value_or(0.001), budget_bytes);
   if (!run) return run.error();
   StatsReport report = report_of(path, file.layout(), run->statistics, true);
   add_residual(report, file.layout(), run->statistics, run->residual);

@@ -15,9 +15,8 @@
 
 namespace rumor::tools {
 
-// density: of dense updates; 0.001 unless given. budget_bytes: instead of a density, the largest number of
-// entries whose mean payload does not exceed it; found by running the file several times, each time with what
-// the bits per entry of the last run suggest.
+// density: of dense updates; 0.001 unless given. budget_bytes: instead of a density, what the payload of
+// an update may have, none more; the entries follow from it as in training (compress/budget.h).
 // Errors: Errc::usage for both at once, for either with a sparse file, for a density outside (0, 1] and for a
 // budget no entry fits into; Errc::limit for changes that are not finite; else those of UpdateFile.
 Result<StatsReport> stats_of_update_file(const std::string& path, std::optional<double> density,
