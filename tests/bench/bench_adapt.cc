@@ -7,9 +7,7 @@
 // LINK skips the first four messages of a source, like the figures of compress/ADAPT.md.
 // usage: bench_adapt [FILE.safetensors ...]
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "compress/statistics.h"
 #include "compress/transport.h"
 #include "runtime/base/prng.h"
+#include "tests/bench/measure.h"
 #include "tools/update_file.h"
 
 using namespace rumor;
@@ -25,17 +24,6 @@ using namespace rumor::compress;
 namespace {
 
 constexpr int unlinked_messages = 4;
-
-// Best of several, in seconds.
-double best_of(int rounds, const std::function<void()>& work) {
-  double best = 1e9;
-  for (int round = 0; round < rounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
-}
 
 std::vector<std::uint32_t> counts_of(const ParamLayout& layout, const SparseUpdate& update) {
   std::vector<std::uint32_t> counts;
@@ -67,11 +55,11 @@ void time_segments(const ParamLayout& layout, const SparseUpdate& update, Totals
     const std::span<const std::uint8_t> negative(update.negative.data() + segment.first_entry,
                                                  segment.entries);
     Bytes body, signs(segment.entries);
-    totals.encode_seconds += best_of(5, [&] {
+    totals.encode_seconds += bench::best_of(5, [&] {
       body.clear();
       adapt_encode(parts, positions, negative, nullptr, body);
     });
-    totals.decode_seconds += best_of(5, [&] {
+    totals.decode_seconds += bench::best_of(5, [&] {
       if (!adapt_decode(parts, body, nullptr, positions.data(), signs.data())) std::abort();
     });
   }

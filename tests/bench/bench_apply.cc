@@ -5,15 +5,13 @@
 //   with float view    the same with the view written in the same pass
 // usage: bench_apply [PARAMS]
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <vector>
 
 #include "compress/apply.h"
-#include "runtime/base/prng.h"
+#include "tests/bench/measure.h"
 
 using namespace rumor;
 using namespace rumor::compress;
@@ -21,26 +19,6 @@ using namespace rumor::compress;
 namespace {
 
 constexpr std::size_t updates_count = 8;
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-SparseUpdate independent(const ParamLayout& layout, double density, std::uint64_t seed) {
-  Prng prng(seed);
-  SparseUpdate update;
-  update.step = 12'345;
-  const double scale = 1 / std::log1p(-density);
-  for (double position = 0;;) {
-    position += std::floor(std::log((static_cast<double>(prng.next() >> 11) + 1) * 0x1p-53) * scale);
-    if (position >= layout.params()) return update;
-    update.index.push_back(static_cast<std::uint32_t>(position));
-    update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
-    position += 1;
-  }
-}
 
 void bare_scatter(const SparseUpdate& update, std::vector<std::int32_t>& weights) {
   const auto step = static_cast<std::uint32_t>(update.step);
@@ -66,7 +44,7 @@ void measure(std::vector<Timer>& timers, int rounds, const std::vector<std::int3
       for (const std::int32_t weight : weights) sum += static_cast<std::uint32_t>(weight);
       volatile std::uint32_t kept = sum;
       static_cast<void>(kept);
-      timer.best = std::min(timer.best, seconds_of(timer.work));
+      timer.best = std::min(timer.best, bench::seconds_of(timer.work));
     }
 }
 
@@ -78,7 +56,7 @@ void run(std::uint32_t params, double density) {
   std::vector<Bytes> payloads;
   std::vector<const SparseUpdate*> all;
   for (std::uint64_t seed = 0; seed < updates_count; ++seed)
-    updates.push_back(independent(layout, density, seed));
+    updates.push_back(bench::independent(layout, density, seed));
   for (const SparseUpdate& update : updates) {
     payloads.push_back(encode(layout, update));
     all.push_back(&update);

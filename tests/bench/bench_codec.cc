@@ -4,50 +4,26 @@
 //   mean) speed    encode and decode of one update, million entries a second, by kernel set
 // usage: bench_codec [size | speed]...
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "compress/crc32c.h"
 #include "compress/statistics.h"
 #include "compress/update.h"
-#include "runtime/base/prng.h"
+#include "tests/bench/measure.h"
 
 using namespace rumor;
 using namespace rumor::compress;
 
 namespace {
 
-// Best of several, in seconds.
-double best_of(int rounds, const std::function<void()>& work) {
-  double best = 1e9;
-  for (int round = 0; round < rounds; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
-}
-
 // Independent positions: about `entries` of them at this density in one tensor.
-SparseUpdate independent(ParamLayout& layout, double density, std::uint32_t entries, std::uint64_t seed) {
+SparseUpdate some_entries(ParamLayout& layout, double density, std::uint32_t entries, std::uint64_t seed) {
   const double params = std::min(2147483646.0, entries / density);
   layout = ParamLayout::create({{"w", {static_cast<std::uint32_t>(params)}}}).value();
-  Prng prng(seed);
-  SparseUpdate update;
-  update.step = 12'345;
-  const double scale = 1 / std::log1p(-density);
-  for (double position = 0;;) {
-    position += std::floor(std::log((static_cast<double>(prng.next() >> 11) + 1) * 0x1p-53) * scale);
-    if (position >= layout.params()) return update;
-    update.index.push_back(static_cast<std::uint32_t>(position));
-    update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
-    position += 1;
-  }
+  return bench::independent(layout, density, seed);
 }
 
 double times_bound(const ParamLayout& layout, const SparseUpdate& update) {
@@ -64,7 +40,7 @@ void size() {
     for (int i = 0; i < 60; ++i) {
       const double density = low * std::pow(high / low, i / 60.0);
       ParamLayout layout = ParamLayout::create({{"w", {1}}}).value();
-      const SparseUpdate update = independent(layout, density, i % 2 == 0 ? 20'000 : 200'000, 7);
+      const SparseUpdate update = some_entries(layout, density, i % 2 == 0 ? 20'000 : 200'000, 7);
       const double times = times_bound(layout, update);
       sum += times / 60;
       if (times > worst) worst_density = density;
@@ -82,14 +58,14 @@ void speed() {
   for (const double density : {0.01, 0.008, 0.001, 0.0001})
     for (const std::uint32_t entries : {16'000u, 200'000u, 1'000'000u}) {
       ParamLayout layout = ParamLayout::create({{"w", {1}}}).value();
-      const SparseUpdate update = independent(layout, density, entries, 3);
+      const SparseUpdate update = some_entries(layout, density, entries, 3);
       const double count = static_cast<double>(update.index.size());
       for (const RiceKernels* kernels : sets) {
         const CodecOptions options{nullptr, kernels};
         Bytes payload;
         SparseUpdate back;
-        const double encode_seconds = best_of(60, [&] { payload = encode(layout, update, options); });
-        const double decode_seconds = best_of(60, [&] {
+        const double encode_seconds = bench::best_of(60, [&] { payload = encode(layout, update, options); });
+        const double decode_seconds = bench::best_of(60, [&] {
           if (!decode_into(layout, payload, back, options)) std::abort();
         });
         if (back != update) std::abort();
@@ -99,8 +75,8 @@ void speed() {
     }
   Bytes bytes(1 << 16, 0x5a);
   std::uint32_t sum = 0;
-  const double with = best_of(50, [&] { sum += crc32c(bytes); });
-  const double without = best_of(50, [&] { sum += crc32c_portable(bytes); });
+  const double with = bench::best_of(50, [&] { sum += crc32c(bytes); });
+  const double without = bench::best_of(50, [&] { sum += crc32c_portable(bytes); });
   std::printf("checksum: %.1f GB/s by instruction, %.1f GB/s by tables (%u)\n", 65.536e-6 / with,
               65.536e-6 / without, sum & 1);
 }

@@ -7,87 +7,31 @@
 //   fused    absorb_step() against the optimizer's step followed by absorb()
 // usage: bench_scan [PARAMS_IN_MILLIONS [THREADS_MAX]]
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "compress/compressor.h"
 #include "compress/scan_kernels.h"
 #include "models/optimizer.h"
 #include "runtime/base/prng.h"
+#include "runtime/daemon/thread_pool.h"
+#include "tests/bench/measure.h"
 
 using namespace rumor;
 
 namespace {
-
-// Threads that wait for work and take tasks one by one.
-class Threads final : public Parallel {
- public:
-  explicit Threads(unsigned width) : width_(width) {
-    for (unsigned t = 1; t < width; ++t) threads_.emplace_back([this] { serve(); });
-  }
-  ~Threads() override {
-    stop_ = true;
-    ++round_;
-    round_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  unsigned width() const override { return width_; }
-  void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override {
-    task_ = task;
-    context_ = context;
-    count_ = count;
-    next_ = 0;
-    busy_ = width_ - 1;
-    ++round_;
-    round_.notify_all();
-    work();
-    while (busy_ != 0) std::this_thread::yield();
-  }
-
- private:
-  void work() {
-    for (std::size_t i; (i = next_++) < count_;) task_(context_, i);
-  }
-  void serve() {
-    for (unsigned seen = 0;;) {
-      for (int spin = 0; spin < 2000 && round_ == seen; ++spin) std::this_thread::yield();
-      round_.wait(seen);
-      ++seen;
-      if (stop_) return;
-      work();
-      --busy_;
-    }
-  }
-  const unsigned width_;
-  std::vector<std::thread> threads_;
-  std::atomic<unsigned> round_{0}, busy_{0};
-  std::atomic<bool> stop_{false};
-  std::atomic<std::size_t> next_{0};
-  std::size_t count_ = 0;
-  void (*task_)(void*, std::size_t) = nullptr;
-  void* context_ = nullptr;
-};
-
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // How many times as fast as the first each of `works` is: the median over rounds in which all take turns, so that
 // what disturbs the machine disturbs both sides. The first number is the least seconds of the first work.
 std::vector<double> compare(int rounds, const std::vector<std::function<void()>>& works) {
   std::vector<std::vector<double>> ratios(works.size());
   for (int round = 0; round < rounds; ++round) {
-    const double first = seconds(works.front());
+    const double first = bench::seconds_of(works.front());
     ratios[0].push_back(first);
-    for (std::size_t w = 1; w < works.size(); ++w) ratios[w].push_back(first / seconds(works[w]));
+    for (std::size_t w = 1; w < works.size(); ++w) ratios[w].push_back(first / bench::seconds_of(works[w]));
   }
   std::vector<double> result;
   for (std::vector<double>& list : ratios) {
@@ -194,7 +138,7 @@ void size_lines(std::uint32_t params, unsigned threads_max) {
   std::printf("%u parameters\n", layout.params());
   const int rounds = static_cast<int>(std::clamp<std::int64_t>(400'000'000 / params, 9, 400));
   for (unsigned threads = 1; threads <= threads_max; ++threads) {
-    Threads parallel(threads);
+    daemon::ThreadPool parallel(threads);
     std::vector<const compress::ScanKernels*> sets{&compress::scan_kernels()};
     if (threads == 1)
       sets = {compress::scan_kernels_avx512(), compress::scan_kernels_avx2(), &compress::scan_kernels_portable};
