@@ -151,7 +151,12 @@ void Statistics::add_transport(const SparseUpdate& update, UpdateFigures& figure
   figures.link_bytes = linked.size();
   layouts_.rumor_adapt += alone.size();
   layouts_.rumor_link += linked.size();
-  for (const SegmentMode mode : transport_modes(layout_, linked)) ++count_of(modes_, mode);
+  const std::vector<SegmentMode> modes = transport_modes(layout_, linked);
+  const Segments segments = segments_of(layout_, head_of(layout_, update).counts, update.index);
+  for (std::size_t s = 0; s < modes.size(); ++s) {
+    ++count_of(modes_, modes[s]);
+    for (const Part& part : segments.parts_of(segments.list[s])) ++count_of(tensors_[part.tensor].modes, modes[s]);
+  }
 }
 
 void Statistics::add_tensors(const SparseUpdate& update) {

@@ -34,6 +34,14 @@ struct LayoutBytes {
   std::uint64_t rice_gaps = 0;
 };
 
+// Segments by mode.
+struct ModeCounts {
+  std::uint64_t raw = 0, rice = 0, bitmap = 0, adapt = 0, link = 0;
+  std::array<std::pair<const char*, std::uint64_t>, 5> named() const {
+    return {{{"raw", raw}, {"rice", rice}, {"bitmap", bitmap}, {"adapt", adapt}, {"link", link}}};
+  }
+};
+
 struct TensorTotals {
   std::uint64_t entries = 0;
   std::uint64_t bits = 0;  // its share of the payload: count, fields and quotients, not head and filling
@@ -41,6 +49,7 @@ struct TensorTotals {
   double threshold = 0;    // mean step over the updates with entries here, in weight units (0 when unknown)
   double mass = 0;         // sum of the steps of all entries, in weight units (0 when unknown)
   std::uint64_t updates = 0;  // with entries here
+  ModeCounts modes;           // of the segments with entries here
 };
 
 // One update.
@@ -50,14 +59,6 @@ struct UpdateFigures {
   std::uint64_t adapt_bytes = 0, link_bytes = 0;  // 0 where other layouts were not asked for
   double bound_bits = 0;
   double threshold = 0;  // mean step of its entries, in weight units (0 when unknown)
-};
-
-// Segments by mode.
-struct ModeCounts {
-  std::uint64_t raw = 0, rice = 0, bitmap = 0, adapt = 0, link = 0;
-  std::array<std::pair<const char*, std::uint64_t>, 5> named() const {
-    return {{{"raw", raw}, {"rice", rice}, {"bitmap", bitmap}, {"adapt", adapt}, {"link", link}}};
-  }
 };
 
 class Statistics {

@@ -49,6 +49,14 @@ void put_layouts(std::ostringstream& out, const LayoutBytes& layouts) {
   }
 }
 
+// The mode that most segments are in.
+std::string usual_mode(const compress::ModeCounts& modes) {
+  std::pair<const char*, std::uint64_t> most{"-", 0};
+  for (const auto& mode : modes.named())
+    if (mode.second > most.second) most = mode;
+  return most.first;
+}
+
 void put_modes(std::ostringstream& out, const compress::ModeCounts& modes) {
   out << "\nmodes on a slow link";
   const char* separator = "  ";
@@ -66,7 +74,8 @@ void put_tensors(std::ostringstream& out, const std::vector<TensorReport>& tenso
   const int name_width = static_cast<int>(std::min<std::size_t>(longest, 60));
   out << "\n"
       << aligned("tensor", name_width, true)
-      << "      params     entries   density %   bits/entry   x bound    threshold   residual rms   residual age\n";
+      << "      params     entries   density %   bits/entry   x bound   mode    threshold   residual rms"
+      << "   residual age\n";
   for (const TensorReport& tensor : tensors)
     out << aligned(tensor.name, name_width, true) << aligned(str(tensor.params), 12)
         << aligned(str(tensor.entries), 12) << aligned(fixed(100 * tensor.density, 4), 12)
@@ -75,7 +84,7 @@ void put_tensors(std::ostringstream& out, const std::vector<TensorReport>& tenso
                        ? fixed(tensor.bits_per_entry / tensor.bound_bits_per_entry, 3)
                        : "-",
                    10)
-        << aligned(tensor.threshold > 0 ? fixed(tensor.threshold, 7) : "-", 13)
+        << aligned(usual_mode(tensor.modes), 7) << aligned(tensor.threshold > 0 ? fixed(tensor.threshold, 7) : "-", 13)
         << aligned(tensor.residual_rms > 0 ? fixed(tensor.residual_rms, 8) : "-", 15)
         << aligned(tensor.residual_age ? fixed(*tensor.residual_age, 1) : "-", 15) << "\n";
 }
@@ -89,6 +98,7 @@ Json json_of(const TensorReport& tensor) {
             {"bits_per_entry", tensor.bits_per_entry},
             {"bound_bits_per_entry", tensor.bound_bits_per_entry},
             {"residual_rms", tensor.residual_rms}};
+  for (const auto& [name, count] : tensor.modes.named()) json["modes"][name] = count;
   if (tensor.residual_age) json["residual_age"] = *tensor.residual_age;
   return json;
 }
@@ -190,6 +200,7 @@ StatsReport report_of(const std::string& source, const ParamLayout& layout, cons
     row.name = tensor.name;
     row.params = tensor.size;
     row.entries = totals.entries;
+    row.modes = totals.modes;
     row.threshold = totals.threshold;
     row.density = places > 0 ? entries / places : 0;
     row.bits_per_entry = totals.entries > 0 ? static_cast<double>(totals.bits) / entries : 0;

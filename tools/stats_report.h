@@ -20,6 +20,7 @@ struct TensorReport {
   double density = 0;         // entries / (updates * params)
   double bits_per_entry = 0;  // of its share of the canonical payload; 0 without entries
   double bound_bits_per_entry = 0;     // as below, within this tensor
+  compress::ModeCounts modes;          // of the segments with entries here, as a slow link carries them
   double residual_rms = 0;             // after the last update; 0 where the source does not say
   std::optional<double> residual_age;  // as below, within this tensor
 };

@@ -45,6 +45,7 @@ BOOST_AUTO_TEST_CASE(layouts_by_hand) {
   std::uint64_t segments = 0;
   for (const auto& [name, count] : statistics.modes().named()) segments += count;
   BOOST_TEST(segments == 1u);
+  BOOST_TEST((statistics.tensors()[0].modes.named() == statistics.modes().named()));
   BOOST_TEST(statistics.round_trip_exact());
 }
 
