@@ -27,6 +27,7 @@ struct Address {
   TimePoint next_try;
   std::string trouble;    // of the last attempt
   std::string other_run;  // run name and id that answered there, if not ours
+  std::string not_admitted;  // why who answered there does not want us
 
   bool first_contact() const { return seed || known; }
 };

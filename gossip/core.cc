@@ -18,13 +18,30 @@ Options made_fit(Options options) {
   return options;
 }
 
+HaveSet minus(HaveSet set, const std::set<Revocation>& revocations) {
+  if (revocations.empty()) return set;
+  HaveSet left = set;
+  for (const auto& [stream, ranges] : set.streams()) {
+    for (const Revocation& one : revocations)
+      if (one.covers({stream, one.range.first})) left.erase(stream, one.range);
+  }
+  return left;
+}
+
+const Keys& checked(const std::shared_ptr<const Keys>& keys) {
+  RUMOR_CHECK(keys != nullptr);
+  return *keys;
+}
+
 }  // namespace
 
 Core::Core(Options options_in, UpdateStore& store_in, Prng prng_in)
     : options(made_fit(std::move(options_in))),
+      rule(options.rule),
       store(store_in),
       prng(prng_in),
-      members(options.self, options.advertise) {
+      keys(checked(options.keys)),
+      members(options.self, options.run, keys, options.advertise, options.admit) {
   intern(options.stream);
 }
 
@@ -75,9 +92,41 @@ std::optional<StreamIndex> Core::intern(const StreamId& stream) {
   if (at != stream_numbers_.end()) return at->second;
   if (streams.size() >= limits::streams_max) return std::nullopt;
   const auto number = static_cast<StreamIndex>(streams.size());
-  streams.push_back({stream, {}, {}, 0, {}});
+  streams.push_back({stream, {}, {}, 0, refused(stream), {}});
   stream_numbers_.emplace(stream, number);
   return number;
+}
+
+// ---- what is not taken ----
+
+bool Core::refused(const StreamId& stream) const {
+  if (rule.refused.empty() || store.have().streams().contains(stream)) return false;
+  return std::any_of(rule.refused.begin(), rule.refused.end(),
+                     [&](const NodeId& node) { return stream_belongs_to(stream, node); });
+}
+
+void Core::mark_refused() {
+  for (Stream& stream : streams) stream.refused = refused(stream.id);
+}
+
+bool Core::unwanted(const LocalKey& key) const {
+  if (streams[key.stream].refused) return true;
+  const auto& revocations = store.revocations();
+  return std::any_of(revocations.begin(), revocations.end(),
+                     [&](const Revocation& one) { return one.covers(key_of(key)); });
+}
+
+HaveSet Core::wanted(const HaveSet& set) const {
+  HaveSet left = minus(set, store.revocations());
+  if (rule.refused.empty()) return left;
+  for (const auto& [stream, ranges] : set.streams()) {
+    if (refused(stream)) left.erase(stream, {1, seq_max});
+  }
+  return left;
+}
+
+HaveSet Core::keepable(HaveSet set) const {
+  return minus(std::move(set), cannot_revoke);
 }
 
 std::uint32_t Core::name_stream(Link& link, StreamIndex stream, bool with_origin) {

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,8 @@ struct Link {
   State state = State::greeting;
   bool was_admitted = false, detached = false;
   std::string close_reason;
+  bool greeted = false;   // we have sent HELLO
+  bool observer = false;  // it may not bring updates of its own
   bool feeler = false;
   bool goodbye = false;  // BYE came: no reason to redial at once
   TimePoint up_at, heard_at, sent_at;
@@ -143,6 +146,7 @@ struct Stream {
   std::optional<NodeId> origin;
   std::optional<LinkId> provider;
   std::uint64_t provider_head = 0;           // highest seq that the provider has delivered
+  bool refused = false;                      // of a node that was put out, and nothing of it is ours: never asked for
   std::map<std::uint64_t, Missing> missing;  // by seq
 };
 
@@ -177,6 +181,15 @@ class Core {
   std::optional<StreamIndex> intern(const StreamId& stream);
   UpdateKey key_of(const LocalKey& key) const { return {streams[key.stream].id, key.seq}; }
   bool have(const LocalKey& key) const { return store.have().contains(key_of(key)); }
+  // Taken back, or of a stream that is refused: neither ours nor to be asked for.
+  bool unwanted(const LocalKey& key) const;
+  // What is left of `set` without such.
+  HaveSet wanted(const HaveSet& set) const;
+  // What is left of `set` without what the owner has taken back and we could not.
+  HaveSet keepable(HaveSet set) const;
+  // Looks at every stream again, after `rule` or the revocations have changed.
+  void mark_refused();
+  std::int64_t unix_now() const { return options.unix_start + (now.time_since_epoch() / Duration{1s}); }
 
   // The index of a stream on a link; sends STREAM first if it is new there.
   std::uint32_t name_stream(Link& link, StreamIndex stream, bool with_origin);
@@ -191,8 +204,10 @@ class Core {
   void count_update(std::size_t payload_bytes);
 
   const Options options;  // texts and addresses made fit for frames
+  AdmissionRule rule;     // as it is now
   UpdateStore& store;
   Prng prng;
+  const Keys& keys;
   MemberTable members;
   Counters counters;
   TimePoint now{};
@@ -204,8 +219,11 @@ class Core {
   TimePoint changed_at{Duration{-3'600'000'000}},
       changed_since = never;  // last change; first one not yet in a digest
   std::string divergence;
+  std::set<Revocation> cannot_revoke;  // the owner's word, about updates that our log no longer has
 
  private:
+  bool refused(const StreamId& stream) const;
+
   Outbox* out_ = nullptr;
   std::map<StreamId, StreamIndex> stream_numbers_;
   std::uint64_t mean_update_bytes_ = 0;

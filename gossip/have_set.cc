@@ -27,6 +27,15 @@ void HaveSet::merge(const HaveSet& other) {
   }
 }
 
+void HaveSet::erase(const StreamId& stream, SeqRange range) {
+  const auto at = streams_.find(stream);
+  if (at == streams_.end()) return;
+  const std::uint64_t before = ranges_count(at->second);
+  at->second = ranges_minus(at->second, {range});
+  count_ -= before - ranges_count(at->second);
+  if (at->second.empty()) streams_.erase(at);
+}
+
 std::uint64_t HaveSet::head(const StreamId& stream) const {
   const auto at = streams_.find(stream);
   return at == streams_.end() ? 0 : at->second.back().last;

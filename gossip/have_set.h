@@ -26,6 +26,7 @@ class HaveSet {
   bool insert(const UpdateKey& key);
   void insert(const StreamId& stream, SeqRange range);
   void merge(const HaveSet& other);
+  void erase(const StreamId& stream, SeqRange range);
 
   // Highest seq held of a stream, 0 when none.
   std::uint64_t head(const StreamId& stream) const;

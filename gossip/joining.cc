@@ -59,11 +59,12 @@ void Joining::consider(Link& link) {
   RUMOR_CHECK(link.admitted());
   if (busy() || link.serving || !link.vector || core_.now < link.ask_again_at) return;
   const std::uint64_t lacking = core_.store.have().missing_from(*link.vector).count();
-  if (lacking == 0) return;
-  needed_ = needed(link);
+  const bool stuck = !core_.cannot_revoke.empty();
+  if (lacking == 0 && !stuck) return;
+  needed_ = stuck || needed(link);
   // With no size known yet (0) any large lack is worth the question.
   if (!needed_ && (lacking < choice_min || !cheaper(lacking, snapshot_bytes_))) return;
-  const bool mutual = !holds_all(link.vector->missing_from(core_.store.have()));
+  const bool mutual = !holds_all(core_.keepable(link.vector->missing_from(core_.store.have())));
   if (mutual && !needed_) return;
   phase_ = Phase::asking;
   donor_ = link.id;
@@ -239,7 +240,7 @@ void Joining::tick() {
   core_.each_link([&](Link& link) {
     if (link.serving && core_.now - link.serving->used_at >= offer_kept) link.serving.reset();
     serving = serving || link.serving.has_value();
-    if (link.gone.empty() && link.to_pull.empty()) return;
+    if (link.gone.empty() && link.to_pull.empty() && core_.cannot_revoke.empty()) return;
     wanting = true;
     consider(link);
   });

@@ -33,7 +33,7 @@ class Joining {
   // True when a snapshot has been installed by this.
   bool on_data(Link& link, const SnapshotData& data);
   void link_lost(const Link& link);
-  // A link could not give something: consider() again soon.
+  // There is reason to consider() again soon.
   void look_later() { due_ = std::min(due_, core_.now + look_again); }
   void tick();
   TimePoint due() const { return due_; }

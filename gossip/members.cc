@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gossip/admission.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
@@ -16,15 +17,33 @@ std::uint64_t hash_of(const PeerRecord& record) {
   out.raw(record.node.view());
   out.varint(record.number);
   for (const std::string& address : record.addresses) out.text(address);
+  out.raw(record.signature.view());
+  out.sized(record.admit);
   const Hash256 hash = sha256(out.bytes());
   return ByteReader(hash.view()).u64();
 }
 
+bool supersedes(const PeerRecord& record, const Member& member) {
+  if (record.number != member.record.number) return record.number > member.record.number;
+  if (record.admit.size() != member.record.admit.size())
+    return record.admit.size() > member.record.admit.size();
+  return record != member.record && hash_of(record) < member.hash;
+}
+
 }  // namespace
 
-MemberTable::MemberTable(const NodeId& self, std::vector<std::string> advertise) : self_(self) {
+MemberTable::MemberTable(const NodeId& self, const RunId& run, const Keys& keys,
+                         std::vector<std::string> advertise, Bytes admit)
+    : self_(self), run_(run), keys_(&keys) {
   if (advertise.size() > limits::addresses_per_record_max) advertise.resize(limits::addresses_per_record_max);
-  put(members_[self], {self, 1, std::move(advertise)});
+  put_self(1, std::move(advertise), std::move(admit));
+}
+
+void MemberTable::put_self(std::uint64_t number, std::vector<std::string> addresses, Bytes admit) {
+  PeerRecord record{self_, number, std::move(addresses)};
+  record.admit = std::move(admit);
+  record.signature = keys_->sign(record_message(run_, record));
+  put(members_[self_], std::move(record));
 }
 
 void MemberTable::put(Member& member, PeerRecord record) {
@@ -34,28 +53,32 @@ void MemberTable::put(Member& member, PeerRecord record) {
   hash_ ^= member.hash;
 }
 
-bool MemberTable::apply(const PeerRecord& record, TimePoint now) {
+MemberTable::Learned MemberTable::apply(const PeerRecord& record, TimePoint now) {
   RUMOR_CHECK(!record.invalid());
   const auto at = members_.find(record.node);
   if (record.node == self_) {
     const PeerRecord& own = at->second.record;
-    if (record.number < own.number || record == own || own.number == record_number_max) return false;
-    put(at->second, {self_, std::min(record.number + 1, record_number_max), own.addresses});
-    return true;
+    if (record.number < own.number || record == own || own.number == record_number_max)
+      return Learned::nothing;
+    if (!record_is_signed(*keys_, run_, record)) return Learned::forged;
+    put_self(std::min(record.number + 1, record_number_max), own.addresses,
+             record.admit.size() > own.admit.size() ? record.admit : own.admit);
+    return Learned::changed;
   }
   if (at == members_.end()) {
     const auto dropped = forgotten_.find(record.node);
-    if (dropped != forgotten_.end() && record.number <= dropped->second) return false;
-    if (members_.size() >= limits::members_max) return false;
-    forgotten_.erase(record.node);
-  } else if (record.number <= at->second.record.number) {
-    return false;
+    if (dropped != forgotten_.end() && record.number <= dropped->second) return Learned::nothing;
+    if (members_.size() >= limits::members_max) return Learned::nothing;
+  } else if (!supersedes(record, at->second)) {
+    return Learned::nothing;
   }
+  if (!record_is_signed(*keys_, run_, record)) return Learned::forged;
+  forgotten_.erase(record.node);
   Member& member = members_[record.node];
   member.heard_at = now;
   member.left = false;
   put(member, record);
-  return true;
+  return Learned::changed;
 }
 
 void MemberTable::heard(const NodeId& node, TimePoint now) {
@@ -71,9 +94,9 @@ void MemberTable::left(const NodeId& node) {
 }
 
 void MemberTable::renew_self() {
-  Member& own = members_.at(self_);
+  const Member& own = members_.at(self_);
   if (own.record.number == record_number_max) return;
-  put(own, {self_, own.record.number + 1, own.record.addresses});
+  put_self(own.record.number + 1, own.record.addresses, own.record.admit);
 }
 
 void MemberTable::forget(TimePoint now) {
@@ -87,6 +110,21 @@ void MemberTable::forget(TimePoint now) {
     hash_ ^= member.hash;
     at = members_.erase(at);
   }
+}
+
+bool MemberTable::is_news(const PeerRecord& record) const {
+  const Member* member = find(record.node);
+  return !record.admit.empty() && (member == nullptr || member->record.admit != record.admit);
+}
+
+std::uint64_t MemberTable::joined_by(const NodeId& token, const NodeId& except) const {
+  std::uint64_t count = 0;
+  for (const auto& [node, member] : members_) {
+    if (node == except || member.record.admit.empty()) continue;
+    const Result<Admit> shown = Admit::decode(member.record.admit);
+    if (shown.ok() && shown->token.id == token) ++count;
+  }
+  return count;
 }
 
 const Member* MemberTable::find(const NodeId& node) const {

@@ -1,7 +1,10 @@
 // MemberTable: a record of every node of the run that we have heard of, ourselves included.
 //
-// Two tables become equal by showing each other their records: the greater record number wins. hash() is
-// equal on equal tables (an XOR of record hashes, so its order of arrival does not matter).
+// Two tables become equal by showing each other their records: the greater record number wins; of two records
+// with one number the one that shows more of a token, then (only a faulty node signs two) the one of smaller
+// hash. hash() is equal on equal tables (an
+// XOR of record hashes, so its order of arrival does not matter). Nothing enters without its node's signature;
+// what would change nothing is not verified.
 //
 // Thread: one owner. Memory: limits::members_max records; more are ignored.
 #pragma once
@@ -10,6 +13,7 @@
 #include <map>
 #include <vector>
 
+#include "gossip/signing.h"
 #include "gossip/wire.h"
 #include "runtime/base/time.h"
 
@@ -26,11 +30,16 @@ class MemberTable {
  public:
   static constexpr Duration forget_after = 7 * 24h;
 
-  MemberTable(const NodeId& self, std::vector<std::string> advertise);
+  enum class Learned : std::uint8_t { nothing, changed, forged };
 
-  // True when the table changed: pass the table's record of that node on. A record of ourselves that is not
-  // ours makes ours newer. Requires: record.invalid() == nullopt.
-  bool apply(const PeerRecord& record, TimePoint now);
+  // `keys` must outlive the table.
+  MemberTable(const NodeId& self, const RunId& run, const Keys& keys, std::vector<std::string> advertise,
+              Bytes admit = {});
+
+  // Changed: pass the table's record of that node on. A record of ourselves that is not ours makes ours newer,
+  // and its longer `admit` becomes ours. Requires: `admit` is sound, if it is not the one we know.
+  // Forged: it is not signed by its node. Requires: record.invalid() == nullopt.
+  Learned apply(const PeerRecord& record, TimePoint now);
   // Evidence of life at first hand.
   void heard(const NodeId& node, TimePoint now);
   void left(const NodeId& node);
@@ -38,6 +47,11 @@ class MemberTable {
   void renew_self();
   // Drops members without a word for forget_after, except those in a link (`heard` recently).
   void forget(TimePoint now);
+
+  // Members that joined by this token, but for `except`.
+  std::uint64_t joined_by(const NodeId& token, const NodeId& except) const;
+  // A record would bring an `admit` that we have not seen.
+  bool is_news(const PeerRecord& record) const;
 
   const PeerRecord& self() const { return members_.at(self_).record; }
   const Member* find(const NodeId& node) const;
@@ -47,8 +61,11 @@ class MemberTable {
 
  private:
   void put(Member& member, PeerRecord record);
+  void put_self(std::uint64_t number, std::vector<std::string> addresses, Bytes admit);
 
   NodeId self_;
+  RunId run_;
+  const Keys* keys_;
   std::map<NodeId, Member> members_;
   std::map<NodeId, std::uint64_t> forgotten_;  // number of the record that was dropped: it does not come back
   std::uint64_t hash_ = 0;

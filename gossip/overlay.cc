@@ -48,8 +48,8 @@ void Overlay::on_link_up(const LinkUp& up) {
     core_.close(link, "this is our own address");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
-  } else {
-    send_hello(link);
+  } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {
+    send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
   }
   wake();
 }
@@ -73,6 +73,7 @@ void Overlay::send_hello(Link& link) {
   hello.digest = core_.digest();
   hello.lonely = core_.admitted_count() < limits::links_low;
   link.hello_replica = hello.digest.replica;
+  link.greeted = true;
   core_.send(link, encode(hello));
 }
 
@@ -95,14 +96,56 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
     refuse(link, Reject::Code::identity, "the greeting names another node than the connection");
     return false;
   }
+  if (!stream_belongs_to(hello.stream, link.node)) {
+    refuse(link, Reject::Code::identity, "the greeting names a stream that is not the node's");
+    return false;
+  }
+  PeerRecord record = hello.self;
+  if (!admits(link, record) || !learn(link, record)) return false;
+  if (!link.greeted) send_hello(link);
   if (!settle_twins(link, hello.stream)) return false;
   if (!make_room(link, hello.lonely)) return false;
   admitted(link, hello);
   return true;
 }
 
+bool Overlay::admits(Link& link, PeerRecord& record) {
+  JudgeView view{core_.keys, core_.options.run, core_.unix_now(), 0, false};
+  Result<Admit> shown = Admit::decode(record.admit);
+  if (shown.ok()) {
+    view.uses = core_.members.joined_by(shown->token.id, record.node);
+    view.admitter_known =
+        shown->by && (*shown->by == core_.options.self || is_listed(core_.rule, *shown->by) ||
+                      core_.members.find(*shown->by) != nullptr);
+  }
+  const Result<Verdict> verdict = judge(core_.rule, record.node, record.admit, view);
+  if (!verdict) {
+    core_.note(Note::Level::warning,
+               str("not admitted: ", record.node.brief(), " at ", link.address, ": ", verdict.error().text));
+    refuse(link, Reject::Code::not_admitted, verdict.error().text);
+    return false;
+  }
+  link.observer = verdict->role == Role::observe;
+  if (verdict->countersign) {
+    shown->by = core_.options.self;
+    shown->by_signature = core_.keys.sign(admit_message(core_.options.run, record.node, shown->token.id));
+    record.admit = shown->encode();
+  }
+  return true;
+}
+
+void Overlay::judge_links() {
+  for (auto& [id, link] : core_.links) {
+    const Member* member = core_.members.find(link.node);
+    if (!link.admitted() || member == nullptr) continue;
+    PeerRecord record = member->record;
+    admits(link, record);
+  }
+}
+
 void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
-  Reject reject{code, text, core_.options.run, core_.options.run_name, {}};
+  Reject reject{code, text.substr(0, 512), core_.options.run, core_.options.run_name, {}};
+  if (code == Reject::Code::not_admitted) reject.run = {}, reject.run_name.clear();
   if (code == Reject::Code::full) reject.others = some_records();
   core_.send(link, encode(reject));
   core_.close(link, text);
@@ -158,7 +201,6 @@ void Overlay::admitted(Link& link, const Hello& hello) {
   met_own_run_ = true;
   ping(link);  // at once, for the round trip
   send_table(link);
-  learn(hello.self);
   core_.members.heard(link.node, core_.now);
   if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) {
     entry->other_run.clear();
@@ -174,8 +216,12 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
       entry->other_run = run_text(reject.run_name, reject.run);
     }
   }
+  if (reject.code == Reject::Code::not_admitted) {
+    if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr)
+      entry->not_admitted = reject.text;
+  }
   if (reject.code == Reject::Code::full && link.was_admitted) {
-    for (const PeerRecord& record : reject.others) learn(record);
+    learn_all(link, reject.others);
   }
   core_.close(link, str("refused: ", reject.text));
 }
@@ -183,18 +229,39 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
 void Overlay::on_bye(Link& link, const Bye& bye) {
   link.goodbye = true;
   if (link.was_admitted) {
-    for (const PeerRecord& record : bye.others) learn(record);
+    learn_all(link, bye.others);
     if (bye.code == Bye::Code::leaving) core_.members.left(link.node);
   }
   core_.close(link, bye.text.empty() ? "goodbye" : str("goodbye: ", bye.text));
 }
 
-void Overlay::on_peers(const Peers& peers) {
-  for (const PeerRecord& record : peers.records) learn(record);
+void Overlay::on_peers(Link& link, const Peers& peers) {
+  learn_all(link, peers.records);
 }
 
-void Overlay::learn(const PeerRecord& record) {
-  if (!core_.members.apply(record, core_.now)) return;
+void Overlay::learn_all(Link& link, const std::vector<PeerRecord>& records) {
+  for (const PeerRecord& record : records) {
+    if (!learn(link, record)) return;
+  }
+}
+
+bool Overlay::learn(Link& link, const PeerRecord& record) {
+  if (core_.members.is_news(record) &&
+      !admit_is_sound(core_.keys, core_.options.run, core_.rule.owner, record.node, record.admit)) {
+    core_.close(link, str("shows a record of ", record.node.brief(), " with a forged token"));
+    return false;
+  }
+  const MemberTable::Learned learned = core_.members.apply(record, core_.now);
+  if (learned == MemberTable::Learned::forged) {
+    core_.close(link, str("shows a record of ", record.node.brief(), " that ", record.node.brief(),
+                          " has not signed for this run"));
+    return false;
+  }
+  if (learned == MemberTable::Learned::changed) spread_record(record);
+  return true;
+}
+
+void Overlay::spread_record(const PeerRecord& record) {
   changed_records_.insert(record.node);
   if (changes_at_ == never) changes_at_ = core_.now + records_batched;
   due_ = std::min(due_, changes_at_);

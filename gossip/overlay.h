@@ -32,7 +32,9 @@ class Overlay {
   void on_bye(Link& link, const Bye& bye);
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
   void on_pong(Link& link, const Pong& pong);
-  void on_peers(const Peers& peers);
+  void on_peers(Link& link, const Peers& peers);
+  // The rule has changed: closes links that it does not admit.
+  void judge_links();
   // Compares tables.
   void on_digest(Link& link, const Digest& digest);
   void link_lost(const Link& link, const std::string& reason);
@@ -52,8 +54,13 @@ class Overlay {
 
  private:
   void wake() { due_ = core_.now; }
-  void learn(const PeerRecord& record);
+  // From this link. False: the record is forged, and the link closed for it.
+  bool learn(Link& link, const PeerRecord& record);
+  void learn_all(Link& link, const std::vector<PeerRecord>& records);
+  void spread_record(const PeerRecord& record);
   void send_hello(Link& link);
+  // Whether the link's node may take part, as its record shows; refuses and closes if not.
+  bool admits(Link& link, PeerRecord& record);
   void ping(Link& link);
   void refuse(Link& link, Reject::Code code, const std::string& text);
   bool settle_twins(Link& link, const StreamId& stream);

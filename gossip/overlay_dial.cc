@@ -205,6 +205,8 @@ std::string Overlay::tried_text() const {
 std::string Overlay::refused_by_run() const {
   if (met_own_run_) return {};
   for (const auto& [address, entry] : book_.all()) {
+    if (entry.seed && !entry.not_admitted.empty())
+      return str("seed ", address, " does not admit this peer: ", entry.not_admitted);
     if (!entry.seed || entry.other_run.empty()) continue;
     return str("seed ", address, " trains run ", entry.other_run, ", we train \"", core_.options.run_name,
                "\" (", core_.options.run.brief(), "): use the same run file, or other seeds");

@@ -6,6 +6,7 @@
 #include "gossip/joining.h"
 #include "gossip/overlay.h"
 #include "gossip/repair.h"
+#include "gossip/revoking.h"
 #include "gossip/spread.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
@@ -18,7 +19,8 @@ struct Protocol::Impl {
         overlay(core),
         spread(core),
         joining(core),
-        repair(core, spread, joining) {}
+        repair(core, spread, joining),
+        revoking(core, overlay, spread, joining) {}
 
   // Brackets every handler: the outbox and the time are set inside; what is due at its end happens in the
   // destructor.
@@ -43,7 +45,7 @@ struct Protocol::Impl {
   void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
   void on(Link& link, const Pong& message) { overlay.on_pong(link, message); }
-  void on(Link&, const Peers& message) { overlay.on_peers(message); }
+  void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
   void on(Link& link, const Have& message) { spread.on_have(link, message); }
   void on(Link& link, const Want& message) { spread.on_want(link, message); }
@@ -56,6 +58,7 @@ struct Protocol::Impl {
   void on(Link& link, const SnapshotOffer& message) { joining.on_offer(link, message); }
   void on(Link& link, const SnapshotWant& message) { joining.on_want(link, message); }
   void on(Link& link, const SnapshotData& message);
+  void on(Link& link, const Revocations& message) { revoking.on_revocations(link, message); }
   void on(Link&, const Skipped&) {}
 
   Core core;
@@ -63,6 +66,7 @@ struct Protocol::Impl {
   Spread spread;
   Joining joining;
   Repair repair;
+  Revoking revoking;
   bool was_busy = false, left = false, started = false;
 };
 
@@ -111,7 +115,9 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
 
 void Protocol::Impl::on(Link& link, const Hello& hello) {
   if (link.admitted()) return core.close(link, "a second greeting");
-  if (overlay.on_hello(link, hello)) repair.admitted(link, hello);
+  if (!overlay.on_hello(link, hello)) return;
+  revoking.admitted(link);
+  repair.admitted(link, hello);
 }
 
 void Protocol::Impl::on(Link& link, const Digest& message) {
@@ -134,7 +140,9 @@ void Protocol::Impl::on(Link& link, const NotAvailable& message) {
 }
 
 void Protocol::Impl::on(Link& link, const SnapshotData& message) {
-  if (joining.on_data(link, message)) repair.installed();
+  if (!joining.on_data(link, message)) return;
+  revoking.installed();
+  repair.installed();
 }
 
 // ---- the public face ----
@@ -146,6 +154,7 @@ Protocol::~Protocol() = default;
 void Protocol::start(TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   impl_->started = true;
+  impl_->revoking.put_out();
   impl_->overlay.start();
 }
 
@@ -212,6 +221,27 @@ void Protocol::leave(TimePoint now, Outbox& out) {
   impl_->overlay.leave();
 }
 
+void Protocol::set_rule(AdmissionRule rule, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  AdmissionRule& current = impl_->core.rule;
+  rule.owner = current.owner;
+  for (const NodeId& gone : current.allowed) {
+    if (!rule.everyone && !rule.allowed.contains(gone)) rule.refused.insert(gone);
+  }
+  for (const NodeId& gone : current.refused) {
+    if (!rule.allowed.contains(gone)) rule.refused.insert(gone);
+  }
+  current = std::move(rule);
+  impl_->core.mark_refused();
+  impl_->revoking.put_out();
+  impl_->overlay.judge_links();
+}
+
+Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  return impl_->revoking.revoke(revocation, nullptr);
+}
+
 TimePoint Protocol::next_deadline() const {
   if (impl_->left || !impl_->started) return never;
   return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due()});
@@ -238,6 +268,9 @@ std::string Protocol::waiting_for() const {
 
 std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_run(); }
 std::string Protocol::divergence() const { return impl_->core.divergence; }
+const Bytes& Protocol::own_admit() const {
+  return impl_->core.members.self().admit;
+}
 
 bool Protocol::settled() const {
   const ReplicaDigest ours = impl_->core.store.digest();

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "gossip/admission.h"
 #include "gossip/events.h"
+#include "gossip/signing.h"
 #include "gossip/update_store.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/time.h"
@@ -31,6 +33,10 @@ struct Options {
   // Learned in earlier lives; tried like seeds, but given up after a while.
   std::vector<std::string> known_addresses;
   CodingRule coding = CodingRule::automatic;  // of the payloads we send
+  std::shared_ptr<const Keys> keys = {};      // never null: of `self`
+  AdmissionRule rule = {};                    // who may be linked; the owner in it is the run's
+  Bytes admit = {};                           // an Admit to show, or nothing
+  std::int64_t unix_start = 0;                // seconds since 1970 at TimePoint 0, for tokens' ends only
 };
 
 // Figures since start; bytes are of frames handed to and received from links.
@@ -84,6 +90,13 @@ class Protocol {
   void on_backlog(LinkId link, bool full, TimePoint now, Outbox& out);
   void on_time(TimePoint now, Outbox& out);
 
+  // The list has changed: links that it no longer admits are closed, and who has gone from `allowed` counts as
+  // refused from now on. The owner stays as it was.
+  void set_rule(AdmissionRule rule, TimePoint now, Outbox& out);
+  // The owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his; Errc::limit
+  // when this replica can no longer take it back by itself (PROTOCOL.md 6.10).
+  Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);
+
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);
   // We train no more (true) or again (false): told to all links, shown in PeerInfo.finished there.
@@ -105,6 +118,8 @@ class Protocol {
   std::string refused_by_run() const;
   // Two replicas with the same updates differ; names the peer. Empty otherwise.
   std::string divergence() const;
+  // What our record shows of a token: with a member's confirmation once one has admitted us. Worth keeping.
+  const Bytes& own_admit() const;
   // Admitted links exist and every one of them has a digest equal to ours and has finished; true when there
   // are none.
   bool settled() const;

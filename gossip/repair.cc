@@ -114,7 +114,7 @@ void Repair::on_vector(Link& link, const Vector& message) {
     return core_.close(link, "names more streams than a run may have");
   }
   if (message.more) return;
-  link.vector = std::move(link.assembling);
+  link.vector = core_.wanted(link.assembling);
   link.assembling = {};
   link.parts = 0;
   link.gone = {};

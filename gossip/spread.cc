@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -29,6 +30,8 @@ struct RangeList {
 // ---- names of streams ----
 
 void Spread::on_stream(Link& link, const StreamDef& message) {
+  if (message.origin && !stream_belongs_to(message.stream, *message.origin))
+    return core_.close(link, "names another origin for a stream than the stream's name shows");
   const auto stream = core_.intern(message.stream);
   if (!stream) return core_.close(link, "names more streams than a run may have");
   auto& theirs = link.their_streams;
@@ -160,13 +163,22 @@ void Spread::on_have(Link& link, const Have& message) {
     if (!stream) return;
     const LocalKey key{*stream, wire.seq};
     know(link, key);
-    if (!core_.have(key)) announced(link, key);
+    if (!core_.have(key) && !core_.unwanted(key)) announced(link, key);
   }
 }
 
 Result<Bytes> Spread::decoded(Link& link, const Data& message) {
   if (message.coding == Coding::canonical) return Bytes(message.payload.begin(), message.payload.end());
   return link.coder->decode(message.coding, message.payload);
+}
+
+// Whoever forged it, the link that passed it on should have noticed.
+Result<Accepted> Spread::verified(const StoredUpdate& update) {
+  const UpdateHeader& header = update.header;
+  if (!update_is_signed(core_.keys, core_.options.run, header))
+    return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
+                                    " is not signed by ", header.origin.brief(), ", its origin")};
+  return core_.store.accept(update);
 }
 
 void Spread::on_data(Link& link, const Data& message) {
@@ -192,10 +204,14 @@ void Spread::on_data(Link& link, const Data& message) {
     }
     return fill_window(link);
   }
+  if (core_.unwanted(key)) return fill_window(link);
+  if (link.observer && *origin == link.node)
+    return core_.close(link, "brings an update of its own, and may only observe");
   StoredUpdate update{message.header, std::make_shared<const Bytes>(std::move(payload).value())};
   update.header.key.stream = core_.streams[*stream].id;
   update.header.origin = *origin;
-  const Result<Accepted> accepted = core_.store.accept(update);
+  update.header.payload_hash = sha256(*update.payload);
+  const Result<Accepted> accepted = verified(update);
   if (!accepted) {
     ++core_.counters.updates_invalid;
     return core_.close(link, str("sent an invalid update: ", accepted.error().text));

@@ -176,7 +176,7 @@ void Spread::link_lost(Link& link) {
 void Spread::drop_held() {
   for (StreamIndex stream = 0; stream < core_.streams.size(); ++stream) {
     core_.missing_total -= std::erase_if(core_.streams[stream].missing, [&](const auto& entry) {
-      return core_.have({stream, entry.first});
+      return core_.have({stream, entry.first}) || core_.unwanted({stream, entry.first});
     });
   }
 }

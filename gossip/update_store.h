@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "gossip/have_set.h"
 #include "gossip/link_coder.h"
@@ -14,14 +15,15 @@
 
 namespace rumor::gossip {
 
-// What travels with every payload, decided by its origin and never changed on the way.
+// What belongs to every payload, decided by its origin and never changed on the way.
 struct UpdateHeader {
   UpdateKey key;
   NodeId origin;
-  Hash256 payload_hash;           // SHA-256 of the canonical payload
+  Hash256 payload_hash;           // SHA-256 of the canonical payload; never sent, who receives it computes it
   std::uint64_t fingerprint = 0;  // linear fingerprint of this update's change (runtime/fingerprint.h)
   std::uint64_t period = 0;       // logical training period of the origin (runtime/in_flight_view.h)
   std::uint32_t samples = 0;      // training samples behind this update
+  Signature signature{};          // the origin's, over all of the above (gossip/signing.h)
 };
 
 struct StoredUpdate {
@@ -37,6 +39,17 @@ struct ReplicaDigest {
   bool operator==(const ReplicaDigest&) const = default;
 };
 
+// The owner of the run takes updates of one node back: all of one stream within a range, or of all its streams.
+// Part of what a replica is: equal sets of updates and of revocations, equal weights.
+struct Revocation {
+  NodeId node;
+  StreamId stream;  // zero: every stream of the node, those to come too
+  SeqRange range{1, seq_max};
+  Signature owner{};
+  auto operator<=>(const Revocation&) const = default;
+  bool covers(const UpdateKey& key) const;  // Requires: the stream is the node's when `stream` is not zero
+};
+
 enum class Accepted : std::uint8_t { applied, duplicate };
 
 class UpdateStore {
@@ -49,8 +62,15 @@ class UpdateStore {
   // An update we can still serve, or nothing (never seen, or trimmed from the log).
   virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;
   // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed
-  // then.
+  // then. Requires: payload_hash was computed from this payload and the signature was found good.
   virtual Result<Accepted> accept(const StoredUpdate& update) = 0;
+
+  // In the order of operator<=>, none twice.
+  virtual const std::set<Revocation>& revocations() const = 0;
+  // Takes back what it covers: erases the names from have() and subtracts exactly what each had added; later
+  // accept() answers `duplicate` for all of it. Nothing changes when the log no longer has one of them:
+  // Errc::limit, with their number. Requires: not in revocations(); its signature was found good.
+  virtual Result<void> revoke(const Revocation& revocation) = 0;
 
   // For a link that is new. Not null.
   virtual std::unique_ptr<LinkCoder> coder_for_link() const = 0;

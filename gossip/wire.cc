@@ -40,10 +40,13 @@ void write(pb::PeerRecord& to, const PeerRecord& record) {
   to.set_node(as_text(record.node.view()));
   to.set_number(record.number);
   for (const std::string& address : record.addresses) to.add_addresses(address);
+  to.set_signature(as_text(record.signature.view()));
+  to.set_admit(as_text(record.admit));
 }
 
 PeerRecord read(Reading& in, const pb::PeerRecord& from) {
-  PeerRecord record{in.id<NodeId>(from.node()), from.number(), {}};
+  PeerRecord record{in.id<NodeId>(from.node()), from.number(), {}, in.id<Signature>(from.signature())};
+  record.admit.assign(from.admit().begin(), from.admit().end());
   // One more than allowed is enough for invalid() to notice.
   for (const std::string& address : from.addresses()) {
     if (record.addresses.size() > limits::addresses_per_record_max) break;
@@ -104,6 +107,18 @@ Peers read(Reading& in, const pb::Peers& from) { return {read_all(in, from.recor
 StreamDef read(Reading& in, const pb::StreamDef& from) {
   StreamDef message{from.index(), in.id<StreamId>(from.stream()), {}};
   if (!from.origin().empty()) message.origin = in.id<NodeId>(from.origin());
+  return message;
+}
+
+Revocations read(Reading& in, const pb::Revocations& from) {
+  Revocations message;
+  for (const pb::Revocation& one : from.list()) {
+    if (message.list.size() > limits::revocations_max) break;
+    Revocation revocation{
+        in.id<NodeId>(one.node()), {}, {one.first(), one.last()}, in.id<Signature>(one.owner())};
+    if (!one.stream().empty()) revocation.stream = in.id<StreamId>(one.stream());
+    message.list.push_back(revocation);
+  }
   return message;
 }
 
@@ -208,6 +223,8 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
         return SnapshotWant{p.number(), p.chunk()};
       });
     case FrameType::snapshot_data: return decode_snapshot_data(body);
+    case FrameType::revoke:
+      return parse<pb::Revocations>(body);
     case FrameType::skipped_from: break;
   }
   return Frame{Skipped{}};
@@ -219,12 +236,14 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
   constexpr std::size_t small = 1 << 10, keys = 16 << 10, records = 256 << 10;
   static_assert(keys >= limits::keys_per_frame_max * (3 + 6 + 6) + 64);
   static_assert(records >= limits::records_per_frame_max *
-                                   (64 + limits::addresses_per_record_max * (limits::address_bytes_max + 4)) +
+                                   (160 + limits::admit_bytes_max +
+                                    limits::addresses_per_record_max * (limits::address_bytes_max + 4)) +
                                2 * small);
   switch (static_cast<FrameType>(type)) {
     case FrameType::hello: return limits::hello_bytes_max;
     case FrameType::reject:
     case FrameType::bye:
+    case FrameType::revoke:
     case FrameType::peers: return records;
     case FrameType::have:
     case FrameType::want:
@@ -369,6 +388,20 @@ Bytes encode(const SnapshotOffer& message) {
   to.set_mean_update_bytes(message.mean_update_bytes);
   to.set_refusal(message.refusal);
   return frame(FrameType::snapshot_offer, to);
+}
+
+Bytes encode(const Revocations& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Revocations to;
+  for (const Revocation& revocation : message.list) {
+    pb::Revocation& one = *to.add_list();
+    one.set_node(as_text(revocation.node.view()));
+    if (!revocation.stream.is_zero()) one.set_stream(as_text(revocation.stream.view()));
+    one.set_first(revocation.range.first);
+    one.set_last(revocation.range.last);
+    one.set_owner(as_text(revocation.owner.view()));
+  }
+  return frame(FrameType::revoke, to);
 }
 
 Bytes encode(const SnapshotWant& message) {

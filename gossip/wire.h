@@ -44,6 +44,7 @@ enum class FrameType : std::uint8_t {
   snapshot_offer = 16,
   snapshot_want = 17,
   snapshot_data = 18,
+  revoke = 19,
   skipped_from = 128,  // these and above may be skipped by who does not know them
 };
 
@@ -58,6 +59,8 @@ struct PeerRecord {
   NodeId node;
   std::uint64_t number = 0;  // the greater wins; 1 .. record_number_max
   std::vector<std::string> addresses;
+  Signature signature{};  // the node's own (gossip/signing.h), over all of the above
+  Bytes admit = {};       // of a node that joined by a token (gossip/admission.h), signed by others; else empty
   bool operator==(const PeerRecord&) const = default;
   Invalid invalid() const;
 };
@@ -84,7 +87,7 @@ struct Hello {
 };
 
 struct Reject {
-  enum class Code : std::uint32_t { other_run = 1, version = 2, full = 3, identity = 4 };
+  enum class Code : std::uint32_t { other_run = 1, version = 2, full = 3, identity = 4, not_admitted = 5 };
   Code code = Code::full;
   std::string text;
   RunId run;             // the sender's
@@ -156,8 +159,8 @@ struct Subscribe {
   Invalid invalid() const { return std::nullopt; }
 };
 
-// header.key.stream and header.origin are zero: the receiver fills them in from its table of the link's
-// streams.
+// header.key.stream, header.origin and header.payload_hash are zero: the receiver fills them in, from its table
+// of the link's streams and from the payload.
 struct Data {
   std::uint32_t stream = 0;
   UpdateHeader header;
@@ -201,12 +204,20 @@ struct SnapshotData {
   Invalid invalid() const;
 };
 
+// ---- taking back ----
+
+struct Revocations {
+  std::vector<Revocation> list;
+  Invalid invalid() const;
+};
+
 // A type from 128 on.
 struct Skipped {};
 
 using Frame =
     std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest,
-                 Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Skipped>;
+                 Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Revocations,
+                 Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);
@@ -227,6 +238,7 @@ Bytes encode(const SnapshotAsk& message);
 Bytes encode(const SnapshotOffer& message);
 Bytes encode(const SnapshotWant& message);
 Bytes encode(const SnapshotData& message);
+Bytes encode(const Revocations& message);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);

@@ -47,6 +47,7 @@ Invalid PeerRecord::invalid() const {
   if (node.is_zero()) return "a record without a node";
   if (number == 0 || number > record_number_max) return "a record number out of range";
   if (addresses.size() > limits::addresses_per_record_max) return "too many addresses";
+  if (admit.size() > limits::admit_bytes_max) return "a token that is none";
   for (const std::string& address : addresses) {
     if (address.empty() || !presentable(address, limits::address_bytes_max)) return "an address that is none";
   }
@@ -61,7 +62,7 @@ Invalid Hello::invalid() const {
 }
 
 Invalid Reject::invalid() const {
-  if (code < Code::other_run || code > Code::identity) return "an unknown reason";
+  if (code < Code::other_run || code > Code::not_admitted) return "an unknown reason";
   if (!presentable(text, text_bytes_max) || !presentable(run_name, text_bytes_max))
     return "a text that is none";
   return invalid_records(others);
@@ -103,6 +104,14 @@ Invalid Data::invalid() const {
   return std::nullopt;
 }
 
+Invalid Revocations::invalid() const {
+  if (list.empty() || list.size() > limits::revocations_max) return "a wrong number of revocations";
+  for (const Revocation& revocation : list) {
+    if (revocation.node.is_zero() || !revocation.range.valid()) return "a revocation of nothing";
+  }
+  return std::nullopt;
+}
+
 Invalid Vector::invalid() const {
   std::size_t ranges = 0;
   for (const auto& [stream, list] : part.streams()) ranges += list.size();
@@ -130,7 +139,7 @@ Bytes encode(const Data& message) {
   out.varint(message.header.period);
   out.varint(message.header.samples);
   out.u64(message.header.fingerprint);
-  out.raw(message.header.payload_hash.view());
+  out.raw(message.header.signature.view());
   out.u8(static_cast<std::uint8_t>(message.coding));
   out.raw(message.payload);
   return out.take();
@@ -144,7 +153,7 @@ Result<Frame> decode_data(BytesView body) {
   message.header.period = in.varint();
   const std::uint64_t samples = in.varint();
   message.header.fingerprint = in.u64();
-  message.header.payload_hash = in.id<Hash256>();
+  message.header.signature = in.id<Signature>();
   const std::uint8_t coding = in.u8();
   message.payload = in.raw(in.remaining());
   if (in.failed()) return damaged("cut short");

@@ -12,7 +12,7 @@ namespace rumor {
 
 namespace {
 
-constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 1};
+constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 2};
 constexpr std::uint8_t flag_local = 1;
 constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
@@ -40,6 +40,29 @@ void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& rep
   out.u64(replica.fingerprint);
   out.u64(replica.samples);
   out.u64(replica.period);
+  out.varint(replica.revocations.size());
+  for (const gossip::Revocation& revocation : replica.revocations) {
+    out.raw(revocation.node.view());
+    out.raw(revocation.stream.view());
+    out.u64(revocation.range.first);
+    out.u64(revocation.range.last);
+    out.raw(revocation.owner.view());
+  }
+}
+
+// False when there are too many, or one is none.
+bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations) {
+  const std::uint64_t count = in.varint();
+  if (count > limits::revocations_max) return false;
+  for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
+    gossip::Revocation one{in.id<NodeId>(), in.id<StreamId>()};
+    one.range.first = in.u64();
+    one.range.last = in.u64();
+    one.owner = in.id<Signature>();
+    if (!one.range.valid() || one.node.is_zero()) return false;
+    revocations.insert(one);
+  }
+  return revocations.size() == count;
 }
 
 void write_update(ByteWriter& out, const gossip::StoredUpdate& update) {
@@ -51,6 +74,7 @@ void write_update(ByteWriter& out, const gossip::StoredUpdate& update) {
   out.u64(h.fingerprint);
   out.u64(h.period);
   out.u32(h.samples);
+  out.raw(h.signature.view());
   out.sized(*update.payload);
 }
 
@@ -64,6 +88,7 @@ gossip::StoredUpdate read_update(ByteReader& in) {
   h.fingerprint = in.u64();
   h.period = in.u64();
   h.samples = in.u32();
+  h.signature = in.id<Signature>();
   const BytesView payload = in.sized(limits::payload_bytes_max);
   update.payload = std::make_shared<const Bytes>(payload.begin(), payload.end());
   return update;
@@ -107,7 +132,7 @@ Result<BytesView> unseal(BytesView bytes) {
     return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
   if (bytes[7] != magic[7])
     return Error{Errc::mismatch,
-                 str("it is of format version ", int{bytes[7]}, ", this program reads version 1")};
+                 str("it is of format version ", int{bytes[7]}, ", this program reads version 2")};
   return body.subspan(sizeof magic);
 }
 
@@ -178,6 +203,7 @@ Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
   checkpoint.replica.fingerprint = in.u64();
   checkpoint.replica.samples = in.u64();
   checkpoint.replica.period = in.u64();
+  if (!read_revocations(in, checkpoint.replica.revocations)) return damaged(in, "its revocations are none");
   if (in.failed()) return damaged(in, "it is cut off");
   if ((head->flags & flag_local) != 0) {
     auto local = read_local(in, form.layout.params());

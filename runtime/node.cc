@@ -34,6 +34,10 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
   protocol.seeds = options_.seeds;
   protocol.known_addresses = options_.known_addresses;
   protocol.coding = config_.link_coding;
+  protocol.keys = options_.keys;
+  protocol.rule = options_.rule;
+  protocol.admit = options_.admit;
+  protocol.unix_start = options_.unix_start;
   protocol_ =
       std::make_unique<gossip::Protocol>(std::move(protocol), static_cast<gossip::UpdateStore&>(*this),
                                          Prng::named(options_.chance_seed, "protocol"));
@@ -113,6 +117,19 @@ void Node::on_time(TimePoint now, NodeOutbox& out) {
   advance(now, out);
 }
 
+void Node::set_rule(gossip::AdmissionRule rule, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->set_rule(std::move(rule), now, protocol_out_);
+  advance(now, out);
+}
+
+Result<void> Node::revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  const Result<void> done = protocol_->revoke(revocation, now, protocol_out_);
+  advance(now, out);
+  return done;
+}
+
 void Node::stop(TimePoint now, NodeOutbox& out) {
   now_ = now;
   stopping_ = true;
@@ -124,7 +141,7 @@ TimePoint Node::next_deadline() const {
   TimePoint at = std::min({protocol_->next_deadline(), settle_deadline_});
   if (!computing_) {
     at = std::min(at, next_checkpoint_);
-    if (phase_ == Phase::training) at = std::min({at, next_step_, next_evaluation_});
+    if (phase_ == Phase::training && !options_.observe) at = std::min({at, next_step_, next_evaluation_});
   }
   return at;
 }
@@ -156,6 +173,10 @@ std::string Node::complaint(int& status) const {
   if (std::string text = protocol_->divergence(); !text.empty()) {
     status = 4;
     return text;
+  }
+  if (replica_.is_revoked({options_.stream, own_seq_ + 1})) {
+    status = 3;
+    return "the run's owner has put this peer out and taken its updates back; ask the owner why";
   }
   if (std::string text = protocol_->refused_by_run(); !text.empty()) {
     status = 3;

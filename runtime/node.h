@@ -30,8 +30,13 @@ namespace rumor {
 
 struct NodeOptions {
   NodeId node;
-  StreamId stream;
+  StreamId stream;                           // gossip::stream_of(node, ...)
+  std::shared_ptr<const gossip::Keys> keys;  // of `node`; never null
   std::vector<std::string> seeds, advertise, known_addresses;
+  gossip::AdmissionRule rule;   // its owner is the run file's
+  Bytes admit;                  // what to show of a token (gossip/admission.h)
+  std::int64_t unix_start = 0;  // seconds since 1970 at TimePoint 0
+  bool observe = false;         // take part without training
   models::Shard shard;
   std::uint64_t chance_seed = 0;  // of the protocol's generator; from the operating system in the daemon
   std::optional<std::uint64_t>
@@ -62,6 +67,9 @@ class Node final : private gossip::UpdateStore {
   void on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, NodeOutbox& out);
   void on_backlog(gossip::LinkId link, bool full, TimePoint now, NodeOutbox& out);
   void on_time(TimePoint now, NodeOutbox& out);
+  // As gossip::Protocol has them.
+  void set_rule(gossip::AdmissionRule rule, TimePoint now, NodeOutbox& out);
+  Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out);
   void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
   void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);
   // Graceful end: after the step under way a checkpoint, goodbye to the links, Finished{0}.
@@ -94,6 +102,8 @@ class Node final : private gossip::UpdateStore {
   gossip::ReplicaDigest digest() const override { return replica_.digest(); }
   std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
   Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  const std::set<gossip::Revocation>& revocations() const override { return replica_.revocations(); }
+  Result<void> revoke(const gossip::Revocation& revocation) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;

@@ -27,7 +27,7 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
     complete_evaluation_ = true;
     return start_evaluation(all_rows, out);
   }
-  if (phase_ != Phase::training || stopping_) return;
+  if (phase_ != Phase::training || stopping_ || options_.observe) return;
   if (next_evaluation_ <= now) {
     next_evaluation_ = now + options_.evaluation_every;
     return start_evaluation(options_.evaluation_rows, out);
@@ -82,6 +82,7 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
 }
 
 void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
+  if (replica_.is_revoked({options_.stream, own_seq_ + 1})) return;
   const double before = figures_.train_loss;
   figures_.train_loss = figures_.steps == 0 ? result.loss : before + (result.loss - before) * 0.02;
   ++figures_.steps;
@@ -96,6 +97,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.fingerprint = replica_.fingerprinter().of_update(trainer_->layout(), result.update);
   update.header.period = result.period;
   update.header.samples = result.samples;
+  update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
   in_flight_.sent(result.update, result.period, live_.list(), touched_);
@@ -120,12 +122,11 @@ void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, Nod
 
 Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   const gossip::UpdateHeader& header = update.header;
-  if (replica_.have().contains(header.key)) return gossip::Accepted::duplicate;
+  if (replica_.have().contains(header.key) || replica_.is_revoked(header.key))
+    return gossip::Accepted::duplicate;
   const std::string name = str("update ", header.key.seq, " of stream ", header.key.stream.brief());
   if (header.key.seq == 0 || header.samples > update_samples_max)
     return Error{Errc::corrupt, name + ": its header is out of range"};
-  if (sha256(*update.payload) != header.payload_hash)
-    return Error{Errc::corrupt, name + ": its payload does not have the hash its header claims"};
   auto decoded = compress::decode(trainer_->layout(), *update.payload);
   if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
   const auto applied = replica_.apply(header, std::move(decoded).value());
@@ -147,12 +148,36 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   return applied;
 }
 
+Result<void> Node::revoke(const gossip::Revocation& revocation) {
+  std::vector<gossip::StoredUpdate> taken;
+  std::uint64_t gone = 0;
+  for (const auto& [stream, ranges] : replica_.have().streams()) {
+    if (!revocation.covers({stream, revocation.range.first})) continue;
+    for (const gossip::SeqRange& range : ranges) {
+      const std::uint64_t last = std::min(range.last, revocation.range.last);
+      for (std::uint64_t seq = std::max(range.first, revocation.range.first); seq <= last; ++seq) {
+        auto update = log_.find({stream, seq});
+        update ? taken.push_back(std::move(*update)) : void(++gone);
+      }
+    }
+  }
+  if (gone != 0) return Error{Errc::limit, str(gone, " of its updates are no longer kept here")};
+  for (const gossip::StoredUpdate& update : taken) {
+    auto decoded = compress::decode(trainer_->layout(), *update.payload);
+    RUMOR_CHECK(decoded.ok());  // it was accepted once
+    replica_.take_back(update.header, std::move(decoded).value());
+    log_.erase(update.header.key);
+  }
+  replica_.mark(revocation);
+  return {};
+}
+
 std::unique_ptr<gossip::LinkCoder> Node::coder_for_link() const {
   return std::make_unique<PayloadCoder>(trainer_->layout());
 }
 
 std::shared_ptr<const Bytes> Node::snapshot() {
-  const Hash256 current = replica_.digest().have_hash;
+  const Hash256 current = replica_.digest().have_hash;  // covers the revocations too
   if (!snapshot_ || snapshot_of_ != current) {
     snapshot_ = std::make_shared<const Bytes>(encode_snapshot(form(), replica_.state()));
     snapshot_of_ = current;
@@ -163,9 +188,20 @@ std::shared_ptr<const Bytes> Node::snapshot() {
 Result<void> Node::install(BytesView bytes) {
   auto checkpoint = decode_checkpoint(form(), bytes);
   if (!checkpoint) return checkpoint.error();
+  for (const gossip::Revocation& revocation : replica_.revocations())
+    if (!checkpoint->replica.revocations.contains(revocation))
+      return Error{Errc::mismatch, "it lacks a revocation of the run's owner"};
+  for (const gossip::Revocation& revocation : checkpoint->replica.revocations)
+    if (!options_.rule.owner ||
+        !gossip::revocation_is_signed(*options_.keys, run_, *options_.rule.owner, revocation))
+      return Error{Errc::corrupt, "it holds a revocation that the run's owner has not signed"};
   if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
   for (const gossip::StoredUpdate& update : log_.all()) {
     if (replica_.have().contains(update.header.key)) continue;
+    if (replica_.is_revoked(update.header.key)) {
+      log_.erase(update.header.key);
+      continue;
+    }
     auto decoded = compress::decode(trainer_->layout(), *update.payload);
     RUMOR_CHECK(decoded.ok());  // it was accepted once
     const auto applied = replica_.apply(update.header, std::move(decoded).value());

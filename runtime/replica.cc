@@ -21,19 +21,43 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, comp
                                     ": its entries do not have the fingerprint its header claims")};
   RUMOR_CHECK(update.index.empty() || update.index.back() < layout_.params());
   if (!state_.have.insert(header.key)) return gossip::Accepted::duplicate;
-  state_.fingerprint = Fingerprinter::add(state_.fingerprint, claimed);
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
+  take(std::move(update), claimed);
+  return gossip::Accepted::applied;
+}
+
+void Replica::take(compress::SparseUpdate update, std::uint64_t fingerprint) {
+  state_.fingerprint = Fingerprinter::add(state_.fingerprint, fingerprint);
   digest_current_ = false;
   recent_entries_ += update.index.size();
-  waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, claimed);
+  waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
   recent_.push_back(std::move(update));
   if (recent_entries_ > layout_.params()) {
     settle(nullptr);
     forget_recent();
     recent_complete_ = false;
   }
-  return gossip::Accepted::applied;
+}
+
+// Addition wraps around, so adding the opposite of every entry restores the bits, in whatever order.
+void Replica::take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update) {
+  RUMOR_CHECK(state_.have.contains(header.key));
+  for (std::uint8_t& negative : update.negative) negative ^= 1;
+  state_.have.erase(header.key.stream, {header.key.seq, header.key.seq});
+  state_.samples -= header.samples;
+  const std::uint64_t opposite = fingerprinter_.of_update(layout_, update);
+  take(std::move(update), opposite);
+}
+
+void Replica::mark(const gossip::Revocation& revocation) {
+  RUMOR_CHECK(state_.revocations.insert(revocation).second);
+  digest_current_ = false;
+}
+
+bool Replica::is_revoked(const UpdateKey& key) const {
+  return std::any_of(state_.revocations.begin(), state_.revocations.end(),
+                     [&](const gossip::Revocation& one) { return one.covers(key); });
 }
 
 void Replica::forget_recent() {
@@ -122,6 +146,11 @@ const gossip::ReplicaDigest& Replica::digest() const {
   if (!digest_current_) {
     ByteWriter out;
     state_.have.encode(out);
+    for (const gossip::Revocation& one : state_.revocations) {
+      for (const BytesView id : {one.node.view(), one.stream.view()}) out.raw(id);
+      out.u64(one.range.first);
+      out.u64(one.range.last);
+    }
     digest_ = {sha256(out.bytes()), state_.fingerprint, state_.have.count()};
     digest_current_ = true;
   }

@@ -27,6 +27,7 @@ struct ReplicaState {
   std::uint64_t fingerprint = 0;
   std::uint64_t samples = 0;  // training samples behind all applied updates: the run's progress
   std::uint64_t period = 0;   // largest period of any applied update
+  std::set<gossip::Revocation> revocations;  // what they cover is not among the updates
 };
 
 class Replica {
@@ -38,6 +39,14 @@ class Replica {
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
   // changed then. Requires: update decoded against this replica's layout.
   Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update);
+
+  // The opposite of apply(): takes back one update that is applied, to the last bit. Requires: this update was
+  // applied with this header.
+  void take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update);
+  // All that it covers has been taken back. Requires: not in state().revocations.
+  void mark(const gossip::Revocation& revocation);
+  bool is_revoked(const UpdateKey& key) const;
+  const std::set<gossip::Revocation>& revocations() const { return state_.revocations; }
 
   // Lets the view follow the weights, wherever they changed since the last call, in the same pass in which
   // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
@@ -65,6 +74,8 @@ class Replica {
   bool verify() const { return fingerprinter_.of_weights(weights()) == state_.fingerprint; }
 
  private:
+  // The change goes into the fingerprint at once, onto the weights later.
+  void take(compress::SparseUpdate update, std::uint64_t fingerprint);
   // What was taken, goes onto the weights; and the view follows it, where there is one.
   void settle(const compress::FloatView* view) const;
   void refresh_settled(const compress::FloatView& view) const;

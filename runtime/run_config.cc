@@ -6,6 +6,7 @@
 
 #include <toml++/toml.h>
 
+#include "gossip/admission.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -59,6 +60,14 @@ Problem read_choice(const Node& node, const std::vector<std::string>& choices, s
   const auto value = node.value_exact<std::string>();
   if (!value || std::find(choices.begin(), choices.end(), *value) == choices.end()) return "wants " + all;
   out = *value;
+  return {};
+}
+
+Problem read_owner(const Node& node, std::string& out) {
+  const auto value = node.value_exact<std::string>();
+  const auto key = gossip::parse_node_id(value.value_or(""));
+  if (!key) return "wants a key of 64 hex digits, as `rumor key show` prints it";
+  out = key->hex();
   return {};
 }
 
@@ -142,6 +151,8 @@ std::vector<Key> training_keys() {
        [](const C& c) { return c.name; }},
       {"run.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.seed); },
        [](const C& c) { return str(c.seed); }},
+      {"run.owner", [](C& c, const Node& n) { return read_owner(n, c.owner); },
+       [](const C& c) { return c.owner; }},
       {"run.samples",
        [](C& c, const Node& n) { return read_integer(n, 1, std::int64_t{1} << 50, c.samples); },
        [](const C& c) { return str(c.samples); }},
@@ -211,6 +222,9 @@ std::vector<Key> exchange_keys() {
       {"network.seeds", [](C& c, const Node& n) { return read_list(n, c.seeds); }, nullptr},
       {"network.advertise", [](C& c, const Node& n) { return read_list(n, c.advertise); }, nullptr},
       {"network.status", [](C& c, const Node& n) { return read_text(n, c.status); }, nullptr},
+      {"network.allow", [](C& c, const Node& n) { return read_text(n, c.allow); }, nullptr},
+      {"network.revoke", [](C& c, const Node& n) { return read_text(n, c.revoke); }, nullptr},
+      {"network.token", [](C& c, const Node& n) { return read_text(n, c.token); }, nullptr},
       {"network.link_coding", read_link_coding, nullptr},
   };
 }
@@ -353,6 +367,7 @@ RunId run_id(const RunConfig& config, const ParamLayout& layout) {
   out.text("rumor-run-1");
   for (const Key& key : all_keys()) {
     if (!key.shared) continue;
+    if (key.name == "run.owner" && config.owner.empty()) continue;  // a run without one
     out.text(key.name);
     out.text(key.shared(config));
   }

@@ -25,6 +25,7 @@ struct RunConfig {
   // [run]
   std::string name = "unnamed";  // (shared)
   std::uint64_t seed = 1;        // (shared) initial weights, fingerprint
+  std::string owner;             // (shared, if given) key of who may sign join tokens and revocations: 64 hex digits
   std::uint64_t samples =
       100'000;  // (shared) planned length, all peers together: what the schedule runs over
 
@@ -64,6 +65,9 @@ struct RunConfig {
   std::vector<std::string> seeds;
   std::vector<std::string> advertise;
   std::string status;  // empty: no status server
+  std::string allow;   // file of keys that may be linked (gossip/admission.h); read again when it changes
+  std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
+  std::string token;   // file of a join token, as `rumor key token` writes it
   gossip::CodingRule link_coding = gossip::CodingRule::automatic;
 
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }

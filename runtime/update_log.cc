@@ -8,7 +8,7 @@ namespace rumor {
 
 namespace {
 // Bookkeeping of an entry beside its payload, so that empty payloads are bounded too.
-constexpr std::size_t overhead_bytes = 192;
+constexpr std::size_t overhead_bytes = 256;
 std::size_t cost(const gossip::StoredUpdate& update) {
   return update.payload->size() + overhead_bytes;
 }
@@ -26,6 +26,14 @@ void UpdateLog::append(const gossip::StoredUpdate& update) {
     updates_.erase(oldest);
     arrival_.pop_front();
   }
+}
+
+void UpdateLog::erase(const UpdateKey& key) {
+  const auto at = updates_.find(key);
+  if (at == updates_.end()) return;
+  bytes_ -= cost(at->second);
+  updates_.erase(at);
+  arrival_.erase(std::find(arrival_.begin(), arrival_.end(), key));
 }
 
 std::optional<gossip::StoredUpdate> UpdateLog::find(const UpdateKey& key) const {

@@ -21,6 +21,8 @@ class UpdateLog {
   // Requires: not in the log already.
   void append(const gossip::StoredUpdate& update);
   std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const;
+  // Gone, as if it had been trimmed.
+  void erase(const UpdateKey& key);
   bool contains(const UpdateKey& key) const { return updates_.contains(key); }
 
   // The newest updates, oldest of them first, up to `bytes_max` of payload.

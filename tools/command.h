@@ -26,7 +26,7 @@ Result<RunConfig> load_run(const RunSource& source);
 struct PeerCommand {
   RunSource run;
   std::vector<std::string> seeds;
-  std::string listen, status;  // empty: as the run file says
+  std::string listen, status, allow, token;  // empty: as the run file says
   std::string device = "cpu";
   std::string shard;  // "I/N", counted from 1
   std::optional<std::string> state, capture, json;
@@ -36,6 +36,19 @@ struct PeerCommand {
   bool quiet = false;
 };
 int run_peer_command(const PeerCommand& command);
+
+struct KeyCommand {
+  enum class Action : std::uint8_t { make, show, allow, token, revoke };
+  Action action = Action::show;
+  std::string state;         // directory of the key: of the peer, or of the run's owner
+  std::string file = "-";    // the allowlist; where a token goes
+  std::string key, remark;   // whom it is about
+  bool remove = false, observe = false;
+  RunSource run;
+  std::uint32_t uses = 1;
+  double days = 7;
+};
+int run_key_command(const KeyCommand& command);
 
 struct SimCommand {
   RunSource run;

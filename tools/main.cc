@@ -13,7 +13,7 @@ constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, s
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
-    "3 refused by the run (other model or run), 4 replicas diverged.\n"
+    "3 refused by the run (other model or run, not admitted), 4 replicas diverged.\n"
     "Environment: RUMOR_KERNELS=portable|avx2|avx512 instead of the best this processor has (same results, "
     "other speed).";
 
@@ -30,6 +30,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
       ->delimiter(',');
   peer->add_option("--listen", c.listen, "where to accept others, HOST:PORT; port 0 takes a free one");
   peer->add_option("--state", c.state, "directory for identity and checkpoints; made when missing");
+  peer->add_option("--allow", c.allow, "file of keys that may link to this peer; see `rumor key --help`");
+  peer->add_option("--token", c.token, "file of a join token");
   peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
   peer->add_option("--threads", c.threads, "for the passes over all weights (default: by the size of the model)")
@@ -69,6 +71,60 @@ void add_sim(CLI::App& app, SimCommand& c) {
   sim->add_option("--set", c.run.overrides, set_help);
 }
 
+void add_key(CLI::App& app, KeyCommand& c) {
+  using Action = KeyCommand::Action;
+  CLI::App* key =
+      app.add_subcommand("key", "Say who may join a run: keys, allowlists, join tokens, revocations");
+  key->require_subcommand(1);
+  key->footer(
+      "A peer's key is its identity. A run is closed to strangers by an allowlist of keys on each peer\n"
+      "(network.allow = \"FILE\"), by an owner (run.owner = \"KEY\", the same on all peers) who signs join\n"
+      "tokens, or by both:\n"
+      "  rumor key new --state peer-1                       on each machine; prints the key\n"
+      "  rumor key allow allowed.txt KEY --remark Ann       on each machine; running peers read it again\n"
+      "  rumor key token run.toml --owner boss --out t.tok  the owner; hand t.tok to who may join\n"
+      "  rumor peer run.toml --token t.tok --seed HOST:PORT --state peer-9\n"
+      "A token is a secret: whoever holds it may join. --key ties it to one peer.");
+  const auto action = [&c](CLI::App* sub, Action what) { sub->callback([&c, what] { c.action = what; }); };
+
+  CLI::App* make = key->add_subcommand("new", "Make a key and print its public half");
+  make->add_option("--state", c.state, "state directory; made when missing")->required();
+  action(make, Action::make);
+
+  CLI::App* show = key->add_subcommand("show", "Print the public half of a peer's key");
+  show->add_option("--state", c.state, "state directory")->required();
+  action(show, Action::show);
+
+  CLI::App* allow = key->add_subcommand("allow", "Put a key on an allowlist, or refuse it from now on");
+  allow->add_option("FILE", c.file, "the list; made when missing")->required();
+  allow->add_option("KEY", c.key, "64 hex digits, as `rumor key show` prints them")->required();
+  allow->add_flag("--remove", c.remove, "refuse it: its links close, its new updates are not taken");
+  allow->add_option("--remark", c.remark, "written behind the key");
+  action(allow, Action::allow);
+
+  CLI::App* token = key->add_subcommand("token", "Sign a join token as the run's owner");
+  token->add_option("RUN", c.run.name, run_help)->required();
+  token->add_option("--owner", c.state, "state directory with the owner's key")->required();
+  token->add_option("--out", c.file, "new file for it, mode 0600 (default: stdout)");
+  token->add_option("--key", c.key, "the only peer that may use it");
+  token->add_option("--uses", c.uses, "how many peers may join by it, 0: any number (default 1)");
+  token->add_option("--days", c.days, "how long it can be used to join, 0: for ever (default 7)")
+      ->check(CLI::Range(0.0, 36'500.0));
+  token->add_flag("--observe", c.observe, "who joins by it may follow, not train");
+  token->add_option("--set", c.run.overrides, set_help);
+  action(token, Action::token);
+
+  CLI::App* revoke = key->add_subcommand(
+      "revoke",
+      "Take back all updates of a peer and put it out, as the run's owner; prints one line for the\n"
+      "file that any one peer names as network.revoke");
+  revoke->add_option("RUN", c.run.name, run_help)->required();
+  revoke->add_option("KEY", c.key, "the peer")->required();
+  revoke->add_option("--owner", c.state, "state directory with the owner's key")->required();
+  revoke->add_option("--set", c.run.overrides, set_help);
+  action(revoke, Action::revoke);
+}
+
 void add_stats(CLI::App& app, StatsCommand& c) {
   CLI::App* stats = app.add_subcommand("stats", "Show how well updates compress");
   stats->footer(
@@ -99,7 +155,9 @@ int main(int argc, char** argv) {
   PeerCommand peer;
   SimCommand sim;
   StatsCommand stats;
+  KeyCommand key;
   add_peer(app, peer);
+  add_key(app, key);
   add_sim(app, sim);
   add_stats(app, stats);
   try {
@@ -112,6 +170,7 @@ int main(int argc, char** argv) {
   if (auto chosen = rumor::models::select_kernels(kernels == nullptr ? "" : kernels); !chosen)
     return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
+  if (app.got_subcommand("key")) return run_key_command(key);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);
 }

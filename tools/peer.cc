@@ -35,6 +35,8 @@ int run_peer_command(const PeerCommand& command) {
   options.config = std::move(config).value();
   if (!command.listen.empty()) options.config.listen = command.listen;
   if (!command.status.empty()) options.config.status = command.status;
+  if (!command.allow.empty()) options.config.allow = command.allow;
+  if (!command.token.empty()) options.config.token = command.token;
   if (!command.seeds.empty()) options.config.seeds = command.seeds;
   options.shard = *shard;
   options.state = command.state;

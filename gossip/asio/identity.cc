@@ -22,7 +22,6 @@ namespace {
 constexpr std::size_t key_file_bytes_max = 4096;
 
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)>;
-using DigestContext = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 using Bio = std::unique_ptr<BIO, decltype(&BIO_free_all)>;
 
 std::shared_ptr<EVP_PKEY> own(EVP_PKEY* key) {
@@ -144,22 +143,21 @@ Result<void> create_key_file(const std::string& path, const std::string& text) {
 }  // namespace
 
 Identity::Identity(std::shared_ptr<evp_pkey_st> key)
-    : key_(std::move(key)), certificate_(make_certificate(key_.get())) {
-  std::size_t size = NodeId::size;
-  RUMOR_CHECK(EVP_PKEY_get_raw_public_key(key_.get(), id_.bytes.data(), &size) == 1 && size == NodeId::size);
-}
+    : key_(std::move(key)), certificate_(make_certificate(key_.get())), signing_(key_) {}
 
 Identity Identity::ephemeral() {
   return Identity(generate_key());
 }
 
 Result<Identity> Identity::load_or_create(const std::string& path) {
-  Result<std::string> pem = read_key_file(path);
-  if (!pem && pem.error().code == Errc::not_found) {
-    if (Result<void> made = create_key_file(path, key_to_pem(generate_key().get())); !made)
-      return made.error();
-    pem = read_key_file(path);
-  }
+  Result<Identity> found = load(path);
+  if (found.ok() || found.error().code != Errc::not_found) return found;
+  if (Result<void> made = create_key_file(path, key_to_pem(generate_key().get())); !made) return made.error();
+  return load(path);
+}
+
+Result<Identity> Identity::load(const std::string& path) {
+  const Result<std::string> pem = read_key_file(path);
   if (!pem) return pem.error();
   std::shared_ptr<EVP_PKEY> key = key_from_pem(*pem);
   if (!key) {
@@ -168,27 +166,6 @@ Result<Identity> Identity::load_or_create(const std::string& path) {
                                     "become a new peer, or put the right one in its place")};
   }
   return Identity(std::move(key));
-}
-
-Signature Identity::sign(BytesView message) const {
-  Signature signature{};
-  std::size_t size = signature.size();
-  DigestContext context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
-  RUMOR_CHECK(context && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1);
-  RUMOR_CHECK(EVP_DigestSign(context.get(), signature.data(), &size, message.data(), message.size()) == 1);
-  RUMOR_CHECK(size == signature.size());
-  return signature;
-}
-
-bool verify_signature(const NodeId& node, BytesView message, BytesView signature) {
-  if (signature.size() != Signature{}.size()) return false;
-  const auto key =
-      own(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, node.bytes.data(), NodeId::size));
-  DigestContext context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
-  if (!key || !context) return false;
-  if (EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) != 1) return false;
-  return EVP_DigestVerify(context.get(), signature.data(), signature.size(), message.data(),
-                          message.size()) == 1;
 }
 
 }  // namespace rumor::net

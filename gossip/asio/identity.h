@@ -17,6 +17,8 @@
 #include <memory>
 #include <string>
 
+#include "gossip/signing.h"
+#include "runtime/base/ed25519.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
@@ -26,8 +28,6 @@ struct x509_st;
 
 namespace rumor::net {
 
-using Signature = std::array<std::uint8_t, 64>;
-
 class Identity {
  public:
   // Reads the key at `path`, or makes one there when there is none: complete or not at all, readable by its
@@ -36,13 +36,18 @@ class Identity {
   // Ed25519 key).
   static Result<Identity> load_or_create(const std::string& path);
 
+  // Only reads: Errc::not_found when there is no file.
+  static Result<Identity> load(const std::string& path);
+
   // A key that lives as long as its copies.
   static Identity ephemeral();
 
-  NodeId id() const { return id_; }
+  NodeId id() const { return signing_.id(); }
 
-  // Ed25519 over `message`; deterministic. Verify with verify_signature(id(), ...).
-  Signature sign(BytesView message) const;
+  // Ed25519 over `message`; deterministic. Check with verify(id(), ...).
+  Signature sign(BytesView message) const { return signing_.sign(message); }
+
+  const SigningKey& signing_key() const { return signing_; }
 
   // For TlsContext; borrowed.
   evp_pkey_st* key() const { return key_.get(); }
@@ -53,10 +58,20 @@ class Identity {
 
   std::shared_ptr<evp_pkey_st> key_;
   std::shared_ptr<x509_st> certificate_;
-  NodeId id_;
+  SigningKey signing_;
 };
 
-// Whether `node` has signed `message`. False for anything malformed; never fails otherwise.
-bool verify_signature(const NodeId& node, BytesView message, BytesView signature);
+// What the protocol signs and verifies with, over real networks.
+class IdentityKeys final : public gossip::Keys {
+ public:
+  explicit IdentityKeys(Identity identity) : identity_(std::move(identity)) {}
+  Signature sign(BytesView message) const override { return identity_.sign(message); }
+  bool verify(const NodeId& node, BytesView message, const Signature& signature) const override {
+    return rumor::verify(node, message, signature);
+  }
+
+ private:
+  Identity identity_;
+};
 
 }  // namespace rumor::net

@@ -28,6 +28,23 @@ inline constexpr std::size_t members_max = 4096;
 inline constexpr std::size_t links_low = 4, links_target = 8, links_high = 12;
 inline constexpr std::size_t streams_max = 65'536;
 
+// Strangers: connections that have not proven a key, in all and from one address; bytes of a link before it is
+// admitted are hello_bytes_max.
+inline constexpr std::size_t unproven_max = 64, unproven_per_address_max = 4;
+inline constexpr std::size_t connections_max = 512;
+
+// Admission: keys in an allowlist file and its bytes; what a greeting and a record show for a token.
+inline constexpr std::size_t allowed_keys_max = 65'536, allow_file_bytes_max = 16 << 20;
+inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;
+
+// What one link may ask and claim: keys announced a second, on average over ten; promises not kept out of the
+// last hundred; keys wanted a second; new streams of one node.
+inline constexpr std::size_t announced_per_second_max = 2'000, served_per_second_max = 4'000;
+inline constexpr std::size_t streams_per_node_max = 1'000;
+
+// Revocations of a run, and updates they may take back.
+inline constexpr std::size_t revocations_max = 1'024;
+
 // Back-pressure: bytes queued on one link before pushes to it stop, and before they resume.
 inline constexpr std::size_t link_backlog_high = 1 << 20, link_backlog_low = 256 << 10;
 

@@ -16,6 +16,7 @@
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
 #include "runtime/daemon/console.h"
+#include "runtime/daemon/peer_admission.h"
 #include "runtime/daemon/peer_files.h"
 #include "runtime/daemon/status_metrics.h"
 #include "runtime/daemon/status_server.h"
@@ -33,10 +34,11 @@ constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
 class EventLoop final : net::TransportEvents {
  public:
-  EventLoop(const PeerOptions& options, net::Identity identity, PeerFiles files)
+  EventLoop(const PeerOptions& options, net::Identity identity, PeerFiles files, PeerAdmission admission)
       : options_(options),
         files_(std::move(files)),
-        identity_id_(identity.id()),
+        admission_(std::move(admission)),
+        identity_(identity),
         transport_(io_, std::move(identity), *this),
         timer_(io_),
         report_timer_(io_),
@@ -78,6 +80,7 @@ class EventLoop final : net::TransportEvents {
   void carry_out();
   void arm();
   void report();
+  void look_at_admission();
   std::string recent_updates() const;
   void await_signal();
   void close_network() {
@@ -99,7 +102,8 @@ class EventLoop final : net::TransportEvents {
 
   const PeerOptions& options_;
   PeerFiles files_;
-  NodeId identity_id_;
+  PeerAdmission admission_;
+  net::Identity identity_;
   asio::io_context io_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   net::Transport transport_;
@@ -129,11 +133,11 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
   const std::string& listen = options_.config.listen;
   const auto address = net::parse_address(listen);
   if (!address) return address.error();
-  if (!net::is_loopback(address->host))
+  if (!net::is_loopback(address->host) && admission_.rule().everyone)
     return Error{Errc::usage,
                  str("will not listen on ", listen,
-                     ": anybody who reaches it could join, and this version has no "
-                     "admission rule; listen on 127.0.0.1 and bring other machines in through a tunnel")};
+                     ": anybody who reaches it could join. Say who may: --allow FILE (`rumor key allow`), or "
+                     "run.owner in the run file for join tokens (`rumor key --help`)")};
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (!options_.config.status.empty()) {
@@ -148,13 +152,18 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
 
 Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, const std::string& bound) {
   NodeOptions node;
-  node.node = identity_id_;
-  RUMOR_CHECK(RAND_bytes(node.stream.bytes.data(), static_cast<int>(StreamId::size)) == 1);
+  node.node = identity_.id();
+  node.stream = gossip::stream_of(node.node, system_random());
+  node.keys = std::make_shared<net::IdentityKeys>(identity_);
   node.chance_seed = system_random();
   node.seeds = options_.config.seeds;
   node.advertise =
       options_.config.advertise.empty() ? std::vector<std::string>{bound} : options_.config.advertise;
   node.known_addresses = files_.known_addresses();
+  node.rule = admission_.rule();
+  node.admit = admission_.admit(node.node);
+  node.unix_start = unix_now();
+  node.observe = admission_.observe();
   node.shard = options_.shard;
   node.until_samples = options_.until_samples;
   node.report_applied = true;
@@ -165,6 +174,8 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   const std::uint32_t params = node_->trainer().layout().params();
   pool_.emplace(options_.threads != 0 ? options_.threads : ThreadPool::width_for(params));
   node_->trainer().set_parallel(&*pool_);
+  if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
+    return Error{Errc::mismatch, std::move(trouble)};
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
   if (!loaded) return loaded.error();
   if (!loaded->empty()) console_.line(*loaded);
@@ -272,7 +283,22 @@ void EventLoop::effect(Finished& e) {
                   });
 }
 
+void EventLoop::look_at_admission() {
+  PeerAdmission::News news = admission_.look();
+  for (const std::string& complaint : news.complaints) console_.line(complaint);
+  if (news.rule) {
+    console_.line("the allowlist has changed");
+    node_->set_rule(admission_.rule(), now(), out_);
+  }
+  for (const gossip::Revocation& revocation : news.revocations)
+    if (auto taken = node_->revoke(revocation, now(), out_); !taken)
+      console_.line("a revocation was not followed: " + taken.error().text);
+  carry_out();
+  if (auto kept = admission_.keep(node_->protocol().own_admit()); !kept) console_.line(kept.error().text);
+}
+
 void EventLoop::report() {
+  if (!exit_status_) look_at_admission();
   const NodeStatus status = node_->status(now());
   if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
@@ -313,7 +339,10 @@ Result<PeerEnd> run_peer(const PeerOptions& options) {
   if (!identity) return identity.error();
   auto data = models::load_data(options.config.data);
   if (!data) return data.error();
-  EventLoop loop(options, std::move(identity).value(), std::move(files).value());
+  auto admission = PeerAdmission::open(options.config, files->directory());
+  if (!admission) return admission.error();
+  EventLoop loop(options, std::move(identity).value(), std::move(files).value(),
+                 std::move(admission).value());
   if (auto opened = loop.open(std::move(data).value()); !opened) return opened.error();
   return loop.run();
 }

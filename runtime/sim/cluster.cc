@@ -8,6 +8,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "runtime/sim/tag_keys.h"
 
 namespace rumor::sim {
 
@@ -64,8 +65,9 @@ Result<void> Cluster::start_node(std::size_t i) {
   slot.ended.reset();
   NodeOptions node;
   node.node = node_id(i);
-  node.stream =
-      StreamId::from(named_hash(options_.seed, "stream", i, slot.life).view().first(StreamId::size));
+  const Hash256 chance = named_hash(options_.seed, "stream", i, slot.life);
+  node.stream = gossip::stream_of(node.node, ByteReader(chance.view()).u64());
+  node.keys = std::make_shared<TagKeys>(node.node);
   for (std::size_t seed = 0; seed < std::min<std::size_t>(3, nodes_.size()); ++seed)
     if (seed != i) node.seeds.push_back(address_of(seed));
   node.advertise = {address_of(i)};

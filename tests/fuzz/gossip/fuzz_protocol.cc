@@ -13,6 +13,7 @@
 #include "gossip/wire.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/limits.h"
+#include "runtime/sim/tag_keys.h"
 #include "tests/unit/gossip/fake_store.h"
 
 namespace {
@@ -32,8 +33,11 @@ AnId id_of(std::uint8_t number) {
 class Driver {
  public:
   Driver()
-      : protocol_({id_of<NodeId>(1), id_of<StreamId>(1), id_of<RunId>(1), "fuzz", {"a:1"}, {"b:2"}, {}},
+      : protocol_({self_, stream_, run_, "fuzz", {"a:1"}, {"b:2"}, {}, CodingRule::automatic, keys_of(self_)},
                   store_, Prng(1)) {
+    store_.sign = [this](UpdateHeader& header) {
+      header.signature = keys_of(self_)->sign(update_message(run_, header));
+    };
     act([&] { protocol_.start(now_, out_); });
     for (int i = 0; i < 4; ++i) publish();
     greet(0);
@@ -61,14 +65,15 @@ class Driver {
     links_[which] = LinkId{++links_made_};
     act([&] { protocol_.on_link_up({links_[which], node, which == 0, "b:2"}, now_, out_); });
     Hello hello;
-    hello.run = id_of<RunId>(1);
-    hello.stream = id_of<StreamId>(static_cast<std::uint8_t>(10 + which));
+    hello.run = run_;
+    hello.stream = stream_of(node, 1);
     hello.self = {node, 1, {"c:3"}};
+    hello.self.signature = keys_of(node)->sign(record_message(run_, hello.self));
     act([&] { protocol_.on_frame(links_[which], encode(hello), now_, out_); });
   }
 
   void publish() {
-    const StoredUpdate update = store_.make(id_of<StreamId>(1), id_of<NodeId>(1), ++seq_, 40);
+    const StoredUpdate update = store_.make(stream_, self_, ++seq_, 40);
     act([&] { protocol_.publish(update, now_, out_); });
   }
 
@@ -112,6 +117,13 @@ class Driver {
     static_cast<void>(protocol_.waiting_for());
   }
 
+  static std::shared_ptr<const Keys> keys_of(const NodeId& node) {
+    return std::make_shared<sim::TagKeys>(node);
+  }
+
+  const NodeId self_ = id_of<NodeId>(1);
+  const StreamId stream_ = stream_of(self_, 1);
+  const RunId run_ = id_of<RunId>(1);
   test::FakeStore store_;
   Protocol protocol_;
   Outbox out_;

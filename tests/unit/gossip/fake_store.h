@@ -2,6 +2,8 @@
 // sum over payloads, so equal sets have equal fingerprints and a doubled or lost update shows.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -42,6 +44,7 @@ class FakeStore final : public UpdateStore {
     if (stale_) {
       ByteWriter out;
       have_.encode(out);
+      for (const Revocation& one : revocations_) out.raw(one.owner.view());
       digest_ = {sha256(out.bytes()), fingerprint_, have_.count()};
       stale_ = false;
     }
@@ -57,11 +60,34 @@ class FakeStore final : public UpdateStore {
   Result<Accepted> accept(const StoredUpdate& update) override {
     if (sha256(*update.payload) != update.header.payload_hash)
       return Error{Errc::corrupt, "payload does not match its hash"};
+    for (const Revocation& one : revocations_)
+      if (one.covers(update.header.key)) return Accepted::duplicate;
     if (!have_.insert(update.header.key)) return Accepted::duplicate;
     fingerprint_ += update.header.fingerprint;
     log_[update.header.key] = update;
     stale_ = true;
     return Accepted::applied;
+  }
+
+  const std::set<Revocation>& revocations() const override { return revocations_; }
+  Result<void> revoke(const Revocation& revocation) override {
+    std::vector<UpdateKey> keys;
+    for (const auto& [stream, ranges] : have_.streams()) {
+      for (const SeqRange& range : ranges) {
+        for (std::uint64_t seq = range.first; seq <= range.last; ++seq)
+          if (revocation.covers({stream, seq})) keys.push_back({stream, seq});
+      }
+    }
+    for (const UpdateKey& key : keys)
+      if (!log_.contains(key)) return Error{Errc::limit, "no longer kept"};
+    for (const UpdateKey& key : keys) {
+      fingerprint_ -= log_.at(key).header.fingerprint;
+      have_.erase(key.stream, {key.seq, key.seq});
+      log_.erase(key);
+    }
+    revocations_.insert(revocation);
+    stale_ = true;
+    return {};
   }
 
   std::unique_ptr<LinkCoder> coder_for_link() const override { return std::make_unique<FakeCoder>(); }
@@ -70,6 +96,12 @@ class FakeStore final : public UpdateStore {
     ByteWriter out;
     have_.encode(out);
     out.u64(fingerprint_);
+    out.varint(revocations_.size());
+    for (const Revocation& one : revocations_) {
+      for (BytesView id : {one.node.view(), one.stream.view(), one.owner.view()}) out.raw(id);
+      out.u64(one.range.first);
+      out.u64(one.range.last);
+    }
     for (std::size_t i = 0; i < snapshot_padding; ++i) out.u8(static_cast<std::uint8_t>(i));
     ++snapshots_made;
     return std::make_shared<const Bytes>(out.take());
@@ -79,9 +111,21 @@ class FakeStore final : public UpdateStore {
     ByteReader in(snapshot);
     Result<HaveSet> have = HaveSet::decode(in);
     const std::uint64_t fingerprint = in.u64();
+    std::set<Revocation> revocations;
+    for (std::uint64_t left = in.varint(); left > 0 && !in.failed(); --left) {
+      Revocation one{in.id<NodeId>(), in.id<StreamId>(), {}, in.id<Signature>()};
+      one.range.first = in.u64();
+      one.range.last = in.u64();
+      revocations.insert(one);
+    }
     if (!have || in.failed()) return Error{Errc::corrupt, "snapshot is damaged"};
     have_ = std::move(have).value();
     fingerprint_ = fingerprint;
+    revocations_ = revocations;
+    const auto revoked = [&](const UpdateKey& key) {
+      return std::any_of(revocations_.begin(), revocations_.end(), [&](const auto& one) { return one.covers(key); });
+    };
+    std::erase_if(log_, [&](const auto& entry) { return revoked(entry.first); });
     for (const auto& [key, update] : log_) {
       if (have_.insert(key)) fingerprint_ += update.header.fingerprint;
     }
@@ -97,6 +141,7 @@ class FakeStore final : public UpdateStore {
     StoredUpdate update;
     update.header = {{stream, seq}, origin, sha256(payload), prng.next(), seq, 32};
     update.payload = std::make_shared<const Bytes>(std::move(payload));
+    if (sign) sign(update.header);
     (void)accept(update).ok();
     return update;
   }
@@ -107,12 +152,14 @@ class FakeStore final : public UpdateStore {
     stale_ = true;
   }
 
+  std::function<void(UpdateHeader&)> sign;  // what make() makes
   std::size_t snapshot_padding = 1000;
   std::size_t snapshots_made = 0;
 
  private:
   HaveSet have_;
   std::uint64_t fingerprint_ = 0;
+  std::set<Revocation> revocations_;
   std::map<UpdateKey, StoredUpdate> log_;
   mutable ReplicaDigest digest_;
   mutable bool stale_ = true;

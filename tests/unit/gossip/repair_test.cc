@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(an_invalid_update_costs_its_link) {
   world.inject(0, 1, encode(forged));
   world.run_for(100ms);
   BOOST_TEST(world.nodes[1].protocol->counters().updates_invalid == 1u);
-  BOOST_TEST(has_line(world.nodes[1].closes, "sent an invalid update: payload does not match its hash"));
+  BOOST_TEST(has_line(world.nodes[1].closes, "sent an invalid update: update 2 of stream"));
   BOOST_TEST(world.nodes[1].store->have().count() == 1u);
 }
 

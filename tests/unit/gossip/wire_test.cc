@@ -27,7 +27,7 @@ const Bytes payload{0xc0, 0xff, 0xee};
 Data data() {
   Data message;
   message.header.key.seq = 300;
-  message.header.payload_hash.bytes.fill(0xaa);
+  message.header.signature.bytes.fill(0xaa);
   message.header.fingerprint = 0x0102030405060708;
   message.header.period = 5;
   message.header.samples = 32;
@@ -207,9 +207,9 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_specification) {
              boost::test_tools::per_element());
   const Bytes have = from_hex("08 0a 02 00 00 12 03 01 ac 02");
   BOOST_TEST(encode(Have{{{0, 1}, {0, 300}}}) == have, boost::test_tools::per_element());
-  std::string hash;
-  for (int i = 0; i < 32; ++i) hash += "aa";
-  const Bytes update = from_hex("0b 00 ac 02 05 20 08 07 06 05 04 03 02 01" + hash + "02 c0 ff ee");
+  std::string signature;
+  for (int i = 0; i < 64; ++i) signature += "aa";
+  const Bytes update = from_hex("0b 00 ac 02 05 20 08 07 06 05 04 03 02 01" + signature + "02 c0 ff ee");
   BOOST_TEST(encode(data()) == update, boost::test_tools::per_element());
   const Bytes vector = from_hex("0d 02 01 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 02 00 ab 02 00 00");
   BOOST_TEST(encode(Vector{example_set(), false, true}) == vector, boost::test_tools::per_element());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gossip/protocol.h"
+#include "runtime/sim/tag_keys.h"
 #include "tests/unit/gossip/fake_store.h"
 
 namespace rumor::gossip::test {
@@ -26,6 +27,7 @@ inline RunId run_named(std::uint8_t number) {
 struct WorldNode {
   NodeId id;
   StreamId stream;
+  std::shared_ptr<const Keys> keys;
   std::unique_ptr<FakeStore> store;
   std::unique_ptr<Protocol> protocol;
   std::uint64_t seq = 0;
@@ -42,18 +44,23 @@ class World {
     for (WorldNode& node : nodes) {
       for (auto& byte : node.id.bytes) byte = static_cast<std::uint8_t>(names.next());
       node.store = std::make_unique<FakeStore>();
+      node.keys = std::make_shared<sim::TagKeys>(node.id);
     }
   }
 
   // Starts a node (again): a new stream, the store as it is.
   void start(std::size_t i, std::vector<std::string> seeds, RunId run = run_named(1)) {
     WorldNode& node = nodes[i];
-    for (auto& byte : node.stream.bytes) byte = static_cast<std::uint8_t>(prng_.next());
+    node.stream = stream_of(node.id, prng_.next());
     node.seq = 0;
     ++node.life;
     // Each node codes what it sends in a way of its own, if the other end can read that.
     const auto coding = static_cast<CodingRule>(i % 4);
-    Options options{node.id, node.stream, run, "test", {name(i)}, std::move(seeds), {}, coding};
+    Options options{node.id, node.stream, run, "test", {name(i)}, std::move(seeds), {}, coding,
+                    node.keys, rules[i], admits[i], unix_start};
+    node.store->sign = [keys = node.keys, run](UpdateHeader& header) {
+      header.signature = keys->sign(update_message(run, header));
+    };
     node.protocol = std::make_unique<Protocol>(options, *node.store, Prng::named(prng_.next(), "node", i));
     handle(i, [&](Outbox& out) { node.protocol->start(now, out); });
   }
@@ -61,6 +68,14 @@ class World {
     std::vector<std::string> seeds;
     for (std::size_t i = 0; i < seeds_each; ++i) seeds.push_back(name(i));
     for (std::size_t i = 0; i < nodes.size(); ++i) start(i, seeds);
+  }
+  void set_rule(std::size_t i, AdmissionRule rule) {
+    handle(i, [&](Outbox& out) { nodes[i].protocol->set_rule(std::move(rule), now, out); });
+  }
+  Result<void> revoke(std::size_t i, const Revocation& revocation) {
+    Result<void> done;
+    handle(i, [&](Outbox& out) { done = nodes[i].protocol->revoke(revocation, now, out); });
+    return done;
   }
   // Dies without a word; connections close.
   void kill(std::size_t i) {
@@ -185,6 +200,8 @@ class World {
   std::string name(std::size_t i) const { return "n" + std::to_string(i); }
   std::uint64_t trace() const { return trace_; }
   std::uint64_t frames() const { return frames_; }
+  // The types of the frames that have left for a node.
+  const std::vector<std::uint8_t>& sent_to(std::size_t i) { return sent_to_[i]; }
 
  private:
   struct End {
@@ -274,6 +291,7 @@ class World {
     const End to = wire.ends[1 - side];
     wire.last[side] = std::max(wire.last[side], now + wire.delay);
     ++frames_;
+    sent_to_[to.node].push_back(frame[0]);
     at(wire.last[side], [this, id, to, bytes = std::make_shared<Bytes>(std::move(frame))] {
       if (nodes[to.node].life != to.life) return;
       for (const std::uint8_t byte : *bytes) trace_ = (trace_ ^ byte) * 0x100000001b3u;
@@ -305,11 +323,15 @@ class World {
   std::uint64_t order_ = 0, links_made_ = 0, trace_ = 0, frames_ = 0;
   std::map<std::uint64_t, Wire> wires_;
   std::set<std::size_t> side_;
+  std::map<std::size_t, std::vector<std::uint8_t>> sent_to_;
 
  public:
   TimePoint now{};
   std::uint64_t delay_us_max = 20'000;  // of a link, one way
   bool check = true;
+  std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
+  std::map<std::size_t, Bytes> admits;
+  std::int64_t unix_start = 0;
   std::map<StreamId, std::uint64_t> made;  // updates published so far, by stream
   std::vector<WorldNode> nodes;
 };
