@@ -191,7 +191,7 @@ bool admit_is_sound(const Keys& keys, const RunId& run, const std::optional<Node
 
 Result<Verdict> judge(const AdmissionRule& rule, const NodeId& node, BytesView admit, const JudgeView& view) {
   if (rule.refused.contains(node))
-    return refused(str("key ", node.brief(), "... has been taken off the list"));
+    return refused(str("key ", node.brief(), "... is refused here: it was taken off the list, or put out"));
   if (is_listed(rule, node)) return Verdict{};
   const std::string unknown = str("key ", node.hex(), " is not on its list");
   if (admit.empty())

@@ -70,6 +70,13 @@ void Core::close(Link& link, std::string reason) {
   out_->push_back(Close{link.id, std::move(reason)});
 }
 
+void Core::ban(Link& link, std::string reason) {
+  if (link.state == Link::State::closing) return;
+  scores.has_forged(link.node, now);
+  note(Note::Level::warning, link.node.brief() + " " + reason + "; it is not linked for an hour");
+  close(link, std::move(reason));
+}
+
 Link* Core::find(LinkId link) {
   const auto at = links.find(link);
   return at != links.end() && at->second.admitted() ? &at->second : nullptr;
@@ -101,6 +108,8 @@ std::optional<StreamIndex> Core::intern(const StreamId& stream) {
 
 bool Core::refused(const StreamId& stream) const {
   if (rule.refused.empty() || store.have().streams().contains(stream)) return false;
+  const auto decided = proven.lower_bound({stream, 0});  // one of two was taken back: the other must come
+  if (decided != proven.end() && decided->first.stream == stream) return false;
   return std::any_of(rule.refused.begin(), rule.refused.end(),
                      [&](const NodeId& node) { return stream_belongs_to(stream, node); });
 }

@@ -16,6 +16,7 @@
 
 #include "gossip/events.h"
 #include "gossip/members.h"
+#include "gossip/peer_scores.h"
 #include "gossip/protocol.h"
 #include "gossip/wire.h"
 #include "runtime/base/limits.h"
@@ -116,6 +117,7 @@ struct Link {
   HaveSet assembling;             // of a VECTOR in parts
   std::uint32_t parts = 0;
   std::optional<HaveSet> vector;  // their last complete one
+  TimePoint audited_at{Duration{-3'600'000'000}};  // we sent it hashes of headers
   std::deque<LocalRange> to_pull, pull_later;
   TimePoint pull_later_at = never;
   HaveSet gone;                         // they said NOT_AVAILABLE
@@ -161,6 +163,8 @@ class Core {
   // ---- effects ----
   void send(Link& link, Bytes frame);  // nothing on a closing link
   void close(Link& link, std::string reason);
+  // For what no honest peer does: its node is not linked again for a while.
+  void ban(Link& link, std::string reason);
   void dial(const std::string& address) { out_->push_back(Dial{address}); }
   void note(Note::Level level, std::string text) { out_->push_back(Note{level, std::move(text)}); }
 
@@ -209,6 +213,7 @@ class Core {
   Prng prng;
   const Keys& keys;
   MemberTable members;
+  PeerScores scores;
   Counters counters;
   TimePoint now{};
   bool finished = false;
@@ -219,6 +224,8 @@ class Core {
   TimePoint changed_at{Duration{-3'600'000'000}},
       changed_since = never;  // last change; first one not yet in a digest
   std::string divergence;
+  std::map<UpdateKey, Hash256> proven;  // signed twice: the header hash that everybody keeps
+  std::vector<UpdateHeader> suspects;   // for Evidence, within a call
   std::set<Revocation> cannot_revoke;  // the owner's word, about updates that our log no longer has
 
  private:

@@ -46,6 +46,8 @@ void Overlay::on_link_up(const LinkUp& up) {
   if (up.peer == core_.options.self) {
     if (entry != nullptr) entry->tried = true;
     core_.close(link, "this is our own address");
+  } else if (core_.scores.is_banned(up.peer, core_.now)) {
+    core_.close(link, "it is banned for what it did before");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
   } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {
@@ -248,13 +250,13 @@ void Overlay::learn_all(Link& link, const std::vector<PeerRecord>& records) {
 bool Overlay::learn(Link& link, const PeerRecord& record) {
   if (core_.members.is_news(record) &&
       !admit_is_sound(core_.keys, core_.options.run, core_.rule.owner, record.node, record.admit)) {
-    core_.close(link, str("shows a record of ", record.node.brief(), " with a forged token"));
+    core_.ban(link, str("shows a record of ", record.node.brief(), " with a forged token"));
     return false;
   }
   const MemberTable::Learned learned = core_.members.apply(record, core_.now);
   if (learned == MemberTable::Learned::forged) {
-    core_.close(link, str("shows a record of ", record.node.brief(), " that ", record.node.brief(),
-                          " has not signed for this run"));
+    core_.ban(link, str("shows a record of ", record.node.brief(), " that ", record.node.brief(),
+                        " has not signed for this run"));
     return false;
   }
   if (learned == MemberTable::Learned::changed) spread_record(record);

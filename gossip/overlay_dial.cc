@@ -84,7 +84,7 @@ bool Overlay::occupied(const NodeId& node) const {
 bool Overlay::may_dial(const Address& entry) const {
   if (entry.dialling || entry.ours || entry.next_try > core_.now) return false;
   if (!entry.node) return true;
-  if (occupied(*entry.node)) return false;
+  if (occupied(*entry.node) || core_.scores.is_banned(*entry.node, core_.now)) return false;
   const Member* member = core_.members.find(*entry.node);
   return entry.seed || member == nullptr || !member->left;
 }
@@ -170,7 +170,7 @@ TimePoint Overlay::next_dial() const {
   TimePoint soonest = never;
   for (const auto& [address, entry] : book_.all()) {
     if (entry.dialling || entry.ours || !(few || entry.first_contact())) continue;
-    if (entry.node && occupied(*entry.node)) continue;
+    if (entry.node && (occupied(*entry.node) || core_.scores.is_banned(*entry.node, core_.now))) continue;
     soonest = std::min(soonest, std::max(entry.next_try, core_.now + 50ms));
   }
   return soonest;

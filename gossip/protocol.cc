@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gossip/core.h"
+#include "gossip/evidence.h"
 #include "gossip/joining.h"
 #include "gossip/overlay.h"
 #include "gossip/repair.h"
@@ -19,7 +20,8 @@ struct Protocol::Impl {
         overlay(core),
         spread(core),
         joining(core),
-        repair(core, spread, joining),
+        evidence(core, overlay),
+        repair(core, spread, joining, evidence),
         revoking(core, overlay, spread, joining) {}
 
   // Brackets every handler: the outbox and the time are set inside; what is due at its end happens in the
@@ -59,12 +61,15 @@ struct Protocol::Impl {
   void on(Link& link, const SnapshotWant& message) { joining.on_want(link, message); }
   void on(Link& link, const SnapshotData& message);
   void on(Link& link, const Revocations& message) { revoking.on_revocations(link, message); }
+  void on(Link& link, const Audit& message) { evidence.on_audit(link, message); }
+  void on(Link& link, const Proof& message) { evidence.on_proof(link, message); }
   void on(Link&, const Skipped&) {}
 
   Core core;
   Overlay overlay;
   Spread spread;
   Joining joining;
+  Evidence evidence;
   Repair repair;
   Revoking revoking;
   bool was_busy = false, left = false, started = false;
@@ -106,7 +111,7 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
   if (greeting && bytes.size() > limits::hello_bytes_max)
     return core.close(link, "too much before the greeting");
   const Result<Frame> frame = decode(bytes);
-  if (!frame) return core.close(link, str("malformed: ", frame.error().text));
+  if (!frame) return core.ban(link, str("sent a malformed frame: ", frame.error().text));
   const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
                       std::holds_alternative<Bye>(*frame);
   if (greeting && !polite) return core.close(link, "another frame before the greeting");
@@ -127,6 +132,7 @@ void Protocol::Impl::on(Link& link, const Digest& message) {
 
 void Protocol::Impl::on(Link& link, const Data& message) {
   spread.on_data(link, message);
+  if (!core.suspects.empty()) evidence.look_at_suspects();
   if (!link.to_pull.empty() && link.asked.size() <= spread.window() / 2) repair.refill(link);
 }
 
@@ -201,6 +207,7 @@ void Protocol::on_time(TimePoint now, Outbox& out) {
   if (impl_->spread.due() <= now) impl_->spread.tick();
   if (impl_->joining.due() <= now) impl_->joining.tick();
   if (impl_->repair.due() <= now) impl_->repair.tick();
+  if (impl_->evidence.due() <= now) impl_->evidence.tick();
 }
 
 void Protocol::publish(const StoredUpdate& update, TimePoint now, Outbox& out) {
@@ -244,7 +251,8 @@ Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbo
 
 TimePoint Protocol::next_deadline() const {
   if (impl_->left || !impl_->started) return never;
-  return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due()});
+  return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due(),
+                   impl_->evidence.due()});
 }
 
 bool Protocol::ready_to_train() const { return impl_->repair.ready(); }

@@ -41,10 +41,7 @@ void Repair::on_digest(Link& link, const Digest& digest) {
   if (digest.reply) send_digest(link, false);
   if (digest.replica.have_hash == ours.have_hash && digest.replica.fingerprint != ours.fingerprint) {
     if (++link.divergences < 2) return send_digest(link, true);
-    if (!core_.divergence.empty()) return;
-    core_.divergence = str("the same ", ours.updates, " updates give other weights at ", link.node.brief(),
-                           " (", link.address, ") than here: one of the two is damaged");
-    return core_.note(Note::Level::error, core_.divergence);
+    return core_.divergence.empty() ? evidence_.investigate(link) : void();
   }
   link.divergences = 0;
   if (digest.replica != ours) return differs(link, digest);

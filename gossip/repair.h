@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gossip/core.h"
+#include "gossip/evidence.h"
 #include "gossip/joining.h"
 #include "gossip/spread.h"
 
@@ -18,7 +19,8 @@ class Repair {
   static constexpr std::uint32_t vector_parts_max = 64;
   static constexpr std::uint64_t gone_max = 65'536;
 
-  Repair(Core& core, Spread& spread, Joining& joining) : core_(core), spread_(spread), joining_(joining) {}
+  Repair(Core& core, Spread& spread, Joining& joining, Evidence& evidence)
+      : core_(core), spread_(spread), joining_(joining), evidence_(evidence) {}
 
   // The link has just been admitted by this greeting.
   void admitted(Link& link, const Hello& hello);
@@ -51,6 +53,7 @@ class Repair {
   Core& core_;
   Spread& spread_;
   Joining& joining_;
+  Evidence& evidence_;
   TimePoint due_ = never;
   bool ready_ = false;
 };

@@ -23,7 +23,7 @@ void Revoking::on_revocations(Link& link, const Revocations& message) {
   for (const Revocation& revocation : message.list) {
     const Result<void> taken = revoke(revocation, &link);
     if (taken.ok() || taken.error().code == Errc::limit) continue;
-    return core_.close(link, str("passes on a revocation that is none: ", taken.error().text));
+    return core_.ban(link, str("passes on a revocation that is none: ", taken.error().text));
   }
 }
 

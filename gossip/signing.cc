@@ -53,6 +53,10 @@ Bytes update_message(const RunId& run, const UpdateHeader& header) {
   return out.take();
 }
 
+Hash256 header_hash(const RunId& run, const UpdateHeader& header) {
+  return sha256(update_message(run, header));
+}
+
 Bytes record_message(const RunId& run, const PeerRecord& record) {
   ByteWriter out = begin("rumor-record-v1");
   out.raw(run.view());

@@ -34,6 +34,8 @@ bool stream_belongs_to(const StreamId& stream, const NodeId& node);
 
 // The header without its signature; the payload is bound by its hash.
 Bytes update_message(const RunId& run, const UpdateHeader& header);
+// SHA-256 of that: two of them under one key are two updates.
+Hash256 header_hash(const RunId& run, const UpdateHeader& header);
 // The record without its signature.
 Bytes record_message(const RunId& run, const PeerRecord& record);
 

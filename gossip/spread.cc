@@ -31,7 +31,7 @@ struct RangeList {
 
 void Spread::on_stream(Link& link, const StreamDef& message) {
   if (message.origin && !stream_belongs_to(message.stream, *message.origin))
-    return core_.close(link, "names another origin for a stream than the stream's name shows");
+    return core_.ban(link, "names another origin for a stream than the stream's name shows");
   const auto stream = core_.intern(message.stream);
   if (!stream) return core_.close(link, "names more streams than a run may have");
   auto& theirs = link.their_streams;
@@ -181,6 +181,17 @@ Result<Accepted> Spread::verified(const StoredUpdate& update) {
   return core_.store.accept(update);
 }
 
+// What we hold came again. Signed otherwise: perhaps a second update under one name.
+void Spread::suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key) {
+  const auto ours = core_.store.find(key);
+  if (!ours || ours->header.signature == message.header.signature) return;
+  UpdateHeader seen = message.header;
+  seen.key = key;
+  seen.origin = origin;
+  seen.payload_hash = sha256(payload);
+  core_.suspects.push_back(seen);
+}
+
 void Spread::on_data(Link& link, const Data& message) {
   const auto stream = resolve(link, message.stream);
   if (!stream) return;
@@ -198,6 +209,7 @@ void Spread::on_data(Link& link, const Data& message) {
   }
   if (core_.have(key)) {
     ++core_.counters.updates_duplicate;
+    suspect(message, *origin, *payload, core_.key_of(key));
     drop_missing(key);
     if (!asked && core_.streams[*stream].provider != link.id) {
       core_.send(link, encode(Subscribe{core_.name_stream(link, *stream, false), false}));
@@ -211,16 +223,20 @@ void Spread::on_data(Link& link, const Data& message) {
   update.header.key.stream = core_.streams[*stream].id;
   update.header.origin = *origin;
   update.header.payload_hash = sha256(*update.payload);
+  const auto proven = core_.proven.find(update.header.key);
+  if (proven != core_.proven.end() && proven->second != header_hash(core_.options.run, update.header))
+    return fill_window(link);  // the one of two that nobody keeps
   const Result<Accepted> accepted = verified(update);
   if (!accepted) {
     ++core_.counters.updates_invalid;
-    return core_.close(link, str("sent an invalid update: ", accepted.error().text));
+    return core_.ban(link, str("sent an invalid update: ", accepted.error().text));
   }
   drop_missing(key);
   Stream& state = core_.streams[*stream];
   if (state.provider == link.id) state.provider_head = std::max(state.provider_head, key.seq);
   ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
   if (*accepted == Accepted::applied) {
+    core_.scores.has_delivered(link.node, core_.now);
     core_.count_update(update.payload->size());
     core_.changed();
     spread(update, *stream, &link);

@@ -67,6 +67,7 @@ class Spread {
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
   Result<Bytes> decoded(Link& link, const Data& message);
+  void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
   Result<Accepted> verified(const StoredUpdate& update);
   void announce(Link& link, LocalKey key);
   void send_announcements(Link& link);

@@ -113,6 +113,11 @@ Link* Spread::best_announcer(const Missing& entry, const Link* except) {
   for (const LinkId id : entry.announcers) {
     Link* link = core_.find(id);
     if (link == nullptr || link == except) continue;
+    const bool fit = core_.scores.may_provide(link->node);
+    if (best != nullptr && fit != core_.scores.may_provide(best->node)) {
+      if (fit) best = link;
+      continue;
+    }
     if (best == nullptr || link->asked.size() < best->asked.size()) best = link;
   }
   return best;
@@ -238,6 +243,8 @@ void Spread::watch_wants() {
       if (core_.streams[stream].provider == link.id) unsubscribe(link, stream);
     }
     give_up_asked(link);
+    if (core_.scores.has_broken_promise(link.node, core_.now))
+      core_.close(link, "announces and does not give, time and again");
   });
 }
 

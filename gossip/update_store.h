@@ -72,6 +72,11 @@ class UpdateStore {
   // Errc::limit, with their number. Requires: not in revocations(); its signature was found good.
   virtual Result<void> revoke(const Revocation& revocation) = 0;
 
+  // Whether the weights have the fingerprint that the updates give them. May be as slow as reading all weights.
+  virtual bool verify() const = 0;
+  // Takes one applied update back. Errors: Errc::limit when the log no longer has it.
+  virtual Result<void> take_back(const UpdateKey& key) = 0;
+
   // For a link that is new. Not null.
   virtual std::unique_ptr<LinkCoder> coder_for_link() const = 0;
 

@@ -122,6 +122,47 @@ Revocations read(Reading& in, const pb::Revocations& from) {
   return message;
 }
 
+Audit read(Reading& in, const pb::Audit& from) {
+  Audit message{from.stream(), from.first(), {}};
+  const std::string& hashes = from.hashes();
+  if (hashes.size() % HalfHash::size != 0) in.wrong = "hashes that are cut off";
+  if (hashes.size() / HalfHash::size > Audit::hashes_max) in.wrong = "too many hashes";
+  if (!in.wrong.empty()) return message;
+  const BytesView bytes{reinterpret_cast<const std::uint8_t*>(hashes.data()), hashes.size()};
+  for (std::size_t at = 0; at < bytes.size(); at += HalfHash::size)
+    message.hashes.push_back(HalfHash::from(bytes.subspan(at, HalfHash::size)));
+  return message;
+}
+
+UpdateHeader read(Reading& in, const pb::Header& from) {
+  UpdateHeader header;
+  header.key = {in.id<StreamId>(from.stream()), from.seq()};
+  header.origin = in.id<NodeId>(from.origin());
+  header.payload_hash = in.id<Hash256>(from.payload_hash());
+  header.fingerprint = from.fingerprint();
+  header.period = from.period();
+  header.samples = from.samples();
+  header.signature = in.id<Signature>(from.signature());
+  return header;
+}
+
+Proof read(Reading& in, const pb::Proof& from) {
+  Proof message{read(in, from.one()), {}};
+  if (from.has_other()) message.other = read(in, from.other());
+  return message;
+}
+
+void write(pb::Header& to, const UpdateHeader& header) {
+  to.set_stream(as_text(header.key.stream.view()));
+  to.set_seq(header.key.seq);
+  to.set_origin(as_text(header.origin.view()));
+  to.set_payload_hash(as_text(header.payload_hash.view()));
+  to.set_fingerprint(header.fingerprint);
+  to.set_period(header.period);
+  to.set_samples(header.samples);
+  to.set_signature(as_text(header.signature.view()));
+}
+
 Have read(Reading& in, const pb::Keys& from) {
   Have message;
   const int count = from.stream_size();
@@ -225,6 +266,10 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
     case FrameType::snapshot_data: return decode_snapshot_data(body);
     case FrameType::revoke:
       return parse<pb::Revocations>(body);
+    case FrameType::audit:
+      return parse<pb::Audit>(body);
+    case FrameType::proof:
+      return parse<pb::Proof>(body);
     case FrameType::skipped_from: break;
   }
   return Frame{Skipped{}};
@@ -244,6 +289,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::reject:
     case FrameType::bye:
     case FrameType::revoke:
+    case FrameType::audit:
     case FrameType::peers: return records;
     case FrameType::have:
     case FrameType::want:
@@ -256,6 +302,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::stream:
     case FrameType::subscribe:
     case FrameType::digest:
+    case FrameType::proof:
     case FrameType::snapshot_ask:
     case FrameType::snapshot_offer:
     case FrameType::snapshot_want: return small;
@@ -402,6 +449,23 @@ Bytes encode(const Revocations& message) {
     one.set_owner(as_text(revocation.owner.view()));
   }
   return frame(FrameType::revoke, to);
+}
+
+Bytes encode(const Audit& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Audit to;
+  to.set_stream(message.stream);
+  to.set_first(message.first);
+  for (const HalfHash& hash : message.hashes) to.mutable_hashes()->append(as_text(hash.view()));
+  return frame(FrameType::audit, to);
+}
+
+Bytes encode(const Proof& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Proof to;
+  write(*to.mutable_one(), message.one);
+  if (message.other) write(*to.mutable_other(), *message.other);
+  return frame(FrameType::proof, to);
 }
 
 Bytes encode(const SnapshotWant& message) {

@@ -45,6 +45,8 @@ enum class FrameType : std::uint8_t {
   snapshot_want = 17,
   snapshot_data = 18,
   revoke = 19,
+  audit = 20,
+  proof = 21,
   skipped_from = 128,  // these and above may be skipped by who does not know them
 };
 
@@ -211,13 +213,33 @@ struct Revocations {
   Invalid invalid() const;
 };
 
+// ---- evidence ----
+
+using HalfHash = Id<struct HalfHashTag, 16>;  // of SHA-256
+
+// Hashes of the headers that the sender holds under numbers first, first + 1, ...
+struct Audit {
+  static constexpr std::size_t hashes_max = 2'048;
+  std::uint32_t stream = 0;  // index
+  std::uint64_t first = 0;
+  std::vector<HalfHash> hashes;
+  Invalid invalid() const;
+};
+
+// A header that the sender holds, or two of one name: proof that their origin signed two updates under it.
+struct Proof {
+  UpdateHeader one;
+  std::optional<UpdateHeader> other;
+  Invalid invalid() const;
+};
+
 // A type from 128 on.
 struct Skipped {};
 
 using Frame =
     std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest,
                  Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Revocations,
-                 Skipped>;
+                 Audit, Proof, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);
@@ -239,6 +261,8 @@ Bytes encode(const SnapshotOffer& message);
 Bytes encode(const SnapshotWant& message);
 Bytes encode(const SnapshotData& message);
 Bytes encode(const Revocations& message);
+Bytes encode(const Audit& message);
+Bytes encode(const Proof& message);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);

@@ -104,6 +104,8 @@ class Node final : private gossip::UpdateStore {
   Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
   const std::set<gossip::Revocation>& revocations() const override { return replica_.revocations(); }
   Result<void> revoke(const gossip::Revocation& revocation) override;
+  bool verify() const override { return replica_.verify(); }
+  Result<void> take_back(const UpdateKey& key) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;

@@ -162,13 +162,18 @@ Result<void> Node::revoke(const gossip::Revocation& revocation) {
     }
   }
   if (gone != 0) return Error{Errc::limit, str(gone, " of its updates are no longer kept here")};
-  for (const gossip::StoredUpdate& update : taken) {
-    auto decoded = compress::decode(trainer_->layout(), *update.payload);
-    RUMOR_CHECK(decoded.ok());  // it was accepted once
-    replica_.take_back(update.header, std::move(decoded).value());
-    log_.erase(update.header.key);
-  }
+  for (const gossip::StoredUpdate& update : taken) RUMOR_CHECK(take_back(update.header.key).ok());
   replica_.mark(revocation);
+  return {};
+}
+
+Result<void> Node::take_back(const UpdateKey& key) {
+  const auto update = log_.find(key);
+  if (!update) return Error{Errc::limit, "it is no longer kept here"};
+  auto decoded = compress::decode(trainer_->layout(), *update->payload);
+  RUMOR_CHECK(decoded.ok());  // it was accepted once
+  replica_.take_back(update->header, std::move(decoded).value());
+  log_.erase(key);
   return {};
 }
 

@@ -33,6 +33,7 @@ struct VerifyPeer {
     std::size_t size = NodeId::size;
     if (EVP_PKEY_get_raw_public_key(key, session.peer_.bytes.data(), &size) != 1 || size != NodeId::size)
       return "the peer's key cannot be read";
+    if (!key_is_sound(session.peer_)) return "the peer's key is of small order: anybody's";
     return {};
   }
 };

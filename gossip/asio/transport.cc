@@ -1,5 +1,6 @@
 #include "gossip/asio/transport.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "gossip/asio/connection.h"
 #include "gossip/asio/dialer.h"
 #include "gossip/asio/listener.h"
+#include "runtime/base/limits.h"
 
 namespace rumor::net {
 namespace {
@@ -14,15 +16,18 @@ namespace {
 using asio::ip::tcp;
 using gossip::LinkId;
 
-constexpr std::size_t unauthenticated_max = 64;
-constexpr std::size_t connections_max = 512;
-static_assert(unauthenticated_max < connections_max);
+static_assert(limits::unproven_max < limits::connections_max);
 
-std::string remote_address(const tcp::socket& socket) {
+Address remote_address(const tcp::socket& socket) {
   asio::error_code error;
   const tcp::endpoint endpoint = socket.remote_endpoint(error);
-  if (error) return "unknown";
-  return Address{endpoint.address().to_string(), endpoint.port()}.text();
+  if (error) return {"unknown", 0};
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+// From this machine many peers may come at once.
+std::size_t unproven_max_of(const std::string& host) {
+  return is_loopback(host) ? limits::unproven_max : limits::unproven_per_address_max;
 }
 
 }  // namespace
@@ -31,6 +36,7 @@ struct Transport::Impl final : ConnectionOwner {
   struct Entry {
     std::shared_ptr<Connection> connection;
     std::string address;  // as dialled, or as the socket sees it
+    std::string host;     // of one that came to us
     bool dialled = false;
     bool up = false;
   };
@@ -40,8 +46,10 @@ struct Transport::Impl final : ConnectionOwner {
 
   void accepted(tcp::socket socket);
   void dialled(const std::string& address, Result<tcp::socket> socket);
-  void add(tcp::socket socket, std::string address, bool dialled);
-  void drop_oldest_unauthenticated();
+  void add(tcp::socket socket, std::string address, std::string host, bool dialled);
+  // Of this host, or of all.
+  void drop_oldest_unproven(const std::string* host);
+  std::size_t unproven_of(const std::string& host) const;
   Connection* open_connection(LinkId link);
 
   void connection_open(Connection& connection) override;
@@ -60,7 +68,7 @@ struct Transport::Impl final : ConnectionOwner {
   std::set<std::shared_ptr<Dial>> dials;
   std::map<LinkId, Entry> entries;  // ids count up: the first is the oldest
   std::uint64_t last_link = 0;
-  std::size_t unauthenticated = 0;  // accepted entries that are not up
+  std::size_t unproven = 0;  // accepted entries that are not up
   std::size_t links_up = 0;
   Traffic traffic;
 };
@@ -68,18 +76,28 @@ struct Transport::Impl final : ConnectionOwner {
 // ---- from the sockets ----
 
 void Transport::Impl::accepted(tcp::socket socket) {
-  const std::string address = remote_address(socket);
-  if (entries.size() >= connections_max) return events.on_refused(address, "too many connections");
-  if (unauthenticated >= unauthenticated_max) drop_oldest_unauthenticated();
-  add(std::move(socket), address, false);
+  const Address address = remote_address(socket);
+  if (entries.size() >= limits::connections_max)
+    return events.on_refused(address.text(), "too many connections");
+  if (unproven_of(address.host) >= unproven_max_of(address.host))
+    drop_oldest_unproven(&address.host);
+  else if (unproven >= limits::unproven_max)
+    drop_oldest_unproven(nullptr);
+  add(std::move(socket), address.text(), address.host, false);
 }
 
-void Transport::Impl::drop_oldest_unauthenticated() {
+std::size_t Transport::Impl::unproven_of(const std::string& host) const {
+  return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), [&](const auto& entry) {
+    return !entry.second.up && !entry.second.dialled && entry.second.host == host;
+  }));
+}
+
+void Transport::Impl::drop_oldest_unproven(const std::string* host) {
   for (auto at = entries.begin(); at != entries.end(); ++at) {
-    if (at->second.up || at->second.dialled) continue;
+    if (at->second.up || at->second.dialled || (host != nullptr && at->second.host != *host)) continue;
     const Entry entry = std::move(at->second);
     entries.erase(at);
-    --unauthenticated;
+    --unproven;
     entry.connection->abandon();
     return events.on_refused(entry.address, "too many connections that have not proven a key");
   }
@@ -87,16 +105,16 @@ void Transport::Impl::drop_oldest_unauthenticated() {
 
 void Transport::Impl::dialled(const std::string& address, Result<tcp::socket> socket) {
   if (!socket) return events.on_dial_failed(address, socket.error().text);
-  add(std::move(*socket), address, true);
+  add(std::move(*socket), address, {}, true);
 }
 
-void Transport::Impl::add(tcp::socket socket, std::string address, bool dialled) {
+void Transport::Impl::add(tcp::socket socket, std::string address, std::string host, bool dialled) {
   if (stopped) return;
   const LinkId link{++last_link};
   const auto role = dialled ? TlsSession::Role::dialler : TlsSession::Role::acceptor;
   auto connection = std::make_shared<Connection>(std::move(socket), tls, role, link, *this);
-  entries[link] = {connection, std::move(address), dialled, false};
-  if (!dialled) ++unauthenticated;
+  entries[link] = {connection, std::move(address), std::move(host), dialled, false};
+  if (!dialled) ++unproven;
   connection->start();
 }
 
@@ -104,7 +122,7 @@ void Transport::Impl::connection_open(Connection& connection) {
   Entry& entry = entries.at(connection.link());
   entry.up = true;
   ++links_up;
-  if (!entry.dialled) --unauthenticated;
+  if (!entry.dialled) --unproven;
   gossip::LinkUp up;
   up.link = connection.link();
   up.peer = connection.peer();
@@ -135,7 +153,7 @@ void Transport::Impl::connection_closed(Connection& connection, const std::strin
     return events.on_link_down(connection.link(), reason);
   }
   if (entry.dialled) return events.on_dial_failed(entry.address, reason);
-  --unauthenticated;
+  --unproven;
   events.on_refused(entry.address, reason);
 }
 
@@ -196,7 +214,7 @@ void Transport::stop() {
   impl_->listeners.clear();
   impl_->dials.clear();
   impl_->entries.clear();
-  impl_->links_up = impl_->unauthenticated = 0;
+  impl_->links_up = impl_->unproven = 0;
 }
 
 NodeId Transport::id() const {

@@ -14,9 +14,9 @@
 // overtake data frames), on_backlog in between, on_link_down once at the end. Link ids count up and are never
 // used again.
 //
-// Limits: frames of limits::frame_bytes_max; 64 accepted connections that have not finished their handshake
-// (the oldest goes), 512 connections in all (new ones are refused); connecting 5 s, handshake 5 s, closing 2
-// s; a link on which 64 MiB wait is closed.
+// Limits: frames of limits::frame_bytes_max; 64 accepted connections that have not finished their handshake, 4 of
+// them from one address but loopback (the oldest goes), 512 connections in all (new ones are refused); connecting
+// 5 s, handshake 5 s, closing 2 s; a link on which 64 MiB wait is closed.
 //
 // Memory: about 100 KiB a link at rest, plus its queued frames and the frame that is arriving.
 #pragma once

@@ -37,11 +37,6 @@ inline constexpr std::size_t connections_max = 512;
 inline constexpr std::size_t allowed_keys_max = 65'536, allow_file_bytes_max = 16 << 20;
 inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;
 
-// What one link may ask and claim: keys announced a second, on average over ten; promises not kept out of the
-// last hundred; keys wanted a second; new streams of one node.
-inline constexpr std::size_t announced_per_second_max = 2'000, served_per_second_max = 4'000;
-inline constexpr std::size_t streams_per_node_max = 1'000;
-
 // Revocations of a run, and updates they may take back.
 inline constexpr std::size_t revocations_max = 1'024;
 

@@ -33,7 +33,16 @@ AnId id_of(std::uint8_t number) {
 class Driver {
  public:
   Driver()
-      : protocol_({self_, stream_, run_, "fuzz", {"a:1"}, {"b:2"}, {}, CodingRule::automatic, keys_of(self_)},
+      : protocol_({self_,
+                   stream_,
+                   run_,
+                   "fuzz",
+                   {"a:1"},
+                   {"b:2"},
+                   {},
+                   CodingRule::automatic,
+                   keys_of(self_),
+                   {true, {}, {}, id_of<NodeId>(2)}},
                   store_, Prng(1)) {
     store_.sign = [this](UpdateHeader& header) {
       header.signature = keys_of(self_)->sign(update_message(run_, header));

@@ -90,6 +90,17 @@ class FakeStore final : public UpdateStore {
     return {};
   }
 
+  bool verify() const override { return !damaged_; }
+  Result<void> take_back(const UpdateKey& key) override {
+    const auto at = log_.find(key);
+    if (at == log_.end()) return Error{Errc::limit, "no longer kept"};
+    fingerprint_ -= at->second.header.fingerprint;
+    have_.erase(key.stream, {key.seq, key.seq});
+    log_.erase(at);
+    stale_ = true;
+    return {};
+  }
+
   std::unique_ptr<LinkCoder> coder_for_link() const override { return std::make_unique<FakeCoder>(); }
 
   std::shared_ptr<const Bytes> snapshot() override {
@@ -149,7 +160,7 @@ class FakeStore final : public UpdateStore {
   void trim_log() { log_.clear(); }
   void corrupt() {
     ++fingerprint_;
-    stale_ = true;
+    damaged_ = stale_ = true;
   }
 
   std::function<void(UpdateHeader&)> sign;  // what make() makes
@@ -162,6 +173,7 @@ class FakeStore final : public UpdateStore {
   std::set<Revocation> revocations_;
   std::map<UpdateKey, StoredUpdate> log_;
   mutable ReplicaDigest digest_;
+  bool damaged_ = false;
   mutable bool stale_ = true;
 };
 

@@ -181,9 +181,10 @@ BOOST_AUTO_TEST_CASE(equal_sets_and_other_weights_are_reported) {
   world.run_for(3s);
   BOOST_TEST(world.nodes[0].protocol->divergence().empty());
   world.nodes[1].store->corrupt();
-  world.run_for(12s);
+  world.run_for(25s);
   BOOST_TEST(has_line({world.nodes[0].protocol->divergence()},
                       "give other weights at " + world.nodes[1].id.brief()));
+  BOOST_TEST(has_line({world.nodes[1].protocol->divergence()}, "this replica is damaged"));
 }
 
 BOOST_AUTO_TEST_CASE(an_invalid_update_costs_its_link) {

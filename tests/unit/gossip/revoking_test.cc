@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(only_the_owner_may) {
   BOOST_TEST((run.world.revoke(1, forged).error().code == Errc::mismatch));
   run.world.inject(0, 1, encode(Revocations{{forged}}));
   run.world.run_for(50ms);
-  BOOST_TEST(run.world.nodes[1].closes.back().find("passes on a revocation that is none") == 0u);
+  BOOST_TEST(run.world.nodes[1].closes.front().find("passes on a revocation that is none") == 0u);
   BOOST_TEST(run.held(1, 0) == 1u);
   // Of a stream that is not the node's.
   Revocation crossed{run.world.nodes[0].id, run.world.nodes[1].stream, {1, 9}, {}};

@@ -40,8 +40,11 @@ struct Pair {
   bool applied() const { return world.nodes[1].store->have().contains({world.nodes[0].stream, 1}); }
   const std::vector<std::string>& closes() const { return world.nodes[1].closes; }
   bool refused(const std::string& words) const {
-    return !applied() && !closes().empty() && closes().back().find(words) != std::string::npos &&
-           world.nodes[1].protocol->counters().updates_invalid == 1;
+    return !applied() && closed_for(words) && world.nodes[1].protocol->counters().updates_invalid == 1;
+  }
+  bool closed_for(const std::string& words) const {
+    return std::any_of(closes().begin(), closes().end(),
+                       [&](const auto& reason) { return reason.find(words) != std::string::npos; });
   }
   World world;
 };
@@ -156,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_stream_cannot_be_claimed) {
   Pair pair;
   pair.define(0, stream_of(pair.world.nodes[1].id, 9), pair.world.nodes[0].id);
   pair.world.run_for(100ms);
-  BOOST_TEST(pair.closes().back() == "names another origin for a stream than the stream's name shows");
+  BOOST_TEST(pair.closed_for("names another origin for a stream than the stream's name shows"));
 }
 
 BOOST_AUTO_TEST_CASE(a_forged_record_closes_the_link) {
@@ -166,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_forged_record_closes_the_link) {
   forged.signature = pair.world.nodes[0].keys->sign(record_message(run_named(1), forged));
   pair.world.inject(0, 1, encode(Peers{{forged}}));
   pair.world.run_for(50ms);
-  BOOST_TEST(pair.closes().back().find("shows a record of 09090909") == 0u);
+  BOOST_TEST(pair.closed_for("shows a record of 09090909"));
   BOOST_TEST(pair.world.nodes[1].protocol->members() == 2u);
 }
 

@@ -19,7 +19,8 @@ AnId counting(std::uint8_t first) {
 }
 
 PeerRecord record(std::size_t addresses = 1) {
-  return {counting<NodeId>(0x20), 7, std::vector<std::string>(addresses, "peer.example:7001")};
+  return {counting<NodeId>(0x20), 7, std::vector<std::string>(addresses, "peer.example:7001"),
+          counting<Signature>(0x40), Bytes(200, 9)};
 }
 
 const Bytes payload{0xc0, 0xff, 0xee};
@@ -34,6 +35,12 @@ Data data() {
   message.payload = payload;
   message.coding = Coding::linked;
   return message;
+}
+
+UpdateHeader header() {
+  UpdateHeader whole{{counting<StreamId>(1), 9}, counting<NodeId>(2), counting<Hash256>(3), 4, 5, 6};
+  whole.signature = counting<Signature>(7);
+  return whole;
 }
 
 HaveSet example_set() {
@@ -73,7 +80,12 @@ std::vector<Bytes> one_of_each() {
           encode(offer),
           encode(refusal),
           encode(SnapshotWant{3, 9}),
-          encode(SnapshotData{3, 9, payload})};
+          encode(SnapshotData{3, 9, payload}),
+          encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
+                              {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
+          encode(Audit{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
+          encode(Proof{header(), {}}),
+          encode(Proof{header(), header()})};
 }
 
 Bytes encode_again(const Frame& frame) {

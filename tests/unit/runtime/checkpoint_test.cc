@@ -23,6 +23,9 @@ struct Sample {
       BOOST_REQUIRE(r.apply(test::header_for(update, test::stream(3), seq), update).ok());
       local.log.push_back(test::stored(layout, update, test::stream(3), seq));
     }
+    for (auto& update : local.log) update.header.signature.bytes.fill(0x5e);
+    r.mark({test::node(4), test::stream(8), {2, 6}, {}});
+    r.mark({test::node(5), {}, {1, gossip::seq_max}, {}});
     replica = r.state();
     local.residual.assign(layout.params(), 0.25f);
     local.optimizer = {1, 2, 3};
@@ -41,11 +44,14 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_brings_everything_back) {
   BOOST_TEST(back->replica.fingerprint == s.replica.fingerprint);
   BOOST_TEST(back->replica.samples == 80u);
   BOOST_TEST(back->replica.period == 5u);
+  BOOST_TEST((back->replica.revocations == s.replica.revocations));
+  BOOST_TEST(back->replica.revocations.size() == 2u);
   BOOST_REQUIRE(back->local.has_value());
   BOOST_TEST((back->local->node == test::node(9)));
   BOOST_TEST(back->local->residual == s.local.residual, boost::test_tools::per_element());
   BOOST_TEST(back->local->optimizer == s.local.optimizer, boost::test_tools::per_element());
   BOOST_REQUIRE(back->local->log.size() == 5u);
+  BOOST_TEST((back->local->log[2].header.signature == s.local.log[2].header.signature));
   BOOST_TEST(*back->local->log[4].payload == *s.local.log[4].payload, boost::test_tools::per_element());
   BOOST_TEST(encode_checkpoint(s.form, back->replica, *back->local) == s.bytes,
              boost::test_tools::per_element());

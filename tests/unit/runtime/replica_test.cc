@@ -1,5 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
+#include "gossip/signing.h"
 #include "tests/unit/runtime/support.h"
 
 using namespace rumor;
@@ -108,4 +109,59 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
   BOOST_TEST(followed > 20);
   BOOST_TEST(replica.verify());
   BOOST_TEST(replica.state().have.count() == 300u);
+}
+
+// Whatever was applied in between, and in whatever order it is taken back: the bits are those of a replica
+// that never had it.
+BOOST_AUTO_TEST_CASE(what_is_taken_back_was_never_there) {
+  constexpr std::uint32_t params = 300;
+  const std::vector<std::int32_t> initial(params, INT32_MAX - 5);  // sums wrap around
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Prng prng(seed);
+    std::vector<compress::SparseUpdate> updates;
+    std::vector<std::uint64_t> order, back;
+    for (std::uint64_t seq = 1; seq <= 30; ++seq) {
+      updates.push_back(test::random_update(prng, params, 40));
+      order.push_back(seq);
+      if (seq % 3 == 0) back.push_back(seq);
+    }
+    Replica without(test::some_run(), test::flat_layout(params), initial);
+    for (const std::uint64_t seq : order) {
+      if (seq % 3 == 0) continue;
+      const auto& update = updates[seq - 1];
+      BOOST_REQUIRE(without.apply(test::header_for(update, test::stream(1), seq), update).ok());
+    }
+    Replica replica(test::some_run(), test::flat_layout(params), initial);
+    prng.shuffle(std::span(order));
+    prng.shuffle(std::span(back));
+    for (const std::uint64_t seq : order) {
+      const auto& update = updates[seq - 1];
+      BOOST_REQUIRE(replica.apply(test::header_for(update, test::stream(1), seq), update).ok());
+      if (seq % 7 == 0) BOOST_TEST(replica.verify());  // some lie on the weights already, some wait
+    }
+    for (const std::uint64_t seq : back)
+      replica.take_back(test::header_for(updates[seq - 1], test::stream(1), seq), updates[seq - 1]);
+    BOOST_TEST(replica.verify());
+    BOOST_TEST((replica.digest() == without.digest()));
+    BOOST_TEST(std::equal(replica.weights().begin(), replica.weights().end(), without.weights().begin()));
+    BOOST_TEST(replica.samples() == without.samples());
+  }
+}
+
+// Two replicas with the same updates and other revocations are not equal: one of them will refuse what comes.
+BOOST_AUTO_TEST_CASE(revocations_are_part_of_the_digest) {
+  Replica replica(test::some_run(), test::flat_layout(4), {1, 2, 3, 4});
+  const auto before = replica.digest();
+  gossip::Revocation revocation{test::node(5), test::stream(1), {3, 7}, {}};
+  BOOST_TEST(!replica.is_revoked({test::stream(1), 3}));
+  replica.mark(revocation);
+  BOOST_TEST((replica.digest().have_hash != before.have_hash));
+  BOOST_TEST(replica.digest().fingerprint == before.fingerprint);
+  BOOST_TEST(replica.is_revoked({test::stream(1), 3}));
+  BOOST_TEST(replica.is_revoked({test::stream(1), 7}));
+  BOOST_TEST(!replica.is_revoked({test::stream(1), 8}));
+  BOOST_TEST(!replica.is_revoked({test::stream(2), 3}));
+  const gossip::Revocation all{test::node(5), {}, {1, gossip::seq_max}, {}};
+  BOOST_TEST(all.covers({gossip::stream_of(test::node(5), 12), 99}));
+  BOOST_TEST(!all.covers({gossip::stream_of(test::node(6), 12), 99}));
 }

@@ -143,3 +143,19 @@ BOOST_AUTO_TEST_CASE(a_density_that_follows_the_rate_keeps_its_mean) {
   BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
   BOOST_TEST(says(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
 }
+
+// Who owns a run is part of its name; who has none keeps the name it had.
+BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
+  const std::string key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+  RunConfig config;
+  const RunId plain = run_id(config, rumor::test::small_layout());
+  BOOST_REQUIRE(override_run_config(config, "network.allow=friends.txt").ok());
+  BOOST_REQUIRE(override_run_config(config, "network.token=t.tok").ok());
+  BOOST_REQUIRE(override_run_config(config, "network.revoke=r.txt").ok());
+  BOOST_TEST((run_id(config, rumor::test::small_layout()) == plain));
+  BOOST_REQUIRE(override_run_config(config, "run.owner=" + key).ok());
+  BOOST_TEST(config.owner == key);
+  BOOST_TEST((run_id(config, rumor::test::small_layout()) != plain));
+  BOOST_TEST(says(error_of("[run]\nowner = \"abc\"\n"), "64 hex digits"));
+  BOOST_TEST(says(error_of("[run]\nowner = 7\n"), "64 hex digits"));
+}

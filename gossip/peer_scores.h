@@ -1,0 +1,45 @@
+// PeerScores: what this node has seen of others, kept to itself (PROTOCOL.md 6.12). It decides whom to ask
+// and whom to link to, never what is valid: that must be the same everywhere.
+//
+// Thread: one owner, as Protocol. Memory: scores_max nodes; the ones nearest to zero go first. Whole numbers,
+// so that simulations are the same everywhere.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "runtime/base/time.h"
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+class PeerScores {
+ public:
+  static constexpr Duration forger_banned = 1h, idler_banned = 10min, decay_every = 1min;
+  static constexpr std::size_t scores_max = 4'096;
+  // In hundredths of a point.
+  static constexpr std::int64_t delivered = 10, delivered_max = 1'000, promise_broken = -100;
+  static constexpr std::int64_t provides_from = -1'000, linked_from = -3'000;
+
+  // It brought what it had announced, as the first.
+  void has_delivered(const NodeId& node, TimePoint now);
+  // It announced what it then did not give. True: that was once too often, and it is banned.
+  bool has_broken_promise(const NodeId& node, TimePoint now);
+  // A bad signature, a malformed frame: inside TLS that is no accident.
+  void has_forged(const NodeId& node, TimePoint now);
+
+  bool is_banned(const NodeId& node, TimePoint now) const;
+  // Fit to be asked, if there is a choice.
+  bool may_provide(const NodeId& node) const;
+
+ private:
+  struct Score {
+    std::int64_t points = 0;  // in hundredths
+    TimePoint decayed_at, banned_until;
+  };
+  Score& touch(const NodeId& node, TimePoint now);
+
+  std::map<NodeId, Score> scores_;
+};
+
+}  // namespace rumor::gossip
