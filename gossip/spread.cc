@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
-#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -188,7 +187,7 @@ void Spread::suspect(const Data& message, const NodeId& origin, const Bytes& pay
   UpdateHeader seen = message.header;
   seen.key = key;
   seen.origin = origin;
-  seen.payload_hash = sha256(payload);
+  seen.payload_hash = core_.store.hash_of(payload);
   core_.suspects.push_back(seen);
 }
 
@@ -222,7 +221,7 @@ void Spread::on_data(Link& link, const Data& message) {
   StoredUpdate update{message.header, std::make_shared<const Bytes>(std::move(payload).value())};
   update.header.key.stream = core_.streams[*stream].id;
   update.header.origin = *origin;
-  update.header.payload_hash = sha256(*update.payload);
+  update.header.payload_hash = core_.store.hash_of(*update.payload);
   const auto proven = core_.proven.find(update.header.key);
   if (proven != core_.proven.end() && proven->second != header_hash(core_.options.run, update.header))
     return fill_window(link);  // the one of two that nobody keeps

@@ -11,6 +11,7 @@
 #include "gossip/have_set.h"
 #include "gossip/link_coder.h"
 #include "runtime/base/result.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
@@ -61,6 +62,8 @@ class UpdateStore {
 
   // An update we can still serve, or nothing (never seen, or trimmed from the log).
   virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;
+  // What a header's payload_hash must be. A simulation that draws its payloads may give something cheaper.
+  virtual Hash256 hash_of(const Bytes& payload) const { return sha256(payload); }
   // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed
   // then. Requires: payload_hash was computed from this payload and the signature was found good.
   virtual Result<Accepted> accept(const StoredUpdate& update) = 0;
