@@ -48,6 +48,8 @@ void Overlay::on_link_up(const LinkUp& up) {
     core_.close(link, "this is our own address");
   } else if (core_.scores.is_banned(up.peer, core_.now)) {
     core_.close(link, "it is banned for what it did before");
+  } else if (up.dialled_by_us && core_.rule.refused.contains(up.peer)) {
+    core_.close(link, "it is refused here");  // who comes to us is told why, after its greeting
   } else if (leaving_) {
     core_.close(link, "we are leaving");
   } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {

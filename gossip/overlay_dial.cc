@@ -7,6 +7,14 @@
 
 namespace rumor::gossip {
 
+namespace {
+
+bool unwelcome(const Core& core, const NodeId& node) {
+  return core.rule.refused.contains(node) || core.scores.is_banned(node, core.now);
+}
+
+}  // namespace
+
 void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
   const Address* entry = book_.find(address);
   if (entry == nullptr) return;
@@ -84,7 +92,7 @@ bool Overlay::occupied(const NodeId& node) const {
 bool Overlay::may_dial(const Address& entry) const {
   if (entry.dialling || entry.ours || entry.next_try > core_.now) return false;
   if (!entry.node) return true;
-  if (occupied(*entry.node) || core_.scores.is_banned(*entry.node, core_.now)) return false;
+  if (occupied(*entry.node) || unwelcome(core_, *entry.node)) return false;
   const Member* member = core_.members.find(*entry.node);
   return entry.seed || member == nullptr || !member->left;
 }
@@ -170,7 +178,7 @@ TimePoint Overlay::next_dial() const {
   TimePoint soonest = never;
   for (const auto& [address, entry] : book_.all()) {
     if (entry.dialling || entry.ours || !(few || entry.first_contact())) continue;
-    if (entry.node && (occupied(*entry.node) || core_.scores.is_banned(*entry.node, core_.now))) continue;
+    if (entry.node && (occupied(*entry.node) || unwelcome(core_, *entry.node))) continue;
     soonest = std::min(soonest, std::max(entry.next_try, core_.now + 50ms));
   }
   return soonest;
