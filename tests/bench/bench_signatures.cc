@@ -1,13 +1,12 @@
 // What security costs an update: hash, sign and verify, for payloads of several sizes; as multiples of each
 // other too, since times depend on the machine.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 
 #include "gossip/asio/identity.h"
 #include "runtime/base/sha256.h"
 #include "runtime/sim/tag_keys.h"
+#include "tests/bench/measure.h"
 
 namespace {
 
@@ -17,14 +16,10 @@ using namespace rumor::gossip;
 // The best of several runs of `work`, microseconds a call.
 template <class Work>
 double microseconds(int calls, Work work) {
-  double best = 1e30;
-  for (int run = 0; run < 7; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
+  const double seconds = bench::best_of(7, [&] {
     for (int i = 0; i < calls; ++i) work();
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, took.count() / calls);
-  }
-  return best;
+  });
+  return 1e6 * seconds / calls;
 }
 
 }  // namespace
