@@ -45,6 +45,7 @@ struct NodeStatus {
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
+  std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was. Set by the driver
 
   double density() const;
   double bits_per_entry() const;

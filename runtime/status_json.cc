@@ -125,6 +125,7 @@ std::string status_json(const NodeStatus& s) {
   j["updates"] = s.updates;
   j["digest"] = s.digest;
   j["digests_equal"] = s.digests_equal;
+  j["storage_trouble"] = s.storage_trouble;
   j["traffic"] = traffic_json(s);
   j["compression"] = compression_json(s);
   return j.dump(2) + "\n";

@@ -32,6 +32,7 @@ struct PeerCommand {
   std::optional<std::string> state, capture, json;
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;
+  double checkpoint_every = 10;  // seconds
   unsigned threads = 0;
   bool quiet = false;
 };

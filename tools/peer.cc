@@ -43,6 +43,7 @@ int run_peer_command(const PeerCommand& command) {
   options.capture = command.capture;
   options.until_samples = command.until_samples;
   options.until_seconds = command.until_seconds;
+  options.checkpoint_every = from_seconds(command.checkpoint_every);
   options.threads = command.threads;
   options.quiet = command.quiet;
   const auto ended = daemon::run_peer(options);

@@ -96,6 +96,7 @@ class EventLoop final : net::TransportEvents {
   void effect(StartStep& e);
   void effect(StartEvaluation& e);
   void effect(SaveCheckpoint& e);
+  void on_saved(const Result<void>& saved);
   void effect(Applied&) {}
   void effect(Published& e);
   void effect(Finished& e);
@@ -117,6 +118,7 @@ class EventLoop final : net::TransportEvents {
   bool carrying_out_ = false;
   std::deque<std::shared_ptr<const Bytes>> recent_;  // own payloads, newest last
   std::size_t recent_bytes_ = 0;
+  std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
@@ -261,10 +263,13 @@ void EventLoop::effect(SaveCheckpoint& e) {
   for (const gossip::KnownAddress& known : node_->protocol().known_addresses())
     addresses += known.address + "\n";
   storage_.submit([this, bytes = std::move(e.bytes), addresses] { return files_.save(bytes, addresses); },
-                  [this](const Result<void>& saved) {
-                    if (!saved)
-                      console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
-                  });
+                  [this](const Result<void>& saved) { on_saved(saved); });
+}
+
+void EventLoop::on_saved(const Result<void>& saved) {
+  if (!saved) console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
+  if (saved && !storage_trouble_.empty()) console_.line("checkpoints are written again");
+  storage_trouble_ = saved ? "" : saved.error().text;
 }
 
 void EventLoop::effect(Finished& e) {
@@ -299,7 +304,8 @@ void EventLoop::look_at_admission() {
 
 void EventLoop::report() {
   if (!exit_status_) look_at_admission();
-  const NodeStatus status = node_->status(now());
+  NodeStatus status = node_->status(now());
+  status.storage_trouble = storage_trouble_;
   if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;
@@ -333,6 +339,8 @@ void EventLoop::stop_politely(const std::string& why) {
 }  // namespace
 
 Result<PeerEnd> run_peer(const PeerOptions& options) {
+  // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   auto files = PeerFiles::open(options.state);
   if (!files) return files.error();
   auto identity = files->identity();

@@ -48,8 +48,8 @@ class Peer:
         self.result = os.path.join(swarm.directory, f'result-{index}.json')
         self.process = None
 
-    def start(self, *extra):
-        args = [RUMOR, 'peer', self.swarm.run_name, '--listen', self.listen, '--status', self.status_address,
+    def start(self, *extra, wrap=()):
+        args = [*wrap, RUMOR, 'peer', self.swarm.run_name, '--listen', self.listen, '--status', self.status_address,
                 '--state', self.state, '--shard', f'{self.index + 1}/{self.swarm.count}', '--json', self.result, *extra]
         if self.seeds:
             args += ['--seed', ','.join(self.seeds)]

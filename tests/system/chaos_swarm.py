@@ -1,0 +1,108 @@
+"""Real peers behind the chaos proxy (chaos.py), and what must hold whatever was done to them.
+
+A peer here trains until the run has its samples and then serves on, so that all of it can be read from /status while it
+lives. Each update carries one batch: `samples` is counted as updates are applied and `updates` from the names of those
+applied, so samples == batch * updates on every replica says that none was applied twice or named without being applied.
+"""
+import shutil
+import signal
+import time
+
+from chaos import Chaos
+from peers import SLOW, Swarm, wait_for
+
+BATCH = 16  # of the preset `synthetic`
+
+
+class ChaosSwarm(Swarm):
+    def __init__(self, count, samples, seed, period_ms=20, *assignments):
+        super().__init__(count, 0, f'run.samples={samples}', f'exchange.period_ms={period_ms}', *assignments)
+        self.goal = samples
+        self.chaos = Chaos(seed)
+        self.fronts = [f'127.0.0.1:{self.chaos.front(p.index, int(p.listen.split(":")[1]))}' for p in self.peers]
+        for peer in self.peers:
+            peer.seeds = [front for k, front in enumerate(self.fronts) if k != peer.index]
+        self.killed = set()  # those that are down because we wanted it
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            print(f'chaos seed {self.chaos.seed}: {self.chaos.counts}')
+        for peer in self.peers:
+            if peer.process and peer.process.poll() is None:
+                peer.process.send_signal(signal.SIGCONT)
+        super().__exit__(kind, value, trace)
+        self.chaos.close()
+
+    def start(self, *indices, wrap=()):
+        for index in indices or range(self.count):
+            peer = self.peers[index]
+            peer.start('--set', f'network.advertise=["{self.fronts[index]}"]', '--checkpoint-every', '1',
+                       wrap=wrap)
+            self.chaos.know(index, peer.process.pid)
+            self.killed.discard(index)
+        return self
+
+    def kill(self, index, lose_state=False):
+        peer = self.peers[index]
+        self.killed.add(index)
+        peer.kill()
+        if lose_state:
+            shutil.rmtree(peer.state, ignore_errors=True)
+
+    def all_alive(self):
+        """Nobody has ended but those we killed: neither by a crash nor by a verdict of its own."""
+        for peer in self.peers:
+            if peer.index not in self.killed and peer.process:
+                assert peer.process.poll() is None, f'peer {peer.index} ended with {peer.process.returncode}'
+        return True
+
+    def statuses(self, indices=None):
+        return [self.peers[i].status() for i in (range(self.count) if indices is None else indices)]
+
+    def await_links(self, seconds=20):
+        """Everybody linked to everybody, and training."""
+        def linked():
+            self.all_alive()
+            return all(s and len(s['peers']) == self.count - 1 and s['steps'] > 0 for s in self.statuses())
+        wait_for('links between all', linked, seconds)
+
+    def link_of(self, one, other):
+        """How `one` sees its link to `other`: the entry of /status, or None."""
+        status, there = self.peers[one].status(), self.peers[other].status()
+        found = [p for p in (status or {}).get('peers', []) if there and p['node_id'] == there['node_id']]
+        return found[0] if found else None
+
+    def await_equal(self, seconds=60, done=True):
+        """All replicas equal, nothing lost, doubled or invalid; the seconds it took. done: and trained to the end."""
+        start, seen = time.monotonic(), []
+
+        def equal():
+            self.all_alive()
+            seen[:] = self.statuses()
+            return (all(seen) and len({s['digest'] for s in seen}) == 1
+                    and (not done or all(s['phase'] == 'finished' for s in seen)))
+        try:
+            wait_for('equal digests', equal, seconds)
+        except AssertionError:
+            for s in seen:
+                print(s and {k: s[k] for k in ('phase', 'samples', 'updates', 'digest', 'waiting_for', 'live_peers')})
+            raise
+        took = time.monotonic() - start
+        for index, s in enumerate(seen):
+            assert s['updates'] == seen[0]['updates'], (index, s['updates'], seen[0]['updates'])
+            assert s['samples'] == BATCH * s['updates'], (index, s['samples'], s['updates'])
+            assert s['traffic']['updates_lost'] == 0, (index, s['traffic'])
+            assert s['traffic']['updates_invalid'] == 0, (index, s['traffic'])
+        return took
+
+    def finish_equal(self, seconds=60):
+        """The chaos is over: equal replicas, then clean ends of all."""
+        self.chaos.heal()
+        took = self.await_equal(seconds)
+        for peer in self.peers:
+            peer.process.send_signal(signal.SIGTERM)
+        for peer in self.peers:
+            assert peer.process.wait(20 * SLOW) == 0, f'peer {peer.index} ended with {peer.process.returncode}'
+        for peer in self.peers:
+            assert 'diverged' not in peer.said(), f'peer {peer.index} speaks of divergence'
+        return took
