@@ -15,11 +15,15 @@ BATCH = 16  # of the preset `synthetic`
 
 
 class ChaosSwarm(Swarm):
-    def __init__(self, count, samples, seed, period_ms=20, *assignments):
-        super().__init__(count, 0, f'run.samples={samples}', f'exchange.period_ms={period_ms}', *assignments)
+    """proxied: False leaves the proxy out; peers reach each other directly."""
+
+    def __init__(self, count, samples, seed, period_ms=20, proxied=True):
+        super().__init__(count, 0, f'run.samples={samples}', f'exchange.period_ms={period_ms}')
         self.goal = samples
         self.chaos = Chaos(seed)
-        self.fronts = [f'127.0.0.1:{self.chaos.front(p.index, int(p.listen.split(":")[1]))}' for p in self.peers]
+        self.fronts = [peer.listen for peer in self.peers]
+        for peer in self.peers if proxied else []:
+            self.fronts[peer.index] = f'127.0.0.1:{self.chaos.front(peer.index, int(peer.listen.split(":")[1]))}'
         for peer in self.peers:
             peer.seeds = [front for k, front in enumerate(self.fronts) if k != peer.index]
         self.killed = set()  # those that are down because we wanted it
@@ -56,8 +60,8 @@ class ChaosSwarm(Swarm):
                 assert peer.process.poll() is None, f'peer {peer.index} ended with {peer.process.returncode}'
         return True
 
-    def statuses(self, indices=None):
-        return [self.peers[i].status() for i in (range(self.count) if indices is None else indices)]
+    def statuses(self):
+        return [peer.status() for peer in self.peers]
 
     def await_links(self, seconds=20):
         """Everybody linked to everybody, and training."""

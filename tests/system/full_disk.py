@@ -1,8 +1,9 @@
 """Disks that are full on demand, for one peer's state directory.
 
-Mounted: a tmpfs in a mount namespace of its own, with a file that takes all that is left. Needs leave to mount (root, or
-user namespaces). LimitedFileSize: RLIMIT_FSIZE of the running process, lowered and raised; a larger write fails with
-EFBIG as it would with ENOSPC. Needs no leave. full_disk() gives the first where it can, else says so and gives the other.
+Mounted: a tmpfs in a mount namespace of its own, with a file that takes all that is left. Needs leave to mount (root,
+or user namespaces). LimitedFileSize: RLIMIT_FSIZE of the running process, lowered and raised; a larger write fails with
+EFBIG as it would with ENOSPC. Needs no leave. full_disk() gives the first where it can, else it says so and gives the
+other.
 """
 import contextlib
 import os
