@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
@@ -96,6 +97,7 @@ class EventLoop final : net::TransportEvents {
   void effect(StartStep& e);
   void effect(StartEvaluation& e);
   void effect(SaveCheckpoint& e);
+  void save_waiting();
   void on_saved(const Result<void>& saved);
   void effect(Applied&) {}
   void effect(Published& e);
@@ -118,6 +120,8 @@ class EventLoop final : net::TransportEvents {
   bool carrying_out_ = false;
   std::deque<std::shared_ptr<const Bytes>> recent_;  // own payloads, newest last
   std::size_t recent_bytes_ = 0;
+  std::optional<SaveCheckpoint> waiting_save_;
+  int saves_under_way_ = 0;      // two at most, at the end; else one
   std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
@@ -258,18 +262,30 @@ std::string EventLoop::recent_updates() const {
   return out;
 }
 
+// One write at a time. A disk that is slower than checkpoints are made gets the newest, not all of them.
 void EventLoop::effect(SaveCheckpoint& e) {
+  waiting_save_ = std::move(e);
+  if (saves_under_way_ == 0) save_waiting();
+}
+
+void EventLoop::save_waiting() {
+  if (!waiting_save_) return;
   std::string addresses;
   for (const gossip::KnownAddress& known : node_->protocol().known_addresses())
     addresses += known.address + "\n";
-  storage_.submit([this, bytes = std::move(e.bytes), addresses] { return files_.save(bytes, addresses); },
-                  [this](const Result<void>& saved) { on_saved(saved); });
+  ++saves_under_way_;
+  storage_.submit(
+      [this, bytes = std::move(waiting_save_->bytes), addresses] { return files_.save(bytes, addresses); },
+      [this](const Result<void>& saved) { on_saved(saved); });
+  waiting_save_.reset();
 }
 
 void EventLoop::on_saved(const Result<void>& saved) {
+  --saves_under_way_;
   if (!saved) console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
   if (saved && !storage_trouble_.empty()) console_.line("checkpoints are written again");
   storage_trouble_ = saved ? "" : saved.error().text;
+  save_waiting();
 }
 
 void EventLoop::effect(Finished& e) {
@@ -277,6 +293,7 @@ void EventLoop::effect(Finished& e) {
   timer_.cancel();
   report_timer_.cancel();
   signals_.cancel();
+  save_waiting();  // the last one
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; },
                   [this](int) {

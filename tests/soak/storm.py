@@ -33,7 +33,7 @@ class Storm(ChaosSwarm):
     killed, must be in every replica at the end. So a loss is seen even by who does not trust the peers' own counters.
     """
     TAIL_S = 10
-    SHARE = 0.75  # of the rate of undisturbed peers, as a guess: the storm ends when the samples near the goal
+    SHARE = 0.9  # of the rate of undisturbed peers, as a guess: the storm ends when the samples near the goal
 
     def __init__(self, options, proxied):
         self.rate = options.peers * BATCH * 1000 / options.period_ms

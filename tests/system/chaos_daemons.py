@@ -1,8 +1,9 @@
 """Real daemons behind a network that misbehaves, on disks that are full, killed in storms.
 
-usage: chaos_daemons.py RUMOR SCENARIO [SEED]
+usage: chaos_daemons.py RUMOR SCENARIO [LIBRARY] (bad_disk.cc, for the scenario of that name)
 
-The proxy's chances follow from SEED; a failure prints it. What the daemons make of it depends on the machine too.
+The proxy's chances follow from the seed in RUMOR_CHAOS_SEED (1); a failure prints it. What the daemons make of it
+depends on the machine too.
 """
 import os
 import signal
@@ -15,7 +16,8 @@ from chaos_swarm import ChaosSwarm
 from full_disk import LimitedFileSize, full_disk
 from peers import wait_for
 
-SEED = 1
+SEED = int(os.environ.get('RUMOR_CHAOS_SEED', '1'))
+BAD_DISK = ''  # set below
 
 
 def resets():
@@ -199,11 +201,34 @@ def disk_full():
         swarm.finish_equal()
 
 
+def bad_disk():
+    """fsync takes 0.3 s, checkpoints are made every 0.1 s: none pile up. Then fsync fails: said, and gone on."""
+    with ChaosSwarm(2, 6_000, SEED) as swarm:
+        peer, orders = swarm.peers[0], os.path.join(swarm.directory, 'orders')
+
+        def order(text):
+            with open(orders, 'w', encoding='ascii') as file:
+                file.write(text)
+        order('300')
+        wrap = ['env', f'LD_PRELOAD={os.path.abspath(BAD_DISK)}', f'BAD_DISK={orders}']
+        swarm.start(0, wrap=wrap, checkpoint_every=0.1).start(1).await_links()
+        swarm.await_equal()
+        order('0 fail')
+        wait_for('the trouble in /status', lambda: 'cannot write' in (peer.status() or {}).get('storage_trouble', ''))
+        order('300')
+        wait_for('a checkpoint again', lambda: (peer.status() or {'storage_trouble': '?'})['storage_trouble'] == '')
+        asked = time.monotonic()
+        swarm.finish_equal()
+        # Two checkpoints of some four fsyncs each, at most; a queue of them would take a minute.
+        assert time.monotonic() - asked < 8 * peers.SLOW, 'checkpoints had piled up'
+        assert os.path.exists(os.path.join(peer.state, 'checkpoint.1'))
+
+
 SCENARIOS = {f.__name__: f for f in (resets, flips, slow_wires, dead_links, partition, kill_storm, stopped,
-                                     disk_full)}
+                                     disk_full, bad_disk)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])
-    SEED = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+    BAD_DISK = sys.argv[3] if len(sys.argv) > 3 else ''
     SCENARIOS[sys.argv[2]]()
     print('ok')

@@ -37,11 +37,11 @@ class ChaosSwarm(Swarm):
         super().__exit__(kind, value, trace)
         self.chaos.close()
 
-    def start(self, *indices, wrap=()):
+    def start(self, *indices, wrap=(), checkpoint_every=1):
         for index in indices or range(self.count):
             peer = self.peers[index]
-            peer.start('--set', f'network.advertise=["{self.fronts[index]}"]', '--checkpoint-every', '1',
-                       wrap=wrap)
+            peer.start('--set', f'network.advertise=["{self.fronts[index]}"]', '--checkpoint-every',
+                       str(checkpoint_every), wrap=wrap)
             self.chaos.know(index, peer.process.pid)
             self.killed.discard(index)
         return self
