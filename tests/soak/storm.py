@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 
 import peers  # noqa: E402
 from chaos import PASS, REFUSE, SWALLOW  # noqa: E402, F401
-from chaos_swarm import BATCH, ChaosSwarm  # noqa: E402
+from chaos_swarm import BATCH, ChaosSwarm, Replacement  # noqa: E402, F401
 
 
 def arguments(description, minutes, count, **more):

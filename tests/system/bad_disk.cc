@@ -1,6 +1,6 @@
 // A disk that is slow or fails, for one process: preloaded (LD_PRELOAD), it takes the place of fsync().
 //
-// The file named by the environment variable BAD_DISK says what each call meets: a number of milliseconds to wait, then,
+// The file named by the environment variable BAD_DISK says what each call meets: milliseconds to wait, then,
 // if there is another word, an error EIO. It is read at every call, so a test can change its mind.
 #include <cerrno>
 #include <chrono>

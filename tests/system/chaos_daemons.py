@@ -12,7 +12,7 @@ import time
 
 import peers
 from chaos import REFUSE, SWALLOW
-from chaos_swarm import ChaosSwarm
+from chaos_swarm import ChaosSwarm, Replacement
 from full_disk import LimitedFileSize, full_disk
 from peers import wait_for
 
@@ -72,24 +72,6 @@ def slow_wires():
         wait_for('the stalled link to go on', lambda: sum(stalled.bytes) > sum(bytes_then) + 1000)
         assert stalled in swarm.chaos.wires, 'a stall of 3 s ended the link'
         swarm.finish_equal()
-
-
-class Replacement:
-    """Times from now until both ends show a link to each other that is newer than the one they have now."""
-
-    def __init__(self, swarm, one, other):
-        self.swarm, self.ends = swarm, ((one, other), (other, one))
-        self.before = [swarm.link_of(*end) for end in self.ends]
-        assert all(self.before), 'no link to spoil'
-        self.start, self.seconds = time.monotonic(), None
-
-    def done(self):
-        """Byte counts are a link's own: smaller ones are a new link's."""
-        now = [self.swarm.link_of(*end) for end in self.ends]
-        if self.seconds is None and all(n and 0 < n['received_bytes'] < b['received_bytes']
-                                        for n, b in zip(now, self.before)):
-            self.seconds = time.monotonic() - self.start
-        return self.seconds is not None
 
 
 def dead_links():

@@ -110,3 +110,21 @@ class ChaosSwarm(Swarm):
         for peer in self.peers:
             assert 'diverged' not in peer.said(), f'peer {peer.index} speaks of divergence'
         return took
+
+
+class Replacement:
+    """Times from now until both ends show a link to each other that is newer than the one they have now."""
+
+    def __init__(self, swarm, one, other):
+        self.swarm, self.ends = swarm, ((one, other), (other, one))
+        self.before = [swarm.link_of(*end) for end in self.ends]
+        assert all(self.before), 'no link to spoil'
+        self.start, self.seconds = time.monotonic(), None
+
+    def done(self):
+        """Byte counts are a link's own: smaller ones are a new link's."""
+        now = [self.swarm.link_of(*end) for end in self.ends]
+        if self.seconds is None and all(n and 0 < n['received_bytes'] < b['received_bytes']
+                                        for n, b in zip(now, self.before)):
+            self.seconds = time.monotonic() - self.start
+        return self.seconds is not None
