@@ -296,6 +296,7 @@ std::vector<PeerInfo> Protocol::peers() const {
     PeerInfo peer{link.node, link.address,    link.dialled_by_us,  0,              false, false,
                   false,     link.sent_bytes, link.received_bytes, link.round_trip};
     peer.coding = impl_->spread.coding_for(link);
+    peer.age = impl_->core.now - link.up_at;
     if (link.digest) {
       peer.updates = link.digest->replica.updates;
       peer.digest_known = true;

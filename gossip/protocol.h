@@ -66,6 +66,7 @@ struct PeerInfo {
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::optional<Duration> round_trip;  // of the last ping answered
   Coding coding = Coding::canonical;   // of the next payload sent there
+  Duration age{};                      // since the connection came up
 };
 
 // A member may dial these later: kept in the state directory so that every seed may die.

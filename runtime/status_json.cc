@@ -54,7 +54,8 @@ ordered_json peers_json(const NodeStatus& s) {
                     {"finished", peer.finished},
                     {"sent_bytes", peer.sent_bytes},
                     {"received_bytes", peer.received_bytes},
-                    {"coding", coding_name(peer.coding)}});
+                    {"coding", coding_name(peer.coding)},
+                    {"age_s", to_seconds(peer.age)}});
     if (peer.round_trip)
       list.back()["round_trip_ms"] = static_cast<double>(peer.round_trip->count()) / 1000;
   }

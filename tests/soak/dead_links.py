@@ -46,7 +46,8 @@ class Watch:
                 self.times[kind].append(replacement.seconds)
                 self.pairs[pair] = time.monotonic()
             elif time.monotonic() - replacement.start > 60:
-                raise AssertionError(f'a {kind} link between {pair} was not replaced in 60 s')
+                raise AssertionError(f'a {kind} link between {pair} was not replaced in 60 s: '
+                                     f'{[self.storm.link_of(*end) for end in (pair, pair[::-1])]}')
 
 
 def main():

@@ -89,11 +89,11 @@ def dead_links():
         chaos.rule(lambda a, b: SWALLOW if time.monotonic() < silent.start + 4 and {a, b} == {1, 2} else 'pass')
         closed = []
         for _ in range(4):
+            time.sleep(1)  # so that /status speaks of the link to be closed
             closed.append(Replacement(swarm, 0, 1))
             for wire in chaos.all_between(0, 1):
                 chaos.reset(wire)
             wait_for('a new link between 0 and 1', closed[-1].done, 5)
-            time.sleep(1)
         wait_for('a new link between 1 and 2', silent.done, 25)
         print(f'a closed link was replaced after {max(c.seconds for c in closed):.2f} s at most, '
               f'a silent one after {silent.seconds:.1f} s')

@@ -113,18 +113,15 @@ class ChaosSwarm(Swarm):
 
 
 class Replacement:
-    """Times from now until both ends show a link to each other that is newer than the one they have now."""
+    """Times from now until both ends show a link to each other that has come up since."""
 
     def __init__(self, swarm, one, other):
         self.swarm, self.ends = swarm, ((one, other), (other, one))
-        self.before = [swarm.link_of(*end) for end in self.ends]
-        assert all(self.before), 'no link to spoil'
         self.start, self.seconds = time.monotonic(), None
 
     def done(self):
-        """Byte counts are a link's own: smaller ones are a new link's."""
-        now = [self.swarm.link_of(*end) for end in self.ends]
-        if self.seconds is None and all(n and 0 < n['received_bytes'] < b['received_bytes']
-                                        for n, b in zip(now, self.before)):
-            self.seconds = time.monotonic() - self.start
+        links = [self.swarm.link_of(*end) for end in self.ends]
+        gone = time.monotonic() - self.start
+        if self.seconds is None and all(link and link['age_s'] < gone for link in links):
+            self.seconds = gone
         return self.seconds is not None
