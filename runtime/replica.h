@@ -63,6 +63,7 @@ class Replica {
   }
   std::span<const std::int32_t> weights() const { return state().weights; }
   const gossip::HaveSet& have() const { return state_.have; }
+  std::uint64_t fingerprint() const { return state_.fingerprint; }
   std::uint64_t samples() const { return state_.samples; }
   std::uint64_t period() const { return state_.period; }
   const Fingerprinter& fingerprinter() const { return fingerprinter_; }

@@ -1,0 +1,203 @@
+#include "runtime/sim/checkers.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+
+namespace rumor::sim {
+
+namespace {
+
+bool same(const gossip::UpdateHeader& a, const gossip::UpdateHeader& b) {
+  return a.key == b.key && a.origin == b.origin && a.payload_hash == b.payload_hash &&
+         a.fingerprint == b.fingerprint && a.period == b.period && a.samples == b.samples;
+}
+
+}  // namespace
+
+Checkers::Checkers(ProtocolWorld& world) : world_(world), mirrors_(world.hosts()) {
+  const SimModel& model = world.options().model;
+  if (world.options().payload_bytes == 0) base_ = Fingerprinter(model.form.run).of_weights(model.initial);
+  world.observe(*this);
+}
+
+// ---- after each turn ----
+
+void Checkers::started(HostId i) {
+  mirrors_[i] = {};
+  mirrors_[i].fingerprint = base_;
+}
+
+void Checkers::mark(HostId i, const gossip::UpdateHeader& header) {
+  if (!mirrors_[i].have.insert(header.key)) return world_.violate("I1", i, "an update is applied twice", header.key);
+  mirrors_[i].fingerprint = Fingerprinter::add(mirrors_[i].fingerprint, header.fingerprint);
+}
+
+void Checkers::sealed(HostId i, const gossip::StoredUpdate& update) {
+  const bool fresh = books_.emplace(update.header.key, Entry{update.header, update.payload, world_.now()}).second;
+  if (!fresh) world_.violate("I1", i, "a name is used for a second update", update.header.key);
+  mark(i, update.header);
+}
+
+void Checkers::applied(HostId i, const gossip::UpdateHeader& header, HostId) {
+  const auto at = books_.find(header.key);
+  if (at == books_.end()) return world_.violate("I1", i, "an update is applied that nobody has made", header.key);
+  if (!same(at->second.header, header)) return world_.violate("I1", i, "an update is not what was sealed", header.key);
+  mark(i, header);
+  if (!flowing_ || at->second.sealed_at < flow_from_) return;
+  ++flow_.deliveries;
+  flow_.delays.push_back(world_.now() - at->second.sealed_at);
+}
+
+void Checkers::replaced(HostId i) {
+  Mirror& mirror = mirrors_[i];
+  const Host& host = world_.host(i);
+  mirror.have = host.store->have();
+  mirror.fingerprint = base_;
+  for (const auto& [stream, ranges] : mirror.have.streams()) {
+    for (const gossip::SeqRange& range : ranges) {
+      for (std::uint64_t seq = range.first; seq <= range.last; ++seq) {
+        const auto at = books_.find({stream, seq});
+        if (at == books_.end()) return world_.violate("I1", i, "a replica claims what nobody has made", {stream, seq});
+        mirror.fingerprint = Fingerprinter::add(mirror.fingerprint, at->second.header.fingerprint);
+      }
+    }
+  }
+  if (host.up()) ++snapshots_;
+  check_weights(i);
+}
+
+void Checkers::turned(HostId i) {
+  const Host& host = world_.host(i);
+  const gossip::HaveSet& have = host.store->have();
+  const Mirror& mirror = mirrors_[i];
+  if (have.count() != mirror.have.count())
+    return world_.violate("I2", i, str("its have-set names ", have.count(), " updates, it applied ",
+                                       mirror.have.count()));
+  if (host.store->fingerprint() != mirror.fingerprint)
+    return world_.violate("I2", i, "its fingerprint is not that of the updates it applied");
+  if (const std::string text = host.protocol->divergence(); !text.empty()) world_.violate("I6", i, text);
+}
+
+// ---- now and then ----
+
+void Checkers::check_weights(HostId i) {
+  const auto* store = dynamic_cast<const SimStore*>(world_.host(i).store.get());
+  if (store == nullptr) return;
+  if (!store->replica().verify()) world_.violate("I2", i, "its weights do not have its fingerprint");
+  if (!(store->have() == mirrors_[i].have)) world_.violate("I2", i, "its have-set is not what it applied");
+}
+
+gossip::HaveSet Checkers::held() const {
+  gossip::HaveSet all;
+  for (HostId i = 0; i < world_.hosts(); ++i)
+    if (world_.host(i).up()) all.merge(world_.host(i).store->have());
+  return all;
+}
+
+std::uint64_t Checkers::said_lost() const {
+  std::uint64_t lost = 0;
+  for (HostId i = 0; i < world_.hosts(); ++i) {
+    const Host& host = world_.host(i);
+    lost += host.lost_before + (host.up() ? host.protocol->counters().updates_lost : 0);
+  }
+  return lost;
+}
+
+bool Checkers::equal() const {
+  const Host* first = nullptr;
+  for (HostId i = 0; i < world_.hosts(); ++i) {
+    const Host& host = world_.host(i);
+    if (!host.up()) continue;
+    if (first == nullptr) first = &host;
+    if (!(host.store->have() == first->store->have())) return false;
+  }
+  return true;
+}
+
+// ---- at the end ----
+
+void Checkers::check_kept(const gossip::HaveSet& before) {
+  const gossip::HaveSet gone = held().missing_from(before);
+  if (gone.count() <= said_lost()) return;
+  const auto& [stream, ranges] = *gone.streams().begin();
+  world_.violate("I7", 0, str(gone.count(), " updates are gone and only ", said_lost(), " were said to be lost"),
+                 {stream, ranges.front().first});
+}
+
+void Checkers::check_equal() {
+  const SimModel& model = world_.options().model;
+  std::vector<std::int32_t> sum;
+  const gossip::HaveSet* summed = nullptr;
+  for (HostId i = 0; i < world_.hosts(); ++i) {
+    const auto* store = dynamic_cast<const SimStore*>(world_.host(i).store.get());
+    if (!world_.host(i).up() || store == nullptr) continue;
+    if (summed == nullptr) {
+      summed = &store->have();
+      sum = model.initial;
+      for (const auto& [key, entry] : books_) {
+        if (!summed->contains(key)) continue;
+        const auto update = compress::decode(model.form.layout, *entry.payload);
+        RUMOR_CHECK(update.ok());
+        for (std::size_t e = 0; e < update->index.size(); ++e) {
+          const auto step = static_cast<std::uint32_t>(update->step);
+          const auto weight = static_cast<std::uint32_t>(sum[update->index[e]]);
+          sum[update->index[e]] = static_cast<std::int32_t>(update->negative[e] ? weight - step : weight + step);
+        }
+      }
+    }
+    if (!(store->have() == *summed)) return world_.violate("I8", i, "its have-set differs from that of others");
+    const auto weights = store->replica().weights();
+    if (!std::equal(sum.begin(), sum.end(), weights.begin(), weights.end()))
+      return world_.violate("I8", i, "its weights are not the sum of its updates");
+  }
+}
+
+void Checkers::check_overlay() {
+  std::map<NodeId, HostId> living;
+  for (HostId i = 0; i < world_.hosts(); ++i)
+    if (world_.host(i).up()) living[world_.host(i).id] = i;
+  if (living.size() < 2) return;
+  std::set<HostId> seen;
+  std::vector<HostId> next{living.begin()->second};
+  while (!next.empty()) {
+    const HostId i = next.back();
+    next.pop_back();
+    if (!seen.insert(i).second) continue;
+    const std::vector<gossip::PeerInfo> peers = world_.host(i).protocol->peers();
+    if (peers.size() > limits::links_high)
+      return world_.violate("I10", i, str("it has ", peers.size(), " links"));
+    if (peers.size() < std::min(living.size() - 1, limits::links_low))
+      return world_.violate("I10", i, str("it has only ", peers.size(), " links"));
+    for (const gossip::PeerInfo& peer : peers)
+      if (living.contains(peer.node)) next.push_back(living[peer.node]);
+  }
+  if (seen.size() != living.size()) world_.violate("I10", *seen.begin(), "the overlay is not connected");
+}
+
+// ---- flow ----
+
+std::uint64_t Checkers::duplicates() const {
+  std::uint64_t sum = 0;
+  for (HostId i = 0; i < world_.hosts(); ++i)
+    if (world_.host(i).up()) sum += world_.host(i).protocol->counters().updates_duplicate;
+  return sum;
+}
+
+void Checkers::begin_flow() {
+  flowing_ = true;
+  flow_ = {};
+  flow_from_ = world_.now();
+  duplicates_before_ = duplicates();
+}
+
+Checkers::Flow Checkers::end_flow() {
+  flowing_ = false;
+  flow_.duplicates = duplicates() - duplicates_before_;
+  std::sort(flow_.delays.begin(), flow_.delays.end());
+  return std::move(flow_);
+}
+
+}  // namespace rumor::sim

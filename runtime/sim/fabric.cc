@@ -1,0 +1,275 @@
+#include "runtime/sim/fabric.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace rumor::sim {
+
+namespace {
+
+// Length prefix and TLS record around a frame.
+constexpr std::size_t framing_bytes = 4 + 22;
+// A control frame waits for at most one piece of data that has begun to leave.
+constexpr std::size_t piece_bytes = 64 << 10;
+
+}  // namespace
+
+Fabric::Fabric(FabricOptions options, Schedule schedule, Backlog backlog)
+    : options_(options),
+      schedule_(std::move(schedule)),
+      backlog_(std::move(backlog)),
+      prng_(Prng::named(options.seed, "fabric")),
+      of_host_(options.hosts),
+      up_free_(options.hosts),
+      down_free_(options.hosts),
+      throttle_(options.hosts, 1),
+      blocked_(options.hosts * options.hosts, 0),
+      sent_bytes_(options.hosts) {}
+
+ConnectionId Fabric::open(HostId dialler, HostId acceptor) {
+  const auto id = static_cast<ConnectionId>(connections_.size());
+  connections_.push_back({{dialler, acceptor}, {true, true}});
+  directions_.resize(2 * connections_.size());
+  of_host_[dialler].push_back(id);
+  if (acceptor != dialler) of_host_[acceptor].push_back(id);
+  return id;
+}
+
+Duration Fabric::latency(HostId a, HostId b) const {
+  const std::uint64_t low = std::min(a, b), high = std::max(a, b);
+  const auto span = static_cast<std::uint64_t>((options_.latency_max - options_.latency_min).count()) + 1;
+  return options_.latency_min +
+         Duration(static_cast<std::int64_t>(mix64(options_.seed ^ mix64(low << 32 | high)) % span));
+}
+
+Duration Fabric::cost(HostId host, std::size_t bytes) const {
+  const std::uint64_t rate = std::max<std::uint64_t>(options_.bytes_per_second / throttle_[host], 1);
+  return Duration(static_cast<std::int64_t>((bytes * 1'000'000 + rate - 1) / rate));
+}
+
+// ---- sending ----
+
+void Fabric::send(End end, Bytes frame, bool control, TimePoint now) {
+  if (!is_open(end)) return;
+  Flight flight;
+  flight.frame = std::move(frame);
+  flight.control = control;
+  push({end.connection, 1 - end.side}, std::move(flight), now);
+}
+
+void Fabric::push(End towards, Flight flight, TimePoint now) {
+  Direction& direction = directions_[index(towards)];
+  const HostId from = host({towards.connection, 1 - towards.side}), to = host(towards);
+  const std::size_t bytes = flight.frame.size() + framing_bytes;
+  sent_bytes_[from] += bytes;
+  if (direction.swallows || direction.ended) return;
+  const Duration own = cost(from, bytes);
+  const TimePoint free = std::max(now, up_free_[from]);
+  up_free_[from] = free + own;
+  // Control goes before data that has not left; the uplink is busy for it all the same.
+  const bool overtakes = flight.control && !flight.closes;
+  const TimePoint left = overtakes ? std::min(free, now + cost(from, piece_bytes)) + own : free + own;
+  const int lane = overtakes ? 0 : 1;
+  const Duration jitter(prng_.between(0, options_.jitter.count()));
+  TimePoint reach = std::max(left + latency(from, to) + jitter, direction.reach[lane]);
+  if (flight.closes) reach = std::max(reach, direction.reach[0]);
+  direction.reach[lane] = reach;
+  flight.order = direction.sent++;
+  if (flight.closes) direction.ended = true;
+  if (lane == 1) {
+    direction.leaving.push_back({left, bytes});
+    direction.leaving_bytes += bytes;
+  }
+  direction.lanes[lane].push_back(std::move(flight));
+  schedule_(reach, {FabricEvent::Kind::reach, static_cast<std::uint8_t>(towards.side),
+                    static_cast<std::uint8_t>(lane), towards.connection});
+  if (lane == 1) watch_backlog(towards, now);
+}
+
+std::size_t Fabric::unsent(End from, TimePoint now) {
+  Direction& direction = directions_[index({from.connection, 1 - from.side})];
+  while (!direction.leaving.empty() && direction.leaving.front().at <= now) {
+    direction.leaving_bytes -= direction.leaving.front().bytes;
+    direction.leaving.pop_front();
+  }
+  return direction.leaving_bytes + direction.parked_bytes;
+}
+
+// Tells the sender when it crosses one of the marks; while above, looks again when it may have fallen below.
+void Fabric::watch_backlog(End towards, TimePoint now) {
+  const End from{towards.connection, 1 - towards.side};
+  Direction& direction = directions_[index(towards)];
+  if (!is_open(from)) return;
+  const std::size_t bytes = unsent(from, now);
+  if (!direction.backlogged && bytes >= options_.backlog_high) {
+    direction.backlogged = true;
+    backlog_(from, true);
+  } else if (direction.backlogged && bytes < options_.backlog_low) {
+    direction.backlogged = false;
+    return backlog_(from, false);
+  }
+  if (!direction.backlogged || direction.leaving.empty()) return;
+  std::size_t left = bytes;
+  TimePoint at = direction.leaving.back().at;
+  for (const Leaving& leaving : direction.leaving) {
+    left -= leaving.bytes;
+    if (left < options_.backlog_low) {
+      at = leaving.at;
+      break;
+    }
+  }
+  schedule_(std::max(at, now + 1ms), {FabricEvent::Kind::drained, static_cast<std::uint8_t>(from.side), 1,
+                                      towards.connection});
+}
+
+// ---- ends ----
+
+void Fabric::close(End end, TimePoint now) {
+  if (!is_open(end)) return;
+  Flight last;
+  last.closes = true;
+  push({end.connection, 1 - end.side}, std::move(last), now);
+  forget(end);
+}
+
+// Nothing arrives at a closed end.
+void Fabric::forget(End end) {
+  connections_[end.connection].open[end.side] = false;
+  Direction& towards = directions_[index(end)];
+  towards.ended = true;
+  for (auto& lane : towards.lanes) lane.clear();
+  towards.parked[0] = towards.parked[1] = 0;
+  towards.parked_bytes = 0;
+  if (!connections_[end.connection].open[1 - end.side] || host(end) == host({end.connection, 1 - end.side}))
+    for (const int side : {0, 1}) std::erase(of_host_[host({end.connection, side})], end.connection);
+}
+
+void Fabric::reset(ConnectionId connection, TimePoint now) {
+  for (const int side : {0, 1}) {
+    const End towards{connection, side};
+    Direction& direction = directions_[index(towards)];
+    if (!is_open(towards)) continue;
+    // A part of what is on its way is lost: the later part, in each lane.
+    for (auto& lane : direction.lanes) lane.resize(prng_.below(lane.size() + 1));
+    direction.swallows = direction.stalled = false;
+    direction.ended = false;
+    Flight last;
+    last.closes = true;
+    push(towards, std::move(last), now);
+  }
+}
+
+void Fabric::drop_host(HostId gone, bool silently, TimePoint now) {
+  const std::vector<ConnectionId> mine = of_host_[gone];
+  for (const ConnectionId connection : mine) {
+    for (const int side : {0, 1}) {
+      const End end{connection, side};
+      if (host(end) != gone || !is_open(end)) continue;
+      if (silently) {
+        swallow({connection, 1 - side});
+        forget(end);
+      } else {
+        close(end, now);
+      }
+    }
+  }
+}
+
+// ---- arriving ----
+
+bool Fabric::held(End towards) const {
+  return directions_[index(towards)].stalled || blocked(host({towards.connection, 1 - towards.side}), host(towards));
+}
+
+bool Fabric::event(const FabricEvent& event, TimePoint now) {
+  const End at{event.connection, event.side};
+  if (event.kind == FabricEvent::Kind::drained) {
+    watch_backlog({at.connection, 1 - at.side}, now);
+    return false;
+  }
+  if (!is_open(at)) return false;
+  if (event.kind == FabricEvent::Kind::deliver) return true;
+  Direction& direction = directions_[index(at)];
+  if (direction.swallows) return false;
+  auto& lane = direction.lanes[event.lane];
+  const std::size_t waiting = direction.parked[event.lane];
+  if (lane.size() <= waiting) return false;
+  const std::size_t bytes = lane[waiting].frame.size() + framing_bytes;
+  if (held(at)) {
+    ++direction.parked[event.lane];
+    direction.parked_bytes += bytes;
+    watch_backlog(at, now);
+    return false;
+  }
+  const HostId to = host(at);
+  TimePoint done = now + cost(to, bytes);
+  if (event.lane == 1) {
+    down_free_[to] = std::max(now, down_free_[to]) + cost(to, bytes);
+    done = down_free_[to];
+  }
+  FabricEvent next = event;
+  next.kind = FabricEvent::Kind::deliver;
+  schedule_(done, next);
+  return false;
+}
+
+std::optional<Arrival> Fabric::take(const FabricEvent& event) {
+  const End at{event.connection, event.side};
+  if (!is_open(at)) return std::nullopt;
+  Direction& direction = directions_[index(at)];
+  auto& control = direction.lanes[0];
+  auto& data = direction.lanes[1];
+  if (control.empty() && data.empty()) return std::nullopt;
+  // Data never overtakes control.
+  const bool first = data.empty() || (!control.empty() && (event.lane == 0 || control.front().order < data.front().order));
+  auto& lane = first ? control : data;
+  Flight flight = std::move(lane.front());
+  lane.pop_front();
+  if (flight.closes) forget(at);
+  return Arrival{at, flight.closes, flight.control, std::move(flight.frame)};
+}
+
+// ---- faults ----
+
+void Fabric::release(End towards, TimePoint now) {
+  if (held(towards)) return;
+  Direction& direction = directions_[index(towards)];
+  for (const std::uint8_t lane : {std::uint8_t{0}, std::uint8_t{1}}) {
+    for (std::uint32_t i = 0; i < direction.parked[lane]; ++i)
+      schedule_(now, {FabricEvent::Kind::reach, static_cast<std::uint8_t>(towards.side), lane,
+                      towards.connection});
+    direction.parked[lane] = 0;
+  }
+  direction.parked_bytes = 0;
+  watch_backlog(towards, now);
+}
+
+void Fabric::stall(End towards, bool on, TimePoint now) {
+  directions_[index(towards)].stalled = on;
+  if (!on) release(towards, now);
+}
+
+void Fabric::block(HostId from, HostId to, bool on, TimePoint now) {
+  blocked_[from * options_.hosts + to] = on ? 1 : 0;
+  if (on) return;
+  const std::vector<ConnectionId> mine = of_host_[to];
+  for (const ConnectionId connection : mine)
+    for (const int side : {0, 1})
+      if (host({connection, side}) == to && host({connection, 1 - side}) == from)
+        release({connection, side}, now);
+}
+
+void Fabric::unblock_all(TimePoint now) {
+  for (HostId from = 0; from < options_.hosts; ++from)
+    for (HostId to = 0; to < options_.hosts; ++to)
+      if (blocked(from, to)) block(from, to, false, now);
+}
+
+std::optional<ConnectionId> Fabric::some_connection(HostId host, Prng& prng) const {
+  const auto& mine = of_host_[host];
+  if (mine.empty()) return std::nullopt;
+  return mine[prng.below(mine.size())];
+}
+
+}  // namespace rumor::sim

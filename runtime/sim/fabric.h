@@ -1,0 +1,152 @@
+// Fabric: connections between simulated hosts that behave as TCP does, and fail as TCP does.
+//
+// Frames of one direction arrive in order or not at all; control may overtake data only while that waits for the
+// uplink, as in the real transport. What may go wrong: a direction stalls and goes on, or swallows everything
+// from now on (half-open); a connection is reset and loses the last part of what is on its way; an ordered pair
+// of hosts is blocked, which stalls what is between them; a host's links become slow.
+//
+//   a frame takes: wait for the uplink + bytes / up + latency + jitter, then wait for the downlink + bytes / down
+//
+// The fabric asks its owner to call event() at certain times, and says what has arrived. It knows no protocol.
+//
+// Thread: one owner. Integers only; one seeded generator. Costs: two events a frame. Memory: what is on its way.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "runtime/base/prng.h"
+#include "runtime/base/time.h"
+#include "runtime/base/types.h"
+
+namespace rumor::sim {
+
+using HostId = std::uint32_t;
+using ConnectionId = std::uint32_t;
+
+struct FabricOptions {
+  std::size_t hosts = 0;
+  std::uint64_t seed = 1;
+  Duration latency_min{1000}, latency_max{50'000}, jitter{1000};  // one way; drawn once for each pair
+  std::uint64_t bytes_per_second = 12'500'000;                    // up and down, each
+  std::size_t backlog_high = 1 << 20, backlog_low = 256 << 10;    // unsent bytes of a direction
+};
+
+// One of the two ends of a connection: side 0 has dialled.
+struct End {
+  ConnectionId connection = 0;
+  int side = 0;
+};
+
+// What has come to an end.
+struct Arrival {
+  End at;
+  bool closed = false;  // the other end has closed, or the connection was reset
+  bool control = false;
+  Bytes frame;
+};
+
+struct FabricEvent {
+  enum class Kind : std::uint8_t { reach, deliver, drained };
+  Kind kind = Kind::reach;
+  std::uint8_t side = 0;  // of the receiver; of the sender for `drained`
+  std::uint8_t lane = 0;
+  ConnectionId connection = 0;
+};
+
+class Fabric {
+ public:
+  using Schedule = std::function<void(TimePoint at, FabricEvent event)>;
+  // The unsent bytes of an end have crossed backlog_high (true) or fallen below backlog_low (false).
+  using Backlog = std::function<void(End end, bool full)>;
+
+  Fabric(FabricOptions options, Schedule schedule, Backlog backlog);
+
+  ConnectionId open(HostId dialler, HostId acceptor);
+  HostId host(End end) const { return connections_[end.connection].host[end.side]; }
+  bool is_open(End end) const { return connections_[end.connection].open[end.side]; }
+  std::size_t connections() const { return connections_.size(); }
+
+  // From `end` to the other one. Nothing happens when `end` is closed.
+  void send(End end, Bytes frame, bool control, TimePoint now);
+  // `end` is closed; the other learns it after what was sent before.
+  void close(End end, TimePoint now);
+  // Both ends are closed, and learn it at once; of what is on its way some may still arrive before.
+  void reset(ConnectionId connection, TimePoint now);
+  // The host is gone: its ends are closed. Silently: nobody is told (the power has failed).
+  void drop_host(HostId host, bool silently, TimePoint now);
+
+  // A scheduled event is due. True when something is ready: take() it, or call event() again later with the same
+  // event (the host is busy).
+  bool event(const FabricEvent& event, TimePoint now);
+  // Empty when the end has been closed meanwhile.
+  std::optional<Arrival> take(const FabricEvent& event);
+
+  // ---- faults ----
+  void stall(End towards, bool on, TimePoint now);
+  void swallow(End towards) { directions_[index(towards)].swallows = true; }
+  void block(HostId from, HostId to, bool on, TimePoint now);
+  bool blocked(HostId from, HostId to) const { return blocked_[from * options_.hosts + to] != 0; }
+  void unblock_all(TimePoint now);
+  // Divides the bandwidth of a host; 1 is full speed.
+  void throttle(HostId host, std::uint32_t divisor) { throttle_[host] = divisor; }
+  // Of one of the host's open connections; nothing when it has none.
+  std::optional<ConnectionId> some_connection(HostId host, Prng& prng) const;
+
+  Duration latency(HostId a, HostId b) const;
+  std::uint64_t sent_bytes(HostId host) const { return sent_bytes_[host]; }
+  // Handed over and not yet on the wire, of one end.
+  std::size_t unsent(End from, TimePoint now);
+
+ private:
+  struct Flight {
+    std::uint64_t order = 0;
+    Bytes frame;
+    bool control = false, closes = false;
+  };
+  struct Leaving {
+    TimePoint at;
+    std::size_t bytes;
+  };
+  // By receiving end.
+  struct Direction {
+    std::deque<Flight> lanes[2];  // control, data
+    TimePoint reach[2]{}, deliver{};
+    std::uint64_t sent = 0;
+    bool swallows = false, ended = false;
+    bool stalled = false;
+    std::uint32_t parked[2]{};  // flights that wait for the end of a stall or block
+    std::deque<Leaving> leaving;
+    std::size_t leaving_bytes = 0, parked_bytes = 0;
+    bool backlogged = false;
+  };
+  struct Connection {
+    HostId host[2];
+    bool open[2] = {true, true};
+  };
+
+  static std::size_t index(End end) { return 2 * std::size_t{end.connection} + static_cast<unsigned>(end.side); }
+  Duration cost(HostId host, std::size_t bytes) const;
+  bool held(End towards) const;
+  void release(End towards, TimePoint now);
+  void push(End towards, Flight flight, TimePoint now);
+  void watch_backlog(End towards, TimePoint now);
+  void forget(End towards);
+
+  FabricOptions options_;
+  Schedule schedule_;
+  Backlog backlog_;
+  Prng prng_;
+  std::vector<Connection> connections_;
+  std::vector<Direction> directions_;
+  std::vector<std::vector<ConnectionId>> of_host_;
+  std::vector<TimePoint> up_free_, down_free_;
+  std::vector<std::uint32_t> throttle_;
+  std::vector<std::uint8_t> blocked_;
+  std::vector<std::uint64_t> sent_bytes_;
+};
+
+}  // namespace rumor::sim

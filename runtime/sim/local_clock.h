@@ -1,0 +1,50 @@
+// LocalClock: what one simulated host believes the time to be: it may jump, run fast or slow, or stand still.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/time.h"
+
+namespace rumor::sim {
+
+class LocalClock {
+ public:
+  // Counts from zero at `now`, as that of a process just started.
+  void restart(TimePoint now) {
+    world_ = now;
+    local_ = TimePoint{};
+  }
+  TimePoint read(TimePoint now) const {
+    return local_ + Duration((now - world_).count() * millionths_ / 1'000'000);
+  }
+  // When it will show `local`; never while it stands still.
+  TimePoint when(TimePoint local, TimePoint now) const {
+    if (local == never || millionths_ == 0) return never;
+    const TimePoint shown = read(now);
+    if (local <= shown) return now;
+    return now + Duration(((local - shown).count() * 1'000'000 + millionths_ - 1) / millionths_);
+  }
+
+  void jump(Duration by, TimePoint now) {
+    settle(now);
+    local_ += by;
+  }
+  // 1'000'000 is true time, 0 stands still.
+  void run_at(std::int64_t millionths, TimePoint now) {
+    settle(now);
+    millionths_ = millionths;
+  }
+
+ private:
+  void settle(TimePoint now) {
+    local_ = read(now);
+    world_ = now;
+  }
+
+  TimePoint world_{}, local_{};
+  std::int64_t millionths_ = 1'000'000;
+};
+
+}  // namespace rumor::sim

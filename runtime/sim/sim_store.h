@@ -1,0 +1,113 @@
+// SimStore: the replica of a simulated peer without a trainer. Weights, have-set, log, payload format, checkpoint and
+// snapshot are those of a real node (runtime/replica.h, update_log.h, checkpoint.h); only learning is left out.
+//
+// PayloadStore: no weights at all, payloads of a given size, each kept once for all peers: for a thousand of them.
+//
+// Thread: one owner. Memory: SimStore: weights and log; PayloadStore: its have-set.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gossip/update_store.h"
+#include "runtime/checkpoint.h"
+#include "runtime/replica.h"
+#include "runtime/update_log.h"
+
+namespace rumor::sim {
+
+// What the driver of a simulated peer asks of its store beyond gossip::UpdateStore.
+class PeerStore : public gossip::UpdateStore {
+ public:
+  // A new own update, applied and logged already.
+  virtual gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) = 0;
+  // The checkpoint file, and taking one up. Errors: those of decode_checkpoint and Replica::restore.
+  virtual Bytes checkpoint(const NodeId& self) const = 0;
+  virtual Result<void> restore(BytesView checkpoint) = 0;
+
+  virtual std::uint64_t fingerprint() const = 0;
+
+  // Updates of others that were applied one by one since the last call.
+  std::vector<gossip::UpdateHeader> take_applied() { return std::move(applied_); }
+  // The replica was replaced (restore, install) since the last call.
+  bool take_replaced() { return std::exchange(replaced_, false); }
+
+ protected:
+  std::vector<gossip::UpdateHeader> applied_;
+  bool replaced_ = false;
+};
+
+// The model that all peers of a simulation share.
+struct SimModel {
+  RunForm form;
+  std::vector<std::int32_t> initial;
+  std::size_t log_bytes = 1 << 20;
+  std::uint32_t entries_max = 8;  // of an update
+
+  // `params` weights in up to three tensors, drawn from the seed.
+  static SimModel make(std::uint32_t params, std::uint64_t seed);
+};
+
+class SimStore final : public PeerStore {
+ public:
+  // Refers to `model`.
+  explicit SimStore(const SimModel& model);
+
+  const gossip::HaveSet& have() const override { return replica_.have(); }
+  gossip::ReplicaDigest digest() const override { return replica_.digest(); }
+  std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
+  Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
+  std::shared_ptr<const Bytes> snapshot() override;
+  Result<void> install(BytesView snapshot) override;
+
+  gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) override;
+  Bytes checkpoint(const NodeId& self) const override;
+  Result<void> restore(BytesView checkpoint) override;
+  std::uint64_t fingerprint() const override { return replica_.fingerprint(); }
+
+  const Replica& replica() const { return replica_; }
+
+ private:
+  Result<gossip::Accepted> take(const gossip::StoredUpdate& update);
+
+  const SimModel& model_;
+  Replica replica_;
+  UpdateLog log_;
+};
+
+// Every payload of a run, once.
+struct PayloadPool {
+  std::size_t payload_bytes = 0;
+  std::map<UpdateKey, gossip::StoredUpdate> updates;
+};
+
+class PayloadStore final : public PeerStore {
+ public:
+  explicit PayloadStore(PayloadPool& pool) : pool_(pool) {}
+
+  const gossip::HaveSet& have() const override { return have_; }
+  gossip::ReplicaDigest digest() const override;
+  std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override;
+  Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
+  std::shared_ptr<const Bytes> snapshot() override;
+  Result<void> install(BytesView snapshot) override;
+
+  gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) override;
+  Bytes checkpoint(const NodeId& self) const override;
+  Result<void> restore(BytesView checkpoint) override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+
+ private:
+  void mark(const UpdateKey& key, std::uint64_t fingerprint);
+
+  PayloadPool& pool_;
+  gossip::HaveSet have_;
+  std::uint64_t fingerprint_ = 0;
+  mutable gossip::ReplicaDigest digest_;
+  mutable bool digest_current_ = false;
+};
+
+}  // namespace rumor::sim
