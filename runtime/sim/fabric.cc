@@ -21,7 +21,7 @@ Fabric::Fabric(FabricOptions options, Schedule schedule, Backlog backlog)
       backlog_(std::move(backlog)),
       prng_(Prng::named(options.seed, "fabric")),
       of_host_(options.hosts),
-      up_free_(options.hosts),
+      uplinks_(options.hosts),
       down_free_(options.hosts),
       throttle_(options.hosts, 1),
       blocked_(options.hosts * options.hosts, 0),
@@ -64,63 +64,62 @@ void Fabric::push(End towards, Flight flight, TimePoint now) {
   const std::size_t bytes = flight.frame.size() + framing_bytes;
   sent_bytes_[from] += bytes;
   if (direction.swallows || direction.ended) return;
-  const Duration own = cost(from, bytes);
-  const TimePoint free = std::max(now, up_free_[from]);
-  up_free_[from] = free + own;
-  // Control goes before data that has not left; the uplink is busy for it all the same.
-  const bool overtakes = flight.control && !flight.closes;
-  const TimePoint left = overtakes ? std::min(free, now + cost(from, piece_bytes)) + own : free + own;
-  const int lane = overtakes ? 0 : 1;
-  const Duration jitter(prng_.between(0, options_.jitter.count()));
-  TimePoint reach = std::max(left + latency(from, to) + jitter, direction.reach[lane]);
-  if (flight.closes) reach = std::max(reach, direction.reach[0]);
-  direction.reach[lane] = reach;
   flight.order = direction.sent++;
   if (flight.closes) direction.ended = true;
-  if (lane == 1) {
-    direction.leaving.push_back({left, bytes});
+  Uplink& uplink = uplinks_[from];
+  if (!flight.control) {
     direction.leaving_bytes += bytes;
+    direction.lanes[1].push_back(std::move(flight));
+    uplink.queue.push_back({towards, bytes});
+    if (!uplink.busy) serve(from, now);
+    return watch_backlog(towards);
   }
-  direction.lanes[lane].push_back(std::move(flight));
-  schedule_(reach, {FabricEvent::Kind::reach, static_cast<std::uint8_t>(towards.side),
-                    static_cast<std::uint8_t>(lane), towards.connection});
-  if (lane == 1) watch_backlog(towards, now);
+  // Control goes before data that has not begun to leave; the uplink is busy for it all the same.
+  const Duration own = cost(from, bytes);
+  uplink.owed += own;
+  const Duration wait = uplink.busy ? cost(from, std::min(uplink.queue.front().bytes, piece_bytes)) / 2 : Duration{0};
+  const Duration jitter(prng_.between(0, options_.jitter.count()));
+  direction.reach[0] = std::max(now + wait + own + latency(from, to) + jitter, direction.reach[0]);
+  direction.lanes[0].push_back(std::move(flight));
+  schedule(direction.reach[0], FabricEvent::Kind::deliver, towards, 0);
 }
 
-std::size_t Fabric::unsent(End from, TimePoint now) {
-  Direction& direction = directions_[index({from.connection, 1 - from.side})];
-  while (!direction.leaving.empty() && direction.leaving.front().at <= now) {
-    direction.leaving_bytes -= direction.leaving.front().bytes;
-    direction.leaving.pop_front();
-  }
+void Fabric::serve(HostId from, TimePoint now) {
+  Uplink& uplink = uplinks_[from];
+  uplink.busy = true;
+  const Duration takes = cost(from, uplink.queue.front().bytes) + std::exchange(uplink.owed, Duration{0});
+  schedule_(now + takes, {FabricEvent::Kind::left, 0, 1, from});
+}
+
+void Fabric::left(HostId from, TimePoint now) {
+  Uplink& uplink = uplinks_[from];
+  const Waiting gone = uplink.queue.front();
+  uplink.queue.pop_front();
+  uplink.busy = false;
+  if (!uplink.queue.empty()) serve(from, now);
+  Direction& direction = directions_[index(gone.towards)];
+  direction.leaving_bytes -= gone.bytes;
+  const Duration jitter(prng_.between(0, options_.jitter.count()));
+  direction.reach[1] = std::max(now + latency(from, host(gone.towards)) + jitter, direction.reach[1]);
+  schedule(direction.reach[1], FabricEvent::Kind::reach, gone.towards, 1);
+  watch_backlog(gone.towards);
+}
+
+std::size_t Fabric::unsent(End from) const {
+  const Direction& direction = directions_[index({from.connection, 1 - from.side})];
   return direction.leaving_bytes + direction.parked_bytes;
 }
 
-// Tells the sender when it crosses one of the marks; while above, looks again when it may have fallen below.
-void Fabric::watch_backlog(End towards, TimePoint now) {
+// Tells the sender when it crosses one of the marks.
+void Fabric::watch_backlog(End towards) {
   const End from{towards.connection, 1 - towards.side};
   Direction& direction = directions_[index(towards)];
   if (!is_open(from)) return;
-  const std::size_t bytes = unsent(from, now);
-  if (!direction.backlogged && bytes >= options_.backlog_high) {
-    direction.backlogged = true;
-    backlog_(from, true);
-  } else if (direction.backlogged && bytes < options_.backlog_low) {
-    direction.backlogged = false;
-    return backlog_(from, false);
-  }
-  if (!direction.backlogged || direction.leaving.empty()) return;
-  std::size_t left = bytes;
-  TimePoint at = direction.leaving.back().at;
-  for (const Leaving& leaving : direction.leaving) {
-    left -= leaving.bytes;
-    if (left < options_.backlog_low) {
-      at = leaving.at;
-      break;
-    }
-  }
-  schedule_(std::max(at, now + 1ms), {FabricEvent::Kind::drained, static_cast<std::uint8_t>(from.side), 1,
-                                      towards.connection});
+  const std::size_t bytes = unsent(from);
+  const bool full = direction.backlogged ? bytes >= options_.backlog_low : bytes >= options_.backlog_high;
+  if (full == direction.backlogged) return;
+  direction.backlogged = full;
+  backlog_(from, full);
 }
 
 // ---- ends ----
@@ -182,36 +181,40 @@ bool Fabric::held(End towards) const {
   return directions_[index(towards)].stalled || blocked(host({towards.connection, 1 - towards.side}), host(towards));
 }
 
-bool Fabric::event(const FabricEvent& event, TimePoint now) {
-  const End at{event.connection, event.side};
-  if (event.kind == FabricEvent::Kind::drained) {
-    watch_backlog({at.connection, 1 - at.side}, now);
-    return false;
-  }
-  if (!is_open(at)) return false;
-  if (event.kind == FabricEvent::Kind::deliver) return true;
+// True when the flight has to wait for the end of a stall or block.
+bool Fabric::park(End at, std::uint8_t lane) {
+  if (!held(at)) return false;
   Direction& direction = directions_[index(at)];
-  if (direction.swallows) return false;
-  auto& lane = direction.lanes[event.lane];
-  const std::size_t waiting = direction.parked[event.lane];
-  if (lane.size() <= waiting) return false;
-  const std::size_t bytes = lane[waiting].frame.size() + framing_bytes;
-  if (held(at)) {
-    ++direction.parked[event.lane];
-    direction.parked_bytes += bytes;
-    watch_backlog(at, now);
+  auto& flights = direction.lanes[lane];
+  if (flights.size() <= direction.parked[lane]) return true;
+  if (lane == 1) direction.parked_bytes += flights[direction.parked[lane]].frame.size() + framing_bytes;
+  ++direction.parked[lane];
+  if (lane == 1) watch_backlog(at);
+  return true;
+}
+
+void Fabric::reached(const FabricEvent& event, TimePoint now) {
+  const End at{event.connection, event.side};
+  if (park(at, event.lane)) return;
+  auto& lane = directions_[index(at)].lanes[event.lane];
+  if (lane.empty()) return;
+  const HostId to = host(at);
+  down_free_[to] = std::max(now, down_free_[to]) + cost(to, lane.back().frame.size() + framing_bytes);
+  schedule(down_free_[to], FabricEvent::Kind::deliver, at, event.lane);
+}
+
+bool Fabric::event(const FabricEvent& event, TimePoint now) {
+  if (event.kind == FabricEvent::Kind::left) {
+    left(event.connection, now);
     return false;
   }
-  const HostId to = host(at);
-  TimePoint done = now + cost(to, bytes);
-  if (event.lane == 1) {
-    down_free_[to] = std::max(now, down_free_[to]) + cost(to, bytes);
-    done = down_free_[to];
+  const End at{event.connection, event.side};
+  if (!is_open(at) || directions_[index(at)].swallows) return false;
+  if (event.kind == FabricEvent::Kind::reach) {
+    reached(event, now);
+    return false;
   }
-  FabricEvent next = event;
-  next.kind = FabricEvent::Kind::deliver;
-  schedule_(done, next);
-  return false;
+  return event.lane == 1 || !park(at, 0);
 }
 
 std::optional<Arrival> Fabric::take(const FabricEvent& event) {
@@ -235,14 +238,10 @@ std::optional<Arrival> Fabric::take(const FabricEvent& event) {
 void Fabric::release(End towards, TimePoint now) {
   if (held(towards)) return;
   Direction& direction = directions_[index(towards)];
-  for (const std::uint8_t lane : {std::uint8_t{0}, std::uint8_t{1}}) {
-    for (std::uint32_t i = 0; i < direction.parked[lane]; ++i)
-      schedule_(now, {FabricEvent::Kind::reach, static_cast<std::uint8_t>(towards.side), lane,
-                      towards.connection});
-    direction.parked[lane] = 0;
-  }
+  for (; direction.parked[0] > 0; --direction.parked[0]) schedule(now, FabricEvent::Kind::deliver, towards, 0);
+  for (; direction.parked[1] > 0; --direction.parked[1]) schedule(now, FabricEvent::Kind::reach, towards, 1);
   direction.parked_bytes = 0;
-  watch_backlog(towards, now);
+  watch_backlog(towards);
 }
 
 void Fabric::stall(End towards, bool on, TimePoint now) {

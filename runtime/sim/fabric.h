@@ -1,7 +1,7 @@
 // Fabric: connections between simulated hosts that behave as TCP does, and fail as TCP does.
 //
 // Frames of one direction arrive in order or not at all; control may overtake data only while that waits for the
-// uplink, as in the real transport. What may go wrong: a direction stalls and goes on, or swallows everything
+// uplink, as in the real transport. An uplink serves all data of its host in turn. What may go wrong: a direction stalls and goes on, or swallows everything
 // from now on (half-open); a connection is reset and loses the last part of what is on its way; an ordered pair
 // of hosts is blocked, which stalls what is between them; a host's links become slow.
 //
@@ -9,7 +9,7 @@
 //
 // The fabric asks its owner to call event() at certain times, and says what has arrived. It knows no protocol.
 //
-// Thread: one owner. Integers only; one seeded generator. Costs: two events a frame. Memory: what is on its way.
+// Thread: one owner. Integers only; one seeded generator. Costs: an event a control frame, three a data frame. Memory: what is on its way.
 #pragma once
 
 #include <cstdint>
@@ -50,11 +50,11 @@ struct Arrival {
 };
 
 struct FabricEvent {
-  enum class Kind : std::uint8_t { reach, deliver, drained };
+  enum class Kind : std::uint8_t { left, reach, deliver };
   Kind kind = Kind::reach;
-  std::uint8_t side = 0;  // of the receiver; of the sender for `drained`
+  std::uint8_t side = 0;  // of the receiver
   std::uint8_t lane = 0;
-  ConnectionId connection = 0;
+  ConnectionId connection = 0;  // of `left`: the sending host
 };
 
 class Fabric {
@@ -99,7 +99,7 @@ class Fabric {
   Duration latency(HostId a, HostId b) const;
   std::uint64_t sent_bytes(HostId host) const { return sent_bytes_[host]; }
   // Handed over and not yet on the wire, of one end.
-  std::size_t unsent(End from, TimePoint now);
+  std::size_t unsent(End from) const;
 
  private:
   struct Flight {
@@ -107,19 +107,24 @@ class Fabric {
     Bytes frame;
     bool control = false, closes = false;
   };
-  struct Leaving {
-    TimePoint at;
+  // What waits for an uplink.
+  struct Waiting {
+    End towards;
     std::size_t bytes;
+  };
+  struct Uplink {
+    std::deque<Waiting> queue;
+    bool busy = false;
+    Duration owed{0};  // to control frames that went before
   };
   // By receiving end.
   struct Direction {
     std::deque<Flight> lanes[2];  // control, data
-    TimePoint reach[2]{}, deliver{};
+    TimePoint reach[2]{};
     std::uint64_t sent = 0;
     bool swallows = false, ended = false;
     bool stalled = false;
     std::uint32_t parked[2]{};  // flights that wait for the end of a stall or block
-    std::deque<Leaving> leaving;
     std::size_t leaving_bytes = 0, parked_bytes = 0;
     bool backlogged = false;
   };
@@ -133,7 +138,14 @@ class Fabric {
   bool held(End towards) const;
   void release(End towards, TimePoint now);
   void push(End towards, Flight flight, TimePoint now);
-  void watch_backlog(End towards, TimePoint now);
+  void serve(HostId from, TimePoint now);
+  void left(HostId from, TimePoint now);
+  void reached(const FabricEvent& event, TimePoint now);
+  bool park(End at, std::uint8_t lane);
+  void schedule(TimePoint at, FabricEvent::Kind kind, End end, int lane) {
+    schedule_(at, {kind, static_cast<std::uint8_t>(end.side), static_cast<std::uint8_t>(lane), end.connection});
+  }
+  void watch_backlog(End towards);
   void forget(End towards);
 
   FabricOptions options_;
@@ -143,7 +155,8 @@ class Fabric {
   std::vector<Connection> connections_;
   std::vector<Direction> directions_;
   std::vector<std::vector<ConnectionId>> of_host_;
-  std::vector<TimePoint> up_free_, down_free_;
+  std::vector<Uplink> uplinks_;
+  std::vector<TimePoint> down_free_;
   std::vector<std::uint32_t> throttle_;
   std::vector<std::uint8_t> blocked_;
   std::vector<std::uint64_t> sent_bytes_;

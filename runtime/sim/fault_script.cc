@@ -55,7 +55,7 @@ void draw_network(SwarmPlan& plan, Prng prng) {
   fabric.latency_min = between(prng, 200us, 20ms);
   fabric.latency_max = fabric.latency_min + between(prng, 1ms, 130ms);
   fabric.jitter = between(prng, 0us, 5ms);
-  fabric.bytes_per_second = 20'000u << prng.below(10);
+  fabric.bytes_per_second = 100'000u << prng.below(8);
   if (prng.chance(1, 2)) {
     fabric.backlog_high = 2'000u << prng.below(6);
     fabric.backlog_low = fabric.backlog_high / 4;

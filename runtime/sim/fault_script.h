@@ -35,7 +35,7 @@ enum class FaultKind : std::uint8_t {
   reset,      // of one connection, which loses what was last on its way
   stall,      // one direction of one connection
   half_open,  // one direction, or both, swallow everything from now on
-  throttle,   // a host has a hundredth of its bandwidth
+  throttle,   // a host has a twentieth of its bandwidth
   refuse,     // a host refuses connections
   hang,       // connections to a host neither open nor fail for 5 s
   join_storm, // several hosts start at once

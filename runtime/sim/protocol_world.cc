@@ -174,6 +174,7 @@ void ProtocolWorld::on_arrival(Arrival& arrival) {
                           : host.stranger->on_frame(arrival.at, arrival.frame);
   }
   if (!host.up()) return;
+  for (WorldObserver* observer : observers_) observer->arrived(i, from, arrival.frame);
   turn(i, from, [&](gossip::Outbox& out) {
     const TimePoint local = host.clock.read(now_);
     if (arrival.closed) {

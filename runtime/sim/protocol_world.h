@@ -77,6 +77,7 @@ class WorldObserver {
   // From a frame of `from`.
   virtual void applied(HostId, const gossip::UpdateHeader&, HostId /*from*/) {}
   virtual void replaced(HostId) {}
+  virtual void arrived(HostId /*to*/, HostId /*from*/, BytesView /*frame*/) {}
   virtual void turned(HostId) {}  // a handler has returned
 };
 

@@ -118,6 +118,25 @@ void SwarmRun::heal() {
     if (!world_.host(i).up()) start_again(i, DiskFault::none);
 }
 
+// Who has what, for a liveness failure.
+std::string SwarmRun::state_text() const {
+  std::string text;
+  for (HostId i = 0; i < plan_.nodes; ++i) {
+    const Host& host = world_.host(i);
+    if (!host.up()) continue;
+    const auto peers = host.protocol->peers();
+    std::string unequal;
+    for (const gossip::PeerInfo& peer : peers) {
+      if (peer.digest_equal && peer.finished) continue;
+      for (HostId k = 0; k < plan_.nodes; ++k)
+        if (world_.host(k).id == peer.node) unequal += str(" ", k, peer.digest_equal ? "=" : "!", peer.finished ? "" : "r");
+    }
+    text += str("; ", i, ": ", host.store->have().count(), " updates, ", peers.size(), " links, ",
+                host.protocol->settled() ? "settled" : "not with" + unequal, " ", host.protocol->waiting_for());
+  }
+  return text;
+}
+
 void SwarmRun::converge() {
   const TimePoint healed = world_.now();
   const gossip::HaveSet before = checkers_.held();
@@ -128,7 +147,7 @@ void SwarmRun::converge() {
   };
   while (!world_.violation() && !ready()) {
     if (world_.now() - healed > converge_within)
-      return world_.violate("L1", 0, str("replicas still differ ", to_seconds(converge_within), " s after healing"));
+      return world_.violate("L1", 0, str("replicas still differ ", to_seconds(converge_within), " s after healing", state_text()));
     world_.run_until(world_.now() + 100ms);
   }
   report_.converged_seconds = to_seconds(world_.now() - healed);
@@ -165,7 +184,7 @@ void SwarmRun::settle() {
   };
   while (!world_.violation() && !settled()) {
     if (world_.now() - finished > settle_within)
-      return world_.violate("L1", 0, "the nodes have finished and do not settle");
+      return world_.violate("L1", 0, "the nodes have finished and do not settle" + state_text());
     world_.run_until(world_.now() + 100ms);
   }
   if (world_.violation()) return;
@@ -206,14 +225,18 @@ SwarmReport SwarmRun::run() {
   report_.events = world_.events();
   report_.trace = world_.trace();
   report_.virtual_seconds = to_seconds(world_.now().time_since_epoch());
-  report_.plan = str(plan_.nodes, " nodes, ", plan_.actions.size(), " actions:");
+  report_.plan = str(plan_.nodes, " nodes, ", plan_.world.fabric.bytes_per_second / 1000, " kB/s, log ",
+                     plan_.world.model.log_bytes, " bytes, ", plan_.actions.size(), " actions:");
   for (std::size_t k = 0; k < fault_kinds; ++k)
     if (plan_.enabled >> k & 1) report_.plan += str(" ", fault_name(static_cast<FaultKind>(k)));
   return report_;
 }
 
-SwarmReport run_swarm(const SwarmRequest& request) {
-  return SwarmRun(request).run();
+SwarmReport run_swarm(const SwarmRequest& request, const SpyMaker& spy) {
+  SwarmRun run(request);
+  const auto watching = spy ? spy(run.world()) : nullptr;
+  if (watching) run.world().observe(*watching);
+  return run.run();
 }
 
 std::string replay_line(const SwarmRequest& request) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -28,7 +29,9 @@ struct SwarmReport {
   double copies = 0, delay_p99 = 0;  // of the quiet phase
 };
 
-SwarmReport run_swarm(const SwarmRequest& request);
+// `spy` sees everything that happens as well.
+using SpyMaker = std::function<std::unique_ptr<WorldObserver>(ProtocolWorld&)>;
+SwarmReport run_swarm(const SwarmRequest& request, const SpyMaker& spy = nullptr);
 
 // The smallest request that still fails: kinds are left out one at a time, then actions, then hosts, then the time
 // after the last action that is needed. `fails` runs one (in a process of its own, where a failed RUMOR_CHECK would

@@ -114,8 +114,8 @@ void SwarmRun::upset_clock(const FaultAction& action) {
   LocalClock& clock = world_.host(i).clock;
   const TimePoint now = world_.now();
   if (action.kind == FaultKind::clock_jump) {
-    const std::int64_t most = prng.chance(1, 2) ? 3'600'000'000 : 10'000'000;
-    clock.jump(Duration(prng.between(-most, most)), now);
+    // Forward only: a machine that slept. The daemon reads a steady clock, which never goes back.
+    clock.jump(Duration(prng.between(0, prng.chance(1, 2) ? 3'600'000'000 : 10'000'000)), now);
     return world_.clock_changed(i);
   }
   const std::int64_t rate = action.kind == FaultKind::clock_stop ? 0 : prng.between(900'000, 1'100'000);
@@ -153,7 +153,7 @@ void SwarmRun::upset_host(const FaultAction& action) {
   switch (action.kind) {
     case FaultKind::pause: host.busy_until = std::max(host.busy_until, world_.now() + action.lasts); return;
     case FaultKind::slow_processor: host.handling = Duration(prng.between(200, 20'000)); break;
-    case FaultKind::throttle: world_.fabric().throttle(i, 100); break;
+    case FaultKind::throttle: world_.fabric().throttle(i, 20); break;
     case FaultKind::refuse: host.refuses = true; break;
     case FaultKind::hang: host.hangs = true; break;
     default: return;

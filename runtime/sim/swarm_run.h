@@ -13,6 +13,7 @@ class SwarmRun {
   explicit SwarmRun(const SwarmRequest& request);
 
   SwarmReport run();
+  ProtocolWorld& world() { return world_; }
 
  private:
   // Phases (swarm.cc).
@@ -22,6 +23,7 @@ class SwarmRun {
   void schedule_attackers();
   void watch();
   void heal();
+  std::string state_text() const;
   void converge();
   void quiet_phase();
   void settle();
