@@ -155,10 +155,22 @@ void Checkers::check_equal() {
   }
 }
 
-void Checkers::check_overlay() {
+std::map<NodeId, HostId> Checkers::living() const {
   std::map<NodeId, HostId> living;
   for (HostId i = 0; i < world_.hosts(); ++i)
     if (world_.host(i).up()) living[world_.host(i).id] = i;
+  return living;
+}
+
+bool Checkers::meshed() const {
+  const std::map<NodeId, HostId> all = living();
+  return std::all_of(all.begin(), all.end(), [&](const auto& node) {
+    return world_.host(node.second).protocol->peers().size() >= std::min(all.size() - 1, limits::links_low);
+  });
+}
+
+void Checkers::check_overlay() {
+  const std::map<NodeId, HostId> living = this->living();
   if (living.size() < 2) return;
   std::set<HostId> seen;
   std::vector<HostId> next{living.begin()->second};
@@ -172,7 +184,7 @@ void Checkers::check_overlay() {
     if (peers.size() < std::min(living.size() - 1, limits::links_low))
       return world_.violate("I10", i, str("it has only ", peers.size(), " links"));
     for (const gossip::PeerInfo& peer : peers)
-      if (living.contains(peer.node)) next.push_back(living[peer.node]);
+      if (living.contains(peer.node)) next.push_back(living.at(peer.node));
   }
   if (seen.size() != living.size()) world_.violate("I10", *seen.begin(), "the overlay is not connected");
 }

@@ -42,6 +42,8 @@ class Checkers final : public WorldObserver {
   void check_kept(const gossip::HaveSet& before);
   // I8, over all living hosts.
   void check_equal();
+  // Everybody has as many links as it should have at least.
+  bool meshed() const;
   // I10.
   void check_overlay();
 
@@ -70,6 +72,7 @@ class Checkers final : public WorldObserver {
   };
 
   std::uint64_t duplicates() const;
+  std::map<NodeId, HostId> living() const;
   void mark(HostId i, const gossip::UpdateHeader& header);
 
   ProtocolWorld& world_;

@@ -10,7 +10,7 @@ using gossip::FrameType;
 
 namespace {
 
-constexpr std::size_t heard_max = 48, links_wanted = 3, flood_frames = 60;
+constexpr std::size_t heard_max = 48, links_wanted = 3, flood_frames = 30;
 
 // Frames that may be passed on with bits flipped: a changed one of these must not do harm. The names of streams and
 // the headers of updates are not signed in this version, and a digest is believed.
@@ -134,7 +134,8 @@ void Attacker::flood(Link& link) {
       }
       case 3: {
         gossip::Have have;
-        for (std::size_t k = 0; k < limits::keys_per_frame_max; ++k)
+        const std::size_t keys = prng_.chance(1, 64) ? limits::keys_per_frame_max : 1 + prng_.below(24);
+        for (std::size_t k = 0; k < keys; ++k)
           have.keys.push_back({index, 1 + prng_.below(1'000'000)});
         send(link, encode(have));
         break;
@@ -159,7 +160,7 @@ void Attacker::on_turn() {
     if (kinds_.random_bytes && prng_.chance(1, 20)) send_random(link);
     if (kinds_.flipped_bits && prng_.chance(1, 4)) send_flipped(link);
     if (kinds_.false_have && prng_.chance(1, 3)) send_false_have(link);
-    if (kinds_.floods && prng_.chance(1, 10)) flood(link);
+    if (kinds_.floods && prng_.chance(1, 20)) flood(link);
   }
 }
 

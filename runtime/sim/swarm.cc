@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration converge_within = 60s;   // after healing, besides what is on slow links
 constexpr Duration quiet_warm_up = 6s, quiet_for = 6s, quiet_every = 400ms;
-constexpr Duration settle_within = 20s, goodbye_within = 30s;
+constexpr Duration settle_within = 20s, mesh_within = 120s, goodbye_within = 30s;
 constexpr double quiet_copies_max = 1.05;
 constexpr Duration quiet_delay_max = 2500ms;  // 99 of 100 deliveries; three hops of 150 ms and announcements
 constexpr std::uint64_t quiet_deliveries_min = 50;
@@ -189,6 +189,7 @@ void SwarmRun::settle() {
   }
   if (world_.violation()) return;
   checkers_.check_equal();
+  while (!checkers_.meshed() && world_.now() - finished < mesh_within) world_.run_until(world_.now() + 1s);
   checkers_.check_overlay();
   for (HostId i = 0; i < plan_.nodes && !world_.violation(); ++i)
     if (world_.host(i).up()) checkers_.check_weights(i);
