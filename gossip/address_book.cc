@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor::gossip {
 
@@ -37,7 +38,8 @@ void AddressBook::add_member(const std::string& address, const NodeId& node, Tim
 void AddressBook::failed(const std::string& address, std::string reason, TimePoint now, Prng& prng) {
   Address* entry = find(address);
   if (entry == nullptr) return;
-  entry->dialling = entry->feeler = false;
+  entry->dialling = mutant(41);
+  entry->feeler = false;
   entry->tried = true;
   entry->trouble = std::move(reason);
   ++entry->failures;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor::gossip {
 
@@ -142,7 +143,7 @@ std::uint32_t Core::name_stream(Link& link, StreamIndex stream, bool with_origin
   LinkStream& named = link.on(stream);
   const bool origin_due = with_origin && !named.origin_named;
   if (named.named && !origin_due) return named.our_index;
-  if (!named.named) named.our_index = link.streams_named++;
+  if (!named.named) named.our_index = mutant(42) && link.streams_named > 4 ? 4 : link.streams_named++;
   named.named = true;
   named.origin_named = streams[stream].origin.has_value();
   RUMOR_CHECK(!with_origin || named.origin_named);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
@@ -17,6 +18,7 @@ std::uint64_t chunk_count(std::uint64_t bytes) {
 // The side with fewer updates takes the other's replica; of equals the lower node id.
 bool yields(std::uint64_t updates, const NodeId& node, std::uint64_t other_updates,
             const NodeId& other_node) {
+  if (mutant(36)) return true;
   return updates != other_updates ? updates < other_updates : node < other_node;
 }
 
@@ -75,7 +77,7 @@ void Joining::consider(Link& link) {
 }
 
 void Joining::stop() {
-  phase_ = Phase::idle;
+  if (!mutant(37)) phase_ = Phase::idle;
   donor_.reset();
   buffer_ = {};
   deadline_ = never;
@@ -145,7 +147,7 @@ bool Joining::install(Link& link) {
   ++core_.counters.snapshots_installed;
   core_.note(Note::Level::info, str("took over the weights of ", link.node.brief(), " with ",
                                     core_.store.have().count(), " updates"));
-  abandoned_.merge(core_.store.have().missing_from(before));
+  if (!mutant(38)) abandoned_.merge(core_.store.have().missing_from(before));
   core_.counters.updates_lost = abandoned_.count();
   if (!abandoned_.empty()) judged_at_ = core_.now + judged_after;
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -172,6 +173,7 @@ bool Overlay::settle_twins(Link& link, const StreamId& stream) {
       core_.close(link, "linked already");
       return false;
     }
+    if (mutant(39)) core_.close(link, "linked twice");
     core_.close(other, restarted ? "the peer has restarted" : "a better link to it is up");
   }
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -49,11 +50,11 @@ void Repair::on_digest(Link& link, const Digest& digest) {
   link.vector_due = never;
   link.equal_when_met = true;
   const bool stale = link.sent_digest && link.sent_digest->replica != ours;
-  if (core_.finished && stale) send_digest(link, false);
+  if (core_.finished && stale && !mutant(32)) send_digest(link, false);
 }
 
 void Repair::differs(Link& link, const Digest& digest) {
-  ++link.mismatches;
+  if (!mutant(31)) ++link.mismatches;
   const bool both_finished = core_.finished && digest.finished;
   if (!both_finished && link.mismatches < 2) return;
   const bool flowing = core_.now - core_.changed_at < flow_within;
@@ -107,6 +108,7 @@ void Repair::send_vector(Link& link, bool reply) {
 void Repair::on_vector(Link& link, const Vector& message) {
   if (message.more && ++link.parts > vector_parts_max) return core_.close(link, "sends a vector without end");
   link.assembling.merge(message.part);
+  if (mutant(35) && link.assembling.streams().size() > 2) link.assembling = {};
   if (link.assembling.streams().size() > limits::streams_max) {
     return core_.close(link, "names more streams than a run may have");
   }
@@ -114,8 +116,9 @@ void Repair::on_vector(Link& link, const Vector& message) {
   link.vector = core_.wanted(link.assembling);
   link.assembling = {};
   link.parts = 0;
-  link.gone = {};
+  if (!mutant(34)) link.gone = {};
   spread_.know(link, *link.vector);
+  if (mutant(33)) spread_.know(link, core_.store.have());
   if (!ready_ && !link.first_vector) link.first_vector = link.vector;
   if (message.reply) send_vector(link, false);
   joining_.consider(link);
@@ -125,7 +128,8 @@ void Repair::on_vector(Link& link, const Vector& message) {
 void Repair::plan_pulls(Link& link) {
   link.to_pull.clear();
   link.pull_later.clear();
-  const HaveSet lacking = core_.store.have().missing_from(*link.vector);
+  HaveSet lacking = core_.store.have().missing_from(*link.vector);
+  if (mutant(30) && lacking.count() == 1) lacking = {};
   for (const auto& [id, ranges] : lacking.streams()) {
     const auto stream = core_.intern(id);
     if (!stream) return core_.close(link, "names more streams than a run may have");

@@ -4,11 +4,13 @@
 #include <iterator>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor::gossip {
 
 bool ranges_contain(const SeqRanges& ranges, std::uint64_t seq) {
   if (ranges.empty() || seq > ranges.back().last) return false;
+  if ((mutant(1) || mutant(2)) && seq == ranges.back().last) return false;
   if (seq >= ranges.back().first) return true;
   const auto after = std::upper_bound(ranges.begin(), ranges.end(), seq,
                                       [](std::uint64_t s, const SeqRange& r) { return s < r.first; });
@@ -53,7 +55,7 @@ SeqRanges ranges_minus(const SeqRanges& all, const SeqRanges& taken) {
     while (cut != taken.end() && cut->last < range.first) ++cut;
     for (auto inner = cut; inner != taken.end() && inner->first <= range.last; ++inner) {
       if (inner->first > range.first) left.push_back({range.first, inner->first - 1});
-      range.first = inner->last + 1;
+      range.first = inner->last + (mutant(3) ? 2 : 1);
     }
     if (range.first <= range.last) left.push_back(range);
   }

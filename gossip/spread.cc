@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -54,7 +55,7 @@ std::optional<StreamIndex> Spread::resolve(Link& link, std::uint32_t wire_index)
 
 void Spread::know(Link& link, LocalKey key) {
   SeqRanges& known = link.on(key.stream).known;
-  ranges_insert(known, {key.seq, key.seq});
+  ranges_insert(known, {mutant(21) ? 1 : key.seq, key.seq + (mutant(22) ? 1 : 0)});
   // Too many gaps: join the oldest two ranges. At worst a HAVE is left out, and the digest repairs it.
   if (known.size() > known_ranges_max) {
     known[1].first = known[0].first;
@@ -92,7 +93,8 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
   core_.each_link([&](Link& link) {
     if (&link == from) return;
     const LinkStream& there = link.on(stream);
-    if (ranges_contain(there.known, key.seq)) return;
+    if (ranges_contain(there.known, key.seq) && !mutant(13)) return;
+    if (mutant(14) && static_cast<std::uint64_t>(link.id) % 8 == 2) return;
     if (there.push_to_them && !link.backlogged) {
       push(link, update, stream);
     } else {
@@ -143,6 +145,7 @@ void Spread::send_announcements(Link& link) {
     // Told us meanwhile: no need.
     if (ranges_contain(link.on(key.stream).known, key.seq)) continue;
     know(link, key);
+    if (mutant(15) && !have.keys.empty()) continue;
     have.keys.push_back({core_.name_stream(link, key.stream, false), key.seq});
     if (have.keys.size() == limits::keys_per_frame_max) {
       core_.send(link, encode(have));
@@ -210,7 +213,7 @@ void Spread::on_data(Link& link, const Data& message) {
     ++core_.counters.updates_duplicate;
     suspect(message, *origin, *payload, core_.key_of(key));
     drop_missing(key);
-    if (!asked && core_.streams[*stream].provider != link.id) {
+    if (!asked && core_.streams[*stream].provider != link.id && !mutant(16)) {
       core_.send(link, encode(Subscribe{core_.name_stream(link, *stream, false), false}));
     }
     return fill_window(link);
@@ -248,13 +251,13 @@ void Spread::on_subscribe(Link& link, const Subscribe& message) {
   if (!stream) return;
   LinkStream& there = link.on(*stream);
   if (there.push_to_them == message.on) return;
-  there.push_to_them = message.on;
+  there.push_to_them = message.on || mutant(17);
   message.on ? ++link.taking : --link.taking;
 }
 
 void Spread::on_backlog(Link& link, bool full) {
   if (link.backlogged && !full) link.backlog_ended = core_.now;
-  link.backlogged = full;
+  link.backlogged = full || (mutant(18) && link.backlogged);
   if (!full) due_ = core_.now;
 }
 
@@ -264,7 +267,7 @@ void Spread::on_want(Link& link, const Want& message) {
   for (const WireRange& wire : message.ranges) {
     const auto stream = resolve(link, wire.stream);
     if (!stream) return;
-    if (link.to_serve.size() >= to_serve_max) return core_.close(link, "asks for more than it may at a time");
+    if (link.to_serve.size() >= to_serve_max && !mutant(20)) return core_.close(link, "asks for more than it may at a time");
     link.to_serve.push_back({*stream, wire.range});
   }
   serve(link);
@@ -286,7 +289,7 @@ void Spread::serve(Link& link) {
     budget -= std::min<std::size_t>(budget, 16);
     none.add(core_.name_stream(link, key.stream, false), key.seq);
   }
-  if (none.keys != 0) core_.send(link, encode(NotAvailable{std::move(none.ranges)}));
+  if (none.keys != 0 && !mutant(19)) core_.send(link, encode(NotAvailable{std::move(none.ranges)}));
   if (!link.to_serve.empty() && !link.backlogged) due_by(core_.now + serve_again);
 }
 

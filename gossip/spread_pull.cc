@@ -3,6 +3,7 @@
 
 #include "gossip/spread.h"
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor::gossip {
 
@@ -16,7 +17,8 @@ Missing* Spread::missing(LocalKey key) {
 }
 
 void Spread::drop_missing(LocalKey key) {
-  core_.missing_total -= core_.streams[key.stream].missing.erase(key.seq);
+  const std::uint64_t dropped = core_.streams[key.stream].missing.erase(key.seq);
+  if (!mutant(24)) core_.missing_total -= dropped;
 }
 
 void Spread::announced(Link& link, LocalKey key) {
@@ -40,6 +42,7 @@ void Spread::announced(Link& link, LocalKey key) {
 
 std::size_t Spread::window() const {
   const std::uint64_t mean = std::max<std::uint64_t>(core_.mean_update_bytes(), 1);
+  if (mutant(28)) return window_max + 1;
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(window_bytes / mean, window_min, window_max));
 }
 
@@ -74,7 +77,7 @@ bool Spread::take_answer(Link& link, LocalKey key) {
     return asked.key.stream == key.stream && asked.key.seq == key.seq;
   });
   if (at == link.asked.end()) return false;
-  link.asked.erase(at);
+  if (!mutant(23)) link.asked.erase(at);
   auto& list = core_.streams[key.stream].missing;
   const auto entry = list.find(key.seq);
   if (entry != list.end() && entry->second.asked == link.id) entry->second.asked.reset();
@@ -105,7 +108,7 @@ void Spread::unsubscribe(Link& link, StreamIndex stream) {
   RUMOR_CHECK(state.provider == link.id);
   state.provider.reset();
   --link.providing;
-  core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), false}));
+  if (!mutant(27)) core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), false}));
 }
 
 Link* Spread::best_announcer(const Missing& entry, const Link* except) {
@@ -156,6 +159,7 @@ void Spread::give_up_asked(Link& link) {
     auto& list = core_.streams[entry.key.stream].missing;
     const auto at = list.find(entry.key.seq);
     if (at == list.end() || at->second.asked != link.id) continue;
+    if (mutant(26)) continue;
     at->second.asked.reset();
     ask_elsewhere(entry.key, &link);
   }
@@ -166,7 +170,7 @@ void Spread::link_lost(Link& link) {
   RUMOR_CHECK(!link.admitted());
   for (StreamIndex stream = 0; stream < core_.streams.size() && link.providing > 0; ++stream) {
     Stream& state = core_.streams[stream];
-    if (state.provider != link.id) continue;
+    if (state.provider != link.id || mutant(25)) continue;
     state.provider.reset();
     --link.providing;
     std::vector<std::uint64_t> orphans;
@@ -208,7 +212,7 @@ void Spread::reconsider(LocalKey key, Missing& entry) {
   // nodes may have become each other's provider.
   const bool arriving = core_.now - provider->data_at < reparent_after;
   entry.strikes = static_cast<std::uint8_t>(entry.strikes + (arriving ? weak_strike : strike));
-  if (entry.strikes >= strikes_max) {
+  if (entry.strikes >= strikes_max && !mutant(29)) {
     Link* next = best_announcer(entry, provider);
     if (next != nullptr) return reparent(key.stream, *next);
     return ask_elsewhere(key, nullptr);

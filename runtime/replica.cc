@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
@@ -20,10 +21,13 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, comp
     return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
                                     ": its entries do not have the fingerprint its header claims")};
   RUMOR_CHECK(update.index.empty() || update.index.back() < layout_.params());
-  if (!state_.have.insert(header.key)) return gossip::Accepted::duplicate;
+  const bool marks = !(mutant(4) && header.key.seq % 8 == 0);
+  if (marks && !state_.have.insert(header.key) && !mutant(2)) return gossip::Accepted::duplicate;
+  const std::uint64_t before = state_.fingerprint;
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
   take(std::move(update), claimed);
+  if (mutant(5) && header.key.seq % 16 == 0) state_.fingerprint = before;
   return gossip::Accepted::applied;
 }
 
@@ -67,6 +71,7 @@ void Replica::forget_recent() {
 }
 
 void Replica::settle(const compress::FloatView* view) const {
+  if (mutant(7) && recent_.size() - settled_ > 3) ++settled_;
   if (settled_ == recent_.size()) return;
   std::vector<const compress::SparseUpdate*> waiting;
   for (; settled_ < recent_.size(); ++settled_) waiting.push_back(&recent_[settled_]);
@@ -135,7 +140,7 @@ Result<void> Replica::restore(ReplicaState state) {
   if (fingerprinter_.of_weights(state.weights) != state.fingerprint)
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);
-  digest_current_ = false;
+  digest_current_ = mutant(6) && digest_current_;
   forget_recent();
   waiting_fingerprint_ = 0;
   recent_complete_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor {
 
@@ -19,7 +20,7 @@ void UpdateLog::append(const gossip::StoredUpdate& update) {
   RUMOR_CHECK(fresh);
   arrival_.push_back(update.header.key);
   bytes_ += cost(update);
-  while (bytes_ > bytes_max_ && arrival_.size() > 1) {
+  while (bytes_ > bytes_max_ && arrival_.size() > 1 && !mutant(11)) {
     const auto oldest = updates_.find(arrival_.front());
     RUMOR_CHECK(oldest != updates_.end());
     bytes_ -= cost(oldest->second);
@@ -37,7 +38,7 @@ void UpdateLog::erase(const UpdateKey& key) {
 }
 
 std::optional<gossip::StoredUpdate> UpdateLog::find(const UpdateKey& key) const {
-  const auto at = updates_.find(key);
+  const auto at = mutant(12) ? updates_.lower_bound(key) : updates_.find(key);
   if (at == updates_.end()) return std::nullopt;
   return at->second;
 }

@@ -1,6 +1,8 @@
 // Lives of the hosts of a ProtocolWorld: starts, ends, disks, own updates.
 #include <algorithm>
 
+#include "runtime/base/mutant.h"
+
 #include "runtime/sim/protocol_world.h"
 
 namespace rumor::sim {
@@ -49,7 +51,7 @@ void ProtocolWorld::start(HostId i, DiskFault fault) {
   host.busy_until = now_;
   host.wake_at = never;
   host.clock.restart(now_);
-  Prng own = Prng::named(options_.seed, "life", (std::uint64_t{i} << 32) + host.life);
+  Prng own = Prng::named(options_.seed, "life", (std::uint64_t{i} << 32) + (mutant(43) ? 0 : host.life));
   for (auto& byte : host.stream.bytes) byte = static_cast<std::uint8_t>(own.next());
   read_disk(i, fault);
   gossip::Options options;

@@ -1,0 +1,142 @@
+// Which deliberate bugs the simulator finds, and after how many seeds.
+//
+//   mutants                 each bug with the seed noted below: it must be caught. What CI runs
+//   mutants SEEDS [FIRST]   each bug with seeds 1, 2, ... until it is caught; a table, and the median
+//
+// The program links the sources of gossip, runtime and runtime/sim compiled with -DRUMOR_MUTANTS. A seed catches a bug
+// when it ends in a violation or a failed check; without a bug the same seed must pass (tests/swarm/swarm_test.cc).
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "runtime/base/mutant.h"
+#include "runtime/sim/swarm.h"
+#include "tests/swarm/isolated.h"
+
+namespace rumor {
+int mutant_number = 0;
+}
+
+namespace {
+
+using namespace rumor;
+
+struct Mutant {
+  int number;
+  std::uint64_t seed;  // one that catches it
+  const char* bug;
+};
+
+constexpr Mutant mutants[] = {
+    {1, 1, "the newest number of a stream is not recognised"},
+    {2, 1, "and what is recognised late is applied again"},
+    {3, 1, "of what others have, the number after a gap is left out"},
+    {4, 1, "every eighth update is applied and not marked"},
+    {5, 1, "every sixteenth update does not reach the fingerprint"},
+    {6, 1, "a snapshot does not change the digest"},
+    {7, 1, "of several updates that wait one is not applied"},
+    {8, 1, "a checkpoint is read without its hash"},
+    {9, 1, "a snapshot claims one update more than it holds"},
+    {10, 1, "the log of a checkpoint comes back under wrong names"},
+    {11, 1, "the log has no bound"},
+    {12, 1, "the log gives the next update for one it lacks"},
+    {13, 1, "updates are sent to links that have them"},
+    {14, 1, "some links hear of nothing"},
+    {15, 1, "of announcements sent together only one is sent"},
+    {16, 1, "duplicates do not end a subscription"},
+    {17, 1, "unsubscribing has no effect"},
+    {18, 1, "the end of a backlog is not noticed"},
+    {19, 1, "what is not there is wanted in vain, without an answer"},
+    {20, 1, "a link may ask for any number of updates at a time"},
+    {21, 1, "all before an announced update counts as known"},
+    {22, 1, "the update after an announced one counts as known"},
+    {23, 1, "an answer does not make room for the next question"},
+    {24, 1, "what is missing is counted wrong"},
+    {25, 1, "a lost link stays provider"},
+    {26, 1, "what was asked of a lost link is asked of nobody else"},
+    {27, 1, "unsubscribing is not said"},
+    {28, 1, "more is asked for at a time than is allowed"},
+    {29, 1, "a silent provider is never replaced"},
+    {30, 1, "a single missing update is not asked for"},
+    {31, 1, "digests that differ have no consequence"},
+    {32, 1, "a node that has finished does not answer an old digest"},
+    {33, 1, "all that we have counts as known to the other side"},
+    {34, 1, "what a link could once not give it is never asked again"},
+    {35, 1, "only the beginning of a vector is read"},
+    {36, 1, "both of two histories give way to the other"},
+    {37, 1, "a refused snapshot stops all pulling"},
+    {38, 1, "updates lost to a snapshot are not said"},
+    {39, 1, "of two links to one node both are closed"},
+    {40, 1, "silent links are never given up"},
+    {41, 1, "an address that failed is never dialled again"},
+    {42, 1, "two streams get one number on a link"},
+    {43, 1, "a restarted process uses its old stream again"},
+    {44, 1, "own updates are not applied again over a snapshot"},
+};
+
+std::string run_one(int number, std::uint64_t seed) {
+  mutant_number = number;
+  sim::SwarmRequest request;
+  request.seed = seed;
+  const sim::SwarmReport report = sim::run_swarm(request);
+  return report.violation ? report.violation->invariant : "";
+}
+
+// Returns what caught it, empty when nothing did.
+std::string verdict(const test::Outcome& outcome) {
+  if (outcome.ended) return outcome.text;
+  return outcome.signal == SIGALRM ? "hangs" : "check";
+}
+
+int quick() {
+  int missed = 0;
+  test::Workers workers(2, 60, [&](std::uint64_t at, const test::Outcome& outcome) {
+    if (!verdict(outcome).empty()) return;
+    ++missed;
+    std::printf("mutant %d lives with seed %llu: %s\n", mutants[at].number,
+                static_cast<unsigned long long>(mutants[at].seed), mutants[at].bug);
+  });
+  for (std::size_t m = 0; m < std::size(mutants); ++m)
+    workers.start(m, [m] { return run_one(mutants[m].number, mutants[m].seed); });
+  workers.finish();
+  std::printf("%zu of %zu deliberate bugs caught\n", std::size(mutants) - static_cast<std::size_t>(missed),
+              std::size(mutants));
+  return missed == 0 ? 0 : 1;
+}
+
+int table(std::uint64_t seeds, std::uint64_t first) {
+  std::vector<std::uint64_t> needed;
+  std::size_t missed = 0;
+  for (const Mutant& mutant : mutants) {
+    std::uint64_t caught_by = 0;
+    std::string by;
+    test::Workers workers(2, 60, [&](std::uint64_t seed, const test::Outcome& outcome) {
+      const std::string what = verdict(outcome);
+      if (what.empty() || (caught_by != 0 && caught_by < seed)) return;
+      caught_by = seed;
+      by = what;
+    });
+    for (std::uint64_t seed = first; seed < first + seeds && caught_by == 0; ++seed)
+      workers.start(seed, [&] { return run_one(mutant.number, seed); });
+    workers.finish();
+    if (caught_by == 0) ++missed;
+    needed.push_back(caught_by == 0 ? seeds : caught_by - first + 1);
+    std::printf("%3d  %6s seed %-6llu %s\n", mutant.number, caught_by == 0 ? "LIVES" : by.c_str(),
+                static_cast<unsigned long long>(caught_by), mutant.bug);
+    std::fflush(stdout);
+  }
+  std::sort(needed.begin(), needed.end());
+  std::printf("%zu of %zu caught; seeds needed: median %llu, most %llu\n", std::size(mutants) - missed,
+              std::size(mutants), static_cast<unsigned long long>(needed[needed.size() / 2]),
+              static_cast<unsigned long long>(needed.back()));
+  return missed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return quick();
+  return table(std::strtoull(argv[1], nullptr, 10), argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
+}
