@@ -116,7 +116,10 @@ void Repair::on_vector(Link& link, const Vector& message) {
   link.vector = core_.wanted(link.assembling);
   link.assembling = {};
   link.parts = 0;
-  if (!mutant(34)) link.gone = {};
+  // What it no longer kept it will not keep again; forgetting that with every vector, two of which may come within a
+  // second, would hide for ever that nobody keeps it.
+  link.gone = link.vector->missing_from(link.gone).missing_from(link.gone);
+  if (mutant(34)) link.gone = {};
   spread_.know(link, *link.vector);
   if (mutant(33)) spread_.know(link, core_.store.have());
   if (!ready_ && !link.first_vector) link.first_vector = link.vector;
@@ -128,7 +131,7 @@ void Repair::on_vector(Link& link, const Vector& message) {
 void Repair::plan_pulls(Link& link) {
   link.to_pull.clear();
   link.pull_later.clear();
-  HaveSet lacking = core_.store.have().missing_from(*link.vector);
+  HaveSet lacking = link.gone.missing_from(core_.store.have().missing_from(*link.vector));
   if (mutant(30) && lacking.count() == 1) lacking = {};
   for (const auto& [id, ranges] : lacking.streams()) {
     const auto stream = core_.intern(id);
@@ -146,7 +149,7 @@ void Repair::plan_pulls(Link& link) {
 }
 
 void Repair::refill(Link& link) {
-  if (joining_.busy() || !link.gone.empty() || !link.admitted()) return;
+  if (joining_.busy() || !link.admitted()) return;
   while (!link.to_pull.empty()) {
     LocalRange& next = link.to_pull.front();
     const LocalKey key{next.stream, next.range.first};

@@ -38,6 +38,7 @@ void Checkers::mark(HostId i, const gossip::UpdateHeader& header) {
 void Checkers::sealed(HostId i, const gossip::StoredUpdate& update) {
   const bool fresh = books_.emplace(update.header.key, Entry{update.header, update.payload, world_.now()}).second;
   if (!fresh) world_.violate("I1", i, "a name is used for a second update", update.header.key);
+  payload_bytes_ += update.payload->size();
   mark(i, update.header);
 }
 
@@ -65,7 +66,6 @@ void Checkers::replaced(HostId i) {
       }
     }
   }
-  if (host.up()) ++snapshots_;
   check_weights(i);
 }
 
@@ -78,6 +78,7 @@ void Checkers::turned(HostId i) {
                                        mirror.have.count()));
   if (host.store->fingerprint() != mirror.fingerprint)
     return world_.violate("I2", i, "its fingerprint is not that of the updates it applied");
+  if (!host.store->log_in_bounds()) world_.violate("I3", i, "its log is longer than it may be");
   if (const std::string text = host.protocol->divergence(); !text.empty()) world_.violate("I6", i, text);
 }
 

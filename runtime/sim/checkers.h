@@ -58,7 +58,7 @@ class Checkers final : public WorldObserver {
   Flow end_flow();
 
   std::uint64_t updates() const { return books_.size(); }
-  std::uint64_t snapshots() const { return snapshots_; }
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
 
  private:
   struct Entry {
@@ -79,7 +79,7 @@ class Checkers final : public WorldObserver {
   std::uint64_t base_ = 0;  // fingerprint of the initial weights
   std::map<UpdateKey, Entry> books_;
   std::vector<Mirror> mirrors_;
-  std::uint64_t snapshots_ = 0;
+  std::uint64_t payload_bytes_ = 0;  // of all updates
   bool flowing_ = false;
   TimePoint flow_from_{};
   std::uint64_t duplicates_before_ = 0;

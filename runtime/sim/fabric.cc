@@ -150,9 +150,12 @@ void Fabric::reset(ConnectionId connection, TimePoint now) {
     Direction& direction = directions_[index(towards)];
     if (!is_open(towards)) continue;
     // A part of what is on its way is lost: the later part, in each lane.
-    for (auto& lane : direction.lanes) lane.resize(prng_.below(lane.size() + 1));
-    direction.swallows = direction.stalled = false;
-    direction.ended = false;
+    for (auto& lane : direction.lanes) {
+      lane.resize(direction.swallows ? 0 : prng_.below(lane.size() + 1));
+      for (std::size_t i = 0; i < lane.size(); ++i)  // once more is harmless
+        schedule(now + latency(host(towards), host({connection, 1 - side})), FabricEvent::Kind::deliver, towards, 1);
+    }
+    direction.swallows = direction.stalled = direction.ended = false;
     Flight last;
     last.closes = true;
     push(towards, std::move(last), now);
@@ -181,13 +184,16 @@ bool Fabric::held(End towards) const {
   return directions_[index(towards)].stalled || blocked(host({towards.connection, 1 - towards.side}), host(towards));
 }
 
-// True when the flight has to wait for the end of a stall or block.
+// True when what is due has to wait for the end of a stall or block. An event waits, not a flight: data may have been
+// due first and have let control go before.
 bool Fabric::park(End at, std::uint8_t lane) {
   if (!held(at)) return false;
   Direction& direction = directions_[index(at)];
-  auto& flights = direction.lanes[lane];
-  if (flights.size() <= direction.parked[lane]) return true;
-  if (lane == 1) direction.parked_bytes += flights[direction.parked[lane]].frame.size() + framing_bytes;
+  const std::size_t flights = direction.lanes[0].size() + direction.lanes[1].size();
+  if (flights <= std::size_t{direction.parked[0]} + direction.parked[1]) return true;
+  const auto& data = direction.lanes[1];
+  if (lane == 1 && data.size() > direction.parked[1])
+    direction.parked_bytes += data[direction.parked[1]].frame.size() + framing_bytes;
   ++direction.parked[lane];
   if (lane == 1) watch_backlog(at);
   return true;
@@ -197,7 +203,7 @@ void Fabric::reached(const FabricEvent& event, TimePoint now) {
   const End at{event.connection, event.side};
   if (park(at, event.lane)) return;
   auto& lane = directions_[index(at)].lanes[event.lane];
-  if (lane.empty()) return;
+  if (lane.empty()) return schedule(now, FabricEvent::Kind::deliver, at, 1);
   const HostId to = host(at);
   down_free_[to] = std::max(now, down_free_[to]) + cost(to, lane.back().frame.size() + framing_bytes);
   schedule(down_free_[to], FabricEvent::Kind::deliver, at, event.lane);

@@ -86,6 +86,11 @@ Result<void> SimStore::install(BytesView bytes) {
   return {};
 }
 
+// One update may be larger than the whole log.
+bool SimStore::log_in_bounds() const {
+  return log_.bytes() <= model_.log_bytes || log_.tail(SIZE_MAX).size() <= 1;
+}
+
 StoredUpdate SimStore::seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) {
   compress::SparseUpdate entries = draw_update(model_.form.layout, model_.entries_max, prng);
   StoredUpdate update;

@@ -27,6 +27,7 @@ class PeerStore : public gossip::UpdateStore {
   virtual Result<void> restore(BytesView checkpoint) = 0;
 
   virtual std::uint64_t fingerprint() const = 0;
+  virtual bool log_in_bounds() const { return true; }
 
   // Updates of others that were applied one by one since the last call.
   std::vector<gossip::UpdateHeader> take_applied() { return std::move(applied_); }
@@ -66,6 +67,7 @@ class SimStore final : public PeerStore {
   Bytes checkpoint(const NodeId& self) const override;
   Result<void> restore(BytesView checkpoint) override;
   std::uint64_t fingerprint() const override { return replica_.fingerprint(); }
+  bool log_in_bounds() const override;
 
   const Replica& replica() const { return replica_; }
 

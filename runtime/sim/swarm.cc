@@ -42,7 +42,7 @@ void SwarmRun::set_up() {
   for (HostId i = 0; i < plan_.nodes; ++i) {
     world_.host(i).seeds = contacts();
     world_.at(plan_.starts[i], [this, i] { start_again(i, DiskFault::none); });
-    schedule_publishing(i, plan_.publish_every[i], TimePoint{plan_.warm_up + plan_.chaos}, true);
+    schedule_publishing(i, plan_.publish_every[i], chaos_end(), true);
     schedule_checkpoints(i);
   }
   if (plan_.attackers > 0) world_.at(TimePoint{plan_.warm_up}, [this] { schedule_attackers(); });
@@ -101,7 +101,6 @@ void SwarmRun::heal() {
     Host& host = world_.host(i);
     host.handling = Duration{0};
     host.refuses = host.hangs = host.crash_armed = false;
-    host.busy_until = std::min(host.busy_until, world_.now());
     host.clock.run_at(1'000'000, world_.now());
     world_.clock_changed(i);
     world_.fabric().throttle(i, 1);
@@ -140,14 +139,19 @@ std::string SwarmRun::state_text() const {
 void SwarmRun::converge() {
   const TimePoint healed = world_.now();
   const gossip::HaveSet before = checkers_.held();
+  // A minute, and the time that a slow link takes for everything.
+  const std::uint64_t all = 2 * (checkers_.payload_bytes() + 4 * plan_.world.model.initial.size());
+  const Duration within =
+      converge_within + Duration(static_cast<std::int64_t>(all * 1'000'000 / plan_.world.fabric.bytes_per_second));
   const auto ready = [&] {
     for (HostId i = 0; i < plan_.nodes; ++i)
       if (world_.host(i).up() && !world_.host(i).protocol->ready_to_train()) return false;
     return checkers_.equal();
   };
   while (!world_.violation() && !ready()) {
-    if (world_.now() - healed > converge_within)
-      return world_.violate("L1", 0, str("replicas still differ ", to_seconds(converge_within), " s after healing", state_text()));
+    if (world_.now() - healed > within)
+      return world_.violate(
+          "L1", 0, str("replicas still differ ", fixed(to_seconds(within), 0), " s after healing", state_text()));
     world_.run_until(world_.now() + 100ms);
   }
   report_.converged_seconds = to_seconds(world_.now() - healed);
@@ -210,7 +214,7 @@ void SwarmRun::say_goodbye() {
 
 SwarmReport SwarmRun::run() {
   set_up();
-  world_.run_until(TimePoint{plan_.warm_up + plan_.chaos});
+  world_.run_until(chaos_end());
   if (!world_.violation()) heal();
   if (!world_.violation()) converge();
   if (!world_.violation()) quiet_phase();

@@ -57,7 +57,7 @@ void SwarmRun::clone(const FaultAction& action) {
   copy.disk.push_back(original.store->checkpoint(original.id));
   copy.known.clear();
   world_.start(plan_.clone);
-  schedule_publishing(plan_.clone, 700ms, TimePoint{plan_.warm_up + plan_.chaos}, false);
+  schedule_publishing(plan_.clone, 700ms, chaos_end(), false);
   after(action.lasts, [this] {
     if (world_.host(plan_.clone).up()) world_.kill(plan_.clone, false);
   });
@@ -151,7 +151,9 @@ void SwarmRun::upset_host(const FaultAction& action) {
   const HostId i = action.host;
   Host& host = world_.host(i);
   switch (action.kind) {
-    case FaultKind::pause: host.busy_until = std::max(host.busy_until, world_.now() + action.lasts); return;
+    case FaultKind::pause:
+      host.busy_until = std::max(host.busy_until, std::min(world_.now() + action.lasts, chaos_end()));
+      return;
     case FaultKind::slow_processor: host.handling = Duration(prng.between(200, 20'000)); break;
     case FaultKind::throttle: world_.fabric().throttle(i, 20); break;
     case FaultKind::refuse: host.refuses = true; break;

@@ -42,6 +42,7 @@ class SwarmRun {
 
   void after(Duration wait, std::function<void()> call);
   std::vector<std::string> contacts() const;
+  TimePoint chaos_end() const { return TimePoint{plan_.warm_up + plan_.chaos}; }
 
   SwarmRequest request_;
   SwarmPlan plan_;

@@ -63,7 +63,7 @@ constexpr Mutant mutants[] = {
     {31, 1, "digests that differ have no consequence"},
     {32, 1, "a node that has finished does not answer an old digest"},
     {33, 1, "all that we have counts as known to the other side"},
-    {34, 1, "what a link could once not give it is never asked again"},
+    {34, 1, "what a link no longer keeps is forgotten with each vector"},
     {35, 1, "only the beginning of a vector is read"},
     {36, 1, "both of two histories give way to the other"},
     {37, 1, "a refused snapshot stops all pulling"},
