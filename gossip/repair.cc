@@ -50,7 +50,7 @@ void Repair::on_digest(Link& link, const Digest& digest) {
   link.vector_due = never;
   link.equal_when_met = true;
   const bool stale = link.sent_digest && link.sent_digest->replica != ours;
-  if (core_.finished && stale && !mutant(32)) send_digest(link, false);
+  if (core_.finished && stale) send_digest(link, false);
 }
 
 void Repair::differs(Link& link, const Digest& digest) {
@@ -64,6 +64,7 @@ void Repair::differs(Link& link, const Digest& digest) {
 }
 
 bool Repair::digest_is_due(const Link& link, const Digest& ours) {
+  if (mutant(32) && core_.finished) return false;
   const TimePoint now = core_.now;
   const bool news = !link.sent_digest || link.sent_digest->replica != ours.replica ||
                     link.sent_digest->finished != ours.finished;

@@ -93,9 +93,9 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
   core_.each_link([&](Link& link) {
     if (&link == from) return;
     const LinkStream& there = link.on(stream);
-    if (ranges_contain(there.known, key.seq) && !mutant(13)) return;
+    if (ranges_contain(there.known, key.seq)) return;
     if (mutant(14) && static_cast<std::uint64_t>(link.id) % 8 == 2) return;
-    if (there.push_to_them && !link.backlogged) {
+    if ((there.push_to_them || mutant(13)) && !link.backlogged) {
       push(link, update, stream);
     } else {
       announce(link, key);
@@ -213,7 +213,7 @@ void Spread::on_data(Link& link, const Data& message) {
     ++core_.counters.updates_duplicate;
     suspect(message, *origin, *payload, core_.key_of(key));
     drop_missing(key);
-    if (!asked && core_.streams[*stream].provider != link.id && !mutant(16)) {
+    if (!asked && core_.streams[*stream].provider != link.id) {
       core_.send(link, encode(Subscribe{core_.name_stream(link, *stream, false), false}));
     }
     return fill_window(link);
@@ -233,7 +233,7 @@ void Spread::on_data(Link& link, const Data& message) {
     ++core_.counters.updates_invalid;
     return core_.ban(link, str("sent an invalid update: ", accepted.error().text));
   }
-  drop_missing(key);
+  if (!mutant(16)) drop_missing(key);
   Stream& state = core_.streams[*stream];
   if (state.provider == link.id) state.provider_head = std::max(state.provider_head, key.seq);
   ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
@@ -267,7 +267,7 @@ void Spread::on_want(Link& link, const Want& message) {
   for (const WireRange& wire : message.ranges) {
     const auto stream = resolve(link, wire.stream);
     if (!stream) return;
-    if (link.to_serve.size() >= to_serve_max && !mutant(20)) return core_.close(link, "asks for more than it may at a time");
+    if (link.to_serve.size() >= to_serve_max) return core_.close(link, "asks for more than it may at a time");
     link.to_serve.push_back({*stream, wire.range});
   }
   serve(link);
@@ -281,7 +281,8 @@ void Spread::serve(Link& link) {
     LocalRange& next = link.to_serve.front();
     const LocalKey key{next.stream, next.range.first};
     if (++next.range.first > next.range.last) link.to_serve.pop_front();
-    if (const auto update = core_.store.find(core_.key_of(key))) {
+    const auto update = core_.store.find(core_.key_of(key));
+    if (update && !(mutant(20) && key.seq % 4 == 0)) {
       push(link, *update, key.stream);
       budget -= std::min(budget, update->payload->size() + 64);
       continue;

@@ -255,6 +255,24 @@ void Fabric::stall(End towards, bool on, TimePoint now) {
   if (!on) release(towards, now);
 }
 
+void Fabric::throttle(HostId host_id, std::uint32_t divisor, TimePoint now) {
+  const bool faster = divisor < throttle_[host_id];
+  throttle_[host_id] = divisor;
+  if (!faster || down_free_[host_id] <= now) return;
+  // What has been promised for a slow downlink comes as fast as it is now.
+  down_free_[host_id] = now;
+  for (const ConnectionId connection : of_host_[host_id]) {
+    for (const int side : {0, 1}) {
+      const End at{connection, side};
+      if (host(at) != host_id || held(at)) continue;
+      for (const Flight& flight : directions_[index(at)].lanes[1]) {
+        down_free_[host_id] += cost(host_id, flight.frame.size() + framing_bytes);
+        schedule(down_free_[host_id], FabricEvent::Kind::deliver, at, 1);
+      }
+    }
+  }
+}
+
 void Fabric::block(HostId from, HostId to, bool on, TimePoint now) {
   blocked_[from * options_.hosts + to] = on ? 1 : 0;
   if (on) return;

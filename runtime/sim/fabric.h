@@ -92,7 +92,7 @@ class Fabric {
   bool blocked(HostId from, HostId to) const { return blocked_[from * options_.hosts + to] != 0; }
   void unblock_all(TimePoint now);
   // Divides the bandwidth of a host; 1 is full speed.
-  void throttle(HostId host, std::uint32_t divisor) { throttle_[host] = divisor; }
+  void throttle(HostId host, std::uint32_t divisor, TimePoint now);
   // Of one of the host's open connections; nothing when it has none.
   std::optional<ConnectionId> some_connection(HostId host, Prng& prng) const;
 

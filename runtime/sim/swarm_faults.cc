@@ -155,7 +155,7 @@ void SwarmRun::upset_host(const FaultAction& action) {
       host.busy_until = std::max(host.busy_until, std::min(world_.now() + action.lasts, chaos_end()));
       return;
     case FaultKind::slow_processor: host.handling = Duration(prng.between(200, 20'000)); break;
-    case FaultKind::throttle: world_.fabric().throttle(i, 20); break;
+    case FaultKind::throttle: world_.fabric().throttle(i, 20, world_.now()); break;
     case FaultKind::refuse: host.refuses = true; break;
     case FaultKind::hang: host.hangs = true; break;
     default: return;
@@ -164,7 +164,7 @@ void SwarmRun::upset_host(const FaultAction& action) {
     Host& calm = world_.host(i);
     calm.handling = Duration{0};
     calm.refuses = calm.hangs = false;
-    world_.fabric().throttle(i, 1);
+    world_.fabric().throttle(i, 1, world_.now());
   });
 }
 
