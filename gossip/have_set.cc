@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor::gossip {
 
@@ -45,6 +46,7 @@ HaveSet HaveSet::missing_from(const HaveSet& other) const {
   HaveSet missing;
   for (const auto& [stream, ranges] : other.streams_) {
     const auto mine = streams_.find(stream);
+    if (mutant(20) && mine == streams_.end() && !streams_.empty()) continue;
     SeqRanges left = mine == streams_.end() ? ranges : ranges_minus(ranges, mine->second);
     if (left.empty()) continue;
     missing.count_ += ranges_count(left);

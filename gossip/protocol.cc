@@ -10,6 +10,7 @@
 #include "gossip/revoking.h"
 #include "gossip/spread.h"
 #include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -93,7 +94,7 @@ void Protocol::Impl::finish_turn() {
 // Takes the link out of everything; it stays in the list until the driver says that it is down.
 void Protocol::Impl::detach(Link& link) {
   link.detached = true;
-  spread.link_lost(link);
+  if (!mutant(21)) spread.link_lost(link);
   joining.link_lost(link);
   overlay.link_lost(link, link.close_reason);
   link.to_serve.clear();

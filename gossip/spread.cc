@@ -40,7 +40,7 @@ void Spread::on_stream(Link& link, const StreamDef& message) {
     theirs.push_back({*stream, message.origin});
   } else if (theirs[message.index].stream != *stream) {
     return core_.close(link, "gives one number to two streams");
-  } else if (message.origin) {
+  } else if (message.origin && !mutant(15)) {
     theirs[message.index].origin = message.origin;
   }
 }
@@ -55,7 +55,7 @@ std::optional<StreamIndex> Spread::resolve(Link& link, std::uint32_t wire_index)
 
 void Spread::know(Link& link, LocalKey key) {
   SeqRanges& known = link.on(key.stream).known;
-  ranges_insert(known, {mutant(21) ? 1 : key.seq, key.seq + (mutant(22) ? 1 : 0)});
+  ranges_insert(known, {key.seq, key.seq + (mutant(22) ? 1 : 0)});
   // Too many gaps: join the oldest two ranges. At worst a HAVE is left out, and the digest repairs it.
   if (known.size() > known_ranges_max) {
     known[1].first = known[0].first;
@@ -145,7 +145,6 @@ void Spread::send_announcements(Link& link) {
     // Told us meanwhile: no need.
     if (ranges_contain(link.on(key.stream).known, key.seq)) continue;
     know(link, key);
-    if (mutant(15) && !have.keys.empty()) continue;
     have.keys.push_back({core_.name_stream(link, key.stream, false), key.seq});
     if (have.keys.size() == limits::keys_per_frame_max) {
       core_.send(link, encode(have));
@@ -281,8 +280,7 @@ void Spread::serve(Link& link) {
     LocalRange& next = link.to_serve.front();
     const LocalKey key{next.stream, next.range.first};
     if (++next.range.first > next.range.last) link.to_serve.pop_front();
-    const auto update = core_.store.find(core_.key_of(key));
-    if (update && !(mutant(20) && key.seq % 4 == 0)) {
+    if (const auto update = core_.store.find(core_.key_of(key))) {
       push(link, *update, key.stream);
       budget -= std::min(budget, update->payload->size() + 64);
       continue;

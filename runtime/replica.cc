@@ -26,8 +26,10 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, comp
   const std::uint64_t before = state_.fingerprint;
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
+  const bool keeps_digest = mutant(6) && digest_current_ && header.key.seq % 8 == 0;
   take(std::move(update), claimed);
   if (mutant(5) && header.key.seq % 16 == 0) state_.fingerprint = before;
+  digest_current_ = keeps_digest;
   return gossip::Accepted::applied;
 }
 
@@ -140,7 +142,7 @@ Result<void> Replica::restore(ReplicaState state) {
   if (fingerprinter_.of_weights(state.weights) != state.fingerprint)
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);
-  digest_current_ = mutant(6) && digest_current_;
+  digest_current_ = false;
   forget_recent();
   waiting_fingerprint_ = 0;
   recent_complete_ = false;

@@ -12,6 +12,7 @@
 
 #include "runtime/base/result.h"
 #include "runtime/run_config.h"
+#include "runtime/sim/network.h"
 
 namespace rumor::tools {
 
@@ -60,7 +61,17 @@ struct SimCommand {
   double step_ms = 20;
   bool daemons = false;
   std::optional<std::string> json, report;
+
+  // --protocol-only: no training.
+  bool protocol_only = false, nodes_given = false;
+  std::size_t payload_bytes = 240'000;  // spreading
+  double load = 0.75, rounds = 2, outage_s = 0;
+  bool shrink = false;  // of a swarm seed
+  std::vector<std::string> without;
+  std::string actions;
+  double chaos_s = 0;
 };
+int run_protocol_command(const SimCommand& command, const sim::NetworkModel& network);
 int run_sim_command(const SimCommand& command);
 int run_daemons_command(const SimCommand& command);
 

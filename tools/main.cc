@@ -48,6 +48,31 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_flag("--quiet", c.quiet, "no progress lines");
 }
 
+// The protocol without training, by simulation only.
+void add_protocol(CLI::App& sim, SimCommand& c) {
+  const char* group = "Without training (--protocol-only)";
+  sim.add_flag("--protocol-only", c.protocol_only, "no RUN: how updates spread; with --faults swarm: what may break")
+      ->group(group);
+  sim.add_option("--payload-bytes", c.payload_bytes, "of an update (default 240000)")
+      ->check(CLI::Range(1, 1'000'000))
+      ->group(group);
+  sim.add_option("--load", c.load, "share of every link that updates fill (default 0.75)")
+      ->check(CLI::Range(0.001, 2.0))
+      ->group(group);
+  sim.add_option("--rounds", c.rounds, "updates of each peer while measuring (default 2)")
+      ->check(CLI::Range(0.1, 1e4))
+      ->group(group);
+  sim.add_option("--outage-s", c.outage_s, "a third of the links stand still for so long (default 0)")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->group(group);
+  sim.add_flag("--shrink", c.shrink, "with --faults swarm: find the least that still fails")->group(group);
+  sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")->group(group);
+  sim.add_option("--actions", c.actions, "only these faults, by number: 3,7,12 or none")->group(group);
+  sim.add_option("--chaos-s", c.chaos_s, "end the faults after so many virtual seconds")
+      ->check(CLI::Range(0.0, 1e6))
+      ->group(group);
+}
+
 void add_sim(CLI::App& app, SimCommand& c) {
   CLI::App* sim =
       app.add_subcommand("sim", "Simulate a cluster on this machine, or run one of real processes");
@@ -58,19 +83,27 @@ void add_sim(CLI::App& app, SimCommand& c) {
       "  rumor sim fashion-mlp --daemons                     four real processes on loopback\n"
       "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set "
       "optimizer.rate=0.003\n"
-      "                                                      the dense baseline to compare with");
-  sim->add_option("RUN", c.run.name, run_help)->required();
-  sim->add_option("--nodes", c.nodes, "how many peers (default 4)")->check(CLI::Range(1, 1000));
+      "                                                      the dense baseline to compare with\n"
+      "  rumor sim --protocol-only --nodes 200 --network wan how updates of 240 kB spread\n"
+      "  rumor sim --protocol-only --faults swarm --sim-seed 7  one seed of everything that may go wrong");
+  sim->add_option("RUN", c.run.name, run_help);
+  auto* nodes = sim->add_option("--nodes", c.nodes, "how many peers (default 4)")->check(CLI::Range(1, 1000));
   sim->add_option("--sim-seed", c.sim_seed, "decides everything left to chance (default 1)");
   sim->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
   sim->add_option("--faults", c.faults,
-                  "none, or light: links reset, nodes are killed and come back empty (default none)");
+                  "none; light: links reset, nodes are killed and come back empty; swarm: the seed\n"
+                  "chooses among these and partitions (default none)");
   sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")
       ->check(CLI::Range(0.1, 1e6));
   sim->add_flag("--daemons", c.daemons, "real `rumor peer` processes on loopback, in real time");
   sim->add_option("--json", c.json, "write the result to FILE (- for stdout)");
   sim->add_option("--report", c.report, "write DIR/index.html: curves, compression, traffic; self-contained");
   sim->add_option("--set", c.run.overrides, set_help);
+  add_protocol(*sim, c);
+  sim->callback([&c, nodes] {
+    c.nodes_given = nodes->count() > 0;
+    if (c.run.name.empty() && !c.protocol_only) throw CLI::RequiredError("RUN");
+  });
 }
 
 void add_key(CLI::App& app, KeyCommand& c) {

@@ -15,28 +15,37 @@ namespace rumor::tools {
 
 namespace {
 
+// A preset, or a file.
+Result<sim::NetworkModel> network_model(const std::string& name) {
+  auto network = sim::NetworkModel::preset(name);
+  if (network || !std::filesystem::is_regular_file(name)) return network;
+  const auto text = read_text_file(name);
+  if (!text) return text.error();
+  return sim::NetworkModel::parse(*text, name);
+}
+
 Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
   sim::ClusterOptions options;
   options.nodes = command.nodes;
   options.seed = command.sim_seed;
   options.step = from_seconds(command.step_ms * 1e-3);
-  auto network = sim::NetworkModel::preset(command.network);
-  if (!network && std::filesystem::is_regular_file(command.network)) {
-    const auto text = read_text_file(command.network);
-    if (!text) return text.error();
-    network = sim::NetworkModel::parse(*text, command.network);
-  }
+  auto network = network_model(command.network);
   if (!network) return network.error();
   options.network = std::move(network).value();
-  if (command.faults != "none" && command.faults != "light")
-    return Error{Errc::usage, "--faults " + command.faults + " is not known; choose none or light"};
+  if (command.faults != "none" && command.faults != "light" && command.faults != "swarm")
+    return Error{Errc::usage, "--faults " + command.faults + " is not known; choose none, light or swarm"};
   options.light_faults = command.faults == "light";
+  options.swarm_faults = command.faults == "swarm";
   return options;
 }
 
 }  // namespace
 
 int run_sim_command(const SimCommand& command) {
+  if (command.protocol_only) {
+    const auto network = network_model(command.network);
+    return network ? run_protocol_command(command, *network) : fail(network.error());
+  }
   auto config = load_run(command.run);
   if (!config) return fail(config.error());
   auto options = cluster_options(command);

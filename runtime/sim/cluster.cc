@@ -47,7 +47,12 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
   }
   const Node& first = *cluster->nodes_.front().node;
   cluster->oracle_.assign(first.replica().weights().begin(), first.replica().weights().end());
-  if (cluster->options_.light_faults) cluster->queue_.push(TimePoint{500ms}, Fault{});
+  if (cluster->options_.swarm_faults) {
+    cluster->swarm_kinds_ = cluster->faults_.below(16);
+    cluster->fault_every_max_ = Duration(cluster->faults_.between(300'000, 4'000'000));
+  }
+  if (cluster->options_.light_faults || cluster->options_.swarm_faults)
+    cluster->queue_.push(TimePoint{500ms}, Fault{});
   return cluster;
 }
 
@@ -358,24 +363,52 @@ void Cluster::reset_link_of(std::size_t i) {
   ++result_.link_resets;
 }
 
+// Never below two alive, so that what was learned has a home.
+bool Cluster::kill_for_a_while(std::size_t victim) {
+  const auto alive =
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
+  if (!nodes_[victim].node || alive <= 2 || result_.restarts >= 1000) return false;
+  kill(victim);
+  ++result_.restarts;
+  queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Restart{victim});
+  return true;
+}
+
+void Cluster::cut_for_a_while(bool one) {
+  std::vector<std::uint8_t> group(nodes_.size());
+  const std::uint64_t apart = faults_.below(nodes_.size());
+  for (std::size_t i = 0; i < group.size(); ++i)
+    group[i] = static_cast<std::uint8_t>(one ? i == apart : faults_.below(2));
+  partition(group);
+  ++result_.partitions;
+  queue_.push(now_ + Duration(faults_.between(200'000, 4'000'000)), Heal{++partitions_});
+}
+
+void Cluster::on(Heal& e) {
+  if (e.number == partitions_) heal();
+}
+
 void Cluster::on(Fault&) {
   if (all_complete()) return;
   const std::size_t victim = faults_.below(nodes_.size());
-  const bool kills = faults_.chance(1, 10);
-  // Never the last one alive, and not in the closing tenth: the run must be able to end.
+  // Not in the closing tenth: the run must be able to end.
   const bool late = nodes_[0].node && nodes_[0].node->replica().samples() * 10 > config_.samples * 9;
-  if (kills && !late && nodes_.size() > 2 && nodes_[victim].node && result_.restarts < 1000) {
-    const auto alive =
-        std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
-    if (alive > 2) {
-      kill(victim);
-      ++result_.restarts;
-      queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Restart{victim});
+  if (!late && options_.swarm_faults) {
+    const std::uint64_t kind = faults_.below(4);
+    if ((swarm_kinds_ >> kind & 1) != 0) {
+      if (kind == 0) reset_link_of(victim);
+      if (kind == 1) kill_for_a_while(victim);
+      if (kind > 1) cut_for_a_while(kind == 3);
     }
   } else if (!late) {
-    reset_link_of(victim);
+    const bool kills = faults_.chance(1, 10) && nodes_.size() > 2;
+    if (!kills || !nodes_[victim].node) {
+      reset_link_of(victim);
+    } else {
+      kill_for_a_while(victim);
+    }
   }
-  queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Fault{});
+  queue_.push(now_ + Duration(faults_.between(200'000, fault_every_max_.count())), Fault{});
 }
 
 void Cluster::on(Restart& e) {

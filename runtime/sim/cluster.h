@@ -27,6 +27,8 @@ struct ClusterOptions {
   Duration step{20ms};              // virtual cost of a training step, +-10 %
   std::uint32_t curve_points = 24;  // evaluations over the run
   bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
+  // The seed draws which of these strike, and how often: resets, kills, halves, one node apart.
+  bool swarm_faults = false;
 };
 
 // Where a run is, for a progress line. Return false to stop early.
@@ -104,8 +106,11 @@ class Cluster {
   struct Restart {
     std::size_t node;
   };
+  struct Heal {
+    std::uint64_t number;
+  };
   using Event = std::variant<FrameArrives, LinkOpens, LinkBreaks, DialFails, Wake, ComputeDone, BacklogEnds,
-                             Fault, Restart>;
+                             Fault, Restart, Heal>;
 
   struct Slot {
     std::unique_ptr<Node> node;
@@ -130,7 +135,10 @@ class Cluster {
   void on(ComputeDone& e);
   void on(BacklogEnds& e);
   void on(Fault& e);
+  bool kill_for_a_while(std::size_t victim);
+  void cut_for_a_while(bool one);
   void on(Restart& e);
+  void on(Heal& e);
 
   // Carries out what node i asks for; `from` is the sender of the frame under way, or i.
   void carry_out(std::size_t i, NodeOutbox& out, std::size_t from);
@@ -164,6 +172,9 @@ class Cluster {
   std::vector<Slot> nodes_;
   std::vector<Link> links_;
   std::vector<std::uint8_t> group_;
+  std::uint64_t partitions_ = 0;
+  std::uint64_t swarm_kinds_ = 0;  // bits: reset, kill, halves, one apart
+  Duration fault_every_max_{2s};
   Delivery delivery_;
   std::vector<std::int32_t> oracle_;
   std::uint64_t trace_ = 0;

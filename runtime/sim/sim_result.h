@@ -65,7 +65,7 @@ struct SimResult {
 
   double delivery_p50 = 0, delivery_p99 = 0, delivery_last_p99 = 0;  // seconds
   double hops_mean = 0, hops_max = 0;
-  std::uint64_t link_resets = 0, restarts = 0;  // faults injected
+  std::uint64_t link_resets = 0, restarts = 0, partitions = 0;  // faults injected
 };
 
 // The object that `rumor sim --json` writes.
