@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/limits.h"
+#include "runtime/sim/tag_keys.h"
 
 namespace rumor::sim {
 
@@ -12,14 +13,10 @@ namespace {
 
 constexpr std::size_t heard_max = 48, links_wanted = 3, flood_frames = 30;
 
-// Frames that may be passed on with bits flipped: a changed one of these must not do harm. The names of streams and
-// the headers of updates are not signed in this version, and a digest is believed.
+// Frames that may be passed on with bits flipped: a changed one of these must not do harm. A digest is believed.
 bool may_flip(BytesView frame) {
   switch (static_cast<FrameType>(frame[0])) {
-    case FrameType::stream:
-    case FrameType::data:
     case FrameType::digest:
-    case FrameType::peers:
     case FrameType::snapshot_data: return false;
     default: return true;
   }
@@ -29,7 +26,7 @@ bool may_flip(BytesView frame) {
 
 Attacker::Attacker(ProtocolWorld& world, HostId self, HostId targets, AttackKinds kinds, std::uint64_t seed)
     : world_(world), self_(self), targets_(targets), kinds_(kinds), prng_(Prng::named(seed, "attacker", self)) {
-  for (auto& byte : stream_.bytes) byte = static_cast<std::uint8_t>(prng_.next());
+  stream_ = gossip::stream_of(world_.host(self_).id, prng_.next());
 }
 
 void Attacker::on_link_up(End end, const NodeId&) {
@@ -40,6 +37,7 @@ void Attacker::on_link_up(End end, const NodeId&) {
   hello.run_name = "sim";
   hello.stream = stream_;
   hello.self = {world_.host(self_).id, 1, {}};
+  hello.self.signature = TagKeys(hello.self.node).sign(gossip::record_message(hello.run, hello.self));
   send(link, encode(hello));
   links_.emplace(key(end), std::move(link));
 }
@@ -88,7 +86,7 @@ void Attacker::repeat_have(const Link& from, const gossip::Have& have) {
 void Attacker::send_random(Link& link) {
   Bytes frame(1 + prng_.below(200));
   for (auto& byte : frame) byte = static_cast<std::uint8_t>(prng_.next());
-  if (prng_.chance(3, 4)) frame[0] = static_cast<std::uint8_t>(1 + prng_.below(19));
+  if (prng_.chance(3, 4)) frame[0] = static_cast<std::uint8_t>(1 + prng_.below(22));
   send(link, std::move(frame));
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/base/mutant.h"
 
 #include "runtime/sim/protocol_world.h"
+#include "runtime/sim/tag_keys.h"
 
 namespace rumor::sim {
 
@@ -52,16 +53,17 @@ void ProtocolWorld::start(HostId i, DiskFault fault) {
   host.wake_at = never;
   host.clock.restart(now_);
   Prng own = Prng::named(options_.seed, "life", (std::uint64_t{i} << 32) + (mutant(43) ? 0 : host.life));
-  for (auto& byte : host.stream.bytes) byte = static_cast<std::uint8_t>(own.next());
+  host.stream = gossip::stream_of(host.id, own.next());
   read_disk(i, fault);
   gossip::Options options;
   options.self = host.id;
   options.stream = host.stream;
-  options.run = options_.payload_bytes != 0 ? RunId::from(Bytes(RunId::size, 7)) : options_.model.form.run;
+  options.run = options_.payload_bytes != 0 ? PayloadPool::run() : options_.model.form.run;
   options.run_name = "sim";
   options.advertise = {host.address};
   options.seeds = host.seeds;
   options.known_addresses = host.known;
+  options.keys = std::make_shared<TagKeys>(host.id);
   options.coding = options_.mixed_codings ? static_cast<gossip::CodingRule>(i % 4) : options_.coding;
   host.protocol = std::make_unique<gossip::Protocol>(std::move(options), *host.store, Prng(own.next()));
   for (WorldObserver* observer : observers_) observer->started(i);

@@ -6,6 +6,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/payload_coder.h"
+#include "runtime/sim/tag_keys.h"
 
 namespace rumor::sim {
 
@@ -59,13 +60,27 @@ Result<Accepted> SimStore::take(const StoredUpdate& update) {
 
 Result<Accepted> SimStore::accept(const StoredUpdate& update) {
   if (replica_.have().contains(update.header.key)) return Accepted::duplicate;
-  if (sha256(*update.payload) != update.header.payload_hash)
-    return Error{Errc::corrupt, "its payload does not have the hash its header claims"};
   const auto taken = take(update);
   if (!taken || *taken == Accepted::duplicate) return taken;
   log_.append(update);
   applied_.push_back(update.header);
   return taken;
+}
+
+// The simulations put no peer out: the unit tests of gossip do, and the system tests with whole daemons.
+Result<void> SimStore::revoke(const gossip::Revocation&) {
+  return Error{Errc::limit, "a simulated store keeps no revocations"};
+}
+
+Result<void> SimStore::take_back(const UpdateKey& key) {
+  const auto update = log_.find(key);
+  if (!update) return Error{Errc::limit, "it is no longer kept here"};
+  auto decoded = compress::decode(model_.form.layout, *update->payload);
+  RUMOR_CHECK(decoded.ok());  // it was accepted once
+  replica_.take_back(update->header, std::move(decoded).value());
+  log_.erase(key);
+  replaced_ = true;
+  return {};
 }
 
 std::unique_ptr<gossip::LinkCoder> SimStore::coder_for_link() const {
@@ -101,6 +116,7 @@ StoredUpdate SimStore::seal(const StreamId& stream, const NodeId& origin, std::u
   update.header.fingerprint = replica_.fingerprinter().of_update(model_.form.layout, entries);
   update.header.period = replica_.period() + 1;
   update.header.samples = 8;
+  update.header.signature = TagKeys(origin).sign(gossip::update_message(model_.form.run, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(payload));
   const auto applied = replica_.apply(update.header, std::move(entries));
   RUMOR_CHECK(applied.ok() && *applied == Accepted::applied);
@@ -170,6 +186,21 @@ class NoCoder final : public gossip::LinkCoder {
 
 }  // namespace
 
+// Payloads are drawn and never damaged: hashing them would take most of the time.
+Hash256 PayloadStore::hash_of(const Bytes&) const {
+  Hash256 hash;
+  hash.bytes[0] = 1;
+  return hash;
+}
+
+Result<void> PayloadStore::revoke(const gossip::Revocation&) {
+  return Error{Errc::limit, "a simulated store keeps no revocations"};
+}
+
+Result<void> PayloadStore::take_back(const UpdateKey&) {
+  return Error{Errc::limit, "a simulated store takes nothing back"};
+}
+
 std::unique_ptr<gossip::LinkCoder> PayloadStore::coder_for_link() const {
   return std::make_unique<NoCoder>();
 }
@@ -199,9 +230,10 @@ StoredUpdate PayloadStore::seal(const StreamId& stream, const NodeId& origin, st
   update.header.key = {stream, seq};
   update.header.origin = origin;
   update.header.fingerprint = prng.next();
-  update.header.payload_hash.bytes[0] = 1;
+  update.header.payload_hash = hash_of(payload);
   update.header.period = seq;
   update.header.samples = 8;
+  update.header.signature = TagKeys(origin).sign(gossip::update_message(PayloadPool::run(), update.header));
   update.payload = std::make_shared<const Bytes>(std::move(payload));
   pool_.updates[update.header.key] = update;
   mark(update.header.key, update.header.fingerprint);

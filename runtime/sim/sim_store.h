@@ -59,6 +59,10 @@ class SimStore final : public PeerStore {
   gossip::ReplicaDigest digest() const override { return replica_.digest(); }
   std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
   Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  const std::set<gossip::Revocation>& revocations() const override { return replica_.revocations(); }
+  Result<void> revoke(const gossip::Revocation& revocation) override;
+  bool verify() const override { return replica_.verify(); }
+  Result<void> take_back(const UpdateKey& key) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;
@@ -81,6 +85,7 @@ class SimStore final : public PeerStore {
 
 // Every payload of a run, once.
 struct PayloadPool {
+  static RunId run() { return RunId::from(Bytes(RunId::size, 7)); }
   std::size_t payload_bytes = 0;
   std::map<UpdateKey, gossip::StoredUpdate> updates;
 };
@@ -93,6 +98,11 @@ class PayloadStore final : public PeerStore {
   gossip::ReplicaDigest digest() const override;
   std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override;
   Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
+  Hash256 hash_of(const Bytes&) const override;
+  const std::set<gossip::Revocation>& revocations() const override { return revocations_; }
+  Result<void> revoke(const gossip::Revocation& revocation) override;
+  bool verify() const override { return true; }
+  Result<void> take_back(const UpdateKey& key) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;
@@ -107,6 +117,7 @@ class PayloadStore final : public PeerStore {
 
   PayloadPool& pool_;
   gossip::HaveSet have_;
+  std::set<gossip::Revocation> revocations_;
   std::uint64_t fingerprint_ = 0;
   mutable gossip::ReplicaDigest digest_;
   mutable bool digest_current_ = false;
