@@ -116,7 +116,7 @@ void Repair::on_vector(Link& link, const Vector& message) {
   link.vector = core_.wanted(link.assembling);
   link.assembling = {};
   link.parts = 0;
-  // What it no longer kept it will not keep again; forgetting that with every vector, two of which may come within a
+  // What it no longer kept it will not keep again; forgetting that with every vector, which may come every
   // second, would hide for ever that nobody keeps it.
   link.gone = link.vector->missing_from(link.gone).missing_from(link.gone);
   if (mutant(34)) link.gone = {};

@@ -34,7 +34,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--token", c.token, "file of a join token");
   peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
-  peer->add_option("--threads", c.threads, "for the passes over all weights (default: by the size of the model)")
+  peer->add_option("--threads", c.threads,
+                   "for the passes over all weights (default: by the size of the model)")
       ->check(CLI::Range(1, 64));
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
   peer->add_option("--until-samples", c.until_samples,
@@ -51,7 +52,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
 // The protocol without training, by simulation only.
 void add_protocol(CLI::App& sim, SimCommand& c) {
   const char* group = "Without training (--protocol-only)";
-  sim.add_flag("--protocol-only", c.protocol_only, "no RUN: how updates spread; with --faults swarm: what may break")
+  sim.add_flag("--protocol-only", c.protocol_only,
+               "no RUN: how updates spread; with --faults swarm: what may break")
       ->group(group);
   sim.add_option("--payload-bytes", c.payload_bytes, "of an update (default 240000)")
       ->check(CLI::Range(1, 1'000'000))
@@ -66,7 +68,8 @@ void add_protocol(CLI::App& sim, SimCommand& c) {
       ->check(CLI::Range(0.0, 3600.0))
       ->group(group);
   sim.add_flag("--shrink", c.shrink, "with --faults swarm: find the least that still fails")->group(group);
-  sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")->group(group);
+  sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")
+      ->group(group);
   sim.add_option("--actions", c.actions, "only these faults, by number: 3,7,12 or none")->group(group);
   sim.add_option("--chaos-s", c.chaos_s, "end the faults after so many virtual seconds")
       ->check(CLI::Range(0.0, 1e6))

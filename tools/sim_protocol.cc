@@ -1,4 +1,5 @@
-// rumor sim --protocol-only: the protocol without training: one swarm seed, shrunk if asked for, or spreading at scale.
+// rumor sim --protocol-only: the protocol without training: one swarm seed, shrunk if asked for, or spreading
+// at scale.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,9 +77,10 @@ int run_swarm_seed(const SimCommand& command) {
     return 0;
   }
   const sim::Violation& v = *report.violation;
-  std::printf("%s  # %s node %u stream %s seq %llu at %.3f s: %s\n", report.replay.c_str(), v.invariant.c_str(), v.host,
-              v.key.stream.brief().c_str(), static_cast<unsigned long long>(v.key.seq),
-              to_seconds(v.at.time_since_epoch()), v.text.c_str());
+  std::printf("%s  # %s node %u stream %s seq %llu at %.3f s: %s\n", report.replay.c_str(),
+              v.invariant.c_str(), v.host, v.key.stream.brief().c_str(),
+              static_cast<unsigned long long>(v.key.seq), to_seconds(v.at.time_since_epoch()),
+              v.text.c_str());
   return 1;
 }
 
@@ -87,9 +89,10 @@ void print(const char* name, const std::string& value, const std::string& meanin
 }
 
 void print_spreading(const sim::SpreadingResult& r, double wall) {
-  std::printf("\n%zu peers, %zu bytes each %.1f s from everyone: %.0f %% of every link, network %s, seed %llu\n\n",
-              r.options.nodes, r.options.payload_bytes, r.interval_seconds, r.options.load * 100,
-              r.options.network.name.c_str(), static_cast<unsigned long long>(r.options.seed));
+  std::printf(
+      "\n%zu peers, %zu bytes each %.1f s from everyone: %.0f %% of every link, network %s, seed %llu\n\n",
+      r.options.nodes, r.options.payload_bytes, r.interval_seconds, r.options.load * 100,
+      r.options.network.name.c_str(), static_cast<unsigned long long>(r.options.seed));
   print("deliveries", str(r.deliveries), str(r.updates, " updates; ", r.missing, " missing at the end"));
   print("copies per delivery", fixed(r.copies, 4), "1 is ideal");
   print("delivery", fixed(r.p50, 2) + " s", str("median; 99 % within ", fixed(r.p99, 2), " s"));
@@ -122,7 +125,8 @@ int run_spreading_profile(const SimCommand& command, const sim::NetworkModel& ne
   line.clear();
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (command.json)
-    if (auto written = write_file(*command.json, sim::to_json(result, wall)); !written) return fail(written.error());
+    if (auto written = write_file(*command.json, sim::to_json(result, wall)); !written)
+      return fail(written.error());
   if (command.json != "-") print_spreading(result, wall);
   return 0;
 }
@@ -132,8 +136,7 @@ int run_spreading_profile(const SimCommand& command, const sim::NetworkModel& ne
 int run_protocol_command(const SimCommand& command, const sim::NetworkModel& network) {
   watch_for_signals();
   if (command.faults == "swarm") return run_swarm_seed(command);
-  if (command.faults != "none")
-    return fail({Errc::usage, "--protocol-only takes --faults none or swarm"});
+  if (command.faults != "none") return fail({Errc::usage, "--protocol-only takes --faults none or swarm"});
   return run_spreading_profile(command, network);
 }
 

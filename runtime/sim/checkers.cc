@@ -31,12 +31,14 @@ void Checkers::started(HostId i) {
 }
 
 void Checkers::mark(HostId i, const gossip::UpdateHeader& header) {
-  if (!mirrors_[i].have.insert(header.key)) return world_.violate("I1", i, "an update is applied twice", header.key);
+  if (!mirrors_[i].have.insert(header.key))
+    return world_.violate("I1", i, "an update is applied twice", header.key);
   mirrors_[i].fingerprint = Fingerprinter::add(mirrors_[i].fingerprint, header.fingerprint);
 }
 
 void Checkers::sealed(HostId i, const gossip::StoredUpdate& update) {
-  const bool fresh = books_.emplace(update.header.key, Entry{update.header, update.payload, world_.now()}).second;
+  const bool fresh =
+      books_.emplace(update.header.key, Entry{update.header, update.payload, world_.now()}).second;
   if (!fresh) world_.violate("I1", i, "a name is used for a second update", update.header.key);
   payload_bytes_ += update.payload->size();
   mark(i, update.header);
@@ -44,8 +46,10 @@ void Checkers::sealed(HostId i, const gossip::StoredUpdate& update) {
 
 void Checkers::applied(HostId i, const gossip::UpdateHeader& header, HostId) {
   const auto at = books_.find(header.key);
-  if (at == books_.end()) return world_.violate("I1", i, "an update is applied that nobody has made", header.key);
-  if (!same(at->second.header, header)) return world_.violate("I1", i, "an update is not what was sealed", header.key);
+  if (at == books_.end())
+    return world_.violate("I1", i, "an update is applied that nobody has made", header.key);
+  if (!same(at->second.header, header))
+    return world_.violate("I1", i, "an update is not what was sealed", header.key);
   mark(i, header);
   if (!flowing_ || at->second.sealed_at < flow_from_) return;
   ++flow_.deliveries;
@@ -61,7 +65,8 @@ void Checkers::replaced(HostId i) {
     for (const gossip::SeqRange& range : ranges) {
       for (std::uint64_t seq = range.first; seq <= range.last; ++seq) {
         const auto at = books_.find({stream, seq});
-        if (at == books_.end()) return world_.violate("I1", i, "a replica claims what nobody has made", {stream, seq});
+        if (at == books_.end())
+          return world_.violate("I1", i, "a replica claims what nobody has made", {stream, seq});
         mirror.fingerprint = Fingerprinter::add(mirror.fingerprint, at->second.header.fingerprint);
       }
     }
@@ -74,8 +79,8 @@ void Checkers::turned(HostId i) {
   const gossip::HaveSet& have = host.store->have();
   const Mirror& mirror = mirrors_[i];
   if (have.count() != mirror.have.count())
-    return world_.violate("I2", i, str("its have-set names ", have.count(), " updates, it applied ",
-                                       mirror.have.count()));
+    return world_.violate(
+        "I2", i, str("its have-set names ", have.count(), " updates, it applied ", mirror.have.count()));
   if (host.store->fingerprint() != mirror.fingerprint)
     return world_.violate("I2", i, "its fingerprint is not that of the updates it applied");
   if (!host.store->log_in_bounds()) world_.violate("I3", i, "its log is longer than it may be");
@@ -124,7 +129,8 @@ void Checkers::check_kept(const gossip::HaveSet& before) {
   const gossip::HaveSet gone = held().missing_from(before);
   if (gone.count() <= said_lost()) return;
   const auto& [stream, ranges] = *gone.streams().begin();
-  world_.violate("I7", 0, str(gone.count(), " updates are gone and only ", said_lost(), " were said to be lost"),
+  world_.violate("I7", 0,
+                 str(gone.count(), " updates are gone and only ", said_lost(), " were said to be lost"),
                  {stream, ranges.front().first});
 }
 
@@ -145,11 +151,13 @@ void Checkers::check_equal() {
         for (std::size_t e = 0; e < update->index.size(); ++e) {
           const auto step = static_cast<std::uint32_t>(update->step);
           const auto weight = static_cast<std::uint32_t>(sum[update->index[e]]);
-          sum[update->index[e]] = static_cast<std::int32_t>(update->negative[e] ? weight - step : weight + step);
+          sum[update->index[e]] =
+              static_cast<std::int32_t>(update->negative[e] ? weight - step : weight + step);
         }
       }
     }
-    if (!(store->have() == *summed)) return world_.violate("I8", i, "its have-set differs from that of others");
+    if (!(store->have() == *summed))
+      return world_.violate("I8", i, "its have-set differs from that of others");
     const auto weights = store->replica().weights();
     if (!std::equal(sum.begin(), sum.end(), weights.begin(), weights.end()))
       return world_.violate("I8", i, "its weights are not the sum of its updates");

@@ -1,17 +1,16 @@
-// Checkers: what must hold in every run, whatever is done to it, watched with an oracle that keeps its own books.
+// Checkers: what must hold in every run, whatever is done to it, watched with an oracle that keeps its own
+// books.
 //
 //   I1  an update is applied once in a replica's life, and is what its origin has sealed, header and payload
-//   I2  fingerprint == F(initial) + sum of F(update) over the have-set, as the oracle adds it up; weights agree
-//   I3  every queue keeps its bound (the protocol's own check_invariants(), and the bytes unsent on each link)
-//   I4  nothing is sent on a link that is closed; nobody asks for the same instant without end
-//   I6  equal have-sets, equal fingerprints: follows from I2, and from no node calling the other diverged
-//   I7  what a living node had when the faults ended is there at the end, or its loss has been said
-//   I8  at the end all replicas are equal, bit for bit, to the oracle's own sum
-//   I9  when all is well again: few copies, short delays
-//   I10 the overlay is connected, no node has too many links
-//   I12 after goodbye nothing is open
-// I5 (signers) and I11 (bans) need signatures and bans, of which this version of the protocol has none; L1 is the
-// liveness bound: after healing all replicas are equal within a time.
+//   I2  fingerprint == F(initial) + sum of F(update) over the have-set, as the oracle adds it up; weights
+//   agree I3  every queue keeps its bound (the protocol's own check_invariants(), and the bytes unsent on
+//   each link) I4  nothing is sent on a link that is closed; nobody asks for the same instant without end I6
+//   equal have-sets, equal fingerprints: follows from I2, and from no node calling the other diverged I7 what
+//   a living node had when the faults ended is there at the end, or its loss has been said I8  at the end all
+//   replicas are equal, bit for bit, to the oracle's own sum I9  when all is well again: few copies, short
+//   delays I10 the overlay is connected, no node has too many links I12 after goodbye nothing is open
+// I5 (signers) and I11 (bans) need signatures and bans, of which this version of the protocol has none; L1 is
+// the liveness bound: after healing all replicas are equal within a time.
 //
 // Thread: one owner. Memory: a hash and a fingerprint for each update, a have-set for each host.
 #pragma once

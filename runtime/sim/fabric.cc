@@ -77,7 +77,8 @@ void Fabric::push(End towards, Flight flight, TimePoint now) {
   // Control goes before data that has not begun to leave; the uplink is busy for it all the same.
   const Duration own = cost(from, bytes);
   uplink.owed += own;
-  const Duration wait = uplink.busy ? cost(from, std::min(uplink.queue.front().bytes, piece_bytes)) / 2 : Duration{0};
+  const Duration wait =
+      uplink.busy ? cost(from, std::min(uplink.queue.front().bytes, piece_bytes)) / 2 : Duration{0};
   const Duration jitter(prng_.between(0, options_.jitter.count()));
   direction.reach[0] = std::max(now + wait + own + latency(from, to) + jitter, direction.reach[0]);
   direction.lanes[0].push_back(std::move(flight));
@@ -153,7 +154,8 @@ void Fabric::reset(ConnectionId connection, TimePoint now) {
     for (auto& lane : direction.lanes) {
       lane.resize(direction.swallows ? 0 : prng_.below(lane.size() + 1));
       for (std::size_t i = 0; i < lane.size(); ++i)  // once more is harmless
-        schedule(now + latency(host(towards), host({connection, 1 - side})), FabricEvent::Kind::deliver, towards, 1);
+        schedule(now + latency(host(towards), host({connection, 1 - side})), FabricEvent::Kind::deliver,
+                 towards, 1);
     }
     direction.swallows = direction.stalled = direction.ended = false;
     Flight last;
@@ -181,11 +183,12 @@ void Fabric::drop_host(HostId gone, bool silently, TimePoint now) {
 // ---- arriving ----
 
 bool Fabric::held(End towards) const {
-  return directions_[index(towards)].stalled || blocked(host({towards.connection, 1 - towards.side}), host(towards));
+  return directions_[index(towards)].stalled ||
+         blocked(host({towards.connection, 1 - towards.side}), host(towards));
 }
 
-// True when what is due has to wait for the end of a stall or block. An event waits, not a flight: data may have been
-// due first and have let control go before.
+// True when what is due has to wait for the end of a stall or block. An event waits, not a flight: data may
+// have been due first and have let control go before.
 bool Fabric::park(End at, std::uint8_t lane) {
   if (!held(at)) return false;
   Direction& direction = directions_[index(at)];
@@ -231,7 +234,8 @@ std::optional<Arrival> Fabric::take(const FabricEvent& event) {
   auto& data = direction.lanes[1];
   if (control.empty() && data.empty()) return std::nullopt;
   // Data never overtakes control.
-  const bool first = data.empty() || (!control.empty() && (event.lane == 0 || control.front().order < data.front().order));
+  const bool first =
+      data.empty() || (!control.empty() && (event.lane == 0 || control.front().order < data.front().order));
   auto& lane = first ? control : data;
   Flight flight = std::move(lane.front());
   lane.pop_front();
@@ -244,7 +248,8 @@ std::optional<Arrival> Fabric::take(const FabricEvent& event) {
 void Fabric::release(End towards, TimePoint now) {
   if (held(towards)) return;
   Direction& direction = directions_[index(towards)];
-  for (; direction.parked[0] > 0; --direction.parked[0]) schedule(now, FabricEvent::Kind::deliver, towards, 0);
+  for (; direction.parked[0] > 0; --direction.parked[0])
+    schedule(now, FabricEvent::Kind::deliver, towards, 0);
   for (; direction.parked[1] > 0; --direction.parked[1]) schedule(now, FabricEvent::Kind::reach, towards, 1);
   direction.parked_bytes = 0;
   watch_backlog(towards);

@@ -1,15 +1,19 @@
 // Fabric: connections between simulated hosts that behave as TCP does, and fail as TCP does.
 //
-// Frames of one direction arrive in order or not at all; control may overtake data only while that waits for the
-// uplink, as in the real transport. An uplink serves all data of its host in turn. What may go wrong: a direction stalls and goes on, or swallows everything
-// from now on (half-open); a connection is reset and loses the last part of what is on its way; an ordered pair
-// of hosts is blocked, which stalls what is between them; a host's links become slow.
+// Frames of one direction arrive in order or not at all; control may overtake data only while that waits for
+// the uplink, as in the real transport. An uplink serves all data of its host in turn. What may go wrong: a
+// direction stalls and goes on, or swallows everything from now on (half-open); a connection is reset and
+// loses the last part of what is on its way; an ordered pair of hosts is blocked, which stalls what is
+// between them; a host's links become slow.
 //
-//   a frame takes: wait for the uplink + bytes / up + latency + jitter, then wait for the downlink + bytes / down
+//   a frame takes: wait for the uplink + bytes / up + latency + jitter, then wait for the downlink + bytes /
+//   down
 //
-// The fabric asks its owner to call event() at certain times, and says what has arrived. It knows no protocol.
+// The fabric asks its owner to call event() at certain times, and says what has arrived. It knows no
+// protocol.
 //
-// Thread: one owner. Integers only; one seeded generator. Costs: an event a control frame, three a data frame. Memory: what is on its way.
+// Thread: one owner. Integers only; one seeded generator. Costs: an event a control frame, three a data
+// frame. Memory: what is on its way.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +83,8 @@ class Fabric {
   // The host is gone: its ends are closed. Silently: nobody is told (the power has failed).
   void drop_host(HostId host, bool silently, TimePoint now);
 
-  // A scheduled event is due. True when something is ready: take() it, or call event() again later with the same
-  // event (the host is busy).
+  // A scheduled event is due. True when something is ready: take() it, or call event() again later with the
+  // same event (the host is busy).
   bool event(const FabricEvent& event, TimePoint now);
   // Empty when the end has been closed meanwhile.
   std::optional<Arrival> take(const FabricEvent& event);
@@ -133,7 +137,9 @@ class Fabric {
     bool open[2] = {true, true};
   };
 
-  static std::size_t index(End end) { return 2 * std::size_t{end.connection} + static_cast<unsigned>(end.side); }
+  static std::size_t index(End end) {
+    return 2 * std::size_t{end.connection} + static_cast<unsigned>(end.side);
+  }
   Duration cost(HostId host, std::size_t bytes) const;
   bool held(End towards) const;
   void release(End towards, TimePoint now);
@@ -143,7 +149,8 @@ class Fabric {
   void reached(const FabricEvent& event, TimePoint now);
   bool park(End at, std::uint8_t lane);
   void schedule(TimePoint at, FabricEvent::Kind kind, End end, int lane) {
-    schedule_(at, {kind, static_cast<std::uint8_t>(end.side), static_cast<std::uint8_t>(lane), end.connection});
+    schedule_(at,
+              {kind, static_cast<std::uint8_t>(end.side), static_cast<std::uint8_t>(lane), end.connection});
   }
   void watch_backlog(End towards);
   void forget(End towards);

@@ -9,12 +9,22 @@ namespace rumor::sim {
 
 namespace {
 
-constexpr std::string_view names[] = {
-    "crash",     "crash-in-effects", "power-off", "clone",      "pause",      "slow-processor", "clock-jump",
-    "clock-drift", "clock-stop",     "halves",    "one-apart",  "ring",       "bridge",         "one-way",
-    "reset",     "stall",            "half-open", "throttle",   "refuse",     "hang",           "join-storm",
-    "leave",     "disk-lost",        "disk-stale", "disk-torn", "disk-flipped", "disk-foreign", "random-bytes",
-    "flipped-bits", "false-have",    "withholds", "floods"};
+constexpr std::string_view names[] = {"crash",        "crash-in-effects",
+                                      "power-off",    "clone",
+                                      "pause",        "slow-processor",
+                                      "clock-jump",   "clock-drift",
+                                      "clock-stop",   "halves",
+                                      "one-apart",    "ring",
+                                      "bridge",       "one-way",
+                                      "reset",        "stall",
+                                      "half-open",    "throttle",
+                                      "refuse",       "hang",
+                                      "join-storm",   "leave",
+                                      "disk-lost",    "disk-stale",
+                                      "disk-torn",    "disk-flipped",
+                                      "disk-foreign", "random-bytes",
+                                      "flipped-bits", "false-have",
+                                      "withholds",    "floods"};
 static_assert(std::size(names) == fault_kinds);
 
 constexpr FaultSet disk_faults = fault_bit(FaultKind::disk_lost) | fault_bit(FaultKind::disk_stale) |
@@ -29,8 +39,8 @@ Duration between(Prng& prng, Duration low, Duration high) {
 }
 
 DiskFault draw_disk(Prng& prng, FaultSet enabled) {
-  static constexpr DiskFault faults[] = {DiskFault::lost, DiskFault::stale, DiskFault::torn, DiskFault::flipped,
-                                         DiskFault::foreign};
+  static constexpr DiskFault faults[] = {DiskFault::lost, DiskFault::stale, DiskFault::torn,
+                                         DiskFault::flipped, DiskFault::foreign};
   const std::uint64_t which = prng.below(std::size(faults));
   const auto bit = fault_bit(FaultKind::disk_lost) << which;
   return (enabled & bit) != 0 && prng.chance(2, 3) ? faults[which] : DiskFault::none;
@@ -83,8 +93,8 @@ void draw_actions(SwarmPlan& plan, const SwarmRequest& request, Duration every) 
   for (std::uint32_t a = 0; a < count; ++a) {
     Prng own = Prng::named(request.seed, "action", a);
     const auto kind = static_cast<FaultKind>(own.below(static_cast<std::uint64_t>(FaultKind::disk_lost)));
-    const bool left = request.only.empty() ||
-                      std::find(request.only.begin(), request.only.end(), a) != request.only.end();
+    const bool left =
+        request.only.empty() || std::find(request.only.begin(), request.only.end(), a) != request.only.end();
     FaultAction action = draw_action(own, kind, plan);
     action.number = a;
     const bool in_time = request.chaos == Duration{0} || action.at < TimePoint{plan.warm_up + request.chaos};
@@ -106,7 +116,8 @@ Result<FaultKind> fault_named(const std::string& name) {
     known.emplace_back(names[k]);
   }
   const std::string hint = nearest(name, known);
-  return Error{Errc::usage, str("there is no fault '", name, "'", hint.empty() ? "" : "; did you mean " + hint + "?")};
+  return Error{Errc::usage,
+               str("there is no fault '", name, "'", hint.empty() ? "" : "; did you mean " + hint + "?")};
 }
 
 SwarmPlan draw_plan(const SwarmRequest& request) {
@@ -136,7 +147,8 @@ SwarmPlan draw_plan(const SwarmRequest& request) {
   draw_network(plan, Prng::named(request.seed, "network"));
   draw_workload(plan, Prng::named(request.seed, "workload"));
   for (std::size_t i = 0; i < plan.nodes; ++i)
-    plan.starts.push_back(TimePoint{prng.chance(1, 6) ? between(prng, 0s, plan.chaos) : between(prng, 0s, 2s)});
+    plan.starts.push_back(
+        TimePoint{prng.chance(1, 6) ? between(prng, 0s, plan.chaos) : between(prng, 0s, 2s)});
 
   draw_actions(plan, request, between(prng, 500ms, 10s));
   return plan;

@@ -1,8 +1,8 @@
 // FaultScript: what will be done to a simulated network, drawn from one number.
 //
-// Each seed first draws which kinds of fault are enabled (each with probability 1/2) and how often they strike, then
-// a list of actions. The list is plain data: what fails can be run again with kinds, actions or hosts left out, and
-// everything else stays as it was.
+// Each seed first draws which kinds of fault are enabled (each with probability 1/2) and how often they
+// strike, then a list of actions. The list is plain data: what fails can be run again with kinds, actions or
+// hosts left out, and everything else stays as it was.
 //
 // Thread: plain values.
 #pragma once
@@ -27,25 +27,25 @@ enum class FaultKind : std::uint8_t {
   clock_jump,
   clock_drift,
   clock_stop,
-  halves,     // partitions: two sides,
-  one_apart,  // one against all,
-  ring,       // each with two neighbours only,
-  bridge,     // two sides and one host that sees both,
-  one_way,    // from one host to another nothing arrives, back it does
-  reset,      // of one connection, which loses what was last on its way
-  stall,      // one direction of one connection
-  half_open,  // one direction, or both, swallow everything from now on
-  throttle,   // a host has a twentieth of its bandwidth
-  refuse,     // a host refuses connections
-  hang,       // connections to a host neither open nor fail for 5 s
-  join_storm, // several hosts start at once
-  leave,      // with a goodbye; comes back
-  disk_lost,  // what a restart finds: nothing,
-  disk_stale,     // an older checkpoint,
-  disk_torn,      // half of one,
-  disk_flipped,   // one with a bit flipped,
-  disk_foreign,   // that of another host
-  random_bytes,   // hostile hosts (hostile.h)
+  halves,        // partitions: two sides,
+  one_apart,     // one against all,
+  ring,          // each with two neighbours only,
+  bridge,        // two sides and one host that sees both,
+  one_way,       // from one host to another nothing arrives, back it does
+  reset,         // of one connection, which loses what was last on its way
+  stall,         // one direction of one connection
+  half_open,     // one direction, or both, swallow everything from now on
+  throttle,      // a host has a twentieth of its bandwidth
+  refuse,        // a host refuses connections
+  hang,          // connections to a host neither open nor fail for 5 s
+  join_storm,    // several hosts start at once
+  leave,         // with a goodbye; comes back
+  disk_lost,     // what a restart finds: nothing,
+  disk_stale,    // an older checkpoint,
+  disk_torn,     // half of one,
+  disk_flipped,  // one with a bit flipped,
+  disk_foreign,  // that of another host
+  random_bytes,  // hostile hosts (hostile.h)
   flipped_bits,
   false_have,
   withholds,
@@ -59,7 +59,9 @@ std::string_view fault_name(FaultKind kind);
 Result<FaultKind> fault_named(const std::string& name);
 
 using FaultSet = std::uint64_t;  // bit per kind
-constexpr FaultSet fault_bit(FaultKind kind) { return FaultSet{1} << static_cast<unsigned>(kind); }
+constexpr FaultSet fault_bit(FaultKind kind) {
+  return FaultSet{1} << static_cast<unsigned>(kind);
+}
 inline constexpr FaultSet all_faults = (FaultSet{1} << fault_kinds) - 1;
 
 struct FaultAction {
@@ -89,13 +91,13 @@ struct SwarmPlan {
   std::size_t attackers = 0;
   WorldOptions world;
   Duration warm_up{}, chaos{};
-  std::vector<TimePoint> starts;      // by node
+  std::vector<TimePoint> starts;        // by node
   std::vector<Duration> publish_every;  // by node; 0: never
-  Duration burst{0}, silence{0};      // publishing comes in bursts, when not 0
+  Duration burst{0}, silence{0};        // publishing comes in bursts, when not 0
   Duration checkpoint_every{};
   FaultSet enabled = 0;
   std::vector<FaultAction> actions;
-  std::size_t dead_for_good = 0;      // of the nodes, when the faults end
+  std::size_t dead_for_good = 0;  // of the nodes, when the faults end
 };
 
 SwarmPlan draw_plan(const SwarmRequest& request);

@@ -17,15 +17,21 @@ constexpr std::size_t heard_max = 48, links_wanted = 3, flood_frames = 30;
 bool may_flip(BytesView frame) {
   switch (static_cast<FrameType>(frame[0])) {
     case FrameType::digest:
-    case FrameType::snapshot_data: return false;
-    default: return true;
+    case FrameType::snapshot_data:
+      return false;
+    default:
+      return true;
   }
 }
 
 }  // namespace
 
 Attacker::Attacker(ProtocolWorld& world, HostId self, HostId targets, AttackKinds kinds, std::uint64_t seed)
-    : world_(world), self_(self), targets_(targets), kinds_(kinds), prng_(Prng::named(seed, "attacker", self)) {
+    : world_(world),
+      self_(self),
+      targets_(targets),
+      kinds_(kinds),
+      prng_(Prng::named(seed, "attacker", self)) {
   stream_ = gossip::stream_of(world_.host(self_).id, prng_.next());
 }
 
@@ -54,7 +60,8 @@ void Attacker::on_frame(End end, BytesView frame) {
   if (!decoded) return;
   if (std::holds_alternative<gossip::Hello>(*decoded)) link.greeted = true;
   if (const auto* ping = std::get_if<gossip::Ping>(&*decoded)) send(link, encode(gossip::Pong{ping->nonce}));
-  if (const auto* named = std::get_if<gossip::StreamDef>(&*decoded)) link.theirs[named->index] = named->stream;
+  if (const auto* named = std::get_if<gossip::StreamDef>(&*decoded))
+    link.theirs[named->index] = named->stream;
   if (const auto* have = std::get_if<gossip::Have>(&*decoded)) {
     for (const gossip::WireKey& wire : have->keys) {
       const auto stream = link.theirs.find(wire.stream);
@@ -123,8 +130,12 @@ void Attacker::flood(Link& link) {
   const std::uint32_t index = heads_.empty() ? name(link, stream_) : name(link, heads_.begin()->first);
   for (std::size_t i = 0; i < flood_frames; ++i) {
     switch (prng_.below(5)) {
-      case 0: send(link, encode(gossip::Ping{prng_.next()})); break;
-      case 1: send(link, encode(gossip::Subscribe{index, prng_.chance(1, 2)})); break;
+      case 0:
+        send(link, encode(gossip::Ping{prng_.next()}));
+        break;
+      case 1:
+        send(link, encode(gossip::Subscribe{index, prng_.chance(1, 2)}));
+        break;
       case 2: {
         const std::uint64_t first = 1 + prng_.below(1000);
         send(link, encode(gossip::Want{{{index, {first, first + limits::keys_per_frame_max - 1}}}}));
@@ -133,8 +144,7 @@ void Attacker::flood(Link& link) {
       case 3: {
         gossip::Have have;
         const std::size_t keys = prng_.chance(1, 64) ? limits::keys_per_frame_max : 1 + prng_.below(24);
-        for (std::size_t k = 0; k < keys; ++k)
-          have.keys.push_back({index, 1 + prng_.below(1'000'000)});
+        for (std::size_t k = 0; k < keys; ++k) have.keys.push_back({index, 1 + prng_.below(1'000'000)});
         send(link, encode(have));
         break;
       }

@@ -1,8 +1,8 @@
 // Attacker: an admitted host that breaks the rules of gossip/PROTOCOL.md, by kinds that a seed chooses.
 //
-// It greets honestly, since nobody gets further without; then it may send random bytes, honest frames with bits
-// flipped, announcements of what does not exist, announcements of what it then withholds, or floods. It forges no
-// update: without signatures a member could, and nothing in the protocol would notice.
+// It greets honestly, since nobody gets further without; then it may send random bytes, honest frames with
+// bits flipped, announcements of what does not exist, announcements of what it then withholds, or floods. It
+// forges no update: without signatures a member could, and nothing in the protocol would notice.
 //
 // Thread: one owner. Memory: a few dozen frames.
 #pragma once
@@ -36,7 +36,9 @@ class Attacker final : public Stranger {
     std::map<StreamId, std::uint32_t> ours;  // indices that we have defined
     std::map<std::uint32_t, StreamId> theirs;
   };
-  static std::uint64_t key(End end) { return 2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side); }
+  static std::uint64_t key(End end) {
+    return 2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side);
+  }
 
   void send(Link& link, Bytes frame) { world_.stranger_sends(link.end, std::move(frame)); }
   std::uint32_t name(Link& link, const StreamId& stream);

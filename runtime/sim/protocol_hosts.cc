@@ -17,7 +17,8 @@ std::unique_ptr<PeerStore> ProtocolWorld::empty_store() {
   return std::make_unique<SimStore>(options_.model);
 }
 
-// The newest checkpoint as the fault leaves it; what does not decode is left alone, and the peers have it all.
+// The newest checkpoint as the fault leaves it; what does not decode is left alone, and the peers have it
+// all.
 void ProtocolWorld::read_disk(HostId i, DiskFault fault) {
   Host& host = hosts_[i];
   host.store = empty_store();
@@ -104,7 +105,8 @@ void ProtocolWorld::save_checkpoint(HostId i) {
 void ProtocolWorld::publish(HostId i) {
   Host& host = hosts_[i];
   if (!host.up() || host.mute || host.busy_until > now_ || !host.protocol->ready_to_train()) return;
-  Prng content = Prng::named(options_.seed, "update", (std::uint64_t{i} << 40) + (host.life << 24) + host.seq);
+  Prng content =
+      Prng::named(options_.seed, "update", (std::uint64_t{i} << 40) + (host.life << 24) + host.seq);
   const gossip::StoredUpdate update = host.store->seal(host.stream, host.id, ++host.seq, content);
   for (WorldObserver* observer : observers_) observer->sealed(i, update);
   trace(9, i);

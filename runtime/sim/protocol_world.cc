@@ -27,11 +27,17 @@ ProtocolWorld::ProtocolWorld(WorldOptions options)
       chance_(Prng::named(options_.seed, "world")),
       fabric_(
           fabric_options(options_),
-          [this](TimePoint at, FabricEvent event) { queue_.push(at, Event{Event::Kind::fabric, event}); },
+          [this](TimePoint at, FabricEvent event) {
+            queue_.push(at, Event{Event::Kind::fabric, event});
+          },
           [this](End end, bool full) {
             const HostId host = fabric_.host(end);
-            queue_.push(now_, Event{Event::Kind::backlog, {}, host, full ? 1u : 0u,
-                                    static_cast<std::uint64_t>(link_of(end)), hosts_[host].life});
+            queue_.push(now_, Event{Event::Kind::backlog,
+                                    {},
+                                    host,
+                                    full ? 1u : 0u,
+                                    static_cast<std::uint64_t>(link_of(end)),
+                                    hosts_[host].life});
           }),
       hosts_(options_.hosts) {
   pool_.payload_bytes = options_.payload_bytes;
@@ -90,9 +96,12 @@ void ProtocolWorld::trace(std::uint64_t kind, std::uint64_t a, BytesView bytes) 
 void ProtocolWorld::handle(const Event& event) {
   Host& host = hosts_[event.host];
   switch (event.kind) {
-    case Event::Kind::fabric: return on_fabric(event);
-    case Event::Kind::wake: return on_wake(event);
-    case Event::Kind::dialled: return on_dialled(event);
+    case Event::Kind::fabric:
+      return on_fabric(event);
+    case Event::Kind::wake:
+      return on_wake(event);
+    case Event::Kind::dialled:
+      return on_dialled(event);
     case Event::Kind::backlog: {
       if (!host.up() || host.life != event.life) return;
       const gossip::LinkId link{event.value};
@@ -133,7 +142,12 @@ void ProtocolWorld::arm(HostId i) {
   const TimePoint when = host.clock.when(host.protocol->next_deadline(), now_);
   if (when >= host.wake_at) return;
   host.wake_at = when;
-  queue_.push(when, Event{Event::Kind::wake, {}, i, 0, static_cast<std::uint64_t>(when.time_since_epoch().count()), host.life});
+  queue_.push(when, Event{Event::Kind::wake,
+                          {},
+                          i,
+                          0,
+                          static_cast<std::uint64_t>(when.time_since_epoch().count()),
+                          host.life});
 }
 
 void ProtocolWorld::on_wake(const Event& event) {
@@ -231,7 +245,8 @@ void ProtocolWorld::dial(HostId i, const std::string& address) {
 }
 
 void ProtocolWorld::stranger_dials(HostId from, HostId to) {
-  queue_.push(now_ + 4 * fabric_.latency(from, to), Event{Event::Kind::dialled, {}, from, to, 0, hosts_[from].life});
+  queue_.push(now_ + 4 * fabric_.latency(from, to),
+              Event{Event::Kind::dialled, {}, from, to, 0, hosts_[from].life});
 }
 
 void ProtocolWorld::on_dialled(const Event& event) {
@@ -261,7 +276,8 @@ void ProtocolWorld::on_dialled(const Event& event) {
       host.stranger->on_link_up(end, peer.id);
     } else if (host.up()) {
       turn(self, self, [&](gossip::Outbox& out) {
-        host.protocol->on_link_up({link_of(end), peer.id, side == 0, peer.address}, host.clock.read(now_), out);
+        host.protocol->on_link_up({link_of(end), peer.id, side == 0, peer.address}, host.clock.read(now_),
+                                  out);
       });
     }
   }

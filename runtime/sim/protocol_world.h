@@ -1,8 +1,9 @@
 // ProtocolWorld: many gossip::Protocol objects in virtual time, with real replicas and without training.
 //
-// Each host has a disk (its newest checkpoints), a clock of its own, a processor that may be slow or paused, and
-// connections through a Fabric. What happens to them is decided elsewhere (fault_script.h, spreading.h); what must
-// hold is watched by observers (checkers.h). The protocol and the bytes it sends are those of a real daemon.
+// Each host has a disk (its newest checkpoints), a clock of its own, a processor that may be slow or paused,
+// and connections through a Fabric. What happens to them is decided elsewhere (fault_script.h, spreading.h);
+// what must hold is watched by observers (checkers.h). The protocol and the bytes it sends are those of a
+// real daemon.
 //
 // One seed gives one trace: trace() is equal in all builds.
 //
@@ -56,14 +57,14 @@ struct Host {
   std::uint64_t seq = 0;
   LocalClock clock;
   TimePoint wake_at = never, busy_until{};
-  Duration handling{0};              // of a frame, by a slow processor
-  std::vector<Bytes> disk;           // checkpoints, the newest last
-  std::vector<std::string> known;    // addresses kept on disk
-  bool crash_armed = false;          // dies in the middle of its next outbox
+  Duration handling{0};                 // of a frame, by a slow processor
+  std::vector<Bytes> disk;              // checkpoints, the newest last
+  std::vector<std::string> known;       // addresses kept on disk
+  bool crash_armed = false;             // dies in the middle of its next outbox
   bool refuses = false, hangs = false;  // dials to it
   bool dead_for_good = false;
-  bool mute = false;                 // publishes nothing
-  std::uint64_t lost_before = 0;     // updates_lost of earlier lives
+  bool mute = false;              // publishes nothing
+  std::uint64_t lost_before = 0;  // updates_lost of earlier lives
   std::uint32_t spins = 0;
 
   bool up() const { return protocol != nullptr; }
@@ -91,7 +92,7 @@ struct WorldOptions {
   SimModel model;                 // when payload_bytes is 0
   std::size_t payload_bytes = 0;  // else: no weights, payloads of this size
   gossip::CodingRule coding = gossip::CodingRule::automatic;
-  bool mixed_codings = false;     // each host another rule
+  bool mixed_codings = false;          // each host another rule
   std::uint32_t invariants_every = 8;  // turns between two check_invariants()
 };
 

@@ -1,7 +1,9 @@
-// SimStore: the replica of a simulated peer without a trainer. Weights, have-set, log, payload format, checkpoint and
-// snapshot are those of a real node (runtime/replica.h, update_log.h, checkpoint.h); only learning is left out.
+// SimStore: the replica of a simulated peer without a trainer. Weights, have-set, log, payload format,
+// checkpoint and snapshot are those of a real node (runtime/replica.h, update_log.h, checkpoint.h); only
+// learning is left out.
 //
-// PayloadStore: no weights at all, payloads of a given size, each kept once for all peers: for a thousand of them.
+// PayloadStore: no weights at all, payloads of a given size, each kept once for all peers: for a thousand of
+// them.
 //
 // Thread: one owner. Memory: SimStore: weights and log; PayloadStore: its have-set.
 #pragma once
@@ -21,7 +23,8 @@ namespace rumor::sim {
 class PeerStore : public gossip::UpdateStore {
  public:
   // A new own update, applied and logged already.
-  virtual gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) = 0;
+  virtual gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
+                                    Prng& prng) = 0;
   // The checkpoint file, and taking one up. Errors: those of decode_checkpoint and Replica::restore.
   virtual Bytes checkpoint(const NodeId& self) const = 0;
   virtual Result<void> restore(BytesView checkpoint) = 0;
@@ -67,7 +70,8 @@ class SimStore final : public PeerStore {
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;
 
-  gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) override;
+  gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
+                            Prng& prng) override;
   Bytes checkpoint(const NodeId& self) const override;
   Result<void> restore(BytesView checkpoint) override;
   std::uint64_t fingerprint() const override { return replica_.fingerprint(); }
@@ -107,7 +111,8 @@ class PayloadStore final : public PeerStore {
   std::shared_ptr<const Bytes> snapshot() override;
   Result<void> install(BytesView snapshot) override;
 
-  gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) override;
+  gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
+                            Prng& prng) override;
   Bytes checkpoint(const NodeId& self) const override;
   Result<void> restore(BytesView checkpoint) override;
   std::uint64_t fingerprint() const override { return fingerprint_; }

@@ -12,8 +12,8 @@ namespace rumor::sim {
 
 namespace {
 
-constexpr Duration forming = 15s;   // until the first update
-constexpr Duration drain = 15s;     // after the last one
+constexpr Duration forming = 15s;  // until the first update
+constexpr Duration drain = 15s;    // after the last one
 constexpr std::uint8_t unseen = 0xff;
 
 double quantile(std::vector<float>& values, double share) {
@@ -128,7 +128,8 @@ void publish_for_ever(ProtocolWorld& world, HostId i, Duration every, TimePoint 
 void stop_a_third(ProtocolWorld& world, Duration outage) {
   std::vector<ConnectionId> stopped;
   for (ConnectionId c = 0; c < world.fabric().connections(); ++c)
-    if (world.fabric().is_open({c, 0}) && world.fabric().is_open({c, 1}) && world.chance().chance(1, 3)) stopped.push_back(c);
+    if (world.fabric().is_open({c, 0}) && world.fabric().is_open({c, 1}) && world.chance().chance(1, 3))
+      stopped.push_back(c);
   const auto set = [&world, stopped](bool on) {
     for (const ConnectionId c : stopped)
       for (const int side : {0, 1}) world.fabric().stall({c, side}, on, world.now());
@@ -164,7 +165,8 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
   fabric.latency_min = options.network.latency_min;
   fabric.latency_max = options.network.latency_max;
   fabric.jitter = options.network.jitter;
-  fabric.bytes_per_second = std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second);
+  fabric.bytes_per_second =
+      std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second);
   fabric.backlog_high = limits::link_backlog_high;
   fabric.backlog_low = limits::link_backlog_low;
 
@@ -172,9 +174,11 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
   result.options = options;
   result.interval_seconds = static_cast<double>(options.nodes) * static_cast<double>(options.payload_bytes) /
                             (options.load * static_cast<double>(fabric.bytes_per_second));
-  const Duration every = from_seconds(result.interval_seconds), round = from_seconds(result.interval_seconds * options.rounds);
+  const Duration every = from_seconds(result.interval_seconds),
+                 round = from_seconds(result.interval_seconds * options.rounds);
   const TimePoint measured = TimePoint{forming + std::max<Duration>(round, 10s)};
-  const TimePoint ends = measured + std::max<Duration>(round, options.outage > Duration{0} ? options.outage + 75s : 10s);
+  const TimePoint ends =
+      measured + std::max<Duration>(round, options.outage > Duration{0} ? options.outage + 75s : 10s);
 
   ProtocolWorld world(std::move(world_options));
   Meter meter(world, options.nodes);
@@ -204,8 +208,10 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
     if (tick && !tick(std::min(done, 1.0))) break;
   }
   meter.summarize(result);
-  const double rate = static_cast<double>(options.nodes) * static_cast<double>(options.nodes - 1) / result.interval_seconds;
-  if (options.outage > Duration{0}) result.recovered_seconds = recovery(meter, measured + options.outage, ends, rate);
+  const double rate =
+      static_cast<double>(options.nodes) * static_cast<double>(options.nodes - 1) / result.interval_seconds;
+  if (options.outage > Duration{0})
+    result.recovered_seconds = recovery(meter, measured + options.outage, ends, rate);
   result.virtual_seconds = to_seconds(world.now().time_since_epoch());
   result.trace = world.trace();
   result.events = world.events();

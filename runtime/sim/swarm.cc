@@ -9,7 +9,7 @@ namespace rumor::sim {
 
 namespace {
 
-constexpr Duration converge_within = 60s;   // after healing, besides what is on slow links
+constexpr Duration converge_within = 60s;  // after healing, besides what is on slow links
 constexpr Duration quiet_warm_up = 6s, quiet_for = 6s, quiet_every = 400ms;
 constexpr Duration settle_within = 20s, mesh_within = 120s, goodbye_within = 30s;
 constexpr double quiet_copies_max = 1.05;
@@ -20,13 +20,13 @@ constexpr std::uint64_t quiet_deliveries_min = 50;
 
 SwarmRun::SwarmRun(const SwarmRequest& request)
     : request_(request), plan_(draw_plan(request)), world_(plan_.world), checkers_(world_) {
-  for (const FaultAction& action : plan_.actions)
-    world_.at(action.at, [this, action] { act(action); });
+  for (const FaultAction& action : plan_.actions) world_.at(action.at, [this, action] { act(action); });
 }
 
 std::vector<std::string> SwarmRun::contacts() const {
   std::vector<std::string> seeds;
-  for (HostId i = 0; i < std::min<std::size_t>(plan_.nodes, 3); ++i) seeds.push_back(ProtocolWorld::address_of(i));
+  for (HostId i = 0; i < std::min<std::size_t>(plan_.nodes, 3); ++i)
+    seeds.push_back(ProtocolWorld::address_of(i));
   return seeds;
 }
 
@@ -80,7 +80,8 @@ void SwarmRun::schedule_attackers() {
     const auto i = static_cast<HostId>(plan_.attackers_from + a);
     Host& host = world_.host(i);
     if (!host.stranger)
-      host.stranger = std::make_unique<Attacker>(world_, i, static_cast<HostId>(plan_.nodes), kinds, request_.seed);
+      host.stranger =
+          std::make_unique<Attacker>(world_, i, static_cast<HostId>(plan_.nodes), kinds, request_.seed);
     host.stranger->on_turn();
   }
   after(100ms, [this] { schedule_attackers(); });
@@ -128,10 +129,12 @@ std::string SwarmRun::state_text() const {
     for (const gossip::PeerInfo& peer : peers) {
       if (peer.digest_equal && peer.finished) continue;
       for (HostId k = 0; k < plan_.nodes; ++k)
-        if (world_.host(k).id == peer.node) unequal += str(" ", k, peer.digest_equal ? "=" : "!", peer.finished ? "" : "r");
+        if (world_.host(k).id == peer.node)
+          unequal += str(" ", k, peer.digest_equal ? "=" : "!", peer.finished ? "" : "r");
     }
-    text += str("; ", i, ": ", host.store->have().count(), " updates, ", peers.size(), " links, ",
-                host.protocol->settled() ? "settled" : "not with" + unequal, " ", host.protocol->waiting_for());
+    text +=
+        str("; ", i, ": ", host.store->have().count(), " updates, ", peers.size(), " links, ",
+            host.protocol->settled() ? "settled" : "not with" + unequal, " ", host.protocol->waiting_for());
   }
   return text;
 }
@@ -142,7 +145,8 @@ void SwarmRun::converge() {
   // A minute, and the time that a slow link takes for everything.
   const std::uint64_t all = 2 * (checkers_.payload_bytes() + 4 * plan_.world.model.initial.size());
   const Duration within =
-      converge_within + Duration(static_cast<std::int64_t>(all * 1'000'000 / plan_.world.fabric.bytes_per_second));
+      converge_within +
+      Duration(static_cast<std::int64_t>(all * 1'000'000 / plan_.world.fabric.bytes_per_second));
   const auto ready = [&] {
     for (HostId i = 0; i < plan_.nodes; ++i)
       if (world_.host(i).up() && !world_.host(i).protocol->ready_to_train()) return false;
@@ -151,7 +155,8 @@ void SwarmRun::converge() {
   while (!world_.violation() && !ready()) {
     if (world_.now() - healed > within)
       return world_.violate(
-          "L1", 0, str("replicas still differ ", fixed(to_seconds(within), 0), " s after healing", state_text()));
+          "L1", 0,
+          str("replicas still differ ", fixed(to_seconds(within), 0), " s after healing", state_text()));
     world_.run_until(world_.now() + 100ms);
   }
   report_.converged_seconds = to_seconds(world_.now() - healed);
@@ -178,8 +183,8 @@ void SwarmRun::quiet_phase() {
   if (report_.copies > quiet_copies_max)
     return world_.violate("I9", 0, str(fixed(report_.copies, 3), " copies per delivery when all is well"));
   if (p99 > quiet_delay_max + every)
-    return world_.violate("I9", 0, str("1 % of deliveries take over ", fixed(report_.delay_p99, 2),
-                                       " s when all is well"));
+    return world_.violate(
+        "I9", 0, str("1 % of deliveries take over ", fixed(report_.delay_p99, 2), " s when all is well"));
 }
 
 // Training has ended: all must agree that they are done, and hold the same.
@@ -254,7 +259,8 @@ std::string replay_line(const SwarmRequest& request) {
   if (request.nodes != 0) line += str(" --nodes ", request.nodes);
   for (std::size_t k = 0; k < fault_kinds; ++k)
     if ((request.allowed >> k & 1) == 0) line += str(" --without ", fault_name(static_cast<FaultKind>(k)));
-  for (std::size_t a = 0; a < request.only.size(); ++a) line += str(a == 0 ? " --actions " : ",", request.only[a]);
+  for (std::size_t a = 0; a < request.only.size(); ++a)
+    line += str(a == 0 ? " --actions " : ",", request.only[a]);
   if (request.no_actions) line += " --actions none";
   if (request.chaos > Duration{0}) line += str(" --chaos-s ", fixed(to_seconds(request.chaos), 3));
   return line;

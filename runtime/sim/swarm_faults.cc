@@ -9,8 +9,10 @@ void SwarmRun::act(const FaultAction& action) {
   if (!chaos_) return;
   const HostId i = action.host;
   switch (action.kind) {
-    case FaultKind::crash: return stop_for(i, action, false);
-    case FaultKind::power_off: return stop_for(i, action, true);
+    case FaultKind::crash:
+      return stop_for(i, action, false);
+    case FaultKind::power_off:
+      return stop_for(i, action, true);
     case FaultKind::crash_in_effects:
       if (!world_.host(i).up()) return;
       world_.host(i).crash_armed = true;
@@ -18,20 +20,26 @@ void SwarmRun::act(const FaultAction& action) {
     case FaultKind::leave:
       world_.leave(i);
       return after(action.lasts, [this, i, action] { start_again(i, action.disk); });
-    case FaultKind::clone: return clone(action);
-    case FaultKind::join_storm: return join_storm(action);
+    case FaultKind::clone:
+      return clone(action);
+    case FaultKind::join_storm:
+      return join_storm(action);
     case FaultKind::halves:
     case FaultKind::one_apart:
     case FaultKind::ring:
     case FaultKind::bridge:
-    case FaultKind::one_way: return partition(action);
+    case FaultKind::one_way:
+      return partition(action);
     case FaultKind::clock_jump:
     case FaultKind::clock_drift:
-    case FaultKind::clock_stop: return upset_clock(action);
+    case FaultKind::clock_stop:
+      return upset_clock(action);
     case FaultKind::reset:
     case FaultKind::stall:
-    case FaultKind::half_open: return upset_connection(action);
-    default: return upset_host(action);
+    case FaultKind::half_open:
+      return upset_connection(action);
+    default:
+      return upset_host(action);
   }
 }
 
@@ -80,11 +88,16 @@ void SwarmRun::partition(const FaultAction& action) {
   for (auto& one : side) one = static_cast<std::uint8_t>(prng.below(2));
   const auto cut = [&](HostId a, HostId b) {
     switch (action.kind) {
-      case FaultKind::halves: return side[a] != side[b];
-      case FaultKind::one_apart: return (a == action.host) != (b == action.host);
-      case FaultKind::ring: return (a + 1) % n != b && (b + 1) % n != a;
-      case FaultKind::bridge: return side[a] != side[b] && a != action.host && b != action.host;
-      default: return a == action.host && b == action.other;
+      case FaultKind::halves:
+        return side[a] != side[b];
+      case FaultKind::one_apart:
+        return (a == action.host) != (b == action.host);
+      case FaultKind::ring:
+        return (a + 1) % n != b && (b + 1) % n != a;
+      case FaultKind::bridge:
+        return side[a] != side[b] && a != action.host && b != action.host;
+      default:
+        return a == action.host && b == action.other;
     }
   };
   const std::uint64_t number = ++partitions_;
@@ -154,11 +167,20 @@ void SwarmRun::upset_host(const FaultAction& action) {
     case FaultKind::pause:
       host.busy_until = std::max(host.busy_until, std::min(world_.now() + action.lasts, chaos_end()));
       return;
-    case FaultKind::slow_processor: host.handling = Duration(prng.between(200, 20'000)); break;
-    case FaultKind::throttle: world_.fabric().throttle(i, 20, world_.now()); break;
-    case FaultKind::refuse: host.refuses = true; break;
-    case FaultKind::hang: host.hangs = true; break;
-    default: return;
+    case FaultKind::slow_processor:
+      host.handling = Duration(prng.between(200, 20'000));
+      break;
+    case FaultKind::throttle:
+      world_.fabric().throttle(i, 20, world_.now());
+      break;
+    case FaultKind::refuse:
+      host.refuses = true;
+      break;
+    case FaultKind::hang:
+      host.hangs = true;
+      break;
+    default:
+      return;
   }
   after(action.lasts, [this, i] {
     Host& calm = world_.host(i);

@@ -1,4 +1,5 @@
-// SwarmRun: the phases of one swarm run, and how each kind of fault is done to the world. Used by swarm.cc alone.
+// SwarmRun: the phases of one swarm run, and how each kind of fault is done to the world. Used by swarm.cc
+// alone.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// FrameSpy: prints the frames that reach or leave one host of a simulated world, for finding out what went wrong.
+// FrameSpy: prints the frames that reach or leave one host of a simulated world, for finding out what went
+// wrong.
 #pragma once
 
 #include <cstdio>
@@ -22,9 +23,25 @@ class FrameSpy final : public sim::WorldObserver {
 
  private:
   static std::string text(BytesView frame) {
-    static constexpr const char* names[] = {"?",    "HELLO",  "REJECT", "BYE",    "PING",          "PONG", "PEERS", "STREAM",
-                                            "HAVE", "WANT",   "SUBSCRIBE", "DATA", "DIGEST", "VECTOR", "NOT_AVAILABLE",
-                                            "SNAPSHOT_ASK", "SNAPSHOT_OFFER", "SNAPSHOT_WANT", "SNAPSHOT_DATA"};
+    static constexpr const char* names[] = {"?",
+                                            "HELLO",
+                                            "REJECT",
+                                            "BYE",
+                                            "PING",
+                                            "PONG",
+                                            "PEERS",
+                                            "STREAM",
+                                            "HAVE",
+                                            "WANT",
+                                            "SUBSCRIBE",
+                                            "DATA",
+                                            "DIGEST",
+                                            "VECTOR",
+                                            "NOT_AVAILABLE",
+                                            "SNAPSHOT_ASK",
+                                            "SNAPSHOT_OFFER",
+                                            "SNAPSHOT_WANT",
+                                            "SNAPSHOT_DATA"};
     if (frame.empty()) return "closed";
     std::string line = frame[0] < std::size(names) ? names[frame[0]] : "?";
     const auto decoded = gossip::decode(frame);
@@ -39,7 +56,8 @@ class FrameSpy final : public sim::WorldObserver {
     if (const auto* have = std::get_if<gossip::Have>(&*decoded))
       for (const auto& key : have->keys) add(key.stream, key.seq);
     if (const auto* data = std::get_if<gossip::Data>(&*decoded)) add(data->stream, data->header.key.seq);
-    if (const auto* subscribe = std::get_if<gossip::Subscribe>(&*decoded)) add(subscribe->stream, subscribe->on);
+    if (const auto* subscribe = std::get_if<gossip::Subscribe>(&*decoded))
+      add(subscribe->stream, subscribe->on);
     if (const auto* digest = std::get_if<gossip::Digest>(&*decoded))
       line += " " + std::to_string(digest->replica.updates) + (digest->finished ? " finished" : "");
     return line;

@@ -1,7 +1,8 @@
-// isolated(): a piece of work in a process of its own, so that a failed RUMOR_CHECK, a crash or an endless loop is a
-// result like any other.
+// isolated(): a piece of work in a process of its own, so that a failed RUMOR_CHECK, a crash or an endless
+// loop is a result like any other.
 //
-// Thread: single-threaded programs only (it forks). Nothing that the work changes in memory comes back, only its text.
+// Thread: single-threaded programs only (it forks). Nothing that the work changes in memory comes back, only
+// its text.
 #pragma once
 
 #include <sys/wait.h>
@@ -21,8 +22,8 @@ struct Outcome {
   std::string text;
 };
 
-// Runs `work` in up to `at_once` processes at a time; start() waits for a free place. `done` is called in the order in
-// which they end.
+// Runs `work` in up to `at_once` processes at a time; start() waits for a free place. `done` is called in the
+// order in which they end.
 class Workers {
  public:
   using Done = std::function<void(std::uint64_t name, const Outcome&)>;

@@ -1,10 +1,12 @@
 // Which deliberate bugs the simulator finds, and after how many seeds.
 //
 //   mutants                 each bug with the seed noted below: it must be caught. What CI runs
-//   mutants SEEDS [FIRST [BUG]]   each bug, or one, with seeds 1, 2, ... until it is caught; a table, and the median
+//   mutants SEEDS [FIRST [BUG]]   each bug, or one, with seeds 1, 2, ... until it is caught; a table, and the
+//   median
 //
-// The program links the sources of gossip, runtime and runtime/sim compiled with -DRUMOR_MUTANTS. A seed catches a bug
-// when it ends in a violation or a failed check; without a bug the same seed must pass (tests/swarm/swarm_test.cc).
+// The program links the sources of gossip, runtime and runtime/sim compiled with -DRUMOR_MUTANTS. A seed
+// catches a bug when it ends in a violation or a failed check; without a bug the same seed must pass
+// (tests/swarm/swarm_test.cc).
 #include <algorithm>
 #include <csignal>
 #include <cstdint>

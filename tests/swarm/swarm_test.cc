@@ -25,8 +25,8 @@ using namespace rumor;
 //   205 543                      kept from the time when the simulator itself lost events
 constexpr std::uint64_t found_something[] = {102, 117, 176, 205, 216, 543, 601, 665, 705};
 
-// The trace of one seed, equal in every build. A change of the protocol changes it; then the new number goes here. When
-// builds disagree, the difference between them is the bug.
+// The trace of one seed, equal in every build. A change of the protocol changes it; then the new number goes
+// here. When builds disagree, the difference between them is the bug.
 constexpr std::uint64_t traced_seed = 16;
 constexpr std::uint64_t known_trace = 0xa8ce11ff6ac0e3fb;
 
@@ -56,8 +56,8 @@ std::string one_seed(std::uint64_t seed) {
   const sim::SwarmReport report = sim::run_swarm(seeded(seed));
   if (!report.violation) return "";
   const sim::Violation& v = *report.violation;
-  return str(report.replay, "  # ", v.invariant, " node ", v.host, " stream ", v.key.stream.brief(), " seq ", v.key.seq,
-             " at ", to_seconds(v.at.time_since_epoch()), " s: ", v.text, "\n");
+  return str(report.replay, "  # ", v.invariant, " node ", v.host, " stream ", v.key.stream.brief(), " seq ",
+             v.key.seq, " at ", to_seconds(v.at.time_since_epoch()), " s: ", v.text, "\n");
 }
 
 bool same_trace_everywhere() {
@@ -91,15 +91,16 @@ int run(const std::vector<std::uint64_t>& seeds) {
     if (outcome.ended) {
       std::printf("%s", outcome.text.c_str());
     } else {
-      std::printf("one of the %zu seeds from number %llu on ends by signal %d: run them one by one\n", seeds_a_process,
-                  static_cast<unsigned long long>(seeds[first]), outcome.signal);
+      std::printf("one of the %zu seeds from number %llu on ends by signal %d: run them one by one\n",
+                  seeds_a_process, static_cast<unsigned long long>(seeds[first]), outcome.signal);
     }
     std::fflush(stdout);
   });
   for (std::size_t first = 0; first < seeds.size(); first += seeds_a_process) {
     workers.start(first, [&, first] {
       std::string text;
-      for (std::size_t s = first; s < std::min(first + seeds_a_process, seeds.size()); ++s) text += one_seed(seeds[s]);
+      for (std::size_t s = first; s < std::min(first + seeds_a_process, seeds.size()); ++s)
+        text += one_seed(seeds[s]);
       return text;
     });
   }
