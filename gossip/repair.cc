@@ -121,7 +121,6 @@ void Repair::on_vector(Link& link, const Vector& message) {
   link.gone = link.vector->missing_from(link.gone).missing_from(link.gone);
   if (mutant(34)) link.gone = {};
   spread_.know(link, *link.vector);
-  if (mutant(33)) spread_.know(link, core_.store.have());
   if (!ready_ && !link.first_vector) link.first_vector = link.vector;
   if (message.reply) send_vector(link, false);
   joining_.consider(link);

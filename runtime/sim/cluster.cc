@@ -48,7 +48,7 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
   const Node& first = *cluster->nodes_.front().node;
   cluster->oracle_.assign(first.replica().weights().begin(), first.replica().weights().end());
   if (cluster->options_.swarm_faults) {
-    cluster->swarm_kinds_ = cluster->faults_.below(16);
+    cluster->swarm_kinds_ = 1 + cluster->faults_.below(15);
     cluster->fault_every_max_ = Duration(cluster->faults_.between(300'000, 4'000'000));
   }
   if (cluster->options_.light_faults || cluster->options_.swarm_faults)

@@ -3,7 +3,8 @@
 set -euo pipefail
 buggy=$1
 shift
-nm -C -- "$buggy" | grep -q 'mutant_number' || { echo "$buggy has no switch: is this test still right?"; exit 1; }
+symbols=$(nm -C -- "$buggy")
+grep -q 'mutant_number' <<<"$symbols" || { echo "$buggy has no switch: is this test still right?"; exit 1; }
 for product in "$@"; do
   symbols=$(nm -C -- "$product")
   if grep -E 'mutant' <<<"$symbols"; then
