@@ -44,6 +44,7 @@ Core::Core(Options options_in, UpdateStore& store_in, Prng prng_in)
       keys(checked(options.keys)),
       members(options.self, options.run, keys, options.advertise, options.admit) {
   intern(options.stream);
+  published = store.have().head(options.stream);
 }
 
 void Core::begin(TimePoint time, Outbox& out) {
@@ -121,6 +122,7 @@ void Core::mark_refused() {
 
 bool Core::unwanted(const LocalKey& key) const {
   if (streams[key.stream].refused) return true;
+  if (streams[key.stream].id == options.stream && key.seq > published) return true;
   const auto& revocations = store.revocations();
   return std::any_of(revocations.begin(), revocations.end(),
                      [&](const Revocation& one) { return one.covers(key_of(key)); });
@@ -128,6 +130,7 @@ bool Core::unwanted(const LocalKey& key) const {
 
 HaveSet Core::wanted(const HaveSet& set) const {
   HaveSet left = minus(set, store.revocations());
+  left.erase(options.stream, {published + 1, seq_max});
   if (rule.refused.empty()) return left;
   for (const auto& [stream, ranges] : set.streams()) {
     if (refused(stream)) left.erase(stream, {1, seq_max});

@@ -185,7 +185,8 @@ class Core {
   std::optional<StreamIndex> intern(const StreamId& stream);
   UpdateKey key_of(const LocalKey& key) const { return {streams[key.stream].id, key.seq}; }
   bool have(const LocalKey& key) const { return store.have().contains(key_of(key)); }
-  // Taken back, or of a stream that is refused: neither ours nor to be asked for.
+  // Not held and not to be asked for: taken back, of a stream that is refused, or named after our own stream
+  // beyond what we have published, which only a liar can do.
   bool unwanted(const LocalKey& key) const;
   // What is left of `set` without such.
   HaveSet wanted(const HaveSet& set) const;
@@ -221,6 +222,7 @@ class Core {
   std::map<LinkId, Link> links;
   std::vector<Stream> streams;
   std::uint64_t missing_total = 0;  // over all streams
+  std::uint64_t published = 0;      // the newest own update
   TimePoint changed_at{Duration{-3'600'000'000}},
       changed_since = never;  // last change; first one not yet in a digest
   std::string divergence;

@@ -83,6 +83,7 @@ void Spread::publish(const StoredUpdate& update) {
   RUMOR_CHECK(stream.has_value());  // Core has numbered it before any peer could fill the table
   RUMOR_CHECK(update.payload != nullptr);
   core_.streams[*stream].origin = update.header.origin;
+  core_.published = std::max(core_.published, update.header.key.seq);
   core_.count_update(update.payload->size());
   core_.changed();
   spread(update, *stream, nullptr);

@@ -31,8 +31,10 @@ void Spread::announced(Link& link, LocalKey key) {
     from.push_back(link.id);
   }
   if (entry->asked) return;
-  if (!stream.provider) subscribe(link, key.stream);
-  if (stream.provider == link.id) {
+  // Of our own stream others can only give back what a snapshot has displaced: nothing to subscribe to.
+  const bool own = stream.id == core_.options.stream;
+  if (!stream.provider && !own) subscribe(link, key.stream);
+  if (stream.provider == link.id || own) {
     ask(link, key, *entry);
   } else if (fresh) {
     waiting_.push_back({core_.now + reparent_after, key});
@@ -134,7 +136,8 @@ void Spread::ask_elsewhere(LocalKey key, const Link* except) {
   if (except != nullptr) std::erase(at->second.announcers, except->id);
   Link* next = best_announcer(at->second, except);
   if (next == nullptr) return drop_missing(key);
-  if (!core_.streams[key.stream].provider) subscribe(*next, key.stream);
+  const Stream& stream = core_.streams[key.stream];
+  if (!stream.provider && stream.id != core_.options.stream) subscribe(*next, key.stream);
   ask(*next, key, at->second);
 }
 
