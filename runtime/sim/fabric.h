@@ -119,7 +119,8 @@ class Fabric {
   struct Uplink {
     std::deque<Waiting> queue;
     bool busy = false;
-    Duration owed{0};  // to control frames that went before
+    Duration owed{0};     // to control frames that went before; an idle uplink works it off
+    TimePoint settled{};  // until when that has been counted
   };
   // By receiving end.
   struct Direction {
@@ -145,6 +146,7 @@ class Fabric {
   void release(End towards, TimePoint now);
   void push(End towards, Flight flight, TimePoint now);
   void serve(HostId from, TimePoint now);
+  void settle(Uplink& uplink, TimePoint now);
   void left(HostId from, TimePoint now);
   void reached(const FabricEvent& event, TimePoint now);
   bool park(End at, std::uint8_t lane);
