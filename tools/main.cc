@@ -95,7 +95,7 @@ void add_sim(CLI::App& app, SimCommand& c) {
   sim->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
   sim->add_option("--faults", c.faults,
                   "none; light: links reset, nodes are killed and come back empty; swarm: the seed\n"
-                  "chooses among these and partitions (default none)");
+                  "chooses among these and partitions; FILE.toml: as planned there (default none)");
   sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")
       ->check(CLI::Range(0.1, 1e6));
   sim->add_flag("--daemons", c.daemons, "real `rumor peer` processes on loopback, in real time");

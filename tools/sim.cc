@@ -32,8 +32,17 @@ Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
   auto network = network_model(command.network);
   if (!network) return network.error();
   options.network = std::move(network).value();
-  if (command.faults != "none" && command.faults != "light" && command.faults != "swarm")
-    return Error{Errc::usage, "--faults " + command.faults + " is not known; choose none, light or swarm"};
+  if (command.faults != "none" && command.faults != "light" && command.faults != "swarm") {
+    if (!std::filesystem::is_regular_file(command.faults))
+      return Error{Errc::usage, "--faults " + command.faults +
+                                    " is neither none, light or swarm nor a file; FILE.toml lists faults as "
+                                    "[[fault]] kind = \"kill\", at_s = 20, lasts_s = 5, nodes = [1]"};
+    const auto text = read_text_file(command.faults);
+    if (!text) return text.error();
+    auto plan = sim::parse_fault_plan(*text, command.faults, command.nodes);
+    if (!plan) return plan.error();
+    options.planned_faults = std::move(plan).value();
+  }
   options.light_faults = command.faults == "light";
   options.swarm_faults = command.faults == "swarm";
   return options;

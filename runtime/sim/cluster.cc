@@ -53,6 +53,8 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
   }
   if (cluster->options_.light_faults || cluster->options_.swarm_faults)
     cluster->queue_.push(TimePoint{500ms}, Fault{});
+  for (std::size_t i = 0; i < cluster->options_.planned_faults.size(); ++i)
+    cluster->queue_.push(TimePoint{cluster->options_.planned_faults[i].at}, Planned{i});
   return cluster;
 }
 
@@ -312,107 +314,6 @@ void Cluster::effect(std::size_t i, StartStep& e) {
 void Cluster::effect(std::size_t i, StartEvaluation&) {
   nodes_[i].compute = evaluate(i);
   queue_.push(now_ + Duration{1}, ComputeDone{i, nodes_[i].life});
-}
-
-// ---- faults ----
-
-void Cluster::kill(std::size_t i) {
-  RUMOR_CHECK(nodes_[i].node != nullptr);
-  trace(7, i, 0);
-  const gossip::Counters& counters = nodes_[i].node->protocol().counters();
-  nodes_[i].sent_before += counters.sent_bytes;
-  nodes_[i].received_before += counters.received_bytes;
-  nodes_[i].node.reset();
-  nodes_[i].wake_at = never;
-  for (std::size_t at = 0; at < links_.size(); ++at)
-    for (int side : {0, 1})
-      if (links_[at].end[side] == i && links_[at].open[side]) {
-        links_[at].open[side] = false;
-        queue_.push(now_ + network_.latency(i, links_[at].end[1 - side]),
-                    LinkBreaks{at, 1 - side, "connection reset by peer"});
-      }
-}
-
-void Cluster::restart(std::size_t i) {
-  RUMOR_CHECK(nodes_[i].node == nullptr);
-  trace(8, i, 0);
-  delivery_.restarted(i);
-  const auto started = start_node(i);
-  RUMOR_CHECK(started.ok());  // it started once with the same options
-}
-
-void Cluster::partition(const std::vector<std::uint8_t>& group_of_node) {
-  RUMOR_CHECK(group_of_node.size() == nodes_.size());
-  group_ = group_of_node;
-  for (std::size_t at = 0; at < links_.size(); ++at) {
-    Link& link = links_[at];
-    if (group_[link.end[0]] == group_[link.end[1]]) continue;
-    for (int side : {0, 1})
-      if (link.open[side]) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection timed out"});
-  }
-}
-
-void Cluster::reset_link_of(std::size_t i) {
-  std::vector<std::size_t> mine;
-  for (std::size_t at = 0; at < links_.size(); ++at)
-    if ((links_[at].end[0] == i || links_[at].end[1] == i) && links_[at].open[0] && links_[at].open[1])
-      mine.push_back(at);
-  if (mine.empty()) return;
-  const std::size_t at = mine[faults_.below(mine.size())];
-  for (int side : {0, 1}) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection reset by peer"});
-  ++result_.link_resets;
-}
-
-// Never below two alive, so that what was learned has a home.
-bool Cluster::kill_for_a_while(std::size_t victim) {
-  const auto alive =
-      std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
-  if (!nodes_[victim].node || alive <= 2 || result_.restarts >= 1000) return false;
-  kill(victim);
-  ++result_.restarts;
-  queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Restart{victim});
-  return true;
-}
-
-void Cluster::cut_for_a_while(bool one) {
-  std::vector<std::uint8_t> group(nodes_.size());
-  const std::uint64_t apart = faults_.below(nodes_.size());
-  for (std::size_t i = 0; i < group.size(); ++i)
-    group[i] = static_cast<std::uint8_t>(one ? i == apart : faults_.below(2));
-  partition(group);
-  ++result_.partitions;
-  queue_.push(now_ + Duration(faults_.between(200'000, 4'000'000)), Heal{++partitions_});
-}
-
-void Cluster::on(Heal& e) {
-  if (e.number == partitions_) heal();
-}
-
-void Cluster::on(Fault&) {
-  if (all_complete()) return;
-  const std::size_t victim = faults_.below(nodes_.size());
-  // Not in the closing tenth: the run must be able to end.
-  const bool late = nodes_[0].node && nodes_[0].node->replica().samples() * 10 > config_.samples * 9;
-  if (!late && options_.swarm_faults) {
-    const std::uint64_t kind = faults_.below(4);
-    if ((swarm_kinds_ >> kind & 1) != 0) {
-      if (kind == 0) reset_link_of(victim);
-      if (kind == 1) kill_for_a_while(victim);
-      if (kind > 1) cut_for_a_while(kind == 3);
-    }
-  } else if (!late) {
-    const bool kills = faults_.chance(1, 10) && nodes_.size() > 2;
-    if (!kills || !nodes_[victim].node) {
-      reset_link_of(victim);
-    } else {
-      kill_for_a_while(victim);
-    }
-  }
-  queue_.push(now_ + Duration(faults_.between(200'000, fault_every_max_.count())), Fault{});
-}
-
-void Cluster::on(Restart& e) {
-  restart(e.node);
 }
 
 }  // namespace rumor::sim

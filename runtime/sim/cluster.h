@@ -15,6 +15,7 @@
 #include "runtime/node.h"
 #include "runtime/sim/delivery.h"
 #include "runtime/sim/event_queue.h"
+#include "runtime/sim/fault_plan.h"
 #include "runtime/sim/network.h"
 #include "runtime/sim/sim_result.h"
 
@@ -29,6 +30,8 @@ struct ClusterOptions {
   bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
   // The seed draws which of these strike, and how often: resets, kills, halves, one node apart.
   bool swarm_faults = false;
+  // Strike besides, as planned. Requires: each names nodes of the cluster only.
+  std::vector<PlannedFault> planned_faults;
 };
 
 // Where a run is, for a progress line. Return false to stop early.
@@ -103,6 +106,9 @@ class Cluster {
     int side;
   };
   struct Fault {};
+  struct Planned {
+    std::size_t number;
+  };
   struct Restart {
     std::size_t node;
   };
@@ -110,7 +116,7 @@ class Cluster {
     std::uint64_t number;
   };
   using Event = std::variant<FrameArrives, LinkOpens, LinkBreaks, DialFails, Wake, ComputeDone, BacklogEnds,
-                             Fault, Restart, Heal>;
+                             Fault, Planned, Restart, Heal>;
 
   struct Slot {
     std::unique_ptr<Node> node;
@@ -135,8 +141,10 @@ class Cluster {
   void on(ComputeDone& e);
   void on(BacklogEnds& e);
   void on(Fault& e);
-  bool kill_for_a_while(std::size_t victim);
+  void on(Planned& e);
+  bool kill_for(std::size_t victim, Duration away);
   void cut_for_a_while(bool one);
+  void cut_for(const std::vector<std::uint8_t>& group, Duration apart);
   void on(Restart& e);
   void on(Heal& e);
 

@@ -74,3 +74,36 @@ BOOST_AUTO_TEST_CASE(random_kills_and_resets_over_many_seeds) {
     }
   }
 }
+
+BOOST_AUTO_TEST_CASE(planned_faults_strike_when_and_whom_they_should) {
+  sim::ClusterOptions options = test::lan(5);
+  options.planned_faults = sim::parse_fault_plan(R"(
+    [[fault]]
+    kind = "kill"
+    at_s = 0.5
+    lasts_s = 0.3
+    nodes = [1]
+    [[fault]]
+    kind = "partition"
+    at_s = 1
+    lasts_s = 0.4
+    nodes = [3, 4]
+    [[fault]]
+    kind = "reset"
+    at_s = 0.2
+    nodes = [0]
+    every_s = 0.4
+  )", "plan.toml", 5).value();
+  auto cluster = test::make_cluster(test::small_run(), options);
+  cluster->run_until(TimePoint{700ms});
+  BOOST_TEST(cluster->node(1) == nullptr);
+  cluster->run_until(TimePoint{1200ms});
+  BOOST_TEST(cluster->node(1) != nullptr);
+  BOOST_TEST((cluster->node(0)->replica().digest() != cluster->node(4)->replica().digest()));
+  const auto result = cluster->run(nullptr);
+  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
+  BOOST_TEST(result->restarts == 1u);
+  BOOST_TEST(result->partitions == 1u);
+  BOOST_TEST(result->link_resets >= 4u);
+  BOOST_TEST(result->identical);
+}

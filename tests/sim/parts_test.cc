@@ -3,6 +3,7 @@
 
 #include "runtime/sim/delivery.h"
 #include "runtime/sim/event_queue.h"
+#include "runtime/sim/fault_plan.h"
 #include "runtime/sim/network.h"
 #include "runtime/sim/sim_result.h"
 #include "runtime/sim/svg_chart.h"
@@ -45,6 +46,37 @@ BOOST_AUTO_TEST_CASE(network_files_are_read_and_refused) {
     BOOST_TEST((refused.error().code == Errc::usage));
   }
   BOOST_TEST(!sim::NetworkModel::preset("moon").ok());
+}
+
+BOOST_AUTO_TEST_CASE(fault_files_are_read_and_refused) {
+  const auto good = sim::parse_fault_plan(
+      "[[fault]]\nkind = \"kill\"\nat_s = 2\nlasts_s = 0.5\nnodes = [1, 1, 2]\nevery_s = 3\n", "f.toml", 3);
+  BOOST_REQUIRE(good.ok());
+  BOOST_REQUIRE(good->size() == 1u);
+  BOOST_TEST(((*good)[0].kind == sim::PlannedFault::Kind::kill));
+  BOOST_TEST(((*good)[0].at == 2s && (*good)[0].lasts == 500ms && (*good)[0].every == 3s));
+  BOOST_TEST((*good)[0].nodes == (std::vector<std::size_t>{1, 2}), boost::test_tools::per_element());
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "a list of [[fault]]"},
+      {"[fault]\nkind = \"kill\"\n", "a list of [[fault]]"},
+      {"[[fault]]\nkind = \"flood\"\n", "kind is one of"},
+      {"[[fault]]\nat_s = 1\n", "kind is missing"},
+      {"[[fault]]\nkind = \"kill\"\nlasts_s = 1\nnodes = [3]\n", "0 to 2"},
+      {"[[fault]]\nkind = \"kill\"\nlasts_s = 1\n", "nodes is missing"},
+      {"[[fault]]\nkind = \"kill\"\nnodes = [0]\n", "lasts_s is missing"},
+      {"[[fault]]\nkind = \"reset\"\nnodes = [0]\nat_s = -1\n", "at_s wants seconds"},
+      {"[[fault]]\nkind = \"partition\"\nlasts_s = 1\nnodes = [0, 1, 2]\n", "parts nobody"},
+      {"[[fault]]\nkind = \"kill\"\nlasts_s = 5\nevery_s = 2\nnodes = [0]\n", "longer than lasts_s"},
+      {"[[fault]]\nkind = \"kill\"\nwhen = 3\n", "when is not a key"},
+      {"[[[", "line 1"}};
+  for (const auto& [text, cause] : cases) {
+    const auto refused = sim::parse_fault_plan(text, "f.toml", 3);
+    BOOST_TEST_CONTEXT(text) {
+      BOOST_REQUIRE(!refused.ok());
+      BOOST_TEST((refused.error().code == Errc::usage));
+      BOOST_TEST(refused.error().text.find(cause) != std::string::npos, refused.error().text);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(delivery_counts_doubles_and_hops) {
