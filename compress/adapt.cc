@@ -22,7 +22,7 @@ class Recorder {
 
   Recorder(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> negative,
            std::size_t parts)
-      : positions_(positions.data()), negative_(negative.data()), events_(6 * positions.size() + parts) {
+      : positions_(positions.data()), negative_(negative.data()), events_(6 * positions.size() + 3 * parts) {
     columns_.reserve(positions.size());
     runs_.reserve(positions.size());
   }
@@ -32,12 +32,13 @@ class Recorder {
    public:
     explicit Close(Recorder& io) : io_(io) {}
     void back_to(Recorder&) {}
+    bool join() { return io_.join(); }
     std::uint32_t column() const { return io_.column(); }
     bool negative() const { return io_.negative(); }
     void put(std::uint32_t position, bool negative) { io_.put(position, negative); }
-    template <class Context>
-    bool entry(const NextMember& next, Signs& signs, const Context& context, std::uint32_t cell,
-               bool negative, bool last) {
+    template <class Next, class Context>
+    bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t cell, bool negative,
+               bool last) {
       return io_.entry(next, signs, context, cell, negative, last);
     }
 
@@ -80,20 +81,26 @@ class Recorder {
   bool negative() const { return signs_[at_] != 0; }
   void put(std::uint32_t, bool) { ++at_; }
 
-  bool number(std::uint32_t value, std::uint32_t options) {
-    const std::uint32_t share = scale / options;
-    events_.add(value * share, value + 1 == options ? scale - value * share : share);
+  bool part() { return true; }
+  bool join() {
+    events_.join();
     return true;
   }
 
-  bool member(const NextMember& next, std::uint32_t cell) {
+  bool number(std::uint32_t value, unsigned bits) {
+    events_.add(Lane::rows, value << (scale_bits - bits), 1u << (scale_bits - bits));
+    return true;
+  }
+
+  template <class Next>
+  bool member(const Next& next, std::uint32_t cell) {
     const std::uint32_t from = next.start(cell);
-    events_.add(from, next.start(cell + 1) - from);
+    events_.add(Lane::rows, from, next.start(cell + 1) - from);
     return true;
   }
 
-  template <class Context>
-  bool entry(const NextMember& next, Signs& signs, const Context& context, std::uint32_t cell, bool negative,
+  template <class Next, class Context>
+  bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t cell, bool negative,
              bool last) {
     if (last) {
       events_.end(2 * (cell - next.first()) + (negative ? 1 : 0));
@@ -116,7 +123,7 @@ class Recorder {
   bool symbol(Counts& counts, std::uint32_t context, std::uint32_t symbol) {
     const std::uint32_t from = counts.start(context, symbol);
     constexpr unsigned shift = scale_bits - Counts::symbol_bits;
-    events_.add(from << shift, (counts.start(context, symbol + 1) - from) << shift);
+    events_.add(Lane::rows, from << shift, (counts.start(context, symbol + 1) - from) << shift);
     counts.learn(context, symbol);
     return true;
   }
@@ -129,7 +136,8 @@ class Recorder {
   void add_signed(std::uint32_t from, std::uint32_t size, Signs& signs, std::uint32_t context,
                   bool negative) {
     const std::uint32_t minus = signs.share(context, size);
-    events_.add(negative ? from : from + minus, negative ? minus : size - minus);
+    const std::uint32_t plus = negative ? 0 : ~0u;
+    events_.add(Lane::entries, from + (minus & plus), (minus ^ plus) - plus + (size & plus));
     signs.learn(context, negative);
   }
 
@@ -150,8 +158,9 @@ class Player {
   // What the innermost loop works with: a copy.
   class Close;
 
-  Player(BytesView body, std::uint32_t* positions, std::uint8_t* negative)
-      : state_(body), positions_(positions), negative_(negative) {}
+  // body: StateReader::slack more bytes stand after it. It is written to.
+  Player(std::uint8_t* body, std::size_t size, std::uint32_t* positions, std::uint8_t* negative)
+      : state_(body, size), positions_(positions), negative_(negative) {}
 
   bool valid() const { return state_.valid(); }
   bool done() const { return done_; }
@@ -168,35 +177,30 @@ class Player {
     *negative_++ = negative ? 1 : 0;
   }
 
-  bool number(std::uint32_t& value, std::uint32_t options) {
-    const std::uint32_t share = scale / options;
-    value = std::min(state_.slot() / share, options - 1);
-    state_.take(value * share, value + 1 == options ? scale - value * share : share);
+  bool part() { return state_.part(); }
+  bool join() { return state_.join(); }
+
+  bool number(std::uint32_t& value, unsigned bits) {
+    Chain at = state_.chain(Lane::rows);
+    value = at.slot() >> (scale_bits - bits);
+    at.take(value << (scale_bits - bits), 1u << (scale_bits - bits));
+    state_.put_back(Lane::rows, at);
     return true;
   }
 
-  bool member(const NextMember& next, std::uint32_t& cell) {
-    const NextMember::Found found = next.find(state_.slot());
+  template <class Next>
+  bool member(const Next& next, std::uint32_t& cell) {
+    Chain at = state_.chain(Lane::rows);
+    const FoundCell found = next.find(at.slot());
     cell = found.cell;
-    state_.take(found.from, found.to - found.from);
+    at.take(found.from, found.to - found.from);
+    state_.put_back(Lane::rows, at);
     return true;
   }
 
-  template <class Context>
-  bool entry(const NextMember& next, Signs& signs, const Context& context, std::uint32_t& cell,
-             bool& negative, bool last) {
-    if (last) {
-      std::uint32_t number = 0;
-      done_ = state_.end(2 * (next.end() - next.first()), number);
-      cell = next.first() + number / 2;
-      negative = number % 2 != 0;
-      return done_;
-    }
-    const NextMember::Found found = next.find(state_.slot());
-    cell = found.cell;
-    negative = take_signed(found.from, found.to - found.from, signs, context(cell));
-    return true;
-  }
+  template <class Next, class Context>
+  bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t& cell, bool& negative,
+             bool last);
 
   bool sign(Signs& signs, std::uint32_t context, bool& negative, bool last) {
     if (last) {
@@ -205,24 +209,31 @@ class Player {
       negative = number != 0;
       return done_;
     }
-    negative = take_signed(0, scale, signs, context);
+    Chain at = state_.chain(Lane::entries);
+    negative = take_signed(at, 0, scale, signs, context);
+    state_.put_back(Lane::entries, at);
     return true;
   }
 
   bool symbol(Counts& counts, std::uint32_t context, std::uint32_t& symbol) {
     constexpr unsigned shift = scale_bits - Counts::symbol_bits;
-    symbol = counts.find(context, state_.slot() >> shift);
+    Chain at = state_.chain(Lane::rows);
+    symbol = counts.find(context, at.slot() >> shift);
     const std::uint32_t from = counts.start(context, symbol);
-    state_.take(from << shift, (counts.start(context, symbol + 1) - from) << shift);
+    at.take(from << shift, (counts.start(context, symbol + 1) - from) << shift);
+    state_.put_back(Lane::rows, at);
     counts.learn(context, symbol);
     return true;
   }
 
  private:
-  bool take_signed(std::uint32_t from, std::uint32_t size, Signs& signs, std::uint32_t context) {
+  static bool take_signed(Chain& at, std::uint32_t from, std::uint32_t size, Signs& signs,
+                          std::uint32_t context) {
     const std::uint32_t minus = signs.share(context, size);
-    const bool negative = state_.slot() - from < minus;
-    state_.take(negative ? from : from + minus, negative ? minus : size - minus);
+    const bool negative = at.slot() - from < minus;
+    // Without a branch: a sign is as good as random.
+    const std::uint32_t plus = negative ? 0 : ~0u;
+    at.take(from + (minus & plus), (minus ^ plus) - plus + (size & plus));
     signs.learn(context, negative);
     return negative;
   }
@@ -233,14 +244,65 @@ class Player {
   bool done_ = false;
 };
 
-class Player::Close : public Player {
+class Player::Close {
  public:
-  explicit Close(const Player& io) : Player(io) {}
-  void back_to(Player& io) const { io = *this; }
+  explicit Close(Player& io)
+      : io_(io), at_(io.state_.chain(Lane::entries)), positions_(io.positions_), negative_(io.negative_) {}
+  void back_to(Player& io) const {
+    io.state_.put_back(Lane::entries, at_);
+    io.positions_ = positions_;
+    io.negative_ = negative_;
+  }
+
+  bool join() {
+    back_to(io_);
+    const bool sound = io_.join();
+    at_ = io_.state_.chain(Lane::entries);
+    return sound;
+  }
+  std::uint32_t column() const { return 0; }
+  bool negative() const { return false; }
+  void put(std::uint32_t position, bool negative) {
+    *positions_++ = position;
+    *negative_++ = negative ? 1 : 0;
+  }
+
+  template <class Next, class Context>
+  bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t& cell, bool& negative,
+             bool last) {
+    if (last) [[unlikely]] {
+      back_to(io_);
+      std::uint32_t number = 0;
+      io_.done_ = io_.state_.end(2 * (next.end() - next.first()), number);
+      cell = next.first() + number / 2;
+      negative = number % 2 != 0;
+      return io_.done_;
+    }
+    const FoundCell found = next.find(at_.slot());
+    cell = found.cell;
+    negative = take_signed(at_, found.from, found.to - found.from, signs, context(cell));
+    return true;
+  }
+
+ private:
+  Player& io_;
+  Chain at_;
+  std::uint32_t* positions_;
+  std::uint8_t* negative_;
 };
+
+template <class Next, class Context>
+bool Player::entry(const Next& next, Signs& signs, const Context& context, std::uint32_t& cell,
+                   bool& negative, bool last) {
+  Close close(*this);
+  const bool sound = close.entry(next, signs, context, cell, negative, last);
+  close.back_to(*this);
+  return sound;
+}
 
 template <class Io>
 bool walk_parts(AdaptWalk<Io>& walk, std::span<const Part> parts, const LinkHistory::Impl* history) {
+  if (!walk.begin()) return false;
   Priors priors;
   for (const Part& part : parts) {
     const bool known = history != nullptr && history->priors_of(part, priors);
@@ -274,7 +336,9 @@ bool adapt_decode(std::span<const Part> parts, BytesView body, const LinkHistory
                   std::uint32_t* positions, std::uint8_t* negative) {
   const std::size_t entries = entries_of(parts);
   if (entries == 0) return body.empty();
-  Player player(body, positions, negative);
+  Bytes copy(body.size() + StateReader::slack);
+  std::copy(body.begin(), body.end(), copy.begin());
+  Player player(copy.data(), body.size(), positions, negative);
   if (!player.valid()) return false;
   AdaptWalk<Player> walk(player, static_cast<std::uint32_t>(entries));
   if (!walk_parts(walk, parts, AdaptModel::of(history)) || !player.done()) return false;

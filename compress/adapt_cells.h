@@ -1,155 +1,195 @@
 // Cells, a set of which is coded: the rows of a part, or the columns of one of its rows, each with a weight
-// that says how often it is expected (compress/ADAPT.md, chapters 4 and 6).
+// that says how often it is expected (compress/ADAPT.md, chapters 4 and 6). The coder looks at them through
+// one of three views, which differ in where the weights come from and offer the same:
+//   count, total(), mean          cells, the sum of their weights, and that divided by their number
+//   before(cell)                  weight of all cells before this one, up to count
+//   find(y)                       the cell in which the weight y lies. Requires: y < total()
 //
-// A set of n cells is coded as its members in ascending order. The first of n, drawn from the cells that are
-// left, lies beyond a cell with probability about (1 - share)^n, where share is the weight passed over the
-// weight that is left; curve_table has that curve.
+// Cells stand in blocks of 16. What all blocks before one weigh is kept in a list that is counted through,
+// with no branch that depends on what is coded; a cell inside its block is found likewise.
 //
-// Thread: plain values; Cells is owned by one coder.
+// Thread: plain values; views look at arrays of their owners.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
-
-#include "compress/adapt_tables.h"
 
 namespace rumor::compress {
 
-// Cells as the coder looks at them: what is needed for each step, without owner.
-struct CellView {
-  static constexpr std::uint32_t block = 8;  // cells that one entry of the index stands for
-  static constexpr std::uint32_t alike_weight = 64;
+inline constexpr std::uint32_t block_bits = 4;
+inline constexpr std::uint32_t block_cells = 1u << block_bits;
 
-  const std::uint32_t* sums = nullptr;   // null: all cells weigh alike_weight
+// Numbers that ascend, one for each block, filled up to a multiple of eight with numbers that nothing
+// reaches.
+inline constexpr std::uint32_t block_fill = 0x7fffffff;
+
+inline constexpr std::uint32_t filled_up(std::uint32_t blocks) {
+  return (blocks + 7) / 8 * 8;
+}
+
+// Four numbers at a time, as gcc and clang have them on every machine.
+typedef std::int32_t Four __attribute__((vector_size(16)));
+
+inline Four four_at(const std::uint32_t* numbers) {
+  Four four;
+  std::memcpy(&four, numbers, sizeof four);
+  return four;
+}
+inline Four four_alike(std::uint32_t number) {
+  const auto same = static_cast<std::int32_t>(number);
+  return Four{same, same, same, same};
+}
+// How many of four lanes hold -1, the others 0; or the sum of what several such comparisons hold.
+inline std::uint32_t lanes_in(Four minus) {
+  typedef std::uint64_t Two __attribute__((vector_size(16)));
+  const Two halves = reinterpret_cast<Two>(-minus);  // each number is small: none carries into the next
+  const std::uint64_t sum = halves[0] + halves[1];
+  return static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(sum >> 32);
+}
+
+// How many of eight numbers are not above y, the same in all four.
+inline std::uint32_t eight_not_above(const std::uint32_t* numbers, Four y) {
+  return 8 - lanes_in((four_at(numbers) > y) + (four_at(numbers + 4) > y));
+}
+
+// Sums at the beginnings of blocks, and of groups of eight blocks: to find a block without a branch that
+// depends on what is coded. Both are filled up to multiples of eight with what no weight reaches.
+struct Blocks {
+  const std::uint32_t* starts = nullptr;
+  const std::uint32_t* groups = nullptr;
+  std::uint32_t groups_filled = 0;
+
+  // The last block that does not begin above y.
+  std::uint32_t find(std::uint32_t y) const {
+    const std::uint32_t* at = groups;
+    std::uint32_t left = groups_filled;
+    while (left > 16) {
+      const std::uint32_t half = left / 16 * 8;
+      at += at[half] <= y ? half : 0;
+      left -= half;
+    }
+    const Four least = four_alike(y);
+    std::uint32_t group = static_cast<std::uint32_t>(at - groups) + eight_not_above(at, least) - 1;
+    if (left > 8) group += eight_not_above(at + 8, least);
+    return group * 8 + eight_not_above(starts + std::size_t{group} * 8, least) - 1;
+  }
+};
+
+// Owner of the two lists.
+class BlockList {
+ public:
+  // For as many cells. Then starts() takes a number for each block.
+  void resize(std::uint32_t cells) {
+    blocks_ = (cells + block_cells - 1) / block_cells;
+    const std::uint32_t filled = filled_up(blocks_);
+    starts_.assign(filled, block_fill);
+    groups_.assign(filled_up(filled / 8), block_fill);
+  }
+  std::uint32_t blocks() const { return blocks_; }
+  std::uint32_t* starts() { return starts_.data(); }
+  // After starts() has been written.
+  void group() {
+    for (std::uint32_t i = 0; i < starts_.size() / 8; ++i) groups_[i] = starts_[std::size_t{i} * 8];
+  }
+  Blocks view() const { return {starts_.data(), groups_.data(), static_cast<std::uint32_t>(groups_.size())}; }
+
+ private:
+  std::uint32_t blocks_ = 0;
+  std::vector<std::uint32_t> starts_, groups_;
+};
+
+// All cells weigh the same.
+struct AlikeCells {
+  static constexpr std::uint32_t weight = 64;
+
+  std::uint32_t count = 0, mean = weight;
+
+  std::uint32_t before(std::uint32_t cell) const { return cell * weight; }
+  std::uint32_t total() const { return count * weight; }
+  std::uint32_t find(std::uint32_t y) const { return y / weight; }
+};
+
+// Weights as a list of sums: what is needed where every weight is asked for more than once.
+struct ListedCells {
+  static constexpr std::uint32_t block = 8;  // cells that one entry of the index stands for
+
+  const std::uint32_t* sums = nullptr;   // count + 1, then filled up
   const std::uint16_t* index = nullptr;  // by y >> index_shift: the last block that begins at or before it
-  std::uint32_t count = 0;
-  std::uint32_t mean = alike_weight;
+  std::uint32_t count = 0, mean = 0;
   unsigned index_shift = 0;
 
-  // Weight of all cells before this one, up to count.
-  std::uint32_t before(std::uint32_t cell) const {
-    return sums == nullptr ? cell * alike_weight : sums[cell];
-  }
-
-  // The cell in which the weight y lies: the last whose before() is not above y.
-  // Requires: y < before(count); an index.
+  std::uint32_t before(std::uint32_t cell) const { return sums[cell]; }
+  std::uint32_t total() const { return sums[count]; }
   std::uint32_t find(std::uint32_t y) const {
-    if (sums == nullptr) return y / alike_weight;
     const std::uint32_t* at = sums + std::size_t{index[y >> index_shift]} * block;
     while (at[block] <= y) at += block;
-    std::uint32_t inside = 0;
-    for (std::uint32_t i = 1; i < block; ++i) inside += at[i] <= y ? 1 : 0;
-    return static_cast<std::uint32_t>(at - sums) + inside;
+    return static_cast<std::uint32_t>(at - sums) + eight_not_above(at, four_alike(y)) - 1;
   }
 };
 
-// Cells and their weights as running sums.
-class Cells {
+// A weight for each hit so far, and one that is spread: evenly, or by what a history foretold.
+template <bool foretold>
+struct LearnedCells {
+  const std::uint32_t* prior_sums = nullptr;   // with a history: 256 a cell on the average; filled up
+  const std::uint32_t* ramp = nullptr;         // without: spread() of the first block
+  Blocks blocks;                               // before() of the first cell of each block
+  const std::uint32_t* hits_before = nullptr;  // of each block: weight of the hits in the blocks before
+  const std::uint32_t* hits_inside = nullptr;  // of each cell: weight of the hits before it in its block
+  std::uint32_t count = 0, mean = 0, all = 0, shape = 0;
+
+  std::uint32_t spread(std::uint32_t cell) const {
+    if constexpr (foretold)
+      return cell + static_cast<std::uint32_t>(std::uint64_t{shape} * prior_sums[cell] >> 8);
+    return shape * cell;
+  }
+  std::uint32_t before(std::uint32_t cell) const {
+    return spread(cell) + hits_before[cell >> block_bits] + hits_inside[cell];
+  }
+  std::uint32_t total() const { return all; }
+  std::uint32_t find(std::uint32_t y) const {
+    const std::uint32_t block = blocks.find(y), first = block << block_bits;
+    if constexpr (foretold) {
+      const std::uint32_t rest = y - hits_before[block];
+      const auto passed = [&](std::uint32_t at) { return spread(at) + hits_inside[at] <= rest; };
+      std::uint32_t cell = first;
+      cell += 4u * passed(first + 4) + 4u * passed(first + 8) + 4u * passed(first + 12);
+      return cell + passed(cell + 1) + passed(cell + 2) + passed(cell + 3);
+    }
+    const Four rest = four_alike(y - blocks.starts[block]);
+    const auto above = [&](std::uint32_t i) {
+      return four_at(ramp + i) + four_at(hits_inside + first + i) > rest;
+    };
+    return first + block_cells - 1 - lanes_in((above(0) + above(4)) + (above(8) + above(12)));
+  }
+};
+
+// Owner of such a list.
+class ListedWeights {
  public:
-  // All alike. Requires: 1 <= count <= cells_max.
-  void reset(std::uint32_t count);
+  // Weights that weight_of(cell) gives, each at least 1, fewer than 2^31 together.
+  template <class WeightOf>
+  void set(std::uint32_t count, const WeightOf& weight_of) {
+    if (sums_.size() < count + 2 * ListedCells::block) sums_.resize(count + 2 * ListedCells::block);
+    std::uint32_t sum = 0;
+    std::uint32_t* sums = sums_.data();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      sums[i] = sum;
+      sum += weight_of(i);
+    }
+    sums[count] = sum;
+    finish(count);
+  }
 
-  // Weights as given, each at least 1, fewer than 2^31 together. searched: CellView::find() will be called.
-  void set(const std::uint32_t* weights, std::uint32_t count, bool searched);
-
-  // Valid until the next reset() or set().
-  const CellView& view() const { return view_; }
-  std::uint32_t count() const { return view_.count; }
+  // Valid until the next set().
+  const ListedCells& cells() const { return cells_; }
 
  private:
-  void index();
+  void finish(std::uint32_t count);
 
-  CellView view_;
-  std::vector<std::uint32_t> sums_;  // count + 1, then filled up with the largest number
+  ListedCells cells_;
+  std::vector<std::uint32_t> sums_;
   std::vector<std::uint16_t> index_;
 };
-
-// One step: which of the cells from `first` on is the next of `left` members.
-class NextMember {
- public:
-  // Requires: 1 <= left <= cells.count - first, left <= 2^14.
-  NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left)
-      : NextMember(cells, first, left, cells.count - left + 1, std::uint64_t{left - 1} * cells.mean >> 1) {}
-
-  // The first of `left` members that may share a cell. others: half the weight that all but one need.
-  static NextMember of_groups(const CellView& cells, std::uint32_t left, std::uint32_t others) {
-    return NextMember(cells, 0, left, cells.count, others);
-  }
-
-  // Where the interval of this cell begins; that of end() is the whole scale.
-  std::uint32_t start(std::uint32_t cell) const {
-    if (cell >= end_) return scale;
-    const std::uint64_t passed = cells_.before(cell) - base_;
-    const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
-    const std::uint32_t piece = static_cast<std::uint32_t>(steps >> piece_bits);
-    const std::uint64_t inside = steps & ((1u << piece_bits) - 1);
-    const std::uint64_t rise = curve_->height[piece + 1] - curve_->height[piece];
-    return curve_->height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
-           2 * (cell - first_);
-  }
-
-  // First cell that can be it.
-  std::uint32_t first() const { return first_; }
-
-  // First cell that cannot be it, because the others have to come after.
-  std::uint32_t end() const { return end_; }
-
-  struct Found {
-    std::uint32_t cell, from, to;
-  };
-  // The cell whose interval has this slot in it, with its interval.
-  Found find(std::uint32_t slot) const;
-
- private:
-  NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left, std::uint32_t end,
-             std::uint64_t others);
-  std::uint32_t guess(std::uint32_t slot) const;
-  // By value, so that the one that is asked stays in registers.
-  [[gnu::noinline, gnu::cold]] static Found search(NextMember next, std::uint32_t slot);
-
-  const CellView cells_;
-  const Curve* curve_;
-  std::uint32_t first_, left_, end_, base_;
-  std::uint64_t extent_;  // weight that counts as all that is left
-  std::uint64_t pace_;    // steps for a unit of weight, times 2^16
-};
-
-inline NextMember::NextMember(const CellView& cells, std::uint32_t first, std::uint32_t left,
-                              std::uint32_t end, std::uint64_t others)
-    : cells_(cells),
-      curve_(&curve_table[std::min(left, curves) - 1]),
-      first_(first),
-      left_(left),
-      end_(end),
-      base_(cells.before(first)) {
-  const std::uint64_t rest = cells.before(cells.count) - base_;
-  extent_ = std::max(rest >> 1, rest > others ? rest - others : 0);
-  constexpr std::uint64_t one = std::uint64_t{1} << 40;
-  const std::uint64_t ends = left <= reach ? one : left * (one / reach);
-  // Both are whole numbers below 2^53: the quotient in double precision, rounded down, is exact.
-  pace_ = static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(ends)) /
-                                    static_cast<double>(static_cast<std::int64_t>(extent_)));
-}
-
-inline std::uint32_t NextMember::guess(std::uint32_t slot) const {
-  const Curve::Entry& entry = curve_->entries[slot >> (scale_bits - 6)];
-  std::uint32_t piece = entry.piece + (entry.ends <= slot ? 1 : 0);
-  while (piece + 1 < curve_pieces && curve_->height[piece + 1] <= slot) ++piece;
-  const std::uint64_t above = slot - curve_->height[piece];
-  const std::uint64_t steps =
-      (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
-  const std::uint64_t span = left_ < curves ? extent_ * curve_->span >> 16 : extent_ * reach / left_;
-  const std::uint64_t weight = base_ + (steps * span >> 24);
-  return weight >= cells_.before(end_) ? end_ - 1 : cells_.find(static_cast<std::uint32_t>(weight));
-}
-
-inline NextMember::Found NextMember::find(std::uint32_t slot) const {
-  const std::uint32_t cell = guess(slot);
-  const Found found{cell, start(cell), start(cell + 1)};
-  if (found.from <= slot && slot < found.to) [[likely]]
-    return found;
-  return search(*this, slot);
-}
 
 }  // namespace rumor::compress

@@ -2,11 +2,12 @@
 // directions: Io says or finds out what happens, the walk asks and lets the model learn.
 //
 // Io has these, all of which take what is known when encoding and give it when decoding; false ends the walk:
-//   number(value, options)                  one of that many, all alike
+//   number(value, bits)                     one of 2^bits, all alike
 //   member(next, cell)                      the next member of a set
 //   entry(next, signs, context(cell), cell, negative, last)    the same with the sign of an entry
 //   sign(signs, context, negative, last)    a sign alone
 //   symbol(counts, context, symbol)
+//   part(), join()                          from here on two states, or one again
 // and, for what only an encoder knows (a decoder gives zeros): begin(shape), rows_hit(), row(j), hits(j),
 // empty_from(row); column(), negative() of the entry that follows; put(position, negative) takes an entry.
 //
@@ -20,7 +21,9 @@
 #include <vector>
 
 #include "compress/adapt_cells.h"
+#include "compress/adapt_columns.h"
 #include "compress/adapt_learning.h"
+#include "compress/adapt_member.h"
 #include "compress/segment.h"
 
 namespace rumor::compress {
@@ -52,31 +55,47 @@ class AdaptWalk {
   // entries: of all parts.
   AdaptWalk(Io& io, std::uint32_t entries) : io_(io), left_(entries) {}
 
+  // Before all parts.
+  bool begin() {
+    apart_ = left_ >= apart_min;
+    return !apart_ || io_.part();
+  }
+
   bool part(const Part& given, const Priors* priors) {
     const Shape shape(given);
     io_.begin(shape);
     std::uint32_t hit = io_.rows_hit();
     if (!rows_hit(shape, hit)) return false;
     begin_rows(shape, hit, priors);
-    if (shape.columns > 1)
-      columns_.begin(shape.columns, priors != nullptr ? priors->columns.data() : nullptr, Io::searches);
+    if (shape.columns == 1) return singles(shape, hit);
+    columns_.begin(shape.columns, priors != nullptr ? priors->columns.data() : nullptr, shape.count);
     std::uint32_t part_left = shape.count;
     for (std::uint32_t j = 0; j < hit; ++j) {
       std::uint32_t row = io_.row(j);
-      if (shape.columns == 1) {
-        if (!single(shape, row, hit - j)) return false;
-        continue;
-      }
       if (!next_row(shape, row, hit - j)) return false;
       std::uint32_t hits = io_.hits(j);
       if (!row_hits(row, hits, part_left, hit - j) || hits > shape.columns) return false;
       part_left -= hits;
-      if (!entries((shape.first_row + row) * shape.columns, hits)) return false;
+      const std::uint32_t row_begin = (shape.first_row + row) * shape.columns;
+      if (!columns_.with_cells([&](const auto& cells) { return entries(cells, row_begin, hits); }))
+        return false;
+      if (j + 1 < hit) columns_.end_row(hits);
     }
     return true;
   }
 
  private:
+  static constexpr std::uint32_t apart_min = 96;   // entries of a segment that has two states
+  static constexpr std::uint32_t joined_max = 16;  // entries for which one state is enough at the end
+
+  // The states join before the entry with which only a few are left.
+  template <class Some>
+  static bool settle(Some& io, bool apart, std::uint32_t left) {
+    if (left != joined_max || !apart) [[likely]]
+      return true;
+    return io.join();
+  }
+
   // How many rows have entries: from 1 to the most there can be.
   bool rows_hit(const Shape& shape, std::uint32_t& hit) {
     const std::uint32_t most = std::min(shape.count, shape.rows);
@@ -86,7 +105,9 @@ class AdaptWalk {
       return shape.count <= std::uint64_t{shape.rows} * shape.columns;
     }
     std::uint32_t missing = most - hit;
-    if (!io_.number(missing, most)) return false;
+    // 16 for each row, and 64 for each that is expected to be missing if all have the same chance.
+    const std::uint64_t ratio = 16 + 32 * std::uint64_t{most} * most / std::max(shape.count, shape.rows);
+    if (!amount(missing, most - 1, Counts::grades, half_octaves(ratio * ratio, 256))) return false;
     hit = most - missing;
     return true;
   }
@@ -98,11 +119,8 @@ class AdaptWalk {
     cursor_ = 0;
     absent_left_ = by_absence_ ? shape.rows - hit : 0;
     if (shape.low_bits != 0) row_priors_ = nullptr;
-    if (row_priors_ != nullptr) {
-      weigh_rows(shape);
-    } else if (shape.low_bits == 0) {
-      cells_.reset(shape.rows);
-    }
+    alike_.count = shape.rows;
+    if (row_priors_ != nullptr) weigh_rows(shape);
     absent_ = shape.rows;
   }
 
@@ -122,14 +140,27 @@ class AdaptWalk {
       hits += std::uint64_t{row_weights_[i]} * row_priors_[i];
     }
     row_mean_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, hits / weights));
-    cells_.set(row_weights_.data(), shape.rows, Io::searches);
+    weighed_.set(shape.rows, [this](std::uint32_t i) { return row_weights_[i]; });
+  }
+
+  // Calls coded(next) with the next of `left` members among the rows from `first` on.
+  template <class Coded>
+  bool next_of_rows(std::uint32_t first, std::uint32_t left, const Coded& coded) {
+    if (row_priors_ != nullptr) return next_of(weighed_.cells(), first, left, coded);
+    return next_of(alike_, first, left, coded);
+  }
+
+  template <class Cells, class Coded>
+  static bool next_of(const Cells& cells, std::uint32_t first, std::uint32_t left, const Coded& coded) {
+    return left == 1 ? coded(LastMember(cells, first)) : coded(NextMember(cells, first, left));
   }
 
   bool next_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
     if (by_absence_) return next_present(shape, row);
     if (rows_left > shape.rows - cursor_) return false;
     if (shape.low_bits == 0) {
-      if (!io_.member(NextMember(cells_.view(), cursor_, rows_left), row)) return false;
+      if (!next_of_rows(cursor_, rows_left, [&](const auto& next) { return io_.member(next, row); }))
+        return false;
     } else if (!far_row(shape, row, rows_left)) {
       return false;
     }
@@ -139,13 +170,12 @@ class AdaptWalk {
 
   // Among too many rows for one set: how many times 2^low_bits rows away, then which of those.
   bool far_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
-    CellView groups;
-    groups.count = ((shape.rows - cursor_ - 1) >> shape.low_bits) + 1;
+    const AlikeCells groups{.count = ((shape.rows - cursor_ - 1) >> shape.low_bits) + 1};
     const std::uint32_t away = std::max(row, cursor_) - cursor_;
     std::uint32_t group = away >> shape.low_bits, low = away - (group << shape.low_bits);
-    const std::uint32_t others = (rows_left - 1) * (CellView::alike_weight / 2) >> shape.low_bits;
-    if (!io_.member(NextMember::of_groups(groups, rows_left, others), group)) return false;
-    if (!io_.number(low, 1u << shape.low_bits)) return false;
+    const std::uint32_t others = (rows_left - 1) * (AlikeCells::weight / 2) >> shape.low_bits;
+    if (!io_.member(NextMember<AlikeCells>::of_groups(groups, rows_left, others), group)) return false;
+    if (!io_.number(low, shape.low_bits)) return false;
     row = cursor_ + (group << shape.low_bits) + low;
     return row < shape.rows;
   }
@@ -161,25 +191,36 @@ class AdaptWalk {
   }
 
   bool next_absent(std::uint32_t from) {
-    absent_ = cells_.count();
+    absent_ = alike_.count;
     if (absent_left_ == 0) return true;
     std::uint32_t cell = io_.empty_from(from);
-    if (!io_.member(NextMember(cells_.view(), from, absent_left_), cell)) return false;
+    if (!next_of_rows(from, absent_left_, [&](const auto& next) { return io_.member(next, cell); }))
+      return false;
     --absent_left_;
     absent_ = cell;
     return true;
   }
 
   // Rows of one column: an entry each.
+  bool singles(const Shape& shape, std::uint32_t hit) {
+    for (std::uint32_t j = 0; j < hit; ++j) {
+      std::uint32_t row = io_.row(j);
+      if (!single(shape, row, hit - j)) return false;
+    }
+    return true;
+  }
+
   bool single(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
+    if (!settle(io_, apart_, left_)) return false;
     bool negative = io_.negative();
     const bool last = --left_ == 0;
     if (!by_absence_ && shape.low_bits == 0) {
-      if (rows_left > cells_.count() - cursor_) return false;
-      const NextMember next(cells_.view(), cursor_, rows_left);
-      if (!io_.entry(
-              next, signs_, [](std::uint32_t) { return Signs::single; }, row, negative, last))
-        return false;
+      if (rows_left > shape.rows - cursor_) return false;
+      const auto context = [](std::uint32_t) { return Signs::single; };
+      const auto coded = [&](const auto& next) {
+        return io_.entry(next, signs_, context, row, negative, last);
+      };
+      if (!next_of_rows(cursor_, rows_left, coded)) return false;
       cursor_ = row + 1;
     } else {
       if (!next_row(shape, row, rows_left)) return false;
@@ -196,30 +237,34 @@ class AdaptWalk {
       hits = spare + 1;
       return true;
     }
-    const unsigned grade = row_grade(row, spare, rows_left);
-    const unsigned context = grade < 10 ? grade : 10 + (grade & 1);
+    std::uint32_t more = hits - 1;
+    if (!amount(more, spare, 0, row_grade(row, spare, rows_left))) return false;
+    hits = more + 1;
+    return true;
+  }
+
+  // A number from 0 to `most`, with the contexts from `contexts` on and a grade that says how large it may
+  // be.
+  bool amount(std::uint32_t& value, std::uint32_t most, std::uint32_t contexts, unsigned grade) {
+    const unsigned context = contexts + (grade < 10 ? grade : 10 + (grade & 1));
     const unsigned shift = grade < 10 ? 0 : (grade - 8) / 2;
-    std::uint32_t more = hits - 1, symbol = 0;
-    const std::uint32_t units = more >> shift;
-    while (symbol + 1 < Counts::symbols && Counts::begins[symbol + 1] <= units) ++symbol;
+    const std::uint32_t units = value >> shift;
+    std::uint32_t symbol = 0;
+    if constexpr (!Io::searches) symbol = Counts::symbol_of(units);
     if (!io_.symbol(counts_, context, symbol)) return false;
-    std::uint32_t begin = Counts::begins[symbol], bits = Counts::low_bits[symbol] + shift;
+    std::uint32_t begin = Counts::begins[symbol];
+    unsigned bits = Counts::low_bits[symbol] + shift;
     if (symbol + 1 == Counts::symbols) {
-      std::uint32_t length =
-          static_cast<std::uint32_t>(std::bit_width(std::max(units, begin) - begin + 1)) - 1;
-      if (!io_.number(length, 16)) return false;
+      auto length = static_cast<std::uint32_t>(std::bit_width(std::max(units, begin) - begin + 1)) - 1;
+      if (!io_.number(length, 4)) return false;
       begin += (1u << length) - 1;
       bits = length + shift;
     }
     if (bits > 20) return false;
-    std::uint32_t low = more - (begin << shift);
-    if (bits > 0 && !io_.number(low, 1u << bits)) return false;
-    if (bits > 0)
-      more = (begin << shift) + low;
-    else
-      more = begin;
-    hits = more + 1;
-    return more <= spare;
+    std::uint32_t low = value - (begin << shift);
+    if (bits > 0 && !io_.number(low, bits)) return false;
+    value = (begin << shift) + (bits > 0 ? low : 0);
+    return value <= most;
   }
 
   // Twice the binary logarithm of 1 + 4 times the mean that is expected beyond the first entry.
@@ -228,44 +273,56 @@ class AdaptWalk {
     if (row_priors_ != nullptr)
       above = std::min<std::uint64_t>(above * row_priors_[row] / row_mean_, 1u << 24);
     const std::uint64_t upper = (rows_left + above) * (rows_left + above);
-    const std::uint64_t lower = std::uint64_t{rows_left} * rows_left;
-    unsigned grade = static_cast<unsigned>(std::bit_width(upper) - std::bit_width(lower));
+    return half_octaves(upper, std::uint64_t{rows_left} * rows_left);
+  }
+
+  // The binary logarithm of upper / lower, rounded down, 30 at most. Requires: 1 <= lower <= upper.
+  static unsigned half_octaves(std::uint64_t upper, std::uint64_t lower) {
+    auto grade = static_cast<unsigned>(std::bit_width(upper) - std::bit_width(lower));
     if (lower << grade > upper) --grade;
     return std::min(grade, 30u);
   }
 
   // All columns and signs of a row. The loop works on copies, which can stay in registers.
-  bool entries(std::uint32_t row_begin, std::uint32_t hits) {
+  template <class Cells>
+  bool entries(const Cells& given, std::uint32_t row_begin, std::uint32_t hits) {
     typename Io::Close io(io_);
-    const CellView cells = columns_.cells().view();
-    std::uint32_t column = 0, tendency = 2, all_left = left_;
+    const Cells cells = given;
+    Columns::Row learned = columns_.row();
+    std::uint32_t column = 0, leaning = 2, all_left = left_;
+    const bool apart = apart_;
     for (std::uint32_t left = hits; left > 0; --left) {
-      if (left > cells.count - column) return false;
-      const NextMember next(cells, column, left);
+      if (left > cells.count - column || !settle(io, apart, all_left)) return false;
+      const std::uint32_t first = column;
       column = io.column();
       bool negative = io.negative();
+      --all_left;
       const auto context = [&](std::uint32_t cell) {
-        return Signs::tendencies * tendency + columns_.tendency(cell);
+        return Signs::leanings * leaning + learned.leaning[cell];
       };
-      if (!io.entry(next, signs_, context, column, negative, --all_left == 0)) return false;
+      const auto coded = [&](const auto& next) {
+        return io.entry(next, signs_, context, column, negative, all_left == 0);
+      };
+      if (!next_of(cells, first, left, coded)) return false;
       io.put(row_begin + column, negative);
-      columns_.hit(column, negative);
-      tendency = negative ? tendency - (tendency > 0 ? 1 : 0) : tendency + (tendency < 4 ? 1 : 0);
+      learned.hit(column, negative);
+      leaning = Columns::moved(leaning, negative);
       ++column;
     }
     left_ = all_left;
     io.back_to(io_);
-    columns_.end_row(hits);
     return true;
   }
 
   Io& io_;
   std::uint32_t left_;
+  bool apart_ = false;
   Columns columns_;
   Counts counts_;
   Signs signs_;
 
-  Cells cells_;  // rows
+  AlikeCells alike_;  // rows
+  ListedWeights weighed_;
   std::vector<std::uint32_t> row_weights_;
   const std::uint32_t* row_priors_ = nullptr;
   std::uint32_t row_mean_ = 256;

@@ -1,8 +1,11 @@
 #include "compress/segment_table.h"
 
+#include <algorithm>
+
 #include "compress/crc32c.h"
 #include "compress/head.h"
 #include "runtime/base/check.h"
+#include "runtime/base/text.h"
 
 namespace rumor::compress {
 namespace {
@@ -85,6 +88,23 @@ Result<SegmentTable> take_table(BitReader& in, BytesView message, const ParamLay
   if (offset != message.size() - table.begin)
     return damaged("its segments do not add up to its length", in.position());
   return table;
+}
+
+Result<void> read_segments(const Segments& segments, const SegmentTable& table, BytesView message,
+                           Parallel* parallel, const ReadSegment& read) {
+  const std::size_t count = segments.list.size();
+  std::vector<std::uint8_t> sound(count, 0);
+  Serial serial;
+  (parallel != nullptr ? *parallel : serial).each(count, [&](std::size_t s) {
+    const SegmentPlace& place = table.places[s];
+    const std::uint64_t first_byte = table.begin + place.offset;
+    sound[s] = (count == 1 || crc32c(message.subspan(first_byte, place.bytes)) == place.checksum) &&
+               read(segments.list[s], place, first_byte);
+  });
+  const auto bad = std::find(sound.begin(), sound.end(), 0);
+  if (bad == sound.end()) return {};
+  return Error{Errc::corrupt, str("update is damaged in segment ", bad - sound.begin() + 1, " of ", count,
+                                  ": checksum, entries or length are not as claimed")};
 }
 
 }  // namespace rumor::compress

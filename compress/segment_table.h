@@ -1,14 +1,16 @@
 // The table of an update with more than one segment: where each lies, its checksum, and where its first part
 // begins (compress/FORMAT.md 4.5).
 //
-// Thread: plain functions.
+// Thread: plain functions. Work is spread over threads only where the caller hands in a Parallel.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "compress/bit_io.h"
 #include "compress/segment.h"
+#include "runtime/base/parallel.h"
 #include "runtime/base/result.h"
 
 namespace rumor::compress {
@@ -40,5 +42,16 @@ struct SegmentTable {
 };
 Result<SegmentTable> take_table(BitReader& in, BytesView message, const ParamLayout& layout,
                                 Segments& segments, TableKind kind);
+
+// How read_segments() reads one: its entries into the arrays of the update, of its bytes in `message`. False
+// when the bytes hold no such entries.
+using ReadSegment =
+    std::function<bool(const Segment& segment, const SegmentPlace& place, std::uint64_t first_byte)>;
+
+// Reads all segments of a message, several at once where there is a `parallel`. Those of a table are read
+// only if their checksum is right; a single one has none. Errors: Errc::corrupt, which names the first
+// segment that is damaged; then some may have been read.
+Result<void> read_segments(const Segments& segments, const SegmentTable& table, BytesView message,
+                           Parallel* parallel, const ReadSegment& read);
 
 }  // namespace rumor::compress

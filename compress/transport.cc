@@ -13,7 +13,7 @@
 namespace rumor::compress {
 namespace {
 
-constexpr unsigned version = 3;
+constexpr unsigned version = 4;
 constexpr unsigned version_bits = 3;
 constexpr unsigned mode_bits = 3;
 
@@ -49,7 +49,7 @@ Bytes join(BitWriter head, const Segments& segments, const std::vector<SegmentBo
   return message;
 }
 
-// The version 3 form, each segment as body_of(SegmentEntries) says. Requires: entries.
+// The version 4 form, each segment as body_of(SegmentEntries) says. Requires: entries.
 template <typename BodyOf>
 Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, const CodecOptions& options,
                    BodyOf&& body_of) {
@@ -83,7 +83,7 @@ Result<SegmentTable> take_single(BitReader& in, BytesView message) {
   return table;
 }
 
-// All of a version 3 message but the bodies.
+// All of a version 4 message but the bodies.
 struct Outline {
   Head head;
   Segments segments;
@@ -109,27 +109,16 @@ Result<SparseUpdate> decode_modes(const ParamLayout& layout, BytesView message, 
   Result<Outline> outline = take_outline(layout, message);
   if (!outline) return outline.error();
   const Segments& segments = outline->segments;
-  const SegmentTable& table = outline->table;
-  const bool single = segments.list.size() == 1;
   SparseUpdate update{outline->head.step, {}, {}, std::move(outline->head.tensor_step)};
   update.index.resize(outline->head.entries);
   update.negative.resize(outline->head.entries);
-  std::vector<std::uint8_t> sound(segments.list.size(), 0);
-  Serial serial;
-  Parallel& parallel = options.parallel != nullptr ? *options.parallel : serial;
-  parallel.each(sound.size(), [&](std::size_t s) {
-    const Segment& segment = segments.list[s];
-    const SegmentPlace& place = table.places[s];
-    const std::uint64_t first_byte = table.begin + place.offset;
-    sound[s] = (single || crc32c(message.subspan(first_byte, place.bytes)) == place.checksum) &&
-               decode_body(layout, segments.parts_of(segment), message, place, first_byte, history,
-                           update.index.data() + segment.first_entry,
-                           update.negative.data() + segment.first_entry, kernels_of(options));
-  });
-  const auto bad = std::find(sound.begin(), sound.end(), 0);
-  if (bad != sound.end())
-    return Error{Errc::corrupt, str("update is damaged in segment ", bad - sound.begin() + 1, " of ",
-                                    sound.size(), ": checksum, entries or length are not as claimed")};
+  const auto read = [&](const Segment& segment, const SegmentPlace& place, std::uint64_t first_byte) {
+    return decode_body(layout, segments.parts_of(segment), message, place, first_byte, history,
+                       update.index.data() + segment.first_entry,
+                       update.negative.data() + segment.first_entry, kernels_of(options));
+  };
+  if (Result<void> sound = read_segments(segments, outline->table, message, options.parallel, read); !sound)
+    return sound.error();
   return update;
 }
 

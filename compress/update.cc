@@ -72,23 +72,12 @@ Result<void> decode_many(const ParamLayout& layout, BytesView payload, BitReader
   if (!table) return table.error();
   out.index.resize(segments.list.back().first_entry + segments.list.back().entries);
   out.negative.resize(out.index.size());
-  std::vector<std::uint8_t> sound(segments.list.size(), 0);
-  Serial serial;
-  Parallel& parallel = options.parallel != nullptr ? *options.parallel : serial;
-  parallel.each(segments.list.size(), [&](std::size_t s) {
-    const Segment& segment = segments.list[s];
-    const SegmentPlace& place = table->places[s];
-    const std::uint64_t first_byte = table->begin + place.offset;
-    sound[s] = crc32c(payload.subspan(first_byte, place.bytes)) == place.checksum &&
-               rice_decode_within(layout, segments.parts_of(segment), payload, first_byte, place.bytes, 0,
-                                  out.index.data() + segment.first_entry,
-                                  out.negative.data() + segment.first_entry, kernels_of(options));
-  });
-  const auto bad = std::find(sound.begin(), sound.end(), 0);
-  if (bad != sound.end())
-    return Error{Errc::corrupt, str("update is damaged in segment ", bad - sound.begin() + 1, " of ",
-                                    sound.size(), ": checksum, entries or length are not as claimed")};
-  return {};
+  const auto read = [&](const Segment& segment, const SegmentPlace& place, std::uint64_t first_byte) {
+    return rice_decode_within(layout, segments.parts_of(segment), payload, first_byte, place.bytes, 0,
+                              out.index.data() + segment.first_entry,
+                              out.negative.data() + segment.first_entry, kernels_of(options));
+  };
+  return read_segments(segments, *table, payload, options.parallel, read);
 }
 
 Result<void> decode_entries(const ParamLayout& layout, BytesView payload, SparseUpdate& out,

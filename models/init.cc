@@ -4,6 +4,7 @@
 
 #include "models/model.h"
 #include "runtime/base/check.h"
+#include "runtime/base/large_pages.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::models {
@@ -24,7 +25,8 @@ std::uint64_t square_root(std::uint64_t n) {
 std::vector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits) {
   RUMOR_CHECK(grid_bits >= 0);
   RUMOR_CHECK(grid_bits <= 30);  // 6 * 4^30 still fits 64 bits
-  std::vector<std::int32_t> weights(layout.params(), 0);
+  std::vector<std::int32_t> weights;
+  assign_in_large_pages(weights, layout.params(), 0);
   for (const TensorInfo& tensor : layout.tensors()) {
     if (tensor.shape.size() < 2) continue;  // a bias
     const std::uint64_t variance = (std::uint64_t{6} << (2 * grid_bits)) / tensor.cols();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/large_pages.h"
 #include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -12,6 +13,7 @@ Replica::Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t>
     : fingerprinter_(run), layout_(std::move(layout)) {
   RUMOR_CHECK(initial.size() == layout_.params());
   state_.weights = std::move(initial);
+  wish_large_pages(state_.weights.data(), 4 * state_.weights.size());
   state_.fingerprint = fingerprinter_.of_weights(state_.weights);
 }
 

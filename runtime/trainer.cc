@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/large_pages.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
@@ -45,9 +46,9 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   if (!config.has_byte_budget()) options.density = config.density_for(1);
   trainer->compressor_ = std::make_unique<compress::Compressor>(trainer->model_->layout(), options);
   if (config.has_byte_budget())
-    trainer->budget_.emplace(
-        params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
-  trainer->view_.assign(params, 0);
+    trainer->budget_.emplace(params,
+                             compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
+  assign_in_large_pages(trainer->view_, params, 0.0f);
   trainer->gradient_.assign(params, 0);
   return trainer;
 }

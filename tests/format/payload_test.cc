@@ -51,6 +51,23 @@ std::optional<bool> judge_message(const ParamLayout& layout, const Bytes& bytes)
   return fast.ok();
 }
 
+struct Judged {
+  int accepted = 0, refused = 0;
+};
+
+// Hands every copy with one bit flipped to flipped(bytes), which says whether it was accepted, if it can; and
+// every copy that is cut off to cut(bytes).
+template <typename Flipped, typename Cut>
+void judge_damaged(const Bytes& bytes, Judged& judged, const Flipped& flipped, const Cut& cut) {
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    Bytes other = bytes;
+    other[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+    if (const std::optional<bool> accepted = flipped(other)) ++(*accepted ? judged.accepted : judged.refused);
+  }
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    cut(Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
+}
+
 constexpr SegmentMode described_modes[] = {SegmentMode::raw, SegmentMode::rice, SegmentMode::bitmap};
 
 }  // namespace
@@ -138,22 +155,16 @@ BOOST_AUTO_TEST_CASE(both_decoders_agree_on_messages_in_every_mode_of_the_text) 
 
 BOOST_AUTO_TEST_CASE(damaged_messages_are_judged_alike) {
   Prng prng(48);
-  int accepted = 0, refused = 0;
+  Judged judged;
   for (int i = 0; i < 150; ++i) {
     const ParamLayout layout = random_layout(prng, 5, 60);
     const SparseUpdate update = any_update(prng, layout);
     if (update.index.empty()) continue;
-    const Bytes bytes = encode_transport_in(layout, update, described_modes[i % 3], nullptr);
-    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-      Bytes flipped = bytes;
-      flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
-      if (const auto judged = judge_message(layout, flipped)) *judged ? ++accepted : ++refused;
-    }
-    for (std::size_t size = 0; size < bytes.size(); ++size)
-      judge_message(layout, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
+    const auto both = [&](const Bytes& bytes) { return judge_message(layout, bytes); };
+    judge_damaged(encode_transport_in(layout, update, described_modes[i % 3], nullptr), judged, both, both);
   }
-  BOOST_TEST(accepted > 100);
-  BOOST_TEST(refused > 100);
+  BOOST_TEST(judged.accepted > 100);
+  BOOST_TEST(judged.refused > 100);
 }
 
 BOOST_AUTO_TEST_CASE(encoding_twice_gives_the_same_bytes) {
@@ -165,26 +176,20 @@ BOOST_AUTO_TEST_CASE(encoding_twice_gives_the_same_bytes) {
 
 BOOST_AUTO_TEST_CASE(every_flipped_bit_and_every_cut_is_judged_alike) {
   Prng prng(43);
-  int accepted = 0, refused = 0;
+  Judged judged;
   for (int i = 0; i < 150; ++i) {
     const ParamLayout layout = random_layout(prng, 5, 60);
     SparseUpdate update = any_update(prng, layout);
     if (i % 3 == 0) give_own_steps(prng, layout, update);
-    const Bytes bytes = encode(layout, update);
-    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-      Bytes flipped = bytes;
-      flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
-      judge(layout, flipped) ? ++accepted : ++refused;
-    }
-    for (std::size_t size = 0; size < bytes.size(); ++size)
-      BOOST_TEST_REQUIRE(
-          !judge(layout, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size))));
-    Bytes longer = bytes;
-    longer.push_back(0);
-    BOOST_TEST_REQUIRE(!judge(layout, longer));
+    Bytes bytes = encode(layout, update);
+    judge_damaged(
+        bytes, judged, [&](const Bytes& flipped) { return judge(layout, flipped); },
+        [&](const Bytes& cut) { BOOST_TEST_REQUIRE(!judge(layout, cut)); });
+    bytes.push_back(0);
+    BOOST_TEST_REQUIRE(!judge(layout, bytes));
   }
-  BOOST_TEST(accepted > 100);
-  BOOST_TEST(refused > 100);
+  BOOST_TEST(judged.accepted > 100);
+  BOOST_TEST(judged.refused > 100);
 }
 
 BOOST_AUTO_TEST_CASE(random_bytes_are_judged_alike) {

@@ -2,62 +2,10 @@
 
 #include <algorithm>
 
+#include "tests/format/slow_adapt_state.h"
+
 namespace rumor::slow {
 namespace {
-
-using Number = std::uint64_t;
-using Numbers = std::vector<Number>;
-
-constexpr Number scale = Number{1} << 27;
-constexpr Number cells_max = 32768;
-
-struct Rejected {};
-
-void reject_if(bool condition) {
-  if (condition) throw Rejected{};
-}
-
-// Chapter 2.
-Number bits(Number value) {
-  Number digits = 0;
-  for (; value != 0; value /= 2) ++digits;
-  return digits;
-}
-
-// Chapter 3.
-struct State {
-  Number x = 0;
-  Numbers words;
-  std::size_t next = 0;
-
-  explicit State(const std::vector<std::uint8_t>& body) {
-    const std::size_t length = body.size() <= 8 ? body.size() : 5 + (body.size() - 5) % 4;
-    for (std::size_t i = 0; i < length; ++i) x += Number{body[i]} << (8 * i);
-    for (std::size_t at = length; at < body.size(); at += 4) {
-      Number word = 0;
-      for (std::size_t i = 0; i < 4; ++i) word += Number{body[at + i]} << (8 * i);
-      words.push_back(word);
-    }
-    reject_if(x >= Number{1} << 63);
-    reject_if(!words.empty() && x < Number{1} << 31);
-    reject_if(length > 0 && body[length - 1] == 0 && !(length == 5 && !words.empty()));
-  }
-  Number slot() const { return x % scale; }
-  void pass(Number start, Number size) {
-    x = size * (x / scale) + slot() - start;
-    if (x < Number{1} << 31 && next < words.size()) x = (x << 32) + words[next++];
-  }
-  Number plain(Number bound) const {
-    reject_if(x >= bound || next != words.size());
-    return x;
-  }
-  Number number(Number n) {
-    const Number u = scale / n;
-    const Number value = std::min(slot() / u, n - 1);
-    pass(value * u, value + 1 == n ? scale - value * u : u);
-    return value;
-  }
-};
 
 // Chapter 4.
 Number height(Number n, Number i) {
@@ -82,11 +30,18 @@ struct Member {
   Number first, n, end, base = 0, pace = 0;
   Numbers before;  // W
 
-  Member(const Numbers& cells, Number from, Number left, Number to, Number others)
+  bool line = false;
+
+  Member(const Numbers& cells, Number from, Number left, Number to, Number others, bool groups = false)
       : weights(cells), first(from), n(left), end(to), before(cells.size() + 1, 0) {
     for (std::size_t c = 0; c < cells.size(); ++c) before[c + 1] = before[c] + cells[c];
     const Number rest = before.back() - before[first];
     const Number extent = std::max(rest / 2, rest > others ? rest - others : 0);
+    if (n == 1 && to == cells.size() && !groups) {
+      line = true;
+      pace = ((scale - 2 * (end - first)) << 13) / rest;
+      return;
+    }
     pace = (n <= 10 ? Number{1} << 40 : n * 109951162777) / extent;
   }
   static Member next(const Numbers& cells, Number first, Number n) {
@@ -97,6 +52,7 @@ struct Member {
   }
   Number start(Number c) const {
     if (c == end) return scale;
+    if (line) return (((before[c] - before[first]) * pace) >> 13) + 2 * (c - first);
     const Number steps = std::min<Number>(1 << 24, ((before[c] - before[first]) * pace) >> 16);
     return curve(n, steps) + 2 * (c - first);
   }
@@ -136,21 +92,26 @@ struct LearnedColumns {
     }
     const Number excess = squares + even > chance ? squares + even - chance : 0;
     const Number shape = std::clamp<Number>(64 * (even + trust) / (excess + trust), 2, 4096);
-    for (std::size_t c = 0; c < hits.size(); ++c)
-      weights[c] = (prior.empty() ? shape : std::max<Number>(1, (shape * prior[c]) >> 8)) + 64 * hits[c];
+    Number known = 0;
+    for (std::size_t c = 0; c < hits.size(); ++c) {
+      weights[c] = shape + 64 * hits[c];
+      if (prior.empty()) continue;
+      weights[c] = 1 + ((shape * (known + prior[c])) >> 8) - ((shape * known) >> 8) + 64 * hits[c];
+      known += prior[c];
+    }
     fresh = 0;
   }
   void end_row(Number n) {
     total += n;
     fresh += n;
-    if (fresh >= std::max({Number{1}, std::min<Number>(total >> 2, hits.size() >> 4), total >> 4})) make();
+    if (fresh >= std::max({Number{1}, std::min<Number>(total >> 2, 8), total >> 4})) make();
   }
 };
 
 // Chapters 7 and 8.
 struct Learned {
-  std::array<std::array<std::int64_t, 17>, 12> t{};
-  std::array<Number, 12> used{};
+  std::array<std::array<std::int64_t, 17>, 24> t{};
+  std::array<Number, 24> used{};
   std::array<Number, 26> p{}, used_signs{};
   static constexpr std::array<Number, 16> begins = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96};
 
@@ -158,10 +119,10 @@ struct Learned {
     constexpr std::array<Number, 12> a = {3120,  9850,  16990, 24580, 32050, 38860,
                                           44800, 49790, 53790, 56890, 54000, 57000};
     const Number w = (1 << 20) - 2048;
-    for (std::size_t context = 0; context < 12; ++context) {
+    for (std::size_t context = 0; context < 24; ++context) {
       Number k = w, v = 0;
       for (Number s = 0; s < 16; ++s) {
-        for (; v < begins[s]; ++v) k = (k * a[context]) >> 16;
+        for (; v < begins[s]; ++v) k = (k * a[context % 12]) >> 16;
         t[context][s] = static_cast<std::int64_t>(w - k + 128 * s);
       }
       t[context][16] = 1 << 20;
@@ -201,7 +162,7 @@ Number moved(Number leaning, bool minus) {
 }
 
 struct Segment {
-  State state;
+  States states;
   Learned learned{};
   Number entries_left = 0;
   std::vector<AdaptEntry> out{};
@@ -212,6 +173,8 @@ struct Segment {
   };
   // An entry whose sign shares the event of its cell. leanings: of the row, and of all cells; null for C = 1.
   Signed entry(const Member& member, Number row_leaning, const Numbers* leanings) {
+    states.before_entry(entries_left);
+    State& state = states.entries;
     if (--entries_left == 0) {
       const Number plain = state.plain(2 * (member.end - member.first));
       return {member.first + plain / 2, plain % 2 == 1};
@@ -220,9 +183,10 @@ struct Segment {
     const Number context = leanings == nullptr ? 25 : 5 * row_leaning + (*leanings)[cell];
     return {cell, learned.sign(state, context, start, member.start(cell + 1) - start)};
   }
+  // states.before_entry() comes before the row.
   bool lone_sign() {
-    if (--entries_left == 0) return state.plain(2) == 1;
-    return learned.sign(state, 25, 0, scale);
+    if (--entries_left == 0) return states.entries.plain(2) == 1;
+    return learned.sign(states.entries, 25, 0, scale);
   }
 };
 
@@ -268,8 +232,9 @@ struct PartReader {
   }
 
   Number member(const Member& set) {
-    const Number cell = set.find(segment.state.slot()), start = set.start(cell);
-    segment.state.pass(start, set.start(cell + 1) - start);
+    State& state = segment.states.of_rows();
+    const Number cell = set.find(state.slot()), start = set.start(cell);
+    state.pass(start, set.start(cell + 1) - start);
     return cell;
   }
 
@@ -293,8 +258,8 @@ struct PartReader {
     } else {
       reject_if(n > R - cursor);
       const Numbers groups(((R - cursor - 1) >> G) + 1, 64);
-      const Number group = member(Member(groups, 0, n, groups.size(), ((n - 1) * 32) >> G));
-      row = cursor + (group << G) + segment.state.number(Number{1} << G);
+      const Number group = member(Member(groups, 0, n, groups.size(), ((n - 1) * 32) >> G, true));
+      row = cursor + (group << G) + segment.states.of_rows().number(G);
     }
     reject_if(row >= R);
     cursor = row + 1;
@@ -306,25 +271,32 @@ struct PartReader {
     if (rows == 1 || spare == 0) return spare + 1;
     Number above = 4 * spare;
     if (!row_prior.empty()) above = std::min<Number>(1 << 24, (4 * spare * row_prior[row]) / row_mean);
+    return 1 + amount(0, (rows + above) * (rows + above), rows * rows, spare);
+  }
+
+  // A number up to `most`; its grade from upper / lower.
+  Number amount(Number contexts, Number upper, Number lower, Number most) {
     Number grade = 0;
-    while (grade < 30 && (rows * rows) << (grade + 1) <= (rows + above) * (rows + above)) ++grade;
-    const Number context = grade < 10 ? grade : 10 + grade % 2, shift = grade < 10 ? 0 : (grade - 8) / 2;
+    while (grade < 30 && lower << (grade + 1) <= upper) ++grade;
+    const Number context = contexts + (grade < 10 ? grade : 10 + grade % 2);
+    const Number shift = grade < 10 ? 0 : (grade - 8) / 2;
     const auto& t = segment.learned.t[context];
+    State& state = segment.states.of_rows();
     Number s = 0;
-    while (static_cast<Number>(t[s + 1]) <= segment.state.slot() / 128) ++s;
-    segment.state.pass(static_cast<Number>(t[s]) * 128, static_cast<Number>(t[s + 1] - t[s]) * 128);
+    while (static_cast<Number>(t[s + 1]) <= state.slot() / 128) ++s;
+    state.pass(static_cast<Number>(t[s]) * 128, static_cast<Number>(t[s + 1] - t[s]) * 128);
     segment.learned.saw_symbol(context, static_cast<std::int64_t>(s));
     constexpr std::array<Number, 16> low_bits = {0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 3, 3, 4, 4, 5, 0};
     Number begin = Learned::begins[s], b = low_bits[s] + shift;
     if (s == 15) {
-      const Number length = segment.state.number(16);
+      const Number length = state.number(4);
       begin = 95 + (Number{1} << length);
       b = length + shift;
     }
     reject_if(b > 20);
-    const Number beyond = (begin << shift) + (b > 0 ? segment.state.number(Number{1} << b) : 0);
-    reject_if(beyond > spare);
-    return beyond + 1;
+    const Number value = (begin << shift) + (b > 0 ? state.number(b) : 0);
+    reject_if(value > most);
+    return value;
   }
 
   void put(Number row, Number column, bool minus) {
@@ -336,7 +308,8 @@ struct PartReader {
   void read() {
     const Number most = std::min(part.count, R);
     reject_if(part.count > R * C);
-    K = C == 1 || most == 1 ? most : most - segment.state.number(most);
+    const Number ratio = 16 + 32 * most * most / std::max(part.count, R);
+    K = C == 1 || most == 1 ? most : most - amount(12, ratio * ratio, 256, most - 1);
     by_absence = 2 * K > R;
     absent_left = by_absence ? R - K : 0;
     weigh_rows();
@@ -350,6 +323,7 @@ struct PartReader {
         put(found.cell, 0, found.minus);
         continue;
       }
+      if (C == 1) segment.states.before_entry(segment.entries_left);
       const Number row = next_row(rows);
       if (C == 1) {
         put(row, 0, segment.lone_sign());
@@ -441,8 +415,9 @@ std::optional<std::vector<AdaptEntry>> decode_adapt(const std::vector<AdaptPart>
                                                     const AdaptHistory* history) {
   try {
     if (parts.empty()) return body.empty() ? std::optional(std::vector<AdaptEntry>{}) : std::nullopt;
-    Segment segment{.state = State(body)};
-    for (const AdaptPart& part : parts) segment.entries_left += part.count;
+    Number count = 0;
+    for (const AdaptPart& part : parts) count += part.count;
+    Segment segment{.states = States(body, count), .entries_left = count};
     for (const AdaptPart& part : parts) {
       PartReader reader(segment, part);
       reader.use(history);

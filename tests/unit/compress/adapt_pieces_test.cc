@@ -2,9 +2,10 @@
 // events.
 #include <boost/test/unit_test.hpp>
 
-#include "compress/adapt_cells.h"
 #include "compress/adapt_coder.h"
+#include "compress/adapt_columns.h"
 #include "compress/adapt_learning.h"
+#include "compress/adapt_member.h"
 #include "runtime/base/prng.h"
 
 using namespace rumor;
@@ -12,34 +13,84 @@ using namespace rumor::compress;
 
 BOOST_AUTO_TEST_SUITE(adapt_pieces)
 
+namespace {
+
+// The shares of all cells from `first` on fill the scale, and each is found by its slots.
+template <class Next>
+void check_shares(const Next& next, std::uint32_t first) {
+  BOOST_TEST_REQUIRE(next.start(first) == 0u);
+  for (std::uint32_t cell = first; cell < next.end(); ++cell) {
+    const std::uint32_t from = next.start(cell), to = next.start(cell + 1);
+    BOOST_TEST_REQUIRE(to >= from + 2);
+    if (cell % 7 != 0 && cell + 1 != next.end()) continue;
+    for (std::uint32_t slot : {from, from + (to - from) / 2, to - 1}) {
+      const FoundCell found = next.find(slot);
+      BOOST_TEST_REQUIRE(found.cell == cell);
+      BOOST_TEST_REQUIRE(found.from == from);
+      BOOST_TEST_REQUIRE(found.to == to);
+    }
+  }
+  BOOST_TEST_REQUIRE(next.start(next.end()) == scale);
+}
+
+// Some step in these cells.
+template <class Cells>
+void check_steps(Prng& prng, const Cells& cells) {
+  const auto first = static_cast<std::uint32_t>(prng.below(cells.count));
+  const auto left = static_cast<std::uint32_t>(
+      1 + prng.below(std::min(cells.count - first, prng.chance(1, 2) ? 16384u : 12u)));
+  const NextMember next(cells, first, left);
+  BOOST_TEST_REQUIRE(next.end() == cells.count - left + 1);
+  check_shares(next, first);
+  const LastMember last(cells, first);
+  BOOST_TEST_REQUIRE(last.end() == cells.count);
+  check_shares(last, first);
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(every_cell_has_a_share_and_all_shares_fill_the_scale) {
   Prng prng(1);
   for (int i = 0; i < 300; ++i) {
     const auto count = static_cast<std::uint32_t>(1 + prng.below(i % 10 == 0 ? cells_max : 300));
-    std::vector<std::uint32_t> weights(count);
-    for (std::uint32_t& weight : weights)
-      weight = 1 + static_cast<std::uint32_t>(prng.below(i % 3 == 0 ? 2 : 5000));
-    Cells cells;
-    cells.reset(count);
-    if (i % 4 != 0) cells.set(weights.data(), count, true);
-    const auto first = static_cast<std::uint32_t>(prng.below(count));
-    const auto left =
-        static_cast<std::uint32_t>(1 + prng.below(std::min(count - first, i % 2 == 0 ? 16384u : 12u)));
-    const NextMember next(cells.view(), first, left);
-    BOOST_TEST_REQUIRE(next.start(first) == 0u);
-    BOOST_TEST_REQUIRE(next.end() == count - left + 1);
-    for (std::uint32_t cell = first; cell < next.end(); ++cell) {
-      const std::uint32_t from = next.start(cell), to = next.start(cell + 1);
-      BOOST_TEST_REQUIRE(to >= from + 2);
-      if (cell % 7 != 0 && cell + 1 != next.end()) continue;
-      for (std::uint32_t slot : {from, from + (to - from) / 2, to - 1}) {
-        const NextMember::Found found = next.find(slot);
-        BOOST_TEST_REQUIRE(found.cell == cell);
-        BOOST_TEST_REQUIRE(found.from == from);
-        BOOST_TEST_REQUIRE(found.to == to);
-      }
+    check_steps(prng, AlikeCells{.count = count});
+    ListedWeights listed;
+    const std::uint64_t most = i % 3 == 0 ? 2 : 5000;
+    listed.set(count, [&](std::uint32_t) { return 1 + static_cast<std::uint32_t>(prng.below(most)); });
+    check_steps(prng, listed.cells());
+  }
+}
+
+// Columns that learn: whichever way the weights are kept, they are those of the text, and all are found.
+BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
+  Prng prng(5);
+  for (int i = 0; i < 60; ++i) {
+    const auto count = static_cast<std::uint32_t>(2 + prng.below(i % 10 == 0 ? 3000 : 200));
+    std::vector<std::uint32_t> prior(count), hits(count, 0), known(count, 0);
+    for (std::uint32_t& value : prior) value = static_cast<std::uint32_t>(prng.below(600));
+    const bool foretold = i % 2 == 0;
+    Columns columns;
+    columns.begin(count, foretold ? prior.data() : nullptr, 4000);
+    std::uint32_t total = 0, fresh = 0;
+    for (int row = 0; row < 300; ++row) {
+      const auto column = static_cast<std::uint32_t>(prng.below(count) * prng.below(count) / count);
+      columns.row().hit(column, false);
+      columns.end_row(1);
+      ++hits[column], ++total, ++fresh;
+      if (fresh < std::max({1u, std::min(total >> 2, 8u), total >> 4})) continue;
+      fresh = 0;
+      known = hits;
+      columns.with_cells([&](const auto& cells) {
+        check_steps(prng, cells);
+        const std::uint32_t plain = cells.before(1) - 64 * known[0];  // of the first column alone
+        std::uint64_t sum = 0;
+        for (std::uint32_t c = 0; c < count && !foretold; sum += plain + 64 * known[c++])
+          BOOST_TEST_REQUIRE(cells.before(c) == sum);
+        BOOST_TEST_REQUIRE((foretold || cells.total() == sum));
+        BOOST_TEST_REQUIRE(cells.mean == cells.total() / count);
+        return true;
+      });
     }
-    BOOST_TEST_REQUIRE(next.start(next.end()) == scale);
   }
 }
 
@@ -71,29 +122,54 @@ BOOST_AUTO_TEST_CASE(signs_keep_both_possible) {
   }
 }
 
+namespace {
+
+struct Event {
+  Lane lane;
+  std::uint32_t start, size;
+};
+
+bool read_back(StateReader& reader, const std::vector<Event>& events, std::size_t join_at) {
+  for (std::size_t i = 0; i <= events.size(); ++i) {
+    if (i == join_at && !reader.join()) return false;
+    if (i == events.size()) break;
+    Chain chain = reader.chain(events[i].lane);
+    if (chain.slot() - events[i].start >= events[i].size) return false;
+    chain.take(events[i].start, events[i].size);
+    reader.put_back(events[i].lane, chain);
+  }
+  return true;
+}
+
+}  // namespace
+
+// In one state, and in two that join somewhere: also where next to nothing comes after that.
 BOOST_AUTO_TEST_CASE(events_come_back_in_the_order_they_were_added) {
   Prng prng(3);
-  for (int i = 0; i < 300; ++i) {
-    struct Event {
-      std::uint32_t start, size;
-    };
+  for (int i = 0; i < 900; ++i) {
     std::vector<Event> events(prng.below(200));
+    const bool apart = i % 3 != 0;
+    const std::size_t join_at = apart ? prng.below(events.size() + 1) : events.size() + 1;
     EventList list(events.size());
-    for (Event& event : events) {
+    for (std::size_t e = 0; e < events.size(); ++e) {
+      if (e == join_at) list.join();
+      Event& event = events[e];
+      event.lane = prng.chance(1, 2) ? Lane::rows : Lane::entries;
       event.size = 1 + static_cast<std::uint32_t>(prng.below(std::uint64_t{1} << prng.below(28)));
       event.start = static_cast<std::uint32_t>(prng.below(scale - event.size + 1));
-      list.add(event.start, event.size);
+      list.add(event.lane, event.start, event.size);
     }
+    if (join_at == events.size()) list.join();
     const auto number = static_cast<std::uint32_t>(prng.below(50));
     list.end(number);
     Bytes body;
     list.write(body);
-    StateReader reader(body);
+    const std::size_t size = body.size();
+    body.resize(size + StateReader::slack);
+    StateReader reader(body.data(), size);
     BOOST_TEST_REQUIRE(reader.valid());
-    for (const Event& event : events) {
-      BOOST_TEST_REQUIRE(reader.slot() - event.start < event.size);
-      reader.take(event.start, event.size);
-    }
+    BOOST_TEST_REQUIRE((!apart || reader.part()));
+    BOOST_TEST_REQUIRE(read_back(reader, events, join_at));
     std::uint32_t read = 0;
     BOOST_TEST_REQUIRE(reader.end(50, read));
     BOOST_TEST_REQUIRE(read == number);

@@ -1,0 +1,159 @@
+// One step in a set of cells: which of them is the next member (compress/ADAPT.md, chapter 4).
+//
+// A set of n cells is coded as its members in ascending order. The first of n, drawn from the cells that are
+// left, lies beyond a cell with probability about (1 - share)^n, where share is the weight passed over the
+// weight that is left; curve_table has that curve. For the last member it is a straight line, without a
+// table.
+//
+// Thread: plain values.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "compress/adapt_cells.h"
+#include "compress/adapt_tables.h"
+
+namespace rumor::compress {
+
+struct FoundCell {
+  std::uint32_t cell, from, to;  // and its interval
+};
+
+// Halves the cells until one is left: for slots where the guess was off. By value, so that the one that is
+// asked stays in registers.
+template <class Next>
+[[gnu::noinline, gnu::cold]] FoundCell search_cell(const Next next, std::uint32_t slot) {
+  std::uint32_t low = next.first(), high = next.end();
+  while (high - low > 1) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (next.start(middle) <= slot) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return {low, next.start(low), next.start(low + 1)};
+}
+
+// Both are whole numbers below 2^53: the quotient in double precision, rounded down, is exact.
+inline std::uint64_t quotient(std::uint64_t above, std::uint64_t below) {
+  return static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(above)) /
+                                static_cast<double>(static_cast<std::int64_t>(below))));
+}
+
+// The last member: any of the cells from `first` on, by weight.
+template <class Cells>
+class LastMember {
+ public:
+  // Requires: first < cells.count.
+  LastMember(const Cells& cells, std::uint32_t first)
+      : cells_(cells), first_(first), base_(cells.before(first)), rest_(cells.total() - base_) {
+    pace_ = quotient(std::uint64_t{scale - 2 * (cells.count - first)} << pace_bits, rest_);
+  }
+
+  // Where the interval of this cell begins; that of end() is the whole scale.
+  [[gnu::always_inline]] std::uint32_t start(std::uint32_t cell) const {
+    const std::uint64_t passed = cells_.before(cell) - base_;
+    const auto begin = static_cast<std::uint32_t>(passed * pace_ >> pace_bits) + 2 * (cell - first_);
+    return cell >= cells_.count ? scale : begin;
+  }
+  std::uint32_t first() const { return first_; }
+  std::uint32_t end() const { return cells_.count; }
+
+  // The cell whose interval has this slot in it.
+  [[gnu::always_inline]] FoundCell find(std::uint32_t slot) const {
+    const auto weight = static_cast<std::uint32_t>(std::uint64_t{slot} * rest_ >> scale_bits);
+    const std::uint32_t cell = cells_.find(base_ + weight);
+    const FoundCell found{cell, start(cell), start(cell + 1)};
+    if (found.from <= slot && slot < found.to) [[likely]]
+      return found;
+    return search_cell(*this, slot);
+  }
+
+ private:
+  static constexpr unsigned pace_bits = 13;
+
+  const Cells cells_;
+  std::uint32_t first_, base_, rest_;
+  std::uint64_t pace_;  // parts of the scale for a unit of weight
+};
+
+// The first of `left` members that are still to come.
+template <class Cells>
+class NextMember {
+ public:
+  // Requires: 1 <= left <= cells.count - first, left <= 2^14.
+  NextMember(const Cells& cells, std::uint32_t first, std::uint32_t left)
+      : NextMember(cells, first, left, cells.count - left + 1, std::uint64_t{left - 1} * cells.mean >> 1) {}
+
+  // The first of `left` members that may share a cell. others: half the weight that all but one need.
+  static NextMember of_groups(const Cells& cells, std::uint32_t left, std::uint32_t others) {
+    return NextMember(cells, 0, left, cells.count, others);
+  }
+
+  // Where the interval of this cell begins; that of end() is the whole scale.
+  [[gnu::always_inline]] std::uint32_t start(std::uint32_t cell) const {
+    if (cell >= end_) return scale;
+    const std::uint64_t passed = cells_.before(cell) - base_;
+    const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
+    const std::uint32_t piece = static_cast<std::uint32_t>(steps >> piece_bits);
+    const std::uint64_t inside = steps & ((1u << piece_bits) - 1);
+    const std::uint64_t rise = curve_->height[piece + 1] - curve_->height[piece];
+    return curve_->height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
+           2 * (cell - first_);
+  }
+
+  // First cell that can be it.
+  std::uint32_t first() const { return first_; }
+
+  // First cell that cannot be it, because the others have to come after.
+  std::uint32_t end() const { return end_; }
+
+  // The cell whose interval has this slot in it.
+  [[gnu::always_inline]] FoundCell find(std::uint32_t slot) const {
+    const std::uint32_t cell = guess(slot);
+    const FoundCell found{cell, start(cell), start(cell + 1)};
+    if (found.from <= slot && slot < found.to) [[likely]]
+      return found;
+    return search_cell(*this, slot);
+  }
+
+ private:
+  NextMember(const Cells& cells, std::uint32_t first, std::uint32_t left, std::uint32_t end,
+             std::uint64_t others)
+      : cells_(cells),
+        curve_(&curve_table[std::min(left, curves) - 1]),
+        first_(first),
+        left_(left),
+        end_(end),
+        base_(cells.before(first)) {
+    const std::uint64_t rest = cells.total() - base_;
+    extent_ = std::max(rest >> 1, rest > others ? rest - others : 0);
+    constexpr std::uint64_t one = std::uint64_t{1} << 40;
+    pace_ = quotient(left <= reach ? one : left * (one / reach), extent_);
+  }
+
+  [[gnu::always_inline]] std::uint32_t guess(std::uint32_t slot) const {
+    const Curve::Entry& entry = curve_->entries[slot >> (scale_bits - 6)];
+    std::uint32_t piece = entry.piece + (entry.ends <= slot ? 1 : 0);
+    while (piece + 1 < curve_pieces && curve_->height[piece + 1] <= slot) ++piece;
+    const std::uint64_t above = slot - curve_->height[piece];
+    const std::uint64_t steps =
+        (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
+    // The divisor is known before the event, unlike the extent.
+    const std::uint64_t span = left_ < curves ? extent_ * curve_->span >> 16
+                                              : extent_ * ((std::uint64_t{reach} << 32) / left_) >> 32;
+    const std::uint64_t weight = base_ + (steps * span >> 24);
+    return weight >= cells_.before(end_) ? end_ - 1 : cells_.find(static_cast<std::uint32_t>(weight));
+  }
+
+  const Cells cells_;
+  const Curve* curve_;
+  std::uint32_t first_, left_, end_, base_;
+  std::uint64_t extent_;  // weight that counts as all that is left
+  std::uint64_t pace_;    // steps for a unit of weight, times 2^16
+};
+
+}  // namespace rumor::compress
