@@ -41,7 +41,9 @@ struct LinkStream {
   bool named = false;           // we have sent STREAM
   bool origin_named = false;    // with the origin
   bool push_to_them = false;    // they subscribed
-  TimePoint declined_at = never;  // they push it to us no longer; never: they have not said so
+  TimePoint declined_at = never;  // they no longer push it to us; never: they have not said so
+  TimePoint we_declined_at = never;
+  bool depends = false;  // they subscribed again: they have it from nobody else
 };
 
 // What the other side's STREAM said.

@@ -254,6 +254,7 @@ void Spread::on_subscribe(Link& link, const Subscribe& message) {
   LinkStream& there = link.on(*stream);
   if (there.push_to_them == message.on) return;
   there.push_to_them = message.on || mutant(17);
+  there.depends = there.we_declined_at != never && core_.now - there.we_declined_at < declined_for;
   message.on ? ++link.taking : --link.taking;
 }
 

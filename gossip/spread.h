@@ -20,7 +20,7 @@ class Spread {
   static constexpr Duration slow_round_trip = 4ms, slow_after_backlog = 60s;
   // Giving and taking (spread_balance.cc): how often compared, over what time, what is allowed beyond fair.
   static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
-  static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 16;
+  static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
   static constexpr std::uint64_t missing_max = 65'536;
 

@@ -14,7 +14,7 @@ void Spread::flows(Stream& stream, std::size_t payload_bytes) {
 
 // Everybody takes each update once, so that fair is to give about as much. Who gives more, by the share of a few
 // streams, lets some of those who take from it take elsewhere, before its uplink makes all of them wait.
-// Our own stream is never declined: nobody else has it first.
+// Our own stream is never declined: nobody else has it first. Nor is a stream that was asked for again.
 void Spread::weigh() {
   if (weigh_at_ == never) return;
   if (core_.now < weigh_at_) return due_by(weigh_at_);
@@ -29,7 +29,8 @@ void Spread::weigh() {
       const std::uint64_t flow = core_.streams[stream].flow_bytes;
       if (!link.streams[stream].push_to_them || flow == 0) continue;
       given += flow;
-      if (core_.streams[stream].id != core_.options.stream) pushes.push_back({&link, stream});
+      if (core_.streams[stream].id != core_.options.stream && !link.streams[stream].depends)
+        pushes.push_back({&link, stream});
     }
   });
   const std::uint64_t fair = taken + taken / 32 + streams_beyond_fair * taken / std::max<std::uint64_t>(flowing, 1);
@@ -49,7 +50,9 @@ void Spread::weigh() {
 }
 
 void Spread::decline(const Push& push) {
-  push.link->streams[push.stream].push_to_them = false;
+  LinkStream& there = push.link->streams[push.stream];
+  there.push_to_them = false;
+  there.we_declined_at = core_.now;
   --push.link->taking;
   core_.send(*push.link, encode(Decline{core_.name_stream(*push.link, push.stream, false)}));
 }
