@@ -101,7 +101,7 @@ std::optional<StreamIndex> Core::intern(const StreamId& stream) {
   if (at != stream_numbers_.end()) return at->second;
   if (streams.size() >= limits::streams_max) return std::nullopt;
   const auto number = static_cast<StreamIndex>(streams.size());
-  streams.push_back({stream, {}, {}, 0, refused(stream), {}});
+  streams.push_back({stream, {}, {}, 0, 0, refused(stream), {}});
   stream_numbers_.emplace(stream, number);
   return number;
 }

@@ -41,6 +41,9 @@ struct LinkStream {
   bool named = false;           // we have sent STREAM
   bool origin_named = false;    // with the origin
   bool push_to_them = false;    // they subscribed
+  TimePoint declined_at = never;  // they no longer push it to us; never: they have not said so
+  TimePoint we_declined_at = never;
+  bool depends = false;  // they subscribed again: they have it from nobody else
 };
 
 // What the other side's STREAM said.
@@ -148,6 +151,7 @@ struct Stream {
   std::optional<NodeId> origin;
   std::optional<LinkId> provider;
   std::uint64_t provider_head = 0;           // highest seq that the provider has delivered
+  std::uint64_t flow_bytes = 0;              // payloads of the last seconds
   bool refused = false;                      // of a node that was put out, and nothing of it is ours: never asked for
   std::map<std::uint64_t, Missing> missing;  // by seq
 };

@@ -53,6 +53,7 @@ struct Protocol::Impl {
   void on(Link& link, const Have& message) { spread.on_have(link, message); }
   void on(Link& link, const Want& message) { spread.on_want(link, message); }
   void on(Link& link, const Subscribe& message) { spread.on_subscribe(link, message); }
+  void on(Link& link, const Decline& message) { spread.on_decline(link, message); }
   void on(Link& link, const Data& message);
   void on(Link& link, const Digest& message);
   void on(Link& link, const Vector& message) { repair.on_vector(link, message); }

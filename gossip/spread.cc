@@ -84,6 +84,7 @@ void Spread::publish(const StoredUpdate& update) {
   RUMOR_CHECK(update.payload != nullptr);
   core_.streams[*stream].origin = update.header.origin;
   core_.published = std::max(core_.published, update.header.key.seq);
+  flows(core_.streams[*stream], update.payload->size());
   core_.count_update(update.payload->size());
   core_.changed();
   spread(update, *stream, nullptr);
@@ -241,6 +242,7 @@ void Spread::on_data(Link& link, const Data& message) {
     core_.scores.has_delivered(link.node, core_.now);
     core_.count_update(update.payload->size());
     core_.changed();
+    flows(state, update.payload->size());
     spread(update, *stream, &link);
   }
   fill_window(link);
@@ -252,6 +254,7 @@ void Spread::on_subscribe(Link& link, const Subscribe& message) {
   LinkStream& there = link.on(*stream);
   if (there.push_to_them == message.on) return;
   there.push_to_them = message.on || mutant(17);
+  there.depends = there.we_declined_at != never && core_.now - there.we_declined_at < declined_for;
   message.on ? ++link.taking : --link.taking;
 }
 
@@ -313,6 +316,7 @@ void Spread::tick() {
   due_ = never;
   watch_waiting();
   watch_wants();
+  weigh();
   core_.each_link([&](Link& link) {
     if (!link.to_serve.empty() && !link.backlogged) serve(link);
     if (!link.announcements.empty() && !link.backlogged)

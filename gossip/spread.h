@@ -18,6 +18,9 @@ class Spread {
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
   // A link with a longer round trip, or with unsent bytes not long ago, carries payloads in fewer bytes.
   static constexpr Duration slow_round_trip = 4ms, slow_after_backlog = 60s;
+  // Giving and taking (spread_balance.cc): how often compared, over what time, what is allowed beyond fair.
+  static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
+  static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
   static constexpr std::uint64_t missing_max = 65'536;
 
@@ -28,6 +31,7 @@ class Spread {
   void on_have(Link& link, const Have& message);
   void on_want(Link& link, const Want& message);
   void on_subscribe(Link& link, const Subscribe& message);
+  void on_decline(Link& link, const Decline& message);
   void on_data(Link& link, const Data& message);
   void on_not_available(Link& link, const NotAvailable& message);
   void on_backlog(Link& link, bool full);
@@ -72,6 +76,16 @@ class Spread {
   void announce(Link& link, LocalKey key);
   void send_announcements(Link& link);
 
+  // Balance (spread_balance.cc).
+  struct Push {
+    Link* link;
+    StreamIndex stream;
+  };
+  void flows(Stream& stream, std::size_t payload_bytes);
+  void weigh();
+  void decline(const Push& push);
+  bool has_declined(Link& link, StreamIndex stream);
+
   // Pulling (spread_pull.cc).
   Missing* missing(LocalKey key);
   void drop_missing(LocalKey key);
@@ -81,7 +95,7 @@ class Spread {
   void fill_window(Link& link);
   void subscribe(Link& link, StreamIndex stream);
   void unsubscribe(Link& link, StreamIndex stream);
-  Link* best_announcer(const Missing& entry, const Link* except);
+  Link* best_announcer(StreamIndex stream, const Missing& entry, const Link* except);
   void ask_elsewhere(LocalKey key, const Link* except);
   void give_up_asked(Link& link);
   void watch_waiting();
@@ -93,6 +107,7 @@ class Spread {
   Core& core_;
   std::deque<Waiting> waiting_;  // keys that a provider should push, by time
   TimePoint due_ = never;
+  TimePoint weigh_at_ = never;
 };
 
 }  // namespace rumor::gossip

@@ -33,7 +33,7 @@ void Spread::announced(Link& link, LocalKey key) {
   if (entry->asked) return;
   // Of our own stream others can only give back what a snapshot has displaced: nothing to subscribe to.
   const bool own = stream.id == core_.options.stream;
-  if (!stream.provider && !own) subscribe(link, key.stream);
+  if (!stream.provider && !own && !has_declined(link, key.stream)) subscribe(link, key.stream);
   if (stream.provider == link.id || own) {
     ask(link, key, *entry);
   } else if (fresh) {
@@ -113,13 +113,13 @@ void Spread::unsubscribe(Link& link, StreamIndex stream) {
   if (!mutant(27)) core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), false}));
 }
 
-Link* Spread::best_announcer(const Missing& entry, const Link* except) {
+Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Link* except) {
   Link* best = nullptr;
   for (const LinkId id : entry.announcers) {
     Link* link = core_.find(id);
     if (link == nullptr || link == except) continue;
-    const bool fit = core_.scores.may_provide(link->node);
-    if (best != nullptr && fit != core_.scores.may_provide(best->node)) {
+    const bool fit = core_.scores.may_provide(link->node) && !has_declined(*link, stream);
+    if (best != nullptr && fit != (core_.scores.may_provide(best->node) && !has_declined(*best, stream))) {
       if (fit) best = link;
       continue;
     }
@@ -134,7 +134,7 @@ void Spread::ask_elsewhere(LocalKey key, const Link* except) {
   const auto at = list.find(key.seq);
   if (at == list.end() || at->second.asked) return;
   if (except != nullptr) std::erase(at->second.announcers, except->id);
-  Link* next = best_announcer(at->second, except);
+  Link* next = best_announcer(key.stream, at->second, except);
   if (next == nullptr) return drop_missing(key);
   const Stream& stream = core_.streams[key.stream];
   if (!stream.provider && stream.id != core_.options.stream) subscribe(*next, key.stream);
@@ -216,7 +216,7 @@ void Spread::reconsider(LocalKey key, Missing& entry) {
   const bool arriving = core_.now - provider->data_at < reparent_after;
   entry.strikes = static_cast<std::uint8_t>(entry.strikes + (arriving ? weak_strike : strike));
   if (entry.strikes >= strikes_max && !mutant(29)) {
-    Link* next = best_announcer(entry, provider);
+    Link* next = best_announcer(key.stream, entry, provider);
     if (next != nullptr) return reparent(key.stream, *next);
     return ask_elsewhere(key, nullptr);
   }
@@ -236,7 +236,7 @@ void Spread::reparent(StreamIndex stream, Link& next) {
     if (at == state.missing.end() || at->second.asked) continue;
     const auto& from = at->second.announcers;
     const bool there = std::find(from.begin(), from.end(), next.id) != from.end();
-    Link* whom = there ? &next : best_announcer(at->second, nullptr);
+    Link* whom = there ? &next : best_announcer(stream, at->second, nullptr);
     if (whom != nullptr) ask(*whom, {stream, seq}, at->second);
   }
 }

@@ -236,6 +236,8 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
     case FrameType::want:
       return parse<pb::KeyRanges>(body,
                                   [](Reading& in, const pb::KeyRanges& p) { return Want{read(in, p)}; });
+    case FrameType::decline:
+      return parse<pb::Decline>(body, [](Reading&, const pb::Decline& p) { return Decline{p.stream()}; });
     case FrameType::subscribe:
       return parse<pb::Subscribe>(body, [](Reading&, const pb::Subscribe& p) {
         return Subscribe{p.stream(), p.on()};
@@ -301,6 +303,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::pong:
     case FrameType::stream:
     case FrameType::subscribe:
+    case FrameType::decline:
     case FrameType::digest:
     case FrameType::proof:
     case FrameType::snapshot_ask:
@@ -410,6 +413,12 @@ Bytes encode(const Subscribe& message) {
   to.set_stream(message.stream);
   to.set_on(message.on);
   return frame(FrameType::subscribe, to);
+}
+
+Bytes encode(const Decline& message) {
+  pb::Decline to;
+  to.set_stream(message.stream);
+  return frame(FrameType::decline, to);
 }
 
 Bytes encode(const Digest& message) {

@@ -47,6 +47,7 @@ enum class FrameType : std::uint8_t {
   revoke = 19,
   audit = 20,
   proof = 21,
+  decline = 22,
   skipped_from = 128,  // these and above may be skipped by who does not know them
 };
 
@@ -161,6 +162,12 @@ struct Subscribe {
   Invalid invalid() const { return std::nullopt; }
 };
 
+// The sender pushes the stream to the receiver no longer: it gives more than it takes.
+struct Decline {
+  std::uint32_t stream = 0;
+  Invalid invalid() const { return std::nullopt; }
+};
+
 // header.key.stream, header.origin and header.payload_hash are zero: the receiver fills them in, from its table
 // of the link's streams and from the payload.
 struct Data {
@@ -239,7 +246,7 @@ struct Skipped {};
 using Frame =
     std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest,
                  Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Revocations,
-                 Audit, Proof, Skipped>;
+                 Audit, Proof, Decline, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);
@@ -252,6 +259,7 @@ Bytes encode(const StreamDef& message);
 Bytes encode(const Have& message);
 Bytes encode(const Want& message);
 Bytes encode(const Subscribe& message);
+Bytes encode(const Decline& message);
 Bytes encode(const Data& message);
 Bytes encode(const Digest& message);
 Bytes encode(const Vector& message);

@@ -72,6 +72,44 @@ BOOST_AUTO_TEST_CASE(payloads_are_coded_as_the_link_is_and_come_out_the_same) {
   }
 }
 
+// Of payload bytes sent, the most by one node over the mean.
+BOOST_AUTO_TEST_CASE(nobody_gives_much_more_than_it_takes) {
+  World world(40, 5);
+  world.start_all(2);
+  world.run_for(3s);
+  world.publish_all(30s, 4, 2000);
+  world.run_for(15s);
+  std::vector<std::uint64_t> before;
+  for (const WorldNode& node : world.nodes) before.push_back(node.protocol->counters().sent_canonical_bytes);
+  world.run_for(15s);
+  std::uint64_t most = 0, sum = 0;
+  for (std::size_t i = 0; i < 40; ++i) {
+    const std::uint64_t sent = world.nodes[i].protocol->counters().sent_canonical_bytes - before[i];
+    most = std::max(most, sent);
+    sum += sent;
+  }
+  BOOST_TEST(static_cast<double>(most) * 40 < 1.3 * static_cast<double>(sum));
+  world.run_for(2s);
+  BOOST_TEST(world.all_equal());
+  BOOST_TEST(copies(world) <= 1.02);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_no_other_provider_is_not_declined_again) {
+  World world(12, 6);  // all through one: eleven leaves and a hub
+  world.start_all(1);
+  world.run_for(3s);
+  world.publish_all(20s, 4);
+  for (int second = 1; second <= 10; ++second) {
+    world.run_for(1s);
+    for (std::size_t a = 1; a < 12; ++a)
+      for (std::size_t b = a + 1; b < 12; ++b) world.cut_between(a, b);
+  }
+  world.run_for(10s);
+  world.finish_all();
+  BOOST_TEST(world.run_while(5s, [&] { return world.all_settled(); }));
+  BOOST_TEST(world.totals().updates_received == 12u * 80u * 11u);
+}
+
 BOOST_AUTO_TEST_CASE(same_seed_same_trace) {
   const auto trace = [](std::uint64_t seed) {
     World world(9, seed);

@@ -72,6 +72,7 @@ std::vector<Bytes> one_of_each() {
           encode(Have{{{0, 1}, {0, 300}, {9, seq_max}}}),
           encode(Want{{{1, {5, 9}}, {0, {3, 3}}}}),
           encode(Subscribe{12, true}),
+          encode(Decline{12}),
           encode(data()),
           encode(Digest{{counting<Hash256>(2), 5, 6}, 7, false, false}),
           encode(Vector{example_set(), true, false}),

@@ -141,6 +141,12 @@ class World {
     std::advance(at, static_cast<std::ptrdiff_t>(prng_.below(wires_.size())));
     cut(at->first, "reset");
   }
+  void cut_between(std::size_t a, std::size_t b) {
+    for (const auto& [id, wire] : std::map(wires_)) {
+      const std::set<std::size_t> ends{wire.ends[0].node, wire.ends[1].node};
+      if (ends == std::set<std::size_t>{a, b}) cut(id, "reset");
+    }
+  }
   void set_backlog(std::size_t from, std::size_t to, bool full) {
     for (const auto& [id, wire] : wires_) {
       for (int side = 0; side < 2; ++side) {
