@@ -29,6 +29,7 @@ class Spread {
   void on_want(Link& link, const Want& message);
   void on_subscribe(Link& link, const Subscribe& message);
   void on_data(Link& link, const Data& message);
+  void on_data_more(Link& link, const DataMore& message);
   void on_not_available(Link& link, const NotAvailable& message);
   void on_backlog(Link& link, bool full);
 
@@ -66,6 +67,7 @@ class Spread {
   void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
+  void on_whole(Link& link, const Data& message);
   Result<Bytes> decoded(Link& link, const Data& message);
   void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
   Result<Accepted> verified(const StoredUpdate& update);

@@ -1,5 +1,7 @@
 #include "gossip/asio/connection.h"
 
+#include <netinet/tcp.h>
+
 #include <array>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
@@ -16,6 +18,7 @@ namespace {
 constexpr auto handshake_time_max = 5s;
 constexpr auto close_time_max = 2s;
 constexpr std::size_t gather_bytes = 64 << 10;
+constexpr int unsent_bytes_max = 128 << 10;  // in the system's queue
 constexpr std::size_t read_bytes = 32 << 10;
 constexpr std::size_t plaintext_bytes = 16 << 10;  // one TLS record
 
@@ -48,14 +51,19 @@ Connection::Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsS
 void Connection::start() {
   asio::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+#ifdef TCP_NOTSENT_LOWAT
+  // What waits should wait here, where control can still overtake it, and not in the system.
+  using NotSentLowat = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+  socket_.set_option(NotSentLowat(unsent_bytes_max), ignored);
+#endif
   set_deadline(handshake_time_max, "TLS handshake timed out");
   continue_handshake();
   if (state_ != State::closed) read();
 }
 
-void Connection::send(Bytes frame, bool control) {
+void Connection::send(Bytes frame, gossip::Lane lane) {
   if (state_ != State::open) return;
-  queue_.push(std::move(frame), control);
+  queue_.push(std::move(frame), lane);
   schedule_pump();
 }
 
@@ -204,10 +212,10 @@ void Connection::on_write(const asio::error_code& error, std::size_t size) {
 
 void Connection::check_backlog() {
   if (state_ != State::open) return;
-  const std::size_t queued = queued_bytes();
+  const std::size_t queued = queued_bytes(), urgent = queued - queue_.bulk_bytes();
   if (queued > queue_bytes_max)
     return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
-  const bool full = backlog_full_ ? queued >= limits::link_backlog_low : queued > limits::link_backlog_high;
+  const bool full = backlog_full_ ? urgent >= limits::link_backlog_low : urgent > limits::link_backlog_high;
   if (full == backlog_full_) return;
   backlog_full_ = full;
   owner_->connection_backlog(*this, full);

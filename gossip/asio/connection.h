@@ -6,8 +6,8 @@
 // of stream is awaited, so that the system does not throw away bytes in flight. From each state but `open` a
 // deadline leads to closed, and so does any error from everywhere.
 //
-// Writing: send() only queues. Everything queued during one turn of the event loop is gathered, control
-// frames first, into one TLS write of about 64 KiB and one socket write; the next follows when the system has
+// Writing: send() only queues. Everything queued during one turn of the event loop is gathered, the urgent
+// first, into one TLS write of about 64 KiB and one socket write; the next follows when the system has
 // taken that. A small frame costs a copy, not a system call.
 //
 // Thread: the io_context's. Lifetime: handlers in flight hold the connection; the owner is told of the end
@@ -49,7 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start();
   // Ignored unless open.
-  void send(Bytes frame, bool control);
+  void send(Bytes frame, gossip::Lane lane);
   // Queued frames leave first, for 2 s at most. `reason` comes back in connection_closed(). Ignored unless
   // open.
   void close(const std::string& reason);

@@ -197,8 +197,8 @@ void Transport::dial(const std::string& host_port) {
   attempt->start();
 }
 
-void Transport::send(LinkId link, Bytes frame, bool control) {
-  if (Connection* connection = impl_->open_connection(link)) connection->send(std::move(frame), control);
+void Transport::send(LinkId link, Bytes frame, gossip::Lane lane) {
+  if (Connection* connection = impl_->open_connection(link)) connection->send(std::move(frame), lane);
 }
 
 void Transport::close(LinkId link, const std::string& reason) {

@@ -10,8 +10,8 @@
 // carry out effects in a row and see what came of them afterwards. Events may call any function, but not
 // destroy the transport.
 //
-// Order: on_link_up comes first on a link, then its frames in the order they were sent (control frames may
-// overtake data frames), on_backlog in between, on_link_down once at the end. Link ids count up and are never
+// Order: on_link_up comes first on a link, then its frames in the order they were sent (those of a more
+// urgent lane may overtake), on_backlog in between, on_link_down once at the end. Link ids count up and are never
 // used again.
 //
 // Limits: frames of limits::frame_bytes_max; 64 accepted connections that have not finished their handshake, 4 of
@@ -47,7 +47,7 @@ class TransportEvents {
   virtual void on_link_down(gossip::LinkId link, const std::string& reason) = 0;
   // A dial came to nothing, the handshake included. `address` as it was given to dial().
   virtual void on_dial_failed(const std::string& address, const std::string& reason) = 0;
-  // More than limits::link_backlog_high bytes wait on this link (true); fewer than link_backlog_low again
+  // More than limits::link_backlog_high bytes, bulk left aside, wait on this link (true); fewer than link_backlog_low again
   // (false).
   virtual void on_backlog(gossip::LinkId link, bool full) = 0;
   // Somebody connected to us and did not get as far as a link. For a log; the address is the socket's.
@@ -78,7 +78,7 @@ class Transport {
   void dial(const std::string& host_port);
 
   // Queues one frame. Ignored when the link is down or closing. Requires: 1..limits::frame_bytes_max bytes.
-  void send(gossip::LinkId link, Bytes frame, bool control);
+  void send(gossip::LinkId link, Bytes frame, gossip::Lane lane);
 
   // What is queued leaves (2 s at most), then the link closes; nothing more is delivered from it.
   // on_link_down follows. Ignored when the link is down or closing already.
