@@ -73,6 +73,10 @@ class Transport {
   // address already in use; choose another with --listen").
   Result<std::string> listen(const std::string& host_port);
 
+  // Bytes a second over all links together, TLS included; 0: no limit. Obeyed within a few percent over a second or
+  // more. For connections that come after.
+  void limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t down_bytes_per_second);
+
   // Ends in on_link_up (dialled_by_us, remote_address == host_port) or in on_dial_failed. Dialling an address
   // twice makes two links.
   void dial(const std::string& host_port);

@@ -144,6 +144,8 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
                  str("will not listen on ", listen,
                      ": anybody who reaches it could join. Say who may: --allow FILE (`rumor key allow`), or "
                      "run.owner in the run file for join tokens (`rumor key --help`)")};
+  const auto bytes_of = [](double mbit) { return static_cast<std::uint64_t>(mbit * 125'000); };
+  transport_.limit_rates(bytes_of(options_.config.up_mbit), bytes_of(options_.config.down_mbit));
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (!options_.config.status.empty()) {

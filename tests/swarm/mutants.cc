@@ -42,7 +42,7 @@ constexpr Mutant mutants[] = {
     {7, 1, "of several updates that wait one is not applied"},
     {8, 16, "a checkpoint is read without its hash"},
     {9, 1, "a snapshot claims one update more than it holds"},
-    {10, 3, "the log of a checkpoint comes back under wrong names"},
+    {10, 3, "the log comes back from the disk under wrong names"},
     {11, 2, "the log has no bound"},
     {12, 4, "the log gives the next update for one it lacks"},
     {13, 1, "updates are pushed to everybody"},
@@ -74,6 +74,12 @@ constexpr Mutant mutants[] = {
     {42, 1, "two streams get one number on a link"},
     {43, 1, "a restarted process uses its old stream again"},
     {44, 19, "own updates are not applied again over a snapshot"},
+    {45, 1, "a cut is given out whose later updates nobody keeps"},
+    {47, 1, "what a lost donor was asked for is asked of nobody else"},
+    {48, 1, "the log drops what nobody has acknowledged"},
+    {49, 1, "a torn record of the log is read all the same"},
+    {50, 1, "a cut also holds what came while it was made"},
+    {51, 1, "chunks on the disk are believed without their hash"},
 };
 
 std::string run_one(int number, std::uint64_t seed) {

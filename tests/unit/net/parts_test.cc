@@ -175,6 +175,23 @@ BOOST_AUTO_TEST_CASE(tls_sessions_meet_over_memory) {
   BOOST_TEST((got == message));
 }
 
+BOOST_AUTO_TEST_CASE(bulk_goes_last_and_never_starves) {
+  FrameQueue queue;
+  for (int i = 0; i < 12; ++i) queue.push(Bytes(10, 'd'), gossip::Lane::live);
+  for (int i = 0; i < 3; ++i) queue.push(Bytes(10, 'b'), gossip::Lane::bulk);
+  queue.push(Bytes(10, 'c'), gossip::Lane::control);
+  BOOST_TEST(queue.bulk_bytes() == 3u * 14);
+  std::string order;
+  while (!queue.empty()) {
+    Bytes out;
+    queue.gather(out, 14);
+    order += static_cast<char>(out[4]);
+  }
+  BOOST_TEST(order == "cddddbddddbddddb");
+  BOOST_TEST(queue.bytes() == 0u);
+  BOOST_TEST(queue.bulk_bytes() == 0u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace rumor::net::test
