@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/limits.h"
-
 namespace rumor::gossip {
 
 namespace {
@@ -14,7 +12,7 @@ class BlobCut final : public Cut {
     manifest_.bytes = state_.size();
     manifest_.names = std::move(names);
     for (BytesView left = state_; !left.empty();) {
-      const BytesView first = left.first(std::min(left.size(), limits::snapshot_chunk_bytes));
+      const BytesView first = left.first(std::min(left.size(), chunk_bytes_of(state_.size())));
       manifest_.chunks.push_back(sha256(first));
       left = left.subspan(first.size());
     }
@@ -26,9 +24,9 @@ class BlobCut final : public Cut {
   const Bytes& encoded_manifest() const override { return encoded_; }
   const Hash256& hash() const override { return hash_; }
   Bytes chunk(std::uint32_t number) const override {
-    const std::size_t first = number * limits::snapshot_chunk_bytes;
+    const std::size_t chunk_bytes = chunk_bytes_of(state_.size()), first = number * chunk_bytes;
     const BytesView bytes =
-        BytesView(state_).subspan(first, std::min(limits::snapshot_chunk_bytes, state_.size() - first));
+        BytesView(state_).subspan(first, std::min(chunk_bytes, state_.size() - first));
     return {bytes.begin(), bytes.end()};
   }
   std::uint64_t period() const override { return 0; }

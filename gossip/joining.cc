@@ -96,7 +96,7 @@ void Joining::take_back(Donor& donor) {
 void Joining::drop_donor(LinkId link) {
   const auto at = donors_.find(link);
   if (at == donors_.end()) return;
-  if (!mutant(47)) take_back(at->second);
+  if (!mutant(46)) take_back(at->second);
   donors_.erase(at);
 }
 
@@ -215,7 +215,7 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
     core_.close(link, str("its snapshot is not what it promised: ", taken.error().text));
     return false;
   }
-  if (!link.admitted()) return false;
+  if (!link.admitted() || !busy()) return false;
   Donor& donor = donors_.at(link.id);
   if (part != 0) {
     donor.parts.erase(donor.parts.begin());
@@ -231,6 +231,10 @@ void Joining::take_manifest(Link& link, const Bytes& bytes) {
   if (sha256(bytes) != hash_) return core_.close(link, "its snapshot does not have the hash it promised");
   const Result<Manifest> manifest = Manifest::decode(bytes);
   if (!manifest) return core_.close(link, str("its snapshot is invalid: ", manifest.error().text));
+  if (core_.store.have().includes(manifest->names) && core_.cannot_revoke.empty()) {
+    link.ask_again_at = core_.now + refused_for;  // nothing new: no honest donor offers this twice
+    return stop();
+  }
   if (const Result<void> begun = core_.store.snapshots().begin_intake(*manifest); !begun)
     return core_.close(link, str("its snapshot is invalid: ", begun.error().text));
   Donor& donor = donors_.at(link.id);
@@ -359,7 +363,7 @@ std::string Joining::text() const {
   }
   if (!knows_cut_) return busy() ? "downloading the weights" : "";
   const std::uint64_t bytes = core_.store.snapshots().intake()->bytes;
-  const std::uint64_t left = std::min(bytes, left_ * limits::snapshot_chunk_bytes);
+  const std::uint64_t left = std::min(bytes, left_ * chunk_bytes_of(bytes));
   const auto giving = std::count_if(donors_.begin(), donors_.end(), [](const auto& entry) {
     return entry.second.state == Donor::State::giving;
   });
@@ -375,7 +379,7 @@ void Joining::check_invariants() const {
     RUMOR_CHECK(donor.arriving.size() <= limits::manifest_bytes_max);
     asked += donor.parts.size();
   }
-  RUMOR_CHECK(asked + unasked_.size() == left_ || mutant(47));
+  RUMOR_CHECK(asked + unasked_.size() == left_ || mutant(46));
 }
 
 }  // namespace rumor::gossip

@@ -52,11 +52,12 @@ void Joining::refuse(Link& link, std::string reason, bool later) {
   core_.send(link, encode(offer));
 }
 
-// What has come since is in the log, so that the joiner can pull it here.
+// What has come since is in the log, so that the joiner can pull it here, and too little for a snapshot by choice.
 bool Joining::usable(const Cut& cut) const {
   const HaveSet& names = cut.manifest().names;
   if (mutant(45)) return true;
-  return core_.store.have().includes(names) && holds_all(names.missing_from(core_.store.have()));
+  const HaveSet later = names.missing_from(core_.store.have());
+  return core_.store.have().includes(names) && later.count() < choice_min && holds_all(later);
 }
 
 void Joining::on_ask(Link& link, const SnapshotAsk& ask) {
@@ -130,10 +131,7 @@ void Joining::on_want(Link& link, const SnapshotWant& want) {
   const Cut& cut = *link.serving->cut;
   if (want.part > cut.manifest().chunks.size()) return core_.close(link, "asks for a chunk beyond the end");
   Bytes chunk;
-  if (want.part > 0) {
-    const auto newest = core_.store.snapshots().cut();
-    chunk = (mutant(46) && newest ? *newest : cut).chunk(want.part - 1);
-  }
+  if (want.part > 0) chunk = cut.chunk(want.part - 1);
   BytesView left = want.part == 0 ? BytesView(cut.encoded_manifest()) : BytesView(chunk);
   link.serving->used_at = cut_used_at_ = core_.now;
   while (!left.empty()) {

@@ -10,20 +10,30 @@
 // milliseconds at a time but install().
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "gossip/have_set.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/result.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
 
+// How large each chunk but the last is, as it is hashed, when all of them have `bytes`: a 64th, as a power of two from 512
+// to limits::snapshot_chunk_bytes. So what is lost with a donor is little for small models too.
+constexpr std::size_t chunk_bytes_of(std::uint64_t bytes) {
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(std::bit_ceil(bytes / 64 + 1), 512, limits::snapshot_chunk_bytes));
+}
+
 struct Manifest {
-  std::uint64_t bytes = 0;  // of all chunks as they are hashed; each but the last has limits::snapshot_chunk_bytes
+  std::uint64_t bytes = 0;  // of all chunks as they are hashed
   Bytes head;               // of the store: opaque here. Equal cuts, equal bytes
   HaveSet names;
   std::vector<Hash256> chunks;

@@ -14,9 +14,9 @@ namespace rumor {
 
 namespace {
 
-constexpr std::size_t chunk_weights = limits::snapshot_chunk_bytes / sizeof(std::int32_t);
-// What advance_cut() does at a time, in bytes of copying; what other work costs in comparison.
-constexpr std::size_t work_bytes = 8 << 20, hash_factor = 6, entry_bytes = 64;
+// What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs in
+// comparison.
+constexpr std::size_t work_bytes_max = 8 << 20, hash_factor = 6, entry_bytes = 64;
 const std::string manifest_file = "join.manifest", chunks_file = "join.chunks";
 
 using Chunk = std::vector<std::int32_t>;
@@ -80,7 +80,10 @@ struct Snapshots::Making {
 };
 
 Snapshots::Snapshots(RunForm form, Replica& replica, const UpdateLog& log, Install install)
-    : form_(std::move(form)), replica_(replica), log_(log), install_(std::move(install)) {}
+    : form_(std::move(form)),
+      bytes_(std::uint64_t{4} * form_.layout.params()),
+      chunk_weights_(gossip::chunk_bytes_of(bytes_) / sizeof(std::int32_t)),
+      replica_(replica), log_(log), install_(std::move(install)) {}
 Snapshots::~Snapshots() = default;
 
 // ---- making ----
@@ -128,7 +131,7 @@ bool Snapshots::give_up() {
 
 bool Snapshots::advance_cut() {
   if (!making_) return true;
-  for (std::size_t done = 0; done < work_bytes;) {
+  for (std::size_t done = 0; done < std::min<std::uint64_t>(work_bytes_max, bytes_ / 4);) {
     std::size_t did = 0;
     if (making_->copied < form_.layout.params()) {
       did = copy_piece();
@@ -149,12 +152,12 @@ bool Snapshots::advance_cut() {
 std::size_t Snapshots::copy_piece() {
   Making& making = *making_;
   const std::span<const std::int32_t> weights = replica_.weights();  // all that came is on them now
-  const std::size_t count = std::min<std::size_t>(chunk_weights, weights.size() - making.copied);
+  const std::size_t count = std::min<std::size_t>(chunk_weights_, weights.size() - making.copied);
   const auto piece = weights.subspan(making.copied, count);
   making.chunks.emplace_back(piece.begin(), piece.end());
   std::size_t entries = 0;
   for (const compress::SparseUpdate& update : replica_.since_copy()) {
-    if (!mutant(50)) take_back_within(form_.layout, update, making.copied, making.chunks.back());
+    if (!mutant(49)) take_back_within(form_.layout, update, making.copied, making.chunks.back());
     entries += update.index.size();
   }
   making.copied += count;
@@ -170,7 +173,7 @@ std::size_t Snapshots::undo_one() {
   const auto entries = compress::decode(form_.layout, *update->payload);
   if (!entries) return 0;
   for (std::size_t c = 0; c < making_->chunks.size(); ++c)
-    take_back_within(form_.layout, *entries, c * chunk_weights, making_->chunks[c]);
+    take_back_within(form_.layout, *entries, c * chunk_weights_, making_->chunks[c]);
   return entry_bytes * (1 + entries->index.size());
 }
 
@@ -181,7 +184,7 @@ std::size_t Snapshots::hash_chunk() {
   const Chunk& chunk = making.chunks[number];
   making.hashes.push_back(sha256(bytes_of(chunk)));
   const Fingerprinter& fingerprinter = replica_.fingerprinter();
-  auto position = static_cast<std::uint32_t>(number * chunk_weights);
+  auto position = static_cast<std::uint32_t>(number * chunk_weights_);
   for (const std::int32_t weight : chunk)
     making.sum = Fingerprinter::add(making.sum,
                                     fingerprinter.of_change(position++, static_cast<std::uint32_t>(weight)));
@@ -194,7 +197,7 @@ void Snapshots::finish() {
   // Other weights than the updates give, or a revocation meanwhile: no cut that anybody could check.
   if (made->sum != made->fingerprint || made->revocations != replica_.revocations()) return;
   gossip::Manifest manifest;
-  manifest.bytes = std::uint64_t{4} * form_.layout.params();
+  manifest.bytes = bytes_;
   manifest.head = encode_head(made->fingerprint, made->samples);
   manifest.names = std::move(made->names);
   manifest.chunks = std::move(made->hashes);
@@ -234,7 +237,7 @@ Result<Snapshots::IntakeHead> Snapshots::decode_head(BytesView bytes) const {
 Result<void> Snapshots::begin_intake(const gossip::Manifest& manifest) {
   auto head = decode_head(manifest.head);
   if (!head) return head.error();
-  if (manifest.bytes != std::uint64_t{4} * form_.layout.params())
+  if (manifest.bytes != bytes_)
     return Error{Errc::mismatch, "it has another number of weights"};
   drop_intake();
   intake_ = manifest;
@@ -247,11 +250,11 @@ Result<void> Snapshots::begin_intake(const gossip::Manifest& manifest) {
 
 Result<void> Snapshots::take_chunk(std::uint32_t number, BytesView packed) {
   RUMOR_CHECK(intake_ && number < held_.size());
-  const std::size_t first = number * chunk_weights;
-  const std::size_t count = std::min(chunk_weights, weights_.size() - first);
+  const std::size_t first = number * chunk_weights_;
+  const std::size_t count = std::min(chunk_weights_, weights_.size() - first);
   const std::span<std::int32_t> chunk = std::span(weights_).subspan(first, count);
   if (auto unpacked = unpack_chunk(packed, chunk); !unpacked) return unpacked;
-  if (!mutant(46) && sha256(bytes_of(chunk)) != intake_->chunks[number])
+  if (sha256(bytes_of(chunk)) != intake_->chunks[number])
     return Error{Errc::corrupt, str("chunk ", number, " does not have the hash of its manifest")};
   held_[number] = true;
   if (disk_ != nullptr) (void)disk_->write(chunks_file, first * sizeof(std::int32_t), bytes_of(chunk));
@@ -288,17 +291,17 @@ void Snapshots::open(Disk& disk) {
   const auto bytes = disk.read(manifest_file, 0, size);
   auto manifest = bytes ? gossip::Manifest::decode(*bytes) : Result<gossip::Manifest>(bytes.error());
   auto head = manifest ? decode_head(manifest->head) : Result<IntakeHead>(manifest.error());
-  if (!head || manifest->bytes != std::uint64_t{4} * form_.layout.params()) return drop_intake();
+  if (!head || manifest->bytes != bytes_) return drop_intake();
   intake_ = std::move(manifest).value();
   intake_head_ = std::move(head).value();
   weights_.resize(form_.layout.params());
   held_.assign(intake_->chunks.size(), false);
   for (std::size_t n = 0; n < held_.size(); ++n) {
-    const std::size_t first = n * chunk_weights;
+    const std::size_t first = n * chunk_weights_;
     const std::span<std::int32_t> chunk =
-        std::span(weights_).subspan(first, std::min(chunk_weights, weights_.size() - first));
+        std::span(weights_).subspan(first, std::min(chunk_weights_, weights_.size() - first));
     const auto kept = disk.read(chunks_file, first * sizeof(std::int32_t), chunk.size_bytes());
-    if (!kept || (sha256(*kept) != intake_->chunks[n] && !mutant(51))) continue;
+    if (!kept || sha256(*kept) != intake_->chunks[n]) continue;
     std::memcpy(chunk.data(), kept->data(), kept->size());
     held_[n] = true;
   }

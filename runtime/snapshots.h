@@ -70,6 +70,8 @@ class Snapshots final : public gossip::SnapshotPort {
   Result<IntakeHead> decode_head(BytesView bytes) const;
 
   RunForm form_;
+  std::uint64_t bytes_;        // of all weights
+  std::size_t chunk_weights_;  // of a chunk
   Replica& replica_;
   const UpdateLog& log_;
   Install install_;

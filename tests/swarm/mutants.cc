@@ -74,12 +74,10 @@ constexpr Mutant mutants[] = {
     {42, 1, "two streams get one number on a link"},
     {43, 1, "a restarted process uses its old stream again"},
     {44, 19, "own updates are not applied again over a snapshot"},
-    {45, 1, "a cut is given out whose later updates nobody keeps"},
-    {47, 1, "what a lost donor was asked for is asked of nobody else"},
-    {48, 1, "the log drops what nobody has acknowledged"},
-    {49, 1, "a torn record of the log is read all the same"},
-    {50, 1, "a cut also holds what came while it was made"},
-    {51, 1, "chunks on the disk are believed without their hash"},
+    {45, 41, "a cut is given out whose later updates nobody keeps"},
+    {46, 1, "what a lost donor was asked for is asked of nobody else"},
+    {48, 16, "a torn record of the log is read all the same"},
+    {49, 1, "a cut also holds what came while it was made"},
 };
 
 std::string run_one(int number, std::uint64_t seed) {

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "runtime/base/limits.h"
 #include "runtime/snapshots.h"
 #include "tests/unit/runtime/support.h"
 
@@ -59,7 +58,7 @@ std::vector<std::int32_t> unpacked(const gossip::Cut& cut) {
   std::vector<std::int32_t> weights(params);
   std::span<std::int32_t> left = weights;
   for (std::uint32_t n = 0; n < cut.manifest().chunks.size(); ++n) {
-    const auto chunk = left.first(std::min<std::size_t>(left.size(), limits::snapshot_chunk_bytes / 4));
+    const auto chunk = left.first(std::min<std::size_t>(left.size(), gossip::chunk_bytes_of(4 * params) / 4));
     BOOST_REQUIRE(unpack_chunk(cut.chunk(n), chunk).ok());
     left = left.subspan(chunk.size());
   }
@@ -132,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
   const auto cut = donor.make(nullptr);
   BOOST_REQUIRE((earlier && cut));
   const auto chunks = static_cast<std::uint32_t>(cut->manifest().chunks.size());
-  BOOST_REQUIRE(chunks == 20u);
+  BOOST_REQUIRE(chunks == 39u);
   MemoryDisk disk;
   {
     Peer joiner;
@@ -147,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
     }
     BOOST_TEST(!joiner.snapshots.holds_chunk(1));
   }
-  disk.files["join.chunks"][4 * limits::snapshot_chunk_bytes + 12] ^= 4;  // in chunk 4
+  disk.files["join.chunks"][4 * gossip::chunk_bytes_of(4 * params) + 12] ^= 4;  // in chunk 4
   Peer joiner;
   joiner.snapshots.open(disk);
   BOOST_REQUIRE(joiner.snapshots.intake() != nullptr);
