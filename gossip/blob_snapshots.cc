@@ -25,8 +25,7 @@ class BlobCut final : public Cut {
   const Hash256& hash() const override { return hash_; }
   Bytes chunk(std::uint32_t number) const override {
     const std::size_t chunk_bytes = chunk_bytes_of(state_.size()), first = number * chunk_bytes;
-    const BytesView bytes =
-        BytesView(state_).subspan(first, std::min(chunk_bytes, state_.size() - first));
+    const BytesView bytes = BytesView(state_).subspan(first, std::min(chunk_bytes, state_.size() - first));
     return {bytes.begin(), bytes.end()};
   }
   std::uint64_t period() const override { return 0; }

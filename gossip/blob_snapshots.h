@@ -1,5 +1,5 @@
-// BlobSnapshots: a SnapshotPort for a store whose whole state is a few bytes that it can write down at once: stores
-// without weights, in simulations and tests. Nothing is packed, and nothing is kept on disk.
+// BlobSnapshots: a SnapshotPort for a store whose whole state is a few bytes that it can write down at once:
+// stores without weights, in simulations and tests. Nothing is packed, and nothing is kept on disk.
 //
 // Thread: one owner, as Protocol.
 #pragma once

@@ -12,7 +12,9 @@ namespace rumor::gossip {
 
 namespace {
 
-std::string megabytes(std::uint64_t bytes) { return fixed(static_cast<double>(bytes) * 1e-6, 1); }
+std::string megabytes(std::uint64_t bytes) {
+  return fixed(static_cast<double>(bytes) * 1e-6, 1);
+}
 
 // The names of a cut travel in one frame when it is named to another donor.
 bool fits_a_frame(const HaveSet& names) {
@@ -264,12 +266,13 @@ bool Joining::install() {
   const Result<void> done = snapshots.install(period_);
   if (!done) {
     core_.note(Note::Level::warning, str("the downloaded weights are of no use: ", done.error().text));
-    if (Link* donor = core_.find(first)) core_.close(*donor, str("its snapshot is invalid: ", done.error().text));
+    if (Link* donor = core_.find(first))
+      core_.close(*donor, str("its snapshot is invalid: ", done.error().text));
     return false;
   }
   ++core_.counters.snapshots_installed;
-  core_.note(Note::Level::info, str("took over the weights of ", donors, donors == 1 ? " peer" : " peers", " with ",
-                                    core_.store.have().count(), " updates"));
+  core_.note(Note::Level::info, str("took over the weights of ", donors, donors == 1 ? " peer" : " peers",
+                                    " with ", core_.store.have().count(), " updates"));
   if (!mutant(38)) abandoned_.merge(core_.store.have().missing_from(before));
   core_.counters.updates_lost = abandoned_.count();
   if (!abandoned_.empty()) judged_at_ = core_.now + judged_after;
@@ -367,8 +370,8 @@ std::string Joining::text() const {
   const auto giving = std::count_if(donors_.begin(), donors_.end(), [](const auto& entry) {
     return entry.second.state == Donor::State::giving;
   });
-  return str("downloading the weights from ", giving, giving == 1 ? " peer: " : " peers: ", megabytes(bytes - left),
-             " of ", megabytes(bytes), " MB");
+  return str("downloading the weights from ", giving,
+             giving == 1 ? " peer: " : " peers: ", megabytes(bytes - left), " of ", megabytes(bytes), " MB");
 }
 
 void Joining::check_invariants() const {

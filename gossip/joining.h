@@ -1,12 +1,12 @@
-// Joining: replaces the replica by another peer's cut when that is cheaper than updates or the only way, and serves
-// cuts to others (PROTOCOL.md 6.7, "Orphans").
+// Joining: replaces the replica by another peer's cut when that is cheaper than updates or the only way, and
+// serves cuts to others (PROTOCOL.md 6.7, "Orphans").
 //
-// Taking: one donor says which cut it is (the manifest), any that can make the same cut helps with its chunks. What has
-// been fetched is the store's to keep; a process that starts again goes on with it. The target does not move: updates
-// after the cut are pulled when it is installed.
+// Taking: one donor says which cut it is (the manifest), any that can make the same cut helps with its
+// chunks. What has been fetched is the store's to keep; a process that starts again goes on with it. The
+// target does not move: updates after the cut are pulled when it is installed.
 //
-// Thread: one owner, as Protocol. Memory: the parts that are arriving, one a donor; cuts being served are shared with
-// the store.
+// Thread: one owner, as Protocol. Memory: the parts that are arriving, one a donor; cuts being served are
+// shared with the store.
 #pragma once
 
 #include <algorithm>
@@ -106,12 +106,12 @@ class Joining {
   SnapshotAsk asked_;
   bool needed_ = false;
   std::uint64_t snapshot_bytes_ = 0, mean_update_bytes_ = 0;  // of the last offer
-  HaveSet abandoned_;  // ours before a snapshot and not since
+  HaveSet abandoned_;                                         // ours before a snapshot and not since
   TimePoint judged_at_ = never;
 
   std::map<LinkId, Donor> donors_;
-  std::optional<LinkId> first_;      // whose offer it was; the others only help
-  Hash256 hash_;                     // of the manifest
+  std::optional<LinkId> first_;  // whose offer it was; the others only help
+  Hash256 hash_;                 // of the manifest
   std::uint64_t manifest_bytes_ = 0, period_ = 0;
   bool knows_cut_ = false;           // the manifest is here: intake() of the store
   std::set<std::uint32_t> unasked_;  // parts that nobody has been asked for

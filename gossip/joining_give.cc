@@ -52,7 +52,8 @@ void Joining::refuse(Link& link, std::string reason, bool later) {
   core_.send(link, encode(offer));
 }
 
-// What has come since is in the log, so that the joiner can pull it here, and too little for a snapshot by choice.
+// What has come since is in the log, so that the joiner can pull it here, and too little for a snapshot by
+// choice.
 bool Joining::usable(const Cut& cut) const {
   const HaveSet& names = cut.manifest().names;
   if (mutant(45)) return true;

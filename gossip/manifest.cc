@@ -24,7 +24,8 @@ Result<Manifest> Manifest::decode(BytesView encoded) {
   if (in.failed() || manifest.bytes == 0 || manifest.bytes > limits::snapshot_bytes_max)
     return Error{Errc::corrupt, "a manifest of a wrong size"};
   const std::uint64_t chunks = (manifest.bytes - 1) / chunk_bytes_of(manifest.bytes) + 1;
-  if (in.remaining() != chunks * Hash256::size) return Error{Errc::corrupt, "a manifest with a wrong number of hashes"};
+  if (in.remaining() != chunks * Hash256::size)
+    return Error{Errc::corrupt, "a manifest with a wrong number of hashes"};
   for (std::uint64_t i = 0; i < chunks; ++i) manifest.chunks.push_back(in.id<Hash256>());
   return manifest;
 }

@@ -1,10 +1,10 @@
-// SnapshotPort: what the protocol needs of the store in order to give its replica to a joiner and to take another's
-// (PROTOCOL.md 6.7).
+// SnapshotPort: what the protocol needs of the store in order to give its replica to a joiner and to take
+// another's (PROTOCOL.md 6.7).
 //
-// A *cut* is the replica as it is with exactly one set of updates. Sums can be taken back, so every replica that holds
-// those updates and has the later ones in its log can make the same cut, bit for bit. Its manifest names it: the set,
-// what the store says of it, and the SHA-256 of each chunk. So chunks of one cut may come from any number of donors, and
-// from donors that did not exist when the first chunk was fetched.
+// A *cut* is the replica as it is with exactly one set of updates. Sums can be taken back, so every replica
+// that holds those updates and has the later ones in its log can make the same cut, bit for bit. Its manifest
+// names it: the set, what the store says of it, and the SHA-256 of each chunk. So chunks of one cut may come
+// from any number of donors, and from donors that did not exist when the first chunk was fetched.
 //
 // Implemented by runtime/snapshots.h. Thread: one owner, as Protocol. Nothing here may take longer than a few
 // milliseconds at a time but install().
@@ -25,8 +25,8 @@
 
 namespace rumor::gossip {
 
-// How large each chunk but the last is, as it is hashed, when all of them have `bytes`: a 64th, as a power of two from 512
-// to limits::snapshot_chunk_bytes. So what is lost with a donor is little for small models too.
+// How large each chunk but the last is, as it is hashed, when all of them have `bytes`: a 64th, as a power of
+// two from 512 to limits::snapshot_chunk_bytes. So what is lost with a donor is little for small models too.
 constexpr std::size_t chunk_bytes_of(std::uint64_t bytes) {
   return static_cast<std::size_t>(
       std::clamp<std::uint64_t>(std::bit_ceil(bytes / 64 + 1), 512, limits::snapshot_chunk_bytes));
@@ -63,8 +63,8 @@ class SnapshotPort {
   virtual ~SnapshotPort() = default;
 
   // ---- giving ----
-  // Begins to make the cut of exactly `names`, or of all that is held now when null. A cut under way or made before is
-  // given up. Errors: Errc::limit when it cannot be made (any more), or would cost too much.
+  // Begins to make the cut of exactly `names`, or of all that is held now when null. A cut under way or made
+  // before is given up. Errors: Errc::limit when it cannot be made (any more), or would cost too much.
   virtual Result<void> begin_cut(const HaveSet* names) = 0;
   // A few milliseconds of work. True: it is over; cut() has it, or is null when it could not be made.
   virtual bool advance_cut() = 0;

@@ -16,7 +16,8 @@ Result<Bytes> MemoryDisk::read(const std::string& name, std::uint64_t offset, st
   const auto at = files.find(name);
   if (at == files.end()) return Error{Errc::not_found, "there is no " + name};
   const Bytes& file = at->second;
-  if (offset > file.size() || file.size() - offset < size) return Error{Errc::io, name + " is shorter than that"};
+  if (offset > file.size() || file.size() - offset < size)
+    return Error{Errc::io, name + " is shorter than that"};
   const BytesView piece = BytesView(file).subspan(offset, size);
   return Bytes(piece.begin(), piece.end());
 }

@@ -1,11 +1,11 @@
-// Disk: named files that a node keeps beside its checkpoint, as the core sees them. The core opens none by itself:
-// runtime/daemon/file_disk.h is the real one, MemoryDisk the simulator's.
+// Disk: named files that a node keeps beside its checkpoint, as the core sees them. The core opens none by
+// itself: runtime/daemon/file_disk.h is the real one, MemoryDisk the simulator's.
 //
-// Written without waiting for the platter: what a killed process has written is there when it starts again; what a power
-// cut takes shows, since whoever reads checks what he reads.
+// Written without waiting for the platter: what a killed process has written is there when it starts again;
+// what a power cut takes shows, since whoever reads checks what he reads.
 //
-// Thread: one owner, the protocol thread. A call takes as long as the system needs to take the bytes into its cache.
-// Errors: Errc::io with the path and the system's reason, Errc::not_found.
+// Thread: one owner, the protocol thread. A call takes as long as the system needs to take the bytes into its
+// cache. Errors: Errc::io with the path and the system's reason, Errc::not_found.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint8_t plain = 0, folded = 1;
 constexpr int zstd_level = 1;
 
-Error not_that() { return {Errc::corrupt, "it does not unpack to a chunk"}; }
+Error not_that() {
+  return {Errc::corrupt, "it does not unpack to a chunk"};
+}
 
 }  // namespace
 
@@ -26,7 +28,8 @@ Bytes pack_chunk(std::span<const std::int32_t> weights) {
     for (std::size_t p = 0; p < 4; ++p) planes[p * n + i] = static_cast<std::uint8_t>(z >> (8 * p));
   }
   Bytes packed(1 + ZSTD_compressBound(planes.size()));
-  const std::size_t size = ZSTD_compress(packed.data() + 1, packed.size() - 1, planes.data(), planes.size(), zstd_level);
+  const std::size_t size =
+      ZSTD_compress(packed.data() + 1, packed.size() - 1, planes.data(), planes.size(), zstd_level);
   if (!ZSTD_isError(size) && size < planes.size()) {
     packed[0] = folded;
     packed.resize(1 + size);
@@ -48,7 +51,8 @@ Result<void> unpack_chunk(BytesView packed, std::span<std::int32_t> out) {
     return {};
   }
   Bytes planes(4 * n);
-  if (ZSTD_decompress(planes.data(), planes.size(), body.data(), body.size()) != planes.size()) return not_that();
+  if (ZSTD_decompress(planes.data(), planes.size(), body.data(), body.size()) != planes.size())
+    return not_that();
   for (std::size_t i = 0; i < n; ++i) {
     std::uint32_t z = 0;
     for (std::size_t p = 0; p < 4; ++p) z |= static_cast<std::uint32_t>(planes[p * n + i]) << (8 * p);

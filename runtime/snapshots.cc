@@ -14,8 +14,8 @@ namespace rumor {
 
 namespace {
 
-// What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs in
-// comparison.
+// What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs
+// in comparison.
 constexpr std::size_t work_bytes_max = 8 << 20, hash_factor = 6, entry_bytes = 64;
 const std::string manifest_file = "join.manifest", chunks_file = "join.chunks";
 
@@ -31,10 +31,11 @@ void take_back_within(const ParamLayout& layout, const compress::SparseUpdate& u
   const auto begin = static_cast<std::size_t>(
       std::lower_bound(update.index.begin(), update.index.end(), first) - update.index.begin());
   const auto end = static_cast<std::size_t>(
-      std::lower_bound(update.index.begin(), update.index.end(), first + weights.size()) - update.index.begin());
+      std::lower_bound(update.index.begin(), update.index.end(), first + weights.size()) -
+      update.index.begin());
   for (const compress::StepRun& run : compress::step_runs(layout, update)) {
-    const compress::EntryRun entries{update.index.data() + run.first, update.negative.data() + run.first, run.count,
-                                     static_cast<std::uint32_t>(run.step)};
+    const compress::EntryRun entries{update.index.data() + run.first, update.negative.data() + run.first,
+                                     run.count, static_cast<std::uint32_t>(run.step)};
     for (std::size_t e = std::max(begin, run.first); e < std::min(end, run.first + run.count); ++e) {
       std::int32_t& weight = weights[update.index[e] - first];
       weight = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) - entries.change(e - run.first));
@@ -83,7 +84,9 @@ Snapshots::Snapshots(RunForm form, Replica& replica, const UpdateLog& log, Insta
     : form_(std::move(form)),
       bytes_(std::uint64_t{4} * form_.layout.params()),
       chunk_weights_(gossip::chunk_bytes_of(bytes_) / sizeof(std::int32_t)),
-      replica_(replica), log_(log), install_(std::move(install)) {}
+      replica_(replica),
+      log_(log),
+      install_(std::move(install)) {}
 Snapshots::~Snapshots() = default;
 
 // ---- making ----
@@ -204,7 +207,8 @@ void Snapshots::finish() {
   cut_ = std::make_shared<const ReplicaCut>(std::move(manifest), std::move(made->chunks), made->period);
 }
 
-// ---- the head of a manifest: run [16], layout's hash [32], grid u8, fingerprint u64, samples u64, revocations ----
+// ---- the head of a manifest: run [16], layout's hash [32], grid u8, fingerprint u64, samples u64,
+// revocations ----
 
 Bytes Snapshots::encode_head(std::uint64_t fingerprint, std::uint64_t samples) const {
   ByteWriter out;
@@ -237,14 +241,14 @@ Result<Snapshots::IntakeHead> Snapshots::decode_head(BytesView bytes) const {
 Result<void> Snapshots::begin_intake(const gossip::Manifest& manifest) {
   auto head = decode_head(manifest.head);
   if (!head) return head.error();
-  if (manifest.bytes != bytes_)
-    return Error{Errc::mismatch, "it has another number of weights"};
+  if (manifest.bytes != bytes_) return Error{Errc::mismatch, "it has another number of weights"};
   drop_intake();
   intake_ = manifest;
   intake_head_ = std::move(head).value();
   weights_.resize(form_.layout.params());
   held_.assign(manifest.chunks.size(), false);
-  if (disk_ != nullptr) (void)disk_->write(manifest_file, 0, manifest.encode());  // else a restart begins anew
+  if (disk_ != nullptr)
+    (void)disk_->write(manifest_file, 0, manifest.encode());  // else a restart begins anew
   return {};
 }
 

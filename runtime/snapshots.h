@@ -1,20 +1,22 @@
 // Snapshots: makes cuts of a replica for joiners, and puts those of others together (gossip/snapshot_port.h).
 //
-// *Making a cut.* The weights change while they are copied, and nobody may wait for the copy: half a gigabyte takes
-// longer than training may pause. So the copy is made in pieces between other work, and what came in between is taken
-// back from each piece when it is copied: sums commute, so the piece is then what it was when the copy began, to the last
-// bit. In the same way updates that a given cut does not have are taken back, from the log. Copy-on-write was the
-// alternative: but one update touches nearly every page, so the first one would copy them all at once.
-// Then each chunk is hashed, and the fingerprint computed on the way must be that of the updates: a damaged replica is
-// given to nobody.
+// *Making a cut.* The weights change while they are copied, and nobody may wait for the copy: half a gigabyte
+// takes longer than training may pause. So the copy is made in pieces between other work, and what came in
+// between is taken back from each piece when it is copied: sums commute, so the piece is then what it was
+// when the copy began, to the last bit. In the same way updates that a given cut does not have are taken
+// back, from the log. Copy-on-write was the alternative: but one update touches nearly every page, so the
+// first one would copy them all at once. Then each chunk is hashed, and the fingerprint computed on the way
+// must be that of the updates: a damaged replica is given to nobody.
 //
-// *Taking one.* Chunks go to memory and, where there is a disk, to join.chunks beside join.manifest; a process that
-// starts again reads both and believes what has the hash that the manifest says.
+// *Taking one.* Chunks go to memory and, where there is a disk, to join.chunks beside join.manifest; a
+// process that starts again reads both and believes what has the hash that the manifest says.
 //
-// A chunk travels as one byte, 0 and the weights as they are, or 1 and zstd of them folded (sign to the lowest bit) and
-// laid out byte by byte: first all lowest bytes. Weights of a trained model need 60 to 70 % of their size so.
+// A chunk travels as one byte, 0 and the weights as they are, or 1 and zstd of them folded (sign to the
+// lowest bit) and laid out byte by byte: first all lowest bytes. Weights of a trained model need 60 to 70 %
+// of their size so.
 //
-// Thread: one owner, the protocol thread. Memory: a copy of the weights while a cut is held, another while one is taken.
+// Thread: one owner, the protocol thread. Memory: a copy of the weights while a cut is held, another while
+// one is taken.
 #pragma once
 
 #include <functional>
@@ -86,7 +88,8 @@ class Snapshots final : public gossip::SnapshotPort {
   std::vector<bool> held_;
 };
 
-// The form in which a chunk travels. Errors of unpack: Errc::corrupt unless exactly out.size() weights come out.
+// The form in which a chunk travels. Errors of unpack: Errc::corrupt unless exactly out.size() weights come
+// out.
 Bytes pack_chunk(std::span<const std::int32_t> weights);
 Result<void> unpack_chunk(BytesView packed, std::span<std::int32_t> out);
 

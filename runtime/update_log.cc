@@ -83,7 +83,9 @@ std::optional<Head> decode_head(BytesView bytes) {
   h.signature = in.id<Signature>();
   head.payload_bytes = in.u32();
   const bool known = head.kind == kind_update || head.kind == kind_taken_back;
-  if (!known || h.key.seq == 0 || h.key.seq > gossip::seq_max || head.payload_bytes > limits::payload_bytes_max) return {};
+  if (!known || h.key.seq == 0 || h.key.seq > gossip::seq_max ||
+      head.payload_bytes > limits::payload_bytes_max)
+    return {};
   return head;
 }
 
@@ -160,7 +162,8 @@ void UpdateLog::erase(const UpdateKey& key) {
   const Entry& entry = at->second;
   if (entry.segment != 0) {
     const Bytes head = encode_head(kind_taken_back, entry.update.header, entry.bytes);
-    (void)disk_->write(file_of(entry.segment), entry.offset - head_bytes, head);  // else it may come back: PROTOCOL.md 6.13
+    (void)disk_->write(file_of(entry.segment), entry.offset - head_bytes,
+                       head);  // else it may come back: PROTOCOL.md 6.13
   }
   remove(at);
 }
@@ -195,7 +198,9 @@ const gossip::UpdateHeader* UpdateLog::header(const UpdateKey& key) const {
   return at == updates_.end() ? nullptr : &at->second.update.header;
 }
 
-std::size_t UpdateLog::payload_bytes(const UpdateKey& key) const { return updates_.at(key).bytes; }
+std::size_t UpdateLog::payload_bytes(const UpdateKey& key) const {
+  return updates_.at(key).bytes;
+}
 
 std::vector<UpdateKey> UpdateLog::keys() const {
   std::vector<UpdateKey> keys;
@@ -207,7 +212,8 @@ std::vector<UpdateKey> UpdateLog::keys() const {
 
 // Where its payload begins, or 0 when the disk does not take it.
 std::uint64_t UpdateLog::write(const gossip::UpdateHeader& header, BytesView payload) {
-  const std::uint64_t segment_bytes_max = std::clamp<std::uint64_t>(bytes_max_ / 8, 256, limits::log_segment_bytes);
+  const std::uint64_t segment_bytes_max =
+      std::clamp<std::uint64_t>(bytes_max_ / 8, 256, limits::log_segment_bytes);
   if (writing_ == 0 || segments_[writing_].bytes >= segment_bytes_max) {
     const std::uint32_t full = writing_;
     ByteWriter head;
@@ -271,8 +277,9 @@ Result<std::uint64_t> UpdateLog::open(Disk& disk, const RunId& run) {
     const auto head = disk.read(name, 0, segment_head_bytes);
     const bool ours = head && std::memcmp(head->data(), magic, sizeof magic) == 0 && check_fits(*head);
     if (ours && RunId::from(BytesView(*head).subspan(sizeof magic, RunId::size)) != run)
-      return Error{Errc::mismatch, "its log belongs to another run; choose another --state directory, or the run file "
-                                   "it was made with"};
+      return Error{Errc::mismatch,
+                   "its log belongs to another run; choose another --state directory, or the run file "
+                   "it was made with"};
     if (!ours) {
       damaged += disk.size(name);
       disk.remove(name);

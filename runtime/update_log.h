@@ -1,17 +1,19 @@
-// UpdateLog: updates that were applied, kept so that peers who missed them can still fetch them, so that a cut of an
-// earlier moment can be made, and so that a restarted process has what it had.
+// UpdateLog: updates that were applied, kept so that peers who missed them can still fetch them, so that a
+// cut of an earlier moment can be made, and so that a restarted process has what it had.
 //
-// In memory, or on a Disk with the newest payloads in memory too. Bounded by bytes and by number; the oldest (by
-// arrival) go first. An update goes earlier once every member has acknowledged it and it is old enough. What was
-// dropped is still applied, it just can't be served: a peer that needs it takes a snapshot. So what the log can carry is
-// never lost to a peer that was away, and dropped_unacknowledged() says when it could not.
+// In memory, or on a Disk with the newest payloads in memory too. Bounded by bytes and by number; the oldest
+// (by arrival) go first. An update goes earlier once every member has acknowledged it and it is old enough.
+// What was dropped is still applied, it just can't be served: a peer that needs it takes a snapshot. So what
+// the log can carry is never lost to a peer that was away, and dropped_unacknowledged() says when it could
+// not.
 //
 // On disk: segments log.00000001, ... of records, appended to; a segment goes when nothing in it is kept. A
-// segment begins with "RUMORLG", version 1, run [16], check [8]. A record: kind u8 (1 an update, 2 an update that was taken back),
-// stream [16], seq u64, origin [32], payload hash [32], fingerprint u64, period u64, samples u32, signature [64],
-// payload bytes u32, check [8], payload. A check is the first 8 bytes of the SHA-256 of what stands before it. Of a record that is cut off or damaged
-// neither it nor what follows in its segment is read; a payload is checked against its hash when it is read. A process
-// never goes on with a segment of another.
+// segment begins with "RUMORLG", version 1, run [16], check [8]. A record: kind u8 (1 an update, 2 an update
+// that was taken back), stream [16], seq u64, origin [32], payload hash [32], fingerprint u64, period u64,
+// samples u32, signature [64], payload bytes u32, check [8], payload. A check is the first 8 bytes of the
+// SHA-256 of what stands before it. Of a record that is cut off or damaged neither it nor what follows in its
+// segment is read; a payload is checked against its hash when it is read. A process never goes on with a
+// segment of another.
 //
 // A disk that fails costs memory of the cache's size and, beyond that, updates to serve; trouble() says so.
 //
@@ -77,8 +79,8 @@ class UpdateLog {
     std::size_t kept = 0;
   };
 
-  void put(const gossip::StoredUpdate& update, std::uint32_t bytes, std::uint32_t segment, std::uint64_t offset,
-           TimePoint now);
+  void put(const gossip::StoredUpdate& update, std::uint32_t bytes, std::uint32_t segment,
+           std::uint64_t offset, TimePoint now);
   std::uint64_t write(const gossip::UpdateHeader& header, BytesView payload);
   std::uint64_t read_segment(std::uint32_t segment);
   void remove(std::map<UpdateKey, Entry>::iterator at);

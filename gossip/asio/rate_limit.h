@@ -1,8 +1,8 @@
 // RateLimit: how many bytes may pass in one direction over all links together.
 //
-// Whoever is about to move bytes looks at free_at(): later than now, he waits until then and looks again; else he moves
-// up to quantum() bytes and books them. So many who wait take turns. What a late timer has cost is made up for, up to
-// `burst`; over any time t at most rate * (t + burst) plus one quantum passes.
+// Whoever is about to move bytes looks at free_at(): later than now, he waits until then and looks again;
+// else he moves up to quantum() bytes and books them. So many who wait take turns. What a late timer has cost
+// is made up for, up to `burst`; over any time t at most rate * (t + burst) plus one quantum passes.
 //
 // Thread: one owner. No clock: time comes in.
 #pragma once

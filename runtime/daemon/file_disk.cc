@@ -31,7 +31,8 @@ class Descriptor {
 };
 
 Error failed(const char* what, const std::string& path, int number) {
-  return {number == ENOENT ? Errc::not_found : Errc::io, str("cannot ", what, " ", path, ": ", std::strerror(number))};
+  return {number == ENOENT ? Errc::not_found : Errc::io,
+          str("cannot ", what, " ", path, ": ", std::strerror(number))};
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ Result<Bytes> FileDisk::read(const std::string& name, std::uint64_t offset, std:
     return Error{Errc::io, str("cannot read ", path, ": it is shorter than expected")};
   Bytes bytes(size);
   for (std::size_t done = 0; done < size;) {
-    const ssize_t n = ::pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return failed("read", path, n < 0 ? errno : EIO);
     done += static_cast<std::size_t>(n);

@@ -1,7 +1,8 @@
 // FileDisk: the Disk of a daemon: files of one directory.
 //
-// A write goes to the system's cache and is not forced to the platter: a killed process loses nothing, a power cut the
-// last seconds, which their readers notice. A missing or foreign directory shows as an error of each call.
+// A write goes to the system's cache and is not forced to the platter: a killed process loses nothing, a
+// power cut the last seconds, which their readers notice. A missing or foreign directory shows as an error of
+// each call.
 //
 // Thread: one owner; no state but the directory's name. Errors: as Disk says, with the path.
 #pragma once

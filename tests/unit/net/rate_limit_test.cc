@@ -84,7 +84,8 @@ double measured_rate(std::uint64_t up, std::uint64_t down) {
   if (!pair.loop.until([&] { return bytes() > skipped; })) return 0;
   const std::uint64_t before = bytes();
   const auto begin = std::chrono::steady_clock::now();
-  if (!pair.loop.until([&] { return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(600); }))
+  if (!pair.loop.until(
+          [&] { return std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(600); }))
     return 0;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   return static_cast<double>(bytes() - before) / took.count();
@@ -104,14 +105,19 @@ void expect_rate(std::uint64_t up, std::uint64_t down) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_cap_on_sending_holds_on_real_sockets) { expect_rate(2'000'000, 0); }
-BOOST_AUTO_TEST_CASE(a_cap_on_receiving_holds_on_real_sockets) { expect_rate(0, 2'000'000); }
+BOOST_AUTO_TEST_CASE(a_cap_on_sending_holds_on_real_sockets) {
+  expect_rate(2'000'000, 0);
+}
+BOOST_AUTO_TEST_CASE(a_cap_on_receiving_holds_on_real_sockets) {
+  expect_rate(0, 2'000'000);
+}
 
 BOOST_AUTO_TEST_CASE(control_does_not_wait_behind_bulk) {
   test::Pair pair;
   pair.client.transport.limit_rates(400'000, 0);
   BOOST_REQUIRE(pair.connect());
-  for (int i = 0; i < 60; ++i) pair.client.transport.send(pair.client.link(), Bytes(60'000, 'b'), gossip::Lane::bulk);
+  for (int i = 0; i < 60; ++i)
+    pair.client.transport.send(pair.client.link(), Bytes(60'000, 'b'), gossip::Lane::bulk);
   BOOST_REQUIRE(pair.loop.until([&] { return pair.server.frame_count >= 1; }));
   pair.client.transport.send(pair.client.link(), Bytes(1'000, 'l'), gossip::Lane::live);
   pair.client.transport.send(pair.client.link(), Bytes(10, 'c'), gossip::Lane::control);

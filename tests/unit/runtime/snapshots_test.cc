@@ -1,5 +1,5 @@
-// Cuts: that a copy made while updates come is of one moment, that others make the same one, and that what is fetched
-// survives a restart and believes nothing that it has not hashed.
+// Cuts: that a copy made while updates come is of one moment, that others make the same one, and that what is
+// fetched survives a restart and believes nothing that it has not hashed.
 #include <boost/test/unit_test.hpp>
 
 #include <set>
@@ -137,7 +137,8 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
     Peer joiner;
     joiner.snapshots.open(disk);
     BOOST_REQUIRE(joiner.snapshots.begin_intake(cut->manifest()).ok());
-    for (std::uint32_t n = 0; n < chunks; n += 2) BOOST_REQUIRE(joiner.snapshots.take_chunk(n, cut->chunk(n)).ok());
+    for (std::uint32_t n = 0; n < chunks; n += 2)
+      BOOST_REQUIRE(joiner.snapshots.take_chunk(n, cut->chunk(n)).ok());
     // A chunk of another cut, a damaged one, and none at all.
     for (Bytes wrong : {earlier->chunk(1), cut->chunk(3), Bytes{}}) {
       if (!wrong.empty() && wrong == cut->chunk(3)) wrong[wrong.size() / 2] ^= 1;
@@ -192,7 +193,8 @@ BOOST_AUTO_TEST_CASE(packed_chunks_come_back_and_garbage_does_not) {
   Prng prng(6);
   for (const int bits : {1, 8, 20, 32}) {
     std::vector<std::int32_t> weights(10'000), back(10'000);
-    for (auto& w : weights) w = static_cast<std::int32_t>(static_cast<std::uint32_t>(prng.next()) << (32 - bits)) >> (32 - bits);
+    for (auto& w : weights)
+      w = static_cast<std::int32_t>(static_cast<std::uint32_t>(prng.next()) << (32 - bits)) >> (32 - bits);
     const Bytes packed = pack_chunk(weights);
     BOOST_TEST(packed.size() <= 4 * weights.size() + 1);
     if (bits == 20) BOOST_TEST(packed.size() < 3 * weights.size());

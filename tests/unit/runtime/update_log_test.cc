@@ -20,7 +20,6 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first_and_the_bound_holds) {
   BOOST_TEST(log.size() > 10u);
 }
 
-
 namespace {
 
 gossip::StoredUpdate some_update(Prng& prng, std::uint64_t seq) {
@@ -31,7 +30,9 @@ gossip::StoredUpdate some_update(Prng& prng, std::uint64_t seq) {
   return update;
 }
 
-UpdateKey key(std::uint64_t seq) { return {test::stream(1), seq}; }
+UpdateKey key(std::uint64_t seq) {
+  return {test::stream(1), seq};
+}
 
 }  // namespace
 
