@@ -236,7 +236,8 @@ class Core {
   std::string divergence;
   std::map<UpdateKey, Hash256> proven;  // signed twice: the header hash that everybody keeps
   std::vector<UpdateHeader> suspects;   // for Evidence, within a call
-  std::map<NodeId, HaveSet> held_by;    // what members have said that they hold, for the rule of acknowledgement
+  std::map<NodeId, HaveSet>
+      held_by;  // what members have said that they hold, for the rule of acknowledgement
   std::set<Revocation> cannot_revoke;  // the owner's word, about updates that our log no longer has
 
  private:

@@ -30,7 +30,8 @@ struct LinkUp {
 
 // ---- effects ----
 
-// How urgent a frame is. What is more urgent overtakes what has not left yet; within a lane frames arrive in order.
+// How urgent a frame is. What is more urgent overtakes what has not left yet; within a lane frames arrive in
+// order.
 enum class Lane : std::uint8_t {
   control,  // all that is small
   live,     // payloads of updates

@@ -182,8 +182,8 @@ void Repair::installed() {
   });
 }
 
-// What every member holds, as far as they have said it. Of one that never was a neighbour nothing is known, so then the
-// log keeps what it can.
+// What every member holds, as far as they have said it. Of one that never was a neighbour nothing is known,
+// so then the log keeps what it can.
 void Repair::tell_acknowledged() {
   acknowledge_at_ = core_.now + acknowledge_every;
   const HaveSet& ours = core_.store.have();

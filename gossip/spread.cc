@@ -113,7 +113,8 @@ void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   const BytesView payload = coding == Coding::canonical ? BytesView(*update.payload) : BytesView(coded);
   core_.counters.sent_payload_bytes += payload.size();
   core_.counters.sent_canonical_bytes += update.payload->size();
-  for (Bytes& frame : encode_in_pieces({index, update.header, payload, coding})) core_.send(link, std::move(frame));
+  for (Bytes& frame : encode_in_pieces({index, update.header, payload, coding}))
+    core_.send(link, std::move(frame));
   know(link, LocalKey{stream, update.header.key.seq});
 }
 

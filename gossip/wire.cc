@@ -267,8 +267,10 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
         return SnapshotWant{p.number(), p.part(), p.done()};
       });
     case FrameType::snapshot_data: return decode_snapshot_data(body);
-    case FrameType::snapshot_join: return decode_snapshot_join(body);
-    case FrameType::data_more: return decode_data_more(body);
+    case FrameType::snapshot_join:
+      return decode_snapshot_join(body);
+    case FrameType::data_more:
+      return decode_data_more(body);
     case FrameType::revoke:
       return parse<pb::Revocations>(body);
     case FrameType::audit:
@@ -301,9 +303,11 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::not_available: return keys;
     case FrameType::data:
     case FrameType::data_more:
-    case FrameType::snapshot_data: return limits::piece_bytes_max + small;
+    case FrameType::snapshot_data:
+      return limits::piece_bytes_max + small;
     case FrameType::vector:
-    case FrameType::snapshot_join: return limits::frame_bytes_max;
+    case FrameType::snapshot_join:
+      return limits::frame_bytes_max;
     case FrameType::ping:
     case FrameType::pong:
     case FrameType::stream:

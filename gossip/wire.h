@@ -5,7 +5,8 @@
 // frame by its type before it parses, then checks every field; what it returns satisfies invalid() ==
 // nullopt.
 //
-// Thread: pure functions. Memory: Data, DataMore and SnapshotData hold views into the frame; all else is owned.
+// Thread: pure functions. Memory: Data, DataMore and SnapshotData hold views into the frame; all else is
+// owned.
 #pragma once
 
 #include <cstdint>
@@ -258,10 +259,9 @@ struct Proof {
 // A type from 128 on.
 struct Skipped {};
 
-using Frame =
-    std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest,
-                 Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Revocations,
-                 Audit, Proof, DataMore, SnapshotJoin, Skipped>;
+using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
+                           Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
+                           SnapshotData, Revocations, Audit, Proof, DataMore, SnapshotJoin, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);

@@ -162,7 +162,8 @@ Bytes encode(const Data& message) {
   out.varint(message.header.samples);
   out.u64(message.header.fingerprint);
   out.raw(message.header.signature.view());
-  out.u8(static_cast<std::uint8_t>(static_cast<unsigned>(message.coding) | (message.more ? data_goes_on : 0u)));
+  out.u8(
+      static_cast<std::uint8_t>(static_cast<unsigned>(message.coding) | (message.more ? data_goes_on : 0u)));
   out.raw(message.payload);
   return out.take();
 }

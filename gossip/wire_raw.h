@@ -1,4 +1,5 @@
-// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA. Internal to wire.cc; see wire.h.
+// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA. Internal to
+// wire.cc; see wire.h.
 #pragma once
 
 #include "gossip/wire.h"

@@ -74,7 +74,9 @@ Result<std::string> Node::open_disk() {
   const auto damaged = log_.open(*options_.disk, run_);
   if (!damaged) return damaged.error();
   snapshots_.open(*options_.disk);
-  return *damaged == 0 ? "" : str(*damaged, " bytes of the log are damaged and left out; the other peers have them");
+  return *damaged == 0
+             ? ""
+             : str(*damaged, " bytes of the log are damaged and left out; the other peers have them");
 }
 
 // ---- inputs ----
@@ -183,10 +185,11 @@ void Node::advance(TimePoint now, NodeOutbox& out) {
 void Node::tell_of_log(TimePoint now, NodeOutbox& out) {
   const std::uint64_t dropped = log_.dropped_unacknowledged();
   if (dropped == dropped_told_ || now < tell_dropped_) return;
-  out.push_back(gossip::Note{gossip::Note::Level::warning,
-                             str("the log is full: ", dropped - dropped_told_,
-                                 " updates that not all members have acknowledged are no longer kept; a peer that "
-                                 "missed them takes over the weights instead (network.log_mib may be raised)")});
+  out.push_back(
+      gossip::Note{gossip::Note::Level::warning,
+                   str("the log is full: ", dropped - dropped_told_,
+                       " updates that not all members have acknowledged are no longer kept; a peer that "
+                       "missed them takes over the weights instead (network.log_mib may be raised)")});
   dropped_told_ = dropped;
   tell_dropped_ = now + log_told_every;
 }

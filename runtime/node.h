@@ -19,11 +19,11 @@
 
 #include "gossip/protocol.h"
 #include "runtime/checkpoint.h"
+#include "runtime/disk.h"
 #include "runtime/in_flight_view.h"
 #include "runtime/live_peers.h"
 #include "runtime/node_events.h"
 #include "runtime/node_status.h"
-#include "runtime/disk.h"
 #include "runtime/replica.h"
 #include "runtime/snapshots.h"
 #include "runtime/update_log.h"
@@ -58,8 +58,8 @@ class Node final : private gossip::UpdateStore {
                                               NodeOptions options);
   ~Node() override;
 
-  // Reads the log and what was being downloaded from NodeOptions.disk; before restore(). Returns a line for people about
-  // damage, or nothing. Errors: Errc::mismatch when they are of another run.
+  // Reads the log and what was being downloaded from NodeOptions.disk; before restore(). Returns a line for
+  // people about damage, or nothing. Errors: Errc::mismatch when they are of another run.
   Result<std::string> open_disk();
   // Takes up a checkpoint; before start(). The residual is taken over only if this node wrote it.
   // Errors: Errc::corrupt, Errc::mismatch; the node is unchanged then.

@@ -57,8 +57,8 @@ class Replica {
   // disagree.
   Result<void> restore(ReplicaState state);
 
-  // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from each
-  // piece (runtime/snapshots.h).
+  // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from
+  // each piece (runtime/snapshots.h).
   void begin_copy();
   void end_copy();
   const std::vector<compress::SparseUpdate>& since_copy() const { return since_copy_; }

@@ -6,8 +6,8 @@
 #include <array>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
-#include <chrono>
 #include <cctype>
+#include <chrono>
 #include <utility>
 
 #include "runtime/base/limits.h"
@@ -20,8 +20,9 @@ namespace {
 constexpr auto handshake_time_max = 5s;
 constexpr auto close_time_max = 2s;
 constexpr std::size_t gather_bytes = 64 << 10;
-constexpr std::uint64_t received_bytes_min = 64 << 10, received_bytes_max = 4 << 20;  // where reading is limited
-constexpr int unsent_bytes_max = 128 << 10;  // in the system's queue
+constexpr std::uint64_t received_bytes_min = 64 << 10,
+                        received_bytes_max = 4 << 20;  // where reading is limited
+constexpr int unsent_bytes_max = 128 << 10;            // in the system's queue
 constexpr std::size_t read_bytes = 32 << 10;
 constexpr std::size_t plaintext_bytes = 16 << 10;  // one TLS record
 

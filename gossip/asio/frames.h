@@ -46,8 +46,8 @@ class FrameReader {
   std::string error_;
 };
 
-// Frames that wait to leave on one connection, lane by lane, each in the order given. Control goes before all; bulk
-// when no live data waits, and once after each bulk_share live frames, so that it never starves.
+// Frames that wait to leave on one connection, lane by lane, each in the order given. Control goes before
+// all; bulk when no live data waits, and once after each bulk_share live frames, so that it never starves.
 class FrameQueue {
  public:
   // Requires: 1 <= frame.size() <= limits::frame_bytes_max.

@@ -61,7 +61,8 @@ void ProtocolWorld::damage_files(MemoryDisk& disk, DiskFault fault) {
     if (fault == DiskFault::torn) {
       const std::uint64_t tail = std::min<std::uint64_t>(bytes.size(), 400);
       const auto from = bytes.end() - static_cast<std::ptrdiff_t>(chance_.below(tail + 1));
-      chance_.chance(1, 2) ? void(bytes.erase(from, bytes.end())) : std::fill(from, bytes.end(), std::uint8_t{0});
+      chance_.chance(1, 2) ? void(bytes.erase(from, bytes.end()))
+                           : std::fill(from, bytes.end(), std::uint8_t{0});
     } else {
       bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << chance_.below(8)));
     }

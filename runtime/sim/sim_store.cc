@@ -48,9 +48,11 @@ SimModel SimModel::make(std::uint32_t params, std::uint64_t seed) {
 // ---- a real replica ----
 
 SimStore::SimStore(const SimModel& model)
-    : model_(model), replica_(model.form.run, model.form.layout, model.initial),
+    : model_(model),
+      replica_(model.form.run, model.form.layout, model.initial),
       log_(model.log_bytes, model.log_bytes / 4),
-      snapshots_(model.form, replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }) {}
+      snapshots_(model.form, replica_, log_,
+                 [this](ReplicaState state) { return install(std::move(state)); }) {}
 
 Result<Accepted> SimStore::take(const StoredUpdate& update) {
   auto decoded = compress::decode(model_.form.layout, *update.payload);

@@ -12,11 +12,11 @@
 #include <memory>
 #include <vector>
 
+#include "gossip/blob_snapshots.h"
 #include "gossip/update_store.h"
 #include "runtime/checkpoint.h"
 #include "runtime/disk.h"
 #include "runtime/replica.h"
-#include "gossip/blob_snapshots.h"
 #include "runtime/snapshots.h"
 #include "runtime/update_log.h"
 
@@ -136,7 +136,8 @@ class PayloadStore final : public PeerStore {
 
   PayloadPool& pool_;
   gossip::BlobSnapshots snapshots_{[this](const gossip::HaveSet* names) { return bytes_of(names); },
-                                   [this](BytesView bytes) { return install(bytes); }, [this]() -> const gossip::HaveSet& { return have_; }};
+                                   [this](BytesView bytes) { return install(bytes); },
+                                   [this]() -> const gossip::HaveSet& { return have_; }};
   gossip::HaveSet have_;
   std::set<gossip::Revocation> revocations_;
   std::uint64_t fingerprint_ = 0;

@@ -170,7 +170,8 @@ class FakeStore final : public UpdateStore {
     return update;
   }
   // The same, not applied.
-  StoredUpdate compose(const StreamId& stream, const NodeId& origin, std::uint64_t seq, std::size_t bytes) const {
+  StoredUpdate compose(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
+                       std::size_t bytes) const {
     Bytes payload(bytes);
     Prng prng = Prng::named(seq, stream.hex());
     for (auto& byte : payload) byte = static_cast<std::uint8_t>(prng.next());
@@ -193,7 +194,8 @@ class FakeStore final : public UpdateStore {
 
  private:
   BlobSnapshots snapshots_{[this](const HaveSet* names) { return snapshot(names); },
-                           [this](BytesView bytes) { return install(bytes); }, [this]() -> const HaveSet& { return have_; }};
+                           [this](BytesView bytes) { return install(bytes); },
+                           [this]() -> const HaveSet& { return have_; }};
   HaveSet have_;
   std::uint64_t fingerprint_ = 0;
   std::set<Revocation> revocations_;

@@ -93,7 +93,8 @@ BOOST_AUTO_TEST_CASE(a_donor_that_dies_is_replaced) {
   BOOST_TEST(world.nodes[3].protocol->counters().snapshots_installed == 1u);
 }
 
-// Each kill costs the part that was arriving and nothing else; whoever is left, or comes back, makes the same cut.
+// Each kill costs the part that was arriving and nothing else; whoever is left, or comes back, makes the same
+// cut.
 BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each) {
   constexpr std::size_t snapshot_bytes = 24 << 20;
   World world(4, 12);
@@ -145,7 +146,8 @@ BOOST_AUTO_TEST_CASE(several_donors_share_the_work) {
   world.publish_all(4s, 20);  // the cuts go back over what comes from here on
   world.run_for(1s);
   world.start(3, {"n0", "n1", "n2"});
-  BOOST_TEST(world.run_while(8s, [&] { return world.nodes[3].protocol->counters().snapshots_installed == 1; }));
+  BOOST_TEST(
+      world.run_while(8s, [&] { return world.nodes[3].protocol->counters().snapshots_installed == 1; }));
   std::size_t helped = 0;
   for (std::size_t i = 0; i < 3; ++i) helped += world.nodes[i].store->snapshots_made > 0 ? 1 : 0;
   BOOST_TEST(helped >= 2u);

@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(bounds_have_reasons) {
   BOOST_TEST((PeerRecord{counting<NodeId>(1), record_number_max + 1, {}}.invalid() ==
               "a record number out of range"));
   BOOST_TEST((Peers{std::vector<PeerRecord>(65, record())}.invalid() == "too many records"));
-  BOOST_TEST(
-      (SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}, 100}.invalid() == "a size out of range"));
+  BOOST_TEST((SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}, 100}.invalid() ==
+              "a size out of range"));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {

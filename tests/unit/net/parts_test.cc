@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(signatures_verify_and_changes_do_not) {
 BOOST_AUTO_TEST_CASE(frames_survive_any_cut) {
   FrameQueue queue;
   std::vector<Bytes> sent;
-  for (std::uint32_t i = 0; i < 12; ++i) queue.push(sent.emplace_back(patterned(i, 1 + i * i * 3)), gossip::Lane::live);
+  for (std::uint32_t i = 0; i < 12; ++i)
+    queue.push(sent.emplace_back(patterned(i, 1 + i * i * 3)), gossip::Lane::live);
   Bytes stream;
   queue.gather(stream, SIZE_MAX);
   BOOST_TEST(queue.empty());

@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(close_flushes_what_is_queued) {
     pair.client.transport.send(pair.client.link(), patterned(i, 30'000),
                                i % 2 == 0 ? gossip::Lane::control : gossip::Lane::live);
   pair.client.transport.close(pair.client.link(), "done here");
-  pair.client.transport.send(pair.client.link(), patterned(100, 10), gossip::Lane::control);  // too late: ignored
+  pair.client.transport.send(pair.client.link(), patterned(100, 10),
+                             gossip::Lane::control);                         // too late: ignored
   BOOST_TEST(pair.client.downs.empty());                                     // never from within close()
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty() && !pair.server.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 100u);
