@@ -68,7 +68,7 @@ struct Head {
 };
 
 std::optional<Head> decode_head(BytesView bytes) {
-  if (!mutant(48) && !check_fits(bytes)) return {};
+  if (!mutant(46) && !check_fits(bytes)) return {};
   ByteReader in(bytes);
   Head head;
   head.kind = in.u8();
