@@ -29,6 +29,11 @@ HaveSet minus(HaveSet set, const std::set<Revocation>& revocations) {
   return left;
 }
 
+Lane lane_of(FrameType type) {
+  if (type == FrameType::data || type == FrameType::data_more) return Lane::live;
+  return type == FrameType::snapshot_data ? Lane::bulk : Lane::control;
+}
+
 const Keys& checked(const std::shared_ptr<const Keys>& keys) {
   RUMOR_CHECK(keys != nullptr);
   return *keys;
@@ -57,12 +62,12 @@ void Core::send(Link& link, Bytes frame) {
   RUMOR_CHECK(!frame.empty());
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
   const auto type = static_cast<FrameType>(frame[0]);
-  const bool control = type != FrameType::data && type != FrameType::snapshot_data;
+  const Lane lane = lane_of(type);
   counters.sent_bytes += frame.size();
-  if (control) counters.sent_control_bytes += frame.size();
+  if (lane == Lane::control) counters.sent_control_bytes += frame.size();
   link.sent_bytes += frame.size();
   link.sent_at = now;
-  out_->push_back(Send{link.id, std::move(frame), control});
+  out_->push_back(Send{link.id, std::move(frame), lane});
 }
 
 void Core::close(Link& link, std::string reason) {

@@ -62,11 +62,17 @@ struct LocalRange {
   SeqRange range;
 };
 
-// A snapshot that we serve on a link.
+// A cut that we serve on a link.
 struct Serving {
   std::uint32_t number = 0;
-  std::shared_ptr<const Bytes> snapshot;
+  std::shared_ptr<const Cut> cut;
   TimePoint used_at;
+};
+
+// A payload that arrives in pieces: its DATA, and the bytes so far.
+struct Arriving {
+  Data head;
+  Bytes bytes;
 };
 
 struct Link {
@@ -103,6 +109,7 @@ struct Link {
   std::vector<LocalKey> want_batch;  // of the call under way
   TimePoint data_at;                 // last DATA from it
   std::deque<LocalRange> to_serve;   // WANTs not yet answered
+  std::optional<Arriving> arriving;
   bool backlogged = false;
   TimePoint backlog_ended = never;    // never: there was none
   std::unique_ptr<LinkCoder> coder;
@@ -129,6 +136,7 @@ struct Link {
 
   // Joining
   std::optional<Serving> serving;
+  bool awaits_cut = false;  // it has asked, and the cut is being made
   TimePoint ask_again_at;  // they refused a snapshot
 
   bool admitted() const { return state == State::admitted; }
@@ -232,6 +240,8 @@ class Core {
   std::string divergence;
   std::map<UpdateKey, Hash256> proven;  // signed twice: the header hash that everybody keeps
   std::vector<UpdateHeader> suspects;   // for Evidence, within a call
+  std::map<NodeId, HaveSet>
+      held_by;  // what members have said that they hold, for the rule of acknowledgement
   std::set<Revocation> cannot_revoke;  // the owner's word, about updates that our log no longer has
 
  private:

@@ -30,12 +30,19 @@ struct LinkUp {
 
 // ---- effects ----
 
-// Queue one frame (type byte + body, no length prefix) on a link. Frames of one link arrive in order. Control
-// frames may overtake data frames that have not left yet.
+// How urgent a frame is. What is more urgent overtakes what has not left yet; within a lane frames arrive in
+// order.
+enum class Lane : std::uint8_t {
+  control,  // all that is small
+  live,     // payloads of updates
+  bulk,     // snapshots: leave when nothing else waits, and get a share of what there is at all times
+};
+
+// Queue one frame (type byte + body, no length prefix) on a link.
 struct Send {
   LinkId link;
   Bytes frame;
-  bool control = true;
+  Lane lane = Lane::control;
 };
 
 // Open a connection to host:port. Ends in on_link_up(dialled_by_us) or on_dial_failed(address, reason).

@@ -1,3 +1,4 @@
+// The taking half of Joining: when, from whom, and what to do with it.
 #include "gossip/joining.h"
 
 #include <algorithm>
@@ -11,22 +12,20 @@ namespace rumor::gossip {
 
 namespace {
 
-std::uint64_t chunk_count(std::uint64_t bytes) {
-  return (bytes + limits::snapshot_chunk_bytes - 1) / limits::snapshot_chunk_bytes;
+std::string megabytes(std::uint64_t bytes) {
+  return fixed(static_cast<double>(bytes) * 1e-6, 1);
 }
 
-// The side with fewer updates takes the other's replica; of equals the lower node id.
-bool yields(std::uint64_t updates, const NodeId& node, std::uint64_t other_updates,
-            const NodeId& other_node) {
-  if (mutant(36)) return true;
-  return updates != other_updates ? updates < other_updates : node < other_node;
+// The names of a cut travel in one frame when it is named to another donor.
+bool fits_a_frame(const HaveSet& names) {
+  ByteWriter out;
+  names.encode(out);
+  return out.size() + Hash256::size + 1 <= limits::frame_bytes_max;
 }
-
-std::string megabytes(std::uint64_t bytes) { return fixed(static_cast<double>(bytes) * 1e-6, 1); }
 
 }  // namespace
 
-// ---- taking ----
+// ---- whether ----
 
 // A key that this link no longer has and that no other link claims to have.
 bool Joining::needed(const Link& link) const {
@@ -45,7 +44,7 @@ bool Joining::holds_all(const HaveSet& keys) const {
   for (const auto& [stream, ranges] : keys.streams()) {
     for (const SeqRange& range : ranges) {
       for (std::uint64_t seq = range.first; seq <= range.last; ++seq) {
-        if (!core_.store.find({stream, seq})) return false;
+        if (!core_.store.keeps({stream, seq})) return false;
       }
     }
   }
@@ -59,7 +58,7 @@ bool Joining::cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const
 
 void Joining::consider(Link& link) {
   RUMOR_CHECK(link.admitted());
-  if (busy() || link.serving || !link.vector || core_.now < link.ask_again_at) return;
+  if (busy() || link.serving || link.awaits_cut || !link.vector || core_.now < link.ask_again_at) return;
   const std::uint64_t lacking = core_.store.have().missing_from(*link.vector).count();
   const bool stuck = !core_.cannot_revoke.empty();
   if (lacking == 0 && !stuck) return;
@@ -69,84 +68,211 @@ void Joining::consider(Link& link) {
   const bool mutual = !holds_all(core_.keepable(link.vector->missing_from(core_.store.have())));
   if (mutual && !needed_) return;
   phase_ = Phase::asking;
-  donor_ = link.id;
+  first_ = link.id;
   asked_ = {core_.store.have().count(), mutual};
-  deadline_ = core_.now + progress_deadline;
-  due_ = std::min(due_, deadline_);
+  donors_[link.id].deadline = core_.now + answer_deadline;
+  due_by(core_.now + answer_deadline);
   core_.send(link, encode(asked_));
 }
 
+void Joining::start() {
+  const Manifest* kept = core_.store.snapshots().intake();
+  if (kept == nullptr) return;
+  if (core_.store.have().includes(kept->names)) return core_.store.snapshots().drop_intake();
+  hash_ = sha256(kept->encode());
+  needed_ = true;
+  begin_fetching();
+  core_.note(Note::Level::info, str("going on with a download of the weights: ", left_, " of ",
+                                    kept->chunks.size(), " chunks are missing"));
+}
+
+// ---- donors ----
+
+// What it was asked for is anybody's again.
+void Joining::take_back(Donor& donor) {
+  unasked_.insert(donor.parts.begin(), donor.parts.end());
+  donor.parts.clear();
+  donor.arriving = {};
+}
+
+void Joining::drop_donor(LinkId link) {
+  const auto at = donors_.find(link);
+  if (at == donors_.end()) return;
+  take_back(at->second);
+  donors_.erase(at);
+}
+
+// Nothing is asked for or fetched any more.
 void Joining::stop() {
+  for (const auto& [id, donor] : donors_) {
+    Link* link = core_.find(id);
+    if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
+  }
+  donors_.clear();
+  first_.reset();
+  unasked_.clear();
+  left_ = 0;
+  knows_cut_ = false;
   if (!mutant(37)) phase_ = Phase::idle;
-  donor_.reset();
-  buffer_ = {};
-  deadline_ = never;
-  due_ = std::min(due_, core_.now + look_again);
+  due_by(core_.now + look_again);
+}
+
+void Joining::abandon() {
+  stop();
+  core_.store.snapshots().drop_intake();
+}
+
+void Joining::link_lost(Link& link) {
+  link.serving.reset();
+  link.awaits_cut = false;
+  drop_donor(link.id);
+  if (busy() && !knows_cut_ && donors_.empty()) stop();
+  due_by(core_.now);
 }
 
 void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
-  if (!busy() || donor_ != link.id) return;
+  const auto at = donors_.find(link.id);
+  if (at == donors_.end()) {
+    if (offer.number != 0) core_.send(link, encode(SnapshotWant{offer.number, 0, true}));
+    return;
+  }
+  Donor& donor = at->second;
   if (offer.number == 0) {
+    take_back(donor);
     link.ask_again_at =
         core_.now + look_again + Duration(static_cast<std::int64_t>(core_.prng.below(1'000'000)));
     core_.note(Note::Level::debug, str(link.node.brief(), " gives no snapshot: ", offer.refusal));
-    return stop();
+    if (!knows_cut_) return stop();
+    donor = {Donor::State::refused, offer.later, 0, {}, {}, core_.now + refused_for};
+    return;
   }
-  if (phase_ != Phase::asking) return;
+  if (donor.state == Donor::State::giving) return core_.close(link, "offers what it gives already");
+  donor.number = offer.number;
+  if (phase_ == Phase::asking) return first_offer(link, offer);
+  if (offer.hash != hash_) {
+    core_.send(link, encode(SnapshotWant{offer.number, 0, true}));
+    donor = {Donor::State::refused, false, 0, {}, {}, core_.now + refused_for};
+    return;
+  }
+  period_ = std::max(period_, offer.period);
+  donor.state = Donor::State::giving;
+  donor.deadline = core_.now + progress_deadline;
+  want_more(link, donor);
+}
+
+void Joining::first_offer(Link& link, const SnapshotOffer& offer) {
   snapshot_bytes_ = offer.bytes;
   mean_update_bytes_ = offer.mean_update_bytes;
   const HaveSet lacking = core_.store.have().missing_from(*link.vector);
   if (!needed_ && !cheaper(lacking.count(), offer.bytes)) return stop();
   phase_ = Phase::fetching;
-  offer_ = offer;
-  next_want_ = next_chunk_ = 0;
-  deadline_ = core_.now + progress_deadline;
+  hash_ = offer.hash;
+  manifest_bytes_ = offer.manifest_bytes;
+  period_ = offer.period;
+  Donor& donor = donors_.at(link.id);
+  donor.state = Donor::State::giving;
+  donor.deadline = core_.now + progress_deadline;
+  unasked_ = {0};
+  left_ = 1;
   core_.note(Note::Level::info,
              str("downloading the weights from ", link.node.brief(), ", ", megabytes(offer.bytes),
                  " MB: ", needed_ ? "updates we lack are no longer kept" : "cheaper than updates"));
-  want_more(link);
+  want_more(link, donor);
 }
 
-void Joining::want_more(Link& link) {
-  while (next_want_ < chunk_count(offer_.bytes) && next_want_ < next_chunk_ + chunks_in_flight) {
-    core_.send(link, encode(SnapshotWant{offer_.number, next_want_++}));
+void Joining::want_more(Link& link, Donor& donor) {
+  while (donor.parts.size() < parts_in_flight && !unasked_.empty()) {
+    donor.parts.push_back(*unasked_.begin());
+    unasked_.erase(unasked_.begin());
+    core_.send(link, encode(SnapshotWant{donor.number, donor.parts.back(), false}));
   }
 }
 
+// ---- what comes ----
+
 bool Joining::on_data(Link& link, const SnapshotData& data) {
-  if (phase_ != Phase::fetching || donor_ != link.id || data.number != offer_.number) return false;
-  const std::uint64_t left = offer_.bytes - buffer_.size();
-  if (data.chunk != next_chunk_ ||
-      data.bytes.size() != std::min<std::uint64_t>(left, limits::snapshot_chunk_bytes)) {
+  const auto at = donors_.find(link.id);
+  if (at == donors_.end() || at->second.state != Donor::State::giving) return false;
+  Donor& donor = at->second;
+  if (data.number != donor.number) return false;
+  const std::size_t bytes_max = data.part == 0 ? manifest_bytes_ : limits::packed_chunk_bytes_max;
+  if (donor.parts.empty() || donor.parts.front() != data.part ||
+      donor.arriving.size() + data.bytes.size() > bytes_max) {
     core_.close(link, "sends a snapshot in wrong pieces");
     return false;
   }
-  buffer_.insert(buffer_.end(), data.bytes.begin(), data.bytes.end());
-  ++next_chunk_;
-  deadline_ = core_.now + progress_deadline;
+  donor.arriving.insert(donor.arriving.end(), data.bytes.begin(), data.bytes.end());
+  donor.deadline = core_.now + progress_deadline;
   link.data_at = core_.now;
-  if (buffer_.size() == offer_.bytes) return install(link);
-  want_more(link);
+  if (data.more) return false;
+  const Bytes part = std::move(donor.arriving);
+  donor.arriving = {};
+  return take_part(link, data.part, part);
+}
+
+bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
+  if (part == 0) {
+    take_manifest(link, bytes);
+  } else if (const Result<void> taken = core_.store.snapshots().take_chunk(part - 1, bytes); !taken) {
+    core_.close(link, str("its snapshot is not what it promised: ", taken.error().text));
+    return false;
+  }
+  if (!link.admitted() || !busy()) return false;
+  Donor& donor = donors_.at(link.id);
+  if (part != 0) {
+    donor.parts.erase(donor.parts.begin());
+    --left_;
+    progress_at_ = core_.now;
+  }
+  if (knows_cut_ && left_ == 0) return install();
+  want_more(link, donor);
   return false;
 }
 
-bool Joining::install(Link& link) {
-  const Bytes snapshot = std::move(buffer_);
-  const Hash256 promised = offer_.hash;
-  stop();
-  if (sha256(snapshot) != promised) {
-    core_.close(link, "its snapshot does not have the hash it promised");
-    return false;
+void Joining::take_manifest(Link& link, const Bytes& bytes) {
+  if (sha256(bytes) != hash_) return core_.close(link, "its snapshot does not have the hash it promised");
+  const Result<Manifest> manifest = Manifest::decode(bytes);
+  if (!manifest) return core_.close(link, str("its snapshot is invalid: ", manifest.error().text));
+  if (core_.store.have().includes(manifest->names) && core_.cannot_revoke.empty()) {
+    link.ask_again_at = core_.now + refused_for;  // nothing new: no honest donor offers this twice
+    return stop();
   }
+  if (const Result<void> begun = core_.store.snapshots().begin_intake(*manifest); !begun)
+    return core_.close(link, str("its snapshot is invalid: ", begun.error().text));
+  Donor& donor = donors_.at(link.id);
+  donor.parts.clear();
+  begin_fetching();
+}
+
+// The manifest is known; what of its chunks is missing is to be asked for.
+void Joining::begin_fetching() {
+  const SnapshotPort& snapshots = core_.store.snapshots();
+  phase_ = Phase::fetching;
+  knows_cut_ = true;
+  progress_at_ = core_.now;
+  unasked_.clear();
+  for (std::uint32_t n = 0; n < snapshots.intake()->chunks.size(); ++n)
+    if (!snapshots.holds_chunk(n)) unasked_.insert(n + 1);
+  left_ = unasked_.size();
+  due_by(core_.now);
+}
+
+bool Joining::install() {
+  SnapshotPort& snapshots = core_.store.snapshots();
+  const std::optional<LinkId> first = first_;
+  const std::size_t donors = donors_.size();
+  stop();
   const HaveSet before = core_.store.have();
-  const Result<void> done = core_.store.install(snapshot);
+  const Result<void> done = snapshots.install(period_);
   if (!done) {
-    core_.close(link, str("its snapshot is invalid: ", done.error().text));
+    core_.note(Note::Level::warning, str("the downloaded weights are of no use: ", done.error().text));
+    if (Link* donor = core_.find(first))
+      core_.close(*donor, str("its snapshot is invalid: ", done.error().text));
     return false;
   }
   ++core_.counters.snapshots_installed;
-  core_.note(Note::Level::info, str("took over the weights of ", link.node.brief(), " with ",
-                                    core_.store.have().count(), " updates"));
+  core_.note(Note::Level::info, str("took over the weights of ", donors, donors == 1 ? " peer" : " peers",
+                                    " with ", core_.store.have().count(), " updates"));
   if (!mutant(38)) abandoned_.merge(core_.store.have().missing_from(before));
   core_.counters.updates_lost = abandoned_.count();
   if (!abandoned_.empty()) judged_at_ = core_.now + judged_after;
@@ -166,98 +292,97 @@ void Joining::judge_lost() {
                  "when it took over another's weights (a larger log would have saved them)"));
 }
 
-// ---- giving ----
-
-// Empty when the link may have a snapshot.
-std::string Joining::reason_to_refuse(Link& link, const SnapshotAsk& ask) {
-  if (phase_ == Phase::fetching) return "it is fetching one itself";
-  std::size_t serving = 0;
-  core_.each_link([&](const Link& other) { serving += other.serving && other.id != link.id ? 1 : 0; });
-  if (serving >= joiners_max) return "it serves others";
-  const NodeId& self = core_.options.self;
-  if (phase_ == Phase::asking && donor_ == link.id) {
-    // The asks have crossed. Both sides compare the same numbers, so exactly one gives.
-    const bool they_take =
-        ask.mutual != asked_.mutual ? !ask.mutual : yields(ask.updates, link.node, asked_.updates, self);
-    if (!they_take) return "the asker's replica is the one to keep";
-    stop();
-    return {};
-  }
-  if (ask.mutual && !yields(ask.updates, link.node, core_.store.have().count(), self)) {
-    return "the asker's replica is the one to keep";
-  }
-  return {};
-}
-
-void Joining::on_ask(Link& link, const SnapshotAsk& ask) {
-  SnapshotOffer offer;
-  offer.refusal = reason_to_refuse(link, ask);
-  if (!offer.refusal.empty()) return core_.send(link, encode(offer));
-  const std::shared_ptr<const Bytes> snapshot = core_.store.snapshot();
-  if (snapshot == nullptr || snapshot->empty() || snapshot->size() > limits::snapshot_bytes_max) {
-    offer.refusal = "it has none to give";
-    return core_.send(link, encode(offer));
-  }
-  if (snapshot != hashed_) {
-    hashed_ = snapshot;
-    hash_ = sha256(*snapshot);
-  }
-  if (++offers_ == 0) offers_ = 1;
-  offer = {offers_, hash_, snapshot->size(), core_.store.have().count(), core_.mean_update_bytes(), {}};
-  link.serving = Serving{offers_, snapshot, core_.now};
-  due_ = std::min(due_, core_.now + offer_kept);
-  core_.send(link, encode(offer));
-}
-
-void Joining::on_want(Link& link, const SnapshotWant& want) {
-  if (!link.serving || link.serving->number != want.number) {
-    SnapshotOffer offer;
-    offer.refusal = "the offer has expired";
-    return core_.send(link, encode(offer));
-  }
-  const Bytes& snapshot = *link.serving->snapshot;
-  const std::uint64_t chunks = chunk_count(snapshot.size());
-  if (want.chunk >= chunks) return core_.close(link, "asks for a chunk beyond the end");
-  const std::size_t first = std::size_t{want.chunk} * limits::snapshot_chunk_bytes;
-  const std::size_t size = std::min(limits::snapshot_chunk_bytes, snapshot.size() - first);
-  core_.send(link, encode(SnapshotData{want.number, want.chunk, BytesView(snapshot).subspan(first, size)}));
-  link.serving->used_at = core_.now;
-  if (want.chunk + 1 == chunks) link.serving.reset();
-}
-
 // ---- time ----
 
-void Joining::link_lost(const Link& link) {
-  if (donor_ == link.id) stop();
+// Those that are silent are not waited for; those that refused may be asked again.
+void Joining::watch_donors() {
+  for (auto at = donors_.begin(); at != donors_.end();) {
+    Donor& donor = at->second;
+    const bool idle = donor.state == Donor::State::giving && donor.parts.empty();
+    if (idle || core_.now < donor.deadline) {
+      if (!idle) due_by(donor.deadline);
+      ++at;
+      continue;
+    }
+    Link* link = core_.find(at->first);
+    if (link != nullptr && donor.state != Donor::State::refused)
+      link->ask_again_at = core_.now + progress_deadline;
+    if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
+    take_back(donor);
+    at = donors_.erase(at);
+  }
+  if (!knows_cut_ && donors_.empty()) stop();
 }
 
-void Joining::tick() {
-  due_ = never;
-  if (busy() && core_.now >= deadline_) {
-    if (Link* donor = core_.find(donor_)) donor->ask_again_at = core_.now + progress_deadline;
-    stop();
+// Whoever can make this cut may help. When nobody can, it is given up.
+void Joining::seek_donors() {
+  const Manifest& manifest = *core_.store.snapshots().intake();
+  const bool asks = fits_a_frame(manifest.names);
+  std::size_t useful = 0, refused = 0, links = 0;
+  for (const auto& [id, donor] : donors_) {
+    const bool no = donor.state == Donor::State::refused;
+    useful += no ? 0 : 1;
+    refused += no && !donor.later ? 1 : 0;
   }
-  bool wanting = false;
-  bool serving = false;
   core_.each_link([&](Link& link) {
-    if (link.serving && core_.now - link.serving->used_at >= offer_kept) link.serving.reset();
-    serving = serving || link.serving.has_value();
+    ++links;
+    const auto at = donors_.find(link.id);
+    if (at != donors_.end() && at->second.state == Donor::State::giving) want_more(link, at->second);
+    const bool may = asks && at == donors_.end() && !link.serving && core_.now >= link.ask_again_at;
+    if (!may || useful >= donors_max || unasked_.empty()) return;
+    ++useful;
+    donors_[link.id].deadline = core_.now + answer_deadline;
+    core_.send(link, encode(SnapshotJoin{hash_, manifest.names}));
+  });
+  const Duration waited = core_.now - progress_at_;
+  const bool nobody = links > 0 && useful == 0;
+  if ((nobody && refused == links && waited >= given_up_after) || (nobody && waited >= answer_deadline)) {
+    core_.note(Note::Level::info, "nobody can go on with the download of the weights; beginning a new one");
+    abandon();
+  }
+}
+
+bool Joining::tick() {
+  due_ = never;
+  if (knows_cut_ && left_ == 0 && install()) return true;  // an earlier process had fetched it all
+  if (busy()) watch_donors();
+  if (busy() && knows_cut_) seek_donors();
+  const bool serving = watch_joiners();
+  bool wanting = false;
+  core_.each_link([&](Link& link) {
     if (link.gone.empty() && link.to_pull.empty() && core_.cannot_revoke.empty()) return;
     wanting = true;
     consider(link);
   });
-  if (!serving) hashed_.reset();
   if (!abandoned_.empty()) judge_lost();
-  if (wanting || serving || !abandoned_.empty()) due_ = std::min(due_, core_.now + look_again);
-  due_ = std::min(due_, deadline_);
+  if (wanting || serving || knows_cut_ || !abandoned_.empty()) due_by(core_.now + look_again);
+  return false;
 }
 
 std::string Joining::text() const {
-  const Link* donor = core_.find(donor_);
-  if (donor == nullptr) return {};
-  if (phase_ == Phase::asking) return str("asking ", donor->node.brief(), " for its weights");
-  return str("downloading the weights from ", donor->node.brief(), ": ", megabytes(buffer_.size()), " of ",
-             megabytes(offer_.bytes), " MB");
+  if (phase_ == Phase::asking) {
+    const Link* donor = core_.find(first_);
+    return donor == nullptr ? "" : str("asking ", donor->node.brief(), " for its weights");
+  }
+  if (!knows_cut_) return busy() ? "downloading the weights" : "";
+  const std::uint64_t bytes = core_.store.snapshots().intake()->bytes;
+  const std::uint64_t left = std::min(bytes, left_ * chunk_bytes_of(bytes));
+  const auto giving = std::count_if(donors_.begin(), donors_.end(), [](const auto& entry) {
+    return entry.second.state == Donor::State::giving;
+  });
+  return str("downloading the weights from ", giving,
+             giving == 1 ? " peer: " : " peers: ", megabytes(bytes - left), " of ", megabytes(bytes), " MB");
+}
+
+void Joining::check_invariants() const {
+  RUMOR_CHECK(knows_cut_ == (knows_cut_ && core_.store.snapshots().intake() != nullptr));
+  std::size_t asked = 0;
+  for (const auto& [id, donor] : donors_) {
+    RUMOR_CHECK(donor.parts.size() <= parts_in_flight);
+    RUMOR_CHECK(donor.arriving.size() <= limits::manifest_bytes_max);
+    asked += donor.parts.size();
+  }
+  RUMOR_CHECK(asked + unasked_.size() == left_);
 }
 
 }  // namespace rumor::gossip

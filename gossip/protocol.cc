@@ -58,7 +58,9 @@ struct Protocol::Impl {
   void on(Link& link, const Digest& message);
   void on(Link& link, const Vector& message) { repair.on_vector(link, message); }
   void on(Link& link, const NotAvailable& message);
+  void on(Link& link, const DataMore& message);
   void on(Link& link, const SnapshotAsk& message) { joining.on_ask(link, message); }
+  void on(Link& link, const SnapshotJoin& message) { joining.on_join(link, message); }
   void on(Link& link, const SnapshotOffer& message) { joining.on_offer(link, message); }
   void on(Link& link, const SnapshotWant& message) { joining.on_want(link, message); }
   void on(Link& link, const SnapshotData& message);
@@ -66,6 +68,8 @@ struct Protocol::Impl {
   void on(Link& link, const Audit& message) { evidence.on_audit(link, message); }
   void on(Link& link, const Proof& message) { evidence.on_proof(link, message); }
   void on(Link&, const Skipped&) {}
+  void after_data(Link& link);
+  void installed();
 
   Core core;
   Overlay overlay;
@@ -100,7 +104,7 @@ void Protocol::Impl::detach(Link& link) {
   overlay.link_lost(link, link.close_reason);
   link.to_serve.clear();
   link.announcements.clear();
-  link.serving.reset();
+  link.arriving.reset();
 }
 
 // ---- frames ----
@@ -134,6 +138,15 @@ void Protocol::Impl::on(Link& link, const Digest& message) {
 
 void Protocol::Impl::on(Link& link, const Data& message) {
   spread.on_data(link, message);
+  after_data(link);
+}
+
+void Protocol::Impl::on(Link& link, const DataMore& message) {
+  spread.on_data_more(link, message);
+  after_data(link);
+}
+
+void Protocol::Impl::after_data(Link& link) {
   if (!core.suspects.empty()) evidence.look_at_suspects();
   if (!link.to_pull.empty() && link.asked.size() <= spread.window() / 2) repair.refill(link);
 }
@@ -148,7 +161,10 @@ void Protocol::Impl::on(Link& link, const NotAvailable& message) {
 }
 
 void Protocol::Impl::on(Link& link, const SnapshotData& message) {
-  if (!joining.on_data(link, message)) return;
+  if (joining.on_data(link, message)) installed();
+}
+
+void Protocol::Impl::installed() {
   revoking.installed();
   repair.installed();
 }
@@ -163,6 +179,7 @@ void Protocol::start(TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   impl_->started = true;
   impl_->revoking.put_out();
+  impl_->joining.start();
   impl_->overlay.start();
 }
 
@@ -207,7 +224,7 @@ void Protocol::on_time(TimePoint now, Outbox& out) {
   if (impl_->left || !impl_->started) return;
   if (impl_->overlay.due() <= now) impl_->overlay.tick();
   if (impl_->spread.due() <= now) impl_->spread.tick();
-  if (impl_->joining.due() <= now) impl_->joining.tick();
+  if (impl_->joining.due() <= now && impl_->joining.tick()) impl_->installed();
   if (impl_->repair.due() <= now) impl_->repair.tick();
   if (impl_->evidence.due() <= now) impl_->evidence.tick();
 }
@@ -325,6 +342,7 @@ const Counters& Protocol::counters() const { return impl_->core.counters; }
 void Protocol::check_invariants() const {
   impl_->overlay.check_invariants();
   impl_->spread.check_invariants();
+  impl_->joining.check_invariants();
   for (const auto& [id, link] : impl_->core.links) {
     RUMOR_CHECK(link.detached == (link.state == Link::State::closing));
     RUMOR_CHECK(link.want_batch.empty());

@@ -182,11 +182,37 @@ void Repair::installed() {
   });
 }
 
+// What every member holds, as far as they have said it. Of one that never was a neighbour nothing is known,
+// so then the log keeps what it can.
+void Repair::tell_acknowledged() {
+  acknowledge_at_ = core_.now + acknowledge_every;
+  const HaveSet& ours = core_.store.have();
+  const ReplicaDigest digest = core_.store.digest();
+  core_.each_link([&](const Link& link) {
+    if (link.digest && link.digest->replica == digest) {
+      core_.held_by[link.node] = ours;
+    } else if (link.vector) {
+      core_.held_by[link.node] = *link.vector;
+    }
+  });
+  const auto& members = core_.members.all();
+  std::erase_if(core_.held_by, [&](const auto& entry) { return !members.contains(entry.first); });
+  HaveSet by_all = ours;
+  for (const auto& [node, member] : members) {
+    if (node == core_.options.self) continue;
+    const auto held = core_.held_by.find(node);
+    if (held == core_.held_by.end() || members.size() > acknowledged_members_max) return;
+    by_all = held->second.missing_from(by_all).missing_from(by_all);
+  }
+  core_.store.acknowledged(by_all, core_.now);
+}
+
 // ---- time ----
 
 void Repair::tick() {
   const TimePoint now = core_.now;
   due_ = core_.admitted_count() == 0 ? never : now + digest_changed;
+  if (acknowledge_at_ <= now) tell_acknowledged();
   const Digest ours = core_.digest();
   bool all_told = true;
   core_.each_link([&](Link& link) {

@@ -18,6 +18,8 @@ class Repair {
   static constexpr Duration flow_within = 1s, pull_grace = 2s;
   static constexpr std::uint32_t vector_parts_max = 64;
   static constexpr std::uint64_t gone_max = 65'536;
+  static constexpr Duration acknowledge_every = 10s;
+  static constexpr std::size_t acknowledged_members_max = 64;
 
   Repair(Core& core, Spread& spread, Joining& joining, Evidence& evidence)
       : core_(core), spread_(spread), joining_(joining), evidence_(evidence) {}
@@ -48,6 +50,7 @@ class Repair {
   void send_vector(Link& link, bool reply);
   void differs(Link& link, const Digest& digest);
   void plan_pulls(Link& link);
+  void tell_acknowledged();
   bool digest_is_due(const Link& link, const Digest& ours);
 
   Core& core_;
@@ -56,6 +59,7 @@ class Repair {
   Evidence& evidence_;
   TimePoint due_ = never;
   bool ready_ = false;
+  TimePoint acknowledge_at_{};
 };
 
 }  // namespace rumor::gossip

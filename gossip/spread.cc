@@ -114,7 +114,8 @@ void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   const BytesView payload = coding == Coding::canonical ? BytesView(*update.payload) : BytesView(coded);
   core_.counters.sent_payload_bytes += payload.size();
   core_.counters.sent_canonical_bytes += update.payload->size();
-  core_.send(link, encode(Data{index, update.header, payload, coding}));
+  for (Bytes& frame : encode_in_pieces({index, update.header, payload, coding}))
+    core_.send(link, std::move(frame));
   know(link, LocalKey{stream, update.header.key.seq});
 }
 
@@ -196,6 +197,29 @@ void Spread::suspect(const Data& message, const NodeId& origin, const Bytes& pay
 }
 
 void Spread::on_data(Link& link, const Data& message) {
+  if (link.arriving) return core_.ban(link, "begins an update within another");
+  if (!message.more) return on_whole(link, message);
+  link.data_at = core_.now;
+  link.arriving = Arriving{message, {message.payload.begin(), message.payload.end()}};
+  link.arriving->head.more = false;
+}
+
+void Spread::on_data_more(Link& link, const DataMore& message) {
+  if (!link.arriving) return core_.ban(link, "goes on with an update that it has not begun");
+  link.data_at = core_.now;
+  Bytes& bytes = link.arriving->bytes;
+  if (bytes.size() + message.bytes.size() > limits::payload_bytes_max)
+    return core_.ban(link, "sends an update that is too long");
+  bytes.insert(bytes.end(), message.bytes.begin(), message.bytes.end());
+  if (message.more) return;
+  const Arriving whole = std::move(*link.arriving);
+  link.arriving.reset();
+  Data data = whole.head;
+  data.payload = whole.bytes;
+  on_whole(link, data);
+}
+
+void Spread::on_whole(Link& link, const Data& message) {
   const auto stream = resolve(link, message.stream);
   if (!stream) return;
   const auto& origin = link.their_streams[message.stream].origin;

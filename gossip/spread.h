@@ -33,6 +33,7 @@ class Spread {
   void on_subscribe(Link& link, const Subscribe& message);
   void on_decline(Link& link, const Decline& message);
   void on_data(Link& link, const Data& message);
+  void on_data_more(Link& link, const DataMore& message);
   void on_not_available(Link& link, const NotAvailable& message);
   void on_backlog(Link& link, bool full);
 
@@ -70,6 +71,7 @@ class Spread {
   void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
+  void on_whole(Link& link, const Data& message);
   Result<Bytes> decoded(Link& link, const Data& message);
   void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
   Result<Accepted> verified(const StoredUpdate& update);

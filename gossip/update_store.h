@@ -10,8 +10,10 @@
 
 #include "gossip/have_set.h"
 #include "gossip/link_coder.h"
+#include "gossip/snapshot_port.h"
 #include "runtime/base/result.h"
 #include "runtime/base/sha256.h"
+#include "runtime/base/time.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
@@ -62,6 +64,8 @@ class UpdateStore {
 
   // An update we can still serve, or nothing (never seen, or trimmed from the log).
   virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;
+  // Whether find() would have it, without reading it.
+  virtual bool keeps(const UpdateKey& key) const { return find(key).has_value(); }
   // What a header's payload_hash must be. A simulation that draws its payloads may give something cheaper.
   virtual Hash256 hash_of(const Bytes& payload) const { return sha256(payload); }
   // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed
@@ -83,11 +87,11 @@ class UpdateStore {
   // For a link that is new. Not null.
   virtual std::unique_ptr<LinkCoder> coder_for_link() const = 0;
 
-  // The whole replica as bytes (weights, have-set, fingerprint), immutable, shared by all who download it.
-  virtual std::shared_ptr<const Bytes> snapshot() = 0;
-  // Replaces the replica by a snapshot, then applies the logged updates that it lacks.
-  // Errc::corrupt / Errc::mismatch: nothing changed.
-  virtual Result<void> install(BytesView snapshot) = 0;
+  // For giving the replica to joiners and taking another's.
+  virtual SnapshotPort& snapshots() = 0;
+
+  // Every member that is known has said that it holds these: the log may let go of them (PROTOCOL.md 6.13).
+  virtual void acknowledged(const HaveSet& /*by_all*/, TimePoint /*now*/) {}
 };
 
 }  // namespace rumor::gossip

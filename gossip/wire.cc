@@ -259,13 +259,20 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
                              p.bytes(),
                              p.updates(),
                              p.mean_update_bytes(),
-                             p.refusal()};
+                             p.refusal(),
+                             p.manifest_bytes(),
+                             p.period(),
+                             p.later()};
       });
     case FrameType::snapshot_want:
       return parse<pb::SnapshotWant>(body, [](Reading&, const pb::SnapshotWant& p) {
-        return SnapshotWant{p.number(), p.chunk()};
+        return SnapshotWant{p.number(), p.part(), p.done()};
       });
     case FrameType::snapshot_data: return decode_snapshot_data(body);
+    case FrameType::snapshot_join:
+      return decode_snapshot_join(body);
+    case FrameType::data_more:
+      return decode_data_more(body);
     case FrameType::revoke:
       return parse<pb::Revocations>(body);
     case FrameType::audit:
@@ -297,8 +304,12 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::want:
     case FrameType::not_available: return keys;
     case FrameType::data:
+    case FrameType::data_more:
+    case FrameType::snapshot_data:
+      return limits::piece_bytes_max + small;
     case FrameType::vector:
-    case FrameType::snapshot_data: return limits::frame_bytes_max;
+    case FrameType::snapshot_join:
+      return limits::frame_bytes_max;
     case FrameType::ping:
     case FrameType::pong:
     case FrameType::stream:
@@ -443,6 +454,9 @@ Bytes encode(const SnapshotOffer& message) {
   to.set_updates(message.updates);
   to.set_mean_update_bytes(message.mean_update_bytes);
   to.set_refusal(message.refusal);
+  to.set_manifest_bytes(message.manifest_bytes);
+  to.set_period(message.period);
+  to.set_later(message.later);
   return frame(FrameType::snapshot_offer, to);
 }
 
@@ -480,7 +494,8 @@ Bytes encode(const Proof& message) {
 Bytes encode(const SnapshotWant& message) {
   pb::SnapshotWant to;
   to.set_number(message.number);
-  to.set_chunk(message.chunk);
+  to.set_part(message.part);
+  to.set_done(message.done);
   return frame(FrameType::snapshot_want, to);
 }
 

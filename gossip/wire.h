@@ -5,7 +5,8 @@
 // frame by its type before it parses, then checks every field; what it returns satisfies invalid() ==
 // nullopt.
 //
-// Thread: pure functions. Memory: Data and SnapshotData hold views into the frame; all else is owned.
+// Thread: pure functions. Memory: Data, DataMore and SnapshotData hold views into the frame; all else is
+// owned.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,9 @@ enum class FrameType : std::uint8_t {
   revoke = 19,
   audit = 20,
   proof = 21,
-  decline = 22,
+  data_more = 22,
+  snapshot_join = 23,
+  decline = 24,
   skipped_from = 128,  // these and above may be skipped by who does not know them
 };
 
@@ -173,8 +176,16 @@ struct Decline {
 struct Data {
   std::uint32_t stream = 0;
   UpdateHeader header;
-  BytesView payload;  // in this coding
+  BytesView payload;  // in this coding; or as much of it as fits one frame
   Coding coding = Coding::canonical;
+  bool more = false;  // the rest follows in DATA_MORE
+  Invalid invalid() const;
+};
+
+// What follows of the payload that this link's last DATA began.
+struct DataMore {
+  BytesView bytes;
+  bool more = false;
   Invalid invalid() const;
 };
 
@@ -193,23 +204,35 @@ struct SnapshotAsk {
   Invalid invalid() const { return std::nullopt; }
 };
 
-// number 0: refused, and why.
+// Chunks of this cut, from another donor than the first: the manifest's hash and its names.
+struct SnapshotJoin {
+  Hash256 hash;
+  HaveSet names;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+// number 0: refused, and why. `hash` and `manifest_bytes` are of the manifest (gossip/snapshot_port.h).
 struct SnapshotOffer {
   std::uint32_t number = 0;
   Hash256 hash;
   std::uint64_t bytes = 0, updates = 0, mean_update_bytes = 0;
   std::string refusal;
+  std::uint64_t manifest_bytes = 0, period = 0;
+  bool later = false;  // refused for the moment only
   Invalid invalid() const;
 };
 
+// Part 0 is the manifest, part n + 1 is chunk n. Done: no more of this offer is wanted.
 struct SnapshotWant {
-  std::uint32_t number = 0, chunk = 0;
+  std::uint32_t number = 0, part = 0;
+  bool done = false;
   Invalid invalid() const { return std::nullopt; }
 };
 
 struct SnapshotData {
-  std::uint32_t number = 0, chunk = 0;
+  std::uint32_t number = 0, part = 0;
   BytesView bytes;
+  bool more = false;  // of this part
   Invalid invalid() const;
 };
 
@@ -243,10 +266,10 @@ struct Proof {
 // A type from 128 on.
 struct Skipped {};
 
-using Frame =
-    std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data, Digest,
-                 Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant, SnapshotData, Revocations,
-                 Audit, Proof, Decline, Skipped>;
+using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
+                           Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
+                           SnapshotData, Revocations, Audit, Proof, DataMore, SnapshotJoin, Decline,
+                           Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);
@@ -271,6 +294,11 @@ Bytes encode(const SnapshotData& message);
 Bytes encode(const Revocations& message);
 Bytes encode(const Audit& message);
 Bytes encode(const Proof& message);
+Bytes encode(const DataMore& message);
+Bytes encode(const SnapshotJoin& message);
+
+// A payload of any length: DATA, then as many DATA_MORE as it takes. Requires: message.more is false.
+std::vector<Bytes> encode_in_pieces(Data message);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t text_bytes_max = 512;
 constexpr std::uint8_t vector_more = 1, vector_reply = 2;
+constexpr std::uint8_t data_goes_on = 0x80, piece_goes_on = 1;
 
 // Texts of peers end up in logs: no control characters.
 bool presentable(std::string_view text, std::size_t bytes_max) {
@@ -100,7 +101,7 @@ Invalid NotAvailable::invalid() const { return invalid_ranges(ranges); }
 Invalid Data::invalid() const {
   if (header.key.seq == 0 || header.key.seq > seq_max) return "a sequence number out of range";
   if (payload.empty()) return "no payload";
-  if (payload.size() > limits::payload_bytes_max) return "a payload too long";
+  if (payload.size() > limits::piece_bytes_max) return "a piece too long";
   return std::nullopt;
 }
 
@@ -136,11 +137,18 @@ Invalid Vector::invalid() const {
 Invalid SnapshotOffer::invalid() const {
   if (!presentable(refusal, text_bytes_max)) return "a refusal that is no text";
   if (number != 0 && (bytes == 0 || bytes > limits::snapshot_bytes_max)) return "a size out of range";
+  if (number != 0 && (manifest_bytes == 0 || manifest_bytes > limits::manifest_bytes_max))
+    return "a size out of range";
   return std::nullopt;
 }
 
 Invalid SnapshotData::invalid() const {
-  if (bytes.empty() || bytes.size() > limits::snapshot_chunk_bytes) return "a chunk of a wrong size";
+  if (bytes.empty() || bytes.size() > limits::piece_bytes_max) return "a piece of a wrong size";
+  return std::nullopt;
+}
+
+Invalid DataMore::invalid() const {
+  if (bytes.empty() || bytes.size() > limits::piece_bytes_max) return "a piece of a wrong size";
   return std::nullopt;
 }
 
@@ -154,7 +162,8 @@ Bytes encode(const Data& message) {
   out.varint(message.header.samples);
   out.u64(message.header.fingerprint);
   out.raw(message.header.signature.view());
-  out.u8(static_cast<std::uint8_t>(message.coding));
+  out.u8(
+      static_cast<std::uint8_t>(static_cast<unsigned>(message.coding) | (message.more ? data_goes_on : 0u)));
   out.raw(message.payload);
   return out.take();
 }
@@ -168,17 +177,56 @@ Result<Frame> decode_data(BytesView body) {
   const std::uint64_t samples = in.varint();
   message.header.fingerprint = in.u64();
   message.header.signature = in.id<Signature>();
-  const std::uint8_t coding = in.u8();
+  const std::uint8_t flags = in.u8(), coding = flags & static_cast<std::uint8_t>(~data_goes_on);
   message.payload = in.raw(in.remaining());
   if (in.failed()) return damaged("cut short");
   if (coding > coding_max) return damaged("an unknown coding");
   message.coding = static_cast<Coding>(coding);
+  message.more = (flags & data_goes_on) != 0;
   if (stream >= limits::streams_max) return damaged("a stream index out of range");
   if (samples > UINT32_MAX) return damaged("a number of samples out of range");
   message.stream = static_cast<std::uint32_t>(stream);
   message.header.samples = static_cast<std::uint32_t>(samples);
   if (const Invalid reason = message.invalid()) return damaged(*reason);
   return Frame{message};
+}
+
+Bytes encode(const DataMore& message) {
+  RUMOR_CHECK(!message.invalid());
+  ByteWriter out;
+  begin(out, FrameType::data_more);
+  out.u8(message.more ? piece_goes_on : 0);
+  out.raw(message.bytes);
+  return out.take();
+}
+
+Result<Frame> decode_data_more(BytesView body) {
+  ByteReader in(body);
+  const std::uint8_t flags = in.u8();
+  DataMore message{in.raw(in.remaining()), flags == piece_goes_on};
+  if (in.failed() || flags > piece_goes_on) return damaged("unknown flags");
+  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  return Frame{message};
+}
+
+std::vector<Bytes> encode_in_pieces(Data message) {
+  RUMOR_CHECK(!message.more);
+  BytesView left = message.payload;
+  const auto piece = [&left] {
+    const BytesView first = left.first(std::min(left.size(), limits::piece_bytes_max));
+    left = left.subspan(first.size());
+    return first;
+  };
+  message.payload = piece();
+  message.more = !left.empty();
+  std::vector<Bytes> frames;
+  frames.push_back(encode(message));
+  while (!left.empty()) {
+    DataMore next{piece()};
+    next.more = !left.empty();
+    frames.push_back(encode(next));
+  }
+  return frames;
 }
 
 Bytes encode(const Vector& message) {
@@ -207,7 +255,8 @@ Bytes encode(const SnapshotData& message) {
   ByteWriter out;
   begin(out, FrameType::snapshot_data);
   out.u32(message.number);
-  out.u32(message.chunk);
+  out.u32(message.part);
+  out.u8(message.more ? piece_goes_on : 0);
   out.raw(message.bytes);
   return out.take();
 }
@@ -216,11 +265,33 @@ Result<Frame> decode_snapshot_data(BytesView body) {
   ByteReader in(body);
   SnapshotData message;
   message.number = in.u32();
-  message.chunk = in.u32();
+  message.part = in.u32();
+  const std::uint8_t flags = in.u8();
+  message.more = flags == piece_goes_on;
   message.bytes = in.raw(in.remaining());
-  if (in.failed()) return damaged("cut short");
+  if (in.failed() || flags > piece_goes_on) return damaged("cut short, or unknown flags");
   if (const Invalid reason = message.invalid()) return damaged(*reason);
   return Frame{message};
+}
+
+Bytes encode(const SnapshotJoin& message) {
+  ByteWriter out;
+  begin(out, FrameType::snapshot_join);
+  out.raw(message.hash.view());
+  message.names.encode(out);
+  RUMOR_CHECK(out.size() <= limits::frame_bytes_max);
+  return out.take();
+}
+
+Result<Frame> decode_snapshot_join(BytesView body) {
+  ByteReader in(body);
+  SnapshotJoin message;
+  message.hash = in.id<Hash256>();
+  Result<HaveSet> names = HaveSet::decode(in);
+  if (!names) return names.error();
+  if (!in.done()) return damaged("bytes left over");
+  message.names = std::move(names).value();
+  return Frame{std::move(message)};
 }
 
 }  // namespace rumor::gossip

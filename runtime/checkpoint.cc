@@ -11,10 +11,34 @@
 
 namespace rumor {
 
+void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations) {
+  out.varint(revocations.size());
+  for (const gossip::Revocation& revocation : revocations) {
+    out.raw(revocation.node.view());
+    out.raw(revocation.stream.view());
+    out.u64(revocation.range.first);
+    out.u64(revocation.range.last);
+    out.raw(revocation.owner.view());
+  }
+}
+
+bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations) {
+  const std::uint64_t count = in.varint();
+  if (count > limits::revocations_max) return false;
+  for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
+    gossip::Revocation one{in.id<NodeId>(), in.id<StreamId>()};
+    one.range.first = in.u64();
+    one.range.last = in.u64();
+    one.owner = in.id<Signature>();
+    if (!one.range.valid() || one.node.is_zero()) return false;
+    revocations.insert(one);
+  }
+  return revocations.size() == count;
+}
+
 namespace {
 
-constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 2};
-constexpr std::uint8_t flag_local = 1;
+constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 3};
 constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
 
@@ -31,9 +55,8 @@ std::vector<T> from_bytes(BytesView bytes, std::size_t count) {
   return items;
 }
 
-void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& replica, std::uint8_t flags) {
+void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& replica) {
   out.raw(magic);
-  out.u8(flags);
   form.encode(out);
   out.u64(replica.weights.size());
   out.raw(as_bytes(replica.weights));
@@ -48,58 +71,7 @@ void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& rep
   out.u64(replica.fingerprint);
   out.u64(replica.samples);
   out.u64(replica.period);
-  out.varint(replica.revocations.size());
-  for (const gossip::Revocation& revocation : replica.revocations) {
-    out.raw(revocation.node.view());
-    out.raw(revocation.stream.view());
-    out.u64(revocation.range.first);
-    out.u64(revocation.range.last);
-    out.raw(revocation.owner.view());
-  }
-}
-
-// False when there are too many, or one is none.
-bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations) {
-  const std::uint64_t count = in.varint();
-  if (count > limits::revocations_max) return false;
-  for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
-    gossip::Revocation one{in.id<NodeId>(), in.id<StreamId>()};
-    one.range.first = in.u64();
-    one.range.last = in.u64();
-    one.owner = in.id<Signature>();
-    if (!one.range.valid() || one.node.is_zero()) return false;
-    revocations.insert(one);
-  }
-  return revocations.size() == count;
-}
-
-void write_update(ByteWriter& out, const gossip::StoredUpdate& update) {
-  const gossip::UpdateHeader& h = update.header;
-  out.raw(h.key.stream.view());
-  out.u64(h.key.seq);
-  out.raw(h.origin.view());
-  out.raw(h.payload_hash.view());
-  out.u64(h.fingerprint);
-  out.u64(h.period);
-  out.u32(h.samples);
-  out.raw(h.signature.view());
-  out.sized(*update.payload);
-}
-
-gossip::StoredUpdate read_update(ByteReader& in) {
-  gossip::StoredUpdate update;
-  gossip::UpdateHeader& h = update.header;
-  h.key.stream = in.id<StreamId>();
-  h.key.seq = in.u64() + (mutant(10) ? 1 : 0);
-  h.origin = in.id<NodeId>();
-  h.payload_hash = in.id<Hash256>();
-  h.fingerprint = in.u64();
-  h.period = in.u64();
-  h.samples = in.u32();
-  h.signature = in.id<Signature>();
-  const BytesView payload = in.sized(limits::payload_bytes_max);
-  update.payload = std::make_shared<const Bytes>(payload.begin(), payload.end());
-  return update;
+  write_revocations(out, replica.revocations);
 }
 
 Bytes seal(ByteWriter& out) {
@@ -122,12 +94,7 @@ Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
     if (!std::isfinite(r)) return damaged(in, "the residual holds a value that is not finite");
   const BytesView optimizer = in.sized(optimizer_bytes_max);
   local.optimizer.assign(optimizer.begin(), optimizer.end());
-  const std::uint64_t count = in.varint();
-  if (in.failed() || count > in.remaining()) return damaged(in, "the optimizer state or the log is cut off");
-  for (std::uint64_t i = 0; i < count; ++i) {
-    local.log.push_back(read_update(in));
-    if (in.failed()) return damaged(in, "an update of the log is cut off");
-  }
+  if (in.failed()) return damaged(in, "the optimizer state is cut off");
   return local;
 }
 
@@ -140,43 +107,25 @@ Result<BytesView> unseal(BytesView bytes) {
     return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
   if (bytes[7] != magic[7])
     return Error{Errc::mismatch,
-                 str("it is of format version ", int{bytes[7]}, ", this program reads version 2")};
+                 str("it is of format version ", int{bytes[7]}, ", this program reads version 3")};
   return body.subspan(sizeof magic);
 }
 
-struct Head {
-  std::uint8_t flags = 0;
-  RunForm form;
-};
-
-Result<Head> read_head(ByteReader& in) {
-  Head head;
-  head.flags = in.u8();
-  if ((head.flags & ~flag_local) != 0) return damaged(in, "reserved flags are set");
+Result<RunForm> read_head(ByteReader& in) {
   auto form = RunForm::decode(in);
   if (!form) return form.error();
-  head.form = std::move(form).value();
-  if (in.u64() != head.form.layout.params() || in.failed())
-    return damaged(in, "the number of weights is wrong");
-  return head;
+  if (in.u64() != form->layout.params() || in.failed()) return damaged(in, "the number of weights is wrong");
+  return form;
 }
 
 }  // namespace
 
-Bytes encode_snapshot(const RunForm& form, const ReplicaState& replica) {
-  ByteWriter out;
-  write_replica(out, form, replica, 0);
-  return seal(out);
-}
-
 Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local) {
   ByteWriter out;
-  write_replica(out, form, replica, flag_local);
+  write_replica(out, form, replica);
   out.raw(local.node.view());
   out.raw(as_bytes(local.residual));
   out.sized(local.optimizer);
-  out.varint(local.log.size());
-  for (const gossip::StoredUpdate& update : local.log) write_update(out, update);
   return seal(out);
 }
 
@@ -184,9 +133,7 @@ Result<RunForm> read_checkpoint_form(BytesView bytes) {
   const auto body = unseal(bytes);
   if (!body) return body.error();
   ByteReader in(*body);
-  auto head = read_head(in);
-  if (!head) return head.error();
-  return std::move(head->form);
+  return read_head(in);
 }
 
 Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
@@ -195,11 +142,11 @@ Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
   ByteReader in(*body);
   const auto head = read_head(in);
   if (!head) return head.error();
-  if (head->form.run != form.run)
+  if (head->run != form.run)
     return Error{Errc::mismatch,
-                 str("it belongs to run ", head->form.run.brief(), ", this is run ", form.run.brief(),
+                 str("it belongs to run ", head->run.brief(), ", this is run ", form.run.brief(),
                      "; choose another --state directory, or the run file it was made with")};
-  if (head->form.layout.hash() != form.layout.hash() || head->form.grid_bits != form.grid_bits)
+  if (head->layout.hash() != form.layout.hash() || head->grid_bits != form.grid_bits)
     return Error{Errc::mismatch, "it belongs to a model of another shape"};
   Checkpoint checkpoint;
   const BytesView weights = in.raw(std::size_t{4} * form.layout.params());
@@ -213,11 +160,9 @@ Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
   checkpoint.replica.period = in.u64();
   if (!read_revocations(in, checkpoint.replica.revocations)) return damaged(in, "its revocations are none");
   if (in.failed()) return damaged(in, "it is cut off");
-  if ((head->flags & flag_local) != 0) {
-    auto local = read_local(in, form.layout.params());
-    if (!local) return local.error();
-    checkpoint.local = std::move(local).value();
-  }
+  auto local = read_local(in, form.layout.params());
+  if (!local) return local.error();
+  checkpoint.local = std::move(local).value();
   if (!in.done()) return damaged(in, "more bytes follow than belong there");
   return checkpoint;
 }

@@ -1,9 +1,7 @@
-// Bytes of checkpoints and snapshots: runtime/CHECKPOINT.md. No I/O here.
+// Bytes of checkpoints: runtime/CHECKPOINT.md. No I/O here.
 //
 // Thread: plain functions.
 #pragma once
-
-#include <optional>
 
 #include "runtime/replica.h"
 #include "runtime/run_form.h"
@@ -15,23 +13,25 @@ struct LocalState {
   NodeId node;
   std::vector<float> residual;
   Bytes optimizer;
-  std::vector<gossip::StoredUpdate> log;
 };
 
 struct Checkpoint {
   ReplicaState replica;
-  std::optional<LocalState> local;  // absent in a snapshot
+  LocalState local;
 };
 
 // What a container says of itself: for tools that do not know the run. The whole file's hash is checked.
 // Errors: Errc::corrupt, Errc::mismatch (another format version).
 Result<RunForm> read_checkpoint_form(BytesView bytes);
 
-Bytes encode_snapshot(const RunForm& form, const ReplicaState& replica);
 Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local);
 
 // Errors: Errc::corrupt (damaged: what and where), Errc::mismatch (of another run, model or version).
 // The fingerprint is NOT compared with the weights here: Replica::restore does that.
 Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes);
+
+// Revocations as checkpoints and manifests hold them. False when there are too many, or one is none.
+void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations);
+bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations);
 
 }  // namespace rumor

@@ -33,6 +33,10 @@ class Fingerprinter {
     return lanes(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b),
                  static_cast<std::uint32_t>(a >> 32) + static_cast<std::uint32_t>(b >> 32));
   }
+  static std::uint64_t minus(std::uint64_t a, std::uint64_t b) {
+    return lanes(static_cast<std::uint32_t>(a) - static_cast<std::uint32_t>(b),
+                 static_cast<std::uint32_t>(a >> 32) - static_cast<std::uint32_t>(b >> 32));
+  }
 
  private:
   static std::uint64_t lanes(std::uint32_t low, std::uint32_t high) {

@@ -14,6 +14,7 @@ namespace {
 constexpr Duration settle_alone = 10s;
 // How long it waits for neighbours that stay unfinished or different, measured from the last change.
 constexpr Duration settle_stuck = 60s;
+constexpr Duration log_told_every = 60s;
 
 }  // namespace
 
@@ -23,7 +24,9 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       run_(run),
       trainer_(std::move(trainer)),
       replica_(run, trainer_->layout(), trainer_->initial_weights()),
-      log_(limits::log_bytes_max),
+      log_(options_.disk != nullptr ? config.log_bytes : limits::log_bytes_max,
+           options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
+      snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
       in_flight_(trainer_->layout(), config.in_flight_weight) {
   gossip::Options protocol;
   protocol.self = options_.node;
@@ -62,17 +65,25 @@ Result<void> Node::restore(BytesView bytes) {
   auto checkpoint = decode_checkpoint(form(), bytes);
   if (!checkpoint) return checkpoint.error();
   if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
-  if (!checkpoint->local) return {};
-  for (const gossip::StoredUpdate& update : checkpoint->local->log)
-    if (replica_.have().contains(update.header.key) && !log_.contains(update.header.key)) log_.append(update);
-  if (checkpoint->local->node != options_.node) return {};
-  return trainer_->restore(checkpoint->local->residual, checkpoint->local->optimizer);
+  if (checkpoint->local.node != options_.node) return {};
+  return trainer_->restore(checkpoint->local.residual, checkpoint->local.optimizer);
+}
+
+Result<std::string> Node::open_disk() {
+  if (options_.disk == nullptr) return std::string();
+  const auto damaged = log_.open(*options_.disk, run_);
+  if (!damaged) return damaged.error();
+  snapshots_.open(*options_.disk);
+  return *damaged == 0
+             ? ""
+             : str(*damaged, " bytes of the log are damaged and left out; the other peers have them");
 }
 
 // ---- inputs ----
 
 void Node::start(TimePoint now, NodeOutbox& out) {
   now_ = now;
+  replay_log();
   next_evaluation_ = options_.evaluation_every > Duration{0} ? now : never;
   if (options_.checkpoint_every > Duration{0}) next_checkpoint_ = now + options_.checkpoint_every;
   protocol_->start(now, protocol_out_);
@@ -160,6 +171,7 @@ void Node::advance(TimePoint now, NodeOutbox& out) {
   for (gossip::Effect& effect : protocol_out_)
     std::visit([&out](auto& e) { out.push_back(std::move(e)); }, effect);
   protocol_out_.clear();
+  tell_of_log(now, out);
   for (const UpdateKey& key : applied_) out.push_back(Applied{key});
   applied_.clear();
   // Ended: the links' goodbyes above go out first.
@@ -167,6 +179,19 @@ void Node::advance(TimePoint now, NodeOutbox& out) {
     out.push_back(Finished{*finished_status_});
     finished_status_.reset();
   }
+}
+
+// What the log could not carry: a peer that was away will need a snapshot.
+void Node::tell_of_log(TimePoint now, NodeOutbox& out) {
+  const std::uint64_t dropped = log_.dropped_unacknowledged();
+  if (dropped == dropped_told_ || now < tell_dropped_) return;
+  out.push_back(
+      gossip::Note{gossip::Note::Level::warning,
+                   str("the log is full: ", dropped - dropped_told_,
+                       " updates that not all members have acknowledged are no longer kept; a peer that "
+                       "missed them takes over the weights instead (network.log_mib may be raised)")});
+  dropped_told_ = dropped;
+  tell_dropped_ = now + log_told_every;
 }
 
 std::string Node::complaint(int& status) const {
@@ -266,6 +291,10 @@ NodeStatus Node::status(TimePoint now) const {
   s.in_flight = in_flight_.in_flight();
   s.training = figures_;
   s.traffic = protocol_->counters();
+  s.log_updates = log_.size();
+  s.log_bytes = log_.bytes();
+  s.log_dropped = log_.dropped_unacknowledged();
+  s.log_trouble = log_.trouble();
   s.threshold = compression_.threshold;
   double waiting = 0, leaving = 0;
   for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {

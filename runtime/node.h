@@ -19,11 +19,13 @@
 
 #include "gossip/protocol.h"
 #include "runtime/checkpoint.h"
+#include "runtime/disk.h"
 #include "runtime/in_flight_view.h"
 #include "runtime/live_peers.h"
 #include "runtime/node_events.h"
 #include "runtime/node_status.h"
 #include "runtime/replica.h"
+#include "runtime/snapshots.h"
 #include "runtime/update_log.h"
 
 namespace rumor {
@@ -45,6 +47,7 @@ struct NodeOptions {
   std::uint32_t evaluation_rows = 2000;  // of the test set, while running; all of it at the end
   Duration checkpoint_every{0};          // 0: none
   bool report_applied = false;           // Applied and Published effects
+  Disk* disk = nullptr;                  // outlives the node; null: the log is in memory and short
 };
 
 class Node final : private gossip::UpdateStore {
@@ -55,6 +58,9 @@ class Node final : private gossip::UpdateStore {
                                               NodeOptions options);
   ~Node() override;
 
+  // Reads the log and what was being downloaded from NodeOptions.disk; before restore(). Returns a line for
+  // people about damage, or nothing. Errors: Errc::mismatch when they are of another run.
+  Result<std::string> open_disk();
   // Takes up a checkpoint; before start(). The residual is taken over only if this node wrote it.
   // Errors: Errc::corrupt, Errc::mismatch; the node is unchanged then.
   Result<void> restore(BytesView checkpoint);
@@ -107,8 +113,12 @@ class Node final : private gossip::UpdateStore {
   bool verify() const override { return replica_.verify(); }
   Result<void> take_back(const UpdateKey& key) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
-  std::shared_ptr<const Bytes> snapshot() override;
-  Result<void> install(BytesView snapshot) override;
+  bool keeps(const UpdateKey& key) const override { return log_.contains(key); }
+  gossip::SnapshotPort& snapshots() override { return snapshots_; }
+  void acknowledged(const gossip::HaveSet& by_all, TimePoint now) override { log_.acknowledged(by_all, now); }
+  Result<void> install(ReplicaState state);
+  void replay_log();
+  void tell_of_log(TimePoint now, NodeOutbox& out);
 
   // Each handler ends here: forward the protocol's effects, then do what the new state asks for.
   void advance(TimePoint now, NodeOutbox& out);
@@ -131,6 +141,7 @@ class Node final : private gossip::UpdateStore {
   std::unique_ptr<Trainer> trainer_;
   Replica replica_;
   UpdateLog log_;
+  Snapshots snapshots_;
   InFlightView in_flight_;
   LivePeers live_;
   std::unique_ptr<gossip::Protocol> protocol_;
@@ -149,8 +160,8 @@ class Node final : private gossip::UpdateStore {
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
 
-  std::shared_ptr<const Bytes> snapshot_;  // cached while the have-set stays as it is
-  Hash256 snapshot_of_;
+  std::uint64_t dropped_told_ = 0;
+  TimePoint tell_dropped_{};
   TrainingFigures figures_;
   compress::CompressorStats compression_;  // as of the last evaluation
   std::optional<int> finished_status_;     // set once on ending, until Finished has gone out

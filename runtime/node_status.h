@@ -45,6 +45,9 @@ struct NodeStatus {
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
+  std::uint64_t log_updates = 0, log_bytes = 0;
+  std::uint64_t log_dropped = 0;  // although not all members had acknowledged them
+  std::string log_trouble;        // why the disk did not take the last one; empty: it did
   std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was. Set by the driver
 
   double density() const;

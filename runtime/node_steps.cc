@@ -12,8 +12,6 @@
 namespace rumor {
 
 namespace {
-// The log's newest part that goes into a checkpoint.
-constexpr std::size_t checkpoint_log_bytes = 16 << 20;
 // More steps behind one update than anybody's batch: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
 constexpr std::uint32_t all_rows = UINT32_MAX;
@@ -103,7 +101,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   in_flight_.sent(result.update, result.period, live_.list(), touched_);
   const auto applied = replica_.apply(update.header, std::move(result.update));
   RUMOR_CHECK(applied.ok() && *applied == gossip::Accepted::applied);
-  log_.append(update);
+  log_.append(update, now_);
   protocol_->publish(update, now, protocol_out_);
   if (options_.report_applied) out.push_back(Published{update});
 }
@@ -131,7 +129,7 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
   const auto applied = replica_.apply(header, std::move(decoded).value());
   if (!applied || *applied == gossip::Accepted::duplicate) return applied;
-  log_.append(update);
+  log_.append(update, now_);
   if (header.origin != options_.node) {
     live_.heard(header.origin, now_);
     const std::uint64_t staleness = own_period_ > header.period ? own_period_ - header.period : 0;
@@ -181,40 +179,30 @@ std::unique_ptr<gossip::LinkCoder> Node::coder_for_link() const {
   return std::make_unique<PayloadCoder>(trainer_->layout());
 }
 
-std::shared_ptr<const Bytes> Node::snapshot() {
-  const Hash256 current = replica_.digest().have_hash;  // covers the revocations too
-  if (!snapshot_ || snapshot_of_ != current) {
-    snapshot_ = std::make_shared<const Bytes>(encode_snapshot(form(), replica_.state()));
-    snapshot_of_ = current;
-  }
-  return snapshot_;
-}
-
-Result<void> Node::install(BytesView bytes) {
-  auto checkpoint = decode_checkpoint(form(), bytes);
-  if (!checkpoint) return checkpoint.error();
+Result<void> Node::install(ReplicaState state) {
   for (const gossip::Revocation& revocation : replica_.revocations())
-    if (!checkpoint->replica.revocations.contains(revocation))
+    if (!state.revocations.contains(revocation))
       return Error{Errc::mismatch, "it lacks a revocation of the run's owner"};
-  for (const gossip::Revocation& revocation : checkpoint->replica.revocations)
+  for (const gossip::Revocation& revocation : state.revocations)
     if (!options_.rule.owner ||
         !gossip::revocation_is_signed(*options_.keys, run_, *options_.rule.owner, revocation))
       return Error{Errc::corrupt, "it holds a revocation that the run's owner has not signed"};
-  if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
-  for (const gossip::StoredUpdate& update : log_.all()) {
-    if (replica_.have().contains(update.header.key)) continue;
-    if (replica_.is_revoked(update.header.key)) {
-      log_.erase(update.header.key);
-      continue;
-    }
-    auto decoded = compress::decode(trainer_->layout(), *update.payload);
-    RUMOR_CHECK(decoded.ok());  // it was accepted once
-    const auto applied = replica_.apply(update.header, std::move(decoded).value());
-    RUMOR_CHECK(applied.ok());
-  }
+  if (auto restored = replica_.restore(std::move(state)); !restored) return restored;
+  replay_log();
   view_stale_ = true;
   touched_.clear();
   return {};
+}
+
+// What the log holds and the replica lacks: after a snapshot, or after a restart from an older checkpoint.
+void Node::replay_log() {
+  for (const UpdateKey& key : log_.keys()) {
+    if (replica_.have().contains(key)) continue;
+    const auto update = replica_.is_revoked(key) ? std::nullopt : log_.find(key);
+    auto decoded = update ? compress::decode(trainer_->layout(), *update->payload)
+                          : Result<compress::SparseUpdate>(Error{Errc::corrupt, "it is revoked or damaged"});
+    if (!decoded || !replica_.apply(update->header, std::move(decoded).value())) log_.erase(key);
+  }
 }
 
 Bytes Node::make_checkpoint() const {
@@ -224,7 +212,6 @@ Bytes Node::make_checkpoint() const {
   local.node = options_.node;
   local.residual.assign(trainer_->residual().begin(), trainer_->residual().end());
   local.optimizer = trainer_->optimizer_state();
-  local.log = log_.tail(checkpoint_log_bytes);
   return encode_checkpoint(form(), replica_.state(), local);
 }
 

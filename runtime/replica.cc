@@ -40,6 +40,7 @@ void Replica::take(compress::SparseUpdate update, std::uint64_t fingerprint) {
   digest_current_ = false;
   recent_entries_ += update.index.size();
   waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
+  if (copying_) since_copy_.push_back(update);
   recent_.push_back(std::move(update));
   if (recent_entries_ > layout_.params()) {
     settle(nullptr);
@@ -66,6 +67,17 @@ void Replica::mark(const gossip::Revocation& revocation) {
 bool Replica::is_revoked(const UpdateKey& key) const {
   return std::any_of(state_.revocations.begin(), state_.revocations.end(),
                      [&](const gossip::Revocation& one) { return one.covers(key); });
+}
+
+void Replica::begin_copy() {
+  settle(nullptr);
+  since_copy_.clear();
+  copying_ = true;
+}
+
+void Replica::end_copy() {
+  copying_ = false;
+  since_copy_ = {};
 }
 
 void Replica::forget_recent() {

@@ -57,6 +57,12 @@ class Replica {
   // disagree.
   Result<void> restore(ReplicaState state);
 
+  // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from
+  // each piece (runtime/snapshots.h).
+  void begin_copy();
+  void end_copy();
+  const std::vector<compress::SparseUpdate>& since_copy() const { return since_copy_; }
+
   const ReplicaState& state() const {
     settle(nullptr);
     return state_;
@@ -91,6 +97,8 @@ class Replica {
   std::uint64_t recent_entries_ = 0;
   mutable std::uint64_t waiting_fingerprint_ = 0;  // of those not yet on the weights
   bool recent_complete_ = false;                   // recent_ is all that changed since the last refresh()
+  bool copying_ = false;
+  std::vector<compress::SparseUpdate> since_copy_;
   mutable gossip::ReplicaDigest digest_;
   mutable bool digest_current_ = false;
 };

@@ -121,6 +121,13 @@ Problem read_emit(RunConfig& config, const Node& node) {
   return {};
 }
 
+Problem read_log(RunConfig& config, const Node& node) {
+  std::size_t mib = 0;
+  if (Problem p = read_integer(node, 1, std::size_t{1} << 24, mib); !p.empty()) return p;
+  config.log_bytes = mib << 20;
+  return {};
+}
+
 Problem read_link_coding(RunConfig& config, const Node& node) {
   const std::vector<std::string> choices{"auto", "rice", "adapt", "link"};
   std::string choice;
@@ -226,6 +233,9 @@ std::vector<Key> exchange_keys() {
       {"network.revoke", [](C& c, const Node& n) { return read_text(n, c.revoke); }, nullptr},
       {"network.token", [](C& c, const Node& n) { return read_text(n, c.token); }, nullptr},
       {"network.link_coding", read_link_coding, nullptr},
+      {"network.up_mbit", [](C& c, const Node& n) { return read_number(n, 0, 1e6, c.up_mbit); }, nullptr},
+      {"network.down_mbit", [](C& c, const Node& n) { return read_number(n, 0, 1e6, c.down_mbit); }, nullptr},
+      {"network.log_mib", read_log, nullptr},
   };
 }
 

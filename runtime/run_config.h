@@ -17,6 +17,7 @@
 #include "models/dataset.h"
 #include "models/model.h"
 #include "models/optimizer.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/result.h"
 
 namespace rumor {
@@ -69,6 +70,10 @@ struct RunConfig {
   std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
   std::string token;   // file of a join token, as `rumor key token` writes it
   gossip::CodingRule link_coding = gossip::CodingRule::automatic;
+  double up_mbit = 0,
+         down_mbit = 0;  // of this peer over all links, TLS included, in 10^6 bits a second; 0: no cap
+  // Of updates kept on disk for peers that were away (runtime/update_log.h); in the run file as log_mib.
+  std::size_t log_bytes = limits::log_file_bytes_max;
 
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within

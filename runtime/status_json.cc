@@ -126,6 +126,10 @@ std::string status_json(const NodeStatus& s) {
   j["updates"] = s.updates;
   j["digest"] = s.digest;
   j["digests_equal"] = s.digests_equal;
+  j["log"] = {{"updates", s.log_updates},
+              {"bytes", s.log_bytes},
+              {"dropped", s.log_dropped},
+              {"trouble", s.log_trouble}};
   j["storage_trouble"] = s.storage_trouble;
   j["traffic"] = traffic_json(s);
   j["compression"] = compression_json(s);

@@ -6,12 +6,17 @@
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
 #include "runtime/checkpoint.h"
+#include "runtime/daemon/file_disk.h"
 #include "runtime/daemon/http_get.h"
 #include "runtime/daemon/storage.h"
+#include "runtime/update_log.h"
 
 namespace rumor::tools {
 
 namespace {
+
+// Of a log, the newest.
+constexpr std::size_t logged_updates_max = 4'096;
 
 Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesView payload) {
   const auto update = compress::decode(form.layout, payload);
@@ -61,13 +66,18 @@ Result<StatsReport> stats_of_state_directory(const std::string& directory) {
   if (!checkpoint)
     return Error{checkpoint.error().code, directory + "/checkpoint.1: " + checkpoint.error().text};
   compress::Statistics statistics(form->layout, form->grid_bits);
-  if (checkpoint->local) {
-    for (const gossip::StoredUpdate& update : checkpoint->local->log)
-      if (auto added = add(statistics, *form, *update.payload); !added)
-        return Error{Errc::corrupt, directory + "/checkpoint.1: an update of its log: " + added.error().text};
+  daemon::FileDisk disk = daemon::FileDisk::read_only(directory + "/kept");
+  UpdateLog log(SIZE_MAX, 0);
+  if (auto opened = log.open(disk, form->run); !opened) return opened.error();
+  const std::vector<UpdateKey> keys = log.keys();
+  for (std::size_t k = keys.size() - std::min(keys.size(), logged_updates_max); k < keys.size(); ++k) {
+    const auto update = log.find(keys[k]);
+    if (!update) continue;
+    if (auto added = add(statistics, *form, *update->payload); !added)
+      return Error{Errc::corrupt, directory + ": an update of its log: " + added.error().text};
   }
   StatsReport report = report_of(directory, form->layout, statistics, true);
-  if (checkpoint->local) add_residual(report, form->layout, statistics, checkpoint->local->residual);
+  add_residual(report, form->layout, statistics, checkpoint->local.residual);
   return report;
 }
 

@@ -1,9 +1,13 @@
 #include "gossip/asio/connection.h"
 
+#include <netinet/tcp.h>
+
+#include <algorithm>
 #include <array>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
 #include <cctype>
+#include <chrono>
 #include <utility>
 
 #include "runtime/base/limits.h"
@@ -16,6 +20,9 @@ namespace {
 constexpr auto handshake_time_max = 5s;
 constexpr auto close_time_max = 2s;
 constexpr std::size_t gather_bytes = 64 << 10;
+constexpr std::uint64_t received_bytes_min = 64 << 10,
+                        received_bytes_max = 4 << 20;  // where reading is limited
+constexpr int unsent_bytes_max = 128 << 10;            // in the system's queue
 constexpr std::size_t read_bytes = 32 << 10;
 constexpr std::size_t plaintext_bytes = 16 << 10;  // one TLS record
 
@@ -27,6 +34,10 @@ constexpr std::size_t unasked_output_bytes_max = 64 << 10;
 constexpr std::size_t queue_bytes_max = 64 << 20;
 static_assert(queue_bytes_max > limits::link_backlog_high + limits::frame_bytes_max);
 
+TimePoint clock_now() {
+  return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
 }  // namespace
 
 std::string plain_text(const asio::error_code& error) {
@@ -37,25 +48,40 @@ std::string plain_text(const asio::error_code& error) {
 }
 
 Connection::Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsSession::Role role,
-                       gossip::LinkId link, ConnectionOwner& owner)
+                       gossip::LinkId link, ConnectionOwner& owner, std::shared_ptr<RateLimits> limits)
     : socket_(std::move(socket)),
       timer_(socket_.get_executor()),
+      write_timer_(socket_.get_executor()),
+      read_timer_(socket_.get_executor()),
+      limits_(std::move(limits)),
       tls_(tls, role),
       link_(link),
       owner_(&owner),
-      input_(read_bytes) {}
+      input_(std::min(read_bytes, limits_->down.quantum())) {}
 
 void Connection::start() {
   asio::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+#ifdef TCP_NOTSENT_LOWAT
+  // What waits should wait here, where control can still overtake it, and not in the system.
+  using NotSentLowat = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+  socket_.set_option(NotSentLowat(unsent_bytes_max), ignored);
+#endif
+  // What we do not read yet must not come either, or nearly.
+  if (limits_->down.limited()) {
+    const std::uint64_t window = limits_->down.bytes_per_second() / 4;
+    socket_.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(
+                           std::clamp<std::uint64_t>(window, received_bytes_min, received_bytes_max))),
+                       ignored);
+  }
   set_deadline(handshake_time_max, "TLS handshake timed out");
   continue_handshake();
   if (state_ != State::closed) read();
 }
 
-void Connection::send(Bytes frame, bool control) {
+void Connection::send(Bytes frame, gossip::Lane lane) {
   if (state_ != State::open) return;
-  queue_.push(std::move(frame), control);
+  queue_.push(std::move(frame), lane);
   schedule_pump();
 }
 
@@ -74,7 +100,17 @@ void Connection::abandon() {
 
 // ---- reading ----
 
+bool Connection::must_wait(const RateLimit& limit, asio::steady_timer& timer, void (Connection::*again)()) {
+  if (!limit.limited() || limit.free_at() <= clock_now()) return false;
+  timer.expires_at(std::chrono::steady_clock::time_point(limit.free_at().time_since_epoch()));
+  timer.async_wait([self = shared_from_this(), again](const asio::error_code& error) {
+    if (!error && self->state_ != State::closed) (self.get()->*again)();
+  });
+  return true;
+}
+
 void Connection::read() {
+  if (must_wait(limits_->down, read_timer_, &Connection::read)) return;
   socket_.async_read_some(asio::buffer(input_),
                           [self = shared_from_this()](const asio::error_code& error, std::size_t size) {
                             self->on_read(error, size);
@@ -83,6 +119,7 @@ void Connection::read() {
 
 void Connection::on_read(const asio::error_code& error, std::size_t size) {
   if (state_ == State::closed) return;
+  limits_->down.book(size, clock_now());
   owner_->connection_bytes(0, size);
   if (state_ == State::flushing || state_ == State::draining) {
     if (error) return finish(close_reason_);
@@ -158,11 +195,14 @@ void Connection::schedule_pump() {
 // Keeps the socket busy while there is anything to send, then does what close() asked for.
 void Connection::pump() {
   if (state_ == State::closed) return;
-  if (!writing_ && state_ != State::draining) {
+  if (!writing_ && !waits_to_write_ && state_ != State::draining) {
+    waits_to_write_ = must_wait(limits_->up, write_timer_, &Connection::pump_again);
+    if (waits_to_write_) return check_backlog();
     fill_output();
     if (state_ == State::closed) return;
     if (!output_.empty()) {
       writing_ = true;
+      limits_->up.book(output_.size(), clock_now());
       asio::async_write(socket_, asio::buffer(output_),
                         [self = shared_from_this()](const asio::error_code& error, std::size_t size) {
                           self->on_write(error, size);
@@ -176,11 +216,16 @@ void Connection::pump() {
   check_backlog();
 }
 
+void Connection::pump_again() {
+  waits_to_write_ = false;
+  pump();
+}
+
 void Connection::fill_output() {
   output_.clear();
   if (state_ != State::handshaking && !queue_.empty()) {
     plaintext_.clear();
-    queue_.gather(plaintext_, gather_bytes);
+    queue_.gather(plaintext_, std::min(gather_bytes, limits_->up.quantum()));
     if (const Result<void> written = tls_.write(plaintext_); !written) return finish(written.error().text);
     if (plaintext_.capacity() > 4 * gather_bytes) Bytes().swap(plaintext_);
   }
@@ -204,10 +249,10 @@ void Connection::on_write(const asio::error_code& error, std::size_t size) {
 
 void Connection::check_backlog() {
   if (state_ != State::open) return;
-  const std::size_t queued = queued_bytes();
+  const std::size_t queued = queued_bytes(), urgent = queued - queue_.bulk_bytes();
   if (queued > queue_bytes_max)
     return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
-  const bool full = backlog_full_ ? queued >= limits::link_backlog_low : queued > limits::link_backlog_high;
+  const bool full = backlog_full_ ? urgent >= limits::link_backlog_low : urgent > limits::link_backlog_high;
   if (full == backlog_full_) return;
   backlog_full_ = full;
   owner_->connection_backlog(*this, full);
@@ -246,6 +291,8 @@ void Connection::shut() {
   state_ = State::closed;
   ++deadline_number_;
   timer_.cancel();
+  write_timer_.cancel();
+  read_timer_.cancel();
   asio::error_code ignored;
   socket_.close(ignored);
 }

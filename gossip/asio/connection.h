@@ -6,8 +6,8 @@
 // of stream is awaited, so that the system does not throw away bytes in flight. From each state but `open` a
 // deadline leads to closed, and so does any error from everywhere.
 //
-// Writing: send() only queues. Everything queued during one turn of the event loop is gathered, control
-// frames first, into one TLS write of about 64 KiB and one socket write; the next follows when the system has
+// Writing: send() only queues. Everything queued during one turn of the event loop is gathered, the urgent
+// first, into one TLS write of about 64 KiB and one socket write; the next follows when the system has
 // taken that. A small frame costs a copy, not a system call.
 //
 // Thread: the io_context's. Lifetime: handlers in flight hold the connection; the owner is told of the end
@@ -21,6 +21,7 @@
 #include <string>
 
 #include "gossip/asio/frames.h"
+#include "gossip/asio/rate_limit.h"
 #include "gossip/asio/tls.h"
 #include "gossip/events.h"
 
@@ -45,11 +46,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `owner` must live until connection_closed() or abandon().
   Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsSession::Role role, gossip::LinkId link,
-             ConnectionOwner& owner);
+             ConnectionOwner& owner, std::shared_ptr<RateLimits> limits);
 
   void start();
   // Ignored unless open.
-  void send(Bytes frame, bool control);
+  void send(Bytes frame, gossip::Lane lane);
   // Queued frames leave first, for 2 s at most. `reason` comes back in connection_closed(). Ignored unless
   // open.
   void close(const std::string& reason);
@@ -71,6 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool deliver_frames(BytesView plaintext);
   void schedule_pump();
   void pump();
+  void pump_again();
   void fill_output();
   void on_write(const asio::error_code& error, std::size_t size);
   void check_backlog();
@@ -79,8 +81,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void finish(const std::string& reason);
   void shut();
 
+  // True: not yet. `again` follows when the limit allows more.
+  bool must_wait(const RateLimit& limit, asio::steady_timer& timer, void (Connection::*again)());
+
   asio::ip::tcp::socket socket_;
-  asio::steady_timer timer_;
+  asio::steady_timer timer_, write_timer_, read_timer_;
+  const std::shared_ptr<RateLimits> limits_;
+  bool waits_to_write_ = false;
   TlsSession tls_;
   const gossip::LinkId link_;
   ConnectionOwner* owner_;  // null once closed

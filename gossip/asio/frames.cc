@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t prefix_bytes = 4;
 constexpr std::size_t kept_capacity_max = 512 << 10;  // a rare large frame does not hold its memory for ever
-static_assert(kept_capacity_max >= limits::snapshot_chunk_bytes);
+static_assert(kept_capacity_max >= limits::piece_bytes_max);
 static_assert(limits::frame_bytes_max <= 0xffff'ffffu);
 
 }  // namespace
@@ -55,17 +55,26 @@ std::optional<BytesView> FrameReader::next(BytesView& input) {
   return BytesView(body_);
 }
 
-void FrameQueue::push(Bytes frame, bool control) {
+void FrameQueue::push(Bytes frame, gossip::Lane lane) {
   RUMOR_CHECK(!frame.empty());
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
   bytes_ += prefix_bytes + frame.size();
-  (control ? control_ : data_).push_back(std::move(frame));
+  if (lane == gossip::Lane::bulk) bulk_bytes_ += prefix_bytes + frame.size();
+  auto& queue = lane == gossip::Lane::control ? control_ : lane == gossip::Lane::live ? live_ : bulk_;
+  queue.push_back(std::move(frame));
+}
+
+// Requires: !empty().
+std::deque<Bytes>& FrameQueue::next_lane() {
+  if (!control_.empty()) return control_;
+  if (bulk_.empty()) return live_;
+  return live_.empty() || live_in_a_row_ >= bulk_share ? bulk_ : live_;
 }
 
 void FrameQueue::gather(Bytes& out, std::size_t bytes_wanted) {
   bool first = true;
   while (!empty()) {
-    std::deque<Bytes>& queue = control_.empty() ? data_ : control_;
+    std::deque<Bytes>& queue = next_lane();
     const Bytes& frame = queue.front();
     const std::size_t size = prefix_bytes + frame.size();
     if (!first && out.size() + size > bytes_wanted) return;
@@ -73,6 +82,8 @@ void FrameQueue::gather(Bytes& out, std::size_t bytes_wanted) {
       out.push_back(static_cast<std::uint8_t>(frame.size() >> (8 * i)));
     out.insert(out.end(), frame.begin(), frame.end());
     bytes_ -= size;
+    if (&queue == &bulk_) bulk_bytes_ -= size;
+    live_in_a_row_ = &queue == &bulk_ ? 0 : live_in_a_row_ + (&queue == &live_ ? 1 : 0);
     queue.pop_front();
     first = false;
   }

@@ -8,10 +8,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 
+#include "gossip/events.h"
 #include "runtime/base/types.h"
 
 namespace rumor::net {
@@ -44,25 +46,30 @@ class FrameReader {
   std::string error_;
 };
 
-// Frames that wait to leave on one connection: control frames first, data frames after, each in the order
-// given.
+// Frames that wait to leave on one connection, lane by lane, each in the order given. Control goes before
+// all; bulk when no live data waits, and once after each bulk_share live frames, so that it never starves.
 class FrameQueue {
  public:
   // Requires: 1 <= frame.size() <= limits::frame_bytes_max.
-  void push(Bytes frame, bool control);
+  void push(Bytes frame, gossip::Lane lane);
 
   // Appends frames, each with its length, to `out` until that holds `bytes_wanted` or more, or the next frame
   // would pass it; one frame at least when there is one.
   void gather(Bytes& out, std::size_t bytes_wanted);
 
-  bool empty() const { return control_.empty() && data_.empty(); }
+  bool empty() const { return control_.empty() && live_.empty() && bulk_.empty(); }
   // Of the waiting frames, lengths included.
   std::size_t bytes() const { return bytes_; }
+  std::size_t bulk_bytes() const { return bulk_bytes_; }
 
  private:
-  std::deque<Bytes> control_;
-  std::deque<Bytes> data_;
-  std::size_t bytes_ = 0;
+  static constexpr std::uint32_t bulk_share = 4;
+
+  std::deque<Bytes>& next_lane();
+
+  std::deque<Bytes> control_, live_, bulk_;
+  std::size_t bytes_ = 0, bulk_bytes_ = 0;
+  std::uint32_t live_in_a_row_ = 0;
 };
 
 }  // namespace rumor::net

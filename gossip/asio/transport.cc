@@ -71,6 +71,7 @@ struct Transport::Impl final : ConnectionOwner {
   std::size_t unproven = 0;  // accepted entries that are not up
   std::size_t links_up = 0;
   Traffic traffic;
+  std::shared_ptr<RateLimits> limits = std::make_shared<RateLimits>();
 };
 
 // ---- from the sockets ----
@@ -112,7 +113,7 @@ void Transport::Impl::add(tcp::socket socket, std::string address, std::string h
   if (stopped) return;
   const LinkId link{++last_link};
   const auto role = dialled ? TlsSession::Role::dialler : TlsSession::Role::acceptor;
-  auto connection = std::make_shared<Connection>(std::move(socket), tls, role, link, *this);
+  auto connection = std::make_shared<Connection>(std::move(socket), tls, role, link, *this, limits);
   entries[link] = {connection, std::move(address), std::move(host), dialled, false};
   if (!dialled) ++unproven;
   connection->start();
@@ -197,8 +198,13 @@ void Transport::dial(const std::string& host_port) {
   attempt->start();
 }
 
-void Transport::send(LinkId link, Bytes frame, bool control) {
-  if (Connection* connection = impl_->open_connection(link)) connection->send(std::move(frame), control);
+void Transport::limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t down_bytes_per_second) {
+  impl_->limits = std::make_shared<RateLimits>(
+      RateLimits{RateLimit(up_bytes_per_second), RateLimit(down_bytes_per_second)});
+}
+
+void Transport::send(LinkId link, Bytes frame, gossip::Lane lane) {
+  if (Connection* connection = impl_->open_connection(link)) connection->send(std::move(frame), lane);
 }
 
 void Transport::close(LinkId link, const std::string& reason) {

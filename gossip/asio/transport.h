@@ -10,13 +10,13 @@
 // carry out effects in a row and see what came of them afterwards. Events may call any function, but not
 // destroy the transport.
 //
-// Order: on_link_up comes first on a link, then its frames in the order they were sent (control frames may
-// overtake data frames), on_backlog in between, on_link_down once at the end. Link ids count up and are never
-// used again.
+// Order: on_link_up comes first on a link, then its frames in the order they were sent (those of a more
+// urgent lane may overtake), on_backlog in between, on_link_down once at the end. Link ids count up and are
+// never used again.
 //
-// Limits: frames of limits::frame_bytes_max; 64 accepted connections that have not finished their handshake, 4 of
-// them from one address but loopback (the oldest goes), 512 connections in all (new ones are refused); connecting
-// 5 s, handshake 5 s, closing 2 s; a link on which 64 MiB wait is closed.
+// Limits: frames of limits::frame_bytes_max; 64 accepted connections that have not finished their handshake,
+// 4 of them from one address but loopback (the oldest goes), 512 connections in all (new ones are refused);
+// connecting 5 s, handshake 5 s, closing 2 s; a link on which 64 MiB wait is closed.
 //
 // Memory: about 100 KiB a link at rest, plus its queued frames and the frame that is arriving.
 #pragma once
@@ -47,8 +47,8 @@ class TransportEvents {
   virtual void on_link_down(gossip::LinkId link, const std::string& reason) = 0;
   // A dial came to nothing, the handshake included. `address` as it was given to dial().
   virtual void on_dial_failed(const std::string& address, const std::string& reason) = 0;
-  // More than limits::link_backlog_high bytes wait on this link (true); fewer than link_backlog_low again
-  // (false).
+  // More than limits::link_backlog_high bytes, bulk left aside, wait on this link (true); fewer than
+  // link_backlog_low again (false).
   virtual void on_backlog(gossip::LinkId link, bool full) = 0;
   // Somebody connected to us and did not get as far as a link. For a log; the address is the socket's.
   virtual void on_refused(const std::string& /*remote_address*/, const std::string& /*reason*/) {}
@@ -73,12 +73,16 @@ class Transport {
   // address already in use; choose another with --listen").
   Result<std::string> listen(const std::string& host_port);
 
+  // Bytes a second over all links together, TLS included; 0: no limit. Obeyed within a few percent over a
+  // second or more. For connections that come after.
+  void limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t down_bytes_per_second);
+
   // Ends in on_link_up (dialled_by_us, remote_address == host_port) or in on_dial_failed. Dialling an address
   // twice makes two links.
   void dial(const std::string& host_port);
 
   // Queues one frame. Ignored when the link is down or closing. Requires: 1..limits::frame_bytes_max bytes.
-  void send(gossip::LinkId link, Bytes frame, bool control);
+  void send(gossip::LinkId link, Bytes frame, gossip::Lane lane);
 
   // What is queued leaves (2 s at most), then the link closes; nothing more is delivered from it.
   // on_link_down follows. Ignored when the link is down or closing already.

@@ -11,12 +11,16 @@ inline constexpr std::uint32_t params_max = 0x7fff'ffff;
 inline constexpr std::size_t tensors_max = 65'536;
 inline constexpr std::size_t tensor_name_bytes_max = 256, tensor_rank_max = 8;
 
-// Wire. A frame is checked before its body is read; an update must fit one frame.
+// Wire. A frame is checked before its body is read. What may be long, payloads and snapshots, travels in
+// pieces, so that no frame is long on the way.
 inline constexpr std::size_t frame_bytes_max = 1 << 20;
-inline constexpr std::size_t payload_bytes_max = frame_bytes_max - 1024;
+inline constexpr std::size_t piece_bytes_max = 64 << 10;  // of a payload or a snapshot in one frame
+inline constexpr std::size_t payload_bytes_max = 8 << 20;
 inline constexpr std::size_t hello_bytes_max = 8 << 10;  // all that is read before a link is admitted
-inline constexpr std::size_t snapshot_chunk_bytes = 256 << 10;
+inline constexpr std::size_t snapshot_chunk_bytes = 1 << 20;                              // as it is hashed
+inline constexpr std::size_t packed_chunk_bytes_max = snapshot_chunk_bytes + (16 << 10);  // as it travels
 inline constexpr std::size_t snapshot_bytes_max = std::size_t{16} << 30;
+inline constexpr std::size_t manifest_bytes_max = 4 << 20;   // names and the hashes of all chunks
 inline constexpr std::size_t keys_per_frame_max = 512;       // in HAVE and WANT
 inline constexpr std::size_t ranges_per_frame_max = 16'384;  // in VECTOR
 inline constexpr std::size_t records_per_frame_max = 64;
@@ -43,13 +47,20 @@ inline constexpr std::size_t revocations_max = 1'024;
 // Back-pressure: bytes queued on one link before pushes to it stop, and before they resume.
 inline constexpr std::size_t link_backlog_high = 1 << 20, link_backlog_low = 256 << 10;
 
-// Updates kept for late peers, by payload bytes.
-inline constexpr std::size_t log_bytes_max = 256 << 20;
+// Updates kept for late peers: by payload bytes without a disk, in files (the default; the run file may say
+// less or more), in one file, by number; and payloads of theirs in memory.
+inline constexpr std::size_t log_bytes_max = 256 << 20, log_cache_bytes_max = 64 << 20;
+inline constexpr std::size_t log_file_bytes_max = std::size_t{8} << 30, log_segment_bytes = 64 << 20;
+inline constexpr std::size_t log_updates_max = 262'144;
+
+// Of logged updates that are taken back in order to make a cut of an earlier moment.
+inline constexpr std::size_t cut_undo_bytes_max = 64 << 20, cut_undo_updates_max = 4'096;
 
 // Own updates a peer may have in flight in its view; older ones count as answered.
 inline constexpr std::size_t in_flight_max = 256;
 
-static_assert(snapshot_chunk_bytes + 1024 <= frame_bytes_max);
+static_assert(piece_bytes_max + 1024 <= frame_bytes_max);
+static_assert(snapshot_bytes_max / snapshot_chunk_bytes * 32 < manifest_bytes_max / 2);
 static_assert(hello_bytes_max < frame_bytes_max);
 static_assert(links_low <= links_target && links_target <= links_high);
 static_assert(link_backlog_low < link_backlog_high);

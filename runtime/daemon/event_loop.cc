@@ -90,7 +90,7 @@ class EventLoop final : net::TransportEvents {
   }
   void stop_politely(const std::string& why);
 
-  void effect(gossip::Send& e) { transport_.send(e.link, std::move(e.frame), e.control); }
+  void effect(gossip::Send& e) { transport_.send(e.link, std::move(e.frame), e.lane); }
   void effect(gossip::Dial& e) { transport_.dial(e.address); }
   void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
   void effect(gossip::Note& e) { console_.note(e); }
@@ -144,6 +144,8 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
                  str("will not listen on ", listen,
                      ": anybody who reaches it could join. Say who may: --allow FILE (`rumor key allow`), or "
                      "run.owner in the run file for join tokens (`rumor key --help`)")};
+  const auto bytes_of = [](double mbit) { return static_cast<std::uint64_t>(mbit * 125'000); };
+  transport_.limit_rates(bytes_of(options_.config.up_mbit), bytes_of(options_.config.down_mbit));
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (!options_.config.status.empty()) {
@@ -173,6 +175,7 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   node.shard = options_.shard;
   node.until_samples = options_.until_samples;
   node.report_applied = true;
+  node.disk = files_.disk();
   if (options_.state) node.checkpoint_every = options_.checkpoint_every;
   auto made = Node::create(options_.config, std::move(data), std::move(node));
   if (!made) return made.error();
@@ -182,6 +185,9 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   node_->trainer().set_parallel(&*pool_);
   if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
+  const auto opened = node_->open_disk();
+  if (!opened) return opened.error();
+  if (!opened->empty()) console_.line(*opened);
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
   if (!loaded) return loaded.error();
   if (!loaded->empty()) console_.line(*loaded);

@@ -19,6 +19,9 @@ Result<PeerFiles> PeerFiles::open(const std::optional<std::string>& directory) {
   if (!lock) return lock.error();
   files.directory_ = *directory;
   files.lock_ = std::move(lock).value();
+  auto disk = FileDisk::open(*directory + "/kept");
+  if (!disk) return disk.error();
+  files.disk_ = std::move(disk).value();
   return files;
 }
 

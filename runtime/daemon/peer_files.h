@@ -4,6 +4,7 @@
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
+//   DIR/kept/          the update log and a download under way (runtime/disk.h)
 //
 // Thread: open, load, identity, capture from the protocol thread; save from the storage thread.
 #pragma once
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "gossip/asio/identity.h"
+#include "runtime/daemon/file_disk.h"
 #include "runtime/daemon/storage.h"
 #include "runtime/run_form.h"
 
@@ -27,6 +29,8 @@ class PeerFiles {
   // in use).
   static Result<PeerFiles> open(const std::optional<std::string>& directory);
 
+  // For log and downloads; null without a directory.
+  Disk* disk() { return disk_ ? &*disk_ : nullptr; }
   // Kept in the directory, or made for this process alone.
   Result<net::Identity> identity() const;
   std::vector<std::string> known_addresses() const;
@@ -48,6 +52,7 @@ class PeerFiles {
   };
   std::string directory_;
   std::optional<StateLock> lock_;
+  std::optional<FileDisk> disk_;
   std::unique_ptr<std::FILE, CloseFile> capture_;
 };
 

@@ -21,14 +21,18 @@ std::unique_ptr<PeerStore> ProtocolWorld::empty_store() {
 // all.
 void ProtocolWorld::read_disk(HostId i, DiskFault fault) {
   Host& host = hosts_[i];
-  host.store = empty_store();
   if (fault == DiskFault::lost) {
     host.disk.clear();
     host.known.clear();
+    host.files.files.clear();
   }
+  if (fault == DiskFault::torn || fault == DiskFault::flipped) damage_files(host.files, fault);
+  host.store = empty_store();
+  const MemoryDisk before = host.files;
+  host.store->open(host.files);
   const std::vector<Bytes>* disk = &host.disk;
   if (fault == DiskFault::foreign) disk = &hosts_[chance_.below(hosts_.size())].disk;
-  if (disk->empty()) return;
+  if (disk->empty()) return host.store->replay();
   std::size_t which = disk->size() - 1;
   if (fault == DiskFault::stale) which = chance_.below(disk->size());
   Bytes bytes = (*disk)[which];
@@ -41,7 +45,28 @@ void ProtocolWorld::read_disk(HostId i, DiskFault fault) {
   const bool read = host.store->restore(bytes).ok();
   if (read && damaged) violate("I2", i, "takes up a damaged checkpoint");
   if (!read && !damaged) violate("I2", i, "does not take up its own checkpoint");
-  if (!read) host.store = empty_store();
+  if (!read) {
+    host.files = before;
+    host.store = empty_store();
+    host.store->open(host.files);
+  }
+  host.store->replay();
+}
+
+// The last writes of each file did not reach the platter, or one bit of it is another.
+void ProtocolWorld::damage_files(MemoryDisk& disk, DiskFault fault) {
+  for (auto& [name, bytes] : disk.files) {
+    if (bytes.empty()) continue;
+    const std::uint64_t at = chance_.below(bytes.size());
+    if (fault == DiskFault::torn) {
+      const std::uint64_t tail = std::min<std::uint64_t>(bytes.size(), 400);
+      const auto from = bytes.end() - static_cast<std::ptrdiff_t>(chance_.below(tail + 1));
+      chance_.chance(1, 2) ? void(bytes.erase(from, bytes.end()))
+                           : std::fill(from, bytes.end(), std::uint8_t{0});
+    } else {
+      bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << chance_.below(8)));
+    }
+  }
 }
 
 void ProtocolWorld::start(HostId i, DiskFault fault) {

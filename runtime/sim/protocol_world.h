@@ -59,6 +59,7 @@ struct Host {
   TimePoint wake_at = never, busy_until{};
   Duration handling{0};                 // of a frame, by a slow processor
   std::vector<Bytes> disk;              // checkpoints, the newest last
+  MemoryDisk files;                     // log and downloads, as the last process left them
   std::vector<std::string> known;       // addresses kept on disk
   bool crash_armed = false;             // dies in the middle of its next outbox
   bool refuses = false, hangs = false;  // dials to it
@@ -166,6 +167,7 @@ class ProtocolWorld {
   void arm(HostId i);
   std::unique_ptr<PeerStore> empty_store();
   void read_disk(HostId i, DiskFault fault);
+  void damage_files(MemoryDisk& disk, DiskFault fault);
   void trace(std::uint64_t kind, std::uint64_t a, BytesView bytes = {});
   static gossip::LinkId link_of(End end) {
     return gossip::LinkId{2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side)};

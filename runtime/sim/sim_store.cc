@@ -15,8 +15,6 @@ using gossip::StoredUpdate;
 
 namespace {
 
-constexpr std::size_t checkpoint_log_bytes = 16 << 20;  // as a node's
-
 compress::SparseUpdate draw_update(const ParamLayout& layout, std::uint32_t entries_max, Prng& prng) {
   compress::SparseUpdate update;
   const std::uint64_t entries = 1 + prng.below(entries_max);
@@ -50,7 +48,11 @@ SimModel SimModel::make(std::uint32_t params, std::uint64_t seed) {
 // ---- a real replica ----
 
 SimStore::SimStore(const SimModel& model)
-    : model_(model), replica_(model.form.run, model.form.layout, model.initial), log_(model.log_bytes) {}
+    : model_(model),
+      replica_(model.form.run, model.form.layout, model.initial),
+      log_(model.log_bytes, model.log_bytes / 4),
+      snapshots_(model.form, replica_, log_,
+                 [this](ReplicaState state) { return install(std::move(state)); }) {}
 
 Result<Accepted> SimStore::take(const StoredUpdate& update) {
   auto decoded = compress::decode(model_.form.layout, *update.payload);
@@ -87,23 +89,30 @@ std::unique_ptr<gossip::LinkCoder> SimStore::coder_for_link() const {
   return std::make_unique<PayloadCoder>(model_.form.layout);
 }
 
-std::shared_ptr<const Bytes> SimStore::snapshot() {
-  return std::make_shared<const Bytes>(encode_snapshot(model_.form, replica_.state()));
+Result<void> SimStore::install(ReplicaState state) {
+  if (auto restored = replica_.restore(std::move(state)); !restored) return restored;
+  if (!mutant(44)) replay();
+  replaced_ = true;
+  return {};
 }
 
-Result<void> SimStore::install(BytesView bytes) {
-  auto checkpoint = decode_checkpoint(model_.form, bytes);
-  if (!checkpoint) return checkpoint.error();
-  if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
-  replaced_ = true;
-  for (const StoredUpdate& update : log_.all())
-    if (!replica_.have().contains(update.header.key) && !mutant(44)) RUMOR_CHECK(take(update).ok());
-  return {};
+void SimStore::open(Disk& disk) {
+  RUMOR_CHECK(log_.open(disk, model_.form.run).ok());
+  snapshots_.open(disk);
+}
+
+void SimStore::replay() {
+  for (const UpdateKey& key : log_.keys()) {
+    if (replica_.have().contains(key)) continue;
+    const auto update = log_.find(key);
+    if (!update || !take(*update)) log_.erase(key);
+    replaced_ = true;
+  }
 }
 
 // One update may be larger than the whole log.
 bool SimStore::log_in_bounds() const {
-  return log_.bytes() <= model_.log_bytes || log_.tail(SIZE_MAX).size() <= 1;
+  return log_.bytes() <= model_.log_bytes || log_.size() <= 1;
 }
 
 StoredUpdate SimStore::seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) {
@@ -128,7 +137,6 @@ Bytes SimStore::checkpoint(const NodeId& self) const {
   LocalState local;
   local.node = self;
   local.residual.assign(model_.form.layout.params(), 0.0f);
-  local.log = log_.tail(checkpoint_log_bytes);
   return encode_checkpoint(model_.form, replica_.state(), local);
 }
 
@@ -137,9 +145,6 @@ Result<void> SimStore::restore(BytesView bytes) {
   if (!checkpoint) return checkpoint.error();
   if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
   replaced_ = true;
-  if (!checkpoint->local) return {};
-  for (const StoredUpdate& update : checkpoint->local->log)
-    if (replica_.have().contains(update.header.key) && !log_.contains(update.header.key)) log_.append(update);
   return {};
 }
 
@@ -205,11 +210,12 @@ std::unique_ptr<gossip::LinkCoder> PayloadStore::coder_for_link() const {
   return std::make_unique<NoCoder>();
 }
 
-std::shared_ptr<const Bytes> PayloadStore::snapshot() {
+Result<Bytes> PayloadStore::bytes_of(const gossip::HaveSet* names) const {
+  if (names != nullptr && *names != have_) return Error{Errc::limit, "it cannot go back to that cut"};
   ByteWriter out;
   have_.encode(out);
   out.u64(fingerprint_);
-  return std::make_shared<const Bytes>(out.take());
+  return out.take();
 }
 
 Result<void> PayloadStore::install(BytesView snapshot) {

@@ -12,9 +12,12 @@
 #include <memory>
 #include <vector>
 
+#include "gossip/blob_snapshots.h"
 #include "gossip/update_store.h"
 #include "runtime/checkpoint.h"
+#include "runtime/disk.h"
 #include "runtime/replica.h"
+#include "runtime/snapshots.h"
 #include "runtime/update_log.h"
 
 namespace rumor::sim {
@@ -31,6 +34,10 @@ class PeerStore : public gossip::UpdateStore {
 
   virtual std::uint64_t fingerprint() const = 0;
   virtual bool log_in_bounds() const { return true; }
+  // Reads what the disk holds beside checkpoints; before restore().
+  virtual void open(Disk&) {}
+  // After restore(): what the log holds and the checkpoint lacks.
+  virtual void replay() {}
 
   // Updates of others that were applied one by one since the last call.
   std::vector<gossip::UpdateHeader> take_applied() { return std::move(applied_); }
@@ -67,13 +74,16 @@ class SimStore final : public PeerStore {
   bool verify() const override { return replica_.verify(); }
   Result<void> take_back(const UpdateKey& key) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
-  std::shared_ptr<const Bytes> snapshot() override;
-  Result<void> install(BytesView snapshot) override;
+  bool keeps(const UpdateKey& key) const override { return log_.contains(key); }
+  gossip::SnapshotPort& snapshots() override { return snapshots_; }
+  void acknowledged(const gossip::HaveSet& by_all, TimePoint now) override { log_.acknowledged(by_all, now); }
 
   gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
                             Prng& prng) override;
   Bytes checkpoint(const NodeId& self) const override;
   Result<void> restore(BytesView checkpoint) override;
+  void open(Disk& disk) override;
+  void replay() override;
   std::uint64_t fingerprint() const override { return replica_.fingerprint(); }
   bool log_in_bounds() const override;
 
@@ -81,10 +91,12 @@ class SimStore final : public PeerStore {
 
  private:
   Result<gossip::Accepted> take(const gossip::StoredUpdate& update);
+  Result<void> install(ReplicaState state);
 
   const SimModel& model_;
   Replica replica_;
   UpdateLog log_;
+  Snapshots snapshots_;
 };
 
 // Every payload of a run, once.
@@ -97,6 +109,7 @@ struct PayloadPool {
 class PayloadStore final : public PeerStore {
  public:
   explicit PayloadStore(PayloadPool& pool) : pool_(pool) {}
+  PayloadStore(const PayloadStore&) = delete;
 
   const gossip::HaveSet& have() const override { return have_; }
   gossip::ReplicaDigest digest() const override;
@@ -108,8 +121,7 @@ class PayloadStore final : public PeerStore {
   bool verify() const override { return true; }
   Result<void> take_back(const UpdateKey& key) override;
   std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
-  std::shared_ptr<const Bytes> snapshot() override;
-  Result<void> install(BytesView snapshot) override;
+  gossip::SnapshotPort& snapshots() override { return snapshots_; }
 
   gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
                             Prng& prng) override;
@@ -119,8 +131,13 @@ class PayloadStore final : public PeerStore {
 
  private:
   void mark(const UpdateKey& key, std::uint64_t fingerprint);
+  Result<Bytes> bytes_of(const gossip::HaveSet* names) const;
+  Result<void> install(BytesView snapshot);
 
   PayloadPool& pool_;
+  gossip::BlobSnapshots snapshots_{[this](const gossip::HaveSet* names) { return bytes_of(names); },
+                                   [this](BytesView bytes) { return install(bytes); },
+                                   [this]() -> const gossip::HaveSet& { return have_; }};
   gossip::HaveSet have_;
   std::set<gossip::Revocation> revocations_;
   std::uint64_t fingerprint_ = 0;

@@ -64,6 +64,7 @@ void SwarmRun::clone(const FaultAction& action) {
   copy.disk = original.disk;
   copy.disk.push_back(original.store->checkpoint(original.id));
   copy.known.clear();
+  copy.files = original.files;
   world_.start(plan_.clone);
   schedule_publishing(plan_.clone, 700ms, chaos_end(), false);
   after(action.lasts, [this] {

@@ -1,4 +1,4 @@
-// Fuzzes the container of checkpoints and snapshots behind its hash: the input is sealed here, so that every
+// Fuzzes the container of checkpoints behind its hash: the input is sealed here, so that every
 // field is reached. A container that is accepted must restore into a replica or be refused for its
 // fingerprint, and encode to itself.
 #include "runtime/base/check.h"
@@ -15,8 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!form) return 0;
   const auto checkpoint = decode_checkpoint(*form, bytes);
   if (!checkpoint) return 0;
-  const Bytes again = checkpoint->local ? encode_checkpoint(*form, checkpoint->replica, *checkpoint->local)
-                                        : encode_snapshot(*form, checkpoint->replica);
+  const Bytes again = encode_checkpoint(*form, checkpoint->replica, checkpoint->local);
   RUMOR_CHECK(again == bytes);
   Replica replica(form->run, form->layout, std::vector<std::int32_t>(form->layout.params()));
   if (replica.restore(checkpoint->replica)) RUMOR_CHECK(replica.verify());

@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(who_is_on_the_list_is_linked_until_it_is_taken_off) {
   // What it had sent stays; a new stream of it is not taken, whoever brings it.
   BOOST_TEST(world.nodes[0].store->have().contains({old_stream, 1}));
   const StreamId fresh = stream_of(world.nodes[2].id, 99);
-  StoredUpdate update = test::FakeStore(*world.nodes[2].store).make(fresh, world.nodes[2].id, 1, 50);
+  StoredUpdate update = world.nodes[2].store->compose(fresh, world.nodes[2].id, 1, 50);
   world.inject(1, 0, encode(StreamDef{0, fresh, world.nodes[2].id}));
   world.inject(1, 0, encode(Have{{{0, 1}}}));
   world.inject(1, 0, encode(Data{0, update.header, *update.payload, Coding::canonical}));

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "gossip/blob_snapshots.h"
 #include "gossip/update_store.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/sha256.h"
@@ -38,6 +39,9 @@ class FakeCoder final : public LinkCoder {
 
 class FakeStore final : public UpdateStore {
  public:
+  FakeStore() = default;
+  FakeStore(const FakeStore&) = delete;  // snapshots_ refers to it
+
   const HaveSet& have() const override { return have_; }
 
   ReplicaDigest digest() const override {
@@ -103,10 +107,25 @@ class FakeStore final : public UpdateStore {
 
   std::unique_ptr<LinkCoder> coder_for_link() const override { return std::make_unique<FakeCoder>(); }
 
-  std::shared_ptr<const Bytes> snapshot() override {
+  SnapshotPort& snapshots() override { return snapshots_; }
+
+  // The state with these names: what came later is taken back, as far as the log has it.
+  Result<Bytes> snapshot(const HaveSet* names) {
+    HaveSet have = names != nullptr ? *names : have_;
+    std::uint64_t fingerprint = fingerprint_;
+    const HaveSet later = have.missing_from(have_);
+    for (const auto& [stream, ranges] : later.streams()) {
+      for (const SeqRange& range : ranges) {
+        for (std::uint64_t seq = range.first; seq <= range.last; ++seq) {
+          const auto at = log_.find({stream, seq});
+          if (at == log_.end()) return Error{Errc::limit, "it cannot go back to that cut"};
+          fingerprint -= at->second.header.fingerprint;
+        }
+      }
+    }
     ByteWriter out;
-    have_.encode(out);
-    out.u64(fingerprint_);
+    have.encode(out);
+    out.u64(fingerprint);
     out.varint(revocations_.size());
     for (const Revocation& one : revocations_) {
       for (BytesView id : {one.node.view(), one.stream.view(), one.owner.view()}) out.raw(id);
@@ -115,10 +134,10 @@ class FakeStore final : public UpdateStore {
     }
     for (std::size_t i = 0; i < snapshot_padding; ++i) out.u8(static_cast<std::uint8_t>(i));
     ++snapshots_made;
-    return std::make_shared<const Bytes>(out.take());
+    return out.take();
   }
 
-  Result<void> install(BytesView snapshot) override {
+  Result<void> install(BytesView snapshot) {
     ByteReader in(snapshot);
     Result<HaveSet> have = HaveSet::decode(in);
     const std::uint64_t fingerprint = in.u64();
@@ -146,6 +165,13 @@ class FakeStore final : public UpdateStore {
 
   // Makes an own update of `bytes` bytes and applies it.
   StoredUpdate make(const StreamId& stream, const NodeId& origin, std::uint64_t seq, std::size_t bytes) {
+    StoredUpdate update = compose(stream, origin, seq, bytes);
+    (void)accept(update).ok();
+    return update;
+  }
+  // The same, not applied.
+  StoredUpdate compose(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
+                       std::size_t bytes) const {
     Bytes payload(bytes);
     Prng prng = Prng::named(seq, stream.hex());
     for (auto& byte : payload) byte = static_cast<std::uint8_t>(prng.next());
@@ -153,7 +179,6 @@ class FakeStore final : public UpdateStore {
     update.header = {{stream, seq}, origin, sha256(payload), prng.next(), seq, 32};
     update.payload = std::make_shared<const Bytes>(std::move(payload));
     if (sign) sign(update.header);
-    (void)accept(update).ok();
     return update;
   }
 
@@ -168,6 +193,9 @@ class FakeStore final : public UpdateStore {
   std::size_t snapshots_made = 0;
 
  private:
+  BlobSnapshots snapshots_{[this](const HaveSet* names) { return snapshot(names); },
+                           [this](BytesView bytes) { return install(bytes); },
+                           [this]() -> const HaveSet& { return have_; }};
   HaveSet have_;
   std::uint64_t fingerprint_ = 0;
   std::set<Revocation> revocations_;

@@ -24,7 +24,7 @@ struct Pair {
   }
   // An update of node 0 that node 1 has not seen.
   StoredUpdate update(std::uint64_t seq = 1) {
-    return test::FakeStore(*world.nodes[0].store).make(world.nodes[0].stream, world.nodes[0].id, seq, 100);
+    return world.nodes[0].store->compose(world.nodes[0].stream, world.nodes[0].id, seq, 100);
   }
   // Node 0's stream is number `index` on the link from here on.
   void define(std::uint32_t index, const StreamId& stream, const NodeId& origin) {

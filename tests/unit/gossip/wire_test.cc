@@ -58,7 +58,7 @@ std::vector<Bytes> one_of_each() {
   hello.self = record(8);
   hello.digest = {{counting<Hash256>(9), 77, 5}, 99, true, true};
   hello.lonely = true;
-  SnapshotOffer offer{3, counting<Hash256>(1), 1'000'000, 17, 200, {}};
+  SnapshotOffer offer{3, counting<Hash256>(1), 1'000'000, 17, 200, {}, 500, 6};
   SnapshotOffer refusal;
   refusal.refusal = "busy";
   return {encode(hello),
@@ -81,7 +81,10 @@ std::vector<Bytes> one_of_each() {
           encode(offer),
           encode(refusal),
           encode(SnapshotWant{3, 9}),
-          encode(SnapshotData{3, 9, payload}),
+          encode(SnapshotWant{3, 0, true}),
+          encode(SnapshotData{3, 9, payload, true}),
+          encode(DataMore{payload, true}),
+          encode(SnapshotJoin{counting<Hash256>(1), HaveSet{}}),
           encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
                               {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
           encode(Audit{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
@@ -185,8 +188,8 @@ BOOST_AUTO_TEST_CASE(bounds_have_reasons) {
   BOOST_TEST((PeerRecord{counting<NodeId>(1), record_number_max + 1, {}}.invalid() ==
               "a record number out of range"));
   BOOST_TEST((Peers{std::vector<PeerRecord>(65, record())}.invalid() == "too many records"));
-  BOOST_TEST(
-      (SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}}.invalid() == "a size out of range"));
+  BOOST_TEST((SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}, 100}.invalid() ==
+              "a size out of range"));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
@@ -202,7 +205,26 @@ BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
   const Bytes longest(limits::payload_bytes_max, 1);
   Data update = data();
   update.payload = longest;
-  BOOST_TEST(decode(encode(update)).ok());
+  BOOST_TEST((update.invalid() == "a piece too long"));
+  std::size_t bytes = 0;
+  const std::vector<Bytes> pieces = encode_in_pieces(update);
+  for (const Bytes& piece : pieces) {
+    const auto frame = decode(piece);
+    BOOST_REQUIRE(frame.ok());
+    const bool last = &piece == &pieces.back();
+    if (const Data* head = std::get_if<Data>(&*frame)) {
+      BOOST_TEST(bytes == 0u);
+      BOOST_TEST(head->more);
+      bytes += head->payload.size();
+    } else {
+      const DataMore& more = std::get<DataMore>(*frame);
+      BOOST_TEST(more.more == !last);
+      bytes += more.bytes.size();
+    }
+  }
+  BOOST_TEST(bytes == longest.size());
+  update.payload = BytesView(longest).first(limits::piece_bytes_max);
+  BOOST_TEST(encode_in_pieces(update).size() == 1u);
   HaveSet many;
   for (std::uint64_t i = 0; i < limits::ranges_per_frame_max; ++i)
     many.insert(UpdateKey{counting<StreamId>(1), 2 * i + 1});

@@ -54,6 +54,7 @@ class World {
     node.stream = stream_of(node.id, prng_.next());
     node.seq = 0;
     ++node.life;
+    node.wake = never;  // what was armed belonged to the life before
     // Each node codes what it sends in a way of its own, if the other end can read that.
     const auto coding = static_cast<CodingRule>(i % 4);
     Options options{node.id, node.stream, run, "test", {name(i)}, std::move(seeds), {}, coding,

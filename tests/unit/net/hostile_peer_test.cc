@@ -47,7 +47,7 @@ struct Host final : TransportEvents {
     protocol->check_invariants();
     for (Effect& effect : std::exchange(out, {})) {
       if (auto* frame = std::get_if<Send>(&effect))
-        transport.send(frame->link, std::move(frame->frame), frame->control);
+        transport.send(frame->link, std::move(frame->frame), frame->lane);
       if (auto* close = std::get_if<Close>(&effect)) {
         closes.push_back(close->reason);
         transport.close(close->link, close->reason);
@@ -97,7 +97,7 @@ struct Visitor {
     return message;
   }
   StreamId stream() const { return stream_of(identity.id(), 9); }
-  void send(const Bytes& frame) { end.transport.send(end.link(), frame, true); }
+  void send(const Bytes& frame) { end.transport.send(end.link(), frame, gossip::Lane::control); }
   bool closed() {
     return loop.until([&] { return end.downs.contains(end.link()); });
   }

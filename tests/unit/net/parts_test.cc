@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(signatures_verify_and_changes_do_not) {
 BOOST_AUTO_TEST_CASE(frames_survive_any_cut) {
   FrameQueue queue;
   std::vector<Bytes> sent;
-  for (std::uint32_t i = 0; i < 12; ++i) queue.push(sent.emplace_back(patterned(i, 1 + i * i * 3)), false);
+  for (std::uint32_t i = 0; i < 12; ++i)
+    queue.push(sent.emplace_back(patterned(i, 1 + i * i * 3)), gossip::Lane::live);
   Bytes stream;
   queue.gather(stream, SIZE_MAX);
   BOOST_TEST(queue.empty());
@@ -129,16 +130,16 @@ BOOST_AUTO_TEST_CASE(a_reader_stays_failed) {
 
 BOOST_AUTO_TEST_CASE(the_queue_puts_control_first_and_keeps_to_its_measure) {
   FrameQueue queue;
-  queue.push(Bytes(10, 'd'), false);
-  queue.push(Bytes(10, 'c'), true);
-  queue.push(Bytes(10, 'C'), true);
+  queue.push(Bytes(10, 'd'), gossip::Lane::live);
+  queue.push(Bytes(10, 'c'), gossip::Lane::control);
+  queue.push(Bytes(10, 'C'), gossip::Lane::control);
   Bytes out;
   queue.gather(out, 30);  // two of 14 fit
   BOOST_TEST(out.size() == 28u);
   BOOST_TEST(out[4] == 'c');
   BOOST_TEST(out[18] == 'C');
   BOOST_TEST(queue.bytes() == 14u);
-  queue.push(Bytes(1000, 'L'), true);
+  queue.push(Bytes(1000, 'L'), gossip::Lane::control);
   out.clear();
   queue.gather(out, 30);  // one goes, however large
   BOOST_TEST(out.size() == 1004u);
@@ -173,6 +174,23 @@ BOOST_AUTO_TEST_CASE(tls_sessions_meet_over_memory) {
   while (!acceptor.ended()) size += *acceptor.read(std::span(got).subspan(size));
   got.resize(size);
   BOOST_TEST((got == message));
+}
+
+BOOST_AUTO_TEST_CASE(bulk_goes_last_and_never_starves) {
+  FrameQueue queue;
+  for (int i = 0; i < 12; ++i) queue.push(Bytes(10, 'd'), gossip::Lane::live);
+  for (int i = 0; i < 3; ++i) queue.push(Bytes(10, 'b'), gossip::Lane::bulk);
+  queue.push(Bytes(10, 'c'), gossip::Lane::control);
+  BOOST_TEST(queue.bulk_bytes() == 3u * 14);
+  std::string order;
+  while (!queue.empty()) {
+    Bytes out;
+    queue.gather(out, 14);
+    order += static_cast<char>(out[4]);
+  }
+  BOOST_TEST(order == "cddddbddddbddddb");
+  BOOST_TEST(queue.bytes() == 0u);
+  BOOST_TEST(queue.bulk_bytes() == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -31,8 +31,8 @@ BOOST_AUTO_TEST_CASE(frames_go_both_ways_in_order) {
   std::vector<Bytes> sent;
   for (std::uint32_t i = 0; i < 9; ++i) {
     sent.push_back(patterned(i, sizes[i]));
-    pair.client.transport.send(pair.client.link(), sent.back(), true);
-    pair.server.transport.send(pair.server.link(), sent.back(), false);
+    pair.client.transport.send(pair.client.link(), sent.back(), gossip::Lane::control);
+    pair.server.transport.send(pair.server.link(), sent.back(), gossip::Lane::live);
   }
   BOOST_REQUIRE(
       pair.loop.until([&] { return pair.client.frame_count == 9 && pair.server.frame_count == 9; }));
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(the_largest_frame_passes) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
   const Bytes largest = patterned(7, limits::frame_bytes_max);
-  for (int i = 0; i < 3; ++i) pair.client.transport.send(pair.client.link(), largest, false);
+  for (int i = 0; i < 3; ++i) pair.client.transport.send(pair.client.link(), largest, gossip::Lane::live);
   BOOST_REQUIRE(pair.loop.until([&] { return pair.server.frame_count == 3; }));
   for (const Bytes& frame : pair.server.frames) BOOST_TEST((frame == largest));
 }
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(ten_thousand_small_frames_share_socket_writes) {
   constexpr std::uint32_t count = 10'000;
   constexpr std::size_t size = 200;
   for (std::uint32_t i = 0; i < count; ++i)
-    pair.client.transport.send(pair.client.link(), patterned(i, size), false);
+    pair.client.transport.send(pair.client.link(), patterned(i, size), gossip::Lane::live);
   BOOST_REQUIRE(pair.loop.until([&] { return pair.server.frame_count == count; }));
   for (std::uint32_t i = 0; i < count; ++i) BOOST_REQUIRE((pair.server.frames[i] == patterned(i, size)));
   // A TLS record of its own would cost each frame 22 bytes; together they cost less than one.
@@ -69,9 +69,9 @@ BOOST_AUTO_TEST_CASE(control_frames_overtake_data_frames) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
   for (std::uint32_t i = 0; i < 20; ++i)
-    pair.client.transport.send(pair.client.link(), patterned(i, 50'000), false);
-  pair.client.transport.send(pair.client.link(), patterned(100, 40), true);
-  pair.client.transport.send(pair.client.link(), patterned(101, 40), true);
+    pair.client.transport.send(pair.client.link(), patterned(i, 50'000), gossip::Lane::live);
+  pair.client.transport.send(pair.client.link(), patterned(100, 40), gossip::Lane::control);
+  pair.client.transport.send(pair.client.link(), patterned(101, 40), gossip::Lane::control);
   BOOST_REQUIRE(pair.loop.until([&] { return pair.server.frame_count == 22; }));
   BOOST_TEST((pair.server.frames[0] == patterned(100, 40)));
   BOOST_TEST((pair.server.frames[1] == patterned(101, 40)));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(backlog_is_told_once_each_way) {
   constexpr std::uint32_t count = 100;
   constexpr std::size_t size = 100'000;
   for (std::uint32_t i = 0; i < count; ++i)
-    pair.client.transport.send(pair.client.link(), Bytes(size, 1), false);
+    pair.client.transport.send(pair.client.link(), Bytes(size, 1), gossip::Lane::live);
   BOOST_TEST(pair.client.backlogs.empty());  // never from within send()
   BOOST_TEST(pair.client.transport.queued_bytes(pair.client.link()) == count * (size + 4));
   BOOST_REQUIRE(pair.loop.until([&] { return pair.client.backlogs.size() == 1; }));
@@ -101,9 +101,11 @@ BOOST_AUTO_TEST_CASE(close_flushes_what_is_queued) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
   for (std::uint32_t i = 0; i < 100; ++i)
-    pair.client.transport.send(pair.client.link(), patterned(i, 30'000), i % 2 == 0);
+    pair.client.transport.send(pair.client.link(), patterned(i, 30'000),
+                               i % 2 == 0 ? gossip::Lane::control : gossip::Lane::live);
   pair.client.transport.close(pair.client.link(), "done here");
-  pair.client.transport.send(pair.client.link(), patterned(100, 10), true);  // too late: ignored
+  pair.client.transport.send(pair.client.link(), patterned(100, 10),
+                             gossip::Lane::control);                         // too late: ignored
   BOOST_TEST(pair.client.downs.empty());                                     // never from within close()
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty() && !pair.server.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 100u);
@@ -115,7 +117,7 @@ BOOST_AUTO_TEST_CASE(close_flushes_what_is_queued) {
 BOOST_AUTO_TEST_CASE(both_may_close_at_once) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
-  pair.client.transport.send(pair.client.link(), patterned(1, 10), true);
+  pair.client.transport.send(pair.client.link(), patterned(1, 10), gossip::Lane::control);
   pair.client.transport.close(pair.client.link(), "client leaves");
   pair.server.transport.close(pair.server.link(), "server leaves");
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty() && !pair.server.downs.empty(); }));
@@ -129,7 +131,7 @@ BOOST_AUTO_TEST_CASE(no_frame_follows_a_close_from_within_an_event) {
   BOOST_REQUIRE(pair.connect());
   pair.server.on_each_frame = [&](LinkId link, BytesView) { pair.server.transport.close(link, "enough"); };
   for (std::uint32_t i = 0; i < 50; ++i)
-    pair.client.transport.send(pair.client.link(), patterned(i, 100), false);
+    pair.client.transport.send(pair.client.link(), patterned(i, 100), gossip::Lane::live);
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty() && !pair.server.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 1u);
   BOOST_TEST(pair.server.downs[pair.server.link()].size() == 1u);
@@ -140,7 +142,7 @@ BOOST_AUTO_TEST_CASE(stop_from_within_an_event_ends_everything) {
   BOOST_REQUIRE(pair.connect());
   pair.server.on_each_frame = [&](LinkId, BytesView) { pair.server.transport.stop(); };
   for (std::uint32_t i = 0; i < 50; ++i)
-    pair.client.transport.send(pair.client.link(), patterned(i, 100), false);
+    pair.client.transport.send(pair.client.link(), patterned(i, 100), gossip::Lane::live);
   BOOST_REQUIRE(pair.loop.until([&] { return !pair.client.downs.empty(); }));
   BOOST_TEST(pair.server.frame_count == 1u);
   BOOST_TEST(pair.server.downs.empty());
@@ -151,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_link_can_come_again) {
   Pair pair;
   for (std::size_t round = 1; round <= 5; ++round) {
     BOOST_REQUIRE(pair.connect());
-    pair.client.transport.send(pair.client.link(), patterned(1, 50), true);
+    pair.client.transport.send(pair.client.link(), patterned(1, 50), gossip::Lane::control);
     BOOST_REQUIRE(pair.loop.until([&] { return pair.server.frame_count == round; }));
     pair.server.transport.close(pair.server.link(), "again");
     BOOST_REQUIRE(pair.loop.until([&] { return pair.client.downs.size() == round; }));
@@ -176,7 +178,7 @@ BOOST_AUTO_TEST_CASE(the_same_peer_comes_back_under_its_key) {
 
 BOOST_AUTO_TEST_CASE(sends_to_links_that_are_gone_are_ignored) {
   Pair pair;
-  pair.client.transport.send(LinkId{77}, patterned(1, 10), true);
+  pair.client.transport.send(LinkId{77}, patterned(1, 10), gossip::Lane::control);
   pair.client.transport.close(LinkId{77}, "nobody");
   pair.loop.settle();
   BOOST_TEST(pair.client.downs.empty());
@@ -186,7 +188,7 @@ BOOST_AUTO_TEST_CASE(sends_to_links_that_are_gone_are_ignored) {
 BOOST_AUTO_TEST_CASE(the_loop_runs_dry_after_stop) {
   Pair pair;
   BOOST_REQUIRE(pair.connect());
-  pair.client.transport.send(pair.client.link(), patterned(1, 100'000), false);
+  pair.client.transport.send(pair.client.link(), patterned(1, 100'000), gossip::Lane::live);
   pair.client.transport.stop();
   pair.server.transport.stop();
   pair.loop.io.restart();

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""How long a joiner takes, and what it costs when donors die: real daemons, links shaped by their own byte caps.
+
+  joining.py RUMOR            a small model over a slow link, donors killed 200 times at random during transfers
+  joining.py RUMOR --large    124 million weights at 100 Mbit/s, two donors: needs some 14 GiB of memory
+
+Small: a first joiner is left in peace; what the others receive beyond its bytes must be at most one chunk a kill.
+"""
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, 'system'))
+
+import peers  # noqa: E402
+from peers import Swarm, wait_for  # noqa: E402
+
+SMALL = dict(hidden=[400, 400], density=0.1, updates=160, mbit=1, patience=120)
+LARGE = dict(hidden=[11000, 11000], density=0.001, updates=12, mbit=100, patience=1800)
+
+
+def weights(hidden):
+    sizes = [64, *hidden, 10]
+    return sum(a * b + b for a, b in zip(sizes, sizes[1:]))
+
+
+def chunk_bytes(params):
+    size = 512
+    while size < 4 * params // 64 + 1:
+        size *= 2
+    return min(size, 1 << 20)
+
+
+class Run:
+    def __init__(self, shape, donors):
+        self.shape, self.donors = shape, donors
+        self.swarm = Swarm(donors + 1, 0, f'model.hidden={shape["hidden"]}', f'compress.density={shape["density"]}',
+                           f'run.samples={16 * shape["updates"]}', 'network.log_mib=1', 'optimizer.rate=0.01')
+        self.caps = ['--set', f'network.up_mbit={shape["mbit"]}', '--set', f'network.down_mbit={shape["mbit"]}']
+        self.joiner = self.swarm.peers[donors]
+
+    def start_donor(self, index):
+        large = self.donors == 2
+        self.swarm.peers[index].start('--quiet', '--checkpoint-every', '3600' if large else '2',
+                                      *(self.caps if large else ()))
+
+    def train(self):
+        for index in range(self.donors):
+            self.start_donor(index)
+        finished = [peer.status for peer in self.swarm.peers[:self.donors]]
+        wait_for('the donors to finish',
+                 lambda: all((s := status()) and s['phase'] in ('settling', 'finished') for status in finished)
+                 and len({status()['digest'] for status in finished}) == 1, self.shape['patience'])
+        time.sleep(5)
+        return finished[0]()
+
+    def start_joiner(self):
+        shutil.rmtree(self.joiner.state, ignore_errors=True)
+        self.joiner.start('--quiet', '--checkpoint-every', '3600', *self.caps)
+        return time.monotonic()
+
+    def joined(self, digest):
+        status = self.joiner.status()
+        return status if status and status['digest'] == digest else None
+
+    def stop_joiner(self):
+        self.joiner.kill()
+
+
+def large(run):
+    goal = run.train()
+    began = run.start_joiner()
+    status = wait_for('an equal digest', lambda: run.joined(goal['digest']), run.shape['patience'])
+    idle_s = round(time.monotonic() - began, 1)
+    print(json.dumps({'weights': goal['params'], 'updates': goal['updates'], 'idle_s': idle_s,
+                      'received_MB': round(status['traffic']['received_bytes'] / 1e6, 1),
+                      'snapshots': status['traffic']['snapshots_installed']}, indent=2))
+
+
+def small(run, kills_wanted, chances):
+    goal = run.train()
+    run.start_joiner()
+    status = wait_for('an equal digest', lambda: run.joined(goal['digest']), run.shape['patience'])
+    in_peace = status['traffic']['received_bytes']
+    assert status['traffic']['snapshots_installed'] == 1, status['traffic']
+    run.stop_joiner()
+    chunk = chunk_bytes(goal['params'])
+    kills, joins, extra_worst, snapshots = 0, 0, 0, 0
+    while kills < kills_wanted:
+        began, kills_now = run.start_joiner(), 0
+        while not (status := run.joined(goal['digest'])):
+            assert time.monotonic() - began < run.shape['patience'] * 3, run.joiner.status()
+            time.sleep(chances.uniform(0.05, 0.6))
+            now = run.joiner.status()
+            if not now or 'downloading' not in now['waiting_for']:
+                continue
+            victim = chances.randrange(run.donors)
+            run.swarm.peers[victim].kill()
+            kills_now += 1
+            run.start_donor(victim)
+        extra = status['traffic']['received_bytes'] - in_peace
+        extra_worst = max(extra_worst, extra - kills_now * chunk)
+        snapshots += status['traffic']['snapshots_installed']
+        kills, joins = kills + kills_now, joins + 1
+        took = time.monotonic() - began
+        print(f'join {joins}: {kills_now} kills, {took:.1f} s, {extra / 1e3:.0f} kB more', flush=True)
+        assert extra <= kills_now * (chunk + 16_000) + 0.05 * in_peace, (extra, kills_now)
+        run.stop_joiner()
+    print(json.dumps({'weights': goal['params'], 'kills': kills, 'joins': joins, 'snapshots': snapshots,
+                      'in_peace_MB': round(in_peace / 1e6, 2), 'chunk_kB': chunk / 1e3,
+                      'most_beyond_a_chunk_a_kill_kB': round(extra_worst / 1e3, 1)}, indent=2))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('rumor')
+    parser.add_argument('--large', action='store_true')
+    parser.add_argument('--kills', type=int, default=200)
+    parser.add_argument('--seed', type=int, default=1)
+    options = parser.parse_args()
+    peers.RUMOR = os.path.abspath(options.rumor)
+    run = Run(LARGE if options.large else SMALL, 2 if options.large else 3)
+    with run.swarm:
+        large(run) if options.large else small(run, options.kills, random.Random(options.seed))
+    print('ok')
+
+
+if __name__ == '__main__':
+    main()
