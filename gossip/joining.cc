@@ -102,6 +102,16 @@ void Joining::drop_donor(LinkId link) {
   donors_.erase(at);
 }
 
+// What is refused for good is not asked for again while this cut is fetched.
+Joining::Donor Joining::refusal(bool later) const {
+  Donor donor;
+  donor.state = Donor::State::refused;
+  donor.later = later;
+  donor.again = true;
+  donor.deadline = later ? core_.now + refused_for : never;
+  return donor;
+}
+
 // Nothing is asked for or fetched any more.
 void Joining::stop() {
   for (const auto& [id, donor] : donors_) {
@@ -143,7 +153,7 @@ void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
         core_.now + look_again + Duration(static_cast<std::int64_t>(core_.prng.below(1'000'000)));
     core_.note(Note::Level::debug, str(link.node.brief(), " gives no snapshot: ", offer.refusal));
     if (!knows_cut_) return stop();
-    donor = {Donor::State::refused, offer.later, 0, {}, {}, core_.now + refused_for};
+    donor = refusal(offer.later);
     return;
   }
   if (donor.state == Donor::State::giving) return core_.close(link, "offers what it gives already");
@@ -151,7 +161,7 @@ void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
   if (phase_ == Phase::asking) return first_offer(link, offer);
   if (offer.hash != hash_) {
     core_.send(link, encode(SnapshotWant{offer.number, 0, true}));
-    donor = {Donor::State::refused, false, 0, {}, {}, core_.now + refused_for};
+    donor = refusal(false);
     return;
   }
   period_ = std::max(period_, offer.period);
@@ -299,14 +309,14 @@ void Joining::watch_donors() {
   for (auto at = donors_.begin(); at != donors_.end();) {
     Donor& donor = at->second;
     const bool idle = donor.state == Donor::State::giving && donor.parts.empty();
-    if (idle || core_.now < donor.deadline) {
-      if (!idle) due_by(donor.deadline);
+    const bool refused = donor.state == Donor::State::refused;
+    if (idle || refused || core_.now < donor.deadline) {
+      if (!idle && !refused) due_by(donor.deadline);
       ++at;
       continue;
     }
     Link* link = core_.find(at->first);
-    if (link != nullptr && donor.state != Donor::State::refused)
-      link->ask_again_at = core_.now + progress_deadline;
+    if (link != nullptr) link->ask_again_at = core_.now + progress_deadline;
     if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
     take_back(donor);
     at = donors_.erase(at);
@@ -314,28 +324,34 @@ void Joining::watch_donors() {
   if (!knows_cut_ && donors_.empty()) stop();
 }
 
-// Whoever can make this cut may help. When nobody can, it is given up.
+// Whoever can make this cut may help.
 void Joining::seek_donors() {
   const Manifest& manifest = *core_.store.snapshots().intake();
   const bool asks = fits_a_frame(manifest.names);
-  std::size_t useful = 0, refused = 0, links = 0;
+  std::size_t useful = 0, hopeful = 0, refused = 0, links = 0;
   for (const auto& [id, donor] : donors_) {
     const bool no = donor.state == Donor::State::refused;
     useful += no ? 0 : 1;
+    hopeful += donor.state == Donor::State::giving || (!no && !donor.again) ? 1 : 0;
     refused += no && !donor.later ? 1 : 0;
   }
   core_.each_link([&](Link& link) {
     ++links;
     const auto at = donors_.find(link.id);
-    if (at != donors_.end() && at->second.state == Donor::State::giving) want_more(link, at->second);
-    const bool may = asks && at == donors_.end() && !link.serving && core_.now >= link.ask_again_at;
+    const bool known = at != donors_.end();
+    if (known && at->second.state == Donor::State::giving) want_more(link, at->second);
+    const bool again = known && at->second.state == Donor::State::refused && core_.now >= at->second.deadline;
+    const bool may = asks && (!known || again) && !link.serving && core_.now >= link.ask_again_at;
     if (!may || useful >= donors_max || unasked_.empty()) return;
     ++useful;
-    donors_[link.id].deadline = core_.now + answer_deadline;
+    hopeful += again ? 0 : 1;
+    Donor& donor = donors_[link.id];
+    donor.state = Donor::State::asked;
+    donor.deadline = core_.now + answer_deadline;
     core_.send(link, encode(SnapshotJoin{hash_, manifest.names}));
   });
   const Duration waited = core_.now - progress_at_;
-  const bool nobody = links > 0 && useful == 0;
+  const bool nobody = links > 0 && hopeful == 0;
   if ((nobody && refused == links && waited >= given_up_after) || (nobody && waited >= answer_deadline)) {
     core_.note(Note::Level::info, "nobody can go on with the download of the weights; beginning a new one");
     abandon();

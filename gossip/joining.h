@@ -61,6 +61,7 @@ class Joining {
     enum class State : std::uint8_t { asked, giving, refused };
     State state = State::asked;
     bool later = false;                // it refused for the moment only
+    bool again = false;                // it has refused this cut before
     std::uint32_t number = 0;          // of its offer
     std::vector<std::uint32_t> parts;  // wanted of it, in order
     Bytes arriving;                    // of the first of them
@@ -83,6 +84,7 @@ class Joining {
   void begin_fetching();
   void take_back(Donor& donor);
   void drop_donor(LinkId link);
+  Donor refusal(bool later) const;
   void want_more(Link& link, Donor& donor);
   void take_manifest(Link& link, const Bytes& bytes);
   bool take_part(Link& link, std::uint32_t part, const Bytes& bytes);

@@ -142,7 +142,9 @@ void Repair::plan_pulls(Link& link) {
       (flows && range.first > head ? link.pull_later : link.to_pull).push_back({*stream, range});
     }
   }
-  link.pull_later_at = link.pull_later.empty() ? never : core_.now + pull_grace;
+  // The grace runs from the first vector that showed it: vectors may come more often than it lasts.
+  link.pull_later_at =
+      link.pull_later.empty() ? never : std::min(link.pull_later_at, core_.now + pull_grace);
   due_by(link.pull_later_at);
   refill(link);
 }

@@ -15,6 +15,7 @@ constexpr Duration settle_within = 20s, mesh_within = 120s, goodbye_within = 30s
 constexpr double quiet_copies_max = 1.05;
 constexpr Duration quiet_delay_max = 2500ms;  // 99 of 100 deliveries; three hops of 150 ms and announcements
 constexpr std::uint64_t quiet_deliveries_min = 50;
+constexpr Duration dead_links_known = 16s;  // after healing: links that died unnoticed have been given up
 
 }  // namespace
 
@@ -165,6 +166,8 @@ void SwarmRun::converge() {
 }
 
 void SwarmRun::quiet_phase() {
+  const Duration since_healing{static_cast<std::int64_t>(report_.converged_seconds * 1e6)};
+  if (since_healing < dead_links_known) world_.run_until(world_.now() + dead_links_known - since_healing);
   // A third of what the links can carry at most.
   const std::uint64_t mean = checkers_.payload_bytes() / std::max<std::uint64_t>(checkers_.updates(), 1);
   const std::uint64_t all = 3 * plan_.nodes * (mean + 100) * 1'000'000 / plan_.world.fabric.bytes_per_second;
