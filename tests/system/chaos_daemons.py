@@ -157,7 +157,7 @@ def stopped():
 
 def disk_full():
     """A full disk under a state directory, then a limit on the size of files there: training and spreading go on."""
-    with ChaosSwarm(2, 12_000, SEED) as swarm, full_disk(swarm.peers[0].state) as disk:
+    with ChaosSwarm(2, 30_000, SEED) as swarm, full_disk(swarm.peers[0].state) as disk:
         peer, limited = swarm.peers[0], LimitedFileSize()
         checkpoint = os.path.join(disk.visible(peer.state), 'checkpoint.1')
         disk.start(swarm)

@@ -12,7 +12,7 @@ import subprocess
 
 
 class LimitedFileSize:
-    LIMIT = 64 << 10  # more than a log, less than a checkpoint
+    LIMIT = 16 << 10  # less than a checkpoint
 
     def visible(self, path):
         return path
