@@ -84,6 +84,13 @@ void Core::ban(Link& link, std::string reason) {
   close(link, std::move(reason));
 }
 
+void Core::shun(Link& link, std::string reason) {
+  if (link.state == Link::State::closing) return;
+  scores.has_overburdened(link.node, now);
+  note(Note::Level::warning, link.node.brief() + " " + reason + "; it is not linked for ten minutes");
+  close(link, std::move(reason));
+}
+
 Link* Core::find(LinkId link) {
   const auto at = links.find(link);
   return at != links.end() && at->second.admitted() ? &at->second : nullptr;
@@ -104,9 +111,16 @@ std::size_t Core::admitted_count() const {
 std::optional<StreamIndex> Core::intern(const StreamId& stream) {
   const auto at = stream_numbers_.find(stream);
   if (at != stream_numbers_.end()) return at->second;
-  if (streams.size() >= limits::streams_max) return std::nullopt;
-  const auto number = static_cast<StreamIndex>(streams.size());
-  streams.push_back({stream, {}, {}, 0, 0, refused(stream), {}});
+  Stream fresh{stream, {}, {}, 0, 0, refused(stream), {}};
+  auto number = static_cast<StreamIndex>(streams.size());
+  if (!free_streams_.empty()) {
+    number = free_streams_.back();
+    free_streams_.pop_back();
+    streams[number] = std::move(fresh);
+  } else {
+    if (streams.size() >= limits::streams_max) return std::nullopt;
+    streams.push_back(std::move(fresh));
+  }
   stream_numbers_.emplace(stream, number);
   return number;
 }

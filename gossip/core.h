@@ -74,6 +74,7 @@ struct Serving {
 struct Arriving {
   Data head;
   Bytes bytes;
+  bool lacked = false;  // when it began
 };
 
 struct Link {
@@ -109,6 +110,7 @@ struct Link {
   std::deque<LocalKey> to_ask;       // waiting for room in the window
   std::vector<LocalKey> want_batch;  // of the call under way
   TimePoint data_at;                 // last DATA from it
+  TimePoint progress_at;             // last DATA from it that we lacked
   std::deque<LocalRange> to_serve;   // WANTs not yet answered
   std::optional<Arriving> arriving;
   bool backlogged = false;
@@ -117,6 +119,15 @@ struct Link {
   std::uint32_t codings = 0;          // what the other side decodes
   std::uint32_t providing = 0;  // streams that it pushes to us
   std::uint32_t taking = 0;     // streams that we push to it
+
+  // What it may make us keep and do (bounds.cc)
+  std::vector<StreamIndex> brought;  // streams that it named first, perhaps held since
+  TimePoint recounted_at = never;    // `brought` was found full
+  std::uint64_t missing_brought = 0;       // keys in Stream::missing that it named first
+  std::uint64_t broken_announcements = 0;  // and then had not, less one for each update it gave
+  std::uint64_t control_left = limits::control_burst;
+  TimePoint control_at;         // control_left is of then
+  std::size_t names_bytes = 0;  // of its vectors
 
   // Repair
   std::optional<Digest> digest;  // their last
@@ -152,6 +163,7 @@ struct Missing {
   static constexpr std::size_t announcers_max = 4;
   std::vector<LinkId> announcers;
   std::optional<LinkId> asked;  // WANT in flight there
+  LinkId brought_by{};          // it counts as that link's
   std::uint8_t strikes = 0;
 };
 
@@ -178,6 +190,8 @@ class Core {
   void close(Link& link, std::string reason);
   // For what no honest peer does: its node is not linked again for a while.
   void ban(Link& link, std::string reason);
+  // For what only costs us: not linked for ten minutes.
+  void shun(Link& link, std::string reason);
   void dial(const std::string& address) { out_->push_back(Dial{address}); }
   void note(Note::Level level, std::string text) { out_->push_back(Note{level, std::move(text)}); }
 
@@ -196,6 +210,15 @@ class Core {
 
   // Our number of a stream; nothing when the table is full.
   std::optional<StreamIndex> intern(const StreamId& stream);
+  // For a name that comes from `link`: also nothing when that has named too many of which we hold nothing.
+  std::optional<StreamIndex> intern(Link& link, const StreamId& stream);
+  // Forgets the streams that only this link has spoken of, so that others may have their numbers. Requires: it is
+  // detached.
+  void forget_brought(Link& link);
+  // Books control work for a link; false, and closed, when it asks for more than its share.
+  bool charge(Link& link, std::uint64_t units);
+  // Closes the link whose vectors take most while all together take too much.
+  void bound_names();
   UpdateKey key_of(const LocalKey& key) const { return {streams[key.stream].id, key.seq}; }
   bool have(const LocalKey& key) const { return store.have().contains(key_of(key)); }
   // Not held and not to be asked for: taken back, of a stream that is refused, or named after our own stream
@@ -250,7 +273,11 @@ class Core {
   bool refused(const StreamId& stream) const;
 
   Outbox* out_ = nullptr;
+  std::vector<bool> numbers_in_use() const;
+  bool holds(StreamIndex stream) const { return store.have().streams().contains(streams[stream].id); }
+
   std::map<StreamId, StreamIndex> stream_numbers_;
+  std::vector<StreamIndex> free_streams_;  // numbers to be used again
   std::uint64_t mean_update_bytes_ = 0;
 };
 

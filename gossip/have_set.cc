@@ -55,6 +55,16 @@ HaveSet HaveSet::missing_from(const HaveSet& other) const {
   return missing;
 }
 
+std::size_t HaveSet::range_count() const {
+  std::size_t count = 0;
+  for (const auto& [stream, ranges] : streams_) count += ranges.size();
+  return count;
+}
+
+std::size_t HaveSet::memory_bytes() const {
+  return streams_.size() * stream_overhead_bytes + range_count() * sizeof(SeqRange);
+}
+
 void HaveSet::encode(ByteWriter& out) const {
   out.varint(streams_.size());
   for (const auto& [stream, ranges] : streams_) {

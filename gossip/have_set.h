@@ -36,6 +36,11 @@ class HaveSet {
 
   const std::map<StreamId, std::vector<SeqRange>>& streams() const { return streams_; }
 
+  std::size_t range_count() const;
+  // About what it takes, with what a node of the map costs.
+  static constexpr std::size_t stream_overhead_bytes = 128;
+  std::size_t memory_bytes() const;
+
   // What `other` has and this lacks.
   HaveSet missing_from(const HaveSet& other) const;
   bool includes(const HaveSet& other) const { return missing_from(other).empty(); }

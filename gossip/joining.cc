@@ -213,7 +213,7 @@ bool Joining::on_data(Link& link, const SnapshotData& data) {
   }
   donor.arriving.insert(donor.arriving.end(), data.bytes.begin(), data.bytes.end());
   donor.deadline = core_.now + progress_deadline;
-  link.data_at = core_.now;
+  link.data_at = link.progress_at = core_.now;
   if (data.more) return false;
   const Bytes part = std::move(donor.arriving);
   donor.arriving = {};
@@ -224,7 +224,7 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
   if (part == 0) {
     take_manifest(link, bytes);
   } else if (const Result<void> taken = core_.store.snapshots().take_chunk(part - 1, bytes); !taken) {
-    core_.close(link, str("its snapshot is not what it promised: ", taken.error().text));
+    core_.ban(link, str("gives another snapshot than it promised: ", taken.error().text));
     return false;
   }
   if (!link.admitted() || !busy()) return false;
@@ -240,15 +240,15 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
 }
 
 void Joining::take_manifest(Link& link, const Bytes& bytes) {
-  if (sha256(bytes) != hash_) return core_.close(link, "its snapshot does not have the hash it promised");
+  if (sha256(bytes) != hash_) return core_.ban(link, "gives a snapshot without the hash it promised");
   const Result<Manifest> manifest = Manifest::decode(bytes);
-  if (!manifest) return core_.close(link, str("its snapshot is invalid: ", manifest.error().text));
+  if (!manifest) return core_.ban(link, str("gives an invalid snapshot: ", manifest.error().text));
   if (core_.store.have().includes(manifest->names) && core_.cannot_revoke.empty()) {
     link.ask_again_at = core_.now + refused_for;  // nothing new: no honest donor offers this twice
     return stop();
   }
   if (const Result<void> begun = core_.store.snapshots().begin_intake(*manifest); !begun)
-    return core_.close(link, str("its snapshot is invalid: ", begun.error().text));
+    return core_.close(link, str("its snapshot is of no use: ", begun.error().text));
   Donor& donor = donors_.at(link.id);
   donor.parts.clear();
   begin_fetching();

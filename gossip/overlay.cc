@@ -36,7 +36,7 @@ void Overlay::on_link_up(const LinkUp& up) {
   link.dialled_by_us = up.dialled_by_us;
   link.address = up.remote_address;
   link.coder = core_.store.coder_for_link();
-  link.up_at = link.heard_at = link.sent_at = link.data_at = core_.now;
+  link.up_at = link.heard_at = link.sent_at = link.data_at = link.progress_at = link.control_at = core_.now;
   Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
   if (entry != nullptr) {
     link.feeler = entry->feeler;
@@ -56,7 +56,20 @@ void Overlay::on_link_up(const LinkUp& up) {
   } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {
     send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
   }
+  if (!up.dialled_by_us) bound_greetings();
   wake();
+}
+
+// Of those that came to us and have not been admitted, the oldest goes.
+void Overlay::bound_greetings() {
+  Link* oldest = nullptr;
+  std::size_t count = 0;
+  for (auto& [id, link] : core_.links) {
+    if (link.state != Link::State::greeting || link.dialled_by_us) continue;
+    if (oldest == nullptr) oldest = &link;
+    ++count;
+  }
+  if (count > limits::greeting_max) core_.close(*oldest, "too many peers that do not greet");
 }
 
 void Overlay::ping(Link& link) {
@@ -191,7 +204,11 @@ bool Overlay::make_room(Link& link, bool lonely) {
     refuse(link, Reject::Code::full, "this peer has enough links");
     return false;
   }
-  Link& victim = *accepted[core_.prng.below(accepted.size())];
+  // Who gives least, of equals the youngest: newcomers who give nothing can only take each other's place.
+  Link& victim = **std::min_element(accepted.begin(), accepted.end(), [&](const Link* a, const Link* b) {
+    const auto a_points = core_.scores.points(a->node), b_points = core_.scores.points(b->node);
+    return a_points != b_points ? a_points < b_points : a->up_at > b->up_at;
+  });
   core_.send(victim,
              encode(Bye{Bye::Code::surplus, "making room for a peer with few links", some_records()}));
   core_.close(victim, "making room for a peer with few links");
@@ -263,7 +280,7 @@ bool Overlay::learn(Link& link, const PeerRecord& record) {
     return false;
   }
   if (learned == MemberTable::Learned::changed) spread_record(record);
-  return true;
+  return learned == MemberTable::Learned::nothing || core_.charge(link, record_units);
 }
 
 void Overlay::spread_record(const PeerRecord& record) {

@@ -20,6 +20,7 @@ class Overlay {
                             renew_interval = 24h;
   static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
   static constexpr std::size_t dialled_min = 4, dials_max = 16;
+  static constexpr std::uint64_t record_units = 2;  // of work, to verify one and to pass it on
 
   explicit Overlay(Core& core);
 
@@ -59,6 +60,7 @@ class Overlay {
   void learn_all(Link& link, const std::vector<PeerRecord>& records);
   void spread_record(const PeerRecord& record);
   void send_hello(Link& link);
+  void bound_greetings();
   // Whether the link's node may take part, as its record shows; refuses and closes if not.
   bool admits(Link& link, PeerRecord& record);
   void ping(Link& link);

@@ -44,9 +44,19 @@ void PeerScores::has_forged(const NodeId& node, TimePoint now) {
   touch(node, now).banned_until = now + forger_banned;
 }
 
+void PeerScores::has_overburdened(const NodeId& node, TimePoint now) {
+  Score& score = touch(node, now);
+  score.banned_until = std::max(score.banned_until, now + idler_banned);
+}
+
 bool PeerScores::is_banned(const NodeId& node, TimePoint now) const {
   const auto at = scores_.find(node);
   return at != scores_.end() && at->second.banned_until > now;
+}
+
+std::int64_t PeerScores::points(const NodeId& node) const {
+  const auto at = scores_.find(node);
+  return at == scores_.end() ? 0 : at->second.points;
 }
 
 bool PeerScores::may_provide(const NodeId& node) const {

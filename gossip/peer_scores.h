@@ -27,7 +27,11 @@ class PeerScores {
   bool has_broken_promise(const NodeId& node, TimePoint now);
   // A bad signature, a malformed frame: inside TLS that is no accident.
   void has_forged(const NodeId& node, TimePoint now);
+  // It asks for more work, or names more, than any honest peer would.
+  void has_overburdened(const NodeId& node, TimePoint now);
 
+  // In hundredths, as of when it last did something.
+  std::int64_t points(const NodeId& node) const;
   bool is_banned(const NodeId& node, TimePoint now) const;
   // Fit to be asked, if there is a choice.
   bool may_provide(const NodeId& node) const;

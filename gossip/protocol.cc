@@ -41,6 +41,7 @@ struct Protocol::Impl {
   void finish_turn();
   void detach(Link& link);
   void receive(Link& link, BytesView bytes);
+  bool link_may_say(Link& link, BytesView bytes);
 
   // One overload per frame.
   void on(Link& link, const Hello& hello);
@@ -106,6 +107,7 @@ void Protocol::Impl::detach(Link& link) {
   link.to_serve.clear();
   link.announcements.clear();
   link.arriving.reset();
+  core.forget_brought(link);
 }
 
 // ---- frames ----
@@ -117,12 +119,25 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
   const bool greeting = link.state == Link::State::greeting;
   if (greeting && bytes.size() > limits::hello_bytes_max)
     return core.close(link, "too much before the greeting");
+  if (!link_may_say(link, bytes)) return;
   const Result<Frame> frame = decode(bytes);
   if (!frame) return core.ban(link, str("sent a malformed frame: ", frame.error().text));
   const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
                       std::holds_alternative<Bye>(*frame);
   if (greeting && !polite) return core.close(link, "another frame before the greeting");
   std::visit([&](const auto& message) { on(link, message); }, *frame);
+}
+
+// Payloads and snapshots are asked for, and streams are counted: all else has a price.
+bool Protocol::Impl::link_may_say(Link& link, BytesView bytes) {
+  if (bytes.empty()) return true;
+  switch (static_cast<FrameType>(bytes[0])) {
+    case FrameType::data:
+    case FrameType::data_more:
+    case FrameType::snapshot_data:
+    case FrameType::stream: return true;
+    default: return core.charge(link, 1 + bytes.size() / limits::control_unit_bytes);
+  }
 }
 
 void Protocol::Impl::on(Link& link, const Hello& hello) {

@@ -13,7 +13,7 @@ void Repair::admitted(Link& link, const Hello& hello) {
   link.digest = hello.digest;
   link.sent_digest = Digest{link.hello_replica, 0, false, false};
   link.digest_sent_at = link.up_at;
-  link.data_at = core_.now;
+  link.data_at = link.progress_at = core_.now;
   const ReplicaDigest& theirs = hello.digest.replica;
   const ReplicaDigest ours = core_.store.digest();
   link.equal_when_met = theirs.updates == 0 || theirs == ours || theirs == link.hello_replica;
@@ -90,7 +90,7 @@ void Repair::send_vector(Link& link, bool reply) {
   link.vector_sent_at = core_.now;
   link.vector_due = never;
   HaveSet part;
-  std::size_t ranges = 0;
+  std::size_t ranges = 0, total = 0;
   const auto send = [&](bool more) {
     core_.send(link, encode(Vector{std::move(part), more, reply && !more}));
     part = {};
@@ -98,6 +98,7 @@ void Repair::send_vector(Link& link, bool reply) {
   };
   for (const auto& [stream, list] : core_.store.have().streams()) {
     for (const SeqRange& range : list) {
+      if (total++ == limits::vector_ranges_max) return send(false);  // more shows when this has been mended
       if (ranges == limits::ranges_per_frame_max) send(true);
       part.insert(stream, range);
       ++ranges;
@@ -110,10 +111,12 @@ void Repair::on_vector(Link& link, const Vector& message) {
   if (message.more && ++link.parts > vector_parts_max) return core_.close(link, "sends a vector without end");
   link.assembling.merge(message.part);
   if (mutant(35) && link.assembling.streams().size() > 2) link.assembling = {};
-  if (link.assembling.streams().size() > limits::streams_max) {
-    return core_.close(link, "names more streams than a run may have");
-  }
-  if (message.more) return;
+  if (link.assembling.streams().size() > limits::streams_max)
+    return core_.shun(link, "names more streams than a run may have");
+  if (link.assembling.range_count() > limits::vector_ranges_max)
+    return core_.shun(link, "names more ranges than a vector may");
+  count_names(link);
+  if (message.more || !link.admitted()) return;
   link.vector = core_.wanted(link.assembling);
   link.assembling = {};
   link.parts = 0;
@@ -125,9 +128,25 @@ void Repair::on_vector(Link& link, const Vector& message) {
   const auto own = link.vector->streams().find(core_.options.stream);
   core_.pace.shown(link.id, own == link.vector->streams().end() ? SeqRanges{} : own->second, core_.now);
   if (!ready_ && !link.first_vector) link.first_vector = link.vector;
-  if (message.reply) send_vector(link, false);
+  if (message.reply) answer(link);
   joining_.consider(link);
   plan_pulls(link);
+}
+
+// Its vector before, the one it began with, and the new one, which becomes the plan of pulls too.
+void Repair::count_names(Link& link) {
+  const std::size_t kept = link.vector ? link.vector->memory_bytes() : 0;
+  const std::size_t first = link.first_vector ? link.first_vector->memory_bytes() : 0;
+  link.names_bytes = kept + first + 2 * link.assembling.memory_bytes();
+  core_.bound_names();
+}
+
+// A few bytes ask for all our names: not more often than an honest peer would.
+void Repair::answer(Link& link) {
+  const TimePoint at = link.vector_sent_at + vector_finished / 2;
+  if (at <= core_.now) return send_vector(link, false);
+  link.vector_due = std::min(link.vector_due, at);
+  due_by(link.vector_due);
 }
 
 void Repair::plan_pulls(Link& link) {
@@ -136,8 +155,8 @@ void Repair::plan_pulls(Link& link) {
   HaveSet lacking = link.gone.missing_from(core_.store.have().missing_from(*link.vector));
   if (mutant(30) && lacking.count() == 1) lacking = {};
   for (const auto& [id, ranges] : lacking.streams()) {
-    const auto stream = core_.intern(id);
-    if (!stream) return core_.close(link, "names more streams than a run may have");
+    const auto stream = core_.intern(link, id);
+    if (!stream) continue;  // later, when something of those before has come
     const std::uint64_t head = core_.store.have().head(id);
     // What lies above our head is probably on its way from the provider.
     const bool flows = core_.streams[*stream].provider.has_value();
@@ -172,7 +191,7 @@ void Repair::on_not_available(Link& link, const NotAvailable& message) {
       if (named && !core_.have(key)) link.gone.insert(core_.key_of(key));
     }
   }
-  if (link.gone.count() > gone_max) return core_.close(link, "cannot give what it claims to have");
+  if (link.gone.count() > gone_max) return core_.shun(link, "cannot give what it claims to have");
 }
 
 void Repair::installed() {

@@ -50,6 +50,8 @@ class Repair {
   void send_vector(Link& link, bool reply);
   void differs(Link& link, const Digest& digest);
   void plan_pulls(Link& link);
+  void count_names(Link& link);
+  void answer(Link& link);
   void tell_acknowledged();
   bool digest_is_due(const Link& link, const Digest& ours);
 

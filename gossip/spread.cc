@@ -32,9 +32,12 @@ struct RangeList {
 void Spread::on_stream(Link& link, const StreamDef& message) {
   if (message.origin && !stream_belongs_to(message.stream, *message.origin))
     return core_.ban(link, "names another origin for a stream than the stream's name shows");
-  const auto stream = core_.intern(message.stream);
-  if (!stream) return core_.close(link, "names more streams than a run may have");
+  const auto stream = core_.intern(link, message.stream);
+  if (!stream) return core_.shun(link, "names more streams than a link may");
   auto& theirs = link.their_streams;
+  const bool news = message.index == theirs.size() || (message.index < theirs.size() && message.origin &&
+                                                       !theirs[message.index].origin);
+  if (!news && !core_.charge(link, 1)) return;
   if (message.index > theirs.size()) return core_.close(link, "numbers its streams with gaps");
   if (message.index == theirs.size()) {
     theirs.push_back({*stream, message.origin});
@@ -65,8 +68,8 @@ void Spread::know(Link& link, LocalKey key) {
 
 void Spread::know(Link& link, const HaveSet& set) {
   for (const auto& [id, ranges] : set.streams()) {
-    const auto stream = core_.intern(id);
-    if (!stream) return;
+    const auto stream = core_.intern(link, id);
+    if (!stream) continue;
     SeqRanges& known = link.on(*stream).known;
     for (const SeqRange& range : ranges) ranges_insert(known, range);
     while (known.size() > known_ranges_max) {
@@ -200,18 +203,25 @@ void Spread::suspect(const Data& message, const NodeId& origin, const Bytes& pay
 void Spread::on_data(Link& link, const Data& message) {
   if (link.arriving) return core_.ban(link, "begins an update within another");
   if (!message.more) return on_whole(link, message);
-  link.data_at = core_.now;
-  link.arriving = Arriving{message, {message.payload.begin(), message.payload.end()}};
+  const auto stream = resolve(link, message.stream);
+  if (!stream) return;
+  link.arriving = Arriving{message, {}, !core_.have({*stream, message.header.key.seq})};
   link.arriving->head.more = false;
+  link.arriving->bytes.reserve(limits::payload_bytes_max);  // grown step by step it would be twice as large
+  take_piece(link, message.payload);
+}
+
+void Spread::take_piece(Link& link, BytesView piece) {
+  link.data_at = core_.now;
+  if (link.arriving->lacked) link.progress_at = core_.now;
+  link.arriving->bytes.insert(link.arriving->bytes.end(), piece.begin(), piece.end());
 }
 
 void Spread::on_data_more(Link& link, const DataMore& message) {
   if (!link.arriving) return core_.ban(link, "goes on with an update that it has not begun");
-  link.data_at = core_.now;
-  Bytes& bytes = link.arriving->bytes;
-  if (bytes.size() + message.bytes.size() > limits::payload_bytes_max)
+  if (link.arriving->bytes.size() + message.bytes.size() > limits::payload_bytes_max)
     return core_.ban(link, "sends an update that is too long");
-  bytes.insert(bytes.end(), message.bytes.begin(), message.bytes.end());
+  take_piece(link, message.bytes);
   if (message.more) return;
   const Arriving whole = std::move(*link.arriving);
   link.arriving.reset();
@@ -229,6 +239,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   link.data_at = core_.now;
   know(link, key);
   const bool asked = take_answer(link, key);
+  if (asked || !core_.have(key)) link.progress_at = core_.now;
   // Also of what we have: the histories of both ends must go on together.
   Result<Bytes> payload = decoded(link, message);
   if (!payload) {
@@ -239,6 +250,7 @@ void Spread::on_whole(Link& link, const Data& message) {
     ++core_.counters.updates_duplicate;
     suspect(message, *origin, *payload, core_.key_of(key));
     drop_missing(key);
+    if (!asked && !core_.charge(link, 1)) return;
     if (!asked && core_.streams[*stream].provider != link.id) {
       core_.send(link, encode(Subscribe{core_.name_stream(link, *stream, false), false}));
     }
@@ -265,6 +277,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
   if (*accepted == Accepted::applied) {
     core_.scores.has_delivered(link.node, core_.now);
+    if (link.broken_announcements > 0) --link.broken_announcements;
     core_.count_update(update.payload->size());
     core_.changed();
     flows(state, update.payload->size());
@@ -353,7 +366,7 @@ void Spread::check_invariants() const {
   std::uint64_t missing = 0;
   for (const Stream& stream : core_.streams) missing += stream.missing.size();
   RUMOR_CHECK(missing == core_.missing_total);
-  RUMOR_CHECK(missing <= missing_max);
+  RUMOR_CHECK(missing <= limits::missing_max);
   std::uint32_t providing = 0, provided = 0;
   for (const auto& [id, link] : core_.links) {
     RUMOR_CHECK(link.asked.size() <= window_max);

@@ -22,7 +22,6 @@ class Spread {
   static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
   static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
-  static constexpr std::uint64_t missing_max = 65'536;
 
   explicit Spread(Core& core) : core_(core) {}
 
@@ -71,6 +70,7 @@ class Spread {
   void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
+  void take_piece(Link& link, BytesView piece);
   void on_whole(Link& link, const Data& message);
   Result<Bytes> decoded(Link& link, const Data& message);
   void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
@@ -89,7 +89,8 @@ class Spread {
   bool has_declined(Link& link, StreamIndex stream);
 
   // Pulling (spread_pull.cc).
-  Missing* missing(LocalKey key);
+  Missing* missing(Link& link, LocalKey key);
+  void no_longer_missing(const Missing& entry);
   void drop_missing(LocalKey key);
   void announced(Link& link, LocalKey key);
   void ask(Link& link, LocalKey key, Missing& entry);

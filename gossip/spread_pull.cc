@@ -7,24 +7,38 @@
 
 namespace rumor::gossip {
 
-Missing* Spread::missing(LocalKey key) {
+// The entry of a key that this link has named; null when it has named too many that nobody has brought.
+Missing* Spread::missing(Link& link, LocalKey key) {
   auto& list = core_.streams[key.stream].missing;
   const auto at = list.find(key.seq);
   if (at != list.end()) return &at->second;
-  if (core_.missing_total >= missing_max) return nullptr;
+  if (core_.missing_total >= limits::missing_max) return nullptr;
+  if (link.missing_brought >= limits::missing_per_link_max) return nullptr;
   ++core_.missing_total;
-  return &list[key.seq];
+  ++link.missing_brought;
+  Missing& entry = list[key.seq];
+  entry.brought_by = link.id;
+  return &entry;
+}
+
+void Spread::no_longer_missing(const Missing& entry) {
+  if (!mutant(24)) --core_.missing_total;
+  const auto at = core_.links.find(entry.brought_by);
+  if (at != core_.links.end()) --at->second.missing_brought;
 }
 
 void Spread::drop_missing(LocalKey key) {
-  const std::uint64_t dropped = core_.streams[key.stream].missing.erase(key.seq);
-  if (!mutant(24)) core_.missing_total -= dropped;
+  auto& list = core_.streams[key.stream].missing;
+  const auto at = list.find(key.seq);
+  if (at == list.end()) return;
+  no_longer_missing(at->second);
+  list.erase(at);
 }
 
 void Spread::announced(Link& link, LocalKey key) {
   Stream& stream = core_.streams[key.stream];
   const bool fresh = !stream.missing.contains(key.seq);
-  Missing* entry = missing(key);
+  Missing* entry = missing(link, key);
   if (entry == nullptr) return;
   auto& from = entry->announcers;
   if (from.size() < Missing::announcers_max && std::find(from.begin(), from.end(), link.id) == from.end()) {
@@ -63,7 +77,7 @@ void Spread::ask(Link& link, LocalKey key, Missing& entry) {
 
 bool Spread::pull(Link& link, LocalKey key) {
   if (link.asked.size() >= window()) return false;
-  Missing* entry = missing(key);
+  Missing* entry = missing(link, key);
   if (entry == nullptr) return false;
   auto& from = entry->announcers;
   if (from.size() < Missing::announcers_max && std::find(from.begin(), from.end(), link.id) == from.end()) {
@@ -146,9 +160,15 @@ void Spread::on_not_available(Link& link, const NotAvailable& message) {
     const auto stream = resolve(link, wire.stream);
     if (!stream) return;
     for (std::uint64_t seq = wire.range.first; seq <= wire.range.last; ++seq) {
-      if (take_answer(link, {*stream, seq})) ask_elsewhere({*stream, seq}, &link);
+      if (!take_answer(link, {*stream, seq})) continue;
+      // What it has named in a vector it may no longer keep; what it has announced it had a moment ago.
+      const bool announced = !link.vector || !link.vector->contains(core_.key_of({*stream, seq}));
+      if (announced) ++link.broken_announcements;
+      ask_elsewhere({*stream, seq}, &link);
     }
   }
+  if (link.broken_announcements > limits::broken_announcements_max)
+    return core_.shun(link, "announces what it does not have, time and again");
   fill_window(link);
 }
 
@@ -187,8 +207,11 @@ void Spread::link_lost(Link& link) {
 
 void Spread::drop_held() {
   for (StreamIndex stream = 0; stream < core_.streams.size(); ++stream) {
-    core_.missing_total -= std::erase_if(core_.streams[stream].missing, [&](const auto& entry) {
-      return core_.have({stream, entry.first}) || core_.unwanted({stream, entry.first});
+    std::erase_if(core_.streams[stream].missing, [&](const auto& entry) {
+      const LocalKey key{stream, entry.first};
+      const bool drop = core_.have(key) || core_.unwanted(key);
+      if (drop) no_longer_missing(entry.second);
+      return drop;
     });
   }
 }
@@ -244,7 +267,7 @@ void Spread::reparent(StreamIndex stream, Link& next) {
 void Spread::watch_wants() {
   core_.each_link([&](Link& link) {
     if (link.asked.empty()) return;
-    const TimePoint deadline = std::max(link.asked.front().at, link.data_at) + want_progress;
+    const TimePoint deadline = std::max(link.asked.front().at, link.progress_at) + want_progress;
     if (core_.now < deadline) return due_by(deadline);
     for (StreamIndex stream = 0; stream < core_.streams.size() && link.providing > 0; ++stream) {
       if (core_.streams[stream].provider == link.id) unsubscribe(link, stream);

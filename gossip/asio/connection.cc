@@ -30,9 +30,7 @@ constexpr std::size_t plaintext_bytes = 16 << 10;  // one TLS record
 // itself, so this many bytes of answers in the life of a connection (some 2,000 updates) are generous.
 constexpr std::size_t unasked_output_bytes_max = 64 << 10;
 
-// A driver stops pushing at link_backlog_high. This is the last resort for what it must answer all the same.
-constexpr std::size_t queue_bytes_max = 64 << 20;
-static_assert(queue_bytes_max > limits::link_backlog_high + limits::frame_bytes_max);
+static_assert(limits::link_queue_bytes_max > limits::link_backlog_high + limits::frame_bytes_max);
 
 TimePoint clock_now() {
   return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
@@ -48,7 +46,8 @@ std::string plain_text(const asio::error_code& error) {
 }
 
 Connection::Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsSession::Role role,
-                       gossip::LinkId link, ConnectionOwner& owner, std::shared_ptr<RateLimits> limits)
+                       gossip::LinkId link, ConnectionOwner& owner, std::shared_ptr<RateLimits> limits,
+                       std::size_t first_frame_bytes_max)
     : socket_(std::move(socket)),
       timer_(socket_.get_executor()),
       write_timer_(socket_.get_executor()),
@@ -57,6 +56,7 @@ Connection::Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsS
       tls_(tls, role),
       link_(link),
       owner_(&owner),
+      reader_(first_frame_bytes_max),
       input_(std::min(read_bytes, limits_->down.quantum())) {}
 
 void Connection::start() {
@@ -91,6 +91,12 @@ void Connection::close(const std::string& reason) {
   close_reason_ = reason;
   set_deadline(close_time_max, reason);
   schedule_pump();
+}
+
+void Connection::drop(const std::string& reason) {
+  if (state_ != State::open) return;
+  queue_ = {};
+  asio::post(socket_.get_executor(), [self = shared_from_this(), reason] { self->finish(reason); });
 }
 
 void Connection::abandon() {
@@ -174,6 +180,7 @@ void Connection::deliver() {
 bool Connection::deliver_frames(BytesView plaintext) {
   while (const auto frame = reader_.next(plaintext)) {
     owner_->connection_frame(*this, *frame);
+    check_backlog();  // at once: thousands of small frames may be answered before the next write
     if (state_ != State::open) return false;
   }
   if (reader_.error().empty()) return true;
@@ -250,7 +257,8 @@ void Connection::on_write(const asio::error_code& error, std::size_t size) {
 void Connection::check_backlog() {
   if (state_ != State::open) return;
   const std::size_t queued = queued_bytes(), urgent = queued - queue_.bulk_bytes();
-  if (queued > queue_bytes_max)
+  // A driver stops pushing at link_backlog_high. This is the last resort for what it must answer all the same.
+  if (queued > limits::link_queue_bytes_max)
     return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
   const bool full = backlog_full_ ? urgent >= limits::link_backlog_low : urgent > limits::link_backlog_high;
   if (full == backlog_full_) return;

@@ -24,6 +24,7 @@
 #include "gossip/asio/rate_limit.h"
 #include "gossip/asio/tls.h"
 #include "gossip/events.h"
+#include "runtime/base/limits.h"
 
 namespace rumor::net {
 
@@ -46,7 +47,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `owner` must live until connection_closed() or abandon().
   Connection(asio::ip::tcp::socket socket, const TlsContext& tls, TlsSession::Role role, gossip::LinkId link,
-             ConnectionOwner& owner, std::shared_ptr<RateLimits> limits);
+             ConnectionOwner& owner, std::shared_ptr<RateLimits> limits,
+             std::size_t first_frame_bytes_max = limits::hello_bytes_max);
 
   void start();
   // Ignored unless open.
@@ -54,6 +56,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Queued frames leave first, for 2 s at most. `reason` comes back in connection_closed(). Ignored unless
   // open.
   void close(const std::string& reason);
+  // Throws away what is queued and ends: from the event loop, with a word to the owner. Ignored unless open.
+  void drop(const std::string& reason);
   // Ends at once, without a word to the owner.
   void abandon();
 

@@ -26,9 +26,9 @@ bool FrameReader::take_length(BytesView& input) {
     for (std::size_t i = 0; i < prefix_bytes; ++i)
       body_size_ |= static_cast<std::size_t>(length_[i]) << (8 * i);
     if (body_size_ == 0) error_ = "a frame of no bytes arrived";
-    if (body_size_ > limits::frame_bytes_max)
-      error_ = str("a frame of ", body_size_, " bytes was announced, beyond the limit of ",
-                   limits::frame_bytes_max);
+    if (body_size_ > bytes_max_)
+      error_ = str("a frame of ", body_size_, " bytes was announced, beyond the limit of ", bytes_max_);
+    bytes_max_ = limits::frame_bytes_max;
   }
   return error_.empty();
 }

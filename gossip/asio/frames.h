@@ -14,6 +14,7 @@
 #include <string>
 
 #include "gossip/events.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/types.h"
 
 namespace rumor::net {
@@ -27,6 +28,9 @@ namespace rumor::net {
 // A frame that lies in one piece of input is not copied. Memory: at most twice the frame that is arriving.
 class FrameReader {
  public:
+  // The first frame, which comes from a stranger, may be kept shorter.
+  explicit FrameReader(std::size_t first_bytes_max = limits::frame_bytes_max) : bytes_max_(first_bytes_max) {}
+
   // Takes bytes off the front of `input` up to the end of the next frame. Nothing: `input` is used up, or
   // error() says what is wrong with it, now and on every later call. The view holds until the next call or
   // until `input`'s bytes go.
@@ -38,6 +42,7 @@ class FrameReader {
  private:
   bool take_length(BytesView& input);
 
+  std::size_t bytes_max_;  // of the next frame
   std::array<std::uint8_t, 4> length_{};
   std::size_t length_size_ = 0;  // bytes of length_ that have come
   std::size_t body_size_ = 0;    // as length_ says, once it is complete

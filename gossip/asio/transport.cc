@@ -9,6 +9,7 @@
 #include "gossip/asio/dialer.h"
 #include "gossip/asio/listener.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/text.h"
 
 namespace rumor::net {
 namespace {
@@ -50,6 +51,8 @@ struct Transport::Impl final : ConnectionOwner {
   // Of this host, or of all.
   void drop_oldest_unproven(const std::string* host);
   std::size_t unproven_of(const std::string& host) const;
+  // Ends the connection that most waits on while too much waits on all together.
+  void bound_queues();
   Connection* open_connection(LinkId link);
 
   void connection_open(Connection& connection) override;
@@ -70,6 +73,7 @@ struct Transport::Impl final : ConnectionOwner {
   std::uint64_t last_link = 0;
   std::size_t unproven = 0;  // accepted entries that are not up
   std::size_t links_up = 0;
+  std::size_t first_frame_bytes_max = rumor::limits::hello_bytes_max;
   Traffic traffic;
   std::shared_ptr<RateLimits> limits = std::make_shared<RateLimits>();
 };
@@ -113,7 +117,8 @@ void Transport::Impl::add(tcp::socket socket, std::string address, std::string h
   if (stopped) return;
   const LinkId link{++last_link};
   const auto role = dialled ? TlsSession::Role::dialler : TlsSession::Role::acceptor;
-  auto connection = std::make_shared<Connection>(std::move(socket), tls, role, link, *this, limits);
+  auto connection =
+      std::make_shared<Connection>(std::move(socket), tls, role, link, *this, limits, first_frame_bytes_max);
   entries[link] = {connection, std::move(address), std::move(host), dialled, false};
   if (!dialled) ++unproven;
   connection->start();
@@ -156,6 +161,18 @@ void Transport::Impl::connection_closed(Connection& connection, const std::strin
   if (entry.dialled) return events.on_dial_failed(entry.address, reason);
   --unproven;
   events.on_refused(entry.address, reason);
+}
+
+void Transport::Impl::bound_queues() {
+  std::size_t total = 0, most = 0;
+  Connection* longest = nullptr;
+  for (const auto& [link, entry] : entries) {
+    const std::size_t queued = entry.connection->queued_bytes();
+    total += queued;
+    if (longest == nullptr || queued > most) longest = entry.connection.get(), most = queued;
+  }
+  if (total > rumor::limits::queues_bytes_max)
+    longest->drop(str("the peer does not read: ", most >> 20, " MiB wait for it, and more for others"));
 }
 
 Connection* Transport::Impl::open_connection(LinkId link) {
@@ -203,8 +220,15 @@ void Transport::limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t dow
       RateLimits{RateLimit(up_bytes_per_second), RateLimit(down_bytes_per_second)});
 }
 
+void Transport::limit_first_frame(std::size_t bytes_max) {
+  impl_->first_frame_bytes_max = bytes_max;
+}
+
 void Transport::send(LinkId link, Bytes frame, gossip::Lane lane) {
-  if (Connection* connection = impl_->open_connection(link)) connection->send(std::move(frame), lane);
+  Connection* connection = impl_->open_connection(link);
+  if (connection == nullptr) return;
+  connection->send(std::move(frame), lane);
+  if (connection->queued_bytes() > limits::link_backlog_high) impl_->bound_queues();
 }
 
 void Transport::close(LinkId link, const std::string& reason) {

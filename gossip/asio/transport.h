@@ -73,6 +73,10 @@ class Transport {
   // address already in use; choose another with --listen").
   Result<std::string> listen(const std::string& host_port);
 
+  // The most bytes that the first frame of a connection may have: limits::hello_bytes_max unless said otherwise. For
+  // connections that come after.
+  void limit_first_frame(std::size_t bytes_max);
+
   // Bytes a second over all links together, TLS included; 0: no limit. Obeyed within a few percent over a
   // second or more. For connections that come after.
   void limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t down_bytes_per_second);

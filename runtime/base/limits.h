@@ -31,11 +31,23 @@ inline constexpr std::size_t address_bytes_max = 256;
 inline constexpr std::size_t members_max = 4096;
 inline constexpr std::size_t links_low = 4, links_target = 8, links_high = 12;
 inline constexpr std::size_t streams_max = 65'536;
+inline constexpr std::size_t vector_ranges_max = 2 * streams_max;  // of which a frame holds ranges_per_frame_max
 
 // Strangers: connections that have not proven a key, in all and from one address; bytes of a link before it is
 // admitted are hello_bytes_max.
 inline constexpr std::size_t unproven_max = 64, unproven_per_address_max = 4;
 inline constexpr std::size_t connections_max = 512;
+inline constexpr std::size_t greeting_max = 64;  // have proven a key, and are not admitted yet
+
+// What one admitted link may make us keep or do (PROTOCOL.md 8): streams of which we hold nothing, missing keys
+// that it named first, announcements it could not keep beyond what it gave, control frames a second.
+inline constexpr std::size_t streams_per_link_max = 4'096, missing_max = 65'536, missing_per_link_max = 4'096;
+inline constexpr std::uint64_t broken_announcements_max = 4'096;
+inline constexpr std::uint64_t control_burst = 16'384, control_per_second = 2'048, control_unit_bytes = 256;
+// What all links together may make us keep: sets of names beyond our own, bytes that wait to leave. Whose share is
+// the largest goes.
+inline constexpr std::size_t names_bytes_max = 64 << 20;
+inline constexpr std::size_t link_queue_bytes_max = 24 << 20, queues_bytes_max = 64 << 20;
 
 // Admission: keys in an allowlist file and its bytes; what a greeting and a record show for a token.
 inline constexpr std::size_t allowed_keys_max = 65'536, allow_file_bytes_max = 16 << 20;
@@ -64,5 +76,8 @@ static_assert(snapshot_bytes_max / snapshot_chunk_bytes * 32 < manifest_bytes_ma
 static_assert(hello_bytes_max < frame_bytes_max);
 static_assert(links_low <= links_target && links_target <= links_high);
 static_assert(link_backlog_low < link_backlog_high);
+static_assert(links_high * streams_per_link_max < streams_max);
+static_assert(links_high * missing_per_link_max < missing_max);
+static_assert(link_backlog_high + 2 * payload_bytes_max < link_queue_bytes_max);
 
 }  // namespace rumor::limits

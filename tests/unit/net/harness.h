@@ -38,7 +38,9 @@ struct Loop {
 
 // A transport and its diary.
 struct End final : TransportEvents {
-  explicit End(Loop& loop, Identity identity = Identity::ephemeral()) : transport(loop.io, identity, *this) {}
+  explicit End(Loop& loop, Identity identity = Identity::ephemeral()) : transport(loop.io, identity, *this) {
+    transport.limit_first_frame(limits::frame_bytes_max);
+  }
 
   std::string listen() {
     const Result<std::string> bound = transport.listen("127.0.0.1:0");
