@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How much of the decoders the tests reach: lines run by the unit, format and fuzz-corpus programs of a coverage build.
 
-usage: tests/soak/decoder_coverage.py BUILD      (meson setup BUILD -Db_coverage=true --buildtype=debug -Doptimization=0)
+usage: tests/soak/decoder_coverage.py BUILD
+(meson setup BUILD -Db_coverage=true --buildtype=debug -Doptimization=0)
 
 Builds what it needs, runs it, asks gcov, prints a line a file and the lines that nothing ran. Fails below 95 % in all.
 """
