@@ -211,8 +211,9 @@ ATTACKS = {
     'vector_questions': fastest(bytes([13, 2, 0])), 'wants_unread': wants_unread, 'snapshot_bomb': snapshot_bomb,
     'snapshot_asks': fastest(bytes([SNAPSHOT_ASK])), 'crowd': crowd,
 }
-# Those that may go on for longer than a short test: they cost little.
-PATIENT = {'silence', 'unfinished_update', 'trickled_frame', 'snapshot_bomb', 'wants_unread', 'ragged_vectors', 'crowd'}
+# Those that may go on for longer than a short test before they are noticed: they cost little.
+PATIENT = {'false_news', 'silence', 'unfinished_update', 'trickled_frame', 'snapshot_bomb', 'wants_unread',
+           'ragged_vectors', 'crowd'}
 
 
 # ---- of strangers ----
