@@ -21,7 +21,8 @@ class Columns {
  public:
   // hits_max: how many there will be. prior, leaning: what an earlier history says of each column, 256 on the
   // average; null without.
-  void begin(std::uint32_t count, std::uint32_t hits_max, const std::uint32_t* prior, const std::uint8_t* leaning);
+  void begin(std::uint32_t count, std::uint32_t hits_max, const std::uint32_t* prior,
+             const std::uint8_t* leaning);
 
   // Calls use(cells) with the columns as they now weigh. The cells are valid until the next end_row().
   template <class Use>

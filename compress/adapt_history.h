@@ -12,8 +12,8 @@
 
 namespace rumor::compress {
 
-// Hits of each row, or of each column, of one tensor: 256 for each, four fifths of which stay after a message;
-// and how their signs lean.
+// Hits of each row, or of each column, of one tensor: 256 for each, four fifths of which stay after a
+// message; and how their signs lean.
 struct Recent {
   static constexpr std::array<std::uint32_t, 6> trusts = {16, 64, 256, 1024, 4096, 65536};
 

@@ -73,7 +73,9 @@ struct Leaning {
     return next[leaning + (negative ? count : 0)];
   }
   // What is left of it in the next message.
-  static std::uint8_t remembered(std::uint8_t leaning) { return std::clamp<std::uint8_t>(leaning, 1, count - 2); }
+  static std::uint8_t remembered(std::uint8_t leaning) {
+    return std::clamp<std::uint8_t>(leaning, 1, count - 2);
+  }
 };
 
 // Probability of a minus for each context, in units of 2^-22.
@@ -84,7 +86,9 @@ class Signs {
 
   Signs() : probability_(initial) {}
 
-  static std::uint32_t context(std::uint32_t row, std::uint32_t column) { return Leaning::count * row + column; }
+  static std::uint32_t context(std::uint32_t row, std::uint32_t column) {
+    return Leaning::count * row + column;
+  }
 
   // How much of an interval of this size belongs to minus: at least 1, and less than all. Requires: size
   // >= 2.

@@ -44,8 +44,8 @@ struct Shape {
   unsigned low_bits = 0;  // 0 where the rows are few enough for one set
 };
 
-// What a history says of the rows and columns of one part: rates, 256 is the average, and leanings. Nothing of
-// rows that it does not keep.
+// What a history says of the rows and columns of one part: rates, 256 is the average, and leanings. Nothing
+// of rows that it does not keep.
 struct Priors {
   std::vector<std::uint32_t> rows, columns;
   std::vector<std::uint8_t> row_leaning, column_leaning;

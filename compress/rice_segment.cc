@@ -16,8 +16,8 @@ RicePart rice_part(const ParamLayout& layout, const Part& part) {
   return {layout.tensors()[part.tensor].offset + part.begin, span, part.count, code.low_bits, code.thirds};
 }
 
-// Ascending, inside the part, signs 0 or 1. Without branches, and many at a time whatever the compiler makes of
-// loops: it runs before every encoding. Positions end below 2^31, so that signed comparisons do.
+// Ascending, inside the part, signs 0 or 1. Without branches, and many at a time whatever the compiler makes
+// of loops: it runs before every encoding. Positions end below 2^31, so that signed comparisons do.
 bool fits(const RicePart& part, const std::uint32_t* index, const std::uint8_t* negative) {
   Four descends{};
   std::uint64_t signs = 0;

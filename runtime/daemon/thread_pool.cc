@@ -84,7 +84,8 @@ void ThreadPool::work(const Round& round, std::size_t self) {
 
 // Until another round has begun, but not for long.
 void ThreadPool::look_out(std::uint64_t seen) const {
-  for (unsigned look = 0; look < looks_max && rounds_.load(std::memory_order_relaxed) == seen; ++look) pause();
+  for (unsigned look = 0; look < looks_max && rounds_.load(std::memory_order_relaxed) == seen; ++look)
+    pause();
 }
 
 void ThreadPool::serve(std::size_t self) {

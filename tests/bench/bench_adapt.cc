@@ -8,7 +8,8 @@
 //
 // What bounds the speed of one core, in the same run:
 //   events      columns (each with its sign), rows and entries of rows, for each entry
-//   chain       decoding as many events in as many rows, with weights and probabilities that are given: what is
+//   chain       decoding as many events in as many rows, with weights and probabilities that are given: what
+//   is
 //               left of a decoder when nothing is learned, checked or handed out
 //   fixed       microseconds that a segment takes to decode with one entry in each of its parts
 // usage: bench_adapt [FILE.safetensors ...]
@@ -74,7 +75,8 @@ Rows rows_of(const Part& part, std::span<const std::uint32_t> positions) {
 // The next of `left` members in whatever the chain holds.
 template <class Cells>
 FoundCell next_in(const Chain& chain, const Cells& cells, std::uint32_t first, std::uint32_t left) {
-  return left == 1 ? LastMember(cells, first).find(chain.slot()) : NextMember(cells, first, left).find(chain.slot());
+  return left == 1 ? LastMember(cells, first).find(chain.slot())
+                   : NextMember(cells, first, left).find(chain.slot());
 }
 
 // Rows, numbers of entries, columns and signs, from two states that read random words.
@@ -202,8 +204,8 @@ Totals measure(const ParamLayout& layout, const std::vector<SparseUpdate>& updat
 
 void print(const std::string& name, const Totals& totals) {
   const double link = totals.linked_bound > 0 ? totals.link / totals.linked_bound : 0.0;
-  std::printf("%-40s %7.3f %7.3f %7.3f %7.3f   %6.1f %6.1f   %6.2f %6.1f %6.1f\n", name.c_str(), totals.bound / totals.entries,
-              totals.rice / totals.bound, totals.adapt / totals.bound, link,
+  std::printf("%-40s %7.3f %7.3f %7.3f %7.3f   %6.1f %6.1f   %6.2f %6.1f %6.1f\n", name.c_str(),
+              totals.bound / totals.entries, totals.rice / totals.bound, totals.adapt / totals.bound, link,
               totals.entries / totals.encode_seconds / 1e6, totals.entries / totals.decode_seconds / 1e6,
               totals.events / totals.entries, totals.entries / totals.chain_seconds / 1e6,
               1e6 * totals.fixed_seconds / totals.segments);
@@ -269,8 +271,9 @@ bool measure_file(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::printf("%-40s %7s %7s %7s %7s   %6s %6s   %6s %6s %6s\n", "bits an entry; ratios to the bound; million/s",
-              "bound", "rice", "adapt", "link", "encode", "decode", "events", "chain", "fixed");
+  std::printf("%-40s %7s %7s %7s %7s   %6s %6s   %6s %6s %6s\n",
+              "bits an entry; ratios to the bound; million/s", "bound", "rice", "adapt", "link", "encode",
+              "decode", "events", "chain", "fixed");
   const ParamLayout layout =
       ParamLayout::create({{"a", {1024, 784}}, {"b", {1024, 1024}}, {"c", {512, 3136}}, {"d", {1024, 256}}})
           .value();

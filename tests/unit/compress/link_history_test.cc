@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(history_comes_back_and_saves_bytes) {
   BOOST_TEST(static_cast<double>(linked) < 0.93 * static_cast<double>(alone));
 }
 
-// Rows that keep their sign: the first entry of a row, of which nothing else is known, has it for less than a bit.
+// Rows that keep their sign: the first entry of a row, of which nothing else is known, has it for less than a
+// bit.
 BOOST_AUTO_TEST_CASE(history_knows_which_way_rows_lean) {
   Prng prng(5);
   LinkHistory history(two_tensors());
