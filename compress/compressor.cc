@@ -189,7 +189,8 @@ void Compressor::Impl::emit(SparseUpdate& out) {
   out.negative.resize(total);
   each_piece(pieces, *parallel, [&](Piece& piece) {
     const RankGroup& group = groups[piece.group];
-    emit_piece(kernels, group.threshold, group.step, piece, out);
+    const std::uint32_t threshold = group.selected == 0 ? infinity_bits : group.threshold;
+    emit_piece(kernels, threshold, group.step, piece, out);
   });
   if (options.scope == Scope::global) {
     out.step = groups.front().step_units;
@@ -278,6 +279,12 @@ void Compressor::shrink(std::uint32_t entries, SparseUpdate& out) {
   // Fewer of the same candidates are a larger threshold, and a mean of larger ones: on the grid once, on it still,
   // unless the mean of the largest leaves it where that of all did not. Then the update stays empty.
   if (!impl_->choose(out)) impl_->clear(out);
+}
+
+void Compressor::withdraw(SparseUpdate& out) {
+  for (RankGroup& group : impl_->groups) group.wanted = 0;
+  impl_->clear(out);
+  RUMOR_CHECK(impl_->choose(out).ok());  // of nothing
 }
 
 void Compressor::set_density(double density) {

@@ -88,6 +88,10 @@ class Compressor {
   // Requires: the last absorb() succeeded, and 1 <= entries <= what it sent.
   void shrink(std::uint32_t entries, SparseUpdate& out);
 
+  // Takes the update of the last absorb() back altogether: all of it is in the residual again. `out` is empty.
+  // Requires: the last absorb() succeeded.
+  void withdraw(SparseUpdate& out);
+
   // From the next update on. Requires: density in (0, 1].
   void set_density(double density);
   // The same as a count. Requires: 1 <= entries <= layout.params().

@@ -16,6 +16,7 @@
 
 #include "gossip/events.h"
 #include "gossip/members.h"
+#include "gossip/origin_pace.h"
 #include "gossip/peer_scores.h"
 #include "gossip/protocol.h"
 #include "gossip/wire.h"
@@ -228,6 +229,7 @@ class Core {
   MemberTable members;
   PeerScores scores;
   Counters counters;
+  OriginPace pace;
   TimePoint now{};
   bool finished = false;
 

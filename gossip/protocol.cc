@@ -102,6 +102,7 @@ void Protocol::Impl::detach(Link& link) {
   if (!mutant(21)) spread.link_lost(link);
   joining.link_lost(link);
   overlay.link_lost(link, link.close_reason);
+  core.pace.link_lost(link.id);
   link.to_serve.clear();
   link.announcements.clear();
   link.arriving.reset();
@@ -297,6 +298,16 @@ std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_
 std::string Protocol::divergence() const { return impl_->core.divergence; }
 const Bytes& Protocol::own_admit() const {
   return impl_->core.members.self().admit;
+}
+
+bool Protocol::may_publish(TimePoint now) const {
+  std::size_t links = 0, backlogged = 0;
+  impl_->core.each_link([&](const Link& link) {
+    ++links;
+    backlogged += link.backlogged ? 1 : 0;
+  });
+  if (links == 0) return true;
+  return backlogged < links && impl_->core.pace.may_publish(now);
 }
 
 bool Protocol::settled() const {

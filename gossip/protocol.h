@@ -100,6 +100,9 @@ class Protocol {
 
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);
+  // False: this origin is ahead of the network, and what it would publish had better wait in its residual.
+  // Only advice: publish() may be called all the same.
+  bool may_publish(TimePoint now) const;
   // We train no more (true) or again (false): told to all links, shown in PeerInfo.finished there.
   void set_finished(bool finished, TimePoint now, Outbox& out);
   // Says goodbye to every link and closes them. Nothing may be called afterwards but on_link_down.

@@ -49,6 +49,7 @@ void Repair::on_digest(Link& link, const Digest& digest) {
   link.mismatches = 0;
   link.vector_due = never;
   link.equal_when_met = true;
+  core_.pace.equal(link.id, core_.now);
   const bool stale = link.sent_digest && link.sent_digest->replica != ours;
   if (core_.finished && stale) send_digest(link, false);
 }
@@ -121,6 +122,8 @@ void Repair::on_vector(Link& link, const Vector& message) {
   link.gone = link.vector->missing_from(link.gone).missing_from(link.gone);
   if (mutant(34)) link.gone = {};
   spread_.know(link, *link.vector);
+  const auto own = link.vector->streams().find(core_.options.stream);
+  core_.pace.shown(link.id, own == link.vector->streams().end() ? SeqRanges{} : own->second, core_.now);
   if (!ready_ && !link.first_vector) link.first_vector = link.vector;
   if (message.reply) send_vector(link, false);
   joining_.consider(link);

@@ -84,6 +84,7 @@ void Spread::publish(const StoredUpdate& update) {
   RUMOR_CHECK(update.payload != nullptr);
   core_.streams[*stream].origin = update.header.origin;
   core_.published = std::max(core_.published, update.header.key.seq);
+  core_.pace.published(update.header.key.seq, core_.now);
   flows(core_.streams[*stream], update.payload->size());
   core_.count_update(update.payload->size());
   core_.changed();

@@ -158,6 +158,7 @@ class Node final : private gossip::UpdateStore {
   std::vector<std::uint32_t> touched_;  // where the overlay changed; empty with view_stale_
   bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
+  std::uint32_t samples_held_ = 0;  // of own steps since the last own update
   std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
 
   std::uint64_t dropped_told_ = 0;

@@ -15,6 +15,8 @@ namespace rumor {
 // Kept by the node as it trains.
 struct TrainingFigures {
   std::uint64_t steps = 0;
+  std::uint64_t steps_held = 0;  // of these: without an update, since the peer was ahead of the network
+  std::uint64_t own_updates() const { return steps - steps_held; }
   double train_loss = 0;                 // moving average over own batches
   std::optional<double> loss, accuracy;  // of the last evaluation, on the test set
   std::uint64_t own_payload_bytes = 0;   // of all own updates

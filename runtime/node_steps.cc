@@ -52,8 +52,8 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   const std::size_t peers = live_count();
   const double seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
   last_step_ = now;
-  out.push_back(
-      StartStep{{config_.rate_for(peers, progress()), config_.density_at(peers, progress()), own_period_, seconds}});
+  out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_at(peers, progress()),
+                           own_period_, seconds, !protocol_->may_publish(now)}});
 }
 
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
@@ -73,17 +73,17 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
     out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure +
                                                                "; a lower optimizer.rate may help"});
     end(1, now, out);
-  } else {
-    publish(std::move(result), now, out);
+  } else if (!replica_.is_revoked({options_.stream, own_seq_ + 1})) {
+    const double before = figures_.train_loss;
+    figures_.train_loss = figures_.steps == 0 ? result.loss : before + (result.loss - before) * 0.02;
+    ++figures_.steps;
+    samples_held_ += result.samples;
+    result.held ? void(++figures_.steps_held) : publish(std::move(result), now, out);
   }
   advance(now, out);
 }
 
 void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
-  if (replica_.is_revoked({options_.stream, own_seq_ + 1})) return;
-  const double before = figures_.train_loss;
-  figures_.train_loss = figures_.steps == 0 ? result.loss : before + (result.loss - before) * 0.02;
-  ++figures_.steps;
   figures_.own_payload_bytes += result.payload.size();
   figures_.own_entries += result.update.index.size();
   figures_.own_bound_bits += compress::bound_bits(trainer_->layout().params(), result.update.index.size());
@@ -94,7 +94,8 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.payload_hash = sha256(result.payload);
   update.header.fingerprint = replica_.fingerprinter().of_update(trainer_->layout(), result.update);
   update.header.period = result.period;
-  update.header.samples = result.samples;
+  update.header.samples = std::min(samples_held_, update_samples_max);
+  samples_held_ -= update.header.samples;
   update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 

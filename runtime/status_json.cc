@@ -7,7 +7,7 @@ namespace rumor {
 using nlohmann::ordered_json;
 
 double NodeStatus::density() const {
-  const double positions = static_cast<double>(training.steps) * static_cast<double>(params);
+  const double positions = static_cast<double>(training.own_updates()) * static_cast<double>(params);
   return positions > 0 ? static_cast<double>(training.own_entries) / positions : 0;
 }
 
@@ -28,7 +28,7 @@ double NodeStatus::staleness_mean() const {
 }
 
 double NodeStatus::ratio() const {
-  const double dense = 4.0 * static_cast<double>(training.steps) * static_cast<double>(params);
+  const double dense = 4.0 * static_cast<double>(training.own_updates()) * static_cast<double>(params);
   return training.own_payload_bytes > 0 ? dense / static_cast<double>(training.own_payload_bytes) : 0;
 }
 
@@ -64,13 +64,13 @@ ordered_json peers_json(const NodeStatus& s) {
 
 ordered_json traffic_json(const NodeStatus& s) {
   const gossip::Counters& t = s.traffic;
-  const double steps = static_cast<double>(s.training.steps);
+  const double updates = static_cast<double>(s.training.own_updates());
   return {{"sent_bytes", t.sent_bytes},
           {"received_bytes", t.received_bytes},
           {"sent_control_bytes", t.sent_control_bytes},
           {"sent_payload_bytes", t.sent_payload_bytes},
           {"sent_canonical_bytes", t.sent_canonical_bytes},
-          {"update_bytes_mean", steps > 0 ? static_cast<double>(s.training.own_payload_bytes) / steps : 0},
+          {"update_bytes_mean", updates > 0 ? static_cast<double>(s.training.own_payload_bytes) / updates : 0},
           {"dense_update_bytes", 4 * s.params},
           {"ratio", s.ratio()},
           {"updates_received", t.updates_received},
@@ -118,6 +118,7 @@ std::string status_json(const NodeStatus& s) {
   j["train_loss"] = s.training.train_loss;
   if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
   j["steps"] = s.training.steps;
+  j["steps_held"] = s.training.steps_held;
   j["rate"] = s.rate;
   j["live_peers"] = s.live_peers;
   j["members"] = s.members;

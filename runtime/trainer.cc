@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "runtime/base/large_pages.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
@@ -89,25 +91,33 @@ StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
   const models::Batch batch = sampler_->next();
   result.loss = model_->loss_and_gradient(view_, batch, gradient_);
-  if (budget_)
-    compressor_->set_entries(budget_->plan(plan.seconds));
-  else
-    compressor_->set_density(plan.density);
+  seconds_held_ += plan.seconds;
+  if (!plan.hold && budget_) compressor_->set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
+  if (!budget_) compressor_->set_density(plan.density);
   const StepRule rule = optimizer_->begin_step(plan.rate);
   if (auto absorbed = compressor_->absorb_step(rule, gradient_, result.update); !absorbed) {
     result.failure = absorbed.error().text;
     return result;
   }
-  if (budget_) {
-    result.payload =
-        compress::encode_within(*compressor_, model_->layout(), result.update, budget_->bytes_max(), codec_);
-    budget_->sent(result.update.index.size(), result.payload.size());
-  } else {
-    result.payload = compress::encode(model_->layout(), result.update, codec_);
-  }
   result.period = plan.period;
   result.samples = batch.rows;
+  result.held = plan.hold;
+  if (plan.hold)
+    compressor_->withdraw(result.update);
+  else
+    encode(result);
   return result;
+}
+
+// Never more than an update may have, whatever the density: what is cut off waits in the residual.
+void Trainer::encode(StepResult& result) {
+  if (!budget_) result.payload = compress::encode(model_->layout(), result.update, codec_);
+  if (budget_ || result.payload.size() > limits::payload_bytes_max) {
+    const std::uint64_t bytes_max =
+        std::min<std::uint64_t>(budget_ ? budget_->bytes_max() : UINT64_MAX, limits::payload_bytes_max);
+    result.payload = compress::encode_within(*compressor_, model_->layout(), result.update, bytes_max, codec_);
+  }
+  if (budget_) budget_->sent(result.update.index.size(), result.payload.size());
 }
 
 models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,

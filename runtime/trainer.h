@@ -28,10 +28,12 @@ struct StepPlan {
   double density = 0.001;  // not used where the run file has a budget in bytes
   std::uint64_t period = 0;
   double seconds = 0;  // since the last step began; 0: there was none
+  bool hold = false;   // no update: the change waits in the residual
 };
 
 // What it brings back.
 struct StepResult {
+  bool held = false;  // as planned; there is no update then
   compress::SparseUpdate update;
   Bytes payload;  // the canonical encoding of `update`
   std::uint64_t period = 0;
@@ -81,6 +83,7 @@ class Trainer {
 
  private:
   Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data);
+  void encode(StepResult& result);
 
   int grid_bits_;
   std::uint64_t seed_;
@@ -91,6 +94,7 @@ class Trainer {
   std::unique_ptr<compress::Compressor> compressor_;
   compress::CodecOptions codec_;
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
+  double seconds_held_ = 0;                     // of steps without an update, since the last
   std::vector<float> view_, gradient_;
 };
 

@@ -9,6 +9,8 @@ std::string status_metrics(const NodeStatus& s) {
   const auto real = [](std::uint64_t value) { return static_cast<double>(value); };
   out.gauge("rumor_run_samples", "Training samples of the whole run, all peers together.", real(s.samples));
   out.counter("rumor_steps_total", "Training steps of this peer.", real(s.training.steps));
+  out.counter("rumor_steps_held_total", "Of these: without an update, ahead of the network.",
+              real(s.training.steps_held));
   out.gauge("rumor_train_loss", "Moving average of the loss over own batches, in nats.",
             s.training.train_loss);
   if (s.training.loss) out.gauge("rumor_test_loss", "Loss on the test set, in nats.", *s.training.loss);

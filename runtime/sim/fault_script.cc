@@ -27,9 +27,6 @@ constexpr std::string_view names[] = {"crash",        "crash-in-effects",
                                       "withholds",    "floods"};
 static_assert(std::size(names) == fault_kinds);
 
-constexpr FaultSet disk_faults = fault_bit(FaultKind::disk_lost) | fault_bit(FaultKind::disk_stale) |
-                                 fault_bit(FaultKind::disk_torn) | fault_bit(FaultKind::disk_flipped) |
-                                 fault_bit(FaultKind::disk_foreign);
 constexpr FaultSet attacks = fault_bit(FaultKind::random_bytes) | fault_bit(FaultKind::flipped_bits) |
                              fault_bit(FaultKind::false_have) | fault_bit(FaultKind::withholds) |
                              fault_bit(FaultKind::floods);

@@ -130,6 +130,9 @@ void ProtocolWorld::save_checkpoint(HostId i) {
 void ProtocolWorld::publish(HostId i) {
   Host& host = hosts_[i];
   if (!host.up() || host.mute || host.busy_until > now_ || !host.protocol->ready_to_train()) return;
+  // Payloads without content measure what the links carry at a given load: nobody slows down there.
+  const bool waits = options_.payload_bytes == 0 && !host.protocol->may_publish(host.clock.read(now_));
+  if (waits) return;
   Prng content =
       Prng::named(options_.seed, "update", (std::uint64_t{i} << 40) + (host.life << 24) + host.seq);
   const gossip::StoredUpdate update = host.store->seal(host.stream, host.id, ++host.seq, content);

@@ -63,6 +63,34 @@ BOOST_AUTO_TEST_CASE(a_slow_network_delays_and_loses_nothing) {
   BOOST_TEST(r.delivery_p99 < 1.0);
 }
 
+// Training makes twice what the wires carry: the rest waits in the residuals, not in queues without end, and
+// no sample is left out of the count.
+BOOST_AUTO_TEST_CASE(who_is_ahead_of_the_network_merges_instead_of_queueing) {
+  sim::ClusterOptions options = test::lan(4);
+  options.network.up_bytes_per_second = 80'000;
+  options.network.down_bytes_per_second = 800'000;
+  RunConfig config = test::small_run(90'000);
+  config.model.hidden = {128};
+  config.density = 0.2;
+  auto cluster = test::make_cluster(config, options);
+  cluster->run_until(TimePoint{25s});
+  std::uint64_t held = 0, steps = 0, most_samples = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const NodeStatus status = cluster->node(i)->status(cluster->now());
+    held += status.training.steps_held;
+    steps += status.training.steps;
+    most_samples = std::max(most_samples, status.samples);
+    BOOST_TEST(status.traffic.sent_bytes < 25u * 80'000 + 4u * limits::link_backlog_high);
+  }
+  BOOST_TEST(held > steps / 8);
+  BOOST_TEST(held < steps);
+  const sim::SimResult r = cluster->run(nullptr).value();
+  BOOST_TEST(r.identical);
+  BOOST_TEST(r.lost == 0u);
+  BOOST_TEST(r.samples >= 90'000u);
+  BOOST_TEST(r.samples > r.updates * config.batch * 9 / 8, "what was held back is counted when it is sent");
+}
+
 BOOST_AUTO_TEST_CASE(alone_is_fine) {
   auto cluster = test::make_cluster(test::small_run(2000), test::lan(3));
   cluster->kill(1);  // the others never start: node 0's seeds answer with a refusal

@@ -38,11 +38,11 @@ constexpr std::uint64_t known_trace = 0x2a571b82cde7d9af;
 #endif
 #endif
 #if defined(RUMOR_SANITIZED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_by_default = 40;
+constexpr std::uint64_t seeds_by_default = 12;
 #elif defined(RUMOR_SWARM_SEEDS)
 constexpr std::uint64_t seeds_by_default = RUMOR_SWARM_SEEDS;
 #elif defined(__clang__)
-constexpr std::uint64_t seeds_by_default = 100;
+constexpr std::uint64_t seeds_by_default = 40;
 #else
 constexpr std::uint64_t seeds_by_default = 500;
 #endif

@@ -236,6 +236,35 @@ BOOST_AUTO_TEST_CASE(a_smaller_update_is_that_of_a_smaller_target) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_update_taken_back_is_as_if_it_had_never_been_selected) {
+  const ParamLayout layout = layout_of({30'000, 400});
+  for (const Scope scope : {Scope::global, Scope::tensor}) {
+    Prng prng(38);
+    Compressor one(layout, {.density = 0.01, .scope = scope}), other(layout, {.density = 0.01, .scope = scope});
+    SparseUpdate out, expected;
+    for (int round = 0; round < 6; ++round) {
+      std::vector<float> delta(layout.params());
+      for (float& value : delta) value = draw(prng, Data::bell, round);
+      std::vector<float> sum(one.residual().begin(), one.residual().end());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += delta[i];
+      BOOST_TEST_REQUIRE(one.absorb(delta, out).ok());
+      if (round % 3 != 2) {
+        one.withdraw(out);
+        BOOST_TEST(out.index.empty());
+        BOOST_TEST_REQUIRE(same_bits(one.residual(), sum));
+      } else if (scope == Scope::global) {
+        other.restore_residual(sum);
+        BOOST_TEST_REQUIRE(other.absorb(std::vector<float>(layout.params(), 0), expected).ok());
+        BOOST_TEST_REQUIRE((out == expected));
+      } else {
+        one.shrink(1, out);  // less than one entry a tensor: nothing
+        BOOST_TEST(out.index.empty());
+        BOOST_TEST_REQUIRE(same_bits(one.residual(), sum));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_waits_is_the_same_whether_asked_for_or_not) {
   Prng prng(37);
   const ParamLayout layout = layout_of({9000});

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <set>
 
 #include "runtime/trainer.h"
@@ -77,6 +79,29 @@ BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
   BOOST_TEST((*decoded == result.update));
   BOOST_TEST(result.period == 3u);
   BOOST_TEST(result.samples == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_is_held_back_leaves_its_change_in_the_residual) {
+  auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
+  const std::uint32_t params = trainer->layout().params();
+  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(params, 0));
+  const StepResult held = trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true});
+  BOOST_TEST(held.held);
+  BOOST_TEST(held.payload.empty());
+  BOOST_TEST(held.update.index.empty());
+  BOOST_TEST(held.samples == 1u);
+  const std::vector<float> waiting(trainer->residual().begin(), trainer->residual().end());
+  BOOST_TEST(std::any_of(waiting.begin(), waiting.end(), [](float x) { return x != 0; }));
+  // At rate 0 nothing is added: what is sent now is of the step before.
+  const StepResult sent = trainer->step({.rate = 0, .density = 0.2, .period = 2});
+  BOOST_TEST(!sent.held);
+  BOOST_TEST_REQUIRE(!sent.update.index.empty());
+  const std::span<const float> left = trainer->residual();
+  const float step = std::ldexp(static_cast<float>(sent.update.step), -24);
+  std::vector<float> sum(left.begin(), left.end());
+  for (std::size_t e = 0; e < sent.update.index.size(); ++e)
+    sum[sent.update.index[e]] += sent.update.negative[e] != 0 ? -step : step;
+  for (std::size_t i = 0; i < sum.size(); ++i) BOOST_TEST(std::abs(sum[i] - waiting[i]) <= 1e-6f);
 }
 
 BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
