@@ -20,11 +20,16 @@ inline void add_after(std::uint32_t* sums, std::uint32_t at) {
 
 }  // namespace
 
-void Columns::begin(std::uint32_t count, const std::uint32_t* prior, std::uint32_t hits_max) {
+void Columns::begin(std::uint32_t count, std::uint32_t hits_max, const std::uint32_t* prior,
+                    const std::uint8_t* leaning) {
   count_ = count;
   prior_ = prior;
   const std::uint32_t blocks = count / block_cells + 1;
-  leaning_.assign(count, 2);
+  if (leaning != nullptr) {
+    leaning_.assign(leaning, leaning + count);
+  } else {
+    leaning_.assign(count, Leaning::none);
+  }
   hits_.assign(blocks * block_cells, 0);
   hits_inside_.assign(blocks * block_cells, 0);
   hits_before_.assign(blocks, 0);

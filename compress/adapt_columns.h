@@ -13,14 +13,16 @@
 #include <vector>
 
 #include "compress/adapt_cells.h"
+#include "compress/adapt_learning.h"
 
 namespace rumor::compress {
 
 class Columns {
  public:
-  // prior: what an earlier history says of each column, 256 on the average; null without. hits_max: how many
-  // there will be.
-  void begin(std::uint32_t count, const std::uint32_t* prior, std::uint32_t hits_max);
+  // hits_max: how many there will be. prior, leaning: what an earlier history says of each column, 256 on the
+  // average; null without.
+  void begin(std::uint32_t count, std::uint32_t hits_max, const std::uint32_t* prior,
+             const std::uint8_t* leaning);
 
   // Calls use(cells) with the columns as they now weigh. The cells are valid until the next end_row().
   template <class Use>
@@ -29,20 +31,14 @@ class Columns {
     return prior_ == nullptr ? use(cells<false>()) : use(cells<true>());
   }
 
-  // A leaning after one more sign.
-  static std::uint8_t moved(std::uint32_t leaning, bool negative) {
-    static constexpr std::array<std::uint8_t, 10> next = {1, 2, 3, 4, 4, 0, 0, 1, 2, 3};
-    return next[leaning + (negative ? 5 : 0)];
-  }
-
   // What the innermost loop works with.
   struct Row {
-    std::uint8_t* leaning;  // of each column, 0 (mostly minus) to 4 (mostly plus)
+    std::uint8_t* leaning;  // of each column
     std::uint16_t* hits;    // where the columns of the row are put down
 
     void hit(std::uint32_t column, bool negative) {
       *hits++ = static_cast<std::uint16_t>(column);
-      leaning[column] = moved(leaning[column], negative);
+      leaning[column] = Leaning::moved(leaning[column], negative);
     }
   };
   Row row() { return {leaning_.data(), fresh_hits_.data() + fresh_}; }

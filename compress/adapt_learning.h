@@ -62,14 +62,33 @@ class Counts {
   std::array<std::uint8_t, contexts> used_{};
 };
 
+// What the signs of a row, or of a column, were lately: 0 (mostly minus) to 6 (mostly plus).
+struct Leaning {
+  static constexpr std::uint32_t count = 7;
+  static constexpr std::uint8_t none = 3;
+
+  // After one more sign.
+  static std::uint8_t moved(std::uint32_t leaning, bool negative) {
+    static constexpr std::array<std::uint8_t, 2 * count> next = {1, 2, 3, 4, 5, 6, 6, 0, 0, 1, 2, 3, 4, 5};
+    return next[leaning + (negative ? count : 0)];
+  }
+  // What is left of it in the next message.
+  static std::uint8_t remembered(std::uint8_t leaning) {
+    return std::clamp<std::uint8_t>(leaning, 1, count - 2);
+  }
+};
+
 // Probability of a minus for each context, in units of 2^-22.
 class Signs {
  public:
-  static constexpr std::uint32_t leanings = 5;  // of a row, and of a column
-  static constexpr std::uint32_t single = 25;   // the context where rows have one column
-  static constexpr std::uint32_t contexts = 26;
+  static constexpr std::uint32_t single = Leaning::count * Leaning::count;  // where rows have one column
+  static constexpr std::uint32_t contexts = single + 1;
 
-  Signs() { probability_.fill(1u << 21); }
+  Signs() : probability_(initial) {}
+
+  static std::uint32_t context(std::uint32_t row, std::uint32_t column) {
+    return Leaning::count * row + column;
+  }
 
   // How much of an interval of this size belongs to minus: at least 1, and less than all. Requires: size
   // >= 2.
@@ -88,6 +107,15 @@ class Signs {
   }
 
  private:
+  static constexpr std::array<std::uint32_t, contexts> initial = [] {
+    constexpr std::uint32_t even = 1u << 21, step = 3u << 16;
+    std::array<std::uint32_t, contexts> made{};
+    for (std::uint32_t i = 0; i < single; ++i)
+      made[i] = even + step * (2 * Leaning::none) - step * (i / Leaning::count + i % Leaning::count);
+    made[single] = even;
+    return made;
+  }();
+
   std::array<std::uint32_t, contexts> probability_;
   std::array<std::uint8_t, contexts> used_{};
 };

@@ -50,7 +50,7 @@ std::array<Curve, curves> all_curves() {
 
 constexpr std::array<std::uint32_t, rates> all_rates() {
   std::array<std::uint32_t, rates> made{};
-  for (std::uint32_t i = 0; i < rates; ++i) made[i] = 65536 / (i + 3);
+  for (std::uint32_t i = 0; i < rates; ++i) made[i] = 65536 / (i + 5);
   return made;
 }
 

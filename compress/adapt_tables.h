@@ -42,8 +42,8 @@ struct Curve {
 // The curve of n is element min(n, 33) - 1. Ready before main() begins.
 extern const std::array<Curve, curves> curve_table;
 
-// 65536 / (i + 3): what a frequency moves by when it has been used i times.
-inline constexpr std::uint32_t rates = 254;
+// 65536 / (i + 5): what a frequency moves by when it has been used i times.
+inline constexpr std::uint32_t rates = 252;
 extern const std::array<std::uint32_t, rates> learning_rate;
 
 }  // namespace rumor::compress

@@ -44,9 +44,11 @@ struct Shape {
   unsigned low_bits = 0;  // 0 where the rows are few enough for one set
 };
 
-// What a history says of the rows and columns of one part; 256 is the average. Empty without history.
+// What a history says of the rows and columns of one part: rates, 256 is the average, and leanings. Nothing
+// of rows that it does not keep.
 struct Priors {
   std::vector<std::uint32_t> rows, columns;
+  std::vector<std::uint8_t> row_leaning, column_leaning;
 };
 
 template <class Io>
@@ -68,7 +70,8 @@ class AdaptWalk {
     if (!rows_hit(shape, hit)) return false;
     begin_rows(shape, hit, priors);
     if (shape.columns == 1) return singles(shape, hit);
-    columns_.begin(shape.columns, priors != nullptr ? priors->columns.data() : nullptr, shape.count);
+    columns_.begin(shape.columns, shape.count, priors != nullptr ? priors->columns.data() : nullptr,
+                   priors != nullptr ? priors->column_leaning.data() : nullptr);
     std::uint32_t part_left = shape.count;
     for (std::uint32_t j = 0; j < hit; ++j) {
       std::uint32_t row = io_.row(j);
@@ -77,6 +80,7 @@ class AdaptWalk {
       if (!row_hits(row, hits, part_left, hit - j) || hits > shape.columns) return false;
       part_left -= hits;
       const std::uint32_t row_begin = (shape.first_row + row) * shape.columns;
+      row_leaning_ = row_priors_ != nullptr ? priors->row_leaning[row] : Leaning::none;
       if (!columns_.with_cells([&](const auto& cells) { return entries(cells, row_begin, hits); }))
         return false;
       if (j + 1 < hit) columns_.end_row(hits);
@@ -289,7 +293,7 @@ class AdaptWalk {
     typename Io::Close io(io_);
     const Cells cells = given;
     Columns::Row learned = columns_.row();
-    std::uint32_t column = 0, leaning = 2, all_left = left_;
+    std::uint32_t column = 0, leaning = row_leaning_, all_left = left_;
     const bool apart = apart_;
     for (std::uint32_t left = hits; left > 0; --left) {
       if (left > cells.count - column || !settle(io, apart, all_left)) return false;
@@ -297,16 +301,14 @@ class AdaptWalk {
       column = io.column();
       bool negative = io.negative();
       --all_left;
-      const auto context = [&](std::uint32_t cell) {
-        return Signs::leanings * leaning + learned.leaning[cell];
-      };
+      const auto context = [&](std::uint32_t cell) { return Signs::context(leaning, learned.leaning[cell]); };
       const auto coded = [&](const auto& next) {
         return io.entry(next, signs_, context, column, negative, all_left == 0);
       };
       if (!next_of(cells, first, left, coded)) return false;
       io.put(row_begin + column, negative);
       learned.hit(column, negative);
-      leaning = Columns::moved(leaning, negative);
+      leaning = Leaning::moved(leaning, negative);
       ++column;
     }
     left_ = all_left;
@@ -326,6 +328,7 @@ class AdaptWalk {
   std::vector<std::uint32_t> row_weights_;
   const std::uint32_t* row_priors_ = nullptr;
   std::uint32_t row_mean_ = 256;
+  std::uint32_t row_leaning_ = Leaning::none;  // where the row at hand begins
   bool by_absence_ = false;
   std::uint32_t cursor_ = 0;  // first row that can come
   std::uint32_t absent_ = 0, absent_left_ = 0;

@@ -183,12 +183,14 @@ void Compressor::Impl::emit(SparseUpdate& out) {
     piece.out_from = total;
     total += piece.kept;
   }
-  out.index.resize(total);
+  out.step = 0;
+  out.tensor_step.clear();
+  out.index.resize(total);  // what it held is overwritten
   out.negative.resize(total);
-  parallel->each(pieces.size(), [&](std::size_t p) {
-    const RankGroup& group = groups[pieces[p].group];
+  each_piece(pieces, *parallel, [&](Piece& piece) {
+    const RankGroup& group = groups[piece.group];
     const std::uint32_t threshold = group.selected == 0 ? infinity_bits : group.threshold;
-    emit_piece(kernels, threshold, group.step, pieces[p], out);
+    emit_piece(kernels, threshold, group.step, piece, out);
   });
   if (options.scope == Scope::global) {
     out.step = groups.front().step_units;
@@ -214,15 +216,16 @@ void Compressor::Impl::clear(SparseUpdate& out) {
 }
 
 Result<void> Compressor::Impl::absorb(ScanInput input, ChangeForm form, SparseUpdate& out) {
-  clear(out);
   share_entries(groups, entries, layout.params());
   for (RankGroup& group : groups) group.selected = 0;
   input.residual = residual.data();
   scan(input, form);
   Result<void> done = check_finite();
   if (done) done = choose(out);
-  if (!done)
+  if (!done) {
+    clear(out);
     for (RankGroup& group : groups) group.selected = 0;
+  }
   return done;
 }
 
@@ -273,7 +276,6 @@ void Compressor::shrink(std::uint32_t entries, SparseUpdate& out) {
   RUMOR_CHECK(entries >= 1 && entries <= sent);
   for (RankGroup& group : impl_->groups)
     group.wanted = static_cast<std::uint32_t>(group.selected * entries / sent);
-  impl_->clear(out);
   // Fewer of the same candidates are a larger threshold, and a mean of larger ones: on the grid once, on it still,
   // unless the mean of the largest leaves it where that of all did not. Then the update stays empty.
   if (!impl_->choose(out)) impl_->clear(out);

@@ -25,7 +25,17 @@ void scale_to_mean(const std::uint32_t* hits, std::uint32_t count, std::uint64_t
         static_cast<double>(static_cast<std::int64_t>((trust + hits[i]) << 8)) / mean));
 }
 
+void recall(const std::uint8_t* leaning, std::uint32_t count, std::vector<std::uint8_t>& known) {
+  known.resize(count);
+  std::transform(leaning, leaning + count, known.begin(), Leaning::remembered);
+}
+
 }  // namespace
+
+void Recent::resize(std::uint32_t count) {
+  hits.assign(count, 0);
+  leaning.assign(count, Leaning::none);
+}
 
 void Recent::learn(const std::vector<std::uint32_t>& fresh) {
   if (sum != 0) {
@@ -43,7 +53,7 @@ void Recent::learn(const std::vector<std::uint32_t>& fresh) {
   }
   sum = 0;
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    hits[i] = static_cast<std::uint32_t>(std::uint64_t{hits[i]} * 9 / 10) + 256 * fresh[i];
+    hits[i] = static_cast<std::uint32_t>(std::uint64_t{hits[i]} * 4 / 5) + 256 * fresh[i];
     sum += hits[i];
   }
 }
@@ -62,9 +72,12 @@ bool LinkHistory::Impl::priors_of(const Part& part, Priors& priors) const {
   const Shape shape(part);
   if (shape.columns != tensor.columns || part.end > tensor.size || tensor.by_column.sum == 0) return false;
   priors.rows.clear();
-  if (!tensor.by_row.hits.empty())
+  if (!tensor.by_row.hits.empty()) {
+    recall(tensor.by_row.leaning.data() + shape.first_row, shape.rows, priors.row_leaning);
     scale_to_mean(tensor.by_row.hits.data() + shape.first_row, shape.rows, tensor.by_row.trust(),
                   priors.rows);
+  }
+  recall(tensor.by_column.leaning.data(), shape.columns, priors.column_leaning);
   scale_to_mean(tensor.by_column.hits.data(), shape.columns, tensor.by_column.trust(), priors.columns);
   return true;
 }
@@ -76,8 +89,8 @@ LinkHistory::LinkHistory(const ParamLayout& layout) : impl_(std::make_unique<Imp
     tensor.size = info.size;
     tensor.columns = info.cols() <= cells_max ? info.cols() : Shape::columns_wide;
     const std::uint32_t rows = (info.size - 1) / tensor.columns + 1;
-    if (rows <= cells_max) tensor.by_row.hits.assign(rows, 0);
-    tensor.by_column.hits.assign(tensor.columns, 0);
+    if (rows <= cells_max) tensor.by_row.resize(rows);
+    tensor.by_column.resize(tensor.columns);
     impl_->tensors.push_back(std::move(tensor));
   }
 }
@@ -86,16 +99,21 @@ LinkHistory::~LinkHistory() = default;
 LinkHistory::LinkHistory(LinkHistory&&) noexcept = default;
 LinkHistory& LinkHistory::operator=(LinkHistory&&) noexcept = default;
 
-// Signs are told for later use; what a column leans to is learned within a segment at once.
-void LinkHistory::remember(std::span<const std::uint32_t> index, std::span<const std::uint8_t>) {
+void LinkHistory::remember(std::span<const std::uint32_t> index, std::span<const std::uint8_t> negative) {
   std::size_t at = 0;
   for (Impl::Tensor& tensor : impl_->tensors) {
     impl_->fresh_rows.assign(tensor.by_row.hits.size(), 0);
     impl_->fresh_columns.assign(tensor.by_column.hits.size(), 0);
     for (; at < index.size() && index[at] - tensor.offset < tensor.size; ++at) {
       const std::uint32_t position = index[at] - tensor.offset;
-      if (!tensor.by_row.hits.empty()) ++impl_->fresh_rows[position / tensor.columns];
-      ++impl_->fresh_columns[position % tensor.columns];
+      const std::uint32_t row = position / tensor.columns, column = position % tensor.columns;
+      const auto lean = [&](std::uint8_t& leaning) { leaning = Leaning::moved(leaning, negative[at] != 0); };
+      if (!tensor.by_row.hits.empty()) {
+        ++impl_->fresh_rows[row];
+        lean(tensor.by_row.leaning[row]);
+      }
+      ++impl_->fresh_columns[column];
+      lean(tensor.by_column.leaning[column]);
     }
     tensor.by_row.learn(impl_->fresh_rows);
     tensor.by_column.learn(impl_->fresh_columns);

@@ -96,6 +96,7 @@ std::uint64_t encode_part(const RicePart& part, const std::uint32_t* index, cons
   std::uint64_t last[thirds ? thirds_words + 1 : 1];   // of those: whether it is the last
   std::uint64_t quotients[quotient_words];
   const unsigned low_bits = part.low_bits;
+  const unsigned width = low_bits + 1;  // of a field, 31 at most
   const std::uint32_t low_mask = (std::uint32_t{1} << low_bits) - 1;
   Appender fields(out, at);
   last[0] = 0;
@@ -108,10 +109,10 @@ std::uint64_t encode_part(const RicePart& part, const std::uint32_t* index, cons
     const std::uint32_t end = std::min(begin + block, part.count);
     std::uint64_t not_first_word = 0, last_word = 0;
     unsigned last_used = 0;
-    for (std::uint32_t e = begin; e < end; ++e) {
+    // Takes one entry apart: returns its field and marks its quotient.
+    const auto take = [&](std::uint32_t e) __attribute__((always_inline)) {
       const std::uint32_t gap = index[e] - next;
       next = index[e] + 1;
-      fields.put((gap & low_mask) | (std::uint32_t{negative[e]} << low_bits), low_bits + 1);
       const std::uint32_t high = gap >> low_bits;
       if constexpr (thirds) {
         const std::uint32_t quotient = high / 3;
@@ -125,7 +126,14 @@ std::uint64_t encode_part(const RicePart& part, const std::uint32_t* index, cons
         one += high;
       }
       marks.mark(one++);
+      return std::uint64_t{(gap & low_mask) | (std::uint32_t{negative[e]} << low_bits)};
+    };
+    std::uint32_t e = begin;
+    for (; e + 2 <= end; e += 2) {
+      const std::uint64_t first = take(e);
+      fields.put(first | take(e + 1) << width, 2 * width);
     }
+    if (e < end) fields.put(take(e), width);
     if constexpr (thirds) {
       not_first[begin / block] = not_first_word;
       last_out.put(last_word, last_used);

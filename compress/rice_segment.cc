@@ -1,7 +1,9 @@
 #include "compress/rice_segment.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "compress/adapt_cells.h"
 #include "compress/rice.h"
 #include "runtime/base/check.h"
 
@@ -14,12 +16,23 @@ RicePart rice_part(const ParamLayout& layout, const Part& part) {
   return {layout.tensors()[part.tensor].offset + part.begin, span, part.count, code.low_bits, code.thirds};
 }
 
-// Ascending, inside the part, signs 0 or 1. Without branches: it runs before every encoding.
+// Ascending, inside the part, signs 0 or 1. Without branches, and many at a time whatever the compiler makes
+// of loops: it runs before every encoding. Positions end below 2^31, so that signed comparisons do.
 bool fits(const RicePart& part, const std::uint32_t* index, const std::uint8_t* negative) {
-  unsigned wrong = negative[0] > 1;
-  for (std::uint32_t e = 1; e < part.count; ++e)
-    wrong |= static_cast<unsigned>(index[e] <= index[e - 1]) | static_cast<unsigned>(negative[e] > 1);
-  return wrong == 0 && index[0] >= part.first && index[part.count - 1] - part.first < part.span;
+  Four descends{};
+  std::uint64_t signs = 0;
+  std::uint32_t e = 1;
+  for (; e + 4 <= part.count; e += 4) descends |= four_at(index + e) <= four_at(index + e - 1);
+  unsigned wrong = lanes_in(descends);
+  for (; e < part.count; ++e) wrong |= index[e] <= index[e - 1] ? 1 : 0;
+  for (e = 0; e + 8 <= part.count; e += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, negative + e, sizeof eight);
+    signs |= eight;
+  }
+  for (; e < part.count; ++e) signs |= negative[e];
+  return wrong == 0 && (signs & ~0x0101'0101'0101'0101u) == 0 && index[0] - part.first < part.span &&
+         index[part.count - 1] - part.first < part.span;
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
+#include "compress/rank_group.h"
 #include "runtime/base/check.h"
 
 namespace rumor::compress {
@@ -20,39 +20,44 @@ bool binned(std::span<const Piece> pieces) {
   return std::none_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.bins.empty(); });
 }
 
-// The bin that holds the selected-th largest; leaves in `above` of every piece what lies in higher bins.
+// The bin that holds the selected-th largest; leaves in `above` of every piece what lies in higher bins. Counted
+// from the lowest bin on: the cutoff is a guess of the threshold, so the bin is among the first.
 Band find_band(std::span<Piece> pieces, std::uint32_t cutoff, std::size_t selected) {
   for (Piece& piece : pieces) piece.above = 0;
   if (!binned(pieces)) return {.low = 0, .high = 1u << 31, .rank = selected};
-  std::vector<std::uint32_t> all(bin_count, 0);
-  for (const Piece& piece : pieces)
-    for (std::uint32_t bin = 0; bin < bin_count; ++bin) all[bin] += piece.bins[bin];
-  std::uint32_t bin = bin_count;
-  std::size_t over = 0;
-  while (over + all[bin - 1] < selected) {
-    over += all[--bin];
-    RUMOR_CHECK(bin > 0);
+  std::size_t left = 0;  // candidates not in lower bins
+  for (Piece& piece : pieces) left += piece.above = piece.count;
+  std::uint32_t bin = 0;
+  for (;; ++bin) {
+    RUMOR_CHECK(bin < bin_count);
+    std::size_t here = 0;
+    for (Piece& piece : pieces) {
+      here += piece.bins[bin];
+      piece.above -= piece.bins[bin];
+    }
+    left -= here;
+    if (left < selected) break;
   }
-  --bin;
-  for (Piece& piece : pieces)
-    for (std::uint32_t higher = bin + 1; higher < bin_count; ++higher) piece.above += piece.bins[higher];
   const std::uint32_t low = cutoff + (bin << bin_shift);
-  return {.low = low, .high = bin + 1 == bin_count ? 1u << 31 : low + (1u << bin_shift), .rank = selected - over};
-}
-
-void run_pieces(std::span<Piece> pieces, Parallel& parallel, const std::function<void(Piece&)>& task) {
-  if (pieces.size() == 1)
-    task(pieces.front());
-  else
-    parallel.each(pieces.size(), [&](std::size_t p) { task(pieces[p]); });
+  return {.low = low, .high = bin + 1 == bin_count ? 1u << 31 : low + (1u << bin_shift), .rank = selected - left};
 }
 
 }  // namespace
 
+void each_piece(std::span<Piece> pieces, Parallel& parallel, const std::function<void(Piece&)>& task) {
+  constexpr std::size_t alone_max = 32768;
+  Serial serial;
+  const auto run = [&](std::size_t p) { task(pieces[p]); };
+  if (count_candidates(pieces) <= alone_max)
+    serial.each(pieces.size(), run);
+  else
+    parallel.each(pieces.size(), run);
+}
+
 std::uint32_t select(const ScanKernels& kernels, std::span<Piece> pieces, std::uint32_t cutoff,
                      std::size_t selected, Parallel& parallel) {
   const Band band = find_band(pieces, cutoff, selected);
-  run_pieces(pieces, parallel, [&](Piece& piece) {
+  each_piece(pieces, parallel, [&](Piece& piece) {
     if (piece.band.size() < piece.count + scan_slack) piece.band.resize(piece.index.size());
     piece.ties = kernels.between(piece.value.data(), piece.count, band.low, band.high, piece.band.data());
   });
@@ -85,7 +90,7 @@ std::uint32_t select(const ScanKernels& kernels, std::span<Piece> pieces, std::u
 }
 
 double selected_magnitudes(std::span<Piece> pieces, std::uint32_t threshold, Parallel& parallel) {
-  run_pieces(pieces, parallel, [&](Piece& piece) {
+  each_piece(pieces, parallel, [&](Piece& piece) {
     std::size_t ties = piece.kept - piece.above;
     piece.magnitude_sum = 0;
     for (std::size_t c = 0; c < piece.count; ++c) {

@@ -7,6 +7,7 @@
 // Thread: one caller; the work on pieces is spread through `parallel`. Results do not depend on its width.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "compress/scan_pass.h"
@@ -19,6 +20,10 @@ namespace rumor::compress {
 // Leaves above, ties and kept of every piece. Requires: 1 <= selected <= the number of candidates.
 std::uint32_t select(const ScanKernels& kernels, std::span<Piece> pieces, std::uint32_t cutoff,
                      std::size_t selected, Parallel& parallel);
+
+// Calls task(piece) for each. Through `parallel` where there are candidates enough: a few are done with before
+// another thread has begun.
+void each_piece(std::span<Piece> pieces, Parallel& parallel, const std::function<void(Piece&)>& task);
 
 // Sum of the magnitudes of the entries that select() chose. Summed by piece, in order: the same everywhere.
 double selected_magnitudes(std::span<Piece> pieces, std::uint32_t threshold, Parallel& parallel);

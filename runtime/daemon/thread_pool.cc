@@ -5,16 +5,32 @@
 #include "runtime/base/check.h"
 
 namespace rumor::daemon {
+namespace {
 
-ThreadPool::ThreadPool(unsigned width) {
+// Looks of one thread for another before it goes to sleep: some ten microseconds, about what waking takes.
+constexpr unsigned looks_max = 1000;
+
+// Tells the processor that this thread waits for another.
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(unsigned width) : shares_(new Share[width]) {
   RUMOR_CHECK(width >= 1);
-  for (unsigned i = 1; i < width; ++i) threads_.emplace_back([this] { serve(); });
+  for (unsigned i = 1; i < width; ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 
 ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    rounds_.fetch_add(1, std::memory_order_relaxed);
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -32,43 +48,63 @@ void ThreadPool::run(std::size_t count, void (*task)(void*, std::size_t), void* 
     for (std::size_t i = 0; i < count; ++i) task(context, i);
     return;
   }
+  const Round round{.count = count, .task = task, .context = context};
   {
     const std::lock_guard lock(mutex_);
-    RUMOR_CHECK(busy_ == 0);
-    count_ = count;
-    task_ = task;
-    context_ = context;
-    next_.store(0, std::memory_order_relaxed);
-    busy_ = static_cast<unsigned>(threads_.size());
-    ++round_;
+    RUMOR_CHECK(!open_);
+    round_ = round;
+    for (std::size_t i = 0; i < width(); ++i) shares_[i].next.store(0, std::memory_order_relaxed);
+    open_ = true;
+    rounds_.fetch_add(1, std::memory_order_relaxed);
   }
   wake_.notify_all();
-  work();
+  work(round, 0);
+  {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+  }
+  for (unsigned look = 0; look < looks_max && busy_.load(std::memory_order_relaxed) != 0; ++look) pause();
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return busy_ == 0; });
+  done_.wait(lock, [this] { return busy_.load(std::memory_order_relaxed) == 0; });
 }
 
-// Takes the next task until none is left. The mutex around each round orders what the tasks read and wrote.
-void ThreadPool::work() {
-  for (;;) {
-    const std::size_t i = next_.fetch_add(1, std::memory_order_relaxed);
-    if (i >= count_) return;
-    task_(context_, i);
+// Takes the next task of its own share, then of the others', until none is left. The mutex around each round
+// orders what the tasks read and wrote.
+void ThreadPool::work(const Round& round, std::size_t self) {
+  for (std::size_t turn = 0; turn < width(); ++turn) {
+    const std::size_t share = (self + turn) % width();
+    const std::size_t begin = round.count * share / width(), end = round.count * (share + 1) / width();
+    for (;;) {
+      const std::size_t i = begin + shares_[share].next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= end) break;
+      round.task(round.context, i);
+    }
   }
 }
 
-void ThreadPool::serve() {
+// Until another round has begun, but not for long.
+void ThreadPool::look_out(std::uint64_t seen) const {
+  for (unsigned look = 0; look < looks_max && rounds_.load(std::memory_order_relaxed) == seen; ++look)
+    pause();
+}
+
+void ThreadPool::serve(std::size_t self) {
   std::uint64_t seen = 0;
   for (;;) {
+    look_out(seen);
+    Round round;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || round_ != seen; });
+      wake_.wait(lock, [&] { return rounds_.load(std::memory_order_relaxed) != seen; });
       if (stopping_) return;
-      seen = round_;
+      seen = rounds_.load(std::memory_order_relaxed);
+      if (!open_) continue;
+      round = round_;
+      busy_.fetch_add(1, std::memory_order_relaxed);
     }
-    work();
+    work(round, self);
     const std::lock_guard lock(mutex_);
-    if (--busy_ == 0) done_.notify_one();
+    if (busy_.fetch_sub(1, std::memory_order_relaxed) == 1) done_.notify_one();
   }
 }
 

@@ -1,11 +1,17 @@
 // ThreadPool: the Parallel of real machines.
 //
-// Thread: run() from one thread at a time, which works along. Idle threads sleep. Memory: one stack a thread.
+// Thread: run() from one thread at a time, which works along. Idle threads look out for the next round for
+// some ten microseconds, since the phases of one pass follow each other at once and waking a thread takes as
+// long as many of them; then they sleep. A round is over when its tasks are: threads that wake too late are
+// not waited for. Each thread begins with its own share of the tasks, the same in each round of so many,
+// since what a task works with is near the thread that did it last; then it helps the others. Memory: one
+// stack a thread.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -30,19 +36,31 @@ class ThreadPool final : public Parallel {
   static unsigned width_for(std::uint64_t params);
 
  private:
-  void serve();
-  void work();
+  // The tasks of one run() call.
+  struct Round {
+    std::size_t count = 0;
+    void (*task)(void*, std::size_t) = nullptr;
+    void* context = nullptr;
+  };
+
+  // How far one thread's share has been given out, in a cache line of its own.
+  struct alignas(64) Share {
+    std::atomic<std::size_t> next{0};
+  };
+
+  void serve(std::size_t self);
+  void work(const Round& round, std::size_t self);
+  void look_out(std::uint64_t seen) const;
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  std::uint64_t round_ = 0;  // counts run() calls
-  unsigned busy_ = 0;        // threads that have not finished the round
   bool stopping_ = false;
-  // The round under way; written under the mutex before it begins.
-  std::size_t count_ = 0;
-  void (*task_)(void*, std::size_t) = nullptr;
-  void* context_ = nullptr;
-  std::atomic<std::size_t> next_{0};
+  bool open_ = false;  // tasks of round_ may be left
+  Round round_;        // the one under way
+  // Changed under the mutex, so that sleepers miss nothing; read without it by those who look out.
+  std::atomic<std::uint64_t> rounds_{0};  // that have begun; and one for the end
+  std::atomic<unsigned> busy_{0};         // threads that take part, the caller apart
+  std::unique_ptr<Share[]> shares_;       // of each thread, the caller's first
   std::vector<std::thread> threads_;
 };
 

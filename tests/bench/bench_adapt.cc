@@ -5,6 +5,13 @@
 //               number of independent positions, by density
 //   files       captures in the sparse form of `rumor stats`, named on the command line
 // LINK skips the first four messages of a source, like the figures of compress/ADAPT.md.
+//
+// What bounds the speed of one core, in the same run:
+//   events      columns (each with its sign), rows and entries of rows, for each entry
+//   chain       decoding as many events in as many rows, with weights and probabilities that are given: what
+//   is
+//               left of a decoder when nothing is learned, checked or handed out
+//   fixed       microseconds that a segment takes to decode with one entry in each of its parts
 // usage: bench_adapt [FILE.safetensors ...]
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "compress/adapt_coder.h"
+#include "compress/adapt_columns.h"
+#include "compress/adapt_member.h"
 #include "compress/statistics.h"
 #include "compress/transport.h"
 #include "runtime/base/prng.h"
@@ -39,7 +49,109 @@ std::vector<std::uint32_t> counts_of(const ParamLayout& layout, const SparseUpda
 struct Totals {
   double bound = 0, rice = 0, adapt = 0, linked_bound = 0, link = 0;
   double entries = 0, encode_seconds = 0, decode_seconds = 0;
+  double events = 0, chain_seconds = 0, segments = 0, fixed_seconds = 0;
 };
+
+// The rows of a part that have entries: how many each, and how many events say which rows they are.
+struct Rows {
+  std::vector<std::uint32_t> hits;
+  std::uint32_t all = 0, columns = 0, events = 0;
+};
+
+Rows rows_of(const Part& part, std::span<const std::uint32_t> positions) {
+  Rows rows{.all = (part.end - part.begin - 1) / part.columns + 1, .columns = part.columns};
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const bool same = i > 0 && positions[i] / part.columns == positions[i - 1] / part.columns;
+    if (same)
+      ++rows.hits.back();
+    else
+      rows.hits.push_back(1);
+  }
+  const auto hit = static_cast<std::uint32_t>(rows.hits.size());
+  rows.events = std::min(hit, rows.all - std::min(rows.all, hit));
+  return rows;
+}
+
+// The next of `left` members in whatever the chain holds.
+template <class Cells>
+FoundCell next_in(const Chain& chain, const Cells& cells, std::uint32_t first, std::uint32_t left) {
+  return left == 1 ? LastMember(cells, first).find(chain.slot())
+                   : NextMember(cells, first, left).find(chain.slot());
+}
+
+// Rows, numbers of entries, columns and signs, from two states that read random words.
+void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, const Signs& signs,
+                Chain& entries, Chain& others) {
+  const AlikeCells alike{.count = rows.all};
+  std::uint32_t row = 0;
+  for (std::size_t j = 0; j < rows.hits.size(); ++j) {
+    if (j < rows.events && rows.all <= cells_max) {
+      const FoundCell found = next_in(others, alike, row, rows.events - static_cast<std::uint32_t>(j));
+      others.take(found.from, found.to - found.from);
+      row = found.cell + 1;
+    }
+    if (rows.columns > 1) {
+      constexpr unsigned shift = scale_bits - Counts::symbol_bits;
+      const std::uint32_t symbol = counts.find(3, others.slot() >> shift), from = counts.start(3, symbol);
+      others.take(from << shift, (counts.start(3, symbol + 1) - from) << shift);
+    }
+    columns.with_cells([&](const auto& cells) {
+      std::uint32_t first = 0;
+      for (std::uint32_t left = rows.hits[j]; left > 0 && rows.columns > 1; --left) {
+        const FoundCell found = next_in(entries, cells, first, left);
+        const std::uint32_t size = found.to - found.from, minus = signs.share(Signs::context(3, 3), size);
+        const std::uint32_t plus = entries.slot() - found.from < minus ? 0 : ~0u;
+        entries.take(found.from + (minus & plus), (minus ^ plus) - plus + (size & plus));
+        first = found.cell + 1;
+      }
+      return true;
+    });
+  }
+}
+
+void time_chain(const std::vector<Rows>& parts, Totals& totals) {
+  Prng prng(3);
+  std::vector<Columns> columns(parts.size());
+  std::size_t entries = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    columns[p].begin(parts[p].columns, 1, nullptr, nullptr);
+    for (const std::uint32_t hits : parts[p].hits) entries += hits;
+    totals.events += parts[p].events + (parts[p].columns > 1 ? static_cast<double>(parts[p].hits.size()) : 0);
+  }
+  totals.events += static_cast<double>(entries);
+  Bytes words(32 * entries + 64);
+  for (std::uint8_t& byte : words) byte = static_cast<std::uint8_t>(prng.below(256));
+  const Counts counts;
+  const Signs signs;
+  std::uint64_t kept = 0;
+  totals.chain_seconds += bench::best_of(5, [&] {
+    Chain near{prng.next() >> 2, words.data(), words.data() + words.size() - 8};
+    Chain far{prng.next() >> 2, words.data() + words.size() / 2, words.data() + words.size() - 8};
+    for (std::size_t p = 0; p < parts.size(); ++p) bare_chain(parts[p], columns[p], counts, signs, near, far);
+    kept += near.state + far.state;
+  });
+  volatile std::uint64_t sink = kept;
+  static_cast<void>(sink);
+}
+
+// A segment with the first entry of each part alone.
+void time_fixed(std::span<const Part> parts, const std::vector<std::uint32_t>& positions, Totals& totals) {
+  std::vector<Part> few(parts.begin(), parts.end());
+  std::vector<std::uint32_t> firsts;
+  std::size_t at = 0;
+  for (Part& part : few) {
+    firsts.push_back(positions[at]);
+    at += part.count;
+    part.count = 1;
+  }
+  const Bytes negative(firsts.size(), 0);
+  Bytes body, signs(firsts.size());
+  adapt_encode(few, firsts, negative, nullptr, body);
+  totals.fixed_seconds += bench::best_of(5, [&] {
+    if (!adapt_decode(few, body, nullptr, firsts.data(), signs.data())) std::abort();
+  });
+  totals.segments += 1;
+}
 
 // The coder alone, segment by segment.
 void time_segments(const ParamLayout& layout, const SparseUpdate& update, Totals& totals) {
@@ -47,11 +159,15 @@ void time_segments(const ParamLayout& layout, const SparseUpdate& update, Totals
   for (const Segment& segment : segments.list) {
     const std::span<const Part> parts = segments.parts_of(segment);
     std::vector<std::uint32_t> positions;
+    std::vector<Rows> rows;
     std::size_t at = segment.first_entry;
     for (const Part& part : parts) {
       for (std::uint32_t i = 0; i < part.count; ++i)
         positions.push_back(update.index[at++] - layout.tensors()[part.tensor].offset);
+      rows.push_back(rows_of(part, std::span(positions).last(part.count)));
     }
+    time_chain(rows, totals);
+    time_fixed(parts, positions, totals);
     const std::span<const std::uint8_t> negative(update.negative.data() + segment.first_entry,
                                                  segment.entries);
     Bytes body, signs(segment.entries);
@@ -88,9 +204,11 @@ Totals measure(const ParamLayout& layout, const std::vector<SparseUpdate>& updat
 
 void print(const std::string& name, const Totals& totals) {
   const double link = totals.linked_bound > 0 ? totals.link / totals.linked_bound : 0.0;
-  std::printf("%-40s %7.3f %7.3f %7.3f %7.3f   %6.1f %6.1f\n", name.c_str(), totals.bound / totals.entries,
-              totals.rice / totals.bound, totals.adapt / totals.bound, link,
-              totals.entries / totals.encode_seconds / 1e6, totals.entries / totals.decode_seconds / 1e6);
+  std::printf("%-40s %7.3f %7.3f %7.3f %7.3f   %6.1f %6.1f   %6.2f %6.1f %6.1f\n", name.c_str(),
+              totals.bound / totals.entries, totals.rice / totals.bound, totals.adapt / totals.bound, link,
+              totals.entries / totals.encode_seconds / 1e6, totals.entries / totals.decode_seconds / 1e6,
+              totals.events / totals.entries, totals.entries / totals.chain_seconds / 1e6,
+              1e6 * totals.fixed_seconds / totals.segments);
 }
 
 // Rates of some hundred rows or columns: squares of uniforms, so that some are a hundred times others.
@@ -153,8 +271,9 @@ bool measure_file(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::printf("%-40s %7s %7s %7s %7s   %6s %6s\n", "bits an entry; ratios to the bound; million/s", "bound",
-              "rice", "adapt", "link", "encode", "decode");
+  std::printf("%-40s %7s %7s %7s %7s   %6s %6s   %6s %6s %6s\n",
+              "bits an entry; ratios to the bound; million/s", "bound", "rice", "adapt", "link", "encode",
+              "decode", "events", "chain", "fixed");
   const ParamLayout layout =
       ParamLayout::create({{"a", {1024, 784}}, {"b", {1024, 1024}}, {"c", {512, 3136}}, {"d", {1024, 256}}})
           .value();

@@ -110,7 +110,12 @@ BOOST_AUTO_TEST_CASE(both_decoders_use_the_history_alike) {
     std::vector<std::uint32_t> index(weights.begin(), weights.end());
     for (std::uint32_t position : biases) index.push_back(2400 + position);
     fast.remember(index, entries.negative);
-    slow.remember({{weights.begin(), weights.end()}, {biases.begin(), biases.end()}});
+    std::vector<std::vector<slow::AdaptEntry>> seen(2);
+    for (std::size_t e = 0; e < index.size(); ++e) {
+      const bool bias = index[e] >= 2400;
+      seen[bias].push_back({index[e] - (bias ? 2400u : 0u), entries.negative[e] != 0});
+    }
+    slow.remember(seen);
   }
 }
 

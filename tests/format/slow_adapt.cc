@@ -72,7 +72,7 @@ struct LearnedColumns {
   Number total = 0, fresh = 0;
 
   LearnedColumns(Number columns, Numbers known)
-      : weights(columns, 64), hits(columns, 0), leaning(columns, 2) {
+      : weights(columns, 64), hits(columns, 0), leaning(columns, 3) {
     prior = std::move(known);
     if (!prior.empty()) make();
   }
@@ -112,7 +112,7 @@ struct LearnedColumns {
 struct Learned {
   std::array<std::array<std::int64_t, 17>, 24> t{};
   std::array<Number, 24> used{};
-  std::array<Number, 26> p{}, used_signs{};
+  std::array<Number, 50> p{}, used_signs{};
   static constexpr std::array<Number, 16> begins = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96};
 
   Learned() {
@@ -127,7 +127,10 @@ struct Learned {
       }
       t[context][16] = 1 << 20;
     }
-    p.fill(1 << 21);
+    for (Number row = 0; row < 7; ++row)
+      for (Number column = 0; column < 7; ++column)
+        p[7 * row + column] = (1 << 21) + 196608 * 6 - 196608 * (row + column);
+    p[49] = 1 << 21;
   }
   void saw_symbol(Number context, std::int64_t s) {
     const Number r = bits(std::min<Number>(used[context]++, 120) + 8) - 1;
@@ -147,7 +150,7 @@ struct Learned {
     } else {
       state.pass(start + minus, size - minus);
     }
-    const Number d = 65536 / (std::min<Number>(used_signs[context]++, 253) + 3);
+    const Number d = 65536 / (std::min<Number>(used_signs[context]++, 251) + 5);
     if (is_minus) {
       p[context] += (((Number{1} << 22) - 1 - p[context]) * d) >> 16;
     } else {
@@ -158,7 +161,7 @@ struct Learned {
 };
 
 Number moved(Number leaning, bool minus) {
-  return minus ? (leaning > 0 ? leaning - 1 : 0) : std::min<Number>(leaning + 1, 4);
+  return minus ? (leaning > 0 ? leaning - 1 : 0) : std::min<Number>(leaning + 1, 6);
 }
 
 struct Segment {
@@ -180,13 +183,13 @@ struct Segment {
       return {member.first + plain / 2, plain % 2 == 1};
     }
     const Number cell = member.find(state.slot()), start = member.start(cell);
-    const Number context = leanings == nullptr ? 25 : 5 * row_leaning + (*leanings)[cell];
+    const Number context = leanings == nullptr ? 49 : 7 * row_leaning + (*leanings)[cell];
     return {cell, learned.sign(state, context, start, member.start(cell + 1) - start)};
   }
   // states.before_entry() comes before the row.
   bool lone_sign() {
     if (--entries_left == 0) return states.entries.plain(2) == 1;
-    return learned.sign(states.entries, 25, 0, scale);
+    return learned.sign(states.entries, 49, 0, scale);
   }
 };
 
@@ -196,7 +199,7 @@ struct PartReader {
   const AdaptPart& part;
   Number C, first, R, G = 0, K = 0, cursor = 0, known = 0, absent_left = 0;
   bool by_absence = false;
-  Numbers row_weights, row_prior, column_prior;
+  Numbers row_weights, row_prior, column_prior, row_leaning, column_leaning;
   Number row_mean = 1;
 
   PartReader(Segment& whole, const AdaptPart& given)
@@ -215,7 +218,10 @@ struct PartReader {
     for (Number y : tensor.by_column.x) sum += y;
     if (part.columns != tensor.given_columns || part.end > tensor.size || sum == 0) return;
     column_prior = tensor.by_column.priors(0, C);
-    if (!tensor.rows.x.empty() && G == 0) row_prior = tensor.rows.priors(first, R);
+    column_leaning = tensor.by_column.leanings(0, C);
+    if (tensor.rows.x.empty() || G > 0) return;
+    row_prior = tensor.rows.priors(first, R);
+    row_leaning = tensor.rows.leanings(first, R);
   }
 
   void weigh_rows() {
@@ -315,10 +321,11 @@ struct PartReader {
     weigh_rows();
     if (by_absence) next_absent();
     LearnedColumns columns(C, column_prior);
+    if (!column_leaning.empty()) columns.leaning = column_leaning;
     Number left = part.count;
     for (Number rows = K; rows > 0; --rows) {
       if (C == 1 && G == 0 && !by_absence) {
-        const Segment::Signed found = segment.entry(Member::next(row_weights, cursor, rows), 2, nullptr);
+        const Segment::Signed found = segment.entry(Member::next(row_weights, cursor, rows), 3, nullptr);
         cursor = found.cell + 1;
         put(found.cell, 0, found.minus);
         continue;
@@ -337,7 +344,7 @@ struct PartReader {
   }
 
   void read_row(LearnedColumns& columns, Number row, Number n) {
-    Number from = 0, leaning = 2;
+    Number from = 0, leaning = row_leaning.empty() ? 3 : row_leaning[row];
     for (Number more = n; more > 0; --more) {
       const Segment::Signed found =
           segment.entry(Member::next(columns.weights, from, more), leaning, &columns.leaning);
@@ -370,7 +377,7 @@ void AdaptHistory::Side::learn(const std::vector<std::uint64_t>& fresh) {
       gain += static_cast<std::int64_t>(fresh[i]) * lg(trusts[a] + x[i]);
     merit[a] += gain - merit[a] / 4;
   }
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 9 * x[i] / 10 + 256 * fresh[i];
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 4 * x[i] / 5 + 256 * fresh[i];
 }
 
 std::vector<std::uint64_t> AdaptHistory::Side::priors(std::uint64_t first, std::uint64_t count) const {
@@ -385,6 +392,12 @@ std::vector<std::uint64_t> AdaptHistory::Side::priors(std::uint64_t first, std::
   return result;
 }
 
+std::vector<std::uint64_t> AdaptHistory::Side::leanings(std::uint64_t first, std::uint64_t count) const {
+  Numbers result;
+  for (Number i = 0; i < count; ++i) result.push_back(std::clamp<Number>(leaning[first + i], 1, 5));
+  return result;
+}
+
 AdaptHistory::AdaptHistory(const std::vector<AdaptTensor>& shapes) {
   for (const AdaptTensor& shape : shapes) {
     Tensor tensor;
@@ -394,16 +407,21 @@ AdaptHistory::AdaptHistory(const std::vector<AdaptTensor>& shapes) {
     const Number rows = (tensor.size + tensor.columns - 1) / tensor.columns;
     if (rows <= cells_max) tensor.rows.x.assign(rows, 0);
     tensor.by_column.x.assign(tensor.columns, 0);
+    tensor.rows.leaning.assign(rows, 3);
+    tensor.by_column.leaning.assign(tensor.columns, 3);
     tensors.push_back(tensor);
   }
 }
 
-void AdaptHistory::remember(const std::vector<std::vector<std::uint64_t>>& positions) {
+void AdaptHistory::remember(const std::vector<std::vector<AdaptEntry>>& entries) {
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     Numbers rows(tensors[t].rows.x.size(), 0), columns(tensors[t].columns, 0);
-    for (Number position : positions[t]) {
-      if (!rows.empty()) ++rows[position / tensors[t].columns];
-      ++columns[position % tensors[t].columns];
+    for (const AdaptEntry& entry : entries[t]) {
+      const Number row = entry.position / tensors[t].columns, column = entry.position % tensors[t].columns;
+      if (!rows.empty()) ++rows[row];
+      ++columns[column];
+      for (Number* leaning : {&tensors[t].rows.leaning[row], &tensors[t].by_column.leaning[column]})
+        *leaning = moved(*leaning, entry.minus);
     }
     tensors[t].rows.learn(rows);
     tensors[t].by_column.learn(columns);

@@ -29,14 +29,15 @@ struct AdaptTensor {
 class AdaptHistory {
  public:
   explicit AdaptHistory(const std::vector<AdaptTensor>& tensors);
-  // Positions inside each tensor.
-  void remember(const std::vector<std::vector<std::uint64_t>>& positions);
+  // Of each tensor.
+  void remember(const std::vector<std::vector<AdaptEntry>>& entries);
 
   struct Side {
-    std::vector<std::uint64_t> x;
+    std::vector<std::uint64_t> x, leaning;
     std::array<std::int64_t, 6> merit{};
     void learn(const std::vector<std::uint64_t>& fresh);
     std::vector<std::uint64_t> priors(std::uint64_t first, std::uint64_t count) const;
+    std::vector<std::uint64_t> leanings(std::uint64_t first, std::uint64_t count) const;
   };
   struct Tensor {
     std::uint64_t size = 0, given_columns = 1, columns = 1;

@@ -51,6 +51,30 @@ BOOST_AUTO_TEST_CASE(history_comes_back_and_saves_bytes) {
   BOOST_TEST(static_cast<double>(linked) < 0.93 * static_cast<double>(alone));
 }
 
+// Rows that keep their sign: the first entry of a row, of which nothing else is known, has it for less than a
+// bit.
+BOOST_AUTO_TEST_CASE(history_knows_which_way_rows_lean) {
+  Prng prng(5);
+  LinkHistory history(two_tensors());
+  std::size_t kept = 0, turned = 0, count = 0;
+  for (int step = 0; step < 12; ++step) {
+    Entries entries;
+    entries.add({.columns = 200, .end = 60000}, even(prng, 0, 60000, 300), prng);
+    for (std::size_t e = 0; e < entries.positions.size(); ++e)
+      entries.negative[e] = static_cast<std::uint8_t>(entries.positions[e] / 200 % 2);
+    check_round_trip(entries, &history);
+    if (step >= 4) {
+      Entries other = entries;
+      for (std::uint8_t& negative : other.negative) negative ^= 1;
+      kept += encoded(entries, &history).size();
+      turned += encoded(other, &history).size();
+      count += entries.positions.size();
+    }
+    history.remember(entries.positions, entries.negative);
+  }
+  BOOST_TEST(8 * kept + count / 2 < 8 * turned);
+}
+
 BOOST_AUTO_TEST_CASE(histories_of_other_messages_are_harmless) {
   Prng prng(2);
   LinkHistory history(two_tensors());

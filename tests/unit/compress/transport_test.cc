@@ -196,8 +196,8 @@ BOOST_AUTO_TEST_CASE(refusals) {
     BOOST_TEST_CONTEXT(back.error().text) BOOST_TEST(back.error().text.find(word) != std::string::npos);
   };
   refused({}, "empty");
-  refused({0x04}, "without entries");
-  refused({0x05}, "version");
+  refused({0x05}, "without entries");
+  refused({0x04}, "version");
   // The worked example with mode 0, and with LINK where there is no history.
   refused({0x3c, 0x24, 0x0b, 0x00, 0x00, 0x00}, "unknown mode");
   refused({0x3c, 0x24, 0xab, 0x00, 0x00, 0x00}, "damaged in segment");

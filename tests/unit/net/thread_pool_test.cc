@@ -2,7 +2,9 @@
 #include "runtime/daemon/thread_pool.h"
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace rumor::daemon {
@@ -31,6 +33,27 @@ BOOST_AUTO_TEST_CASE(rounds_follow_each_other) {
   for (int round = 0; round < 2000; ++round)
     alone.each(expected.size(), [&](std::size_t i) { expected[i] = expected[i] * 3 + i; });
   BOOST_TEST(values == expected, boost::test_tools::per_element());
+}
+
+// With pauses in between threads have gone to sleep, and some wake when the round is over.
+BOOST_AUTO_TEST_CASE(sleepers_miss_nothing_and_disturb_nothing) {
+  ThreadPool pool(4);
+  std::vector<int> times(6, 0);
+  for (int round = 1; round <= 300; ++round) {
+    if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(10 * (round % 40)));
+    pool.each(times.size(), [&](std::size_t i) { ++times[i]; });
+    BOOST_TEST(times == std::vector<int>(times.size(), round), boost::test_tools::per_element());
+  }
+}
+
+// More threads than tasks: those without a share of their own help, or find nothing.
+BOOST_AUTO_TEST_CASE(threads_may_outnumber_tasks) {
+  ThreadPool pool(8);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<int> times(3, 0);
+    pool.each(times.size(), [&](std::size_t i) { ++times[i]; });
+    BOOST_TEST(times == std::vector<int>(3, 1), boost::test_tools::per_element());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(small_models_get_one_thread) {
