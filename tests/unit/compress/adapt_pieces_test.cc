@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
     for (std::uint32_t& value : prior) value = static_cast<std::uint32_t>(prng.below(600));
     const bool foretold = i % 2 == 0;
     Columns columns;
-    columns.begin(count, foretold ? prior.data() : nullptr, 4000);
+    columns.begin(count, 4000, foretold ? prior.data() : nullptr, nullptr);
     std::uint32_t total = 0, fresh = 0;
     for (int row = 0; row < 300; ++row) {
       const auto column = static_cast<std::uint32_t>(prng.below(count) * prng.below(count) / count);
