@@ -19,17 +19,25 @@ namespace rumor::models {
 
 struct ModelConfig {
   std::string family = "mlp";
-  std::vector<std::uint32_t> hidden = {128, 128};
-  // Filled from the data set:
-  std::uint32_t inputs = 0;
+  std::vector<std::uint32_t> hidden = {128, 128};  // mlp
+  // Language models:
+  std::uint32_t context = 128;  // tokens of a row that the model sees at once
+  std::uint32_t layers = 4, heads = 4, embedding = 128;
+  // Filled from the data set (DataSet::describe):
+  std::uint32_t inputs = 0;  // values of a row; pictures: channels * height * width, planes one after another
   std::uint32_t classes = 0;
+  std::uint32_t channels = 0, height = 0, width = 0;  // of a picture; 0: the rows are none
+  std::uint32_t vocabulary = 0;                       // of tokens; above 0 says that it is a language model
 };
 
 // Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
+// Of a language model: tokens, [rows, context + 1] row-major, each below the vocabulary; what is to be foretold
+// after token t is token t + 1. x and label are empty then.
 struct Batch {
   std::span<const float> x;
   std::span<const std::uint8_t> label;
   std::uint32_t rows = 0;
+  std::span<const std::uint16_t> tokens = {};
 };
 
 struct Evaluation {

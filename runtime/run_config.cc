@@ -167,6 +167,14 @@ std::vector<Key> training_keys() {
        [](const C& c) { return c.model.family; }},
       {"model.hidden", [](C& c, const Node& n) { return read_list(n, c.model.hidden); },
        [](const C& c) { return print_list(c.model.hidden); }},
+      {"model.context", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.context); },
+       [](const C& c) { return str(c.model.context); }},
+      {"model.layers", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.layers); },
+       [](const C& c) { return str(c.model.layers); }},
+      {"model.heads", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.heads); },
+       [](const C& c) { return str(c.model.heads); }},
+      {"model.embedding", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.embedding); },
+       [](const C& c) { return str(c.model.embedding); }},
       {"data.kind",
        [](C& c, const Node& n) {
          return read_choice(n, {"idx", "synthetic"}, c.data.kind);
