@@ -17,6 +17,8 @@ struct MatrixView {
   long column;
 };
 
+struct SequenceKernels;  // models/sequence_kernels.h
+
 // What the sums of `matmul` begin with.
 enum class Start { zero, output };
 
@@ -40,6 +42,9 @@ struct KernelTable {
 
   // y = (byte - mean) * scale, two roundings.
   void (*normalise)(long count, const unsigned char* bytes, float mean, float scale, float* y);
+
+  // What a transformer needs besides.
+  const SequenceKernels* sequence;
 };
 
 }  // namespace rumor::models

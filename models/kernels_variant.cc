@@ -195,7 +195,8 @@ void normalise(long count, const unsigned char* bytes, float mean, float scale, 
 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
+extern const SequenceKernels sequence_table;
 extern const KernelTable table;
-const KernelTable table = {TEXT(KERNEL_NAMESPACE), matmul, transpose, relu, relu_backward, normalise};
+const KernelTable table = {TEXT(KERNEL_NAMESPACE), matmul, transpose, relu, relu_backward, normalise, &sequence_table};
 
 }  // namespace rumor::models::KERNEL_NAMESPACE
