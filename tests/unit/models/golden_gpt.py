@@ -79,7 +79,8 @@ def gpt_loss(p, tokens):
 
 
 def main():
-    print('// Made by golden_gpt.py; do not edit. Layers and a whole GPT, computed by PyTorch in double.\n#pragma once\n')
+    print("// Made by golden_gpt.py; do not edit. Layers and a whole GPT, computed by PyTorch in double.")
+    print("#pragma once\n")
     print('namespace rumor::models::golden {\n')
 
     x = values(24, 13, 47, 4).requires_grad_()

@@ -2,8 +2,8 @@
 // bits however the work is cut and whatever the kernels.
 #include <boost/test/unit_test.hpp>
 
-#include "golden_gpt.h"
-#include "gpt_support.h"
+#include "tests/unit/models/golden_gpt.h"
+#include "tests/unit/models/gpt_support.h"
 #include "models/attention.h"
 #include "models/embedding.h"
 #include "models/layer_norm.h"

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "golden_gpt.h"
-#include "gpt_support.h"
+#include "tests/unit/models/golden_gpt.h"
+#include "tests/unit/models/gpt_support.h"
 
 namespace rumor::models {
 namespace {
