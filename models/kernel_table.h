@@ -17,6 +17,14 @@ struct MatrixView {
   long column;
 };
 
+// A read-only matrix whose rows and columns lie anywhere: element (r, c) at data[row_at[r] + column_at[c]]. A picture
+// under a window that slides over it is one: rows are the window's places, columns what it shows.
+struct GatheredView {
+  const float* data;
+  const int* row_at;
+  const int* column_at;
+};
+
 // What the sums of `matmul` begin with.
 enum class Start { zero, output };
 
@@ -28,6 +36,10 @@ struct KernelTable {
   // Any size, zero included (depth zero: y = start). Cost: rows * columns * depth fused multiply-adds.
   void (*matmul)(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
                  long y_row, Start start);
+
+  // The same product with a gathered a.
+  void (*matmul_gathered)(long rows, long columns, long depth, GatheredView a, const float* b, long b_row, float* y,
+                          long y_row, Start start);
 
   // y[c][r] = x[r][c], both without gaps. No overlap.
   void (*transpose)(long rows, long columns, const float* x, float* y);
