@@ -46,7 +46,7 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
     return Error{Errc::usage, str("--nodes ", count, " is more than the data set has rows")};
   for (std::uint32_t i = 0; i < count; ++i)
     b.samplers.emplace_back(data, models::Shard{i, count, config.seed}, config.batch, mix64(options.seed * 1000 + i));
-  b.weights = Trainer::to_floats(models::initial_weights(b.model->layout(), config.seed, config.grid_bits),
+  b.weights = Trainer::to_floats(models::initial_weights(*b.model, config.seed, config.grid_bits),
                                  config.grid_bits);
   b.gradient.assign(params, 0);
   b.sum.assign(params, 0);
