@@ -1,5 +1,5 @@
 // The table of one instruction set, and the kernels that are plain loops: the compiler makes vectors of them. Compiled
-// once per instruction set (models/kernel_lanes.h): no std headers here.
+// once per instruction set (models/kernel_lanes.h): no std headers here. -ffp-contract=off keeps a * b + c two roundings at every level.
 #include "models/kernel_table.h"
 
 namespace rumor::models::KERNEL_NAMESPACE {
@@ -30,6 +30,63 @@ void relu_backward(long count, const float* activation, float* change) {
   for (long i = 0; i < count; ++i) change[i] = activation[i] > 0 ? change[i] : 0;
 }
 
+void add(long count, const float* x, float* y) {
+  for (long i = 0; i < count; ++i) y[i] = y[i] + x[i];
+}
+
+void centred_dots(long rows, long columns, const float* __restrict x, const float* x_centre, const float* y,
+                  const float* y_centre, float* __restrict sum) {
+  for (long c = 0; c < columns; ++c) sum[c] = 0;
+  for (long r = 0; r < rows; ++r, x += columns, y += columns) {
+    for (long c = 0; c < columns; ++c) sum[c] = sum[c] + (x[c] - x_centre[c]) * (y[c] - y_centre[c]);
+  }
+}
+
+void scale_columns(long rows, long columns, const float* x, const float* scale, const float* shift, float* y) {
+  for (long r = 0; r < rows; ++r, x += columns, y += columns) {
+    for (long c = 0; c < columns; ++c) y[c] = x[c] * scale[c] + shift[c];
+  }
+}
+
+void blend_columns(long rows, long columns, const float* x, const float* x_scale, const float* shift,
+                   const float* y_scale, float* y) {
+  for (long r = 0; r < rows; ++r, x += columns, y += columns) {
+    for (long c = 0; c < columns; ++c) y[c] = y[c] * y_scale[c] + (x[c] * x_scale[c] + shift[c]);
+  }
+}
+
+inline float larger(float a, float b) { return b > a || b != b ? b : a; }
+
+void max_pool(long height, long width, long channels, const float* x, float* y) {
+  for (long row = 0; row + 1 < height; row += 2) {
+    for (long column = 0; column + 1 < width; column += 2, y += channels) {
+      const float* a = x + (row * width + column) * channels;
+      const float *b = a + channels, *c = a + width * channels, *d = c + channels;
+      for (long i = 0; i < channels; ++i) y[i] = larger(larger(larger(a[i], b[i]), c[i]), d[i]);
+    }
+  }
+}
+
+void max_pool_backward(long height, long width, long channels, const float* x, const float* change_y,
+                       float* __restrict change_x) {
+  for (long i = 0; i < height * width * channels; ++i) change_x[i] = 0;
+  for (long row = 0; row + 1 < height; row += 2) {
+    for (long column = 0; column + 1 < width; column += 2, change_y += channels) {
+      const long at = (row * width + column) * channels, below = at + width * channels;
+      const float *a = x + at, *b = a + channels, *c = x + below, *d = c + channels;
+      float *to_a = change_x + at, *to_b = to_a + channels, *to_c = change_x + below, *to_d = to_c + channels;
+      for (long i = 0; i < channels; ++i) {
+        const float most = larger(larger(larger(a[i], b[i]), c[i]), d[i]), change = change_y[i];
+        const bool is_a = a[i] == most, is_b = b[i] == most, is_c = c[i] == most;
+        to_a[i] = is_a ? change : 0;
+        to_b[i] = !is_a && is_b ? change : 0;
+        to_c[i] = !is_a && !is_b && is_c ? change : 0;
+        to_d[i] = is_a || is_b || is_c ? 0 : change;
+      }
+    }
+  }
+}
+
 void normalise(long count, const unsigned char* bytes, float mean, float scale, float* y) {
   for (long i = 0; i < count; ++i) y[i] = (static_cast<float>(bytes[i]) - mean) * scale;
 }
@@ -39,6 +96,7 @@ void normalise(long count, const unsigned char* bytes, float mean, float scale, 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 extern const KernelTable table;
-const KernelTable table = {TEXT(KERNEL_NAMESPACE), matmul, matmul_gathered, transpose, relu, relu_backward, normalise};
+const KernelTable table = {TEXT(KERNEL_NAMESPACE), matmul, matmul_gathered, transpose, relu, relu_backward,
+                           add, centred_dots, scale_columns, blend_columns, max_pool, max_pool_backward, normalise};
 
 }  // namespace rumor::models::KERNEL_NAMESPACE

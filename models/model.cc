@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include "models/cnn.h"
 #include "models/mlp.h"
 #include "runtime/base/text.h"
 
@@ -7,7 +8,8 @@ namespace rumor::models {
 
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (config.family == "mlp") return make_mlp(config);
-  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: mlp")};
+  if (config.family == "cnn") return make_cnn(config);
+  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, mlp")};
 }
 
 }  // namespace rumor::models
