@@ -23,10 +23,11 @@ constexpr std::uint32_t evaluation_tokens = 1024, evaluation_vectors = 256;
 Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context) {
   if (config.kind == "synthetic") return make_synthetic(config.seed);
   if (config.kind == "idx") return load_idx_data(config.path.empty() ? fashion_mnist_path : config.path);
+  if (config.kind == "cifar10") return load_cifar10_data(config.path);
   if (config.kind == "text") return load_text_data(config.path, context);
   if (config.kind == "tokens") return load_token_data(config.path, context);
   return Error{Errc::usage,
-               str("unknown data kind '", config.kind, "'; known: idx, synthetic, text, tokens")};
+               str("unknown data kind '", config.kind, "'; known: idx, cifar10, synthetic, text, tokens")};
 }
 
 std::uint32_t DataSet::train_rows() const {

@@ -2,13 +2,14 @@
 //
 // Kinds:
 //   idx        the four files of MNIST and its relatives, plain or gzip (models/idx.h)
+//   cifar10    CIFAR-10, binary version (models/data_cifar10.cc)
 //   synthetic  a generated classification task that needs no files (models/synthetic.cc)
 //   text       a file, a folder of files, or a corpus out of a Debian package, as bytes (models/data_text.cc)
 //   tokens     GPT-2 token files, nanoGPT's and llm.c's (models/data_tokens.cc)
 //
 // There are two kinds of rows, and only a DataSet knows which it has: everybody else asks it for how many
 // rows it has and for batches of them, and tells the model through describe().
-// - Vectors (idx, synthetic). Values are bytes and stay bytes: the training set is stored as it came
+// - Vectors (idx, cifar10, synthetic). Values are bytes and stay bytes: the training set is stored as it came
 // (Fashion-MNIST:
 //   47 MB instead of 188), and a batch is normalised when it is drawn, x = (byte - mean) * scale, with the
 //   training set's mean and 1 / deviation. The sums behind these are exact integers, so every peer computes
@@ -38,8 +39,9 @@ namespace rumor::models {
 inline constexpr const char* fashion_mnist_path = "/usr/share/datasets/fashion-mnist";
 
 struct DataConfig {
-  std::string kind = "synthetic";  // idx | synthetic | text | tokens
+  std::string kind = "synthetic";  // idx | cifar10 | synthetic | text | tokens
   // idx: folder of the four files; empty: fashion_mnist_path.
+  // cifar10: folder of the six files.
   // text: a file, a folder of files, or one of the corpora "bible-kjv-text" (also when empty) and
   // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
   std::string path;

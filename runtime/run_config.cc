@@ -177,7 +177,7 @@ std::vector<Key> training_keys() {
        [](const C& c) { return str(c.model.embedding); }},
       {"data.kind",
        [](C& c, const Node& n) {
-         return read_choice(n, {"idx", "synthetic", "text", "tokens"}, c.data.kind);
+         return read_choice(n, {"idx", "cifar10", "synthetic", "text", "tokens"}, c.data.kind);
        },
        [](const C& c) { return c.data.kind; }},
       {"data.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.data.seed); },
