@@ -13,6 +13,7 @@ namespace {
 struct Part {
   ByteExamples examples;
   std::uint32_t inputs = 0;
+  std::uint32_t height = 0, width = 0;  // of pictures
   std::string label_file;
 };
 
@@ -61,6 +62,10 @@ Result<Part> load_part(const std::string& directory, const std::string& prefix) 
   Part part;
   part.examples.rows = images->shape[0];
   part.inputs = static_cast<std::uint32_t>(images->elements.size() / part.examples.rows);
+  if (images->shape.size() == 3) {
+    part.height = images->shape[1];
+    part.width = images->shape[2];
+  }
   part.label_file = *label_path;
   part.examples.label = elements_of(std::move(*label_bytes), *labels);
   part.examples.pixels = elements_of(std::move(*image_bytes), *images);
@@ -74,13 +79,15 @@ Result<std::shared_ptr<const DataSet>> load_idx_data(const std::string& director
   if (!train) return train.error();
   Result<Part> test = load_part(directory, "t10k");
   if (!test) return test.error();
-  if (train->inputs != test->inputs)
+  if (train->inputs != test->inputs || train->height != test->height)
     return Error{Errc::corrupt, str(directory, ": training rows of ", train->inputs, " values, test rows of ",
                                     test->inputs, "; the files are of two data sets")};
   DataSet data;
-  std::filesystem::path path(directory);
-  data.name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  data.name = last_name(directory);
   data.inputs = train->inputs;
+  data.channels = train->height > 0 ? 1 : 0;
+  data.height = train->height;
+  data.width = train->width;
   const std::vector<std::uint8_t>& labels = train->examples.label;
   data.classes = std::max(2u, *std::max_element(labels.begin(), labels.end()) + 1u);
   const std::vector<std::uint8_t>& test_labels = test->examples.label;

@@ -12,10 +12,74 @@
 
 namespace rumor::models {
 
-Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config) {
+namespace {
+
+// A model may hold all activations of a block: so many tokens at once are enough to keep its products
+// efficient.
+constexpr std::uint32_t evaluation_tokens = 1024, evaluation_vectors = 256;
+
+}  // namespace
+
+Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context) {
   if (config.kind == "synthetic") return make_synthetic(config.seed);
   if (config.kind == "idx") return load_idx_data(config.path.empty() ? fashion_mnist_path : config.path);
-  return Error{Errc::usage, str("unknown data kind '", config.kind, "'; known: idx, synthetic")};
+  if (config.kind == "cifar10") return load_cifar10_data(config.path);
+  if (config.kind == "text") return load_text_data(config.path, context);
+  if (config.kind == "tokens") return load_token_data(config.path, context);
+  return Error{Errc::usage,
+               str("unknown data kind '", config.kind, "'; known: idx, cifar10, synthetic, text, tokens")};
+}
+
+std::uint32_t DataSet::train_rows() const {
+  return vocabulary > 0 ? static_cast<std::uint32_t>((train_tokens.size() - 1) / context) : train.rows;
+}
+
+void DataSet::describe(ModelConfig& model) const {
+  model.inputs = inputs;
+  model.classes = classes;
+  model.channels = channels;
+  model.height = height;
+  model.width = width;
+  model.vocabulary = vocabulary;
+}
+
+Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const {
+  const auto count = static_cast<std::uint32_t>(rows.size());
+  if (vocabulary > 0) {
+    const std::size_t wide = std::size_t{context} + 1;
+    memory.tokens.resize(count * wide);
+    for (std::uint32_t i = 0; i < count; ++i)
+      train_tokens.copy(std::uint64_t{rows[i]} * context, std::span(memory.tokens).subspan(i * wide, wide));
+    return {.rows = count, .tokens = memory.tokens};
+  }
+  memory.x.resize(std::size_t{count} * inputs);
+  memory.label.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    fill(rows[i], memory.x.data() + std::size_t{i} * inputs);
+    memory.label[i] = train.label[rows[i]];
+  }
+  return {.x = memory.x, .label = memory.label, .rows = count};
+}
+
+Batch DataSet::test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const {
+  RUMOR_CHECK(first <= test_rows() && count <= test_rows() - first);
+  if (vocabulary > 0) {
+    const std::size_t wide = std::size_t{context} + 1;
+    const std::uint64_t rows = (test_tokens.size() - 1) / context;
+    memory.tokens.resize(count * wide);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint64_t row = (first + i) * rows / test_windows;
+      test_tokens.copy(row * context, std::span(memory.tokens).subspan(i * wide, wide));
+    }
+    return {.rows = count, .tokens = memory.tokens};
+  }
+  return {.x = std::span(test.x).subspan(std::size_t{first} * inputs, std::size_t{count} * inputs),
+          .label = std::span(test.label).subspan(first, count),
+          .rows = count};
+}
+
+std::uint32_t DataSet::evaluation_block() const {
+  return vocabulary > 0 ? std::max(1u, evaluation_tokens / context) : evaluation_vectors;
 }
 
 void DataSet::fill(std::uint32_t row, float* x) const {
@@ -51,8 +115,8 @@ std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
 
 BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
                            std::uint64_t order_seed)
-    : data_(std::move(data)), batch_(batch), prng_(Prng::named(order_seed, "batches", shard.index)) {
-  const std::uint32_t rows = data_->train.rows;
+    : data_(std::move(data)), prng_(Prng::named(order_seed, "batches", shard.index)) {
+  const std::uint32_t rows = data_->train_rows();
   RUMOR_CHECK(batch >= 1);
   RUMOR_CHECK(shard.index < shard.count);
   RUMOR_CHECK(shard.count <= rows);
@@ -62,21 +126,18 @@ BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std
   const auto edge = [&](std::uint64_t i) { return static_cast<std::ptrdiff_t>(rows * i / shard.count); };
   order_.assign(all.begin() + edge(shard.index), all.begin() + edge(shard.index + std::uint64_t{1}));
   at_ = order_.size();
-  x_.resize(std::size_t{batch_} * data_->inputs);
-  label_.resize(batch_);
+  drawn_.resize(batch);
 }
 
 Batch BatchSampler::next() {
-  for (std::uint32_t i = 0; i < batch_; ++i) {
+  for (std::uint32_t& row : drawn_) {
     if (at_ == order_.size()) {
       prng_.shuffle(std::span(order_));
       at_ = 0;
     }
-    const std::uint32_t row = order_[at_++];
-    data_->fill(row, x_.data() + std::size_t{i} * data_->inputs);
-    label_[i] = data_->train.label[row];
+    row = order_[at_++];
   }
-  return {x_, label_, batch_};
+  return data_->train_batch(drawn_, memory_);
 }
 
 }  // namespace rumor::models

@@ -1,22 +1,35 @@
-// Data sets in memory, their shards, and batches from them.
+// Data sets, their shards, and batches from them.
 //
-// Kinds: `idx`, the four files of MNIST and its relatives, plain or gzip (models/idx.h); `synthetic`, a
-// generated classification task that needs no files (models/synthetic.cc).
+// Kinds:
+//   idx        the four files of MNIST and its relatives, plain or gzip (models/idx.h)
+//   cifar10    CIFAR-10, binary version (models/data_cifar10.cc)
+//   synthetic  a generated classification task that needs no files (models/synthetic.cc)
+//   text       a file, a folder of files, or a corpus out of a Debian package, as bytes (models/data_text.cc)
+//   tokens     GPT-2 token files, nanoGPT's and llm.c's (models/data_tokens.cc)
 //
-// Values are bytes and stay bytes: the training set is stored as it came (Fashion-MNIST: 47 MB instead of
-// 188), and a batch is normalised when it is drawn, x = (byte - mean) * scale, with the training set's mean
-// and 1 / deviation.
-// The sums behind these are exact integers, so every peer computes with the same normalised values.
+// There are two kinds of rows, and only a DataSet knows which it has: everybody else asks it for how many
+// rows it has and for batches of them, and tells the model through describe().
+// - Vectors (idx, cifar10, synthetic). Values are bytes and stay bytes: the training set is stored as it came
+// (Fashion-MNIST:
+//   47 MB instead of 188), and a batch is normalised when it is drawn, x = (byte - mean) * scale, with the
+//   training set's mean and 1 / deviation. The sums behind these are exact integers, so every peer computes
+//   with the same normalised values.
+// - Windows of a long text (text, tokens). Row r is the tokens r * context to (r + 1) * context, the last of
+// which is
+//   only foretold: so rows of one context have no token in common but that one, and shards are disjoint. The
+//   text stays where it is, in memory or mapped from its file (models/token_array.h).
 //
 // Thread: a DataSet is immutable once loaded and may be shared; a BatchSampler has one owner.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "models/model.h"
+#include "models/token_array.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/result.h"
 
@@ -26,9 +39,13 @@ namespace rumor::models {
 inline constexpr const char* fashion_mnist_path = "/usr/share/datasets/fashion-mnist";
 
 struct DataConfig {
-  std::string kind = "synthetic";  // idx | synthetic
-  std::string path;                // idx: directory of the four files; empty: fashion_mnist_path
-  std::uint64_t seed = 1;          // synthetic: what is generated
+  std::string kind = "synthetic";  // idx | cifar10 | synthetic | text | tokens
+  // idx: folder of the four files; empty: fashion_mnist_path.
+  // cifar10: folder of the six files.
+  // text: a file, a folder of files, or one of the corpora "bible-kjv-text" (also when empty) and
+  // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
+  std::string path;
+  std::uint64_t seed = 1;  // synthetic: what is generated
 };
 
 // Rows as they are stored. pixels: rows * inputs bytes, row-major; label: [rows] in [0, classes).
@@ -48,31 +65,58 @@ struct Examples {
   Batch batch() const { return {x, label, rows}; }
 };
 
+// Where a batch lies; reused from batch to batch.
+struct BatchMemory {
+  std::vector<float> x;
+  std::vector<std::uint8_t> label;
+  std::vector<std::uint16_t> tokens;
+};
+
 struct DataSet {
-  std::string name;  // "synthetic", or the directory's name: "fashion-mnist"
+  std::string name;  // "synthetic", or the name of the folder or file: "fashion-mnist"
+
+  // ---- vectors ----
   std::uint32_t inputs = 0, classes = 0;
+  std::uint32_t channels = 0, height = 0, width = 0;  // inputs = channels * height * width; 0: not pictures
   ByteExamples train;
   Examples test;
   float mean = 0, scale = 1;  // of the bytes, over the training set; scale is 1 / deviation
 
-  // One training row, normalised, into `inputs` floats. Requires: row < train.rows.
+  // ---- windows of a text ----
+  std::uint32_t vocabulary = 0, context = 0;  // 0: the rows are vectors
+  TokenArray train_tokens, test_tokens;
+  std::uint32_t test_windows = 0;  // how many rows are evaluated, spread evenly over test_tokens
+
+  std::uint32_t train_rows() const;
+  std::uint32_t test_rows() const { return vocabulary > 0 ? test_windows : test.rows; }
+  // Fills what a model has to know of its rows.
+  void describe(ModelConfig& model) const;
+
+  // These training rows, in this order. Valid until `memory` changes. Requires: each below train_rows().
+  Batch train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const;
+  // Test rows first, first + 1, ... Valid until `memory` changes. Requires: first + count <= test_rows().
+  Batch test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const;
+  // How many rows an evaluation may pass to a model at once, so that its activations stay small.
+  std::uint32_t evaluation_block() const;
+
+  // One training row of vectors, normalised, into `inputs` floats. Requires: row < train.rows.
   void fill(std::uint32_t row, float* x) const;
 };
 
-// Takes well under a second for 60,000 images of 28 x 28.
-// Errors: Errc::not_found (names the file and the package or command that brings it), Errc::corrupt (names
-// the file, the offset and what is wrong there), Errc::io (names the file and the system's reason),
-// Errc::usage (unknown kind).
-Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config);
+// `context`: tokens of a row, for text and tokens; the others do not look at it.
+// Takes well under a second for 60,000 images of 28 x 28; token files are read once, to see that every token
+// is below the vocabulary. Errors: Errc::not_found (names the file and the package or command that brings
+// it), Errc::corrupt (names the file, the offset and what is wrong there), Errc::io (names the file and the
+// system's reason), Errc::usage (unknown kind; a text shorter than a row).
+Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context = 0);
 
-// Finishes a set whose name, sizes and training rows are in place: mean and scale, and the test rows
-// normalised.
-// Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
+// Finishes a set of vectors whose name, sizes and training rows are in place: mean and scale, and the test
+// rows normalised. Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
 std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);
 
-// Peer i of n: a part of the training set, drawn by a shuffle that depends on `seed` alone. Parts of one seed are
-// disjoint and together the whole set; their sizes differ by at most one row. So all peers of a run need one seed
-// here, whatever orders they draw in.
+// Peer i of n: a part of the training set, drawn by a shuffle that depends on `seed` alone. Parts of one seed
+// are disjoint and together the whole set (but for what is left of a text beyond its last whole row); their
+// sizes differ by at most one row. So all peers of a run need one seed here, whatever orders they draw in.
 struct Shard {
   std::uint32_t index = 0, count = 1;
   std::uint64_t seed = 1;
@@ -83,7 +127,7 @@ struct Shard {
 // shard.
 class BatchSampler {
  public:
-  // Requires: shard.index < shard.count <= train rows; batch >= 1. `data` is kept alive.
+  // Requires: shard.index < shard.count <= data->train_rows(); batch >= 1. `data` is kept alive.
   BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
                std::uint64_t order_seed);
 
@@ -94,12 +138,11 @@ class BatchSampler {
 
  private:
   std::shared_ptr<const DataSet> data_;
-  std::uint32_t batch_;
   Prng prng_;
-  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> order_;  // of the shard's rows, in this epoch
+  std::vector<std::uint32_t> drawn_;  // rows of the next batch
   std::size_t at_ = 0;
-  std::vector<float> x_;
-  std::vector<std::uint8_t> label_;
+  BatchMemory memory_;
 };
 
 }  // namespace rumor::models

@@ -20,7 +20,12 @@ namespace rumor::models {
 
 struct ModelConfig {
   std::string family = "mlp";
-  std::vector<std::uint32_t> hidden = {128, 128};  // mlp
+  std::vector<std::uint32_t> hidden = {128, 128};  // mlp; cnn: of the dense head
+  // Convolutional networks (models/cnn_plan.h):
+  std::vector<std::uint32_t> stage_channels = {32, 64};  // of each convolution, or stage of blocks; in files: channels
+  std::uint32_t blocks = 0;                              // residual blocks a stage; 0: a plain network
+  std::uint32_t pool_every = 1;                          // convolutions between two poolings; plain networks
+  std::uint32_t groups = 0;                              // of GroupNorm after each convolution; 0: none
   // Language models:
   std::uint32_t context = 128;  // tokens of a row that the model sees at once
   std::uint32_t layers = 4, heads = 4, embedding = 128;

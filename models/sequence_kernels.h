@@ -1,7 +1,7 @@
 // SequenceKernels: the loops of a transformer besides its matrix products, as plain function pointers.
 //
 // A part of the kernel table, under its rules (models/kernel_table.h): an output is one chain of operations
-// in a fixed order; a sum over a row is sixteen such chains, joined in halves (models/kernel_lanes.h). Equal
+// in a fixed order; a sum over a row is sixteen such chains, joined in halves (models/sequence_lanes.h). Equal
 // bits at every vector width.
 //
 // Rows of x, y and their like are `columns` floats long and, where a stride is given, `..._row` floats apart;

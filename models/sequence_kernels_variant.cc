@@ -2,7 +2,7 @@
 // is. No std headers here, and everything but the table is in an anonymous namespace (see kernel_table.h).
 #include "models/sequence_kernels.h"
 
-#include "models/kernel_lanes.h"
+#include "models/sequence_lanes.h"
 
 namespace rumor::models::KERNEL_NAMESPACE {
 namespace {

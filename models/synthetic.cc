@@ -55,6 +55,8 @@ std::shared_ptr<const DataSet> make_synthetic(std::uint64_t seed) {
   DataSet data;
   data.name = "synthetic";
   data.inputs = inputs;
+  data.channels = 1;  // so that models of pictures can be tried on it
+  data.height = data.width = 8;
   data.classes = classes;
   data.train = draw_rows(centres, train_rows, Prng::named(seed, "synthetic train"));
   return finish_data(std::move(data), draw_rows(centres, test_rows, Prng::named(seed, "synthetic test")));

@@ -26,13 +26,12 @@ Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet>
 Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,
                                                  models::Shard shard, std::uint64_t sampling_seed) {
-  if (shard.count == 0 || shard.index >= shard.count || shard.count > data->train.rows)
+  if (shard.count == 0 || shard.index >= shard.count || shard.count > data->train_rows())
     return Error{Errc::usage,
                  str("shard ", shard.index + 1, " of ", shard.count, " does not exist: the data set ",
-                     data->name, " has ", data->train.rows, " training rows")};
+                     data->name, " has ", data->train_rows(), " training rows")};
   models::ModelConfig model_config = config.model;
-  model_config.inputs = data->inputs;
-  model_config.classes = data->classes;
+  data->describe(model_config);
   auto model = models::make_model(model_config);
   if (!model) return model.error();
   const std::uint32_t params = (*model)->layout().params();
@@ -116,28 +115,27 @@ void Trainer::encode(StepResult& result) {
   if (budget_ || result.payload.size() > limits::payload_bytes_max) {
     const std::uint64_t bytes_max =
         std::min<std::uint64_t>(budget_ ? budget_->bytes_max() : UINT64_MAX, limits::payload_bytes_max);
-    result.payload = compress::encode_within(*compressor_, model_->layout(), result.update, bytes_max, codec_);
+    result.payload =
+        compress::encode_within(*compressor_, model_->layout(), result.update, bytes_max, codec_);
   }
   if (budget_) budget_->sent(result.update.index.size(), result.payload.size());
 }
 
 models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
                                     std::span<const float> weights, std::uint32_t rows_max) {
-  const models::Examples& test = data.test;
-  const std::uint32_t rows = std::min(rows_max, test.rows);
-  constexpr std::uint32_t block = 256;
-  double loss = 0, right = 0;
+  const std::uint32_t rows = std::min(rows_max, data.test_rows());
+  const std::uint32_t block = data.evaluation_block();
+  models::BatchMemory memory;
+  models::Evaluation mean{0, {}};
   for (std::uint32_t first = 0; first < rows; first += block) {
     const std::uint32_t count = std::min(block, rows - first);
-    const models::Batch batch{
-        {test.x.data() + std::size_t{first} * data.inputs, std::size_t{count} * data.inputs},
-        {test.label.data() + first, count},
-        count};
-    const models::Evaluation part = model.evaluate(weights, batch);
-    loss += part.loss * count;
-    right += part.accuracy.value_or(0) * count;
+    const models::Evaluation part = model.evaluate(weights, data.test_batch(first, count, memory));
+    mean.loss += part.loss * count;
+    if (part.accuracy) mean.accuracy = mean.accuracy.value_or(0) + *part.accuracy * count;
   }
-  return {loss / rows, right / rows};
+  mean.loss /= rows;
+  if (mean.accuracy) *mean.accuracy /= rows;
+  return mean;
 }
 
 models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {

@@ -73,11 +73,10 @@ int allow(const KeyCommand& command) {
 
 // Of a run file: by its model, for which the data set's shape is needed.
 Result<RunId> run_of(const RunConfig& config) {
-  const auto data = models::load_data(config.data);
+  const auto data = models::load_data(config.data, config.model.context);
   if (!data) return data.error();
   models::ModelConfig model_config = config.model;
-  model_config.inputs = (*data)->inputs;
-  model_config.classes = (*data)->classes;
+  (*data)->describe(model_config);
   const auto model = models::make_model(model_config);
   if (!model) return model.error();
   return run_id(config, (*model)->layout());

@@ -59,7 +59,7 @@ int run_sim_command(const SimCommand& command) {
   if (!config) return fail(config.error());
   auto options = cluster_options(command);
   if (!options) return fail(options.error());
-  auto data = models::load_data(config->data);
+  auto data = models::load_data(config->data, config->model.context);
   if (!data) return fail(data.error());
   watch_for_signals();
   ProgressLine line;

@@ -368,7 +368,7 @@ Result<PeerEnd> run_peer(const PeerOptions& options) {
   if (!files) return files.error();
   auto identity = files->identity();
   if (!identity) return identity.error();
-  auto data = models::load_data(options.config.data);
+  auto data = models::load_data(options.config.data, options.config.model.context);
   if (!data) return data.error();
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();

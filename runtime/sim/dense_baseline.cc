@@ -31,8 +31,7 @@ struct Baseline {
 Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const models::DataSet>& data,
                       const ClusterOptions& options) {
   models::ModelConfig shape = config.model;
-  shape.inputs = data->inputs;
-  shape.classes = data->classes;
+  data->describe(shape);
   auto model = models::make_model(shape);
   if (!model) return model.error();
   Baseline b;
@@ -42,7 +41,7 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
   if (!optimizer) return optimizer.error();
   b.optimizer = std::move(optimizer).value();
   const auto count = static_cast<std::uint32_t>(options.nodes);
-  if (count > data->train.rows)
+  if (count > data->train_rows())
     return Error{Errc::usage, str("--nodes ", count, " is more than the data set has rows")};
   for (std::uint32_t i = 0; i < count; ++i)
     b.samplers.emplace_back(data, models::Shard{i, count, config.seed}, config.batch, mix64(options.seed * 1000 + i));
