@@ -14,6 +14,7 @@
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
+#include "models/gpt_config.h"
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
 #include "runtime/daemon/console.h"
@@ -361,6 +362,18 @@ void EventLoop::stop_politely(const std::string& why) {
 
 }  // namespace
 
+namespace {
+
+// What the weights of a GPT do not say of it, beside them: config.json, for `rumor sample` and for exports.
+Result<void> keep_model_config(const std::string& directory, const models::ModelConfig& model) {
+  if (directory.empty() || model.family != "gpt") return {};
+  const std::string json = models::gpt_config_json(model);
+  return write_atomically(directory + "/config.json",
+                          {reinterpret_cast<const std::uint8_t*>(json.data()), json.size()});
+}
+
+}  // namespace
+
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -372,9 +385,13 @@ Result<PeerEnd> run_peer(const PeerOptions& options) {
   if (!data) return data.error();
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();
+  models::ModelConfig model = options.config.model;
+  (*data)->describe(model);
+  const std::string directory = files->directory();
   EventLoop loop(options, std::move(identity).value(), std::move(files).value(),
                  std::move(admission).value());
   if (auto opened = loop.open(std::move(data).value()); !opened) return opened.error();
+  if (auto kept = keep_model_config(directory, model); !kept) return kept.error();
   return loop.run();
 }
 

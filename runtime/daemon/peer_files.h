@@ -3,6 +3,7 @@
 //   DIR/lock           held while a process uses the directory
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
+//   DIR/config.json    of a GPT: what its weights do not say, as Hugging Face writes it (models/gpt_config.h)
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
 //   DIR/kept/          the update log and a download under way (runtime/disk.h)
 //
