@@ -182,6 +182,8 @@ std::vector<Key> training_keys() {
        [](const C& c) { return c.data.kind; }},
       {"data.seed", [](C& c, const Node& n) { return read_integer(n, 0, INT64_MAX, c.data.seed); },
        [](const C& c) { return str(c.data.seed); }},
+      {"data.skew", [](C& c, const Node& n) { return read_integer(n, 0, 1000, c.data.skew); },
+       [](const C& c) { return str(c.data.skew); }},
       {"data.path", [](C& c, const Node& n) { return read_text(n, c.data.path); }, nullptr},
       {"optimizer.kind",
        [](C& c, const Node& n) {

@@ -33,7 +33,7 @@ struct RunConfig {
   // [model] (shared)
   models::ModelConfig model;
 
-  // [data]  kind, seed (shared); path
+  // [data]  kind, seed, skew (shared); path
   models::DataConfig data;
 
   // [optimizer] (shared)

@@ -26,10 +26,9 @@ Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet>
 Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,
                                                  models::Shard shard, std::uint64_t sampling_seed) {
-  if (shard.count == 0 || shard.index >= shard.count || shard.count > data->train_rows())
-    return Error{Errc::usage,
-                 str("shard ", shard.index + 1, " of ", shard.count, " does not exist: the data set ",
-                     data->name, " has ", data->train_rows(), " training rows")};
+  shard.seed = config.seed;  // one split for the whole run: parts must not overlap
+  shard.skew = config.data.skew;
+  if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
   models::ModelConfig model_config = config.model;
   data->describe(model_config);
   auto model = models::make_model(model_config);
@@ -40,7 +39,6 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   std::unique_ptr<Trainer> trainer(new Trainer(config, data));
   trainer->model_ = std::move(model).value();
   trainer->optimizer_ = std::move(optimizer).value();
-  shard.seed = config.seed;  // one split for the whole run: parts must not overlap
   trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
   compress::CompressorOptions options{
       .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};

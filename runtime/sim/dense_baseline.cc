@@ -41,10 +41,11 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
   if (!optimizer) return optimizer.error();
   b.optimizer = std::move(optimizer).value();
   const auto count = static_cast<std::uint32_t>(options.nodes);
-  if (count > data->train_rows())
-    return Error{Errc::usage, str("--nodes ", count, " is more than the data set has rows")};
-  for (std::uint32_t i = 0; i < count; ++i)
-    b.samplers.emplace_back(data, models::Shard{i, count, config.seed}, config.batch, mix64(options.seed * 1000 + i));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const models::Shard shard{i, count, config.seed, config.data.skew};
+    if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
+    b.samplers.emplace_back(data, shard, config.batch, mix64(options.seed * 1000 + i));
+  }
   b.weights = Trainer::to_floats(models::initial_weights(b.model->layout(), config.seed, config.grid_bits),
                                  config.grid_bits);
   b.gradient.assign(params, 0);
