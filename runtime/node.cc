@@ -27,7 +27,8 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       log_(options_.disk != nullptr ? config.log_bytes : limits::log_bytes_max,
            options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
-      in_flight_(trainer_->layout(), config.in_flight_weight) {
+      in_flight_(trainer_->layout(), config.in_flight_weight),
+      wants_others_(trainer_->wants_changes_of_others()) {
   gossip::Options protocol;
   protocol.self = options_.node;
   protocol.stream = options_.stream;

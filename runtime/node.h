@@ -125,6 +125,7 @@ class Node final : private gossip::UpdateStore {
   void change_phase(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
   void start_step(TimePoint now, NodeOutbox& out);
+  void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
   void refresh_view();
@@ -159,6 +160,11 @@ class Node final : private gossip::UpdateStore {
   bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
+  // Changes of others since the last own step began, where the optimizer asks for them; none when they had more entries
+  // than the model parameters.
+  std::vector<compress::SparseUpdate> others_;
+  std::uint64_t others_entries_ = 0;
+  bool wants_others_;
   std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
 
   std::uint64_t dropped_told_ = 0;

@@ -187,7 +187,7 @@ std::vector<Key> training_keys() {
       {"data.path", [](C& c, const Node& n) { return read_text(n, c.data.path); }, nullptr},
       {"optimizer.kind",
        [](C& c, const Node& n) {
-         return read_choice(n, {"sgd", "momentum", "rmsprop", "adam"}, c.optimizer.kind);
+         return read_choice(n, {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"}, c.optimizer.kind);
        },
        [](const C& c) { return c.optimizer.kind; }},
       {"optimizer.rate", [](C& c, const Node& n) { return read_number(n, 1e-9, 1e3, c.rate); },
@@ -206,6 +206,11 @@ std::vector<Key> training_keys() {
        [](const C& c) { return print_number(c.optimizer.momentum); }},
       {"optimizer.beta2", [](C& c, const Node& n) { return read_number(n, 0, 0.999999, c.optimizer.beta2); },
        [](const C& c) { return print_number(c.optimizer.beta2); }},
+      {"optimizer.weight_decay",
+       [](C& c, const Node& n) { return read_number(n, 0, 0.9999, c.optimizer.weight_decay); },
+       [](const C& c) { return print_number(c.optimizer.weight_decay); }},
+      {"optimizer.clip", [](C& c, const Node& n) { return read_number(n, 0, 1e9, c.optimizer.clip); },
+       [](const C& c) { return print_number(c.optimizer.clip); }},
       {"optimizer.batch", [](C& c, const Node& n) { return read_integer(n, 1, 4096, c.batch); },
        [](const C& c) { return str(c.batch); }},
   };
@@ -309,6 +314,14 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 }
 
 }  // namespace
+
+std::string RunConfig::warning() const {
+  const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";
+  if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};
+  return str("optimizer.momentum = ", optimizer.momentum, " hurts sparse broadcast: the residual's delay already acts "
+             "as momentum, and more of it cost 2 to 4 points in every run tried; set optimizer.momentum = 0, or "
+             "optimizer.kind to ", optimizer.kind == "momentum" ? "sgd" : "rmsprop");
+}
 
 double RunConfig::density_for(std::size_t peers) const {
   if (has_byte_budget()) return 0;

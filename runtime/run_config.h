@@ -76,6 +76,8 @@ struct RunConfig {
   std::size_t log_bytes = limits::log_file_bytes_max;
 
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
+  // A line for people about a choice that works badly, or nothing.
+  std::string warning() const;
   // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within
   // [1e-4, 1e-2]: what counts for accuracy is how often each parameter is sent over the whole run by all peers
   // together, and 20 to 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the

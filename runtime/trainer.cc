@@ -21,7 +21,7 @@ float on_grid(std::int32_t weight, std::int32_t overlay) {
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
-    : grid_bits_(config.grid_bits), seed_(config.seed), data_(std::move(data)) {}
+    : grid_bits_(config.grid_bits), clip_(config.optimizer.clip), seed_(config.seed), data_(std::move(data)) {}
 
 Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,
@@ -91,7 +91,9 @@ StepResult Trainer::step(const StepPlan& plan) {
   seconds_held_ += plan.seconds;
   if (!plan.hold && budget_) compressor_->set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
   if (!budget_) compressor_->set_density(plan.density);
-  const StepRule rule = optimizer_->begin_step(plan.rate);
+  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
+  if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
+  const StepRule rule = optimizer_->begin_step(plan.rate, view_);
   if (auto absorbed = compressor_->absorb_step(rule, gradient_, result.update); !absorbed) {
     result.failure = absorbed.error().text;
     return result;
@@ -104,6 +106,30 @@ StepResult Trainer::step(const StepPlan& plan) {
   else
     encode(result);
   return result;
+}
+
+// The changes of all others, added up as integers: their order does not matter.
+void Trainer::revise(const StepPlan& plan) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
+  for (const compress::SparseUpdate& update : plan.others)
+    for (const compress::StepRun& run : compress::step_runs(layout(), update))
+      for (std::size_t e = run.first; e < run.first + run.count; ++e) {
+        const auto step = static_cast<std::uint32_t>(run.step);
+        entries.emplace_back(update.index[e], update.negative[e] != 0 ? 0 - step : step);
+      }
+  std::sort(entries.begin(), entries.end());
+  const float unit = std::ldexp(1.0f, -grid_bits_);
+  std::vector<std::uint32_t> index;
+  std::vector<float> change;
+  for (std::size_t e = 0; e < entries.size();) {
+    const std::uint32_t at = entries[e].first;
+    std::uint32_t sum = 0;
+    for (; e < entries.size() && entries[e].first == at; ++e) sum += entries[e].second;
+    index.push_back(at);
+    change.push_back(static_cast<float>(static_cast<std::int32_t>(sum)) * unit);
+  }
+  optimizer_->revise(plan.rate, index, change);
+  compressor_->add(index, change);
 }
 
 // Never more than an update may have, whatever the density: what is cut off waits in the residual.

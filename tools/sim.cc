@@ -57,6 +57,8 @@ int run_sim_command(const SimCommand& command) {
   }
   auto config = load_run(command.run);
   if (!config) return fail(config.error());
+  if (const std::string warning = config->warning(); !warning.empty())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
   auto options = cluster_options(command);
   if (!options) return fail(options.error());
   auto data = models::load_data(config->data, config->model.context);

@@ -154,6 +154,8 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
     status_ = std::move(server).value();
   }
   if (auto made = make_node(std::move(data), *bound); !made) return made;
+  if (const std::string warning = options_.config.warning(); !warning.empty())
+    console_.note({gossip::Note::Level::warning, warning});
   console_.started(node_->status(now()), *bound, status_ ? status_->address() : "", files_.directory());
   return {};
 }

@@ -14,6 +14,7 @@ struct Baseline {
   std::unique_ptr<models::Optimizer> optimizer;
   std::vector<models::BatchSampler> samplers;
   std::vector<float> weights, gradient, sum;
+  double clip = 0;
 
   // One synchronous step of all nodes; the gradients are added in node order.
   void step(double rate) {
@@ -23,7 +24,8 @@ struct Baseline {
       model->loss_and_gradient(weights, sampler.next(), gradient);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i] * share;
     }
-    optimizer->step(sum, rate, gradient);
+    if (clip > 0) models::clip_by_norm(sum, clip);
+    optimizer->step(sum, rate, gradient, weights);
     for (std::size_t i = 0; i < sum.size(); ++i) weights[i] += gradient[i];
   }
 };
@@ -40,6 +42,7 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
   auto optimizer = models::make_optimizer(config.optimizer, params);
   if (!optimizer) return optimizer.error();
   b.optimizer = std::move(optimizer).value();
+  b.clip = config.optimizer.clip;
   const auto count = static_cast<std::uint32_t>(options.nodes);
   for (std::uint32_t i = 0; i < count; ++i) {
     const models::Shard shard{i, count, config.seed, config.data.skew};
