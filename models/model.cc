@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include "models/cnn.h"
+#include "models/gpt.h"
 #include "models/mlp.h"
 #include "runtime/base/text.h"
 
@@ -7,7 +9,9 @@ namespace rumor::models {
 
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (config.family == "mlp") return make_mlp(config);
-  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: mlp")};
+  if (config.family == "cnn") return make_cnn(config);
+  if (config.family == "gpt") return make_gpt(config);
+  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, gpt, mlp")};
 }
 
 }  // namespace rumor::models

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
 #include "runtime/base/result.h"
 
@@ -19,7 +20,12 @@ namespace rumor::models {
 
 struct ModelConfig {
   std::string family = "mlp";
-  std::vector<std::uint32_t> hidden = {128, 128};  // mlp
+  std::vector<std::uint32_t> hidden = {128, 128};  // mlp; cnn: of the dense head
+  // Convolutional networks (models/cnn_plan.h):
+  std::vector<std::uint32_t> stage_channels = {32, 64};  // of each convolution, or stage of blocks; in files: channels
+  std::uint32_t blocks = 0;                              // residual blocks a stage; 0: a plain network
+  std::uint32_t pool_every = 1;                          // convolutions between two poolings; plain networks
+  std::uint32_t groups = 0;                              // of GroupNorm after each convolution; 0: none
   // Language models:
   std::uint32_t context = 128;  // tokens of a row that the model sees at once
   std::uint32_t layers = 4, heads = 4, embedding = 128;
@@ -31,8 +37,8 @@ struct ModelConfig {
 };
 
 // Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
-// Of a language model: tokens, [rows, context + 1] row-major, each below the vocabulary; what is to be foretold
-// after token t is token t + 1. x and label are empty then.
+// Of a language model: tokens, [rows, context + 1] row-major, each below the vocabulary; what is to be
+// foretold after token t is token t + 1. x and label are empty then.
 struct Batch {
   std::span<const float> x;
   std::span<const std::uint8_t> label;
@@ -45,23 +51,44 @@ struct Evaluation {
   std::optional<double> accuracy;  // 0..1; absent for language models
 };
 
+// How the values of one tensor begin. Spread is given as a variance, a fraction of whole numbers.
+struct TensorStart {
+  enum class Kind : std::uint8_t {
+    zero,
+    one,
+    uniform,  // in +-sqrt(3 * variance)
+    normal,   // sums of twelve uniform numbers: within six deviations
+  };
+  Kind kind = Kind::zero;
+  std::uint32_t variance_over = 0, variance_under = 1;  // over <= 5, so that 64 bits suffice; under >= 1
+
+  // Uniform in +-sqrt(6 / cols) (He et al. 2015) for what has two dimensions or more, zero for what has one.
+  static TensorStart by_inputs(const TensorInfo& tensor);
+};
+
 class Model {
  public:
   virtual ~Model() = default;
   virtual const ParamLayout& layout() const = 0;
+  // How a tensor of layout() begins: weights by their inputs and biases at zero, unless the family says
+  // otherwise.
+  virtual TensorStart start_of(const TensorInfo& tensor) const { return TensorStart::by_inputs(tensor); }
   // Mean loss over the batch; `gradient` is overwritten. Requires: params, gradient of layout().params()
   // floats.
   virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
                                   std::span<float> gradient) = 0;
   virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
+  // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.
+  virtual void set_parallel(Parallel*) {}
 };
 
 // Errors: Errc::usage naming the known families.
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config);
 
 // Initial weights on the integer grid (value * 2^-grid_bits), from the seed, in integer arithmetic: equal
-// everywhere.
-// Weights of a layer with `cols` inputs: uniform in +-sqrt(6 / cols) (He et al. 2015), biases 0.
+// everywhere. A tensor's values depend on the seed, its name and how it begins, not on its neighbours.
+std::vector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed, int grid_bits);
+// The same for a layout without a model: every tensor by_inputs().
 std::vector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits);
 
 }  // namespace rumor::models

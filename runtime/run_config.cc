@@ -1,6 +1,7 @@
 #include "runtime/run_config.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -152,6 +153,31 @@ std::string print_number(double value) {
 
 using C = RunConfig;
 
+std::vector<Key> model_keys() {
+  return {
+      {"model.family", [](C& c, const Node& n) { return read_text(n, c.model.family); },
+       [](const C& c) { return c.model.family; }},
+      {"model.hidden", [](C& c, const Node& n) { return read_list(n, c.model.hidden); },
+       [](const C& c) { return print_list(c.model.hidden); }},
+      {"model.channels", [](C& c, const Node& n) { return read_list(n, c.model.stage_channels); },
+       [](const C& c) { return print_list(c.model.stage_channels); }},
+      {"model.blocks", [](C& c, const Node& n) { return read_integer(n, 0, 64, c.model.blocks); },
+       [](const C& c) { return str(c.model.blocks); }},
+      {"model.pool_every", [](C& c, const Node& n) { return read_integer(n, 1, 64, c.model.pool_every); },
+       [](const C& c) { return str(c.model.pool_every); }},
+      {"model.groups", [](C& c, const Node& n) { return read_integer(n, 0, 4096, c.model.groups); },
+       [](const C& c) { return str(c.model.groups); }},
+      {"model.context", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.context); },
+       [](const C& c) { return str(c.model.context); }},
+      {"model.layers", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.layers); },
+       [](const C& c) { return str(c.model.layers); }},
+      {"model.heads", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.heads); },
+       [](const C& c) { return str(c.model.heads); }},
+      {"model.embedding", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.embedding); },
+       [](const C& c) { return str(c.model.embedding); }},
+  };
+}
+
 std::vector<Key> training_keys() {
   return {
       {"run.name", [](C& c, const Node& n) { return read_text(n, c.name); },
@@ -163,18 +189,6 @@ std::vector<Key> training_keys() {
       {"run.samples",
        [](C& c, const Node& n) { return read_integer(n, 1, std::int64_t{1} << 50, c.samples); },
        [](const C& c) { return str(c.samples); }},
-      {"model.family", [](C& c, const Node& n) { return read_text(n, c.model.family); },
-       [](const C& c) { return c.model.family; }},
-      {"model.hidden", [](C& c, const Node& n) { return read_list(n, c.model.hidden); },
-       [](const C& c) { return print_list(c.model.hidden); }},
-      {"model.context", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.context); },
-       [](const C& c) { return str(c.model.context); }},
-      {"model.layers", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.layers); },
-       [](const C& c) { return str(c.model.layers); }},
-      {"model.heads", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.heads); },
-       [](const C& c) { return str(c.model.heads); }},
-      {"model.embedding", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.embedding); },
-       [](const C& c) { return str(c.model.embedding); }},
       {"data.kind",
        [](C& c, const Node& n) {
          return read_choice(n, {"idx", "cifar10", "synthetic", "text", "tokens"}, c.data.kind);
@@ -256,8 +270,9 @@ std::vector<Key> exchange_keys() {
 
 const std::vector<Key>& all_keys() {
   static const std::vector<Key> keys = [] {
-    std::vector<Key> list = training_keys();
-    for (Key& key : exchange_keys()) list.push_back(std::move(key));
+    std::vector<Key> list = model_keys();
+    for (std::vector<Key> more : std::array{training_keys(), exchange_keys()})
+      for (Key& key : more) list.push_back(std::move(key));
     return list;
   }();
   return keys;

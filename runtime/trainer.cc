@@ -53,7 +53,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
 }
 
 std::vector<std::int32_t> Trainer::initial_weights() const {
-  return models::initial_weights(model_->layout(), seed_, grid_bits_);
+  return models::initial_weights(*model_, seed_, grid_bits_);
 }
 
 void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay) {
@@ -80,6 +80,7 @@ Result<void> Trainer::restore(std::span<const float> residual, BytesView optimiz
 }
 
 void Trainer::set_parallel(Parallel* parallel) {
+  model_->set_parallel(parallel);
   compressor_->set_parallel(parallel);
   codec_.parallel = parallel;
 }

@@ -49,7 +49,7 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
     if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
     b.samplers.emplace_back(data, shard, config.batch, mix64(options.seed * 1000 + i));
   }
-  b.weights = Trainer::to_floats(models::initial_weights(b.model->layout(), config.seed, config.grid_bits),
+  b.weights = Trainer::to_floats(models::initial_weights(*b.model, config.seed, config.grid_bits),
                                  config.grid_bits);
   b.gradient.assign(params, 0);
   b.sum.assign(params, 0);

@@ -11,9 +11,53 @@ ParamLayout layout_of(std::vector<TensorInfo> tensors) {
   return std::move(ParamLayout::create(std::move(tensors))).value();
 }
 
+// A model that only says how its tensors begin.
+class Beginner final : public Model {
+ public:
+  explicit Beginner(ParamLayout layout) : layout_(std::move(layout)) {}
+  const ParamLayout& layout() const override { return layout_; }
+  TensorStart start_of(const TensorInfo& tensor) const override {
+    if (tensor.name == "gain") return {TensorStart::Kind::one};
+    if (tensor.name == "normal") return {TensorStart::Kind::normal, 1, 2500};  // deviation 0.02
+    return TensorStart::by_inputs(tensor);
+  }
+  float loss_and_gradient(std::span<const float>, const Batch&, std::span<float>) override { return 0; }
+  Evaluation evaluate(std::span<const float>, const Batch&) override { return {}; }
+
+ private:
+  ParamLayout layout_;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(initial)
+
+BOOST_AUTO_TEST_CASE(a_model_says_how_its_tensors_begin) {
+  const Beginner model(layout_of({{"weight", {4, 5}}, {"gain", {3}}, {"normal", {100, 400}}, {"bias", {2}}}));
+  const std::vector<std::int32_t> weights = initial_weights(model, 5, 24);
+  BOOST_TEST(
+      std::equal(weights.begin(), weights.begin() + 20, initial_weights(model.layout(), 5, 24).begin()));
+  BOOST_TEST(
+      std::all_of(weights.begin() + 20, weights.begin() + 23, [](std::int32_t w) { return w == 1 << 24; }));
+  const double deviation = 0.02 * (1 << 24), count = 40'000;
+  double sum = 0, squares = 0, fourths = 0, largest = 0;
+  for (std::size_t i = 23; i < 40'023; ++i) {
+    const double x = weights[i] / deviation;
+    sum += x;
+    squares += x * x;
+    fourths += x * x * x * x;
+    largest = std::max(largest, std::abs(x));
+  }
+  BOOST_TEST(std::abs(sum / count) < 0.015);
+  BOOST_TEST(std::abs(squares / count - 1) < 0.02);
+  BOOST_TEST(std::abs(fourths / count - 2.9) <
+             0.15);  // 3 for a normal distribution, 2.9 for twelve uniform ones
+  BOOST_TEST(largest > 3.5);
+  BOOST_TEST(largest <= 6);
+  BOOST_TEST(weights[40'023] == 0);
+  const std::int32_t golden[] = {-293693, -437166, -148434};  // by hand: whole numbers only
+  BOOST_TEST(std::equal(golden, golden + 3, weights.begin() + 23));
+}
 
 BOOST_AUTO_TEST_CASE(weights_fill_their_range_evenly_and_biases_are_zero) {
   const ParamLayout layout = layout_of({{"0.weight", {200, 96}}, {"0.bias", {200}}});

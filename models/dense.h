@@ -1,0 +1,76 @@
+// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. All of an MLP, and the head
+// of a convolutional network.
+//
+// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch going
+// forward ([unit][row]), over the units of a layer going backward ([row][unit]). So the weights are read as they lie,
+// once a product.
+//
+// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 where nobody asks for the
+// gradient of the input). Memory: three copies of every activation for the largest batch seen.
+//
+// Bits: all sums run in kernels (models/kernel_table.h), softmax in double through models/portable_math.h. Products
+// are cut between threads by outputs, so any number of threads gives the same bits.
+//
+// Thread: one caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/parallel.h"
+#include "runtime/base/param_layout.h"
+
+namespace rumor::models {
+
+class DenseLayers {
+ public:
+  // Where the weights of one layer lie in the parameter vector: [out][in], then bias [out].
+  struct Layer {
+    std::uint32_t in = 0, out = 0;
+    std::uint32_t weight = 0, bias = 0;
+  };
+
+  // The tensors of layers between these widths as nn.Sequential(Linear, ReLU, ..., Linear) names them, the first
+  // Linear being module `first`. Requires: two widths or more, none zero.
+  static std::vector<TensorInfo> tensors(const std::vector<std::uint32_t>& widths, std::uint32_t first);
+
+  // tensors(widths, ...) are the last of `layout`.
+  DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths);
+
+  void set_parallel(Parallel* parallel) { parallel_ = parallel; }
+  std::uint32_t inputs() const { return layers_.front().layer.in; }
+
+  // x: [rows][inputs]
+  void forward(const float* params, const float* x, std::uint32_t rows);
+
+  struct Outcome {
+    double loss_sum = 0;
+    std::uint32_t right = 0;  // rows whose largest output is the label
+  };
+  // Of the rows of the last forward(). With `learns`, the gradient of their mean loss is noted for backward().
+  Outcome softmax(const std::uint8_t* label, bool learns);
+
+  // Gradients of the weights and biases are overwritten. change_x [rows][inputs]: d loss / d x, or null.
+  // Requires: softmax(.., true) after forward(params, x, ..).
+  void backward(const float* params, const float* x, float* gradient, float* change_x);
+
+ private:
+  struct State {
+    Layer layer;
+    std::vector<float> by_unit;  // activations after this layer, [out][rows]
+    std::vector<float> by_row;   // the same, [rows][out]
+    std::vector<float> change;   // d loss / d (this layer's sums), [rows][out]
+  };
+  // work(first, count) over [0, size) in parts of whole `grain`s, on all threads.
+  void split(long size, long grain, const std::function<void(long, long)>& work);
+
+  std::vector<State> layers_;
+  std::vector<float> x_by_unit_;  // [inputs][rows]
+  std::vector<double> exponentials_;
+  std::uint32_t rows_ = 0;
+  Parallel* parallel_ = nullptr;
+};
+
+}  // namespace rumor::models
