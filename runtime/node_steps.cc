@@ -28,6 +28,7 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
   if (phase_ != Phase::training || stopping_ || options_.observe) return;
   if (next_evaluation_ <= now) {
     next_evaluation_ = now + options_.evaluation_every;
+    evaluation_began_ = now;
     return start_evaluation(options_.evaluation_rows, out);
   }
   if (next_step_ <= now) start_step(now, out);
@@ -113,6 +114,8 @@ void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, Nod
   RUMOR_CHECK(computing_);
   now_ = now;
   computing_ = false;
+  // A model that takes long to evaluate does it less often: at most a tenth of the time.
+  if (next_evaluation_ != never) next_evaluation_ = std::max(next_evaluation_, now + 9 * (now - evaluation_began_));
   figures_.loss = evaluation.loss;
   figures_.accuracy = evaluation.accuracy;
   if (complete_evaluation_) final_evaluation_done_ = true;

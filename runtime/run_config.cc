@@ -167,6 +167,7 @@ std::vector<Key> model_keys() {
        [](const C& c) { return str(c.model.pool_every); }},
       {"model.groups", [](C& c, const Node& n) { return read_integer(n, 0, 4096, c.model.groups); },
        [](const C& c) { return str(c.model.groups); }},
+      {"model.weights", [](C& c, const Node& n) { return read_text(n, c.weights); }, nullptr},
       {"model.context", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 16, c.model.context); },
        [](const C& c) { return str(c.model.context); }},
       {"model.layers", [](C& c, const Node& n) { return read_integer(n, 1, 1 << 10, c.model.layers); },
@@ -410,7 +411,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
   return Error{Errc::usage, str(where, "cannot read the value of ", assignment)};
 }
 
-RunId run_id(const RunConfig& config, const ParamLayout& layout) {
+RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start) {
   ByteWriter out;
   out.text("rumor-run-1");
   for (const Key& key : all_keys()) {
@@ -420,6 +421,7 @@ RunId run_id(const RunConfig& config, const ParamLayout& layout) {
     out.text(key.shared(config));
   }
   out.raw(layout.hash().view());
+  if (start != nullptr) out.raw(start->hash.view());
   return RunId::from(sha256(out.bytes()).view().first(RunId::size));
 }
 

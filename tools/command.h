@@ -83,6 +83,11 @@ struct StatsCommand {
 };
 int run_stats_command(const StatsCommand& command);
 
+struct ExportCommand {
+  std::string state, to;
+};
+int run_export_command(const ExportCommand& command);
+
 // Prints "rumor: TEXT" on stderr and gives the exit status that belongs to the error.
 int fail(const Error& error);
 

@@ -63,6 +63,9 @@ int run_sim_command(const SimCommand& command) {
   if (!options) return fail(options.error());
   auto data = models::load_data(config->data, config->model.context);
   if (!data) return fail(data.error());
+  auto start_weights = models::load_start_weights(config->weights, config->model, **data, config->grid_bits);
+  if (!start_weights) return fail(start_weights.error());
+  options->start = std::move(start_weights).value();
   watch_for_signals();
   ProgressLine line;
   const auto start = std::chrono::steady_clock::now();

@@ -4,8 +4,8 @@
 // over the residual, so that the change need not go through memory. One text for both: the bits are equal, since
 // every operation is a single IEEE 754 one (+ - * / and square root) in the order written here.
 //
-// The formulas take any type with + - * / and an overload of square_root, built from a float: a float, or a
-// vector register (and of larger, for the last). They are static and always inlined, so that a file compiled for wider instructions keeps its
+// The formulas take any type with + - * / and overloads of square_root and larger, built from a float: a float, or a
+// vector register. They are static and always inlined, so that a file compiled for wider instructions keeps its
 // copy to itself.
 //
 // Thread: plain values; the moments belong to the optimizer, and to whoever runs the step until it is done.

@@ -49,8 +49,9 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
     if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
     b.samplers.emplace_back(data, shard, config.batch, mix64(options.seed * 1000 + i));
   }
-  b.weights = Trainer::to_floats(models::initial_weights(*b.model, config.seed, config.grid_bits),
-                                 config.grid_bits);
+  b.weights = Trainer::to_floats(
+      options.start ? options.start->weights : models::initial_weights(*b.model, config.seed, config.grid_bits),
+      config.grid_bits);
   b.gradient.assign(params, 0);
   b.sum.assign(params, 0);
   return b;
@@ -74,7 +75,7 @@ void describe(SimResult& r, const RunConfig& config, const Baseline& b, const Cl
   r.nodes = options.nodes;
   r.sim_seed = options.seed;
   r.params = b.weights.size();
-  r.run_id = run_id(config, b.model->layout()).hex();
+  r.run_id = run_id(config, b.model->layout(), options.start.get()).hex();
   r.dense_update_bytes = r.update_bytes_mean = 4.0 * static_cast<double>(r.params);
   r.ratio = r.density = r.copies_per_delivery = 1;
   r.bits_per_entry = r.bound_bits_per_entry = 32;
