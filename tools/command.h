@@ -93,6 +93,11 @@ struct SampleCommand {
 };
 int run_sample_command(const SampleCommand& command);
 
+struct ExportCommand {
+  std::string state, to;
+};
+int run_export_command(const ExportCommand& command);
+
 // Prints "rumor: TEXT" on stderr and gives the exit status that belongs to the error.
 int fail(const Error& error);
 

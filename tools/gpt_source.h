@@ -16,7 +16,7 @@ struct GptSource {
 };
 
 // `path`: a state directory (the newest whole checkpoint; a running peer is not disturbed), a directory with
-// model.safetensors, or a safetensors file, F32. The number of heads stands in config.json beside the
+// model.safetensors, or a safetensors file. The number of heads stands in config.json beside the
 // weights; `heads` takes its place. Errors: Errc::not_found (no such file, or no checkpoint), Errc::corrupt,
 // Errc::mismatch (it is no GPT), Errc::usage (nothing says how many heads there are).
 Result<GptSource> load_gpt(const std::string& path, std::optional<std::uint32_t> heads);

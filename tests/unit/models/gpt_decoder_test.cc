@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "models/gpt_config.h"
 #include "tests/unit/models/gpt_support.h"
 
 namespace rumor::models {
@@ -96,20 +95,6 @@ BOOST_AUTO_TEST_CASE(tokens_are_drawn_by_their_likelihood) {
   for (int i = 0; i < 20; ++i)
     BOOST_TEST(draw_token(logits, {1, 0}, again) == draw_token(logits, {1, 0}, twin));
   BOOST_TEST(draw_token(std::vector<float>{1.0f, std::nanf("")}, {1, 0}, prng) == 0);
-}
-
-BOOST_AUTO_TEST_CASE(the_config_beside_a_model_says_its_heads) {
-  const std::string json = gpt_config_json(small_config());
-  BOOST_TEST(json.find("\"n_positions\": 10") != std::string::npos);
-  BOOST_TEST(json.find("\"model_type\": \"gpt2\"") != std::string::npos);
-  BOOST_TEST(heads_of_config(json, "c").value() == 3u);
-  const auto refusal = [](std::string_view text) { return heads_of_config(text, "c").error().text; };
-  BOOST_TEST(refusal("{") == "c is no JSON object");
-  BOOST_TEST(refusal("[1]") == "c is no JSON object");
-  BOOST_TEST(refusal("{}") == "c has no n_head from 1 to 65536");
-  BOOST_TEST(refusal("{\"n_head\": -1}") == "c has no n_head from 1 to 65536");
-  BOOST_TEST(refusal("{\"model_type\": \"llama\", \"n_head\": 2}") == "c is of no gpt2");
-  BOOST_TEST(!refusal("{\"activation_function\": \"relu\", \"n_head\": 2}").empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
