@@ -1,5 +1,5 @@
 // Token after token: what the decoder foretells is what the model does, also past a full context; how tokens
-// are drawn; and the config.json beside a model.
+// are drawn.
 #include "models/gpt_decoder.h"
 
 #include <boost/test/unit_test.hpp>

@@ -2,13 +2,13 @@
 // bits however the work is cut and whatever the kernels.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/models/golden_gpt.h"
-#include "tests/unit/models/gpt_support.h"
 #include "models/attention.h"
 #include "models/embedding.h"
 #include "models/layer_norm.h"
 #include "models/projection.h"
 #include "models/sequence_kernels.h"
+#include "tests/unit/models/golden_gpt.h"
+#include "tests/unit/models/gpt_support.h"
 
 namespace rumor::models {
 namespace {
