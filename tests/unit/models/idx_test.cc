@@ -51,8 +51,8 @@ struct Directory {
   ~Directory() { fs::remove_all(path); }
 
   void write(const std::string& name, const Bytes& bytes) const {
-    std::ofstream(path / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path / name, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()),
+                                                       static_cast<std::streamsize>(bytes.size()));
   }
   void write_gz(const std::string& name, const Bytes& bytes) const {
     gzFile file = gzopen((path / name).c_str(), "wb");
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(fashion_mnist_loads, *boost::unit_test::precondition([](boo
   BOOST_TEST(data.classes == 10u);
   BOOST_TEST(data.train.rows == 60'000u);
   BOOST_TEST(data.test.rows == 10'000u);
-  BOOST_TEST(std::abs(data.mean / 255 - 0.2860) < 1e-4);  // the published mean and deviation
+  BOOST_TEST(std::abs(data.mean / 255 - 0.2860) < 1e-4);         // the published mean and deviation
   BOOST_TEST(std::abs(1 / data.scale / 255 - 0.3530) < 1e-4);
 }
 

@@ -83,16 +83,14 @@ BOOST_AUTO_TEST_CASE(tensors_are_named_and_shaped_as_in_pytorch) {
 // Constants: golden_mlp.py, which shares no code with the model. Equal to the last bit, with every kernel
 // variant.
 BOOST_AUTO_TEST_CASE(one_step_has_the_golden_bits) {
-  const float golden[] = {0x1.121a78p-4f,  0x1.40e6ccp-6f,  -0x1.c69c4ap-6f, 0x1.eeb924p-5f,
-                          0x1.abde64p-7f,  0x1.3f51e4p-3f,  -0x1.f5c9d6p-3f, -0x1.e6952cp-6f,
-                          0x1.7c248ap-3f,  -0x1.b8f73p-3f,  0x1.3f51e4p-3f,  -0x1.f5c9d4p-3f,
-                          -0x1.e6952ap-6f, 0x1.7c2488p-3f,  -0x1.b8f72ep-3f, 0,
-                          0x1.a0df24p-3f,  -0x1.675f42p-3f, 0x1.cbff0ep-6f,  0x1.da5f06p-3f,
-                          -0x1.abde64p-5f, 0x1.e6952cp-3f,  0x1.e6952ap-3f,  0x1.cbff0ep-3f,
-                          -0x1.c0078cp-2f, 0x1.0736eap-5f,  0x1.2d6b38p-6f,  0x1.f0392ep-4f,
-                          0x1.e2ef4cp-5f,  0x1.172c4ep-1f,  0x1.3fb196p-2f,  -0x1.c9e2p-2f,
-                          0x1.83a9a4p-2f,  -0x1.279fbep-1f, -0x1.52884ap-2f, 0x1.4dd3b6p-2f,
-                          -0x1.3c9dep-3f,  0x1.3b5b8p-6f,   0x1.15327p-3f};
+  const float golden[] = {
+      0x1.121a78p-4f, 0x1.40e6ccp-6f, -0x1.c69c4ap-6f, 0x1.eeb924p-5f, 0x1.abde64p-7f, 0x1.3f51e4p-3f,
+      -0x1.f5c9d6p-3f, -0x1.e6952cp-6f, 0x1.7c248ap-3f, -0x1.b8f73p-3f, 0x1.3f51e4p-3f, -0x1.f5c9d4p-3f,
+      -0x1.e6952ap-6f, 0x1.7c2488p-3f, -0x1.b8f72ep-3f, 0, 0x1.a0df24p-3f, -0x1.675f42p-3f,
+      0x1.cbff0ep-6f, 0x1.da5f06p-3f, -0x1.abde64p-5f, 0x1.e6952cp-3f, 0x1.e6952ap-3f, 0x1.cbff0ep-3f,
+      -0x1.c0078cp-2f, 0x1.0736eap-5f, 0x1.2d6b38p-6f, 0x1.f0392ep-4f, 0x1.e2ef4cp-5f, 0x1.172c4ep-1f,
+      0x1.3fb196p-2f, -0x1.c9e2p-2f, 0x1.83a9a4p-2f, -0x1.279fbep-1f, -0x1.52884ap-2f, 0x1.4dd3b6p-2f,
+      -0x1.3c9dep-3f, 0x1.3b5b8p-6f, 0x1.15327p-3f};
   const auto model = model_of(5, {4}, 3);
   std::vector<float> params(model->layout().params()), gradient(params.size()), x(15);
   BOOST_REQUIRE(params.size() == std::size(golden));

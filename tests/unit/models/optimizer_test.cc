@@ -18,9 +18,7 @@ std::vector<float> step(Optimizer& optimizer, const std::vector<float>& gradient
   return delta;
 }
 
-bool near(float a, double b) {
-  return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b));
-}
+bool near(float a, double b) { return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b)); }
 
 constexpr const char* kinds[] = {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"};
 
@@ -37,7 +35,7 @@ BOOST_AUTO_TEST_CASE(sgd_is_rate_times_gradient) {
 BOOST_AUTO_TEST_CASE(momentum_adds_what_it_kept) {
   const auto momentum = optimizer_of({.kind = "momentum", .momentum = 0.5}, 2);
   BOOST_TEST((step(*momentum, {1, 4}, 1) == std::vector<float>{-1, -4}));
-  BOOST_TEST((step(*momentum, {1, 0}, 1) == std::vector<float>{-1.5f, -2}));  // 1 + 0.5 * 1, 0 + 0.5 * 4
+  BOOST_TEST((step(*momentum, {1, 0}, 1) == std::vector<float>{-1.5f, -2}));   // 1 + 0.5 * 1, 0 + 0.5 * 4
   BOOST_TEST((step(*momentum, {0, 0}, 2) == std::vector<float>{-1.5f, -2}));  // 0.75 and 1, at twice the rate
 }
 

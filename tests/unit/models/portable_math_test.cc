@@ -10,9 +10,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double relative_error(double got, double expected) {
-  return std::abs(got - expected) / std::abs(expected);
-}
+double relative_error(double got, double expected) { return std::abs(got - expected) / std::abs(expected); }
 
 }  // namespace
 
