@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
   }
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  const double words = static_cast<double>(params.size()) * 4 / 1e9, all = static_cast<double>(used.ru_maxrss) * 1024e-9;
+  const double words = static_cast<double>(params.size()) * 4e-9;
+  const double all = static_cast<double>(used.ru_maxrss) * 1024e-9;
   std::printf("memory: %.2f GB; %zu parameters, %.2f GB a word each; activations and scratch %.2f GB; "
               "with four words a parameter %.2f GB\n",
               all, params.size(), words, all - 2 * words, all + 2 * words);

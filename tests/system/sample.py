@@ -82,7 +82,7 @@ def wrong(state, tmp):
     refuse('an empty directory', 1, ['no checkpoint', '--state'], tmp)
     refuse('a prompt that is too long', 2, ['40 tokens', '32'], state, '--prompt', 'x' * 40)
     refuse('a temperature below zero', 2, ['--temperature'], state, '--temperature', '-1')
-    refuse('heads that do not fit', 1, ['3 heads'], state, '--heads', '3')
+    refuse('heads that do not fit', 3, ['3 heads'], state, '--heads', '3')
     mlp = os.path.join(tmp, 'mlp')
     assert run('peer', 'synthetic', '--state', mlp, '--until-samples', '2000', '--quiet').returncode == 0
     refuse('a model that is no GPT', 3, ['no GPT'], mlp)
