@@ -103,8 +103,11 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
     const float* change = layers_[i].change.data();
     const float* input = i == 0 ? x : layers_[i - 1].by_row.data();
     // d weight[out][in] = change[rows][out]^T * input[rows][in]
+    change_by_unit_.resize(static_cast<std::size_t>(rows * out));
+    k.transpose(rows, out, change, change_by_unit_.data());
     split(out, 48, [&, to = gradient + weight_at](long first, long count) {
-      k.matmul(count, in, rows, {change + first, 1, out}, input, in, to + first * in, in, Start::zero);
+      k.matmul(count, in, rows, {change_by_unit_.data() + first * rows, rows, 1}, input, in, to + first * in, in,
+               Start::zero);
     });
     // d bias[out] = sum over rows of change[rows][out], as 1 * change
     const float one = 1;

@@ -67,7 +67,8 @@ class DenseLayers {
   void split(long size, long grain, const std::function<void(long, long)>& work);
 
   std::vector<State> layers_;
-  std::vector<float> x_by_unit_;  // [inputs][rows]
+  std::vector<float> x_by_unit_;       // [inputs][rows]
+  std::vector<float> change_by_unit_;  // of the layer at hand, [out][rows]
   std::vector<double> exponentials_;
   std::uint32_t rows_ = 0;
   Parallel* parallel_ = nullptr;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "models/kernels.h"
-#include "models/sequence_kernels.h"
-#include "models/tasks.h"
 #include "runtime/base/check.h"
 
 namespace rumor::models {
@@ -15,19 +12,6 @@ float* room(std::vector<float>& memory, long rows, long columns) {
   const auto size = static_cast<std::size_t>(rows * columns);
   if (memory.size() < size) memory.resize(size);
   return memory.data();
-}
-
-// wide -> activated, both [rows, columns].
-void activate(Parallel* parallel, long rows, long columns, const float* wide, float* activated) {
-  const SequenceKernels& k = *kernels().sequence;
-  each_range(parallel, rows * columns, 64,
-             [&](Range part) { k.gelu(part.size(), wide + part.begin, activated + part.begin); });
-}
-
-void activate_backward(Parallel* parallel, long rows, long columns, const float* wide, float* change) {
-  const SequenceKernels& k = *kernels().sequence;
-  each_range(parallel, rows * columns, 64,
-             [&](Range part) { k.gelu_backward(part.size(), wide + part.begin, change + part.begin); });
 }
 
 }  // namespace
@@ -66,23 +50,21 @@ void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape
   float* normed = room(layer.normed_1, rows, d);
   layer.norm_1.forward(parallel_, rows, d, x, params + at.norm_1_gain, params + at.norm_1_bias, normed);
   float* qkv = room(layer.qkv, rows, 3 * d);
-  Projection::forward(parallel_, {rows, d, 3 * d}, normed, params + at.attention_weight,
-                      params + at.attention_bias, nullptr, qkv);
+  Projection::forward(parallel_, {rows, d, 3 * d}, normed, params + at.attention_weight, params + at.attention_bias,
+                      nullptr, qkv, nullptr);
   float* looked = room(layer.looked, rows, d);
   layer.attention.forward(parallel_, attention, qkv, looked);
   float* middle = room(layer.middle, rows, d);
-  Projection::forward(parallel_, {rows, d, d}, looked, params + at.output_weight, params + at.output_bias, x,
-                      middle);
+  Projection::forward(parallel_, {rows, d, d}, looked, params + at.output_weight, params + at.output_bias, x, middle,
+                      nullptr);
 
   normed = room(layer.normed_2, rows, d);
   layer.norm_2.forward(parallel_, rows, d, middle, params + at.norm_2_gain, params + at.norm_2_bias, normed);
-  float* wide = room(layer.wide, rows, 4 * d);
-  Projection::forward(parallel_, {rows, d, 4 * d}, normed, params + at.wide_weight, params + at.wide_bias,
-                      nullptr, wide);
-  float* activated = room(layer.activated, rows, 4 * d);
-  activate(parallel_, rows, 4 * d, wide, activated);
-  Projection::forward(parallel_, {rows, 4 * d, d}, activated, params + at.narrow_weight,
-                      params + at.narrow_bias, middle, room(layer.out, rows, d));
+  float *wide = room(layer.wide, rows, 4 * d), *activated = room(layer.activated, rows, 4 * d);
+  Projection::forward(parallel_, {rows, d, 4 * d}, normed, params + at.wide_weight, params + at.wide_bias, nullptr,
+                      wide, activated);
+  Projection::forward(parallel_, {rows, 4 * d, d}, activated, params + at.narrow_weight, params + at.narrow_bias,
+                      middle, room(layer.out, rows, d), nullptr);
 }
 
 void Gpt::forward(const float* params, const TokenBatch& batch) {
@@ -106,21 +88,20 @@ void Gpt::backward_layer(const float* params, std::size_t index, Attention::Shap
   const long rows = attention.batch * attention.context, d = shape_.width;
   float *change = change_.data(), *inner = room(inner_, rows, d), *wide = room(wide_, rows, 4 * d);
 
-  projection_.backward(parallel_, {rows, 4 * d, d}, layer.activated.data(), params + at.narrow_weight, change,
-                       gradient + at.narrow_weight, gradient + at.narrow_bias, wide);
-  activate_backward(parallel_, rows, 4 * d, layer.wide.data(), wide);
-  projection_.backward(parallel_, {rows, d, 4 * d}, layer.normed_2.data(), params + at.wide_weight, wide,
+  projection_.backward(parallel_, {rows, 4 * d, d}, layer.activated.data(), layer.wide.data(),
+                       params + at.narrow_weight, change, gradient + at.narrow_weight, gradient + at.narrow_bias, wide);
+  projection_.backward(parallel_, {rows, d, 4 * d}, layer.normed_2.data(), nullptr, params + at.wide_weight, wide,
                        gradient + at.wide_weight, gradient + at.wide_bias, inner);
   layer.norm_2.backward(parallel_, rows, d, layer.middle.data(), params + at.norm_2_gain, inner, change,
                         gradient + at.norm_2_gain, gradient + at.norm_2_bias);
 
-  projection_.backward(parallel_, {rows, d, d}, layer.looked.data(), params + at.output_weight, change,
+  projection_.backward(parallel_, {rows, d, d}, layer.looked.data(), nullptr, params + at.output_weight, change,
                        gradient + at.output_weight, gradient + at.output_bias, inner);
   layer.attention.backward(parallel_, attention, layer.qkv.data(), layer.looked.data(), inner, wide);
-  projection_.backward(parallel_, {rows, d, 3 * d}, layer.normed_1.data(), params + at.attention_weight, wide,
+  projection_.backward(parallel_, {rows, d, 3 * d}, layer.normed_1.data(), nullptr, params + at.attention_weight, wide,
                        gradient + at.attention_weight, gradient + at.attention_bias, inner);
-  layer.norm_1.backward(parallel_, rows, d, x, params + at.norm_1_gain, inner, change,
-                        gradient + at.norm_1_gain, gradient + at.norm_1_bias);
+  layer.norm_1.backward(parallel_, rows, d, x, params + at.norm_1_gain, inner, change, gradient + at.norm_1_gain,
+                        gradient + at.norm_1_bias);
 }
 
 // inner_: in, d loss / d normed_.

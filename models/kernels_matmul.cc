@@ -16,7 +16,7 @@ namespace {
 // Rows of a block that is `vectors` wide. Registers: rows * vectors sums, `vectors` of b, one of a.
 #if KERNEL_LEVEL == 512
 constexpr long vectors_max = 4, piece = 128;  // 32 registers
-constexpr long block_rows(long vectors) { return vectors == 4 ? 6 : 8; }
+constexpr long block_rows(long vectors) { return vectors == 4 ? 6 : vectors == 2 ? 12 : 8; }
 #elif KERNEL_LEVEL == 2
 constexpr long vectors_max = 2, piece = 256;  // 16 registers
 constexpr long block_rows(long vectors) { return vectors == 2 ? 6 : 8; }
@@ -28,7 +28,6 @@ constexpr long panel_columns = vectors_max * width;
 constexpr long line = 16;  // floats of a cache line
 
 INLINE void fetch(const float* p) { __builtin_prefetch(p, 0, 3); }
-INLINE void fetch_to_write(const float* p) { __builtin_prefetch(p, 1, 3); }
 
 // The matrix a, at a row. Dense: strides. Gathered: element (r, k) lies at data[row_at[r] + column_at[k]].
 struct Dense {
@@ -78,7 +77,6 @@ INLINE void block(const Strip<Left>& s, long row) {
   UNROLL for (long r = 0; r < rows; ++r) {
     at[r] = s.a.row_start(row + r);
     UNROLL for (long v = 0; v < vectors; ++v) {
-      fetch_to_write(y + (rows + r) * s.y_row + v * width);
       sum[r][v] = s.from_zero ? zero() : load_vector<vectors, part>(y + r * s.y_row, v, s.last);
     }
   }

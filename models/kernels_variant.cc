@@ -1,5 +1,6 @@
 // The table of one instruction set, and the kernels that are plain loops: the compiler makes vectors of them. Compiled
 // once per instruction set (models/kernel_lanes.h): no std headers here. -ffp-contract=off keeps a * b + c two roundings at every level.
+#include "models/kernel_lanes.h"
 #include "models/kernel_table.h"
 
 namespace rumor::models::KERNEL_NAMESPACE {
@@ -12,13 +13,42 @@ void matmul_gathered(long rows, long columns, long depth, GatheredView a, const 
 
 namespace {
 
+#if KERNEL_LEVEL > 0
+// y[c][r] = x[r][c] for 8 x 8, in registers: pairs, then fours, then halves change places.
+INLINE void transpose_tile(const float* x, long x_row, float* y, long y_row) {
+  __m256 a[8], b[8];
+  UNROLL for (int i = 0; i < 8; ++i) a[i] = _mm256_loadu_ps(x + i * x_row);
+  UNROLL for (int i = 0; i < 8; i += 2) {
+    b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+    b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+  }
+  UNROLL for (int i = 0; i < 8; i += 4) {
+    a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+    a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+    a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+    a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+  }
+  UNROLL for (int i = 0; i < 4; ++i) {
+    _mm256_storeu_ps(y + i * y_row, _mm256_permute2f128_ps(a[i], a[i + 4], 0x20));
+    _mm256_storeu_ps(y + (i + 4) * y_row, _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
+  }
+}
+#else
+INLINE void transpose_tile(const float* x, long x_row, float* y, long y_row) {
+  for (long c = 0; c < 8; ++c) {
+    for (long r = 0; r < 8; ++r) y[c * y_row + r] = x[r * x_row + c];
+  }
+}
+#endif
+
 void transpose(long rows, long columns, const float* x, float* y) {
-  constexpr long tile = 16;
-  for (long r0 = 0; r0 < rows; r0 += tile) {
-    const long r1 = r0 + tile < rows ? r0 + tile : rows;
-    for (long c = 0; c < columns; ++c) {
-      for (long r = r0; r < r1; ++r) y[c * rows + r] = x[r * columns + c];
-    }
+  constexpr long tile = 8;
+  const long full_rows = rows / tile * tile, full_columns = columns / tile * tile;
+  for (long c = 0; c < full_columns; c += tile) {
+    for (long r = 0; r < full_rows; r += tile) transpose_tile(x + r * columns + c, columns, y + c * rows + r, rows);
+  }
+  for (long c = 0; c < columns; ++c) {
+    for (long r = c < full_columns ? full_rows : 0; r < rows; ++r) y[c * rows + r] = x[r * columns + c];
   }
 }
 
@@ -74,14 +104,19 @@ void max_pool_backward(long height, long width, long channels, const float* x, c
     for (long column = 0; column + 1 < width; column += 2, change_y += channels) {
       const long at = (row * width + column) * channels, below = at + width * channels;
       const float *a = x + at, *b = a + channels, *c = x + below, *d = c + channels;
-      float *to_a = change_x + at, *to_b = to_a + channels, *to_c = change_x + below, *to_d = to_c + channels;
+      float* __restrict to_a = change_x + at;
+      float* __restrict to_b = to_a + channels;
+      float* __restrict to_c = change_x + below;
+      float* __restrict to_d = to_c + channels;
       for (long i = 0; i < channels; ++i) {
-        const float most = larger(larger(larger(a[i], b[i]), c[i]), d[i]), change = change_y[i];
-        const bool is_a = a[i] == most, is_b = b[i] == most, is_c = c[i] == most;
-        to_a[i] = is_a ? change : 0;
-        to_b[i] = !is_a && is_b ? change : 0;
-        to_c[i] = !is_a && !is_b && is_c ? change : 0;
-        to_d[i] = is_a || is_b || is_c ? 0 : change;
+        const float most = larger(larger(larger(a[i], b[i]), c[i]), d[i]);
+        float left = change_y[i];  // to be given away
+        to_a[i] = a[i] == most ? left : 0;
+        left = a[i] == most ? 0 : left;
+        to_b[i] = b[i] == most ? left : 0;
+        left = b[i] == most ? 0 : left;
+        to_c[i] = c[i] == most ? left : 0;
+        to_d[i] = c[i] == most ? 0 : left;
       }
     }
   }

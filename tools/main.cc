@@ -9,7 +9,7 @@ namespace {
 
 using namespace rumor::tools;
 
-constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, synthetic";
+constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, synthetic, text-gpt";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* weights_help =
     "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors;\n"
@@ -51,7 +51,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--until-samples", c.until_samples,
                    "end once the run has this many samples, all peers together");
   peer->add_option("--until-seconds", c.until_seconds, "end after this time");
-  peer->add_option("--checkpoint-every", c.checkpoint_every, "seconds between two checkpoints in --state (default 10)")
+  peer->add_option("--checkpoint-every", c.checkpoint_every,
+                   "seconds between two checkpoints in --state (default 10)")
       ->check(CLI::Range(0.1, 86400.0));
   peer->add_option("--capture", c.capture, "write own updates to FILE, for `rumor stats`");
   peer->add_option("--json", c.json, "write the final status to FILE (- for stdout)");
@@ -197,6 +198,26 @@ void add_stats(CLI::App& app, StatsCommand& c) {
   stats->add_option("--json", c.json, "write the result to FILE (- for stdout)");
 }
 
+void add_sample(CLI::App& app, SampleCommand& c) {
+  CLI::App* sample = app.add_subcommand("sample", "Write text with a GPT that was trained");
+  sample->footer(
+      "  rumor peer text-gpt --state peer-1        train for some minutes; stop it with Ctrl-C\n"
+      "  rumor sample peer-1 --prompt 'And God said'\n"
+      "SOURCE is the state directory of a peer (running or not), a directory with model.safetensors and\n"
+      "config.json, or a safetensors file. Models of bytes write text. Others write text where vocab.json "
+      "lies\n"
+      "beside them, numbers of tokens elsewhere. The same seed writes the same text on every machine.");
+  sample->add_option("SOURCE", c.source, "state directory or safetensors file")->required();
+  sample->add_option("--prompt", c.prompt, "what the text begins with");
+  sample->add_option("--temperature", c.temperature,
+                     "0: the likeliest always; 1: as the model says (default 0.8)");
+  sample->add_option("--top-k", c.top_k, "draw among the K likeliest only (default 0: all)");
+  sample->add_option("--seed", c.seed, "decides what is drawn (default 1)");
+  sample->add_option("--length", c.length, "tokens to write (default 500)");
+  sample->add_option("--heads", c.heads, "of attention, where no config.json says it")
+      ->check(CLI::Range(1, 65536));
+}
+
 void add_export(CLI::App& app, ExportCommand& c) {
   CLI::App* sub = app.add_subcommand("export", "Write a peer's weights as safetensors, for PyTorch and others");
   sub->footer(
@@ -221,11 +242,13 @@ int main(int argc, char** argv) {
   SimCommand sim;
   StatsCommand stats;
   KeyCommand key;
+  SampleCommand sample;
   ExportCommand exported;
   add_peer(app, peer);
   add_key(app, key);
   add_sim(app, sim);
   add_stats(app, stats);
+  add_sample(app, sample);
   add_export(app, exported);
   try {
     app.parse(argc, argv);
@@ -238,6 +261,7 @@ int main(int argc, char** argv) {
     return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
   if (app.got_subcommand("key")) return run_key_command(key);
+  if (app.got_subcommand("sample")) return run_sample_command(sample);
   if (app.got_subcommand("export")) return run_export_command(exported);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);

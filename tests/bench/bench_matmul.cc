@@ -29,6 +29,7 @@ constexpr Shape shapes[] = {
     {"linear 1024 -> 1024, batch 64: forward", 1024, 64, 1024, false},
     {"  d input", 64, 1024, 1024, false},
     {"  d weight", 1024, 1024, 64, true},
+    {"  d weight, from the transposed", 1024, 1024, 64, false},
     {"linear 784 -> 1024, batch 128: forward", 1024, 128, 784, false},
     {"  d weight", 1024, 784, 128, true},
     {"linear 12544 -> 128, batch 64: forward", 128, 64, 12544, false},

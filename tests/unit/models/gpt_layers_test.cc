@@ -2,13 +2,13 @@
 // bits however the work is cut and whatever the kernels.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/models/golden_gpt.h"
-#include "tests/unit/models/gpt_support.h"
 #include "models/attention.h"
 #include "models/embedding.h"
 #include "models/layer_norm.h"
 #include "models/projection.h"
 #include "models/sequence_kernels.h"
+#include "tests/unit/models/golden_gpt.h"
+#include "tests/unit/models/gpt_support.h"
 
 namespace rumor::models {
 namespace {
@@ -162,26 +162,32 @@ BOOST_AUTO_TEST_CASE(attention_does_not_look_ahead_and_has_equal_bits_every_way)
 
 BOOST_AUTO_TEST_CASE(projection_goes_forward_and_back) {
   Prng prng(6);
-  const Projection::Shape shape{50, 23, 31};
-  std::vector<float> x = draw(prng, 50 * 23), weight = draw(prng, 23 * 31), bias = draw(prng, 31),
-                     residual = draw(prng, 50 * 31), change = draw(prng, 50 * 31), y(50 * 31);
+  const Projection::Shape shape{250, 23, 31};
+  std::vector<float> x = draw(prng, 250 * 23), weight = draw(prng, 23 * 31), bias = draw(prng, 31),
+                     residual = draw(prng, 250 * 31), change = draw(prng, 250 * 31), y(250 * 31);
+  const std::vector<float> before = draw(prng, 250 * 23);
+  std::vector<float> activated(y.size());
   const auto loss = [&] {
-    Projection::forward(nullptr, shape, x.data(), weight.data(), bias.data(), residual.data(), y.data());
+    Projection::forward(nullptr, shape, x.data(), weight.data(), bias.data(), residual.data(), y.data(), nullptr);
     return dot(y, change);
   };
   std::vector<float> weight_gradient(weight.size()), bias_gradient(31), x_change(x.size());
   Projection projection;
-  projection.backward(nullptr, shape, x.data(), weight.data(), change.data(), weight_gradient.data(),
+  projection.backward(nullptr, shape, x.data(), nullptr, weight.data(), change.data(), weight_gradient.data(),
                       bias_gradient.data(), x_change.data());
   BOOST_TEST(worst_slope(x, x_change, loss) < 3e-4);
   BOOST_TEST(worst_slope(weight, weight_gradient, loss) < 3e-4);
   BOOST_TEST(worst_slope(bias, bias_gradient, loss) < 3e-4);
   BOOST_TEST(worst_slope(residual, change, loss) < 3e-4);
+  std::vector<float> through_gelu = x_change, gelu_of_y(y.size());
+  kernels().sequence->gelu_backward(static_cast<long>(before.size()), before.data(), through_gelu.data());
   every_way([&](Parallel* parallel) {
-    Projection::forward(parallel, shape, x.data(), weight.data(), bias.data(), nullptr, y.data());
-    projection.backward(parallel, shape, x.data(), weight.data(), change.data(), weight_gradient.data(),
+    Projection::forward(parallel, shape, x.data(), weight.data(), bias.data(), nullptr, y.data(), activated.data());
+    projection.backward(parallel, shape, x.data(), before.data(), weight.data(), change.data(), weight_gradient.data(),
                         bias_gradient.data(), x_change.data());
-    return std::vector<std::vector<float>>{y, weight_gradient, bias_gradient, x_change};
+    kernels().sequence->gelu(static_cast<long>(y.size()), y.data(), gelu_of_y.data());
+    BOOST_TEST((activated == gelu_of_y && x_change == through_gelu));
+    return std::vector<std::vector<float>>{y, activated, weight_gradient, bias_gradient, x_change};
   });
 }
 

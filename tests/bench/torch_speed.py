@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Training steps of Rumor beside those of whatever PyTorch is installed, in turns, on this machine.
+
+A step is forward, backward and plain SGD, in floats, on random data. Both sides run bursts of steps one after the other,
+so that a machine that changes its speed changes it for both; the figure is the best step of all bursts, and the ratio is
+PyTorch's time over Rumor's. GFLOP count what the model needs: two operations a weight and use, forward, for the weights,
+and for the inputs of all layers but the first. "of peak" compares with bare fused multiply-adds of as many cores,
+measured in the same bursts.
+
+PyTorch's threads wait passively (OMP_WAIT_POLICY): on a machine that does anything else, that is its best setting.
+
+Usage: torch_speed.py [--rounds N] [--threads 1,2] [--models a,b] [--json FILE] build/tests/bench/bench_models
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+
+
+def mlp(nn):
+    return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+
+
+def cnn(nn):
+    return nn.Sequential(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(),
+                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 14 * 14, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def gpt(layers, heads, width, context):
+    """GPT-2's architecture over bytes, written as PyTorch is fastest with: nn.Linear and its own causal attention."""
+    def make(nn):
+        import torch
+
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+                self.attention, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+                self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+            def forward(self, x):
+                batch, places, _ = x.shape
+                q, k, v = (part.view(batch, places, heads, -1).transpose(1, 2)
+                           for part in self.attention(self.norm_1(x)).split(width, dim=2))
+                if hasattr(nn.functional, 'scaled_dot_product_attention'):
+                    y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+                else:  # before PyTorch 2
+                    above = torch.ones(places, places, dtype=torch.bool).triu(1)
+                    looks = q @ k.transpose(2, 3) / (width // heads) ** 0.5
+                    y = looks.masked_fill(above, float('-inf')).softmax(dim=3) @ v
+                x = x + self.output(y.transpose(1, 2).reshape(batch, places, width))
+                return x + self.narrow(nn.functional.gelu(self.wide(self.norm_2(x)), approximate='tanh'))
+
+        class Gpt(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table, self.position = nn.Embedding(256, width), nn.Embedding(context, width)
+                self.layers, self.norm = nn.Sequential(*(Layer() for _ in range(layers))), nn.LayerNorm(width)
+
+            def forward(self, tokens):
+                x = self.table(tokens) + self.position.weight
+                return self.norm(self.layers(x)) @ self.table.weight.T
+
+        return Gpt()
+    return make
+
+
+def gpt_uses(layers, width, context, rows):
+    """Weights three times, and attention's two products, half a square each, forward once and backward twice."""
+    return rows * context * 3 * (12 * layers * width ** 2 + 256 * width + layers * context * width)
+
+
+def text(torch, rows, context):
+    tokens = torch.randint(0, 256, (rows, context + 1))
+    return tokens[:, :-1].contiguous(), tokens[:, 1:].reshape(-1)
+
+
+def token_loss(torch, net, batch):
+    return torch.nn.functional.cross_entropy(net(batch[0]).view(-1, 256), batch[1])
+
+
+def pictures(torch, rows, shape):
+    return torch.randn(rows, *shape), torch.randint(0, 10, (rows,))
+
+
+def cross_entropy(torch, net, batch):
+    return torch.nn.functional.cross_entropy(net(batch[0]), batch[1])
+
+
+MLP_USES = 784 * 1024 * 2 + (1024 * 1024 + 1024 * 10) * 3
+CNN_USES = 784 * 9 * 32 * 2 + (784 * 9 * 32 * 64 + 12544 * 128 + 128 * 10) * 3
+
+# One row a model; bench_models.cc knows the same names. uses: multiply-adds a sample, forward and backward.
+# net(nn) -> module; batch(torch) -> data; loss(torch, module, batch) -> scalar tensor.
+MODELS = {
+    'mlp-64': dict(text='MLP 784-1024-1024-10, batch 64', uses=64 * MLP_USES, net=mlp,
+                   batch=lambda torch: pictures(torch, 64, (784,)), loss=cross_entropy),
+    'mlp-128': dict(text='MLP 784-1024-1024-10, batch 128', uses=128 * MLP_USES, net=mlp,
+                    batch=lambda torch: pictures(torch, 128, (784,)), loss=cross_entropy),
+    'cnn-64': dict(text='CNN 32-64-pool-128, batch 64', uses=64 * CNN_USES, net=cnn,
+                   batch=lambda torch: pictures(torch, 64, (1, 28, 28)), loss=cross_entropy),
+    'gpt-4x128': dict(text='GPT 4 x 128, 16 rows of 128', uses=gpt_uses(4, 128, 128, 16), net=gpt(4, 4, 128, 128),
+                      batch=lambda torch: text(torch, 16, 128), loss=token_loss),
+    'gpt-6x384': dict(text='GPT 6 x 384, 8 rows of 256', uses=gpt_uses(6, 384, 256, 8), net=gpt(6, 6, 384, 256),
+                      batch=lambda torch: text(torch, 8, 256), loss=token_loss),
+}
+
+
+class Rumor:
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.names = self.ask('list').split()
+
+    def ask(self, line):
+        print(line, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f'bench_models gave no answer to "{line}"')
+        return answer
+
+    def burst(self, name, threads, seconds):
+        """Best step in seconds, and multiply-adds of one core, operations a second."""
+        best, _, peak, _ = (float(word) for word in self.ask(f'{name} {threads} {seconds}').split())
+        return best * 1e-3, peak * 1e9
+
+
+class Torch:
+    def __init__(self, torch):
+        self.torch = torch
+        self.made = {}
+
+    def burst(self, name, threads, seconds):
+        torch, model = self.torch, MODELS[name]
+        torch.set_num_threads(threads)
+        if name not in self.made:
+            net = model['net'](torch.nn)
+            self.made[name] = net, model['batch'](torch), torch.optim.SGD(net.parameters(), lr=0.01)
+        net, batch, optimizer = self.made[name]
+        best, spent, steps = 1e9, 0.0, 0
+        while spent < seconds or steps < 3:
+            begin = time.perf_counter()
+            optimizer.zero_grad()
+            model['loss'](torch, net, batch).backward()
+            optimizer.step()
+            took = time.perf_counter() - begin
+            best, spent, steps = min(best, took), spent + took, steps + 1
+        return best
+
+
+def compare(rumor, torch, name, threads, rounds, seconds):
+    ours, theirs, peak = 1e9, 1e9, 0.0
+    for _ in range(rounds):
+        best, rate = rumor.burst(name, threads, seconds)
+        ours, peak = min(ours, best), max(peak, rate)
+        theirs = min(theirs, torch.burst(name, threads, seconds))
+    work = 2 * MODELS[name]['uses'] / 1e9
+    return dict(model=name, threads=threads, ratio=theirs / ours, rumor_ms=ours * 1e3, torch_ms=theirs * 1e3,
+                rumor_gflops=work / ours, torch_gflops=work / theirs, peak_gflops=peak * threads / 1e9)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('program', help='bench_models of a build with optimisation')
+    parser.add_argument('--rounds', type=int, default=6)
+    parser.add_argument('--seconds', type=float, default=0.5, help='length of a burst')
+    parser.add_argument('--threads', default='1,2')
+    parser.add_argument('--models', default=','.join(MODELS))
+    parser.add_argument('--json', help='file for the figures')
+    options = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        print('no PyTorch for this python3: nothing to compare with', file=sys.stderr)
+        return 77
+    rumor, other = Rumor(options.program), Torch(torch)
+    print(f'PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}' if
+          hasattr(torch.backends, 'cpu') else f'PyTorch {torch.__version__}')
+    print(f'{"model":34} {"threads":>7} {"ratio":>6} | {"Rumor ms":>9} {"GFLOP/s":>8} {"of peak":>7} | '
+          f'{"PyTorch ms":>10} {"GFLOP/s":>8} {"of peak":>7}')
+    rows = []
+    for name in options.models.split(','):
+        if name not in MODELS or name not in rumor.names:
+            sys.exit(f'no model {name}; there are: {" ".join(MODELS)}')
+        for threads in (int(word) for word in options.threads.split(',')):
+            row = compare(rumor, other, name, threads, options.rounds, options.seconds)
+            rows.append(row)
+            print(f'{MODELS[name]["text"]:34} {threads:7} {row["ratio"]:6.2f} | {row["rumor_ms"]:9.2f} '
+                  f'{row["rumor_gflops"]:8.1f} {row["rumor_gflops"] / row["peak_gflops"]:7.0%} | '
+                  f'{row["torch_ms"]:10.2f} {row["torch_gflops"]:8.1f} '
+                  f'{row["torch_gflops"] / row["peak_gflops"]:7.0%}', flush=True)
+    if options.json:
+        with open(options.json, 'w', encoding='utf-8') as out:
+            json.dump({'torch': torch.__version__, 'rows': rows}, out, indent=1)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
