@@ -46,14 +46,18 @@ def exported(folder, state):
 
 def started_from(file, status):
     """The run begins with the loss that the other ended with, and is a run of another name."""
-    results = {}
+    results = []
     for weights in ([], ['--weights', file]):
-        done = run('sim', 'synthetic', '--nodes', '1', '--set', 'run.samples=160', '--json', '-', *weights)
-        assert done.returncode == 0, done.stderr
-        results[len(weights)] = json.loads(done.stdout)
-    assert abs(results[2]['curve'][0]['loss'] - status['loss']) < 1e-6, (results[2]['curve'][0], status['loss'])
-    assert results[0]['curve'][0]['loss'] > 1.5 * status['loss']
-    assert results[0]['run_id'] != results[2]['run_id']
+        for mode in ('sync', 'broadcast'):
+            done = run('sim', 'synthetic', '--nodes', '1', '--set', 'run.samples=160', '--set', f'exchange.mode={mode}',
+                       '--json', '-', *weights)
+            assert done.returncode == 0, done.stderr
+            results.append(json.loads(done.stdout))
+    dense, sparse, dense_from, sparse_from = results
+    assert abs(dense_from['curve'][0]['loss'] - status['loss']) < 1e-6, (dense_from['curve'][0], status['loss'])
+    for alone, begun in ((dense, dense_from), (sparse, sparse_from)):
+        assert alone['final']['loss'] > 1.2 * begun['final']['loss'], (alone['final'], begun['final'])
+        assert alone['run_id'] != begun['run_id']
     print('ok      start')
 
 
