@@ -22,7 +22,7 @@ GPT = ['model.family=gpt', f'model.context={CONTEXT}', 'model.layers=2', 'model.
 
 
 def rumor(program, *arguments):
-    run = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=900, check=False)
     if run.returncode != 0:
         sys.exit(f'{" ".join(arguments)}: {run.stderr}')
     return run.stdout
@@ -84,7 +84,7 @@ def mlp_out(program, folder):
     model.load_state_dict(safetensors.torch.load_file(folder / 'mlp.safetensors'))
     safetensors.torch.save_file(model.state_dict(), folder / 'back.safetensors')
     once, twice = (json.loads(rumor(program, 'sim', 'synthetic', '--nodes', '1', '--weights', str(folder / name),
-                                    '--set', 'run.samples=16', '--json', '-'))
+                                    *settings(['run.samples=16', 'exchange.mode=sync']), '--json', '-'))
                    for name in ('mlp.safetensors', 'back.safetensors'))
     return once['curve'][0]['loss'], twice['curve'][0]['loss']
 

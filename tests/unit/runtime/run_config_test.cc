@@ -1,5 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
+#include "runtime/base/sha256.h"
 #include "runtime/run_config.h"
 #include "tests/unit/runtime/support.h"
 
@@ -46,6 +47,32 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_fit_say_what_would) {
   BOOST_TEST(says(error_of("density = 0.1\n"), "outside a section"));
   BOOST_TEST(says(error_of("[compress\n"), "line 1"));
   BOOST_TEST(says(error_of("[run]\nsamples = 3\n"), "less than one batch"));
+}
+
+BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
+  const auto warning = [](const std::string& text) { return parse_run_config(text, "run.toml").value().warning(); };
+  BOOST_TEST(warning("") == "");
+  for (const char* kind : {"momentum", "adam", "adamw"}) {
+    const std::string section = std::string("[optimizer]\nkind = \"") + kind + "\"\n";
+    BOOST_TEST(says(warning(section), "hurts sparse broadcast"));
+    BOOST_TEST(warning(section + "momentum = 0\n") == "");
+    BOOST_TEST(warning(section + "[exchange]\nmode = \"sync\"\n") == "");
+  }
+  for (const char* kind : {"sgd", "rmsprop", "adaptive_revision"})
+    BOOST_TEST(warning(std::string("[optimizer]\nkind = \"") + kind + "\"\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_a_file_are_part_of_the_run) {
+  const auto config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  const ParamLayout layout = test::small_layout();
+  models::StartWeights one, other;
+  other.hash = sha256(Bytes{1});
+  BOOST_TEST((run_id(config, layout, &one) != run_id(config, layout)));
+  BOOST_TEST((run_id(config, layout, &one) != run_id(config, layout, &other)));
+  RunConfig moved = config;
+  BOOST_REQUIRE(override_run_config(moved, "model.weights='/elsewhere/7.safetensors'").ok());
+  BOOST_TEST(moved.weights == "/elsewhere/7.safetensors");
+  BOOST_TEST((run_id(moved, layout, &one) == run_id(config, layout, &one)));
 }
 
 BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {

@@ -121,6 +121,33 @@ BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
   BOOST_TEST(sum >= 20u * 85);
 }
 
+// What waits after two steps, when others made these changes in between.
+std::vector<float> residual_with(const std::string& optimizer, const std::vector<compress::SparseUpdate>& others) {
+  RunConfig config = config_for_rows();
+  config.optimizer.kind = optimizer;
+  auto trainer = Trainer::create(config, one_hot_rows(), {0, 1}, 7).value();
+  BOOST_TEST(trainer->wants_changes_of_others() == (optimizer == "adaptive_revision"));
+  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(trainer->layout().params(), 0));
+  BOOST_REQUIRE(trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true}).failure.empty());
+  StepPlan plan{.rate = 0.1, .density = 0.2, .period = 2, .hold = true};
+  plan.others = others;
+  BOOST_REQUIRE(trainer->step(plan).failure.empty());
+  return {trainer->residual().begin(), trainer->residual().end()};
+}
+
+BOOST_AUTO_TEST_CASE(what_others_changed_revises_the_places_they_touched) {
+  const std::uint32_t params = rows * 16 + 16 + 16 * 2 + 2;
+  const std::vector<std::uint32_t> biases{params - 2, params - 1};  // of the outputs: their gradients are opposite
+  const compress::SparseUpdate up{1 << 20, biases, {0, 0}, {}}, down{1 << 20, biases, {1, 1}, {}};
+  const std::vector<float> alone = residual_with("adaptive_revision", {});
+  const std::vector<float> among = residual_with("adaptive_revision", {up, up});
+  BOOST_REQUIRE(alone.size() == params);
+  for (std::uint32_t i = 0; i < params - 2; ++i) BOOST_TEST(alone[i] == among[i]);
+  BOOST_TEST((alone[params - 2] != among[params - 2] || alone[params - 1] != among[params - 1]));
+  BOOST_TEST((residual_with("adaptive_revision", {up, down}) == alone));
+  BOOST_TEST((residual_with("sgd", {up, up}) == residual_with("sgd", {})));
+}
+
 BOOST_AUTO_TEST_CASE(a_shard_that_does_not_exist_is_refused) {
   const auto refused = Trainer::create(config_for_rows(), one_hot_rows(), {4, 4}, 1);
   BOOST_REQUIRE(!refused.ok());
