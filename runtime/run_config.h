@@ -98,7 +98,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
 // Names the run: SHA-256 over the shared keys, the layout and the format versions, cut to 16 bytes.
 RunId run_id(const RunConfig& config, const ParamLayout& layout);
 
-// Built-in run files, by name: fashion-mlp, synthetic. Empty when there is none of that name.
+// Built-in run files, by name: fashion-mlp, fashion-cnn, synthetic. Empty when there is none of that name.
 std::string_view preset_text(std::string_view name);
 std::vector<std::string> preset_names();
 

@@ -9,7 +9,7 @@ namespace {
 
 using namespace rumor::tools;
 
-constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, synthetic";
+constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
