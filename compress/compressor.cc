@@ -265,9 +265,20 @@ Result<void> Compressor::absorb_step(const StepRule& rule, std::span<const float
     case StepRule::Kind::momentum: return impl_->absorb(input, ChangeForm::momentum, out);
     case StepRule::Kind::rmsprop: return impl_->absorb(input, ChangeForm::rmsprop, out);
     case StepRule::Kind::adam: return impl_->absorb(input, ChangeForm::adam, out);
+    case StepRule::Kind::adamw: return impl_->absorb(input, ChangeForm::adamw, out);
+    case StepRule::Kind::adaptive_revision: return impl_->absorb(input, ChangeForm::adaptive_revision, out);
   }
   RUMOR_CHECK(false);
   return {};
+}
+
+void Compressor::add(std::span<const std::uint32_t> index, std::span<const float> change) {
+  RUMOR_CHECK(index.size() == change.size());
+  for (Piece& piece : impl_->pieces) settle(piece, impl_->residual.data());
+  for (std::size_t e = 0; e < index.size(); ++e) {
+    RUMOR_CHECK(index[e] < impl_->residual.size());
+    impl_->residual.data()[index[e]] += change[e];
+  }
 }
 
 void Compressor::shrink(std::uint32_t entries, SparseUpdate& out) {

@@ -83,6 +83,10 @@ class Compressor {
   // Requires: gradient and the moments of layout.params() floats, none overlapping another.
   Result<void> absorb_step(const StepRule& rule, std::span<const float> gradient, SparseUpdate& out);
 
+  // residual[index[e]] += change[e], for changes of few parameters; they count from the next absorb() on. What the last
+  // update sent is taken off first, so shrink() and withdraw() must not follow before the next absorb().
+  void add(std::span<const std::uint32_t> index, std::span<const float> change);
+
   // Takes the update of the last absorb() back and sends only its `entries` largest instead (Scope::tensor: that
   // share of every tensor, rounded down): for an update whose payload turned out too large. Cheap: no pass.
   // Requires: the last absorb() succeeded, and 1 <= entries <= what it sent.

@@ -26,8 +26,10 @@ enum class ChangeForm : std::uint8_t {
   momentum,
   rmsprop,
   adam,
+  adamw,
+  adaptive_revision,
 };
-inline constexpr std::size_t change_forms = 7;
+inline constexpr std::size_t change_forms = 9;
 
 struct ScanInput {
   float* residual = nullptr;  // not written with ChangeForm::none

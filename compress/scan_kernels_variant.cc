@@ -56,6 +56,7 @@ INLINE One operator+(One a, One b) { return One(a.v + b.v); }
 INLINE One operator*(One a, One b) { return One(a.v * b.v); }
 INLINE One operator/(One a, One b) { return One(a.v / b.v); }
 INLINE One square_root(One a) { return One(__builtin_sqrtf(a.v)); }
+INLINE One larger(One a, One b) { return One(a.v > b.v ? a.v : b.v); }
 
 // ---- Lanes, and which of a group of 64 are candidates: over(). Magnitudes have the top bit off, so signed
 // comparison will do.
@@ -78,6 +79,7 @@ INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(_mm512_add_ps(a.v, b.v))
 INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(_mm512_mul_ps(a.v, b.v)); }
 INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(_mm512_div_ps(a.v, b.v)); }
 INLINE Lanes square_root(Lanes a) { return Lanes(_mm512_sqrt_ps(a.v)); }
+INLINE Lanes larger(Lanes a, Lanes b) { return Lanes(_mm512_max_ps(a.v, b.v)); }
 
 constexpr std::size_t width = 16, vectors = 4;
 #define TABLE scan_kernels_avx512_table
@@ -114,6 +116,7 @@ INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(_mm256_add_ps(a.v, b.v))
 INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(_mm256_mul_ps(a.v, b.v)); }
 INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(_mm256_div_ps(a.v, b.v)); }
 INLINE Lanes square_root(Lanes a) { return Lanes(_mm256_sqrt_ps(a.v)); }
+INLINE Lanes larger(Lanes a, Lanes b) { return Lanes(_mm256_max_ps(a.v, b.v)); }
 
 constexpr std::size_t width = 8, vectors = 8;
 #define TABLE scan_kernels_avx2_table
@@ -242,6 +245,40 @@ struct Adam {
   static INLINE void fetch(const ScanInput& in, std::size_t i) {
     Momentum::fetch(in, i);
     fetch_group(in.rule.second + i);
+  }
+};
+
+struct AdamW {
+  static constexpr bool adds = true;
+  template <class L>
+  static INLINE L change(const ScanInput& in, std::size_t i) {
+    L first = L::load(in.rule.first + i), second = L::load(in.rule.second + i);
+    const L change =
+        step_rule::adamw(in.rule, L::load(in.change + i), first, second, L::load(in.rule.weights + i));
+    first.store(in.rule.first + i);
+    second.store(in.rule.second + i);
+    return change;
+  }
+  static INLINE void fetch(const ScanInput& in, std::size_t i) {
+    Adam::fetch(in, i);
+    fetch_group(in.rule.weights + i);
+  }
+};
+
+struct AdaptiveRevision {
+  static constexpr bool adds = true;
+  template <class L>
+  static INLINE L change(const ScanInput& in, std::size_t i) {
+    L z = L::load(in.rule.first + i), top = L::load(in.rule.second + i), last = L::load(in.rule.last + i);
+    const L change = step_rule::adaptive_revision(in.rule, L::load(in.change + i), z, top, last);
+    z.store(in.rule.first + i);
+    top.store(in.rule.second + i);
+    last.store(in.rule.last + i);
+    return change;
+  }
+  static INLINE void fetch(const ScanInput& in, std::size_t i) {
+    Adam::fetch(in, i);
+    fetch_group(in.rule.last + i);
   }
 };
 
@@ -385,7 +422,8 @@ void keep(const std::uint32_t* index, const float* value, std::size_t count, std
 extern const ScanKernels TABLE;
 const ScanKernels TABLE{
     NAME,
-    {scan<None>, scan<Floats>, scan<Bf16>, scan<Sgd>, scan<Momentum>, scan<RmsProp>, scan<Adam>},
+    {scan<None>, scan<Floats>, scan<Bf16>, scan<Sgd>, scan<Momentum>, scan<RmsProp>, scan<Adam>,
+     scan<AdamW>, scan<AdaptiveRevision>},
     between,
     keep};
 

@@ -15,7 +15,8 @@ namespace rumor::models {
 // Errors: as load_data.
 Result<std::shared_ptr<const DataSet>> load_idx_data(const std::string& directory);
 
-// The binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin. Errors: as load_data.
+// The binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin. Errors: as
+// load_data.
 Result<std::shared_ptr<const DataSet>> load_cifar10_data(const std::string& directory);
 
 // 10 classes, 64 inputs, 8,000 training and 2,000 test rows, from the seed alone, in milliseconds.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "models/data_sources.h"
@@ -116,15 +115,8 @@ std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
 BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
                            std::uint64_t order_seed)
     : data_(std::move(data)), prng_(Prng::named(order_seed, "batches", shard.index)) {
-  const std::uint32_t rows = data_->train_rows();
   RUMOR_CHECK(batch >= 1);
-  RUMOR_CHECK(shard.index < shard.count);
-  RUMOR_CHECK(shard.count <= rows);
-  std::vector<std::uint32_t> all(rows);
-  std::iota(all.begin(), all.end(), 0u);
-  Prng::named(shard.seed, "shards").shuffle(std::span(all));
-  const auto edge = [&](std::uint64_t i) { return static_cast<std::ptrdiff_t>(rows * i / shard.count); };
-  order_.assign(all.begin() + edge(shard.index), all.begin() + edge(shard.index + std::uint64_t{1}));
+  order_ = shard_rows(*data_, shard);
   at_ = order_.size();
   drawn_.resize(batch);
 }

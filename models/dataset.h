@@ -46,6 +46,7 @@ struct DataConfig {
   // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
   std::string path;
   std::uint64_t seed = 1;  // synthetic: what is generated
+  std::uint32_t skew = 0;  // pieces of a shard, each of one class or passage (Shard); 0: shards are alike
 };
 
 // Rows as they are stored. pixels: rows * inputs bytes, row-major; label: [rows] in [0, classes).
@@ -114,20 +115,34 @@ Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::
 // rows normalised. Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
 std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);
 
-// Peer i of n: a part of the training set, drawn by a shuffle that depends on `seed` alone. Parts of one seed
-// are disjoint and together the whole set (but for what is left of a text beyond its last whole row); their
-// sizes differ by at most one row. So all peers of a run need one seed here, whatever orders they draw in.
+// Peer i of n: a part of the training set that depends on `seed` alone. Parts of one seed are disjoint and
+// together the whole set (but for what is left of a text beyond its last whole row); so all peers of a run
+// need one seed and one skew here, whatever orders they draw in.
+//
+// skew = 0: drawn by a shuffle; sizes differ by at most one row.
+// skew = K: each peer sees few classes. The rows, sorted by label, are cut into K * n pieces of equal size,
+// and each peer is dealt K of them; a text, which has no labels, is cut as it stands, so that each peer has K
+// passages. This is the split of McMahan et al. 2017 ("Communication-Efficient Learning ..."), the hard case
+// that others report. Taken rather than a Dirichlet draw of every peer's classes (Hsu et al. 2019) because
+// parts stay equally large, so that an epoch is as long for every peer, and because it is made of integers,
+// so equal on every machine.
 struct Shard {
   std::uint32_t index = 0, count = 1;
   std::uint64_t seed = 1;
+  std::uint32_t skew = 0;
 };
+
+// Errors: Errc::usage: no such shard, or the set has fewer rows than pieces.
+Result<void> check_shard(const DataSet& data, const Shard& shard);
+// The shard's rows, in no order that means anything. Requires: check_shard().
+std::vector<std::uint32_t> shard_rows(const DataSet& data, const Shard& shard);
 
 // Endless batches over a shard: shuffled anew each epoch, the order fixed by (order_seed, shard). Every epoch
 // visits each row of the shard exactly once; a batch may span two epochs, or more when it is larger than the
 // shard.
 class BatchSampler {
  public:
-  // Requires: shard.index < shard.count <= data->train_rows(); batch >= 1. `data` is kept alive.
+  // Requires: check_shard(); batch >= 1. `data` is kept alive.
   BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
                std::uint64_t order_seed);
 

@@ -17,6 +17,8 @@ struct MatrixView {
   long column;
 };
 
+struct SequenceKernels;  // models/sequence_kernels.h
+
 // A read-only matrix whose rows and columns lie anywhere: element (r, c) at data[row_at[r] + column_at[c]]. A picture
 // under a window that slides over it is one: rows are the window's places, columns what it shows.
 struct GatheredView {
@@ -74,6 +76,9 @@ struct KernelTable {
 
   // y = (byte - mean) * scale, two roundings.
   void (*normalise)(long count, const unsigned char* bytes, float mean, float scale, float* y);
+
+  // What a transformer needs besides.
+  const SequenceKernels* sequence;
 };
 
 }  // namespace rumor::models

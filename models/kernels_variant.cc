@@ -130,8 +130,10 @@ void normalise(long count, const unsigned char* bytes, float mean, float scale, 
 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
+extern const SequenceKernels sequence_table;
 extern const KernelTable table;
 const KernelTable table = {TEXT(KERNEL_NAMESPACE), matmul, matmul_gathered, transpose, relu, relu_backward,
-                           add, centred_dots, scale_columns, blend_columns, max_pool, max_pool_backward, normalise};
+                           add, centred_dots, scale_columns, blend_columns, max_pool, max_pool_backward, normalise,
+                            &sequence_table};
 
 }  // namespace rumor::models::KERNEL_NAMESPACE

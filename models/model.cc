@@ -1,6 +1,7 @@
 #include "models/model.h"
 
 #include "models/cnn.h"
+#include "models/gpt.h"
 #include "models/mlp.h"
 #include "runtime/base/text.h"
 
@@ -9,7 +10,8 @@ namespace rumor::models {
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (config.family == "mlp") return make_mlp(config);
   if (config.family == "cnn") return make_cnn(config);
-  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, mlp")};
+  if (config.family == "gpt") return make_gpt(config);
+  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, gpt, mlp")};
 }
 
 }  // namespace rumor::models

@@ -1,10 +1,12 @@
-// The four optimizers. State is one or two floats per parameter; what a step computes is in step_rule.h.
+// The optimizers. State is up to three floats per parameter; what a step computes is in step_rule.h.
 #include "models/optimizer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
+#include "models/adaptive_revision.h"
 #include "models/portable_math.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
@@ -23,8 +25,9 @@ class Moments : public Optimizer {
 
   std::uint32_t params() const final { return params_; }
 
-  StepRule begin_step(double rate) final {
+  StepRule begin_step(double rate, std::span<const float> weights) final {
     ++steps_;
+    weights_ = weights;
     return rule(rate);
   }
 
@@ -41,7 +44,7 @@ class Moments : public Optimizer {
 
   Result<void> load(BytesView state) final {
     ByteReader in(state);
-    const std::string kind = in.text(16);
+    const std::string kind = in.text(32);
     const std::uint64_t steps = in.u64();
     const std::uint32_t params = in.u32();
     if (in.failed())
@@ -69,6 +72,7 @@ class Moments : public Optimizer {
   std::uint32_t params_;
   std::uint64_t steps_ = 0;
   std::vector<std::vector<float>> moments_;
+  std::span<const float> weights_;  // of this step
 };
 
 class Sgd final : public Moments {
@@ -106,7 +110,7 @@ class RmsProp final : public Moments {
 };
 
 // Kingma, Ba 2015, algorithm 1: both moments are corrected for the zero they began with.
-class Adam final : public Moments {
+class Adam : public Moments {
  public:
   Adam(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 2) {}
   StepRule rule(double rate) override {
@@ -123,13 +127,72 @@ class Adam final : public Moments {
   }
 };
 
+// Loshchilov, Hutter 2019: the decay is no part of the gradient. All parameters decay, as torch.optim.AdamW has it.
+class AdamW final : public Adam {
+ public:
+  using Adam::Adam;
+  StepRule rule(double rate) override {
+    RUMOR_CHECK(weights_.size() == params_);
+    StepRule rule = Adam::rule(rate);
+    rule.kind = StepRule::Kind::adamw;
+    rule.decay = static_cast<float>(-rate * config_.weight_decay);
+    rule.weights = weights_.data();
+    return rule;
+  }
+};
+
+// McMahan, Streeter 2014.
+class AdaptiveRevision final : public Moments {
+ public:
+  AdaptiveRevision(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 3) {
+    for (const std::size_t moment : {0, 1}) moments_[moment].assign(params, 1.0f);
+  }
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::adaptive_revision,
+            .factor = static_cast<float>(-rate),
+            .first = moments_[0].data(),
+            .second = moments_[1].data(),
+            .last = moments_[2].data()};
+  }
+  bool wants_changes_of_others() const override { return true; }
+  void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change) override {
+    if (rate > 0)
+      models::revise({moments_[0], moments_[1], moments_[2]}, rate, index, change);
+    else
+      std::fill(change.begin(), change.end(), 0.0f);
+  }
+};
+
 }  // namespace
 
+void Optimizer::revise(double, std::span<const std::uint32_t>, std::span<float>) {
+  RUMOR_CHECK(wants_changes_of_others());
+}
+
+double clip_by_norm(std::span<float> gradient, double norm_max) {
+  RUMOR_CHECK(norm_max > 0);
+  constexpr std::size_t lanes = 16;
+  double squares[lanes] = {};
+  const std::size_t whole = gradient.size() / lanes * lanes;
+  for (std::size_t i = 0; i < whole; i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane) squares[lane] += double{gradient[i + lane]} * gradient[i + lane];
+  for (std::size_t i = whole; i < gradient.size(); ++i) squares[i - whole] += double{gradient[i]} * gradient[i];
+  double sum = 0;
+  for (const double square : squares) sum += square;
+  const double norm = std::sqrt(sum);
+  const double share = norm_max / (norm + 1e-6);
+  if (!(share < 1) || !std::isfinite(norm)) return norm;
+  const auto factor = static_cast<float>(share);
+  for (float& value : gradient) value *= factor;
+  return norm;
+}
+
 // Reads gradient[i] before it writes delta[i]: the two may be the same memory.
-void Optimizer::step(std::span<const float> gradient, double rate, std::span<float> delta) {
+void Optimizer::step(std::span<const float> gradient, double rate, std::span<float> delta,
+                     std::span<const float> weights) {
   RUMOR_CHECK(gradient.size() == params());
   RUMOR_CHECK(delta.size() == params());
-  const StepRule rule = begin_step(rate);
+  const StepRule rule = begin_step(rate, weights);
   const std::size_t size = delta.size();
   const float* g = gradient.data();
   float* d = delta.data();
@@ -147,6 +210,14 @@ void Optimizer::step(std::span<const float> gradient, double rate, std::span<flo
       for (std::size_t i = 0; i < size; ++i)
         d[i] = step_rule::adam(rule, g[i], rule.first[i], rule.second[i]);
       break;
+    case StepRule::Kind::adamw:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::adamw(rule, g[i], rule.first[i], rule.second[i], rule.weights[i]);
+      break;
+    case StepRule::Kind::adaptive_revision:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::adaptive_revision(rule, g[i], rule.first[i], rule.second[i], rule.last[i]);
+      break;
   }
 }
 
@@ -158,14 +229,20 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config,
     return Error{Errc::usage, str("optimizer beta2 ", config.beta2, " is not in [0, 1)")};
   if (!(config.epsilon > 0 && config.epsilon < 1))
     return Error{Errc::usage, str("optimizer epsilon ", config.epsilon, " is not in (0, 1)")};
+  if (!is_fraction(config.weight_decay))
+    return Error{Errc::usage, str("optimizer weight_decay ", config.weight_decay, " is not in [0, 1)")};
+  if (!(config.clip >= 0)) return Error{Errc::usage, str("optimizer clip ", config.clip, " is below 0")};
   std::unique_ptr<Optimizer> optimizer;
   if (config.kind == "sgd") optimizer = std::make_unique<Sgd>(config, params);
   if (config.kind == "momentum") optimizer = std::make_unique<Momentum>(config, params);
   if (config.kind == "rmsprop") optimizer = std::make_unique<RmsProp>(config, params);
   if (config.kind == "adam") optimizer = std::make_unique<Adam>(config, params);
+  if (config.kind == "adamw") optimizer = std::make_unique<AdamW>(config, params);
+  if (config.kind == "adaptive_revision") optimizer = std::make_unique<AdaptiveRevision>(config, params);
   if (!optimizer)
     return Error{Errc::usage,
-                 str("unknown optimizer '", config.kind, "'; known: sgd, momentum, rmsprop, adam")};
+                 str("unknown optimizer '", config.kind,
+                     "'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision")};
   return optimizer;
 }
 

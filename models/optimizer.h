@@ -9,10 +9,12 @@
 //   rmsprop   g / (sqrt s + epsilon), s = beta2 s + (1 - beta2) g^2                   (Tieleman, Hinton 2012)
 //   adam      m' / (sqrt s' + epsilon), m = momentum m + (1 - momentum) g, s as above; m', s' corrected for
 //             the zero they began with                                                (Kingma, Ba 2015)
+//   adamw     adam's, + weight_decay w for every weight w                             (Loshchilov, Hutter 2019)
+//   adaptive_revision  g / sqrt z', revised by what others change                     (models/adaptive_revision.h)
 //
 // The formulas stand in runtime/base/step_rule.h.
 // Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
-// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam 8.
+// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam and adamw 8, adaptive_revision 12.
 // Thread: one caller at a time.
 #pragma once
 
@@ -28,10 +30,12 @@
 namespace rumor::models {
 
 struct OptimizerConfig {
-  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam
-  double momentum = 0.9;     // momentum, adam (beta1)
-  double beta2 = 0.999;      // rmsprop, adam
+  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam | adamw | adaptive_revision
+  double momentum = 0.9;     // momentum, adam and adamw (beta1)
+  double beta2 = 0.999;      // rmsprop, adam, adamw
   double epsilon = 1e-8;
+  double weight_decay = 0.01;  // adamw
+  double clip = 0;             // norm to which a longer gradient is cut (clip_by_norm); 0: none
 };
 
 class Optimizer {
@@ -39,21 +43,33 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual std::uint32_t params() const = 0;
   // delta[i] = -rate * direction(gradient)[i]. gradient and delta may be the same memory.
-  // Requires: both of `params` floats.
-  void step(std::span<const float> gradient, double rate, std::span<float> delta);
+  // `weights`: where the gradient was computed; only kinds that decay weights look at them.
+  // Requires: all of `params` floats; weights may be empty for other kinds than adamw.
+  void step(std::span<const float> gradient, double rate, std::span<float> delta,
+            std::span<const float> weights = {});
   // The same step as a rule, for whoever walks over the parameters anyway (compress::Compressor::absorb_step): the
   // step counts as taken, and the caller must apply the rule to every parameter, once, before the next call of
   // anything. Its moments are the optimizer's own memory. Equal bits either way.
-  virtual StepRule begin_step(double rate) = 0;
+  virtual StepRule begin_step(double rate, std::span<const float> weights = {}) = 0;
+  // Whether revise() is to be told what others change.
+  virtual bool wants_changes_of_others() const { return false; }
+  // Before begin_step: what others changed since the last one was called, parameters index[e] by change[e], each index
+  // once. Out: what to add to one's own change besides the step's. Requires: wants_changes_of_others().
+  virtual void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change);
   // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
   // short, of another kind, of another size); the state then stays as it was.
   virtual Bytes save() const = 0;
   virtual Result<void> load(BytesView state) = 0;
 };
 
-// Errors: Errc::usage naming the known kinds, or the value that is out of range (momentum and beta2 in
-// [0, 1), epsilon in (0, 1)).
+// Errors: Errc::usage naming the known kinds, or the value that is out of range (momentum, beta2 and weight_decay in
+// [0, 1), epsilon in (0, 1), clip at least 0).
 Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params);
+
+// Cuts the gradient to this Euclidean norm where it is longer, as PyTorch's clip_grad_norm_: times
+// norm_max / (norm + 1e-6) where that is below 1. Returns the norm it had. A norm that is not finite cuts nothing.
+// Bits: squares are added in double, in one fixed order. Requires: norm_max > 0.
+double clip_by_norm(std::span<float> gradient, double norm_max);
 
 // Learning rate over a run, as a factor of its peak: linear from `floor` to 1 while progress < warmup, then
 // half a cosine wave back to `floor` (Loshchilov, Hutter 2017).

@@ -205,6 +205,28 @@ std::vector<T> values_of(BytesView bytes) {
   return values;
 }
 
+// IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction. Every one of them is a float.
+float float_of_half(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
+  const std::uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+  if (exponent == 0) {
+    const float value = static_cast<float>(fraction) * 0x1p-24f;  // zero and denormals
+    return sign != 0 ? -value : value;
+  }
+  const std::uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;  // 127 - 15
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+std::vector<float> floats_of_halves(BytesView bytes, bool brain) {
+  std::vector<float> values;
+  values.reserve(bytes.size() / 2);
+  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) {
+    const auto half = static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8);
+    values.push_back(brain ? std::bit_cast<float>(std::uint32_t{half} << 16) : float_of_half(half));
+  }
+  return values;
+}
+
 }  // namespace
 
 std::uint64_t SafetensorsEntry::elements() const {
@@ -261,8 +283,9 @@ BytesView SafetensorsFile::data(const SafetensorsEntry& entry) const {
 }
 
 Result<std::vector<float>> SafetensorsFile::floats(const SafetensorsEntry& entry) const {
+  if (entry.dtype == "F16" || entry.dtype == "BF16") return floats_of_halves(data(entry), entry.dtype == "BF16");
   if (entry.dtype != "F32")
-    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32")};
+    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32, F16 or BF16")};
   return values_of<float>(data(entry));
 }
 

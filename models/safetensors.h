@@ -53,7 +53,8 @@ class SafetensorsFile {
   // The bytes of an entry of this file. Valid as long as the file object.
   BytesView data(const SafetensorsEntry& entry) const;
 
-  // The values of an F32 or U32 entry. Errors: Errc::mismatch when it is of another dtype.
+  // The values of an F32, F16 or BF16 entry (all exact in a float); of a U32 entry. Errors: Errc::mismatch when it is
+  // of another dtype.
   Result<std::vector<float>> floats(const SafetensorsEntry& entry) const;
   Result<std::vector<std::uint32_t>> words(const SafetensorsEntry& entry) const;
 

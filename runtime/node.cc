@@ -23,11 +23,13 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       options_(std::move(options)),
       run_(run),
       trainer_(std::move(trainer)),
-      replica_(run, trainer_->layout(), trainer_->initial_weights()),
+      replica_(run, trainer_->layout(), options_.start ? options_.start->weights : trainer_->initial_weights()),
       log_(options_.disk != nullptr ? config.log_bytes : limits::log_bytes_max,
            options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
-      in_flight_(trainer_->layout(), config.in_flight_weight) {
+      in_flight_(trainer_->layout(), config.in_flight_weight),
+      wants_others_(trainer_->wants_changes_of_others()) {
+  options_.start.reset();
   gossip::Options protocol;
   protocol.self = options_.node;
   protocol.stream = options_.stream;
@@ -57,7 +59,10 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
   const std::uint64_t sampling = mix64(config.seed ^ ByteReader(options.node.view()).u64());
   auto trainer = Trainer::create(config, std::move(data), options.shard, sampling);
   if (!trainer) return trainer.error();
-  const RunId run = run_id(config, (*trainer)->layout());
+  const models::StartWeights* const start = options.start.get();
+  if (start != nullptr && start->weights.size() != (*trainer)->layout().params())
+    return Error{Errc::usage, "the weights to start from are of another model"};
+  const RunId run = run_id(config, (*trainer)->layout(), start);
   return std::unique_ptr<Node>(new Node(config, std::move(options), std::move(trainer).value(), run));
 }
 

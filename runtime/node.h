@@ -40,10 +40,12 @@ struct NodeOptions {
   std::int64_t unix_start = 0;  // seconds since 1970 at TimePoint 0
   bool observe = false;         // take part without training
   models::Shard shard;
+  // Where the run starts; null: from its seed. Let go once the replica has its copy.
+  std::shared_ptr<const models::StartWeights> start;
   std::uint64_t chance_seed = 0;  // of the protocol's generator; from the operating system in the daemon
   std::optional<std::uint64_t>
       until_samples;              // end once the run has this many; else train run.samples, then serve on
-  Duration evaluation_every{2s};  // on the test set, while training; 0: only at the end
+  Duration evaluation_every{2s};  // on the test set, while training, and at most a tenth of the time; 0: at the end
   std::uint32_t evaluation_rows = 2000;  // of the test set, while running; all of it at the end
   Duration checkpoint_every{0};          // 0: none
   bool report_applied = false;           // Applied and Published effects
@@ -125,6 +127,7 @@ class Node final : private gossip::UpdateStore {
   void change_phase(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
   void start_step(TimePoint now, NodeOutbox& out);
+  void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
   void refresh_view();
@@ -154,11 +157,16 @@ class Node final : private gossip::UpdateStore {
   bool final_evaluation_done_ = false;
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
   std::optional<TimePoint> last_step_;  // when the last step began
-  TimePoint next_step_{}, next_evaluation_{}, next_checkpoint_ = never, settle_deadline_ = never;
+  TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
   std::vector<std::uint32_t> touched_;  // where the overlay changed; empty with view_stale_
   bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
+  // Changes of others since the last own step began, where the optimizer asks for them; none when they had more entries
+  // than the model parameters.
+  std::vector<compress::SparseUpdate> others_;
+  std::uint64_t others_entries_ = 0;
+  bool wants_others_;
   std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
 
   std::uint64_t dropped_told_ = 0;

@@ -28,6 +28,7 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
   if (phase_ != Phase::training || stopping_ || options_.observe) return;
   if (next_evaluation_ <= now) {
     next_evaluation_ = now + options_.evaluation_every;
+    evaluation_began_ = now;
     return start_evaluation(options_.evaluation_rows, out);
   }
   if (next_step_ <= now) start_step(now, out);
@@ -52,8 +53,10 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   const std::size_t peers = live_count();
   const double seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
   last_step_ = now;
-  out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_at(peers, progress()),
-                           own_period_, seconds, !protocol_->may_publish(now)}});
+  out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_at(peers, progress()), own_period_,
+                           seconds, !protocol_->may_publish(now), std::move(others_)}});
+  others_.clear();
+  others_entries_ = 0;
 }
 
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
@@ -111,6 +114,8 @@ void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, Nod
   RUMOR_CHECK(computing_);
   now_ = now;
   computing_ = false;
+  // A model that takes long to evaluate does it less often: at most a tenth of the time.
+  if (next_evaluation_ != never) next_evaluation_ = std::max(next_evaluation_, now + 9 * (now - evaluation_began_));
   figures_.loss = evaluation.loss;
   figures_.accuracy = evaluation.accuracy;
   if (complete_evaluation_) final_evaluation_done_ = true;
@@ -128,9 +133,12 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
     return Error{Errc::corrupt, name + ": its header is out of range"};
   auto decoded = compress::decode(trainer_->layout(), *update.payload);
   if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
+  const bool wanted = wants_others_ && header.origin != options_.node;
+  compress::SparseUpdate change = wanted ? *decoded : compress::SparseUpdate();
   const auto applied = replica_.apply(header, std::move(decoded).value());
   if (!applied || *applied == gossip::Accepted::duplicate) return applied;
   log_.append(update, now_);
+  if (wanted) remember(std::move(change));
   if (header.origin != options_.node) {
     live_.heard(header.origin, now_);
     const std::uint64_t staleness = own_period_ > header.period ? own_period_ - header.period : 0;
@@ -145,6 +153,14 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   }
   if (options_.report_applied) applied_.push_back(header.key);
   return applied;
+}
+
+void Node::remember(compress::SparseUpdate update) {
+  others_entries_ += update.index.size();
+  if (others_entries_ <= trainer_->layout().params())
+    others_.push_back(std::move(update));
+  else
+    others_.clear();
 }
 
 Result<void> Node::revoke(const gossip::Revocation& revocation) {
@@ -190,6 +206,8 @@ Result<void> Node::install(ReplicaState state) {
       return Error{Errc::corrupt, "it holds a revocation that the run's owner has not signed"};
   if (auto restored = replica_.restore(std::move(state)); !restored) return restored;
   replay_log();
+  others_.clear();
+  others_entries_ = 0;
   view_stale_ = true;
   touched_.clear();
   return {};

@@ -80,6 +80,44 @@ emit = "threshold"
 grid_bits = 24
 )toml";
 
+constexpr std::string_view text_gpt =
+    R"toml(# The King James Bible, byte by byte, with a small GPT of 842,496 parameters. Sample it with `rumor sample`.
+[run]
+name = "text-gpt"
+seed = 1
+samples = 48000           # rows of 128 bytes, all peers together: 6.1 million bytes, one and a half times the text
+
+[model]
+family = "gpt"            # GPT-2's architecture
+layers = 4
+heads = 4
+embedding = 128
+context = 128             # bytes that the model sees at once
+
+[data]
+kind = "text"             # bytes of a text; Debian and Ubuntu: apt install bible-kjv-text
+path = "bible-kjv-text"   # that, "dict-gcide", or a file or folder of yours
+
+[optimizer]
+kind = "rmsprop"          # Adam without momentum: the residual's delay already acts as momentum
+beta2 = 0.99
+rate = 0.006              # peak rate of four peers together; each peer takes rate / (live peers)
+rate_scaling = "sqrt"
+warmup = 0.05             # also while the squares of the gradients are known from a few steps only
+floor = 0.01
+batch = 8                 # rows a step; one update a step
+
+[exchange]
+mode = "broadcast"
+in_flight_weight = 0.5
+period_ms = 4
+
+[compress]
+density = 0.01            # 8,425 entries an update: 60 per parameter over the run; below 20 the loss suffers
+emit = "threshold"
+grid_bits = 24
+)toml";
+
 constexpr std::string_view synthetic =
     R"toml(# A made-up task that needs no files: 10 overlapping clusters, a small MLP.
 # For trying things out and for tests.
@@ -121,11 +159,12 @@ std::string_view preset_text(std::string_view name) {
   if (name == "fashion-mlp") return fashion_mlp;
   if (name == "fashion-cnn") return fashion_cnn;
   if (name == "synthetic") return synthetic;
+  if (name == "text-gpt") return text_gpt;
   return {};
 }
 
 std::vector<std::string> preset_names() {
-  return {"fashion-mlp", "fashion-cnn", "synthetic"};
+  return {"fashion-mlp", "fashion-cnn", "synthetic", "text-gpt"};
 }
 
 }  // namespace rumor

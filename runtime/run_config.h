@@ -17,6 +17,7 @@
 #include "models/dataset.h"
 #include "models/model.h"
 #include "models/optimizer.h"
+#include "models/start_weights.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/result.h"
 
@@ -32,8 +33,11 @@ struct RunConfig {
 
   // [model] (shared)
   models::ModelConfig model;
+  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors in it
+  // (models/start_weights.h). Where it lies is a peer's own business; what is in it goes into the run id.
+  std::string weights;
 
-  // [data]  kind, seed (shared); path
+  // [data]  kind, seed, skew (shared); path
   models::DataConfig data;
 
   // [optimizer] (shared)
@@ -76,6 +80,8 @@ struct RunConfig {
   std::size_t log_bytes = limits::log_file_bytes_max;
 
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
+  // A line for people about a choice that works badly, or nothing.
+  std::string warning() const;
   // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within
   // [1e-4, 1e-2]: what counts for accuracy is how often each parameter is sent over the whole run by all peers
   // together, and 20 to 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the
@@ -95,8 +101,9 @@ Result<RunConfig> parse_run_config(std::string_view text, const std::string& sou
 // Applies "section.key=value" (value as TOML; a bare word is taken as text). Errors: Errc::usage.
 Result<void> override_run_config(RunConfig& config, const std::string& assignment);
 
-// Names the run: SHA-256 over the shared keys, the layout and the format versions, cut to 16 bytes.
-RunId run_id(const RunConfig& config, const ParamLayout& layout);
+// Names the run: SHA-256 over the shared keys, the layout, the format versions and, where the run starts from weights
+// of a file, their hash; cut to 16 bytes. `start`: null for weights from the seed.
+RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start = nullptr);
 
 // Built-in run files, by name: fashion-mlp, fashion-cnn, synthetic. Empty when there is none of that name.
 std::string_view preset_text(std::string_view name);

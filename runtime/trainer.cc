@@ -21,15 +21,14 @@ float on_grid(std::int32_t weight, std::int32_t overlay) {
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
-    : grid_bits_(config.grid_bits), seed_(config.seed), data_(std::move(data)) {}
+    : grid_bits_(config.grid_bits), clip_(config.optimizer.clip), seed_(config.seed), data_(std::move(data)) {}
 
 Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,
                                                  models::Shard shard, std::uint64_t sampling_seed) {
-  if (shard.count == 0 || shard.index >= shard.count || shard.count > data->train_rows())
-    return Error{Errc::usage,
-                 str("shard ", shard.index + 1, " of ", shard.count, " does not exist: the data set ",
-                     data->name, " has ", data->train_rows(), " training rows")};
+  shard.seed = config.seed;  // one split for the whole run: parts must not overlap
+  shard.skew = config.data.skew;
+  if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
   models::ModelConfig model_config = config.model;
   data->describe(model_config);
   auto model = models::make_model(model_config);
@@ -40,7 +39,6 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   std::unique_ptr<Trainer> trainer(new Trainer(config, data));
   trainer->model_ = std::move(model).value();
   trainer->optimizer_ = std::move(optimizer).value();
-  shard.seed = config.seed;  // one split for the whole run: parts must not overlap
   trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
   compress::CompressorOptions options{
       .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};
@@ -94,7 +92,9 @@ StepResult Trainer::step(const StepPlan& plan) {
   seconds_held_ += plan.seconds;
   if (!plan.hold && budget_) compressor_->set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
   if (!budget_) compressor_->set_density(plan.density);
-  const StepRule rule = optimizer_->begin_step(plan.rate);
+  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
+  if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
+  const StepRule rule = optimizer_->begin_step(plan.rate, view_);
   if (auto absorbed = compressor_->absorb_step(rule, gradient_, result.update); !absorbed) {
     result.failure = absorbed.error().text;
     return result;
@@ -107,6 +107,30 @@ StepResult Trainer::step(const StepPlan& plan) {
   else
     encode(result);
   return result;
+}
+
+// The changes of all others, added up as integers: their order does not matter.
+void Trainer::revise(const StepPlan& plan) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
+  for (const compress::SparseUpdate& update : plan.others)
+    for (const compress::StepRun& run : compress::step_runs(layout(), update))
+      for (std::size_t e = run.first; e < run.first + run.count; ++e) {
+        const auto step = static_cast<std::uint32_t>(run.step);
+        entries.emplace_back(update.index[e], update.negative[e] != 0 ? 0 - step : step);
+      }
+  std::sort(entries.begin(), entries.end());
+  const float unit = std::ldexp(1.0f, -grid_bits_);
+  std::vector<std::uint32_t> index;
+  std::vector<float> change;
+  for (std::size_t e = 0; e < entries.size();) {
+    const std::uint32_t at = entries[e].first;
+    std::uint32_t sum = 0;
+    for (; e < entries.size() && entries[e].first == at; ++e) sum += entries[e].second;
+    index.push_back(at);
+    change.push_back(static_cast<float>(static_cast<std::int32_t>(sum)) * unit);
+  }
+  optimizer_->revise(plan.rate, index, change);
+  compressor_->add(index, change);
 }
 
 // Never more than an update may have, whatever the density: what is cut off waits in the residual.

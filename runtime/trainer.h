@@ -29,6 +29,8 @@ struct StepPlan {
   std::uint64_t period = 0;
   double seconds = 0;  // since the last step began; 0: there was none
   bool hold = false;   // no update: the change waits in the residual
+  // What others changed since the last step began; only where the optimizer asks for it.
+  std::vector<compress::SparseUpdate> others = {};
 };
 
 // What it brings back.
@@ -68,6 +70,8 @@ class Trainer {
   // Errors: Errc::corrupt.
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state);
   compress::CompressorStats compression() const { return compressor_->stats(); }
+  // Whether StepPlan.others is looked at.
+  bool wants_changes_of_others() const { return optimizer_->wants_changes_of_others(); }
 
   // For the passes over all parameters and for coding; null: the caller's thread. Must outlive its use.
   void set_parallel(Parallel* parallel);
@@ -83,9 +87,11 @@ class Trainer {
 
  private:
   Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data);
+  void revise(const StepPlan& plan);
   void encode(StepResult& result);
 
   int grid_bits_;
+  double clip_;
   std::uint64_t seed_;
   std::shared_ptr<const models::DataSet> data_;
   std::unique_ptr<models::Model> model_;

@@ -42,9 +42,9 @@ int run_peer_command(const PeerCommand& command);
 struct KeyCommand {
   enum class Action : std::uint8_t { make, show, allow, token, revoke };
   Action action = Action::show;
-  std::string state;         // directory of the key: of the peer, or of the run's owner
-  std::string file = "-";    // the allowlist; where a token goes
-  std::string key, remark;   // whom it is about
+  std::string state;        // directory of the key: of the peer, or of the run's owner
+  std::string file = "-";   // the allowlist; where a token goes
+  std::string key, remark;  // whom it is about
   bool remove = false, observe = false;
   RunSource run;
   std::uint32_t uses = 1;
@@ -82,6 +82,21 @@ struct StatsCommand {
   std::optional<std::string> json, report;
 };
 int run_stats_command(const StatsCommand& command);
+
+struct SampleCommand {
+  std::string source;  // a state directory, a directory with model.safetensors, or a safetensors file
+  std::string prompt;
+  double temperature = 0.8;
+  std::uint32_t top_k = 0;
+  std::uint64_t seed = 1, length = 500;
+  std::optional<std::uint32_t> heads;
+};
+int run_sample_command(const SampleCommand& command);
+
+struct ExportCommand {
+  std::string state, to;
+};
+int run_export_command(const ExportCommand& command);
 
 // Prints "rumor: TEXT" on stderr and gives the exit status that belongs to the error.
 int fail(const Error& error);

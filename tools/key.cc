@@ -79,7 +79,9 @@ Result<RunId> run_of(const RunConfig& config) {
   (*data)->describe(model_config);
   const auto model = models::make_model(model_config);
   if (!model) return model.error();
-  return run_id(config, (*model)->layout());
+  const auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
+  if (!start) return start.error();
+  return run_id(config, (*model)->layout(), start->get());
 }
 
 // The owner's key, once it is known to be the one that the run file names.

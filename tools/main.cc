@@ -9,13 +9,23 @@ namespace {
 
 using namespace rumor::tools;
 
-constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic";
+constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
+constexpr const char* weights_help =
+    "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors;\n"
+    "the same on all peers, for its content is part of the run's name";
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
     "3 refused by the run (other model or run, not admitted), 4 replicas diverged.\n"
     "Environment: RUMOR_KERNELS=portable|avx2|avx512 instead of the best this processor has (same results, "
     "other speed).";
+
+// As the run file's model.weights.
+void add_weights(CLI::App& app, RunSource& run) {
+  app.add_option_function<std::string>(
+      "--weights", [&run](const std::string& path) { run.overrides.push_back("model.weights='" + path + "'"); },
+      weights_help);
+}
 
 void add_peer(CLI::App& app, PeerCommand& c) {
   CLI::App* peer = app.add_subcommand("peer", "Train as one peer of a run, with whoever else is there");
@@ -41,11 +51,13 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--until-samples", c.until_samples,
                    "end once the run has this many samples, all peers together");
   peer->add_option("--until-seconds", c.until_seconds, "end after this time");
-  peer->add_option("--checkpoint-every", c.checkpoint_every, "seconds between two checkpoints in --state (default 10)")
+  peer->add_option("--checkpoint-every", c.checkpoint_every,
+                   "seconds between two checkpoints in --state (default 10)")
       ->check(CLI::Range(0.1, 86400.0));
   peer->add_option("--capture", c.capture, "write own updates to FILE, for `rumor stats`");
   peer->add_option("--json", c.json, "write the final status to FILE (- for stdout)");
   peer->add_option("--set", c.run.overrides, set_help);
+  add_weights(*peer, c.run);
   peer->add_flag("--quiet", c.quiet, "no progress lines");
 }
 
@@ -102,6 +114,7 @@ void add_sim(CLI::App& app, SimCommand& c) {
   sim->add_option("--json", c.json, "write the result to FILE (- for stdout)");
   sim->add_option("--report", c.report, "write DIR/index.html: curves, compression, traffic; self-contained");
   sim->add_option("--set", c.run.overrides, set_help);
+  add_weights(*sim, c.run);
   add_protocol(*sim, c);
   sim->callback([&c, nodes] {
     c.nodes_given = nodes->count() > 0;
@@ -150,6 +163,7 @@ void add_key(CLI::App& app, KeyCommand& c) {
       ->check(CLI::Range(0.0, 36'500.0));
   token->add_flag("--observe", c.observe, "who joins by it may follow, not train");
   token->add_option("--set", c.run.overrides, set_help);
+  add_weights(*token, c.run);
   action(token, Action::token);
 
   CLI::App* revoke = key->add_subcommand(
@@ -160,6 +174,7 @@ void add_key(CLI::App& app, KeyCommand& c) {
   revoke->add_option("KEY", c.key, "the peer")->required();
   revoke->add_option("--owner", c.state, "state directory with the owner's key")->required();
   revoke->add_option("--set", c.run.overrides, set_help);
+  add_weights(*revoke, c.run);
   action(revoke, Action::revoke);
 }
 
@@ -183,6 +198,39 @@ void add_stats(CLI::App& app, StatsCommand& c) {
   stats->add_option("--json", c.json, "write the result to FILE (- for stdout)");
 }
 
+void add_sample(CLI::App& app, SampleCommand& c) {
+  CLI::App* sample = app.add_subcommand("sample", "Write text with a GPT that was trained");
+  sample->footer(
+      "  rumor peer text-gpt --state peer-1        train for some minutes; stop it with Ctrl-C\n"
+      "  rumor sample peer-1 --prompt 'And God said'\n"
+      "SOURCE is the state directory of a peer (running or not), a directory with model.safetensors and\n"
+      "config.json, or a safetensors file. Models of bytes write text. Others write text where vocab.json "
+      "lies\n"
+      "beside them, numbers of tokens elsewhere. The same seed writes the same text on every machine.");
+  sample->add_option("SOURCE", c.source, "state directory or safetensors file")->required();
+  sample->add_option("--prompt", c.prompt, "what the text begins with");
+  sample->add_option("--temperature", c.temperature,
+                     "0: the likeliest always; 1: as the model says (default 0.8)");
+  sample->add_option("--top-k", c.top_k, "draw among the K likeliest only (default 0: all)");
+  sample->add_option("--seed", c.seed, "decides what is drawn (default 1)");
+  sample->add_option("--length", c.length, "tokens to write (default 500)");
+  sample->add_option("--heads", c.heads, "of attention, where no config.json says it")
+      ->check(CLI::Range(1, 65536));
+}
+
+void add_export(CLI::App& app, ExportCommand& c) {
+  CLI::App* sub = app.add_subcommand("export", "Write a peer's weights as safetensors, for PyTorch and others");
+  sub->footer(
+      "Tensors have the names and shapes that PyTorch and Hugging Face give them:\n"
+      "  rumor export peer-1 --to weights.safetensors\n"
+      "  model.load_state_dict(safetensors.torch.load_file('weights.safetensors'))\n"
+      "  rumor export peer-1 --to gpt                         a folder: config.json and model.safetensors\n"
+      "  transformers.GPT2LMHeadModel.from_pretrained('gpt')\n"
+      "Back again: rumor peer RUN --weights FILE.");
+  sub->add_option("STATE", c.state, "state directory of a peer, running or not")->required();
+  sub->add_option("--to", c.to, "FILE.safetensors, or a folder")->required();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -194,10 +242,14 @@ int main(int argc, char** argv) {
   SimCommand sim;
   StatsCommand stats;
   KeyCommand key;
+  SampleCommand sample;
+  ExportCommand exported;
   add_peer(app, peer);
   add_key(app, key);
   add_sim(app, sim);
   add_stats(app, stats);
+  add_sample(app, sample);
+  add_export(app, exported);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -209,6 +261,8 @@ int main(int argc, char** argv) {
     return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
   if (app.got_subcommand("key")) return run_key_command(key);
+  if (app.got_subcommand("sample")) return run_sample_command(sample);
+  if (app.got_subcommand("export")) return run_export_command(exported);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);
 }

@@ -57,10 +57,15 @@ int run_sim_command(const SimCommand& command) {
   }
   auto config = load_run(command.run);
   if (!config) return fail(config.error());
+  if (const std::string warning = config->warning(); !warning.empty())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
   auto options = cluster_options(command);
   if (!options) return fail(options.error());
   auto data = models::load_data(config->data, config->model.context);
   if (!data) return fail(data.error());
+  auto start_weights = models::load_start_weights(config->weights, config->model, **data, config->grid_bits);
+  if (!start_weights) return fail(start_weights.error());
+  options->start = std::move(start_weights).value();
   watch_for_signals();
   ProgressLine line;
   const auto start = std::chrono::steady_clock::now();

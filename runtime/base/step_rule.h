@@ -4,7 +4,7 @@
 // over the residual, so that the change need not go through memory. One text for both: the bits are equal, since
 // every operation is a single IEEE 754 one (+ - * / and square root) in the order written here.
 //
-// The formulas take any type with + - * / and an overload of square_root, built from a float: a float, or a
+// The formulas take any type with + - * / and overloads of square_root and larger, built from a float: a float, or a
 // vector register. They are static and always inlined, so that a file compiled for wider instructions keeps its
 // copy to itself.
 //
@@ -16,15 +16,19 @@
 namespace rumor {
 
 struct StepRule {
-  enum class Kind : std::uint8_t { sgd, momentum, rmsprop, adam };
+  enum class Kind : std::uint8_t { sgd, momentum, rmsprop, adam, adamw, adaptive_revision };
   Kind kind = Kind::sgd;
-  float factor = 0;            // -rate; adam: divided by what the first moment lacks (1 - keep1^t)
+  float factor = 0;            // -rate; adam, adamw: divided by what the first moment lacks (1 - keep1^t)
   float keep1 = 0, take1 = 0;  // momentum, adam: first moment; momentum takes the gradient whole
   float keep2 = 0, take2 = 0;  // rmsprop, adam: second moment
-  float mend = 1;              // adam: 1 / (1 - keep2^t)
+  float mend = 1;              // adam, adamw: 1 / (1 - keep2^t)
   float epsilon = 0;
-  float* first = nullptr;   // first moment (momentum, adam), one float a parameter; null where there is none
-  float* second = nullptr;  // second moment (rmsprop, adam)
+  float decay = 0;  // adamw: -rate * weight decay
+  // One float a parameter each; null where the kind has none.
+  float* first = nullptr;          // first moment (momentum, adam, adamw); adaptive_revision: z
+  float* second = nullptr;         // second moment (rmsprop, adam, adamw); adaptive_revision: the largest z so far
+  float* last = nullptr;           // adaptive_revision: the gradient of the last step, 0 once it is in z
+  const float* weights = nullptr;  // adamw: what the gradient was computed at
 };
 
 namespace step_rule {
@@ -33,6 +37,10 @@ namespace step_rule {
 
 RUMOR_STEP_INLINE float square_root(float value) {
   return __builtin_sqrtf(value);
+}
+// The second where either is not a number, as vector instructions have it.
+RUMOR_STEP_INLINE float larger(float a, float b) {
+  return a > b ? a : b;
 }
 
 // factor g
@@ -61,6 +69,23 @@ RUMOR_STEP_INLINE Number adam(const StepRule& rule, Number gradient, Number& fir
   first = Number(rule.keep1) * first + Number(rule.take1) * gradient;
   second = Number(rule.keep2) * second + Number(rule.take2) * (gradient * gradient);
   return Number(rule.factor) * first / (square_root(second * Number(rule.mend)) + Number(rule.epsilon));
+}
+
+// adam, and decay w  (Loshchilov, Hutter 2019)
+template <class Number>
+RUMOR_STEP_INLINE Number adamw(const StepRule& rule, Number gradient, Number& first, Number& second, Number weight) {
+  return Number(rule.decay) * weight + adam(rule, gradient, first, second);
+}
+
+// z += last last;  top = larger(top, z);  last = g;  factor g / sqrt(larger(top, z + g g))
+// (McMahan, Streeter 2014; what happens between two steps: models/adaptive_revision.h)
+template <class Number>
+RUMOR_STEP_INLINE Number adaptive_revision(const StepRule& rule, Number gradient, Number& z, Number& top,
+                                           Number& last) {
+  z = z + last * last;
+  top = larger(top, z);
+  last = gradient;
+  return Number(rule.factor) * gradient / square_root(larger(top, z + gradient * gradient));
 }
 
 #undef RUMOR_STEP_INLINE

@@ -1,3 +1,4 @@
+#include "models/model_json.h"
 #include "runtime/daemon/event_loop.h"
 
 #include <openssl/rand.h>
@@ -47,7 +48,7 @@ class EventLoop final : net::TransportEvents {
         compute_(io_),
         storage_(io_) {}
 
-  Result<void> open(std::shared_ptr<const models::DataSet> data);
+  Result<void> open(std::shared_ptr<const models::DataSet> data, std::shared_ptr<const models::StartWeights> start);
   PeerEnd run();
 
  private:
@@ -77,7 +78,8 @@ class EventLoop final : net::TransportEvents {
   TimePoint now() const {
     return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - started_));
   }
-  Result<void> make_node(std::shared_ptr<const models::DataSet> data, const std::string& bound);
+  Result<void> make_node(std::shared_ptr<const models::DataSet> data,
+                         std::shared_ptr<const models::StartWeights> start, const std::string& bound);
   void carry_out();
   void arm();
   void report();
@@ -135,7 +137,8 @@ std::uint64_t system_random() {
   return value;
 }
 
-Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
+Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
+                             std::shared_ptr<const models::StartWeights> start) {
   const std::string& listen = options_.config.listen;
   const auto address = net::parse_address(listen);
   if (!address) return address.error();
@@ -153,12 +156,18 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data) {
     if (!server) return server.error();
     status_ = std::move(server).value();
   }
-  if (auto made = make_node(std::move(data), *bound); !made) return made;
+  models::ModelConfig model = options_.config.model;
+  data->describe(model);
+  if (auto made = make_node(std::move(data), std::move(start), *bound); !made) return made;
+  if (auto kept = files_.describe(models::model_json(model)); !kept) return kept;
+  if (const std::string warning = options_.config.warning(); !warning.empty())
+    console_.note({gossip::Note::Level::warning, warning});
   console_.started(node_->status(now()), *bound, status_ ? status_->address() : "", files_.directory());
   return {};
 }
 
-Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, const std::string& bound) {
+Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
+                                  std::shared_ptr<const models::StartWeights> start, const std::string& bound) {
   NodeOptions node;
   node.node = identity_.id();
   node.stream = gossip::stream_of(node.node, system_random());
@@ -173,6 +182,7 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data, c
   node.unix_start = unix_now();
   node.observe = admission_.observe();
   node.shard = options_.shard;
+  node.start = std::move(start);
   node.until_samples = options_.until_samples;
   node.report_applied = true;
   node.disk = files_.disk();
@@ -370,11 +380,14 @@ Result<PeerEnd> run_peer(const PeerOptions& options) {
   if (!identity) return identity.error();
   auto data = models::load_data(options.config.data, options.config.model.context);
   if (!data) return data.error();
+  const RunConfig& config = options.config;
+  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
+  if (!start) return start.error();
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();
   EventLoop loop(options, std::move(identity).value(), std::move(files).value(),
                  std::move(admission).value());
-  if (auto opened = loop.open(std::move(data).value()); !opened) return opened.error();
+  if (auto opened = loop.open(std::move(data).value(), std::move(start).value()); !opened) return opened.error();
   return loop.run();
 }
 

@@ -59,6 +59,12 @@ Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>
   return error;
 }
 
+Result<void> PeerFiles::describe(const std::string& model) const {
+  if (directory_.empty()) return {};
+  return write_atomically(directory_ + "/config.json",
+                          {reinterpret_cast<const std::uint8_t*>(model.data()), model.size()});
+}
+
 Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {
   if (directory_.empty()) return {};
   if (auto saved = save_checkpoint(directory_, checkpoint); !saved) return saved;

@@ -4,6 +4,7 @@
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
+//   DIR/config.json    what the model is (models/model_json.h), for who reads a checkpoint without the run file
 //   DIR/kept/          the update log and a download under way (runtime/disk.h)
 //
 // Thread: open, load, identity, capture from the protocol thread; save from the storage thread.
@@ -38,6 +39,8 @@ class PeerFiles {
   // there is none. Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run:
   // nothing may be overwritten).
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
+  // Writes config.json. Without a directory: nothing. Errors: Errc::io.
+  Result<void> describe(const std::string& model) const;
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;
 
   // Errors: Errc::io.

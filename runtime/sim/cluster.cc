@@ -79,6 +79,7 @@ Result<void> Cluster::start_node(std::size_t i) {
     if (seed != i) node.seeds.push_back(address_of(seed));
   node.advertise = {address_of(i)};
   node.shard = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(nodes_.size())};
+  node.start = options_.start;
   node.chance_seed = mix64(options_.seed ^ mix64(i * 1000 + slot.life));
   node.evaluation_every = Duration{0};
   node.report_applied = true;

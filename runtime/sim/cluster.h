@@ -30,6 +30,7 @@ struct ClusterOptions {
   bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
   // The seed draws which of these strike, and how often: resets, kills, halves, one node apart.
   bool swarm_faults = false;
+  std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
   // Strike besides, as planned. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
 };

@@ -14,6 +14,7 @@ struct Baseline {
   std::unique_ptr<models::Optimizer> optimizer;
   std::vector<models::BatchSampler> samplers;
   std::vector<float> weights, gradient, sum;
+  double clip = 0;
 
   // One synchronous step of all nodes; the gradients are added in node order.
   void step(double rate) {
@@ -23,7 +24,8 @@ struct Baseline {
       model->loss_and_gradient(weights, sampler.next(), gradient);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i] * share;
     }
-    optimizer->step(sum, rate, gradient);
+    if (clip > 0) models::clip_by_norm(sum, clip);
+    optimizer->step(sum, rate, gradient, weights);
     for (std::size_t i = 0; i < sum.size(); ++i) weights[i] += gradient[i];
   }
 };
@@ -40,13 +42,16 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
   auto optimizer = models::make_optimizer(config.optimizer, params);
   if (!optimizer) return optimizer.error();
   b.optimizer = std::move(optimizer).value();
+  b.clip = config.optimizer.clip;
   const auto count = static_cast<std::uint32_t>(options.nodes);
-  if (count > data->train_rows())
-    return Error{Errc::usage, str("--nodes ", count, " is more than the data set has rows")};
-  for (std::uint32_t i = 0; i < count; ++i)
-    b.samplers.emplace_back(data, models::Shard{i, count, config.seed}, config.batch, mix64(options.seed * 1000 + i));
-  b.weights = Trainer::to_floats(models::initial_weights(*b.model, config.seed, config.grid_bits),
-                                 config.grid_bits);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const models::Shard shard{i, count, config.seed, config.data.skew};
+    if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
+    b.samplers.emplace_back(data, shard, config.batch, mix64(options.seed * 1000 + i));
+  }
+  b.weights = Trainer::to_floats(
+      options.start ? options.start->weights : models::initial_weights(*b.model, config.seed, config.grid_bits),
+      config.grid_bits);
   b.gradient.assign(params, 0);
   b.sum.assign(params, 0);
   return b;
@@ -70,7 +75,7 @@ void describe(SimResult& r, const RunConfig& config, const Baseline& b, const Cl
   r.nodes = options.nodes;
   r.sim_seed = options.seed;
   r.params = b.weights.size();
-  r.run_id = run_id(config, b.model->layout()).hex();
+  r.run_id = run_id(config, b.model->layout(), options.start.get()).hex();
   r.dense_update_bytes = r.update_bytes_mean = 4.0 * static_cast<double>(r.params);
   r.ratio = r.density = r.copies_per_delivery = 1;
   r.bits_per_entry = r.bound_bits_per_entry = 32;

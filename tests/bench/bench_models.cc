@@ -1,9 +1,9 @@
 // Whole training steps, forward, backward and optimizer, for tests/bench/torch_speed.py, which drives it.
 //
-// Reads lines "NAME THREADS SECONDS" from standard input and answers each with one line: the best and the middle step
-// of so many seconds in milliseconds, the bare multiply-add rate of one core in 10^9 operations a second, measured in
-// between, and the loss at the end. "list" answers with the names. Weights, pictures and labels are drawn once for
-// each name; the optimizer is plain SGD.
+// Reads lines "NAME THREADS SECONDS" from standard input and answers each with one line: the best and the
+// middle step of so many seconds in milliseconds, the bare multiply-add rate of one core in 10^9 operations a
+// second, measured in between, and the loss at the end. "list" answers with the names. Weights, pictures and
+// labels are drawn once for each name; the optimizer is plain SGD.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -30,6 +30,17 @@ struct Case {
   std::uint32_t rows = 0;
 };
 
+ModelConfig gpt(std::uint32_t layers, std::uint32_t heads, std::uint32_t embedding, std::uint32_t context) {
+  ModelConfig config;
+  config.family = "gpt";
+  config.vocabulary = 256;
+  config.layers = layers;
+  config.heads = heads;
+  config.embedding = embedding;
+  config.context = context;
+  return config;
+}
+
 // A model of torch_speed.py goes by the same name here.
 std::map<std::string, Case> cases() {
   ModelConfig mlp;
@@ -45,7 +56,11 @@ std::map<std::string, Case> cases() {
     config->inputs = 784;
     config->classes = 10;
   }
-  return {{"mlp-64", {mlp, 64}}, {"mlp-128", {mlp, 128}}, {"cnn-64", {cnn, 64}}};
+  return {{"mlp-64", {mlp, 64}},
+          {"mlp-128", {mlp, 128}},
+          {"cnn-64", {cnn, 64}},
+          {"gpt-4x128", {gpt(4, 4, 128, 128), 16}},
+          {"gpt-6x384", {gpt(6, 6, 384, 256), 8}}};
 }
 
 class Training {
@@ -58,7 +73,8 @@ class Training {
     for (std::size_t i = 0; i < weights.size(); ++i) params_[i] = static_cast<float>(weights[i]) * 0x1p-24f;
     if (c.config.vocabulary > 0) {
       tokens_.resize(std::size_t{rows_} * (c.config.context + 1));
-      for (std::uint16_t& token : tokens_) token = static_cast<std::uint16_t>(prng.below(c.config.vocabulary));
+      for (std::uint16_t& token : tokens_)
+        token = static_cast<std::uint16_t>(prng.below(c.config.vocabulary));
       return;
     }
     x_.resize(std::size_t{rows_} * c.config.inputs);
@@ -74,8 +90,8 @@ class Training {
     parallel.each((params_.size() + piece - 1) / piece, [&](std::size_t i) {
       const auto count = static_cast<long>(std::min(piece, params_.size() - i * piece));
       const float rate = -0.01f;  // params += rate * gradient, as a product of depth 1
-      kernels().matmul(1, count, 1, {&rate, 0, 0}, gradient_.data() + i * piece, count, params_.data() + i * piece,
-                       count, Start::output);
+      kernels().matmul(1, count, 1, {&rate, 0, 0}, gradient_.data() + i * piece, count,
+                       params_.data() + i * piece, count, Start::output);
     });
     return loss;
   }

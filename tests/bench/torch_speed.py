@@ -30,6 +30,59 @@ def cnn(nn):
                          nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 14 * 14, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
+def gpt(layers, heads, width, context):
+    """GPT-2's architecture over bytes, written as PyTorch is fastest with: nn.Linear and its own causal attention."""
+    def make(nn):
+        import torch
+
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+                self.attention, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+                self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+            def forward(self, x):
+                batch, places, _ = x.shape
+                q, k, v = (part.view(batch, places, heads, -1).transpose(1, 2)
+                           for part in self.attention(self.norm_1(x)).split(width, dim=2))
+                if hasattr(nn.functional, 'scaled_dot_product_attention'):
+                    y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+                else:  # before PyTorch 2
+                    above = torch.ones(places, places, dtype=torch.bool).triu(1)
+                    looks = q @ k.transpose(2, 3) / (width // heads) ** 0.5
+                    y = looks.masked_fill(above, float('-inf')).softmax(dim=3) @ v
+                x = x + self.output(y.transpose(1, 2).reshape(batch, places, width))
+                return x + self.narrow(nn.functional.gelu(self.wide(self.norm_2(x)), approximate='tanh'))
+
+        class Gpt(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table, self.position = nn.Embedding(256, width), nn.Embedding(context, width)
+                self.layers, self.norm = nn.Sequential(*(Layer() for _ in range(layers))), nn.LayerNorm(width)
+
+            def forward(self, tokens):
+                x = self.table(tokens) + self.position.weight
+                return self.norm(self.layers(x)) @ self.table.weight.T
+
+        return Gpt()
+    return make
+
+
+def gpt_uses(layers, width, context, rows):
+    """Weights three times, and attention's two products, half a square each, forward once and backward twice."""
+    return rows * context * 3 * (12 * layers * width ** 2 + 256 * width + layers * context * width)
+
+
+def text(torch, rows, context):
+    tokens = torch.randint(0, 256, (rows, context + 1))
+    return tokens[:, :-1].contiguous(), tokens[:, 1:].reshape(-1)
+
+
+def token_loss(torch, net, batch):
+    return torch.nn.functional.cross_entropy(net(batch[0]).view(-1, 256), batch[1])
+
+
 def pictures(torch, rows, shape):
     return torch.randn(rows, *shape), torch.randint(0, 10, (rows,))
 
@@ -50,6 +103,10 @@ MODELS = {
                     batch=lambda torch: pictures(torch, 128, (784,)), loss=cross_entropy),
     'cnn-64': dict(text='CNN 32-64-pool-128, batch 64', uses=64 * CNN_USES, net=cnn,
                    batch=lambda torch: pictures(torch, 64, (1, 28, 28)), loss=cross_entropy),
+    'gpt-4x128': dict(text='GPT 4 x 128, 16 rows of 128', uses=gpt_uses(4, 128, 128, 16), net=gpt(4, 4, 128, 128),
+                      batch=lambda torch: text(torch, 16, 128), loss=token_loss),
+    'gpt-6x384': dict(text='GPT 6 x 384, 8 rows of 256', uses=gpt_uses(6, 384, 256, 8), net=gpt(6, 6, 384, 256),
+                      batch=lambda torch: text(torch, 8, 256), loss=token_loss),
 }
 
 

@@ -33,7 +33,7 @@ std::vector<const ScanKernels*> all_sets() {
 }
 
 struct Case {
-  std::vector<float> residual, change, first, second;
+  std::vector<float> residual, change, first, second, last, weights;
   std::vector<std::uint16_t> bf16;
   StepRule rule;
   std::uint32_t cutoff = 1;
@@ -41,7 +41,7 @@ struct Case {
 
 struct Outcome {
   std::vector<std::uint32_t> index;
-  std::vector<float> value, residual, first, second;
+  std::vector<float> value, residual, first, second, last;
 };
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -54,7 +54,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 bool same(const Outcome& a, const Outcome& b) {
   return a.index == b.index && same_bits(a.value, b.value) && same_bits(a.residual, b.residual) &&
-         same_bits(a.first, b.first) && same_bits(a.second, b.second);
+         same_bits(a.first, b.first) && same_bits(a.second, b.second) && same_bits(a.last, b.last);
 }
 
 Outcome run(const ScanKernels& kernels, Case c, ChangeForm form, std::size_t skip) {
@@ -64,6 +64,8 @@ Outcome run(const ScanKernels& kernels, Case c, ChangeForm form, std::size_t ski
   outcome.value.assign(size + scan_slack + 1, 0);
   c.rule.first = c.first.data();
   c.rule.second = c.second.data();
+  c.rule.last = c.last.data();
+  c.rule.weights = c.weights.data();
   const ScanInput input{c.residual.data(), c.change.data(), c.bf16.data(), c.rule};
   const std::size_t count = kernels.scan[static_cast<std::size_t>(form)](
       input, begin, end, c.cutoff, outcome.index.data(), outcome.value.data());
@@ -74,6 +76,7 @@ Outcome run(const ScanKernels& kernels, Case c, ChangeForm form, std::size_t ski
   outcome.residual = c.residual;
   outcome.first = c.first;
   outcome.second = c.second;
+  outcome.last = c.last;
   return outcome;
 }
 
@@ -95,10 +98,12 @@ Case any_case(Prng& prng, std::size_t size) {
     c.change.push_back(any_float(prng));
     c.first.push_back(any_float(prng));
     c.second.push_back(std::abs(any_float(prng)));
+    c.last.push_back(any_float(prng));
+    c.weights.push_back(any_float(prng));
     c.bf16.push_back(static_cast<std::uint16_t>(prng.below(1 << 16)));
   }
   c.rule = {.factor = -0.37f, .keep1 = 0.9f, .take1 = 0.1f, .keep2 = 0.99f, .take2 = 0.01f, .mend = 1.7f,
-            .epsilon = 1e-6f};
+            .epsilon = 1e-6f, .decay = -0.003f};
   const std::uint32_t cutoffs[] = {1, std::bit_cast<std::uint32_t>(0.5f), std::bit_cast<std::uint32_t>(1.2f),
                                    0x7f80'0000, 0x7fff'ffff};
   c.cutoff = cutoffs[prng.below(5)];
@@ -130,7 +135,8 @@ BOOST_AUTO_TEST_CASE(the_portable_set_adds_and_finds_what_it_should) {
     const Case c = any_case(prng, size);
     for (const ChangeForm form : {ChangeForm::none, ChangeForm::floats, ChangeForm::bf16}) {
       const Outcome outcome = run(scan_kernels_portable, c, form, skip);
-      Outcome expected{.index = {}, .value = {}, .residual = c.residual, .first = c.first, .second = c.second};
+      Outcome expected{.index = {}, .value = {}, .residual = c.residual, .first = c.first, .second = c.second,
+                       .last = c.last};
       for (std::size_t i = margin + skip; i < margin + size; ++i) {
         if (form == ChangeForm::floats) expected.residual[i] += c.change[i];
         if (form == ChangeForm::bf16)

@@ -103,6 +103,38 @@ BOOST_AUTO_TEST_CASE(shards_are_disjoint_and_cover_the_set) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(skewed_shards_are_disjoint_cover_the_set_and_see_few_classes) {
+  DataSet made;
+  made.inputs = 1;
+  made.classes = 10;
+  made.train.rows = 1000;
+  made.train.pixels.resize(1000);
+  Prng prng(3);
+  for (int row = 0; row < 1000; ++row) made.train.label.push_back(static_cast<std::uint8_t>(prng.below(10)));
+  const auto data = finish_data(std::move(made), {});
+  for (const std::uint32_t skew : {1u, 2u, 7u}) {
+    std::set<std::uint32_t> seen;
+    std::size_t classes = 0;
+    for (std::uint32_t index = 0; index < 20; ++index) {
+      const std::vector<std::uint32_t> rows = shard_rows(*data, {index, 20, 9, skew});
+      BOOST_TEST((rows == shard_rows(*data, {index, 20, 9, skew})));
+      BOOST_TEST((rows != shard_rows(*data, {index, 20, 8, skew})));
+      BOOST_TEST((rows.size() + skew >= 50 && rows.size() <= 50 + skew));
+      seen.insert(rows.begin(), rows.end());
+      std::set<int> own;
+      for (const std::uint32_t row : rows) own.insert(data->train.label[row]);
+      BOOST_TEST(own.size() <= 2 * skew);  // a piece may lie across two classes
+      classes += own.size();
+    }
+    BOOST_TEST(seen.size() == 1000u);
+    BOOST_TEST(classes <= 20 * skew + 10 - 1);  // there are nine borders only
+  }
+  BOOST_TEST(check_shard(*data, {0, 20, 9, 51}).error().text ==
+             "shard 1 of 20 with data.skew = 51 does not exist: the data set  has 1000 training rows");
+  BOOST_TEST(!check_shard(*data, {3, 3}).ok());
+  BOOST_TEST(!check_shard(*data, {0, 0}).ok());
+}
+
 BOOST_AUTO_TEST_CASE(every_epoch_visits_each_row_once_in_a_new_order) {
   const auto data = numbered(100);
   BatchSampler sampler(data, {1, 2}, 7, 5);  // 50 rows; batches span epochs

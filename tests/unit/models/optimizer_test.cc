@@ -14,13 +14,13 @@ std::unique_ptr<Optimizer> optimizer_of(const OptimizerConfig& config, std::uint
 
 std::vector<float> step(Optimizer& optimizer, const std::vector<float>& gradient, double rate) {
   std::vector<float> delta(gradient.size());
-  optimizer.step(gradient, rate, delta);
+  optimizer.step(gradient, rate, delta, std::vector<float>(gradient.size(), 0.5f));
   return delta;
 }
 
 bool near(float a, double b) { return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b)); }
 
-constexpr const char* kinds[] = {"sgd", "momentum", "rmsprop", "adam"};
+constexpr const char* kinds[] = {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"};
 
 }  // namespace
 
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(gradient_and_delta_may_be_the_same_memory) {
     for (int i = 1; i < 4; ++i) {
       std::vector<float> values = {0.1f * static_cast<float>(i), -2, 3};
       const std::vector<float> expected = step(*apart, values, 0.1);
-      together->step(values, 0.1, values);
+      together->step(values, 0.1, values, std::vector<float>(3, 0.5f));
       BOOST_TEST((values == expected), kind);
     }
   }
@@ -104,11 +104,14 @@ BOOST_AUTO_TEST_CASE(damaged_state_is_refused_and_changes_nothing) {
 BOOST_AUTO_TEST_CASE(bad_configurations_are_refused) {
   const auto unknown = make_optimizer({.kind = "adagrad"}, 1);
   BOOST_REQUIRE(!unknown.ok());
-  BOOST_TEST(unknown.error().text == "unknown optimizer 'adagrad'; known: sgd, momentum, rmsprop, adam");
+  BOOST_TEST(unknown.error().text ==
+             "unknown optimizer 'adagrad'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision");
   BOOST_TEST(!make_optimizer({.momentum = 1.0}, 1).ok());
   BOOST_TEST(!make_optimizer({.beta2 = -0.1}, 1).ok());
   BOOST_TEST(!make_optimizer({.beta2 = std::nan("")}, 1).ok());
   BOOST_TEST(!make_optimizer({.epsilon = 0}, 1).ok());
+  BOOST_TEST(!make_optimizer({.weight_decay = 1}, 1).ok());
+  BOOST_TEST(!make_optimizer({.clip = -1}, 1).ok());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

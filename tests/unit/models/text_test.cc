@@ -119,6 +119,22 @@ BOOST_AUTO_TEST_CASE(shards_of_a_text_are_disjoint_and_cover_its_rows) {
   BOOST_TEST((std::set<std::uint16_t>(seen.begin(), seen.end()).size() == 176u));
 }
 
+BOOST_AUTO_TEST_CASE(a_skewed_shard_of_a_text_is_a_few_passages) {
+  const Scratch scratch;
+  scratch.write("a.txt", counted(200));
+  const auto data = load("text", scratch / "a.txt", 4).value();
+  std::multiset<std::uint32_t> seen;
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    const std::vector<std::uint32_t> rows = shard_rows(*data, {index, 4, 5, 2});
+    std::size_t jumps = 0;
+    for (std::size_t i = 1; i < rows.size(); ++i) jumps += rows[i] != rows[i - 1] + 1;
+    BOOST_TEST(jumps <= 1u);
+    seen.insert(rows.begin(), rows.end());
+  }
+  BOOST_TEST(seen.size() == 44u);
+  BOOST_TEST((std::set<std::uint32_t>(seen.begin(), seen.end()).size() == 44u));
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_is_read_in_the_order_of_its_names_and_gzip_is_unpacked) {
   const Scratch scratch;
   scratch.write("all/b.txt", "world, and ");

@@ -92,7 +92,8 @@ BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
   };
   const RunId id = run_id(base, layout);
   for (const char* shared : {"run.seed=2", "run.samples=70000", "optimizer.rate=0.31", "optimizer.batch=8",
-                             "compress.grid_bits=20", "data.seed=9"})
+                             "compress.grid_bits=20", "data.seed=9", "data.skew=2", "model.context=64",
+                             "model.layers=2", "model.heads=2", "model.embedding=64"})
     BOOST_TEST_CONTEXT(shared) BOOST_TEST((id_with(shared) != id));
   for (const char* own : {"compress.density=0.02", "compress.bytes_per_update=900", "compress.scope=tensor",
                           "exchange.period_ms=9", "network.listen=127.0.0.1:1", "data.path=/elsewhere"})

@@ -1,0 +1,104 @@
+// Gpt: the GPT-2 architecture (Radford et al. 2019), from byte models of 100,000 parameters to GPT-2 124M.
+//
+//   x = table[token] + position[place]
+//   for each layer:  x = x + projection(attention(norm_1(x)));  x = x +
+//   projection(gelu(projection(norm_2(x)))) logits = norm_f(x) table^T, the same table: the head is tied
+//
+// Parameters have the names and shapes of Hugging Face's GPT2LMHeadModel (transformer.wte.weight,
+// transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there as it is;
+// lm_head.weight is transformer.wte.weight and is left out, and so are the masks. Dropout: none, as in
+// evaluation there.
+//
+// Cost of a step: 6 operations per weight and token, and 12 * context * embedding / 2 per layer and token for
+// attention. Memory: 21 embedding floats a token and layer, and what models/attention.h and
+// models/embedding.h say.
+//
+// Bits: all sums run in kernels (models/kernel_table.h); any number of threads gives the same.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/attention.h"
+#include "models/embedding.h"
+#include "models/layer_norm.h"
+#include "models/model.h"
+#include "models/projection.h"
+
+namespace rumor::models {
+
+// Where things lie in the parameter vector.
+struct GptShape {
+  struct Layer {
+    std::uint32_t norm_1_gain, norm_1_bias, attention_weight, attention_bias, output_weight, output_bias;
+    std::uint32_t norm_2_gain, norm_2_bias, wide_weight, wide_bias, narrow_weight, narrow_bias;
+  };
+  long vocabulary = 0, context = 0, layers = 0, heads = 0, width = 0;
+  std::uint32_t table = 0, position = 0, norm_gain = 0, norm_bias = 0;
+  std::vector<Layer> layer;
+
+  long head_size() const { return width / heads; }
+};
+
+// The tensors of a GPT in the order of GPT2LMHeadModel's state_dict. Errors: Errc::usage (no vocabulary or
+// one above 65,536, no layers, an embedding that its heads do not divide ...), Errc::limit (too many
+// parameters).
+Result<ParamLayout> gpt_layout(const ModelConfig& config);
+// Of a layout that gpt_layout made for so many heads; names without `transformer.` in front are fine too.
+// Errors: Errc::mismatch, naming the tensor that is missing or of another shape.
+Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads);
+
+// Errors: as gpt_layout.
+Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config);
+
+class Gpt final : public Model {
+ public:
+  // Requires: `shape` is of `layout`.
+  Gpt(ParamLayout layout, GptShape shape);
+
+  const ParamLayout& layout() const override { return layout_; }
+  // GPT-2's: normal of deviation 0.02, projections that feed the sum over layers 0.02 / sqrt(2 layers), gains
+  // 1, biases 0.
+  TensorStart start_of(const TensorInfo& tensor) const override;
+  // Batches have `tokens`, rows of context + 1.
+  float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                          std::span<float> gradient) override;
+  // The loss alone. In pieces of a few rows, so a whole test set may be passed.
+  Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
+
+ private:
+  // What one layer keeps for the way back; rows are the tokens of a batch, d the embedding.
+  struct Layer {
+    LayerNorm norm_1, norm_2;
+    Attention attention;
+    std::vector<float> normed_1;   // [rows][d]
+    std::vector<float> qkv;        // [rows][3 d]
+    std::vector<float> looked;     // [rows][d], what attention brings
+    std::vector<float> middle;     // [rows][d], the sum after attention
+    std::vector<float> normed_2;   // [rows][d]
+    std::vector<float> wide;       // [rows][4 d]
+    std::vector<float> activated;  // [rows][4 d], gelu(wide)
+    std::vector<float> out;        // [rows][d]
+  };
+
+  void forward(const float* params, const TokenBatch& batch);
+  void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
+  void backward(const float* params, const TokenBatch& batch, float* gradient);
+  void backward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x,
+                      float* gradient);
+  TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
+
+  ParamLayout layout_;
+  GptShape shape_;
+  Parallel* parallel_ = nullptr;
+  std::vector<Layer> layers_;
+  std::vector<float> embedded_, normed_;  // [rows][d], before the first layer and after the last norm
+  LayerNorm norm_;
+  TiedHead head_;
+  Projection projection_;
+  std::vector<float> change_;        // [rows][d], d loss / d the sum, from the last layer to the first
+  std::vector<float> inner_, wide_;  // [rows][d], [rows][4 d]: changes within a layer
+};
+
+}  // namespace rumor::models

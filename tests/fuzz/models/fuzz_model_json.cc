@@ -1,0 +1,16 @@
+// parse_gpt_json on any bytes: it must refuse, or give numbers that can be written and read back.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "models/model_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto config = rumor::models::parse_gpt_json(text, "input");
+  if (!config && config.error().text.empty()) std::abort();
+  if (!config) return 0;
+  const auto again = rumor::models::parse_gpt_json(rumor::models::model_json(*config), "again");
+  if (!again || again->heads != config->heads || again->vocabulary != config->vocabulary) std::abort();
+  return 0;
+}

@@ -1,0 +1,125 @@
+"""A small GPT is trained on a text, stopped, and sampled; then what a user may get wrong. usage: sample.py RUMOR"""
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import peers
+from peers import run
+
+TEXT = 'the cat sat on the mat and the dog sat on the log. ' * 400
+
+
+def train(tmp):
+    text, state = os.path.join(tmp, 'text.txt'), os.path.join(tmp, 'state')
+    with open(text, 'w', encoding='utf-8') as file:
+        file.write(TEXT)
+    settings = {'data.path': text, 'model.layers': 1, 'model.heads': 2, 'model.embedding': 32, 'model.context': 32,
+                'run.samples': 6000, 'optimizer.rate': 0.02, 'compress.density': 0.05}
+    sets = [part for key, value in settings.items() for part in ('--set', f'{key}={value}')]
+    trained = run('peer', 'text-gpt', '--state', state, '--until-samples', '6000', '--quiet', *sets, timeout=120)
+    assert trained.returncode == 0, trained.stderr
+    return state
+
+
+def samples(state):
+    """The same seed writes the same text; it has learned the words; other choices write other text."""
+    ask = ['sample', state, '--prompt', 'the cat ', '--length', '120', '--seed', '3']
+    first, again = run(*ask), run(*ask)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == again.stdout and first.stdout.startswith('the cat ') and len(first.stdout) == 129
+    known = set(TEXT.split())
+    words = first.stdout.split()[:-1]  # the last may be cut off
+    assert sum(word in known for word in words) > 0.7 * len(words), first.stdout
+    assert run(*ask[:-1], '4', '--temperature', '1.5').stdout != first.stdout
+    likeliest = [run('sample', state, '--length', '60', '--seed', seed, '--temperature', '0').stdout for seed in '12']
+    assert likeliest[0] == likeliest[1]
+    narrow = run(*ask, '--top-k', '1')
+    assert narrow.stdout == run(*ask[:-1], '9', '--top-k', '1').stdout
+    print('ok      sampling')
+
+
+def export_as_gpt2(state, tmp):
+    """The names of a Hugging Face file, without heads: they must be said. It is another model: all zero."""
+    directory = os.path.join(tmp, 'zero')
+    os.mkdir(directory)
+    with open(os.path.join(state, 'config.json'), encoding='utf-8') as file:
+        config = json.load(file)
+    assert config['model_type'] == 'gpt2' and config['n_head'] == 2 and config['n_positions'] == 32, config
+    d, shapes = 4, {'wte.weight': [300, 4], 'wpe.weight': [5, 4], 'ln_f.weight': [4], 'ln_f.bias': [4]}
+    for name, shape in (('ln_1.weight', [d]), ('ln_1.bias', [d]), ('attn.c_attn.weight', [d, 3 * d]),
+                        ('attn.c_attn.bias', [3 * d]), ('attn.c_proj.weight', [d, d]), ('attn.c_proj.bias', [d]),
+                        ('ln_2.weight', [d]), ('ln_2.bias', [d]), ('mlp.c_fc.weight', [d, 4 * d]),
+                        ('mlp.c_fc.bias', [4 * d]), ('mlp.c_proj.weight', [4 * d, d]), ('mlp.c_proj.bias', [d]),
+                        ('attn.bias', [1, 1, 5, 5])):
+        shapes['h.0.' + name] = shape
+    header, at = {}, 0
+    for name, shape in shapes.items():
+        size = 4
+        for extent in shape:
+            size *= extent
+        header[name] = {'dtype': 'F32', 'shape': shape, 'data_offsets': [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    path = os.path.join(directory, 'model.safetensors')
+    with open(path, 'wb') as file:
+        file.write(struct.pack('<Q', len(text)) + text + bytes(at))
+    return directory, path
+
+
+def refuse(what, status, words, *args):
+    result = run('sample', *args)
+    assert result.returncode == status, f'{what}: {result.returncode} {result.stderr}'
+    assert all(word in result.stderr for word in words), f'{what}: {result.stderr}'
+    print('ok      ' + what)
+
+
+def wrong(state, tmp):
+    refuse('no such file', 1, ['nothing-here'], os.path.join(tmp, 'nothing-here'))
+    refuse('an empty directory', 1, ['no checkpoint', '--state'], tmp)
+    refuse('a prompt that is too long', 2, ['40 tokens', '32'], state, '--prompt', 'x' * 40)
+    refuse('a temperature below zero', 2, ['--temperature'], state, '--temperature', '-1')
+    refuse('heads that do not fit', 1, ['3 heads'], state, '--heads', '3')
+    mlp = os.path.join(tmp, 'mlp')
+    assert run('peer', 'synthetic', '--state', mlp, '--until-samples', '2000', '--quiet').returncode == 0
+    refuse('a model that is no GPT', 3, ['no GPT'], mlp)
+    directory, path = export_as_gpt2(state, tmp)
+    refuse('nothing says the heads', 2, ['config.json', '--heads'], path)
+    refuse('text for a model of numbers', 2, ['15496 995'], directory, '--heads', '2', '--prompt', 'hello')
+    numbers = run('sample', directory, '--heads', '2', '--prompt', '7 8', '--length', '9')
+    assert numbers.returncode == 0 and numbers.stdout.startswith('7 8 '), numbers
+    assert all(0 <= int(token) < 300 for token in numbers.stdout.split()) and len(numbers.stdout.split()) == 11
+    with open(os.path.join(directory, 'vocab.json'), 'w', encoding='utf-8') as file:
+        json.dump({'ab': 0, '\u0120cd': 1, 'e': 2}, file)
+    worded = run('sample', directory, '--heads', '2', '--prompt', 'ab cde', '--length', '3')
+    assert worded.returncode == 0 and worded.stdout.startswith('ab cde'), worded
+    refuse('what vocab.json cannot spell', 2, ['vocab.json'], directory, '--heads', '2', '--prompt', 'zzz')
+    with open(os.path.join(directory, 'vocab.json'), 'w', encoding='utf-8') as file:
+        file.write('{')
+    refuse('a damaged vocab.json', 1, ['vocab.json'], directory, '--heads', '2')
+
+
+def interrupt(state):
+    process = subprocess.Popen([peers.RUMOR, 'sample', state, '--length', '1000000000'], stdout=subprocess.PIPE)
+    assert process.stdout.read(100), 'nothing was written'
+    process.send_signal(2)
+    process.stdout.read()
+    assert process.wait(timeout=20) == 0
+    print('ok      Ctrl-C')
+
+
+def main():
+    peers.RUMOR = sys.argv[1]
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as tmp:
+        state = train(tmp)
+        samples(state)
+        wrong(state, tmp)
+        interrupt(state)
+    print(f'{time.monotonic() - begin:.1f} s')
+
+
+main()
