@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_at_every_small_size) {
 BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_at_random_sizes_and_strides) {
   Prng prng(2);
   for (int i = 0; i < 40; ++i) {
-    const Shape shape{prng.between(1, 40), prng.between(1, 120), prng.between(1, 60), prng.chance(1, 2),
-                      prng.between(0, 5), prng.between(0, 5)};
+    const Shape shape{prng.between(1, 40), prng.between(1, 120), prng.between(1, 60),
+                      prng.chance(1, 2),   prng.between(0, 5),   prng.between(0, 5)};
     compare_all(prng, shape);
   }
 }
@@ -170,9 +170,10 @@ BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_where_rows_and_panels_change) {
 
 BOOST_AUTO_TEST_CASE(gathered_matmul_is_the_product_of_what_it_gathers) {
   Prng prng(7);
-  for (const auto& [rows, columns, depth] :
-       std::vector<std::array<long, 3>>{{0, 3, 2}, {5, 4, 0}, {1, 1, 1}, {13, 32, 27}, {30, 70, 300}, {7, 50, 9}}) {
-    const std::vector<float> data = draw_many(prng, Fill::wide, 200), b = draw_many(prng, Fill::wide, depth * columns);
+  for (const auto& [rows, columns, depth] : std::vector<std::array<long, 3>>{
+           {0, 3, 2}, {5, 4, 0}, {1, 1, 1}, {13, 32, 27}, {30, 70, 300}, {7, 50, 9}}) {
+    const std::vector<float> data = draw_many(prng, Fill::wide, 200),
+                             b = draw_many(prng, Fill::wide, depth * columns);
     std::vector<int> row_at, column_at;
     for (long r = 0; r < rows; ++r) row_at.push_back(static_cast<int>(prng.below(100)));
     for (long k = 0; k < depth; ++k) column_at.push_back(static_cast<int>(prng.below(100)));
@@ -181,8 +182,8 @@ BOOST_AUTO_TEST_CASE(gathered_matmul_is_the_product_of_what_it_gathers) {
       for (const int k : column_at) dense.push_back(data[static_cast<std::size_t>(r + k)]);
     for (const KernelTable* table : kernel_variants()) {
       std::vector<float> y(static_cast<std::size_t>(rows * columns) + 2 * guards, guard), expected = y;
-      table->matmul_gathered(rows, columns, depth, {data.data(), row_at.data(), column_at.data()}, b.data(), columns,
-                             y.data() + guards, columns, Start::zero);
+      table->matmul_gathered(rows, columns, depth, {data.data(), row_at.data(), column_at.data()}, b.data(),
+                             columns, y.data() + guards, columns, Start::zero);
       kernel_variants().front()->matmul(rows, columns, depth, {dense.data(), depth, 1}, b.data(), columns,
                                         expected.data() + guards, columns, Start::zero);
       BOOST_TEST(first_difference(expected, y) == -1, table->name << " " << rows << " x " << columns);
@@ -256,7 +257,8 @@ BOOST_AUTO_TEST_CASE(column_kernels_follow_their_definition) {
   for (const auto& [rows, columns] : std::vector<std::array<long, 2>>{{0, 4}, {1, 1}, {5, 16}, {9, 35}}) {
     const long count = rows * columns;
     const std::vector<float> x = draw_many(prng, Fill::wide, count), z = draw_many(prng, Fill::wide, count);
-    const std::vector<float> a = draw_many(prng, Fill::small, columns), b = draw_many(prng, Fill::small, columns),
+    const std::vector<float> a = draw_many(prng, Fill::small, columns),
+                             b = draw_many(prng, Fill::small, columns),
                              c = draw_many(prng, Fill::small, columns);
     std::vector<float> dots(static_cast<std::size_t>(columns)), scaled(x), blended(z), sum(z);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -284,10 +286,12 @@ BOOST_AUTO_TEST_CASE(column_kernels_follow_their_definition) {
 
 BOOST_AUTO_TEST_CASE(max_pooling_has_equal_bits) {
   Prng prng(9);
-  for (const auto& [height, width, channels] : std::vector<std::array<long, 3>>{{2, 2, 1}, {5, 6, 3}, {4, 7, 33}}) {
+  for (const auto& [height, width, channels] :
+       std::vector<std::array<long, 3>>{{2, 2, 1}, {5, 6, 3}, {4, 7, 33}}) {
     for (const Fill fill : {Fill::small, Fill::extreme}) {
       const long count = height * width * channels, pooled = (height / 2) * (width / 2) * channels;
-      const std::vector<float> x = draw_many(prng, fill, count), change = draw_many(prng, Fill::small, pooled);
+      const std::vector<float> x = draw_many(prng, fill, count),
+                               change = draw_many(prng, Fill::small, pooled);
       std::vector<float> y, back;
       for (const KernelTable* table : kernel_variants()) {
         std::vector<float> my_y(change.size() + 2 * guards, guard), my_back(x.size() + 2 * guards, guard);
