@@ -100,7 +100,7 @@ Error refused(const std::string& text) {
 Result<void> check_pooling(const ModelConfig& config, std::size_t poolings) {
   constexpr std::uint32_t values_max = 1u << 24;  // of one map: places in it are counted in 31 bits
   for (const std::uint32_t channels : config.stage_channels)
-    if (std::uint64_t{config.height + 2} * (config.width + 2) * channels > values_max)
+    if ((std::uint64_t{config.height} + 2) * (std::uint64_t{config.width} + 2) * channels > values_max)
       return refused(str("model.channels: ", channels, " channels of ", config.height, " x ", config.width,
                          " pixels are more than ", values_max, " values"));
   if (poolings >= 32 || (config.height >> poolings) == 0 || (config.width >> poolings) == 0)
