@@ -29,11 +29,12 @@ void add_map(PictureShape from_shape, const float* from, PictureShape to_shape, 
 }
 
 // The way back: the same channels of what came to `to` go to `from`.
-void add_map_backward(PictureShape from_shape, float* change_from, PictureShape to_shape, const float* change_to,
-                      Start start) {
+void add_map_backward(PictureShape from_shape, float* change_from, PictureShape to_shape,
+                      const float* change_to, Start start) {
   if (start == Start::zero) std::fill_n(change_from, from_shape.size(), 0.0f);
   for (std::size_t p = 0; p < to_shape.pixels(); ++p)
-    kernels().add(from_shape.channels, change_to + p * to_shape.channels, change_from + p * from_shape.channels);
+    kernels().add(from_shape.channels, change_to + p * to_shape.channels,
+                  change_from + p * from_shape.channels);
 }
 
 }  // namespace
@@ -91,7 +92,8 @@ void Cnn::forward(const float* params, const float* x, std::uint32_t rows) {
     const std::size_t end = std::min<std::size_t>(rows, (part + 1) * pictures);
     for (std::size_t row = part * pictures; row < end; ++row) {
       float* maps = maps_.data() + row * plan_.floats;
-      kernels().transpose(picture.channels, static_cast<long>(picture.pixels()), x + row * picture.size(), maps);
+      kernels().transpose(picture.channels, static_cast<long>(picture.pixels()), x + row * picture.size(),
+                          maps);
       for (const CnnStep& step : plan_.steps) forward_step(step, params, maps, desk);
       kernels().transpose(static_cast<long>(last.pixels()), last.channels, maps + plan_.maps.back().at,
                           features_.data() + row * last.size());
@@ -109,12 +111,16 @@ void Cnn::forward_step(const CnnStep& step, const float* params, float* maps, De
       return plan_.convolutions[step.layer].forward(ordered_[step.layer], bias, from, to, desk.border);
     }
     case Kind::norm:
-      return plan_.norms[step.layer].forward(params + tensor(step).offset, params + tensor(step, 1).offset, from, to,
-                                             maps + plan_.norm_saved_at[step.layer]);
-    case Kind::relu: return kernels().relu(static_cast<long>(to_shape.size()), to);
-    case Kind::max_pool: return max_pool(from_shape, from, to);
-    case Kind::average_pool: return average_pool(from_shape, from, to);
-    case Kind::add: return add_map(from_shape, from, to_shape, to);
+      return plan_.norms[step.layer].forward(params + tensor(step).offset, params + tensor(step, 1).offset,
+                                             from, to, maps + plan_.norm_saved_at[step.layer]);
+    case Kind::relu:
+      return kernels().relu(static_cast<long>(to_shape.size()), to);
+    case Kind::max_pool:
+      return max_pool(from_shape, from, to);
+    case Kind::average_pool:
+      return average_pool(from_shape, from, to);
+    case Kind::add:
+      return add_map(from_shape, from, to_shape, to);
   }
 }
 
@@ -135,12 +141,16 @@ void Cnn::backward_step(const CnnStep& step, const float* params, const float* m
   float *change_from = desk.change.data() + from_map.at, *change_to = desk.change.data() + to_map.at;
   switch (step.kind) {
     case Kind::convolution:
-    case Kind::norm: return backward_weights(step, params, maps, gradient, desk);
+    case Kind::norm:
+      return backward_weights(step, params, maps, gradient, desk);
     case Kind::relu:
       return kernels().relu_backward(static_cast<long>(to_map.shape.size()), maps + to_map.at, change_to);
-    case Kind::max_pool: return max_pool_backward(from_map.shape, maps + from_map.at, change_to, change_from);
-    case Kind::average_pool: return average_pool_backward(from_map.shape, change_to, change_from);
-    case Kind::add: return add_map_backward(from_map.shape, change_from, to_map.shape, change_to, step.start);
+    case Kind::max_pool:
+      return max_pool_backward(from_map.shape, maps + from_map.at, change_to, change_from);
+    case Kind::average_pool:
+      return average_pool_backward(from_map.shape, change_to, change_from);
+    case Kind::add:
+      return add_map_backward(from_map.shape, change_from, to_map.shape, change_to, step.start);
   }
 }
 
@@ -154,8 +164,9 @@ void Cnn::backward_weights(const CnnStep& step, const float* params, const float
   float* bias_gradient = step.has_bias ? gradient + tensor(step, 1).offset : nullptr;
   if (step.kind == Kind::norm) {
     const std::size_t size = plan_.maps[step.to].shape.size();
-    plan_.norms[step.layer].backward(params + tensor(step).offset, from, maps + plan_.norm_saved_at[step.layer],
-                                     change_to, weight_gradient, bias_gradient);
+    plan_.norms[step.layer].backward(params + tensor(step).offset, from,
+                                     maps + plan_.norm_saved_at[step.layer], change_to, weight_gradient,
+                                     bias_gradient);
     std::copy_n(change_to, size, change_from);
     return;
   }
@@ -196,7 +207,8 @@ float Cnn::loss_and_gradient(std::span<const float> params, const Batch& batch, 
   share_out(parts, [&](std::size_t part, Desk& desk) {
     float* sum = part_gradients_.data() + part * body_params_;
     std::fill_n(sum, body_params_, 0.0f);
-    const auto first = static_cast<std::uint32_t>(part) * pictures, end = std::min(batch.rows, first + pictures);
+    const auto first = static_cast<std::uint32_t>(part) * pictures,
+               end = std::min(batch.rows, first + pictures);
     for (std::uint32_t row = first; row < end; ++row) backward_picture(params.data(), row, sum, desk);
   });
   sum_parts(parts, gradient.data());

@@ -1,13 +1,14 @@
-// Cnn: convolutions, pooling, GroupNorm and residual blocks, then dense layers. From a LeNet to a ResNet-20 for
-// pictures of 28 x 28 or 32 x 32; models/cnn_plan.h says which keys make which, and the PyTorch module that loads it.
+// Cnn: convolutions, pooling, GroupNorm and residual blocks, then dense layers. From a LeNet to a ResNet-20
+// for pictures of 28 x 28 or 32 x 32; models/cnn_plan.h says which keys make which, and the PyTorch module
+// that loads it.
 //
-// One picture goes through all steps before the next one begins, forward and backward, so that what a step leaves is
-// still in the cache when the next takes it; only the dense head sees the whole batch. Pictures are shared out between
-// threads. Gradients are summed over fixed parts of the batch (sixteen at most, at least four pictures each), and these
-// in order: the bits are the same for any number of threads.
+// One picture goes through all steps before the next one begins, forward and backward, so that what a step
+// leaves is still in the cache when the next takes it; only the dense head sees the whole batch. Pictures are
+// shared out between threads. Gradients are summed over fixed parts of the batch (sixteen at most, at least
+// four pictures each), and these in order: the bits are the same for any number of threads.
 //
-// Memory: the maps of every picture of the largest batch; for each thread those of one picture; for each part of the
-// batch the gradient of the convolutions.
+// Memory: the maps of every picture of the largest batch; for each thread those of one picture; for each part
+// of the batch the gradient of the convolutions.
 //
 // Thread: one caller at a time.
 #pragma once
@@ -32,7 +33,8 @@ class Cnn final : public Model {
   const ParamLayout& layout() const override { return layout_; }
   // The scale of a GroupNorm begins at one.
   TensorStart start_of(const TensorInfo& tensor) const override;
-  float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) override;
+  float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                          std::span<float> gradient) override;
   // In pieces of 64 pictures, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   void set_parallel(Parallel* parallel) override;
@@ -49,8 +51,10 @@ class Cnn final : public Model {
   void forward(const float* params, const float* x, std::uint32_t rows);
   void forward_step(const CnnStep& step, const float* params, float* maps, Desk& desk) const;
   void backward_picture(const float* params, std::uint32_t row, float* gradient, Desk& desk) const;
-  void backward_step(const CnnStep& step, const float* params, const float* maps, float* gradient, Desk& desk) const;
-  void backward_weights(const CnnStep& step, const float* params, const float* maps, float* gradient, Desk& desk) const;
+  void backward_step(const CnnStep& step, const float* params, const float* maps, float* gradient,
+                     Desk& desk) const;
+  void backward_weights(const CnnStep& step, const float* params, const float* maps, float* gradient,
+                        Desk& desk) const;
   void sum_parts(std::size_t parts, float* gradient);
 
   const TensorInfo& tensor(const CnnStep& step, std::uint32_t next = 0) const {

@@ -27,7 +27,8 @@ class Builder {
     plan_.steps.push_back(step);
   }
   void norm(const std::string& name) {
-    CnnStep step{.kind = Kind::norm, .from = last(), .layer = count(plan_.norms), .tensor = count(plan_.tensors)};
+    CnnStep step{
+        .kind = Kind::norm, .from = last(), .layer = count(plan_.norms), .tensor = count(plan_.tensors)};
     step.has_bias = true;
     plan_.norms.emplace_back(shape(), groups_);
     plan_.norm_saved_at.push_back(plan_.floats);
@@ -40,7 +41,8 @@ class Builder {
   void relu() { plan_.steps.push_back({.kind = Kind::relu, .from = last(), .to = last()}); }
   void pool(Kind kind) {
     const std::uint32_t from = last();
-    const PictureShape to = kind == Kind::max_pool ? max_pooled(shape()) : PictureShape{1, 1, shape().channels};
+    const PictureShape to =
+        kind == Kind::max_pool ? max_pooled(shape()) : PictureShape{1, 1, shape().channels};
     plan_.steps.push_back({.kind = kind, .from = from, .to = add_map(to)});
   }
   void block(std::uint32_t out) {
@@ -62,7 +64,8 @@ class Builder {
     plan_.head = {static_cast<std::uint32_t>(shape().size())};
     plan_.head.insert(plan_.head.end(), hidden.begin(), hidden.end());
     plan_.head.push_back(classes);
-    for (TensorInfo& tensor : DenseLayers::tensors(plan_.head, module_)) plan_.tensors.push_back(std::move(tensor));
+    for (TensorInfo& tensor : DenseLayers::tensors(plan_.head, module_))
+      plan_.tensors.push_back(std::move(tensor));
     std::vector<bool> is_given(plan_.maps.size());
     for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
       if (step->kind == Kind::relu) continue;
@@ -97,22 +100,25 @@ Error refused(const std::string& text) {
 Result<void> check_pooling(const ModelConfig& config, std::size_t poolings) {
   constexpr std::uint32_t values_max = 1u << 24;  // of one map: places in it are counted in 31 bits
   for (const std::uint32_t channels : config.stage_channels)
-    if (std::uint64_t{config.height + 2} * (config.width + 2) * channels > values_max)
+    if ((std::uint64_t{config.height} + 2) * (std::uint64_t{config.width} + 2) * channels > values_max)
       return refused(str("model.channels: ", channels, " channels of ", config.height, " x ", config.width,
                          " pixels are more than ", values_max, " values"));
   if (poolings >= 32 || (config.height >> poolings) == 0 || (config.width >> poolings) == 0)
     return refused(str("pictures of ", config.height, " x ", config.width, " cannot be halved ", poolings,
-                       " times; ", config.blocks > 0 ? "give model.channels fewer stages" : "raise model.pool_every"));
+                       " times; ",
+                       config.blocks > 0 ? "give model.channels fewer stages" : "raise model.pool_every"));
   return {};
 }
 
 Result<void> check(const ModelConfig& config) {
   if (config.height == 0 || config.width == 0 || config.channels == 0)
-    return refused("a cnn needs pictures, and the rows of this data set are none; use model.family = \"mlp\"");
+    return refused(
+        "a cnn needs pictures, and the rows of this data set are none; use model.family = \"mlp\"");
   if (config.classes < 2 || config.classes > 256)
     return refused(str("a cnn needs 2 to 256 classes, not ", config.classes));
   if (config.stage_channels.empty())
-    return refused("model.channels is empty; a cnn needs at least one convolution, such as channels = [32, 64]");
+    return refused(
+        "model.channels is empty; a cnn needs at least one convolution, such as channels = [32, 64]");
   for (const std::uint32_t width : config.hidden)
     if (width == 0) return refused("a hidden layer of the cnn has no units; leave it out");
   std::uint32_t before = 0;
@@ -123,7 +129,8 @@ Result<void> check(const ModelConfig& config) {
       return refused(str("model.groups = ", config.groups, " does not divide the ", channels,
                          " channels of a convolution"));
     if (config.blocks > 0 && channels < before)
-      return refused(str("model.channels: a residual stage of ", channels, " channels cannot follow one of ", before));
+      return refused(
+          str("model.channels: a residual stage of ", channels, " channels cannot follow one of ", before));
     before = channels;
   }
   if (config.blocks > 0 && config.groups == 0)

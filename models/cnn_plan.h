@@ -1,23 +1,26 @@
 // CnnPlan: the steps of a convolutional network, from the keys of a run file.
 //
-// Plain (blocks = 0), for each number in `channels`: convolution 3 x 3, GroupNorm (groups > 0), ReLU, and a 2 x 2 max
-// pooling after every `pool_every` of them; then the dense head. In PyTorch, for channels = [32, 64], groups = 8,
-// pool_every = 1, hidden = [128], pictures of 1 x 28 x 28 and 10 classes:
+// Plain (blocks = 0), for each number in `channels`: convolution 3 x 3, GroupNorm (groups > 0), ReLU, and a
+// 2 x 2 max pooling after every `pool_every` of them; then the dense head. In PyTorch, for channels = [32,
+// 64], groups = 8, pool_every = 1, hidden = [128], pictures of 1 x 28 x 28 and 10 classes:
 //
-//   nn.Sequential(nn.Conv2d(1, 32, 3, padding=1, bias=False), nn.GroupNorm(8, 32), nn.ReLU(), nn.MaxPool2d(2),
-//                 nn.Conv2d(32, 64, 3, padding=1, bias=False), nn.GroupNorm(8, 64), nn.ReLU(), nn.MaxPool2d(2),
-//                 nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
+//   nn.Sequential(
+//       nn.Conv2d(1, 32, 3, padding=1, bias=False), nn.GroupNorm(8, 32), nn.ReLU(), nn.MaxPool2d(2),
+//       nn.Conv2d(32, 64, 3, padding=1, bias=False), nn.GroupNorm(8, 64), nn.ReLU(), nn.MaxPool2d(2),
+//       nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
 //
-// Convolutions have a bias where no GroupNorm follows. Tensors are named by the place in the Sequential: 0.weight,
-// 1.weight, 1.bias, 4.weight, ...
+// Convolutions have a bias where no GroupNorm follows. Tensors are named by the place in the Sequential:
+// 0.weight, 1.weight, 1.bias, 4.weight, ...
 //
-// Residual (blocks = n; He et al. 2016): a stem of convolution, GroupNorm and ReLU; then a stage of n blocks for each
-// number in `channels`, halved by max pooling before all but the first; then the mean over the pixels and the dense
-// head. channels = [16, 32, 64] and hidden = [] give ResNet-8 with blocks = 1, ResNet-20 with blocks = 3. In PyTorch:
+// Residual (blocks = n; He et al. 2016): a stem of convolution, GroupNorm and ReLU; then a stage of n blocks
+// for each number in `channels`, halved by max pooling before all but the first; then the mean over the
+// pixels and the dense head. channels = [16, 32, 64] and hidden = [] give ResNet-8 with blocks = 1, ResNet-20
+// with blocks = 3. In PyTorch:
 //
-//   nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.GroupNorm(8, 16), nn.ReLU(), Block(16, 16, 8),
-//                 nn.MaxPool2d(2), Block(16, 32, 8), nn.MaxPool2d(2), Block(32, 64, 8),
-//                 nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+//   nn.Sequential(
+//       nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.GroupNorm(8, 16), nn.ReLU(),
+//       Block(16, 16, 8), nn.MaxPool2d(2), Block(16, 32, 8), nn.MaxPool2d(2), Block(32, 64, 8),
+//       nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 //
 //   class Block(nn.Module):
 //       def __init__(self, i, o, groups):

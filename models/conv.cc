@@ -22,7 +22,8 @@ Convolution::Window Convolution::window_of(std::uint32_t channels) const {
   return window;
 }
 
-const float* Convolution::border(const float* picture, std::uint32_t channels, std::vector<float>& scratch) const {
+const float* Convolution::border(const float* picture, std::uint32_t channels,
+                                 std::vector<float>& scratch) const {
   const std::size_t line = std::size_t{input_.width} * channels, row = line + 2 * std::size_t{channels};
   scratch.resize(row * (input_.height + 2));
   float* to = std::fill_n(scratch.data(), row, 0.0f);
@@ -65,9 +66,11 @@ void Convolution::forward(const ConvolutionWeights& weights, const float* bias, 
   if (bias != nullptr) {
     for (std::size_t p = 0; p < pixels; ++p) std::copy_n(bias, out_, y + p * out_);
   }
-  const GatheredView seen{border(x, input_.channels, scratch), on_input_.pixel_at.data(), on_input_.value_at.data()};
-  kernels().matmul_gathered(static_cast<long>(pixels), out_, places * input_.channels, seen, weights.forward.data(),
-                            out_, y, out_, bias != nullptr ? Start::output : Start::zero);
+  const GatheredView seen{border(x, input_.channels, scratch), on_input_.pixel_at.data(),
+                          on_input_.value_at.data()};
+  kernels().matmul_gathered(static_cast<long>(pixels), out_, places * input_.channels, seen,
+                            weights.forward.data(), out_, y, out_,
+                            bias != nullptr ? Start::output : Start::zero);
 }
 
 // d weight[9 * in][out] = seen^T[9 * in][pixels] * change[pixels][out]
@@ -75,7 +78,8 @@ void Convolution::weight_gradient(const float* x, const float* change_y, float* 
                                   float* bias_gradient, std::vector<float>& scratch) const {
   const KernelTable& k = kernels();
   const auto pixels = static_cast<long>(input_.pixels());
-  const GatheredView seen{border(x, input_.channels, scratch), on_input_.value_at.data(), on_input_.pixel_at.data()};
+  const GatheredView seen{border(x, input_.channels, scratch), on_input_.value_at.data(),
+                          on_input_.pixel_at.data()};
   k.matmul_gathered(places * input_.channels, out_, pixels, seen, change_y, out_, gradient_by_place, out_,
                     Start::output);
   const float one = 1;
@@ -86,7 +90,8 @@ void Convolution::weight_gradient(const float* x, const float* change_y, float* 
 // d x[pixels][in] = seen change[pixels][9 * out] * turned weights[9 * out][in]
 void Convolution::input_gradient(const ConvolutionWeights& weights, const float* change_y, float* change_x,
                                  Start start, std::vector<float>& scratch) const {
-  const GatheredView seen{border(change_y, out_, scratch), on_output_.pixel_at.data(), on_output_.value_at.data()};
+  const GatheredView seen{border(change_y, out_, scratch), on_output_.pixel_at.data(),
+                          on_output_.value_at.data()};
   kernels().matmul_gathered(static_cast<long>(input_.pixels()), input_.channels, places * out_, seen,
                             weights.backward.data(), input_.channels, change_x, input_.channels, start);
 }

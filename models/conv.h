@@ -6,8 +6,8 @@
 // (KernelTable::matmul_gathered): no copy of the picture per window place, only one with a border of zeros.
 // Sums run over t, then the channel, ascending; those of the weights over the pixels. Equal bits everywhere.
 //
-// Weights are stored as PyTorch's nn.Conv2d(in, out, 3, padding=1) has them: weight [out][in][3][3], bias [out].
-// Cost: 18 * pixels * in * out operations forward, as many for each of the two gradients.
+// Weights are stored as PyTorch's nn.Conv2d(in, out, 3, padding=1) has them: weight [out][in][3][3], bias
+// [out]. Cost: 18 * pixels * in * out operations forward, as many for each of the two gradients.
 //
 // Thread: const calls from any number of threads, each with a scratch of its own.
 #pragma once
@@ -52,7 +52,8 @@ class Convolution {
   void restore(const float* by_place, float* weight) const;
 
  private:
-  // Where things lie in a bordered picture of so many channels: each pixel's window, and each value in a window.
+  // Where things lie in a bordered picture of so many channels: each pixel's window, and each value in a
+  // window.
   struct Window {
     std::vector<int> pixel_at;  // [pixels]
     std::vector<int> value_at;  // [9 * channels]

@@ -53,13 +53,14 @@ void DenseLayers::forward(const float* params, const float* x, std::uint32_t row
     state.by_row.resize(state.by_unit.size());
     float* sums = state.by_unit.data();
     const bool is_last = &state == &layers_.back();
-    split(out, 48, [&, in = in, weight = params + weight_at, bias = params + bias_at](long first, long count) {
-      float* sum = sums + first * rows;
-      for (long o = 0; o < count; ++o) std::fill_n(sum + o * rows, rows, bias[first + o]);
-      // sum[out][rows] += weight[out][in] * input[in][rows]
-      k.matmul(count, rows, in, {weight + first * in, in, 1}, input, rows, sum, rows, Start::output);
-      if (!is_last) k.relu(count * rows, sum);
-    });
+    split(out, 48,
+          [&, in = in, weight = params + weight_at, bias = params + bias_at](long first, long count) {
+            float* sum = sums + first * rows;
+            for (long o = 0; o < count; ++o) std::fill_n(sum + o * rows, rows, bias[first + o]);
+            // sum[out][rows] += weight[out][in] * input[in][rows]
+            k.matmul(count, rows, in, {weight + first * in, in, 1}, input, rows, sum, rows, Start::output);
+            if (!is_last) k.relu(count * rows, sum);
+          });
     k.transpose(out, rows, sums, state.by_row.data());
     input = sums;
   }
@@ -88,7 +89,8 @@ DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns
     if (!learns) continue;
     for (std::uint32_t c = 0; c < classes; ++c) {
       const double target = c == label[row] ? 1 : 0;
-      top.change[std::size_t{row} * classes + c] = static_cast<float>((exponentials_[c] / sum - target) / rows_);
+      top.change[std::size_t{row} * classes + c] =
+          static_cast<float>((exponentials_[c] / sum - target) / rows_);
     }
   }
   return outcome;
@@ -106,8 +108,8 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
     change_by_unit_.resize(static_cast<std::size_t>(rows * out));
     k.transpose(rows, out, change, change_by_unit_.data());
     split(out, 48, [&, to = gradient + weight_at](long first, long count) {
-      k.matmul(count, in, rows, {change_by_unit_.data() + first * rows, rows, 1}, input, in, to + first * in, in,
-               Start::zero);
+      k.matmul(count, in, rows, {change_by_unit_.data() + first * rows, rows, 1}, input, in, to + first * in,
+               in, Start::zero);
     });
     // d bias[out] = sum over rows of change[rows][out], as 1 * change
     const float one = 1;

@@ -1,15 +1,15 @@
-// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. All of an MLP, and the head
-// of a convolutional network.
+// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. All of an MLP, and
+// the head of a convolutional network.
 //
-// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch going
-// forward ([unit][row]), over the units of a layer going backward ([row][unit]). So the weights are read as they lie,
-// once a product.
+// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch
+// going forward ([unit][row]), over the units of a layer going backward ([row][unit]). So the weights are
+// read as they lie, once a product.
 //
-// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 where nobody asks for the
-// gradient of the input). Memory: three copies of every activation for the largest batch seen.
+// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 where nobody asks
+// for the gradient of the input). Memory: three copies of every activation for the largest batch seen.
 //
-// Bits: all sums run in kernels (models/kernel_table.h), softmax in double through models/portable_math.h. Products
-// are cut between threads by outputs, so any number of threads gives the same bits.
+// Bits: all sums run in kernels (models/kernel_table.h), softmax in double through models/portable_math.h.
+// Products are cut between threads by outputs, so any number of threads gives the same bits.
 //
 // Thread: one caller at a time.
 #pragma once
@@ -32,8 +32,8 @@ class DenseLayers {
     std::uint32_t weight = 0, bias = 0;
   };
 
-  // The tensors of layers between these widths as nn.Sequential(Linear, ReLU, ..., Linear) names them, the first
-  // Linear being module `first`. Requires: two widths or more, none zero.
+  // The tensors of layers between these widths as nn.Sequential(Linear, ReLU, ..., Linear) names them, the
+  // first Linear being module `first`. Requires: two widths or more, none zero.
   static std::vector<TensorInfo> tensors(const std::vector<std::uint32_t>& widths, std::uint32_t first);
 
   // tensors(widths, ...) are the last of `layout`.
@@ -49,7 +49,8 @@ class DenseLayers {
     double loss_sum = 0;
     std::uint32_t right = 0;  // rows whose largest output is the label
   };
-  // Of the rows of the last forward(). With `learns`, the gradient of their mean loss is noted for backward().
+  // Of the rows of the last forward(). With `learns`, the gradient of their mean loss is noted for
+  // backward().
   Outcome softmax(const std::uint8_t* label, bool learns);
 
   // Gradients of the weights and biases are overwritten. change_x [rows][inputs]: d loss / d x, or null.

@@ -14,7 +14,8 @@ GroupNorm::GroupNorm(PictureShape shape, std::uint32_t groups)
   RUMOR_CHECK(group_channels_ * groups == shape.channels);
 }
 
-void GroupNorm::forward(const float* weight, const float* bias, const float* x, float* y, float* saved) const {
+void GroupNorm::forward(const float* weight, const float* bias, const float* x, float* y,
+                        float* saved) const {
   const KernelTable& k = kernels();
   const auto pixels = static_cast<long>(shape_.pixels()), channels = static_cast<long>(shape_.channels);
   float *mean = saved, *inverse = saved + channels;

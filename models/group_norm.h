@@ -1,6 +1,6 @@
 // GroupNorm (Wu, He 2018): each picture by itself, the channels in groups, every group brought to mean 0 and
-// deviation 1, then each channel scaled and shifted. As nn.GroupNorm(groups, channels): weight and bias [channels],
-// the variance over all values (not one less), epsilon 1e-5.
+// deviation 1, then each channel scaled and shifted. As nn.GroupNorm(groups, channels): weight and bias
+// [channels], the variance over all values (not one less), epsilon 1e-5.
 //
 //   y = (x - mean) / deviation * weight + bias,   deviation = sqrt(variance + epsilon)
 //
@@ -28,8 +28,8 @@ class GroupNorm {
   // One picture; x and y [height][width][channels], apart.
   void forward(const float* weight, const float* bias, const float* x, float* y, float* saved) const;
   // change: d loss / d y comes, d loss / d x goes. weight_gradient and bias_gradient [channels] += ....
-  void backward(const float* weight, const float* x, const float* saved, float* change, float* weight_gradient,
-                float* bias_gradient) const;
+  void backward(const float* weight, const float* x, const float* saved, float* change,
+                float* weight_gradient, float* bias_gradient) const;
 
  private:
   PictureShape shape_;

@@ -19,8 +19,8 @@ struct MatrixView {
 
 struct SequenceKernels;  // models/sequence_kernels.h
 
-// A read-only matrix whose rows and columns lie anywhere: element (r, c) at data[row_at[r] + column_at[c]]. A picture
-// under a window that slides over it is one: rows are the window's places, columns what it shows.
+// A read-only matrix whose rows and columns lie anywhere: element (r, c) at data[row_at[r] + column_at[c]]. A
+// picture under a window that slides over it is one: rows are the window's places, columns what it shows.
 struct GatheredView {
   const float* data;
   const int* row_at;
@@ -40,8 +40,8 @@ struct KernelTable {
                  long y_row, Start start);
 
   // The same product with a gathered a.
-  void (*matmul_gathered)(long rows, long columns, long depth, GatheredView a, const float* b, long b_row, float* y,
-                          long y_row, Start start);
+  void (*matmul_gathered)(long rows, long columns, long depth, GatheredView a, const float* b, long b_row,
+                          float* y, long y_row, Start start);
 
   // y[c][r] = x[r][c], both without gaps. No overlap.
   void (*transpose)(long rows, long columns, const float* x, float* y);
@@ -56,21 +56,23 @@ struct KernelTable {
   void (*add)(long count, const float* x, float* y);
 
   // Over a matrix [rows][columns] without gaps, by column:
-  // sum[c] = sum over r of (x[r][c] - x_centre[c]) * (y[r][c] - y_centre[c]), r ascending, each operation rounded.
+  // sum[c] = sum over r of (x[r][c] - x_centre[c]) * (y[r][c] - y_centre[c]), r ascending, each operation
+  // rounded.
   void (*centred_dots)(long rows, long columns, const float* x, const float* x_centre, const float* y,
                        const float* y_centre, float* sum);
   // y[r][c] = x[r][c] * scale[c] + shift[c], two roundings.
-  void (*scale_columns)(long rows, long columns, const float* x, const float* scale, const float* shift, float* y);
+  void (*scale_columns)(long rows, long columns, const float* x, const float* scale, const float* shift,
+                        float* y);
   // y[r][c] = y[r][c] * y_scale[c] + (x[r][c] * x_scale[c] + shift[c]), each operation rounded.
   void (*blend_columns)(long rows, long columns, const float* x, const float* x_scale, const float* shift,
                         const float* y_scale, float* y);
 
-  // y[r][c] = the largest of the window x[2r .. 2r + 1][2c .. 2c + 1], for each of `channels` values of a pixel.
-  // x: [height][width][channels], y: [height / 2][width / 2][channels]: an odd last row or column is left out. A NaN
-  // in the window is the largest.
+  // y[r][c] = the largest of the window x[2r .. 2r + 1][2c .. 2c + 1], for each of `channels` values of a
+  // pixel. x: [height][width][channels], y: [height / 2][width / 2][channels]: an odd last row or column is
+  // left out. A NaN in the window is the largest.
   void (*max_pool)(long height, long width, long channels, const float* x, float* y);
-  // What came to y goes to the first place of its window, row by row, that holds the largest value; all of the rest
-  // of change_x becomes zero.
+  // What came to y goes to the first place of its window, row by row, that holds the largest value; all of
+  // the rest of change_x becomes zero.
   void (*max_pool_backward)(long height, long width, long channels, const float* x, const float* change_y,
                             float* change_x);
 

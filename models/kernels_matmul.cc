@@ -1,12 +1,13 @@
 // Matrix products, compiled once per instruction set (models/kernel_lanes.h).
 //
-// The output is walked in blocks that fit the registers: `rows` broadcast values of a times `vectors` vectors of b,
-// for a piece of the depth. What a block reads of b is a panel of at most panel_bytes, which stays in the first-level
-// cache while all rows go by; a panel whose rows lie far apart in memory is copied together first, because lines at
-// equal distances of a page fall into the same few sets of the cache. a is read where it is, once for each panel.
+// The output is walked in blocks that fit the registers: `rows` broadcast values of a times `vectors` vectors
+// of b, for a piece of the depth. What a block reads of b is a panel of at most panel_bytes, which stays in
+// the first-level cache while all rows go by; a panel whose rows lie far apart in memory is copied together
+// first, because lines at equal distances of a page fall into the same few sets of the cache. a is read where
+// it is, once for each panel.
 //
-// A sum that is cut into pieces goes on from the stored value, which is the same chain: a float in memory is a float
-// in a register.
+// A sum that is cut into pieces goes on from the stored value, which is the same chain: a float in memory is
+// a float in a register.
 #include "models/kernel_lanes.h"
 #include "models/kernel_table.h"
 
@@ -16,18 +17,26 @@ namespace {
 // Rows of a block that is `vectors` wide. Registers: rows * vectors sums, `vectors` of b, one of a.
 #if KERNEL_LEVEL == 512
 constexpr long vectors_max = 4, piece = 128;  // 32 registers
-constexpr long block_rows(long vectors) { return vectors == 4 ? 6 : vectors == 2 ? 12 : 8; }
+constexpr long block_rows(long vectors) {
+  return vectors == 4 ? 6 : vectors == 2 ? 12 : 8;
+}
 #elif KERNEL_LEVEL == 2
 constexpr long vectors_max = 2, piece = 256;  // 16 registers
-constexpr long block_rows(long vectors) { return vectors == 2 ? 6 : 8; }
+constexpr long block_rows(long vectors) {
+  return vectors == 2 ? 6 : 8;
+}
 #else
 constexpr long vectors_max = 4, piece = 256;
-constexpr long block_rows(long vectors) { return vectors == 4 ? 4 : 8; }
+constexpr long block_rows(long vectors) {
+  return vectors == 4 ? 4 : 8;
+}
 #endif
 constexpr long panel_columns = vectors_max * width;
 constexpr long line = 16;  // floats of a cache line
 
-INLINE void fetch(const float* p) { __builtin_prefetch(p, 0, 3); }
+INLINE void fetch(const float* p) {
+  __builtin_prefetch(p, 0, 3);
+}
 
 // The matrix a, at a row. Dense: strides. Gathered: element (r, k) lies at data[row_at[r] + column_at[k]].
 struct Dense {
@@ -142,15 +151,16 @@ struct Right {
   long row;
 };
 
-// Rows that are worked on together: what a panel is multiplied with, `rows` by `depth` of a, is to stay in the
-// second-level cache until the last panel has come by.
+// Rows that are worked on together: what a panel is multiplied with, `rows` by `depth` of a, is to stay in
+// the second-level cache until the last panel has come by.
 long rows_at_once(long depth) {
   constexpr long cached = 1L << 18, least = 240;
   return depth * least > cached ? least : cached / (depth + 1) / least * least;
 }
 
 template <class Left, class LeftAt>
-void some_rows(long rows, long columns, long depth, LeftAt left_at, Right b, float* y, long y_row, Start start) {
+void some_rows(long rows, long columns, long depth, LeftAt left_at, Right b, float* y, long y_row,
+               Start start) {
   constexpr long rows_for_copy = 24;  // fewer do not read a panel often enough
   const bool is_copied = rows >= rows_for_copy && b.row > panel_columns;
   alignas(64) float panel[piece * panel_columns];
@@ -158,8 +168,8 @@ void some_rows(long rows, long columns, long depth, LeftAt left_at, Right b, flo
     const long wide = columns - c < panel_columns ? columns - c : panel_columns;
     for (long k = 0; k < depth; k += piece) {
       const long length = depth - k < piece ? depth - k : piece;
-      Strip<Left> s{left_at(k), b.data + k * b.row + c, b.row, y + c, y_row, length, 0,
-                    k == 0 && start == Start::zero};
+      Strip<Left> s{left_at(k), b.data + k * b.row + c,        b.row, y + c, y_row, length,
+                    0,          k == 0 && start == Start::zero};
       if (is_copied) {
         copy_panel(length, wide, s.b, b.row, panel);
         s.b = panel;
@@ -172,7 +182,8 @@ void some_rows(long rows, long columns, long depth, LeftAt left_at, Right b, flo
 
 // left_at(r, k): a from row r and column k on.
 template <class Left, class LeftAt>
-void product(long rows, long columns, long depth, LeftAt left_at, Right b, float* y, long y_row, Start start) {
+void product(long rows, long columns, long depth, LeftAt left_at, Right b, float* y, long y_row,
+             Start start) {
   if (depth == 0 && start == Start::zero) {
     for (long r = 0; r < rows; ++r) {
       for (long c = 0; c < columns; ++c) y[r * y_row + c] = 0;
@@ -181,25 +192,24 @@ void product(long rows, long columns, long depth, LeftAt left_at, Right b, float
   const long most = rows_at_once(depth);
   for (long r = 0; r < rows; r += most) {
     const auto from_row = [&](long k) { return left_at(r, k); };
-    some_rows<Left>(rows - r < most ? rows - r : most, columns, depth, from_row, b, y + r * y_row, y_row, start);
+    some_rows<Left>(rows - r < most ? rows - r : most, columns, depth, from_row, b, y + r * y_row, y_row,
+                    start);
   }
 }
 
 }  // namespace
 
-void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y, long y_row,
-            Start start) {
+void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
+            long y_row, Start start) {
   const auto left_at = [&](long r, long k) {
     return Dense{a.data + r * a.row + k * a.column, a.row, a.column};
   };
   product<Dense>(rows, columns, depth, left_at, {b, b_row}, y, y_row, start);
 }
 
-void matmul_gathered(long rows, long columns, long depth, GatheredView a, const float* b, long b_row, float* y,
-                     long y_row, Start start) {
-  const auto left_at = [&](long r, long k) {
-    return Gathered{a.data, a.row_at + r, a.column_at + k};
-  };
+void matmul_gathered(long rows, long columns, long depth, GatheredView a, const float* b, long b_row,
+                     float* y, long y_row, Start start) {
+  const auto left_at = [&](long r, long k) { return Gathered{a.data, a.row_at + r, a.column_at + k}; };
   product<Gathered>(rows, columns, depth, left_at, {b, b_row}, y, y_row, start);
 }
 

@@ -1,15 +1,16 @@
-// The table of one instruction set, and the kernels that are plain loops: the compiler makes vectors of them. Compiled
-// once per instruction set (models/kernel_lanes.h): no std headers here. -ffp-contract=off keeps a * b + c two roundings at every level.
+// The table of one instruction set, and the kernels that are plain loops: the compiler makes vectors of them.
+// Compiled once per instruction set (models/kernel_lanes.h): no std headers here. -ffp-contract=off keeps a *
+// b + c two roundings at every level.
 #include "models/kernel_lanes.h"
 #include "models/kernel_table.h"
 
 namespace rumor::models::KERNEL_NAMESPACE {
 
 // models/kernels_matmul.cc
-void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y, long y_row,
-            Start start);
-void matmul_gathered(long rows, long columns, long depth, GatheredView a, const float* b, long b_row, float* y,
-                     long y_row, Start start);
+void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
+            long y_row, Start start);
+void matmul_gathered(long rows, long columns, long depth, GatheredView a, const float* b, long b_row,
+                     float* y, long y_row, Start start);
 
 namespace {
 
@@ -45,7 +46,8 @@ void transpose(long rows, long columns, const float* x, float* y) {
   constexpr long tile = 8;
   const long full_rows = rows / tile * tile, full_columns = columns / tile * tile;
   for (long c = 0; c < full_columns; c += tile) {
-    for (long r = 0; r < full_rows; r += tile) transpose_tile(x + r * columns + c, columns, y + c * rows + r, rows);
+    for (long r = 0; r < full_rows; r += tile)
+      transpose_tile(x + r * columns + c, columns, y + c * rows + r, rows);
   }
   for (long c = 0; c < columns; ++c) {
     for (long r = c < full_columns ? full_rows : 0; r < rows; ++r) y[c * rows + r] = x[r * columns + c];
@@ -72,7 +74,8 @@ void centred_dots(long rows, long columns, const float* __restrict x, const floa
   }
 }
 
-void scale_columns(long rows, long columns, const float* x, const float* scale, const float* shift, float* y) {
+void scale_columns(long rows, long columns, const float* x, const float* scale, const float* shift,
+                   float* y) {
   for (long r = 0; r < rows; ++r, x += columns, y += columns) {
     for (long c = 0; c < columns; ++c) y[c] = x[c] * scale[c] + shift[c];
   }
@@ -85,7 +88,9 @@ void blend_columns(long rows, long columns, const float* x, const float* x_scale
   }
 }
 
-inline float larger(float a, float b) { return b > a || b != b ? b : a; }
+inline float larger(float a, float b) {
+  return b > a || b != b ? b : a;
+}
 
 void max_pool(long height, long width, long channels, const float* x, float* y) {
   for (long row = 0; row + 1 < height; row += 2) {
@@ -132,8 +137,19 @@ void normalise(long count, const unsigned char* bytes, float mean, float scale, 
 #define TEXT(name) TEXT_OF(name)
 extern const SequenceKernels sequence_table;
 extern const KernelTable table;
-const KernelTable table = {TEXT(KERNEL_NAMESPACE), matmul, matmul_gathered, transpose, relu, relu_backward,
-                           add, centred_dots, scale_columns, blend_columns, max_pool, max_pool_backward, normalise,
-                            &sequence_table};
+const KernelTable table = {TEXT(KERNEL_NAMESPACE),
+                           matmul,
+                           matmul_gathered,
+                           transpose,
+                           relu,
+                           relu_backward,
+                           add,
+                           centred_dots,
+                           scale_columns,
+                           blend_columns,
+                           max_pool,
+                           max_pool_backward,
+                           normalise,
+                           &sequence_table};
 
 }  // namespace rumor::models::KERNEL_NAMESPACE

@@ -9,7 +9,8 @@ namespace rumor::models {
 
 Result<std::unique_ptr<Model>> make_mlp(const ModelConfig& config) {
   if (config.vocabulary > 0)
-    return Error{Errc::usage, "an mlp does not read text; use model.family = \"gpt\", or data of another kind"};
+    return Error{Errc::usage,
+                 "an mlp does not read text; use model.family = \"gpt\", or data of another kind"};
   if (config.inputs == 0) return Error{Errc::usage, "an mlp needs at least one input"};
   if (config.classes < 2 || config.classes > 256)
     return Error{Errc::usage, str("an mlp needs 2 to 256 classes, not ", config.classes)};

@@ -1,6 +1,7 @@
-// PictureShape: how the layers of a convolutional network see one picture, [height][width][channels], the values of a
-// pixel together. (Data sets and PyTorch have the planes one after another; models/cnn.cc turns them at both ends.)
-// Vectors run over channels, so that 16 or more of them fill the registers whatever the size of the picture.
+// PictureShape: how the layers of a convolutional network see one picture, [height][width][channels], the
+// values of a pixel together. (Data sets and PyTorch have the planes one after another; models/cnn.cc turns
+// them at both ends.) Vectors run over channels, so that 16 or more of them fill the registers whatever the
+// size of the picture.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Pooling, one picture at a time: the largest of each 2 x 2 window (nn.MaxPool2d(2)), and the mean over all pixels
-// (nn.AdaptiveAvgPool2d(1)).
+// Pooling, one picture at a time: the largest of each 2 x 2 window (nn.MaxPool2d(2)), and the mean over all
+// pixels (nn.AdaptiveAvgPool2d(1)).
 //
 // Thread: pure functions.
 #pragma once

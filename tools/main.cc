@@ -9,7 +9,7 @@ namespace {
 
 using namespace rumor::tools;
 
-constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, synthetic, text-gpt";
+constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* weights_help =
     "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors;\n"

@@ -1,5 +1,6 @@
-// The matrix products of a training step, one thread: ours, beside OpenBLAS where the build found it and beside the
-// rate of bare fused multiply-adds, in turns. Figures are the best of many short rounds, in 10^9 operations a second.
+// The matrix products of a training step, one thread: ours, beside OpenBLAS where the build found it and
+// beside the rate of bare fused multiply-adds, in turns. Figures are the best of many short rounds, in 10^9
+// operations a second.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -56,8 +57,8 @@ void ours(const Shape& s, const float* a, const float* b, float* y) {
 
 #ifdef RUMOR_OPENBLAS
 void theirs(const Shape& s, const float* a, const float* b, float* y) {
-  cblas_sgemm(CblasRowMajor, s.a_transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, static_cast<int>(s.rows),
-              static_cast<int>(s.columns), static_cast<int>(s.depth), 1, a,
+  cblas_sgemm(CblasRowMajor, s.a_transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
+              static_cast<int>(s.rows), static_cast<int>(s.columns), static_cast<int>(s.depth), 1, a,
               static_cast<int>(s.a_transposed ? s.rows : s.depth), b, static_cast<int>(s.columns), 0, y,
               static_cast<int>(s.columns));
 }
@@ -71,7 +72,8 @@ int main() {
 #endif
   Prng prng(1);
   double peak = 0;
-  std::printf("%-44s %10s %10s %12s\n", "y[rows][columns], kernels", kernels().name, "OpenBLAS", "multiply-add");
+  std::printf("%-44s %10s %10s %12s\n", "y[rows][columns], kernels", kernels().name, "OpenBLAS",
+              "multiply-add");
   for (const Shape& s : shapes) {
     const std::vector<float> a = numbers(s.rows * s.depth, prng), b = numbers(s.depth * s.columns, prng);
     std::vector<float> y = numbers(s.rows * s.columns, prng);
@@ -81,7 +83,8 @@ int main() {
     for (int round = 0; round < 40; ++round) {
       our_seconds = std::min(our_seconds, bench::seconds_of([&] { ours(s, a.data(), b.data(), y.data()); }));
 #ifdef RUMOR_OPENBLAS
-      their_seconds = std::min(their_seconds, bench::seconds_of([&] { theirs(s, a.data(), b.data(), y.data()); }));
+      their_seconds =
+          std::min(their_seconds, bench::seconds_of([&] { theirs(s, a.data(), b.data(), y.data()); }));
 #endif
       peak = std::max(peak, bench::fma_rate());
     }

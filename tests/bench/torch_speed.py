@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Training steps of Rumor beside those of whatever PyTorch is installed, in turns, on this machine.
 
-A step is forward, backward and plain SGD, in floats, on random data. Both sides run bursts of steps one after the other,
-so that a machine that changes its speed changes it for both; the figure is the best step of all bursts, and the ratio is
-PyTorch's time over Rumor's. GFLOP count what the model needs: two operations a weight and use, forward, for the weights,
-and for the inputs of all layers but the first. "of peak" compares with bare fused multiply-adds of as many cores,
-measured in the same bursts.
+A step is forward, backward and plain SGD, in floats, on random data. Both sides run bursts of steps in turns, so that a
+machine that changes its speed changes it for both; the figure is the best step of all bursts, the ratio PyTorch's
+time over Rumor's. GFLOP count what the model needs: two operations for each multiply-add, forward, for the gradient of
+the weights, and for that of the inputs of all layers but the first. "of peak" compares with bare fused multiply-adds of
+as many cores, measured in the same bursts.
 
 PyTorch's threads wait passively (OMP_WAIT_POLICY): on a machine that does anything else, that is its best setting.
 

@@ -4,6 +4,7 @@
 // And the portable one against the definition, written out here as plain loops.
 #include "models/kernels.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdint>
@@ -148,8 +149,8 @@ BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_at_every_small_size) {
 BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_at_random_sizes_and_strides) {
   Prng prng(2);
   for (int i = 0; i < 40; ++i) {
-    const Shape shape{prng.between(1, 40), prng.between(1, 120), prng.between(1, 60), prng.chance(1, 2),
-                      prng.between(0, 5), prng.between(0, 5)};
+    const Shape shape{prng.between(1, 40), prng.between(1, 120), prng.between(1, 60),
+                      prng.chance(1, 2),   prng.between(0, 5),   prng.between(0, 5)};
     compare_all(prng, shape);
   }
 }
@@ -158,6 +159,36 @@ BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_at_random_sizes_and_strides) {
 BOOST_AUTO_TEST_CASE(matmul_goes_on_where_a_piece_ended) {
   Prng prng(3);
   for (long depth : {255, 256, 257, 512, 784}) compare_all(prng, {5, 19, depth, depth % 2 == 0, 0, 0});
+}
+
+// Long products take their rows some hundred at a time, wide ones copy the panels of b.
+BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_where_rows_and_panels_change) {
+  Prng prng(6);
+  compare_all(prng, {250, 3, 1100, false, 0, 0});
+  compare_all(prng, {30, 150, 140, true, 3, 1});
+}
+
+BOOST_AUTO_TEST_CASE(gathered_matmul_is_the_product_of_what_it_gathers) {
+  Prng prng(7);
+  for (const auto& [rows, columns, depth] : std::vector<std::array<long, 3>>{
+           {0, 3, 2}, {5, 4, 0}, {1, 1, 1}, {13, 32, 27}, {30, 70, 300}, {7, 50, 9}}) {
+    const std::vector<float> data = draw_many(prng, Fill::wide, 200),
+                             b = draw_many(prng, Fill::wide, depth * columns);
+    std::vector<int> row_at, column_at;
+    for (long r = 0; r < rows; ++r) row_at.push_back(static_cast<int>(prng.below(100)));
+    for (long k = 0; k < depth; ++k) column_at.push_back(static_cast<int>(prng.below(100)));
+    std::vector<float> dense;
+    for (const int r : row_at)
+      for (const int k : column_at) dense.push_back(data[static_cast<std::size_t>(r + k)]);
+    for (const KernelTable* table : kernel_variants()) {
+      std::vector<float> y(static_cast<std::size_t>(rows * columns) + 2 * guards, guard), expected = y;
+      table->matmul_gathered(rows, columns, depth, {data.data(), row_at.data(), column_at.data()}, b.data(),
+                             columns, y.data() + guards, columns, Start::zero);
+      kernel_variants().front()->matmul(rows, columns, depth, {dense.data(), depth, 1}, b.data(), columns,
+                                        expected.data() + guards, columns, Start::zero);
+      BOOST_TEST(first_difference(expected, y) == -1, table->name << " " << rows << " x " << columns);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(matmul_sums_in_ascending_order_with_one_rounding_per_step) {
@@ -217,6 +248,61 @@ BOOST_AUTO_TEST_CASE(elementwise_kernels_follow_their_definition) {
       BOOST_TEST(first_difference(relu_expected, relu) == -1, table->name << " relu " << count);
       BOOST_TEST(first_difference(back_expected, back) == -1, table->name << " relu_backward " << count);
       BOOST_TEST(first_difference(normal_expected, normal) == -1, table->name << " normalise " << count);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(column_kernels_follow_their_definition) {
+  Prng prng(8);
+  for (const auto& [rows, columns] : std::vector<std::array<long, 2>>{{0, 4}, {1, 1}, {5, 16}, {9, 35}}) {
+    const long count = rows * columns;
+    const std::vector<float> x = draw_many(prng, Fill::wide, count), z = draw_many(prng, Fill::wide, count);
+    const std::vector<float> a = draw_many(prng, Fill::small, columns),
+                             b = draw_many(prng, Fill::small, columns),
+                             c = draw_many(prng, Fill::small, columns);
+    std::vector<float> dots(static_cast<std::size_t>(columns)), scaled(x), blended(z), sum(z);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t at = i % dots.size();
+      dots[at] = dots[at] + (x[i] - a[at]) * (z[i] - b[at]);
+      scaled[i] = x[i] * a[at] + b[at];
+      blended[i] = z[i] * c[at] + (x[i] * a[at] + b[at]);
+      sum[i] = z[i] + x[i];
+    }
+    for (const KernelTable* table : kernel_variants()) {
+      std::vector<float> got(dots.size(), guard), y(x.size(), guard);
+      table->centred_dots(rows, columns, x.data(), a.data(), z.data(), b.data(), got.data());
+      BOOST_TEST(first_difference(dots, got) == -1, table->name << " centred_dots");
+      table->scale_columns(rows, columns, x.data(), a.data(), b.data(), y.data());
+      BOOST_TEST(first_difference(scaled, y) == -1, table->name << " scale_columns");
+      y = z;
+      table->blend_columns(rows, columns, x.data(), a.data(), b.data(), c.data(), y.data());
+      BOOST_TEST(first_difference(blended, y) == -1, table->name << " blend_columns");
+      y = z;
+      table->add(count, x.data(), y.data());
+      BOOST_TEST(first_difference(sum, y) == -1, table->name << " add");
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(max_pooling_has_equal_bits) {
+  Prng prng(9);
+  for (const auto& [height, width, channels] :
+       std::vector<std::array<long, 3>>{{2, 2, 1}, {5, 6, 3}, {4, 7, 33}}) {
+    for (const Fill fill : {Fill::small, Fill::extreme}) {
+      const long count = height * width * channels, pooled = (height / 2) * (width / 2) * channels;
+      const std::vector<float> x = draw_many(prng, fill, count),
+                               change = draw_many(prng, Fill::small, pooled);
+      std::vector<float> y, back;
+      for (const KernelTable* table : kernel_variants()) {
+        std::vector<float> my_y(change.size() + 2 * guards, guard), my_back(x.size() + 2 * guards, guard);
+        table->max_pool(height, width, channels, x.data(), my_y.data() + guards);
+        table->max_pool_backward(height, width, channels, x.data(), change.data(), my_back.data() + guards);
+        if (y.empty()) y = my_y, back = my_back;
+        BOOST_TEST(first_difference(y, my_y) == -1, table->name);
+        BOOST_TEST(first_difference(back, my_back) == -1, table->name);
+        BOOST_TEST(my_y.back() == guard);
+        BOOST_TEST(my_back.back() == guard);
+      }
     }
   }
 }

@@ -11,6 +11,12 @@
 using namespace rumor;
 using namespace rumor::compress;
 
+// BOOST_TEST_REQUIRE for loops of millions, where it would take longer than all that is tested.
+#define MUST(condition)                       \
+  do {                                        \
+    if (!(condition)) BOOST_FAIL(#condition); \
+  } while (false)
+
 BOOST_AUTO_TEST_SUITE(adapt_pieces)
 
 namespace {
@@ -18,19 +24,19 @@ namespace {
 // The shares of all cells from `first` on fill the scale, and each is found by its slots.
 template <class Next>
 void check_shares(const Next& next, std::uint32_t first) {
-  BOOST_TEST_REQUIRE(next.start(first) == 0u);
+  MUST(next.start(first) == 0u);
   for (std::uint32_t cell = first; cell < next.end(); ++cell) {
     const std::uint32_t from = next.start(cell), to = next.start(cell + 1);
-    BOOST_TEST_REQUIRE(to >= from + 2);
+    MUST(to >= from + 2);
     if (cell % 7 != 0 && cell + 1 != next.end()) continue;
     for (std::uint32_t slot : {from, from + (to - from) / 2, to - 1}) {
       const FoundCell found = next.find(slot);
-      BOOST_TEST_REQUIRE(found.cell == cell);
-      BOOST_TEST_REQUIRE(found.from == from);
-      BOOST_TEST_REQUIRE(found.to == to);
+      MUST(found.cell == cell);
+      MUST(found.from == from);
+      MUST(found.to == to);
     }
   }
-  BOOST_TEST_REQUIRE(next.start(next.end()) == scale);
+  MUST(next.start(next.end()) == scale);
 }
 
 // Some step in these cells.
@@ -40,10 +46,10 @@ void check_steps(Prng& prng, const Cells& cells) {
   const auto left = static_cast<std::uint32_t>(
       1 + prng.below(std::min(cells.count - first, prng.chance(1, 2) ? 16384u : 12u)));
   const NextMember next(cells, first, left);
-  BOOST_TEST_REQUIRE(next.end() == cells.count - left + 1);
+  MUST(next.end() == cells.count - left + 1);
   check_shares(next, first);
   const LastMember last(cells, first);
-  BOOST_TEST_REQUIRE(last.end() == cells.count);
+  MUST(last.end() == cells.count);
   check_shares(last, first);
 }
 
@@ -85,9 +91,9 @@ BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
         const std::uint32_t plain = cells.before(1) - 64 * known[0];  // of the first column alone
         std::uint64_t sum = 0;
         for (std::uint32_t c = 0; c < count && !foretold; sum += plain + 64 * known[c++])
-          BOOST_TEST_REQUIRE(cells.before(c) == sum);
-        BOOST_TEST_REQUIRE((foretold || cells.total() == sum));
-        BOOST_TEST_REQUIRE(cells.mean == cells.total() / count);
+          MUST(cells.before(c) == sum);
+        MUST((foretold || cells.total() == sum));
+        MUST(cells.mean == cells.total() / count);
         return true;
       });
     }
@@ -100,13 +106,13 @@ BOOST_AUTO_TEST_CASE(counts_keep_every_symbol_possible) {
   for (int i = 0; i < 20000; ++i) {
     const auto context = static_cast<std::uint32_t>(prng.below(Counts::contexts));
     counts.learn(context, i % 1000 < 500 ? 3 : static_cast<std::uint32_t>(prng.below(Counts::symbols)));
-    BOOST_TEST_REQUIRE(counts.start(context, 0) == 0u);
-    BOOST_TEST_REQUIRE(counts.start(context, Counts::symbols) == 1u << Counts::symbol_bits);
+    MUST(counts.start(context, 0) == 0u);
+    MUST(counts.start(context, Counts::symbols) == 1u << Counts::symbol_bits);
     for (std::uint32_t symbol = 0; symbol < Counts::symbols; ++symbol) {
       const std::uint32_t from = counts.start(context, symbol), to = counts.start(context, symbol + 1);
-      BOOST_TEST_REQUIRE(from < to);
-      BOOST_TEST_REQUIRE(counts.find(context, from) == symbol);
-      BOOST_TEST_REQUIRE(counts.find(context, to - 1) == symbol);
+      MUST(from < to);
+      MUST(counts.find(context, from) == symbol);
+      MUST(counts.find(context, to - 1) == symbol);
     }
   }
 }
@@ -116,8 +122,8 @@ BOOST_AUTO_TEST_CASE(signs_keep_both_possible) {
   for (int i = 0; i < 100000; ++i) {
     signs.learn(3, i < 50000);
     for (std::uint32_t size : {2u, 3u, 1000u, scale}) {
-      BOOST_TEST_REQUIRE(signs.share(3, size) >= 1u);
-      BOOST_TEST_REQUIRE(signs.share(3, size) < size);
+      MUST(signs.share(3, size) >= 1u);
+      MUST(signs.share(3, size) < size);
     }
   }
 }
@@ -167,12 +173,12 @@ BOOST_AUTO_TEST_CASE(events_come_back_in_the_order_they_were_added) {
     const std::size_t size = body.size();
     body.resize(size + StateReader::slack);
     StateReader reader(body.data(), size);
-    BOOST_TEST_REQUIRE(reader.valid());
-    BOOST_TEST_REQUIRE((!apart || reader.part()));
-    BOOST_TEST_REQUIRE(read_back(reader, events, join_at));
+    MUST(reader.valid());
+    MUST((!apart || reader.part()));
+    MUST(read_back(reader, events, join_at));
     std::uint32_t read = 0;
-    BOOST_TEST_REQUIRE(reader.end(50, read));
-    BOOST_TEST_REQUIRE(read == number);
+    MUST(reader.end(50, read));
+    MUST(read == number);
   }
 }
 

@@ -1,4 +1,5 @@
-// Whole convolutional networks: against PyTorch (golden_cnn.py), with any number of threads, and what is refused.
+// Whole convolutional networks: against PyTorch (golden_cnn.py), with any number of threads, and what is
+// refused.
 #include "models/cnn.h"
 
 #include <atomic>
@@ -14,8 +15,8 @@ namespace rumor::models {
 namespace {
 
 // A network for pictures of 2 x 7 x 7 and three classes, as in golden_cnn.py.
-ModelConfig config_of(std::vector<std::uint32_t> channels, std::vector<std::uint32_t> hidden, std::uint32_t blocks,
-                      std::uint32_t groups) {
+ModelConfig config_of(std::vector<std::uint32_t> channels, std::vector<std::uint32_t> hidden,
+                      std::uint32_t blocks, std::uint32_t groups) {
   ModelConfig config;
   config.family = "cnn";
   config.stage_channels = std::move(channels);
@@ -49,10 +50,12 @@ void compare_with_pytorch(const ModelConfig& config, double golden_loss, std::sp
   for (const KernelTable* table : kernel_variants()) {
     BOOST_REQUIRE(select_kernels(table->name).ok());
     const float loss = model->loss_and_gradient(params, {x, labels, 3}, gradient);
-    BOOST_TEST(std::abs(loss - golden_loss) < 1e-6, table->name << ": loss " << loss << " != " << golden_loss);
+    BOOST_TEST(std::abs(loss - golden_loss) < 1e-6,
+               table->name << ": loss " << loss << " != " << golden_loss);
     for (std::size_t i = 0; i < golden_gradient.size(); ++i)
-      BOOST_TEST(std::abs(gradient[3 * i] - golden_gradient[i]) < 3e-6,
-                 table->name << " parameter " << 3 * i << ": " << gradient[3 * i] << " != " << golden_gradient[i]);
+      BOOST_TEST(
+          std::abs(gradient[3 * i] - golden_gradient[i]) < 3e-6,
+          table->name << " parameter " << 3 * i << ": " << gradient[3 * i] << " != " << golden_gradient[i]);
     if (first.empty()) first = gradient;
     BOOST_TEST((gradient == first), table->name << " has bits of its own");
     BOOST_TEST(std::abs(model->evaluate(params, {x, labels, 3}).loss - golden_loss) < 1e-6);
@@ -91,7 +94,8 @@ std::string refusal(const ModelConfig& config) {
 BOOST_AUTO_TEST_SUITE(cnn)
 
 BOOST_AUTO_TEST_CASE(a_plain_network_computes_what_pytorch_does) {
-  compare_with_pytorch(config_of({4, 6}, {5}, 0, 0), golden_plain_loss, golden_plain_names, golden_plain_gradient);
+  compare_with_pytorch(config_of({4, 6}, {5}, 0, 0), golden_plain_loss, golden_plain_names,
+                       golden_plain_gradient);
 }
 
 BOOST_AUTO_TEST_CASE(a_residual_network_computes_what_pytorch_does) {
@@ -114,7 +118,8 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_and_any_batch_gives_equal_bits) {
         std::fill(gradient.begin(), gradient.end(), 99.0f);
         BOOST_TEST(many->loss_and_gradient(params, {x, labels, rows}, gradient) == loss);
         BOOST_TEST((gradient == expected), width << " threads, batch " << rows);
-        BOOST_TEST(many->evaluate(params, {x, labels, rows}).loss == one->evaluate(params, {x, labels, rows}).loss);
+        BOOST_TEST(many->evaluate(params, {x, labels, rows}).loss ==
+                   one->evaluate(params, {x, labels, rows}).loss);
         many->set_parallel(nullptr);
       }
     }
@@ -127,11 +132,11 @@ BOOST_AUTO_TEST_CASE(names_count_modules_as_sequential_does) {
   const auto model = std::move(make_model(config)).value();
   std::vector<std::string> names;
   for (const TensorInfo& tensor : model->layout().tensors()) names.push_back(tensor.name);
-  // Conv 0, Norm 1, ReLU 2, Conv 3, Norm 4, ReLU 5, Pool 6, Conv 7, Norm 8, ReLU 9, Flatten 10, Linear 11, ReLU 12,
-  // Linear 13
-  const std::vector<std::string> expected = {"0.weight", "1.weight", "1.bias",    "3.weight", "4.weight",  "4.bias",
-                                             "7.weight", "8.weight", "8.bias",    "11.weight", "11.bias", "13.weight",
-                                             "13.bias"};
+  // Conv 0, Norm 1, ReLU 2, Conv 3, Norm 4, ReLU 5, Pool 6, Conv 7, Norm 8, ReLU 9, Flatten 10, Linear 11,
+  // ReLU 12, Linear 13
+  const std::vector<std::string> expected = {"0.weight", "1.weight",  "1.bias",   "3.weight", "4.weight",
+                                             "4.bias",   "7.weight",  "8.weight", "8.bias",   "11.weight",
+                                             "11.bias",  "13.weight", "13.bias"};
   BOOST_TEST((names == expected));
   BOOST_TEST((model->layout().tensors()[9].shape == std::vector<std::uint32_t>{16, 8 * 3 * 3}));
   BOOST_TEST((model->layout().tensors()[3].shape == std::vector<std::uint32_t>{8, 4, 3, 3}));
@@ -152,7 +157,8 @@ BOOST_AUTO_TEST_CASE(scales_begin_at_one) {
   for (const TensorInfo& tensor : model->layout().tensors()) {
     if (tensor.shape.size() > 1) continue;
     const std::int32_t expected = tensor.name.ends_with(".weight") ? 1 << 24 : 0;
-    for (std::uint32_t i = 0; i < tensor.size; ++i) BOOST_TEST(weights[tensor.offset + i] == expected, tensor.name);
+    for (std::uint32_t i = 0; i < tensor.size; ++i)
+      BOOST_TEST(weights[tensor.offset + i] == expected, tensor.name);
   }
 }
 

@@ -1,4 +1,5 @@
-// Written by golden_cnn.py with PyTorch. clang-format off
+// Written by golden_cnn.py with PyTorch.
+// clang-format off
 #pragma once
 
 namespace rumor::models {

@@ -63,7 +63,7 @@ def write(name, net):
     print('};')
 
 
-print('// Written by golden_cnn.py with PyTorch. clang-format off\n#pragma once\n\nnamespace rumor::models {\n')
+print('// Written by golden_cnn.py with PyTorch.\n// clang-format off\n#pragma once\n\nnamespace rumor::models {\n')
 write('plain', plain())
 print()
 write('residual', residual())

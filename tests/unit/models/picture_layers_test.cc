@@ -1,5 +1,5 @@
-// Convolution, GroupNorm and pooling, each against a slow twin in double: forward by value, backward by finite
-// differences of sum(weight of its own * output).
+// Convolution, GroupNorm and pooling, each against a slow twin in double: forward by value, backward by
+// finite differences of sum(weight of its own * output).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -23,7 +23,9 @@ Floats draw(Prng& prng, std::size_t count) {
   return values;
 }
 
-Doubles doubled(const Floats& values) { return {values.begin(), values.end()}; }
+Doubles doubled(const Floats& values) {
+  return {values.begin(), values.end()};
+}
 
 double dot(const Floats& a, const Doubles& b) {
   double sum = 0;
@@ -34,12 +36,13 @@ double dot(const Floats& a, const Doubles& b) {
 void check_near(const Floats& got, const Doubles& expected, double tolerance, const char* what) {
   BOOST_REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i)
-    BOOST_TEST(std::abs(got[i] - expected[i]) < tolerance, what << " " << i << ": " << got[i] << " != " << expected[i]);
+    BOOST_TEST(std::abs(got[i] - expected[i]) < tolerance,
+               what << " " << i << ": " << got[i] << " != " << expected[i]);
 }
 
 // Slopes of dot(change, twin(x)) in every x.
-void check_slopes(const Floats& got, Doubles x, const Floats& change, const std::function<Doubles(const Doubles&)>& twin,
-                  double tolerance, const char* what) {
+void check_slopes(const Floats& got, Doubles x, const Floats& change,
+                  const std::function<Doubles(const Doubles&)>& twin, double tolerance, const char* what) {
   Doubles slopes;
   for (double& value : x) {
     const double here = value, step = 1e-5;
@@ -91,7 +94,8 @@ Doubles slow_norm(PictureShape shape, std::size_t groups, const Doubles& x, cons
     each([&](std::size_t i, std::size_t) { sum += x[i]; });
     each([&](std::size_t i, std::size_t) { squares += (x[i] - sum / count) * (x[i] - sum / count); });
     const double deviation = std::sqrt(squares / count + GroupNorm::epsilon);
-    each([&](std::size_t i, std::size_t c) { y[i] = (x[i] - sum / count) / deviation * weight[c] + bias[c]; });
+    each(
+        [&](std::size_t i, std::size_t c) { y[i] = (x[i] - sum / count) / deviation * weight[c] + bias[c]; });
   }
   return y;
 }
@@ -109,9 +113,11 @@ BOOST_AUTO_TEST_CASE(convolution_agrees_with_its_slow_twin) {
   for (const auto& [shape, out] : {NetSize{{5, 4, 2}, 3}, NetSize{{1, 1, 3}, 2}, NetSize{{3, 6, 1}, 17}}) {
     Prng prng(out);
     const Convolution convolution(shape, out);
-    const Floats x = draw(prng, shape.size()), weight = draw(prng, convolution.weights()), bias = draw(prng, out);
+    const Floats x = draw(prng, shape.size()), weight = draw(prng, convolution.weights()),
+                 bias = draw(prng, out);
     const Floats change = draw(prng, shape.pixels() * out);
-    Floats y(change.size()), scratch, by_place(weight.size(), 0.5f), bias_gradient(out, 0.25f), weight_gradient(weight);
+    Floats y(change.size()), scratch, by_place(weight.size(), 0.5f), bias_gradient(out, 0.25f),
+        weight_gradient(weight);
     Floats change_x(x.size());
     ConvolutionWeights ordered;
     convolution.order(weight.data(), ordered);
@@ -128,10 +134,12 @@ BOOST_AUTO_TEST_CASE(convolution_agrees_with_its_slow_twin) {
     convolution.restore(by_place.data(), weight_gradient.data());
     for (float& g : weight_gradient) g -= 0.5f;
     for (float& g : bias_gradient) g -= 0.25f;
-    check_slopes(weight_gradient, doubled(weight), change,
-                 [&](const Doubles& w) { return twin(doubled(x), w, doubled(bias)); }, 1e-5, "weight");
-    check_slopes(bias_gradient, doubled(bias), change,
-                 [&](const Doubles& b) { return twin(doubled(x), doubled(weight), b); }, 1e-5, "bias");
+    check_slopes(
+        weight_gradient, doubled(weight), change,
+        [&](const Doubles& w) { return twin(doubled(x), w, doubled(bias)); }, 1e-5, "weight");
+    check_slopes(
+        bias_gradient, doubled(bias), change,
+        [&](const Doubles& b) { return twin(doubled(x), doubled(weight), b); }, 1e-5, "bias");
     convolution.input_gradient(ordered, change.data(), change_x.data(), Start::zero, scratch);
     const auto of_x = [&](const Doubles& at) { return twin(at, doubled(weight), doubled(bias)); };
     check_slopes(change_x, doubled(x), change, of_x, 1e-5, "input");
@@ -149,13 +157,15 @@ BOOST_AUTO_TEST_CASE(group_norm_agrees_with_its_slow_twin) {
     Floats x = draw(prng, shape.size());
     for (float& value : x) value = 3 * value + 7;  // far from its mean of zero
     const Floats weight = draw(prng, 6), bias = draw(prng, 6), change = draw(prng, shape.size());
-    Floats y(x.size()), saved(norm.saved()), change_x = change, weight_gradient(6, 0.5f), bias_gradient(6, 0.25f);
+    Floats y(x.size()), saved(norm.saved()), change_x = change, weight_gradient(6, 0.5f),
+                                             bias_gradient(6, 0.25f);
     const auto twin = [&](const Doubles& at, const Doubles& w, const Doubles& b) {
       return slow_norm(shape, groups, at, w, b);
     };
     norm.forward(weight.data(), bias.data(), x.data(), y.data(), saved.data());
     check_near(y, twin(doubled(x), doubled(weight), doubled(bias)), 1e-5, "forward");
-    norm.backward(weight.data(), x.data(), saved.data(), change_x.data(), weight_gradient.data(), bias_gradient.data());
+    norm.backward(weight.data(), x.data(), saved.data(), change_x.data(), weight_gradient.data(),
+                  bias_gradient.data());
     for (float& g : weight_gradient) g -= 0.5f;
     for (float& g : bias_gradient) g -= 0.25f;
     const auto of_x = [&](const Doubles& at) { return twin(at, doubled(weight), doubled(bias)); };

@@ -92,11 +92,13 @@ BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {
 BOOST_AUTO_TEST_CASE(a_file_has_one_budget_and_an_override_takes_its_place) {
   BOOST_TEST(says(error_of("[compress]\ndensity = 0.1\nbytes_per_update = 500\n"),
                   "line 3: compress.bytes_per_update and compress.density exclude each other; keep one"));
-  BOOST_TEST(says(error_of("[compress]\nbytes_per_second = 1e5\nbytes_per_update = 500\n"), "exclude each other"));
+  BOOST_TEST(
+      says(error_of("[compress]\nbytes_per_second = 1e5\nbytes_per_update = 500\n"), "exclude each other"));
   BOOST_TEST(says(error_of("[compress]\nbytes_per_update = 3\n"), "bytes_per_update wants a number from 64"));
   BOOST_TEST(says(error_of("[compress]\nbytes_per_minute = 3\n"), "unknown key compress.bytes_per_minute"));
   BOOST_TEST(says(error_of("[compress]\nscope = \"layer\"\n"), "\"global\" or \"tensor\""));
-  auto config = parse_run_config("[compress]\nbytes_per_second = 50000\nscope = \"tensor\"\n", "run.toml").value();
+  auto config =
+      parse_run_config("[compress]\nbytes_per_second = 50000\nscope = \"tensor\"\n", "run.toml").value();
   BOOST_TEST(config.bytes_per_second == 50'000);
   BOOST_TEST(config.has_byte_budget());
   BOOST_TEST((config.scope == compress::Scope::tensor));
@@ -107,6 +109,21 @@ BOOST_AUTO_TEST_CASE(a_file_has_one_budget_and_an_override_takes_its_place) {
   BOOST_TEST(override_run_config(config, "compress.density=0.01").ok());
   BOOST_TEST(!config.has_byte_budget());
   BOOST_TEST(config.density_for(4) == 0.01);
+}
+
+BOOST_AUTO_TEST_CASE(convolutional_networks_have_their_keys) {
+  const auto config = parse_run_config(
+      "[model]\nfamily = \"cnn\"\nchannels = [16, 32]\nblocks = 3\ngroups = 8\npool_every = 2\nhidden = []\n",
+      "run.toml");
+  BOOST_REQUIRE(config.ok());
+  BOOST_TEST((config->model.stage_channels == std::vector<std::uint32_t>{16, 32}));
+  BOOST_TEST(config->model.blocks == 3u);
+  BOOST_TEST(config->model.groups == 8u);
+  BOOST_TEST(config->model.pool_every == 2u);
+  BOOST_TEST(config->model.hidden.empty());
+  BOOST_TEST(says(error_of("[model]\nchannels = 32\n"), "line 2: model.channels wants a list"));
+  BOOST_TEST(says(error_of("[model]\npool_every = 0\n"), "model.pool_every wants a whole number from 1"));
+  BOOST_TEST(says(error_of("[model]\nchanels = [32]\n"), "did you mean model.channels?"));
 }
 
 BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
@@ -169,7 +186,8 @@ BOOST_AUTO_TEST_CASE(a_density_that_follows_the_rate_keeps_its_mean) {
   BOOST_TEST(sum / 1000 == 0.001, boost::test_tools::tolerance(1e-3));
   BOOST_TEST(!override_run_config(config, "compress.follow_rate=3").ok());
   BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
-  BOOST_TEST(says(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
+  BOOST_TEST(
+      says(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
 }
 
 // Who owns a run is part of its name; who has none keeps the name it had.
