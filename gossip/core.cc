@@ -57,11 +57,11 @@ void Core::begin(TimePoint time, Outbox& out) {
   out_ = &out;
 }
 
-void Core::send(Link& link, Bytes frame) {
+void Core::send(Link& link, OutFrame frame) {
   if (link.state == Link::State::closing) return;
-  RUMOR_CHECK(!frame.empty());
+  RUMOR_CHECK(!frame.head.empty());
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
-  const auto type = static_cast<FrameType>(frame[0]);
+  const auto type = static_cast<FrameType>(frame.head[0]);
   const Lane lane = lane_of(type);
   counters.sent_bytes += frame.size();
   if (lane == Lane::control) counters.sent_control_bytes += frame.size();

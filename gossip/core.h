@@ -186,7 +186,7 @@ class Core {
   void end() { out_ = nullptr; }
 
   // ---- effects ----
-  void send(Link& link, Bytes frame);  // nothing on a closing link
+  void send(Link& link, OutFrame frame);  // nothing on a closing link
   void close(Link& link, std::string reason);
   // For what no honest peer does: its node is not linked again for a while.
   void ban(Link& link, std::string reason);

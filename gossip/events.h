@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,10 +40,30 @@ enum class Lane : std::uint8_t {
   bulk,     // snapshots: leave when nothing else waits, and get a share of what there is at all times
 };
 
-// Queue one frame (type byte + body, no length prefix) on a link.
+// A frame to send: type byte and body, no length prefix. Bytes of a payload are not copied for each link: the
+// frame ends with a part of a buffer that the frames of other links, and the store, share.
+struct OutFrame {
+  Bytes head;
+  std::shared_ptr<const Bytes> shared;  // null: `head` is all
+  std::size_t begin = 0, count = 0;     // the part of *shared that follows the head
+
+  OutFrame() = default;
+  OutFrame(Bytes whole) : head(std::move(whole)) {}
+
+  std::size_t size() const { return head.size() + count; }
+  BytesView tail() const { return shared ? BytesView(*shared).subspan(begin, count) : BytesView(); }
+  // In one piece, for those who need it so. The frame is used up.
+  Bytes joined() && {
+    const BytesView rest = tail();
+    head.insert(head.end(), rest.begin(), rest.end());
+    return std::move(head);
+  }
+};
+
+// Queue one frame on a link.
 struct Send {
   LinkId link;
-  Bytes frame;
+  OutFrame frame;
   Lane lane = Lane::control;
 };
 

@@ -113,12 +113,12 @@ void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   core_.streams[stream].origin = update.header.origin;
   const std::uint32_t index = core_.name_stream(link, stream, true);
   const Coding coding = coding_for(link);
-  Bytes coded;
-  if (coding != Coding::canonical) coded = link.coder->encode(coding, *update.payload);
-  const BytesView payload = coding == Coding::canonical ? BytesView(*update.payload) : BytesView(coded);
-  core_.counters.sent_payload_bytes += payload.size();
+  std::shared_ptr<const Bytes> payload = update.payload;
+  if (coding != Coding::canonical)
+    payload = std::make_shared<const Bytes>(link.coder->encode(coding, *update.payload));
+  core_.counters.sent_payload_bytes += payload->size();
   core_.counters.sent_canonical_bytes += update.payload->size();
-  for (Bytes& frame : encode_in_pieces({index, update.header, payload, coding}))
+  for (OutFrame& frame : encode_in_pieces({index, update.header, {}, coding}, payload))
     core_.send(link, std::move(frame));
   know(link, LocalKey{stream, update.header.key.seq});
 }

@@ -33,7 +33,7 @@ void Spread::weigh() {
         pushes.push_back({&link, stream});
     }
   });
-  const std::uint64_t fair = taken + taken / 32 + streams_beyond_fair * taken / std::max<std::uint64_t>(flowing, 1);
+  const std::uint64_t fair = taken + taken / 8 + streams_beyond_fair * taken / std::max<std::uint64_t>(flowing, 1);
   for (std::size_t n = 0; n < declines_at_a_time && given > fair && !pushes.empty(); ++n) {
     const auto at = static_cast<std::size_t>(core_.prng.below(pushes.size()));
     decline(pushes[at]);

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "gossip/events.h"
 #include "gossip/have_set.h"
 #include "gossip/update_store.h"
 #include "runtime/base/result.h"
@@ -297,8 +298,9 @@ Bytes encode(const Proof& message);
 Bytes encode(const DataMore& message);
 Bytes encode(const SnapshotJoin& message);
 
-// A payload of any length: DATA, then as many DATA_MORE as it takes. Requires: message.more is false.
-std::vector<Bytes> encode_in_pieces(Data message);
+// A payload of any length: DATA, then as many DATA_MORE as it takes, which share its bytes. message.payload is not
+// looked at. Requires: message.more is false.
+std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const Bytes>& payload);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);

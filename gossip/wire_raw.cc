@@ -152,7 +152,10 @@ Invalid DataMore::invalid() const {
   return std::nullopt;
 }
 
-Bytes encode(const Data& message) {
+namespace {
+
+// All of a frame but the bytes of the payload.
+ByteWriter head_of(const Data& message) {
   RUMOR_CHECK(!message.invalid());
   ByteWriter out;
   begin(out, FrameType::data);
@@ -164,6 +167,21 @@ Bytes encode(const Data& message) {
   out.raw(message.header.signature.view());
   out.u8(
       static_cast<std::uint8_t>(static_cast<unsigned>(message.coding) | (message.more ? data_goes_on : 0u)));
+  return out;
+}
+
+ByteWriter head_of(const DataMore& message) {
+  RUMOR_CHECK(!message.invalid());
+  ByteWriter out;
+  begin(out, FrameType::data_more);
+  out.u8(message.more ? piece_goes_on : 0);
+  return out;
+}
+
+}  // namespace
+
+Bytes encode(const Data& message) {
+  ByteWriter out = head_of(message);
   out.raw(message.payload);
   return out.take();
 }
@@ -192,10 +210,7 @@ Result<Frame> decode_data(BytesView body) {
 }
 
 Bytes encode(const DataMore& message) {
-  RUMOR_CHECK(!message.invalid());
-  ByteWriter out;
-  begin(out, FrameType::data_more);
-  out.u8(message.more ? piece_goes_on : 0);
+  ByteWriter out = head_of(message);
   out.raw(message.bytes);
   return out.take();
 }
@@ -209,23 +224,26 @@ Result<Frame> decode_data_more(BytesView body) {
   return Frame{message};
 }
 
-std::vector<Bytes> encode_in_pieces(Data message) {
+std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const Bytes>& payload) {
   RUMOR_CHECK(!message.more);
-  BytesView left = message.payload;
-  const auto piece = [&left] {
-    const BytesView first = left.first(std::min(left.size(), limits::piece_bytes_max));
-    left = left.subspan(first.size());
-    return first;
-  };
-  message.payload = piece();
-  message.more = !left.empty();
-  std::vector<Bytes> frames;
-  frames.push_back(encode(message));
-  while (!left.empty()) {
-    DataMore next{piece()};
-    next.more = !left.empty();
-    frames.push_back(encode(next));
-  }
+  std::vector<OutFrame> frames;
+  std::size_t at = 0;
+  do {
+    OutFrame frame;
+    frame.shared = payload;
+    frame.begin = at;
+    frame.count = std::min(payload->size() - at, limits::piece_bytes_max);
+    at += frame.count;
+    const bool more = at < payload->size();
+    if (frames.empty()) {
+      message.payload = frame.tail();
+      message.more = more;
+      frame.head = head_of(message).take();
+    } else {
+      frame.head = head_of(DataMore{frame.tail(), more}).take();
+    }
+    frames.push_back(std::move(frame));
+  } while (at < payload->size());
   return frames;
 }
 

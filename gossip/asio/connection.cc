@@ -79,7 +79,7 @@ void Connection::start() {
   if (state_ != State::closed) read();
 }
 
-void Connection::send(Bytes frame, gossip::Lane lane) {
+void Connection::send(gossip::OutFrame frame, gossip::Lane lane) {
   if (state_ != State::open) return;
   queue_.push(std::move(frame), lane);
   schedule_pump();

@@ -52,7 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start();
   // Ignored unless open.
-  void send(Bytes frame, gossip::Lane lane);
+  void send(gossip::OutFrame frame, gossip::Lane lane);
   // Queued frames leave first, for 2 s at most. `reason` comes back in connection_closed(). Ignored unless
   // open.
   void close(const std::string& reason);

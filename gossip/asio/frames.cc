@@ -55,8 +55,8 @@ std::optional<BytesView> FrameReader::next(BytesView& input) {
   return BytesView(body_);
 }
 
-void FrameQueue::push(Bytes frame, gossip::Lane lane) {
-  RUMOR_CHECK(!frame.empty());
+void FrameQueue::push(gossip::OutFrame frame, gossip::Lane lane) {
+  RUMOR_CHECK(!frame.head.empty());
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
   bytes_ += prefix_bytes + frame.size();
   if (lane == gossip::Lane::bulk) bulk_bytes_ += prefix_bytes + frame.size();
@@ -65,7 +65,7 @@ void FrameQueue::push(Bytes frame, gossip::Lane lane) {
 }
 
 // Requires: !empty().
-std::deque<Bytes>& FrameQueue::next_lane() {
+std::deque<gossip::OutFrame>& FrameQueue::next_lane() {
   if (!control_.empty()) return control_;
   if (bulk_.empty()) return live_;
   return live_.empty() || live_in_a_row_ >= bulk_share ? bulk_ : live_;
@@ -74,13 +74,15 @@ std::deque<Bytes>& FrameQueue::next_lane() {
 void FrameQueue::gather(Bytes& out, std::size_t bytes_wanted) {
   bool first = true;
   while (!empty()) {
-    std::deque<Bytes>& queue = next_lane();
-    const Bytes& frame = queue.front();
+    std::deque<gossip::OutFrame>& queue = next_lane();
+    const gossip::OutFrame& frame = queue.front();
     const std::size_t size = prefix_bytes + frame.size();
     if (!first && out.size() + size > bytes_wanted) return;
     for (std::size_t i = 0; i < prefix_bytes; ++i)
       out.push_back(static_cast<std::uint8_t>(frame.size() >> (8 * i)));
-    out.insert(out.end(), frame.begin(), frame.end());
+    out.insert(out.end(), frame.head.begin(), frame.head.end());
+    const BytesView tail = frame.tail();
+    out.insert(out.end(), tail.begin(), tail.end());
     bytes_ -= size;
     if (&queue == &bulk_) bulk_bytes_ -= size;
     live_in_a_row_ = &queue == &bulk_ ? 0 : live_in_a_row_ + (&queue == &live_ ? 1 : 0);

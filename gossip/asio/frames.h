@@ -56,7 +56,7 @@ class FrameReader {
 class FrameQueue {
  public:
   // Requires: 1 <= frame.size() <= limits::frame_bytes_max.
-  void push(Bytes frame, gossip::Lane lane);
+  void push(gossip::OutFrame frame, gossip::Lane lane);
 
   // Appends frames, each with its length, to `out` until that holds `bytes_wanted` or more, or the next frame
   // would pass it; one frame at least when there is one.
@@ -70,9 +70,9 @@ class FrameQueue {
  private:
   static constexpr std::uint32_t bulk_share = 4;
 
-  std::deque<Bytes>& next_lane();
+  std::deque<gossip::OutFrame>& next_lane();
 
-  std::deque<Bytes> control_, live_, bulk_;
+  std::deque<gossip::OutFrame> control_, live_, bulk_;
   std::size_t bytes_ = 0, bulk_bytes_ = 0;
   std::uint32_t live_in_a_row_ = 0;
 };

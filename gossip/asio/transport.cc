@@ -224,7 +224,7 @@ void Transport::limit_first_frame(std::size_t bytes_max) {
   impl_->first_frame_bytes_max = bytes_max;
 }
 
-void Transport::send(LinkId link, Bytes frame, gossip::Lane lane) {
+void Transport::send(LinkId link, gossip::OutFrame frame, gossip::Lane lane) {
   Connection* connection = impl_->open_connection(link);
   if (connection == nullptr) return;
   connection->send(std::move(frame), lane);

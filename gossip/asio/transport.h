@@ -86,7 +86,7 @@ class Transport {
   void dial(const std::string& host_port);
 
   // Queues one frame. Ignored when the link is down or closing. Requires: 1..limits::frame_bytes_max bytes.
-  void send(gossip::LinkId link, Bytes frame, gossip::Lane lane);
+  void send(gossip::LinkId link, gossip::OutFrame frame, gossip::Lane lane);
 
   // What is queued leaves (2 s at most), then the link closes; nothing more is delivered from it.
   // on_link_down follows. Ignored when the link is down or closing already.

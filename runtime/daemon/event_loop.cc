@@ -101,6 +101,7 @@ class EventLoop final : net::TransportEvents {
   void effect(SaveCheckpoint& e);
   void save_waiting();
   void on_saved(const Result<void>& saved);
+  void tell_of_log(const std::string& trouble);
   void effect(Applied&) {}
   void effect(Published& e);
   void effect(Finished& e);
@@ -124,6 +125,7 @@ class EventLoop final : net::TransportEvents {
   std::size_t recent_bytes_ = 0;
   std::optional<SaveCheckpoint> waiting_save_;
   int saves_under_way_ = 0;      // two at most, at the end; else one
+  std::string log_trouble_;      // why the log did not take the last update; empty: it did
   std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
@@ -335,10 +337,19 @@ void EventLoop::look_at_admission() {
   if (auto kept = admission_.keep(node_->protocol().own_admit()); !kept) console_.line(kept.error().text);
 }
 
+void EventLoop::tell_of_log(const std::string& trouble) {
+  if (trouble.empty() != log_trouble_.empty())
+    console_.line(trouble.empty() ? "updates are kept on disk again"
+                                  : "updates are not kept on disk: " + trouble +
+                                        "; training goes on, and what memory holds is served");
+  log_trouble_ = trouble;
+}
+
 void EventLoop::report() {
   if (!exit_status_) look_at_admission();
   NodeStatus status = node_->status(now());
   status.storage_trouble = storage_trouble_;
+  tell_of_log(status.log_trouble);
   if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;

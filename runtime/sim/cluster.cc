@@ -265,7 +265,7 @@ void Cluster::effect(std::size_t i, gossip::Send& e) {
   arrival = std::max(arrival, link.last_arrival[1 - side] + Duration{1});
   link.last_arrival[1 - side] = arrival;
   if (group_[i] != group_[to]) return;  // lost to the partition; its link is about to break
-  queue_.push(arrival, FrameArrives{at, 1 - side, std::move(e.frame)});
+  queue_.push(arrival, FrameArrives{at, 1 - side, std::move(e.frame).joined()});
   if (!link.backlogged[side] && network_.waiting(i, now_) > limits::link_backlog_high) {
     link.backlogged[side] = true;
     queue_.push(network_.falls_to(i, limits::link_backlog_low), BacklogEnds{at, side});

@@ -206,7 +206,7 @@ void ProtocolWorld::carry_out(HostId i, gossip::Effect& effect) {
     const End end = end_of(send->link);
     if (end.connection >= fabric_.connections() || fabric_.host(end) != i)
       return violate("I4", i, "sends on a link that it does not have");
-    fabric_.send(end, std::move(send->frame), send->lane == gossip::Lane::control, now_);
+    fabric_.send(end, std::move(send->frame).joined(), send->lane == gossip::Lane::control, now_);
   } else if (auto* dials = std::get_if<gossip::Dial>(&effect)) {
     dial(i, dials->address);
   } else if (auto* close = std::get_if<gossip::Close>(&effect)) {

@@ -82,8 +82,8 @@ struct Traffic {
     origin.sign = [&](UpdateHeader& header) { header.signature = keys.sign(update_message({}, header)); };
     for (std::uint64_t seq = 1; seq <= updates; ++seq) {
       const StoredUpdate update = origin.make(stream_of(node_number(1), 1), node_number(1), seq, bytes);
-      for (Bytes& frame : encode_in_pieces({0, update.header, *update.payload, Coding::canonical}))
-        data.push_back(std::move(frame));
+      for (OutFrame& frame : encode_in_pieces({0, update.header, {}, Coding::canonical}, update.payload))
+        data.push_back(std::move(frame).joined());
       have.push_back(encode(Have{{{0, seq}}}));
     }
   }

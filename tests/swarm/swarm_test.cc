@@ -83,7 +83,7 @@ int spy(char** argv) {
 }
 
 int run(const std::vector<std::uint64_t>& seeds) {
-  constexpr std::size_t seeds_a_process = 10;
+  constexpr std::size_t seeds_a_process = 5;
   std::size_t failed = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto cores = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));

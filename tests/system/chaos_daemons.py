@@ -166,6 +166,7 @@ def disk_full():
         disk.fill(peer)
         wait_for('the trouble in /status', lambda: 'cannot write' in (peer.status() or {}).get('storage_trouble', ''))
         assert 'checkpoint not written' in peer.said() and 'make room' in peer.said(), peer.said()
+        wait_for('a word about the log', lambda: 'updates are not kept on disk' in peer.said())
         at = peer.status()
         wait_for('training and spreading on',
                  lambda: all(s and s['updates'] > at['updates'] + 100 for s in swarm.statuses()))
@@ -181,6 +182,7 @@ def disk_full():
         limited.free(peer)
         wait_for('a checkpoint again', lambda: (peer.status() or {'storage_trouble': '?'})['storage_trouble'] == '')
         assert 'checkpoints are written again' in peer.said(), peer.said()
+        wait_for('the log to go on', lambda: 'updates are kept on disk again' in peer.said())
         swarm.finish_equal()
 
 

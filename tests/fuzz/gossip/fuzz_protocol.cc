@@ -103,11 +103,12 @@ class Driver {
     protocol_.check_invariants();
     std::size_t bytes = 0;
     std::vector<LinkId> closed;
-    for (const Effect& effect : out_) {
-      if (const auto* send = std::get_if<Send>(&effect)) {
-        if (send->frame.empty() || send->frame.size() > limits::frame_bytes_max) std::abort();
-        if (!decode(send->frame).ok()) std::abort();
-        bytes += send->frame.size();
+    for (Effect& effect : out_) {
+      if (auto* send = std::get_if<Send>(&effect)) {
+        const Bytes frame = std::move(send->frame).joined();
+        if (frame.empty() || frame.size() > limits::frame_bytes_max) std::abort();
+        if (!decode(frame).ok()) std::abort();
+        bytes += frame.size();
       }
       if (const auto* close = std::get_if<Close>(&effect)) {
         if (close->reason.empty()) std::abort();

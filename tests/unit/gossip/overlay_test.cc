@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(leaving_says_goodbye_and_is_not_dialled_again) {
   world.nodes[2].protocol->leave(world.now, out);
   const bool said = std::any_of(out.begin(), out.end(), [](const Effect& effect) {
     const auto* frame = std::get_if<Send>(&effect);
-    return frame != nullptr && frame->frame[0] == static_cast<std::uint8_t>(FrameType::bye);
+    return frame != nullptr && frame->frame.head[0] == static_cast<std::uint8_t>(FrameType::bye);
   });
   BOOST_TEST(said);
   BOOST_TEST((world.nodes[2].protocol->next_deadline() == never));

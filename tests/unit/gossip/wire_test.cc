@@ -207,9 +207,12 @@ BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
   update.payload = longest;
   BOOST_TEST((update.invalid() == "a piece too long"));
   std::size_t bytes = 0;
-  const std::vector<Bytes> pieces = encode_in_pieces(update);
-  for (const Bytes& piece : pieces) {
-    const auto frame = decode(piece);
+  std::vector<OutFrame> pieces = encode_in_pieces(update, std::make_shared<const Bytes>(longest));
+  for (OutFrame& piece : pieces) {
+    const std::size_t size = piece.size();
+    const Bytes whole = std::move(piece).joined();
+    BOOST_TEST(whole.size() == size);
+    const auto frame = decode(whole);
     BOOST_REQUIRE(frame.ok());
     const bool last = &piece == &pieces.back();
     if (const Data* head = std::get_if<Data>(&*frame)) {
@@ -223,8 +226,9 @@ BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
     }
   }
   BOOST_TEST(bytes == longest.size());
-  update.payload = BytesView(longest).first(limits::piece_bytes_max);
-  BOOST_TEST(encode_in_pieces(update).size() == 1u);
+  const auto shorter = std::make_shared<const Bytes>(longest.begin(), longest.begin() + limits::piece_bytes_max);
+  BOOST_TEST(encode_in_pieces(update, shorter).size() == 1u);
+  BOOST_TEST(encode_in_pieces(update, shorter)[0].shared == shorter);
   HaveSet many;
   for (std::uint64_t i = 0; i < limits::ranges_per_frame_max; ++i)
     many.insert(UpdateKey{counting<StreamId>(1), 2 * i + 1});

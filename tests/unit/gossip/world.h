@@ -264,7 +264,7 @@ class World {
     } else if (auto* frame = std::get_if<Send>(&effect)) {
       const auto id = static_cast<std::uint64_t>(frame->link);
       const auto at = wires_.find(id);
-      if (at != wires_.end()) send(id, at->second.ends[0].node == i ? 0 : 1, std::move(frame->frame));
+      if (at != wires_.end()) send(id, at->second.ends[0].node == i ? 0 : 1, std::move(frame->frame).joined());
     } else if (auto* close = std::get_if<Close>(&effect)) {
       nodes[i].closes.push_back(close->reason);
       cut(static_cast<std::uint64_t>(close->link), "closed", i);
