@@ -11,9 +11,14 @@
 // Thread: plain values; views look at arrays of their owners.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace rumor::compress {
 
@@ -48,9 +53,31 @@ inline std::uint32_t lanes_in(Four minus) {
   return static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(sum >> 32);
 }
 
+// How many of 4 times `fours` numbers are not above `most` (or its lanes), counted from the beginning: the
+// numbers ascend. part(i): numbers 4 i to 4 i + 3.
+template <unsigned fours, class PartOf>
+inline std::uint32_t not_above(Four most, const PartOf& part) {
+  static_assert(fours == 2 || fours == 4);
+#if defined(__SSE2__)
+  const auto above = [&](unsigned i) { return reinterpret_cast<__m128i>(part(i) > most); };
+  __m128i bytes = _mm_packs_epi32(above(0), above(1));
+  if constexpr (fours == 4) {
+    bytes = _mm_packs_epi16(bytes, _mm_packs_epi32(above(2), above(3)));
+  } else {
+    bytes = _mm_packs_epi16(bytes, bytes);
+  }
+  const auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(bytes));
+  return static_cast<std::uint32_t>(std::countr_zero(mask | 1u << 4 * fours));
+#else
+  Four above = part(0) > most;
+  for (unsigned i = 1; i < fours; ++i) above += part(i) > most;
+  return 4 * fours - lanes_in(above);
+#endif
+}
+
 // How many of eight numbers are not above y, the same in all four.
 inline std::uint32_t eight_not_above(const std::uint32_t* numbers, Four y) {
-  return 8 - lanes_in((four_at(numbers) > y) + (four_at(numbers + 4) > y));
+  return not_above<2>(y, [&](unsigned i) { return four_at(numbers + 4 * i); });
 }
 
 // Sums at the beginnings of blocks, and of groups of eight blocks: to find a block without a branch that
@@ -157,10 +184,8 @@ struct LearnedCells {
       return cell + passed(cell + 1) + passed(cell + 2) + passed(cell + 3);
     }
     const Four rest = four_alike(y - blocks.starts[block]);
-    const auto above = [&](std::uint32_t i) {
-      return four_at(ramp + i) + four_at(hits_inside + first + i) > rest;
-    };
-    return first + block_cells - 1 - lanes_in((above(0) + above(4)) + (above(8) + above(12)));
+    const auto part = [&](unsigned i) { return four_at(ramp + 4 * i) + four_at(hits_inside + first + 4 * i); };
+    return first + not_above<4>(rest, part) - 1;
   }
 };
 

@@ -52,6 +52,24 @@ struct Totals {
   double events = 0, chain_seconds = 0, segments = 0, fixed_seconds = 0;
 };
 
+// A state and where its next word stands.
+struct Chain {
+  std::uint64_t state = 0;
+  const std::uint8_t* next = nullptr;
+  const std::uint8_t* end = nullptr;
+
+  std::uint32_t slot() const { return static_cast<std::uint32_t>(state & (scale - 1)); }
+
+  void take(std::uint32_t start, std::uint32_t size) {
+    state = size * (state >> scale_bits) + (state & (scale - 1)) - start;
+    std::uint32_t word = 0;
+    std::memcpy(&word, next, 4);
+    const std::uint64_t wanted = (state < std::uint64_t{1} << 31 ? 1u : 0u) & (next != end ? 1u : 0u);
+    next += 4 * wanted;
+    state = state << (32 * wanted) | (word & (0 - wanted));
+  }
+};
+
 // The rows of a part that have entries: how many each, and how many events say which rows they are.
 struct Rows {
   std::vector<std::uint32_t> hits;
@@ -87,7 +105,7 @@ void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, 
   for (std::size_t j = 0; j < rows.hits.size(); ++j) {
     if (j < rows.events && rows.all <= cells_max) {
       const FoundCell found = next_in(others, alike, row, rows.events - static_cast<std::uint32_t>(j));
-      others.take(found.from, found.to - found.from);
+      others.take(others.slot() - found.inside, found.size);
       row = found.cell + 1;
     }
     if (rows.columns > 1) {
@@ -99,9 +117,9 @@ void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, 
       std::uint32_t first = 0;
       for (std::uint32_t left = rows.hits[j]; left > 0 && rows.columns > 1; --left) {
         const FoundCell found = next_in(entries, cells, first, left);
-        const std::uint32_t size = found.to - found.from, minus = signs.share(Signs::context(3, 3), size);
-        const std::uint32_t plus = entries.slot() - found.from < minus ? 0 : ~0u;
-        entries.take(found.from + (minus & plus), (minus ^ plus) - plus + (size & plus));
+        const std::uint32_t size = found.size, minus = signs.share(Signs::context(3, 3), size);
+        const std::uint32_t plus = ~sign_mask(found.inside < minus);
+        entries.take(entries.slot() - found.inside + (minus & plus), (minus ^ plus) - plus + (size & plus));
         first = found.cell + 1;
       }
       return true;
