@@ -94,6 +94,14 @@ class Recorder {
     return true;
   }
 
+  template <class Next, class Context, class OtherContext>
+  bool entries(const Next& near, const Context& context, std::uint32_t cell, std::uint32_t minus,
+               const Next& far, const OtherContext& other_context, std::uint32_t other_cell,
+               std::uint32_t other_minus, const Signs& signs) {
+    return entry(Lane::near, near, signs, context, cell, minus) &&
+           entry(Lane::far, far, signs, other_context, other_cell, other_minus);
+  }
+
   bool sign(Lane lane, const Signs& signs, std::uint32_t context, std::uint32_t minus) {
     add_signed(lane, 0, scale, signs.share(context, scale), minus);
     return true;
@@ -192,6 +200,21 @@ class Player {
     const FoundCell found = next.find(state_.slot(lane));
     cell = found.cell;
     minus = take_signed(lane, found.inside, found.size, signs.share(context(cell), found.size));
+    return true;
+  }
+
+  template <class Next, class Context, class OtherContext>
+  [[gnu::always_inline]] bool entries(const Next& near, const Context& context, std::uint32_t& cell,
+                                      std::uint32_t& minus, const Next& far,
+                                      const OtherContext& other_context, std::uint32_t& other_cell,
+                                      std::uint32_t& other_minus, const Signs& signs) {
+    FoundCell found, other;
+    find_both(near, state_.slot(Lane::near), found, far, state_.slot(Lane::far), other);
+    cell = found.cell, other_cell = other.cell;
+    const std::uint32_t share = signs.share(context(cell), found.size);
+    const std::uint32_t other_share = signs.share(other_context(other_cell), other.size);
+    minus = take_signed(Lane::near, found.inside, found.size, share);
+    other_minus = take_signed(Lane::far, other.inside, other.size, other_share);
     return true;
   }
 

@@ -4,6 +4,7 @@
 //   count, total(), mean          cells, the sum of their weights, and that divided by their number
 //   before(cell)                  weight of all cells before this one, up to count
 //   find(y)                       the cell in which the weight y lies. Requires: y < total()
+//   find_both(y, a, z, b)         the same for two at a time, step by step: neither waits for the other
 //
 // Cells stand in blocks of 16. What all blocks before one weigh is kept in a list that is counted through,
 // with no branch that depends on what is coded; a cell inside its block is found likewise.
@@ -87,8 +88,9 @@ struct Blocks {
   const std::uint32_t* groups = nullptr;
   std::uint32_t groups_filled = 0;
 
-  // The last block that does not begin above y.
-  std::uint32_t find(std::uint32_t y) const {
+  // The last block that does not begin above y: its group, then the block.
+  std::uint32_t find(std::uint32_t y) const { return find_in(find_group(y), y); }
+  std::uint32_t find_group(std::uint32_t y) const {
     const std::uint32_t* at = groups;
     std::uint32_t left = groups_filled;
     while (left > 16) {
@@ -99,7 +101,10 @@ struct Blocks {
     const Four least = four_alike(y);
     std::uint32_t group = static_cast<std::uint32_t>(at - groups) + eight_not_above(at, least) - 1;
     if (left > 8) group += eight_not_above(at + 8, least);
-    return group * 8 + eight_not_above(starts + std::size_t{group} * 8, least) - 1;
+    return group;
+  }
+  std::uint32_t find_in(std::uint32_t group, std::uint32_t y) const {
+    return group * 8 + eight_not_above(starts + std::size_t{group} * 8, four_alike(y)) - 1;
   }
 };
 
@@ -135,6 +140,9 @@ struct AlikeCells {
   std::uint32_t before(std::uint32_t cell) const { return cell * weight; }
   std::uint32_t total() const { return count * weight; }
   std::uint32_t find(std::uint32_t y) const { return y / weight; }
+  void find_both(std::uint32_t y, std::uint32_t& a, std::uint32_t z, std::uint32_t& b) const {
+    a = find(y), b = find(z);
+  }
 };
 
 // Weights as a list of sums: what is needed where every weight is asked for more than once.
@@ -152,6 +160,14 @@ struct ListedCells {
     const std::uint32_t* at = sums + std::size_t{index[y >> index_shift]} * block;
     while (at[block] <= y) at += block;
     return static_cast<std::uint32_t>(at - sums) + eight_not_above(at, four_alike(y)) - 1;
+  }
+  void find_both(std::uint32_t y, std::uint32_t& a, std::uint32_t z, std::uint32_t& b) const {
+    const std::uint32_t* near = sums + std::size_t{index[y >> index_shift]} * block;
+    const std::uint32_t* far = sums + std::size_t{index[z >> index_shift]} * block;
+    while (near[block] <= y) near += block;
+    while (far[block] <= z) far += block;
+    a = static_cast<std::uint32_t>(near - sums) + eight_not_above(near, four_alike(y)) - 1;
+    b = static_cast<std::uint32_t>(far - sums) + eight_not_above(far, four_alike(z)) - 1;
   }
 };
 
@@ -174,8 +190,14 @@ struct LearnedCells {
     return spread(cell) + hits_before[cell >> block_bits] + hits_inside[cell];
   }
   std::uint32_t total() const { return all; }
-  std::uint32_t find(std::uint32_t y) const {
-    const std::uint32_t block = blocks.find(y), first = block << block_bits;
+  std::uint32_t find(std::uint32_t y) const { return find_in(blocks.find(y), y); }
+  void find_both(std::uint32_t y, std::uint32_t& a, std::uint32_t z, std::uint32_t& b) const {
+    const std::uint32_t near_group = blocks.find_group(y), far_group = blocks.find_group(z);
+    const std::uint32_t near = blocks.find_in(near_group, y), far = blocks.find_in(far_group, z);
+    a = find_in(near, y), b = find_in(far, z);
+  }
+  std::uint32_t find_in(std::uint32_t block, std::uint32_t y) const {
+    const std::uint32_t first = block << block_bits;
     if constexpr (foretold) {
       const std::uint32_t rest = y - hits_before[block];
       const auto passed = [&](std::uint32_t at) { return spread(at) + hits_inside[at] <= rest; };

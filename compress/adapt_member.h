@@ -37,6 +37,24 @@ template <class Next>
   return {low, slot - from, next.start(low + 1) - from};
 }
 
+// The cells in which two slots lie, each in the next member of a set of its own, found step by step: a processor
+// looks ahead some dozens of instructions, and then has both in sight.
+template <class Next>
+[[gnu::always_inline]] inline void find_both(const Next& one, std::uint32_t slot, FoundCell& found,
+                                             const Next& two, std::uint32_t other_slot, FoundCell& other) {
+  const std::uint32_t weight = one.weight_at(slot), other_weight = two.weight_at(other_slot);
+  std::uint32_t cell = 0, other_cell = 0;
+  one.cells().find_both(weight, cell, other_weight, other_cell);
+  const std::uint32_t from = one.inner_start(cell), other_from = two.inner_start(other_cell);
+  const std::uint32_t to = one.start(cell + 1), other_to = two.start(other_cell + 1);
+  found = {cell, slot - from, to - from};
+  other = {other_cell, other_slot - other_from, other_to - other_from};
+  if (found.inside >= found.size) [[unlikely]]
+    found = search_cell(one, slot);
+  if (other.inside >= other.size) [[unlikely]]
+    other = search_cell(two, other_slot);
+}
+
 // Both are whole numbers below 2^53: the quotient in double precision, rounded down, is exact.
 inline std::uint64_t quotient(std::uint64_t above, std::uint64_t below) {
   return static_cast<std::uint64_t>(
@@ -56,29 +74,34 @@ class LastMember {
 
   // Where the interval of this cell begins; that of end() is the whole scale.
   [[gnu::always_inline]] std::uint32_t start(std::uint32_t cell) const {
-    return cell >= cells_.count ? scale : inner_start(cell);
+    const std::uint32_t inner = inner_start(std::min(cell, cells_.count));
+    return cell >= cells_.count ? scale : inner;
   }
   std::uint32_t first() const { return first_; }
   std::uint32_t end() const { return cells_.count; }
 
   // The cell whose interval has this slot in it.
   [[gnu::always_inline]] FoundCell find(std::uint32_t slot) const {
-    const auto weight = static_cast<std::uint32_t>(std::uint64_t{slot} * rest_ >> scale_bits);
-    const std::uint32_t cell = cells_.find(base_ + weight), from = inner_start(cell);
+    const std::uint32_t cell = cells_.find(weight_at(slot)), from = inner_start(cell);
     const FoundCell found{cell, slot - from, start(cell + 1) - from};
     if (found.inside < found.size) [[likely]]
       return found;
     return search_cell(*this, slot);
   }
 
- private:
-  static constexpr unsigned pace_bits = 13;
-
-  // Of a cell that can be it.
+  // For find_both(): the steps of find().
+  const Cells& cells() const { return cells_; }
+  [[gnu::always_inline]] std::uint32_t weight_at(std::uint32_t slot) const {
+    return base_ + static_cast<std::uint32_t>(std::uint64_t{slot} * rest_ >> scale_bits);
+  }
+  // As start(), of a cell that can be it, or of end().
   [[gnu::always_inline]] std::uint32_t inner_start(std::uint32_t cell) const {
     const std::uint64_t passed = cells_.before(cell) - base_;
     return static_cast<std::uint32_t>(passed * pace_ >> pace_bits) + 2 * (cell - first_);
   }
+
+ private:
+  static constexpr unsigned pace_bits = 13;
 
   const Cells cells_;
   std::uint32_t first_, base_, rest_;
@@ -100,7 +123,8 @@ class NextMember {
 
   // Where the interval of this cell begins; that of end() is the whole scale.
   [[gnu::always_inline]] std::uint32_t start(std::uint32_t cell) const {
-    return cell >= end_ ? scale : inner_start(cell);
+    const std::uint32_t inner = inner_start(std::min(cell, end_));
+    return cell >= end_ ? scale : inner;
   }
 
   // First cell that can be it.
@@ -111,15 +135,25 @@ class NextMember {
 
   // The cell whose interval has this slot in it.
   [[gnu::always_inline]] FoundCell find(std::uint32_t slot) const {
-    const std::uint32_t cell = guess(slot), from = inner_start(cell);
+    const std::uint32_t cell = cells_.find(weight_at(slot)), from = inner_start(cell);
     const FoundCell found{cell, slot - from, start(cell + 1) - from};
     if (found.inside < found.size) [[likely]]
       return found;
     return search_cell(*this, slot);
   }
 
- private:
-  // Of a cell that can be it.
+  // For find_both(): the steps of find().
+  const Cells& cells() const { return cells_; }
+  [[gnu::always_inline]] std::uint32_t weight_at(std::uint32_t slot) const {
+    std::uint32_t piece = curve_->pieces[slot >> (scale_bits - Curve::slot_bits)];
+    piece += curve_->height[piece + 1] <= slot ? 1 : 0;
+    const std::uint64_t above = slot - curve_->height[piece];
+    const std::uint64_t steps =
+        (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
+    const std::uint64_t weight = base_ + (steps * stride_ >> 32);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(weight, cells_.before(end_) - 1));
+  }
+  // As start(), of a cell that can be it, or of end().
   [[gnu::always_inline]] std::uint32_t inner_start(std::uint32_t cell) const {
     const std::uint64_t passed = cells_.before(cell) - base_;
     const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
@@ -130,6 +164,7 @@ class NextMember {
            2 * (cell - first_);
   }
 
+ private:
   NextMember(const Cells& cells, std::uint32_t first, std::uint32_t left, std::uint32_t end,
              std::uint64_t others)
       : cells_(cells),
@@ -145,16 +180,6 @@ class NextMember {
     const auto weight = static_cast<double>(extent), all = static_cast<double>(steps);
     pace_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(all / weight));
     stride_ = static_cast<std::uint64_t>(extent) * static_cast<std::uint64_t>(static_cast<std::int64_t>(0x1p63 / all)) >> 15;
-  }
-
-  [[gnu::always_inline]] std::uint32_t guess(std::uint32_t slot) const {
-    std::uint32_t piece = curve_->pieces[slot >> (scale_bits - Curve::slot_bits)];
-    piece += curve_->height[piece + 1] <= slot ? 1 : 0;
-    const std::uint64_t above = slot - curve_->height[piece];
-    const std::uint64_t steps =
-        (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
-    const std::uint64_t weight = base_ + (steps * stride_ >> 32);
-    return weight >= cells_.before(end_) ? end_ - 1 : cells_.find(static_cast<std::uint32_t>(weight));
   }
 
   const Cells cells_;

@@ -5,6 +5,7 @@
 //   number(lane, value, bits)               one of 2^bits, all alike
 //   member(lane, next, cell)                the next member of a set
 //   entry(lane, next, signs, context(cell), cell, minus)    the same with the sign of an entry
+//   entries(next, context(cell), cell, minus, and the same again, signs)       two, one of each lane
 //   sign(lane, signs, context, minus)    a sign alone
 //   symbol(lane, counts, context, symbol)
 //   last_entry(next, cell, minus), last_sign(minus)      the same for the last entry of the segment
@@ -352,7 +353,8 @@ class AdaptWalk {
       if (apart_) steps = std::min(steps, (left_ - joined_max + shift) >> shift);
       if (steps << shift == left_ && --steps == 0) return last_step(both, near);
       const auto run = [&](const auto& cells) {
-        return both ? take_both(cells, steps) : take_one(cells, steps, near);
+        if (!both) return take_one(cells, steps, near);
+        return apart_ ? take_both(cells, steps) : take_turns(cells, steps);
       };
       if (!columns_.with_cells(run)) return false;
       if (near) near_left -= steps;
@@ -370,7 +372,7 @@ class AdaptWalk {
   };
 
   template <class Some, class Cells>
-  [[gnu::always_inline]] bool look(Some& io, Lane lane, const Cells& cells, LaneCursor& at,
+  bool look(Some& io, Lane lane, const Cells& cells, LaneCursor& at,
                                    const Columns::Row& learned, Seen& seen) {
     at.settle();
     if (at.left > cells.count - at.column) return false;
@@ -402,8 +404,7 @@ class AdaptWalk {
     LaneCursor near = near_, far = far_;
     for (; steps > 0; --steps) {
       Seen first, second;
-      if (!look(io, Lane::near, cells, near, learned, first)) return false;
-      if (!look(io, Lane::far, cells, far, learned, second)) return false;
+      if (!look_both(io, cells, near, first, far, second, learned)) return false;
       learn(io, near, learned, first);
       learn(io, far, learned, second);
     }
@@ -412,6 +413,35 @@ class AdaptWalk {
     return true;
   }
 
+  template <class Some, class Cells>
+  [[gnu::always_inline]] bool look_both(Some& io, const Cells& cells, LaneCursor& near, Seen& first,
+                                        LaneCursor& far, Seen& second, const Columns::Row& learned) {
+    near.settle();
+    far.settle();
+    if (near.left > cells.count - near.column || far.left > cells.count - far.column) return false;
+    first.column = io.column(near.entry), first.minus = io.minus(near.entry);
+    second.column = io.column(far.entry), second.minus = io.minus(far.entry);
+    const auto context = [&](std::uint32_t cell) {
+      return first.context = Signs::context(near.leaning, learned.leaning[cell]);
+    };
+    const auto other_context = [&](std::uint32_t cell) {
+      return second.context = Signs::context(far.leaning, learned.leaning[cell]);
+    };
+    const auto coded = [&](const auto& one, const auto& two) {
+      return io.entries(one, context, first.column, first.minus, two, other_context, second.column,
+                        second.minus, signs_);
+    };
+    if constexpr (std::is_same_v<Cells, AlikeCells>) {
+      if (near.left == 1 && far.left == 1)
+        return coded(LastMember(cells, near.column), LastMember(cells, far.column));
+      if (near.left == 1 || far.left == 1)
+        return look(io, Lane::near, cells, near, learned, first) &&
+               look(io, Lane::far, cells, far, learned, second);
+    }
+    return coded(NextMember(cells, near.column, near.left), NextMember(cells, far.column, far.left));
+  }
+
+  // Steps of one lane alone.
   template <class Cells>
   [[gnu::flatten]] bool take_one(const Cells& given, std::uint32_t steps, bool near) {
     typename Io::Local io(io_);
@@ -426,6 +456,20 @@ class AdaptWalk {
     }
     (near ? near_ : far_) = at;
     io_.take_back(io);
+    return true;
+  }
+
+  // Steps of both lanes in one state.
+  template <class Cells>
+  bool take_turns(const Cells& cells, std::uint32_t steps) {
+    Columns::Row learned = columns_.row();
+    for (; steps > 0; --steps) {
+      Seen first, second;
+      if (!look(io_, Lane::near, cells, near_, learned, first)) return false;
+      if (!look(io_, Lane::far, cells, far_, learned, second)) return false;
+      learn(io_, near_, learned, first);
+      learn(io_, far_, learned, second);
+    }
     return true;
   }
 
