@@ -71,7 +71,7 @@ class Columns {
 
   // The weights made at this many entries hold for so many more.
   static std::uint32_t interval(std::uint32_t total) {
-    return std::max(32u, total >> 4);
+    return std::max(64u, total >> 4);
   }
 
   void begin_weights();

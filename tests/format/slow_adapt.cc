@@ -71,7 +71,7 @@ struct Member {
 // Chapter 6.
 struct LearnedColumns {
   Numbers weights, hits, leaning, prior;
-  Number total = 0, due = 32;
+  Number total = 0, due = 64;
   bool alike = true;
 
   LearnedColumns(Number columns, Numbers known)
@@ -103,7 +103,7 @@ struct LearnedColumns {
       known += prior[c];
     }
     alike = false;
-    due = total + std::max<Number>(32, total >> 4);
+    due = total + std::max<Number>(64, total >> 4);
   }
   void end_step(Number n) {
     total += n;
