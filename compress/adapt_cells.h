@@ -206,7 +206,9 @@ struct LearnedCells {
       return cell + passed(cell + 1) + passed(cell + 2) + passed(cell + 3);
     }
     const Four rest = four_alike(y - blocks.starts[block]);
-    const auto part = [&](unsigned i) { return four_at(ramp + 4 * i) + four_at(hits_inside + first + 4 * i); };
+    const auto part = [&](unsigned i) {
+      return four_at(ramp + 4 * i) + four_at(hits_inside + first + 4 * i);
+    };
     return first + not_above<4>(rest, part) - 1;
   }
 };

@@ -3,8 +3,8 @@
 // An event is an interval [start, start + size): the share size / 2^27 of all that could have been there. The
 // encoder collects the events and codes them from the last to the first into 64-bit states that shed 32-bit
 // words; the decoder meets them in the order in which they were collected. Source: Duda 2013 (range variant
-// of asymmetric numeral systems). There are two states, `near` and `far`, and so two chains of events of which
-// neither waits for the other: what follows each other closely is dealt out to both.
+// of asymmetric numeral systems). There are two states, `near` and `far`, and so two chains of events of
+// which neither waits for the other: what follows each other closely is dealt out to both.
 //
 // The far state costs next to nothing: it begins as the last word that the near state shed (no other state is
 // needed for the last few entries), and ends up as events of that state.
@@ -75,7 +75,9 @@ class StateReader {
   bool join();
 
   // Where in [0, 2^27) the next event of this lane lies.
-  std::uint32_t slot(Lane lane) const { return static_cast<std::uint32_t>(state_[place(lane)] & (scale - 1)); }
+  std::uint32_t slot(Lane lane) const {
+    return static_cast<std::uint32_t>(state_[place(lane)] & (scale - 1));
+  }
 
   // Goes past the event of this size, the one with slot() in it. inside: how far slot() is from its start.
   void take(Lane lane, std::uint32_t inside, std::uint32_t size) {
@@ -108,7 +110,7 @@ class StateReader {
   std::uint32_t number(unsigned bits);
 
   std::array<std::uint64_t, 2> state_{};  // near and far
-  std::uint8_t* next_ = nullptr;  // words not yet read
+  std::uint8_t* next_ = nullptr;          // words not yet read
   std::uint8_t* end_ = nullptr;
   std::size_t apart_ = 0;  // 1 while there are two states
   bool valid_ = false;

@@ -1,8 +1,8 @@
 // The columns of one part, as the ADAPT coder learns them: their hits so far, which sign each leans to, and
 // the weights that follow (compress/ADAPT.md, chapters 6, 8 and 9).
 //
-// Hits are handed on to the weights from time to time only. A few at a time are added one by one (each changes
-// its block), many by going through all columns.
+// Hits are handed on to the weights from time to time only. A few at a time are added one by one (each
+// changes its block), many by going through all columns.
 //
 // Thread: plain value, one owner.
 #pragma once
@@ -70,9 +70,7 @@ class Columns {
   }
 
   // The weights made at this many entries hold for so many more.
-  static std::uint32_t interval(std::uint32_t total) {
-    return std::max(64u, total >> 4);
-  }
+  static std::uint32_t interval(std::uint32_t total) { return std::max(64u, total >> 4); }
 
   void begin_weights();
   void renew();

@@ -1,6 +1,6 @@
-// The two lanes in which the columns of a part are coded (compress/ADAPT.md, chapter 5): the rows whose middle
-// lies in the first half of the entries, and the others. A step takes the next entry of each, so that a
-// decoder finds two columns at a time, neither of which waits for the other.
+// The two lanes in which the columns of a part are coded (compress/ADAPT.md, chapter 5): the rows whose
+// middle lies in the first half of the entries, and the others. A step takes the next entry of each, so that
+// a decoder finds two columns at a time, neither of which waits for the other.
 //
 // Thread: plain values.
 #pragma once

@@ -79,8 +79,8 @@ class Counts {
   std::array<std::uint8_t, contexts> used_{};
 };
 
-// Signs are masks: all ones for minus, 0 for plus. What is done with them is arithmetic and has no branch: a sign
-// is as good as random.
+// Signs are masks: all ones for minus, 0 for plus. What is done with them is arithmetic and has no branch: a
+// sign is as good as random.
 inline std::uint32_t sign_mask(bool negative) {
   std::uint32_t minus = 0u - static_cast<std::uint32_t>(negative);
   __asm__("" : "+r"(minus));  // keeps a compiler from making it a branch after all
@@ -123,8 +123,8 @@ class Signs {
 
   void learn(std::uint32_t context, std::uint32_t minus) {
     const std::uint32_t used = used_[context], p = probability_[context], plus = ~minus;
-    const auto step = static_cast<std::uint32_t>(
-        std::uint64_t{p ^ (minus & ((1u << 22) - 1))} * learning_rate[used] >> 16);
+    const auto step =
+        static_cast<std::uint32_t>(std::uint64_t{p ^ (minus & ((1u << 22) - 1))} * learning_rate[used] >> 16);
     probability_[context] = p + ((step ^ plus) - plus);
     used_[context] = static_cast<std::uint8_t>(used + (used < rates - 1 ? 1 : 0));
   }

@@ -37,8 +37,8 @@ template <class Next>
   return {low, slot - from, next.start(low + 1) - from};
 }
 
-// The cells in which two slots lie, each in the next member of a set of its own, found step by step: a processor
-// looks ahead some dozens of instructions, and then has both in sight.
+// The cells in which two slots lie, each in the next member of a set of its own, found step by step: a
+// processor looks ahead some dozens of instructions, and then has both in sight.
 template <class Next>
 [[gnu::always_inline]] inline void find_both(const Next& one, std::uint32_t slot, FoundCell& found,
                                              const Next& two, std::uint32_t other_slot, FoundCell& other) {
@@ -175,11 +175,12 @@ class NextMember {
     const std::int64_t rest = cells.total() - base_;
     const auto extent = std::max(rest >> 1, rest - static_cast<std::int64_t>(others));
     const auto steps = static_cast<std::int64_t>(std::uint64_t{std::max(left, reach)} * curve_share);
-    // Whole numbers below 2^53: the quotient in double precision, rounded down, is exact. What the stride needs
-    // is known before the weight is.
+    // Whole numbers below 2^53: the quotient in double precision, rounded down, is exact. What the stride
+    // needs is known before the weight is.
     const auto weight = static_cast<double>(extent), all = static_cast<double>(steps);
     pace_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(all / weight));
-    stride_ = static_cast<std::uint64_t>(extent) * static_cast<std::uint64_t>(static_cast<std::int64_t>(0x1p63 / all)) >> 15;
+    const auto share = static_cast<std::int64_t>(0x1p63 / all);
+    stride_ = static_cast<std::uint64_t>(extent) * static_cast<std::uint64_t>(share) >> 15;
   }
 
   const Cells cells_;

@@ -35,7 +35,8 @@ Curve curve(std::uint32_t left) {
   }
   std::uint32_t piece = 0;
   for (std::uint32_t i = 0; i < made.pieces.size(); ++i) {
-    while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - Curve::slot_bits)) ++piece;
+    while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - Curve::slot_bits))
+      ++piece;
     made.pieces[i] = static_cast<std::uint8_t>(piece);
   }
   return made;

@@ -28,8 +28,8 @@ inline constexpr unsigned piece_bits = 18;  // a piece has 2^18 steps, the curve
 inline constexpr std::uint32_t curve_steps = curve_pieces << piece_bits;
 inline constexpr std::uint32_t reach = 10;  // the curve of n > 10 ends where n times the share passed is 10
 
-// The curve has curve_steps where the weight that is left, shared by max(n, reach) members, has been passed by
-// `reach` of them: 2^16 times the steps for each member and unit of weight.
+// The curve has curve_steps where the weight that is left, shared by max(n, reach) members, has been passed
+// by `reach` of them: 2^16 times the steps for each member and unit of weight.
 inline constexpr std::uint64_t curve_share = (std::uint64_t{curve_steps} << 16) / reach;
 
 // 1 - (1 - share)^n, scaled, with what finds its inverse quickly.

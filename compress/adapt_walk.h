@@ -30,32 +30,10 @@
 #include "compress/adapt_lanes.h"
 #include "compress/adapt_learning.h"
 #include "compress/adapt_member.h"
+#include "compress/adapt_shape.h"
 #include "compress/segment.h"
 
 namespace rumor::compress {
-
-// A part as rows and columns.
-struct Shape {
-  explicit Shape(const Part& part)
-      : count(part.count),
-        columns(part.columns <= cells_max ? part.columns : columns_wide),
-        first_row(part.begin / columns),
-        rows((part.end - 1) / columns - first_row + 1) {
-    while ((rows - 1) >> low_bits >= cells_max) ++low_bits;
-  }
-
-  static constexpr std::uint32_t columns_wide = 1024;  // for tensors too wide for one set
-
-  std::uint32_t count, columns, first_row, rows;
-  unsigned low_bits = 0;  // 0 where the rows are few enough for one set
-};
-
-// What a history says of the rows and columns of one part: rates, 256 is the average, and leanings. Nothing
-// of rows that it does not keep.
-struct Priors {
-  std::vector<std::uint32_t> rows, columns;
-  std::vector<std::uint8_t> row_leaning, column_leaning;
-};
 
 template <class Io>
 class AdaptWalk {
@@ -106,7 +84,8 @@ class AdaptWalk {
     std::uint32_t missing = most - hit;
     // 16 for each row, and 64 for each that is expected to be missing if all have the same chance.
     const std::uint64_t ratio = 16 + 32 * std::uint64_t{most} * most / std::max(shape.count, shape.rows);
-    if (!amount(io_, missing, most - 1, Counts::grades, half_octaves(ratio * ratio, 256))) return false;
+    if (!amount(io_, counts_, missing, most - 1, Counts::grades, half_octaves(ratio * ratio, 256)))
+      return false;
     hit = most - missing;
     return true;
   }
@@ -177,7 +156,8 @@ class AdaptWalk {
     const std::uint32_t away = std::max(row, cursor_) - cursor_;
     std::uint32_t group = away >> shape.low_bits, low = away - (group << shape.low_bits);
     const std::uint32_t others = (rows_left - 1) * (AlikeCells::weight / 2) >> shape.low_bits;
-    if (!io_.member(Lane::far, NextMember<AlikeCells>::of_groups(groups, rows_left, others), group)) return false;
+    if (!io_.member(Lane::far, NextMember<AlikeCells>::of_groups(groups, rows_left, others), group))
+      return false;
     if (!io_.number(Lane::far, low, shape.low_bits)) return false;
     row = cursor_ + (group << shape.low_bits) + low;
     return row < shape.rows;
@@ -242,7 +222,9 @@ class AdaptWalk {
     rows_.begin(hit, shape.count);
     const std::uint8_t* leaning = row_priors_ != nullptr ? priors->row_leaning.data() : nullptr;
     if (by_absence_ || shape.low_bits != 0) {
-      const auto next = [&](auto&, std::uint32_t& row, std::uint32_t left) { return next_row(shape, row, left); };
+      const auto next = [&](auto&, std::uint32_t& row, std::uint32_t rows_left) {
+        return next_row(shape, row, rows_left);
+      };
       return list_with<false>(shape, hit, leaning, next);
     }
     if (row_priors_ != nullptr) return list_of(weighed_.cells(), shape, hit, leaning);
@@ -265,7 +247,8 @@ class AdaptWalk {
 
   // local: the rows are found without asking the walk.
   template <bool local, class Next>
-  [[gnu::flatten]] bool list_with(const Shape& shape, std::uint32_t hit, const std::uint8_t* leaning, const Next& next) {
+  [[gnu::flatten]] bool list_with(const Shape& shape, std::uint32_t hit, const std::uint8_t* leaning,
+                                  const Next& next) {
     typename Io::Local io(io_);
     std::uint32_t left = shape.count;
     for (std::uint32_t j = 0; j < hit; ++j) {
@@ -292,35 +275,9 @@ class AdaptWalk {
       return true;
     }
     std::uint32_t more = hits - 1;
-    if (!amount(io, more, spare, 0, row_grade(row, spare, rows_left))) return false;
+    if (!amount(io, counts_, more, spare, 0, row_grade(row, spare, rows_left))) return false;
     hits = more + 1;
     return true;
-  }
-
-  // A number from 0 to `most`, with the contexts from `contexts` on and a grade that says how large it may
-  // be.
-  template <class Some>
-  [[gnu::always_inline]] bool amount(Some& io, std::uint32_t& value, std::uint32_t most,
-                                     std::uint32_t contexts, unsigned grade) {
-    const unsigned context = contexts + (grade < 10 ? grade : 10 + (grade & 1));
-    const unsigned shift = grade < 10 ? 0 : (grade - 8) / 2;
-    const std::uint32_t units = value >> shift;
-    std::uint32_t symbol = 0;
-    if constexpr (!Io::searches) symbol = Counts::symbol_of(units);
-    if (!io.symbol(Lane::near, counts_, context, symbol)) return false;
-    std::uint32_t begin = Counts::begins[symbol];
-    unsigned bits = Counts::low_bits[symbol] + shift;
-    if (symbol + 1 == Counts::symbols) {
-      auto length = static_cast<std::uint32_t>(std::bit_width(std::max(units, begin) - begin + 1)) - 1;
-      if (!io.number(Lane::near, length, 4)) return false;
-      begin += (1u << length) - 1;
-      bits = length + shift;
-    }
-    if (bits > 20) return false;
-    std::uint32_t low = value - (begin << shift);
-    if (bits > 0 && !io.number(Lane::near, low, bits)) return false;
-    value = (begin << shift) + (bits > 0 ? low : 0);
-    return value <= most;
   }
 
   // Twice the binary logarithm of 1 + 4 times the mean that is expected beyond the first entry.
@@ -330,13 +287,6 @@ class AdaptWalk {
       above = std::min<std::uint64_t>(above * row_priors_[row] / row_mean_, 1u << 24);
     const std::uint64_t upper = (rows_left + above) * (rows_left + above);
     return half_octaves(upper, std::uint64_t{rows_left} * rows_left);
-  }
-
-  // The binary logarithm of upper / lower, rounded down, 30 at most. Requires: 1 <= lower <= upper.
-  static unsigned half_octaves(std::uint64_t upper, std::uint64_t lower) {
-    auto grade = static_cast<unsigned>(std::bit_width(upper) - std::bit_width(lower));
-    if (lower << grade > upper) --grade;
-    return std::min(grade, 30u);
   }
 
   // All columns and signs of a part, two at a time while both lanes have some.
@@ -372,8 +322,8 @@ class AdaptWalk {
   };
 
   template <class Some, class Cells>
-  bool look(Some& io, Lane lane, const Cells& cells, LaneCursor& at,
-                                   const Columns::Row& learned, Seen& seen) {
+  bool look(Some& io, Lane lane, const Cells& cells, LaneCursor& at, const Columns::Row& learned,
+            Seen& seen) {
     at.settle();
     if (at.left > cells.count - at.column) return false;
     seen.column = io.column(at.entry);
@@ -395,7 +345,8 @@ class AdaptWalk {
     at.pass(seen.column, seen.minus);
   }
 
-  // Steps of two lanes. Both look before either learns. The loops work on copies, which can stay in registers.
+  // Steps of two lanes. Both look before either learns. The loops work on copies, which can stay in
+  // registers.
   template <class Cells>
   [[gnu::flatten]] bool take_both(const Cells& given, std::uint32_t steps) {
     typename Io::Local io(io_);

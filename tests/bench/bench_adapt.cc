@@ -130,10 +130,14 @@ void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, 
 void time_chain(const std::vector<Rows>& parts, Totals& totals) {
   Prng prng(3);
   std::vector<Columns> columns(parts.size());
+  constexpr std::uint32_t hits = 64;  // enough for weights that differ
   std::size_t entries = 0;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    columns[p].begin(parts[p].columns, 1, nullptr, nullptr);
-    for (const std::uint32_t hits : parts[p].hits) entries += hits;
+    columns[p].begin(parts[p].columns, hits, nullptr, nullptr);
+    Columns::Row row = columns[p].row();
+    for (std::uint32_t i = 0; i < hits; ++i) row.hit(i * 37 % parts[p].columns, 0);
+    columns[p].grow(hits);
+    for (const std::uint32_t some : parts[p].hits) entries += some;
     totals.events += parts[p].events + (parts[p].columns > 1 ? static_cast<double>(parts[p].hits.size()) : 0);
   }
   totals.events += static_cast<double>(entries);

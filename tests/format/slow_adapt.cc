@@ -315,9 +315,7 @@ struct PartReader {
     reject_if(at < part.begin || at >= part.end);
     return at;
   }
-  void put(Number row, Number column, bool minus) {
-    segment.out.push_back({position(row, column), minus});
-  }
+  void put(Number row, Number column, bool minus) { segment.out.push_back({position(row, column), minus}); }
 
   void read() {
     const Number most = std::min(part.count, R);
