@@ -8,9 +8,9 @@
 //
 // What bounds the speed of one core, in the same run:
 //   events      columns (each with its sign), rows and entries of rows, for each entry
-//   chain       decoding as many events in as many rows, with weights and probabilities that are given: what
-//   is
-//               left of a decoder when nothing is learned, checked or handed out
+//   chain       decoding as many events in as many rows, one column after another, with weights and
+//               probabilities that are given: what one chain allows when nothing is learned, checked or handed
+//               out (a decoder has two, and may be faster)
 //   fixed       microseconds that a segment takes to decode with one entry in each of its parts
 // usage: bench_adapt [FILE.safetensors ...]
 #include <algorithm>
