@@ -20,6 +20,10 @@ class Recorder {
  public:
   static constexpr bool searches = false;
 
+  // What loops work on: the recorder itself.
+  using Local = Recorder&;
+  void take_back(const Recorder&) {}
+
   Recorder(std::span<const std::uint32_t> positions, std::span<const std::uint8_t> negative,
            std::size_t parts)
       : positions_(positions.data()), negative_(negative.data()), events_(6 * positions.size() + 3 * parts) {
@@ -27,31 +31,12 @@ class Recorder {
     runs_.reserve(positions.size());
   }
 
-  // What the innermost loop works with: the recorder itself.
-  class Close {
-   public:
-    explicit Close(Recorder& io) : io_(io) {}
-    void back_to(Recorder&) {}
-    bool join() { return io_.join(); }
-    std::uint32_t column() const { return io_.column(); }
-    bool negative() const { return io_.negative(); }
-    void put(std::uint32_t position, bool negative) { io_.put(position, negative); }
-    template <class Next, class Context>
-    bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t cell, bool negative,
-               bool last) {
-      return io_.entry(next, signs, context, cell, negative, last);
-    }
-
-   private:
-    Recorder& io_;
-  };
-
   void write(Bytes& out) const { events_.write(out); }
 
   void begin(const Shape& shape) {
     runs_.clear();
     columns_.clear();
-    at_ = run_ = 0;
+    run_ = 0;
     std::uint64_t row_end = 0;
     for (std::uint32_t i = 0; i < shape.count; ++i) {
       const std::uint32_t position = positions_[i];
@@ -62,8 +47,9 @@ class Recorder {
       }
       columns_.push_back(position - static_cast<std::uint32_t>(row_end - shape.columns));
     }
+  }
+  void end(const Shape& shape) {
     positions_ += shape.count;
-    signs_ = negative_;
     negative_ += shape.count;
   }
 
@@ -77,9 +63,9 @@ class Recorder {
     for (; run_ < runs_.size() && runs_[run_].row <= row; ++run_) row += runs_[run_].row == row ? 1 : 0;
     return row;
   }
-  std::uint32_t column() const { return columns_[at_]; }
-  bool negative() const { return signs_[at_] != 0; }
-  void put(std::uint32_t, bool) { ++at_; }
+  std::uint32_t column(std::uint32_t i) const { return columns_[i]; }
+  std::uint32_t minus(std::uint32_t i) const { return sign_mask(negative_[i] != 0); }
+  void put(std::uint32_t, std::uint32_t, std::uint32_t) {}
 
   bool part() { return true; }
   bool join() {
@@ -87,43 +73,54 @@ class Recorder {
     return true;
   }
 
-  bool number(std::uint32_t value, unsigned bits) {
-    events_.add(Lane::rows, value << (scale_bits - bits), 1u << (scale_bits - bits));
+  bool number(Lane lane, std::uint32_t value, unsigned bits) {
+    events_.add(lane, value << (scale_bits - bits), 1u << (scale_bits - bits));
     return true;
   }
 
   template <class Next>
-  bool member(const Next& next, std::uint32_t cell) {
+  bool member(Lane lane, const Next& next, std::uint32_t cell) {
     const std::uint32_t from = next.start(cell);
-    events_.add(Lane::rows, from, next.start(cell + 1) - from);
+    events_.add(lane, from, next.start(cell + 1) - from);
     return true;
   }
 
   template <class Next, class Context>
-  bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t cell, bool negative,
-             bool last) {
-    if (last) {
-      events_.end(2 * (cell - next.first()) + (negative ? 1 : 0));
-      return true;
-    }
+  bool entry(Lane lane, const Next& next, const Signs& signs, const Context& context, std::uint32_t cell,
+             std::uint32_t minus) {
     const std::uint32_t from = next.start(cell);
-    add_signed(from, next.start(cell + 1) - from, signs, context(cell), negative);
+    const std::uint32_t size = next.start(cell + 1) - from;
+    add_signed(lane, from, size, signs.share(context(cell), size), minus);
     return true;
   }
 
-  bool sign(Signs& signs, std::uint32_t context, bool negative, bool last) {
-    if (last) {
-      events_.end(negative ? 1 : 0);
-    } else {
-      add_signed(0, scale, signs, context, negative);
-    }
+  template <class Next, class Context, class OtherContext>
+  bool entries(const Next& near, const Context& context, std::uint32_t cell, std::uint32_t minus,
+               const Next& far, const OtherContext& other_context, std::uint32_t other_cell,
+               std::uint32_t other_minus, const Signs& signs) {
+    return entry(Lane::near, near, signs, context, cell, minus) &&
+           entry(Lane::far, far, signs, other_context, other_cell, other_minus);
+  }
+
+  bool sign(Lane lane, const Signs& signs, std::uint32_t context, std::uint32_t minus) {
+    add_signed(lane, 0, scale, signs.share(context, scale), minus);
     return true;
   }
 
-  bool symbol(Counts& counts, std::uint32_t context, std::uint32_t symbol) {
+  template <class Next>
+  bool last_entry(const Next& next, std::uint32_t cell, std::uint32_t minus) {
+    events_.end(2 * (cell - next.first()) + (minus & 1));
+    return true;
+  }
+  bool last_sign(std::uint32_t minus) {
+    events_.end(minus & 1);
+    return true;
+  }
+
+  bool symbol(Lane lane, Counts& counts, std::uint32_t context, std::uint32_t symbol) {
     const std::uint32_t from = counts.start(context, symbol);
     constexpr unsigned shift = scale_bits - Counts::symbol_bits;
-    events_.add(Lane::rows, from << shift, (counts.start(context, symbol + 1) - from) << shift);
+    events_.add(lane, from << shift, (counts.start(context, symbol + 1) - from) << shift);
     counts.learn(context, symbol);
     return true;
   }
@@ -133,21 +130,18 @@ class Recorder {
     std::uint32_t row, begin;
   };
 
-  void add_signed(std::uint32_t from, std::uint32_t size, Signs& signs, std::uint32_t context,
-                  bool negative) {
-    const std::uint32_t minus = signs.share(context, size);
-    const std::uint32_t plus = negative ? 0 : ~0u;
-    events_.add(Lane::entries, from + (minus & plus), (minus ^ plus) - plus + (size & plus));
-    signs.learn(context, negative);
+  // share: what of the interval belongs to minus.
+  void add_signed(Lane lane, std::uint32_t from, std::uint32_t size, std::uint32_t share,
+                  std::uint32_t minus) {
+    events_.add(lane, from + (share & ~minus), ((size - share) & ~minus) + (share & minus));
   }
 
   const std::uint32_t* positions_;
   const std::uint8_t* negative_;
-  const std::uint8_t* signs_ = nullptr;
   EventList events_;
   std::vector<Run> runs_;
   std::vector<std::uint32_t> columns_;
-  std::size_t at_ = 0, run_ = 0;
+  std::size_t run_ = 0;
 };
 
 // Finds out what happened.
@@ -155,8 +149,9 @@ class Player {
  public:
   static constexpr bool searches = true;
 
-  // What the innermost loop works with: a copy.
-  class Close;
+  // What loops work on: a copy, which can stay in registers.
+  using Local = Player;
+  void take_back(const Player& local) { *this = local; }
 
   // body: StateReader::slack more bytes stand after it. It is written to.
   Player(std::uint8_t* body, std::size_t size, std::uint32_t* positions, std::uint8_t* negative)
@@ -166,76 +161,100 @@ class Player {
   bool done() const { return done_; }
 
   void begin(const Shape&) {}
+  void end(const Shape& shape) {
+    positions_ += shape.count;
+    negative_ += shape.count;
+  }
   std::uint32_t rows_hit() const { return 0; }
   std::uint32_t row(std::uint32_t) const { return 0; }
   std::uint32_t hits(std::uint32_t) const { return 1; }
   std::uint32_t empty_from(std::uint32_t) const { return 0; }
-  std::uint32_t column() const { return 0; }
-  bool negative() const { return false; }
-  void put(std::uint32_t position, bool negative) {
-    *positions_++ = position;
-    *negative_++ = negative ? 1 : 0;
+  std::uint32_t column(std::uint32_t) const { return 0; }
+  std::uint32_t minus(std::uint32_t) const { return 0; }
+  void put(std::uint32_t i, std::uint32_t position, std::uint32_t minus) {
+    positions_[i] = position;
+    negative_[i] = static_cast<std::uint8_t>(minus & 1);
   }
 
   bool part() { return state_.part(); }
   bool join() { return state_.join(); }
 
-  bool number(std::uint32_t& value, unsigned bits) {
-    Chain at = state_.chain(Lane::rows);
-    value = at.slot() >> (scale_bits - bits);
-    at.take(value << (scale_bits - bits), 1u << (scale_bits - bits));
-    state_.put_back(Lane::rows, at);
+  bool number(Lane lane, std::uint32_t& value, unsigned bits) {
+    const std::uint32_t slot = state_.slot(lane), size = 1u << (scale_bits - bits);
+    value = slot >> (scale_bits - bits);
+    state_.take(lane, slot & (size - 1), size);
     return true;
   }
 
   template <class Next>
-  bool member(const Next& next, std::uint32_t& cell) {
-    Chain at = state_.chain(Lane::rows);
-    const FoundCell found = next.find(at.slot());
+  [[gnu::always_inline]] bool member(Lane lane, const Next& next, std::uint32_t& cell) {
+    const FoundCell found = next.find(state_.slot(lane));
     cell = found.cell;
-    at.take(found.from, found.to - found.from);
-    state_.put_back(Lane::rows, at);
+    state_.take(lane, found.inside, found.size);
     return true;
   }
 
   template <class Next, class Context>
-  bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t& cell, bool& negative,
-             bool last);
-
-  bool sign(Signs& signs, std::uint32_t context, bool& negative, bool last) {
-    if (last) {
-      std::uint32_t number = 0;
-      done_ = state_.end(2, number);
-      negative = number != 0;
-      return done_;
-    }
-    Chain at = state_.chain(Lane::entries);
-    negative = take_signed(at, 0, scale, signs, context);
-    state_.put_back(Lane::entries, at);
+  [[gnu::always_inline]] bool entry(Lane lane, const Next& next, const Signs& signs, const Context& context,
+                                    std::uint32_t& cell, std::uint32_t& minus) {
+    const FoundCell found = next.find(state_.slot(lane));
+    cell = found.cell;
+    minus = take_signed(lane, found.inside, found.size, signs.share(context(cell), found.size));
     return true;
   }
 
-  bool symbol(Counts& counts, std::uint32_t context, std::uint32_t& symbol) {
+  template <class Next, class Context, class OtherContext>
+  [[gnu::always_inline]] bool entries(const Next& near, const Context& context, std::uint32_t& cell,
+                                      std::uint32_t& minus, const Next& far,
+                                      const OtherContext& other_context, std::uint32_t& other_cell,
+                                      std::uint32_t& other_minus, const Signs& signs) {
+    FoundCell found, other;
+    find_both(near, state_.slot(Lane::near), found, far, state_.slot(Lane::far), other);
+    cell = found.cell, other_cell = other.cell;
+    const std::uint32_t share = signs.share(context(cell), found.size);
+    const std::uint32_t other_share = signs.share(other_context(other_cell), other.size);
+    minus = take_signed(Lane::near, found.inside, found.size, share);
+    other_minus = take_signed(Lane::far, other.inside, other.size, other_share);
+    return true;
+  }
+
+  bool sign(Lane lane, const Signs& signs, std::uint32_t context, std::uint32_t& minus) {
+    minus = take_signed(lane, state_.slot(lane), scale, signs.share(context, scale));
+    return true;
+  }
+
+  template <class Next>
+  bool last_entry(const Next& next, std::uint32_t& cell, std::uint32_t& minus) {
+    std::uint32_t number = 0;
+    done_ = state_.end(2 * (next.end() - next.first()), number);
+    cell = next.first() + number / 2;
+    minus = 0 - number % 2;
+    return done_;
+  }
+  bool last_sign(std::uint32_t& minus) {
+    std::uint32_t number = 0;
+    done_ = state_.end(2, number);
+    minus = 0 - number;
+    return done_;
+  }
+
+  bool symbol(Lane lane, Counts& counts, std::uint32_t context, std::uint32_t& symbol) {
     constexpr unsigned shift = scale_bits - Counts::symbol_bits;
-    Chain at = state_.chain(Lane::rows);
-    symbol = counts.find(context, at.slot() >> shift);
+    const std::uint32_t slot = state_.slot(lane);
+    symbol = counts.find(context, slot >> shift);
     const std::uint32_t from = counts.start(context, symbol);
-    at.take(from << shift, (counts.start(context, symbol + 1) - from) << shift);
-    state_.put_back(Lane::rows, at);
+    state_.take(lane, slot - (from << shift), (counts.start(context, symbol + 1) - from) << shift);
     counts.learn(context, symbol);
     return true;
   }
 
  private:
-  static bool take_signed(Chain& at, std::uint32_t from, std::uint32_t size, Signs& signs,
-                          std::uint32_t context) {
-    const std::uint32_t minus = signs.share(context, size);
-    const bool negative = at.slot() - from < minus;
-    // Without a branch: a sign is as good as random.
-    const std::uint32_t plus = negative ? 0 : ~0u;
-    at.take(from + (minus & plus), (minus ^ plus) - plus + (size & plus));
-    signs.learn(context, negative);
-    return negative;
+  // share: what of the interval belongs to minus.
+  [[gnu::always_inline]] std::uint32_t take_signed(Lane lane, std::uint32_t inside, std::uint32_t size,
+                                                   std::uint32_t share) {
+    const std::uint32_t minus = sign_mask(inside < share);
+    state_.take(lane, inside - (share & ~minus), ((size - share) & ~minus) + (share & minus));
+    return minus;
   }
 
   StateReader state_;
@@ -243,62 +262,6 @@ class Player {
   std::uint8_t* negative_;
   bool done_ = false;
 };
-
-class Player::Close {
- public:
-  explicit Close(Player& io)
-      : io_(io), at_(io.state_.chain(Lane::entries)), positions_(io.positions_), negative_(io.negative_) {}
-  void back_to(Player& io) const {
-    io.state_.put_back(Lane::entries, at_);
-    io.positions_ = positions_;
-    io.negative_ = negative_;
-  }
-
-  bool join() {
-    back_to(io_);
-    const bool sound = io_.join();
-    at_ = io_.state_.chain(Lane::entries);
-    return sound;
-  }
-  std::uint32_t column() const { return 0; }
-  bool negative() const { return false; }
-  void put(std::uint32_t position, bool negative) {
-    *positions_++ = position;
-    *negative_++ = negative ? 1 : 0;
-  }
-
-  template <class Next, class Context>
-  bool entry(const Next& next, Signs& signs, const Context& context, std::uint32_t& cell, bool& negative,
-             bool last) {
-    if (last) [[unlikely]] {
-      back_to(io_);
-      std::uint32_t number = 0;
-      io_.done_ = io_.state_.end(2 * (next.end() - next.first()), number);
-      cell = next.first() + number / 2;
-      negative = number % 2 != 0;
-      return io_.done_;
-    }
-    const FoundCell found = next.find(at_.slot());
-    cell = found.cell;
-    negative = take_signed(at_, found.from, found.to - found.from, signs, context(cell));
-    return true;
-  }
-
- private:
-  Player& io_;
-  Chain at_;
-  std::uint32_t* positions_;
-  std::uint8_t* negative_;
-};
-
-template <class Next, class Context>
-bool Player::entry(const Next& next, Signs& signs, const Context& context, std::uint32_t& cell,
-                   bool& negative, bool last) {
-  Close close(*this);
-  const bool sound = close.entry(next, signs, context, cell, negative, last);
-  close.back_to(*this);
-  return sound;
-}
 
 template <class Io>
 bool walk_parts(AdaptWalk<Io>& walk, std::span<const Part> parts, const LinkHistory::Impl* history) {

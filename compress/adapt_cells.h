@@ -4,6 +4,7 @@
 //   count, total(), mean          cells, the sum of their weights, and that divided by their number
 //   before(cell)                  weight of all cells before this one, up to count
 //   find(y)                       the cell in which the weight y lies. Requires: y < total()
+//   find_both(y, a, z, b)         the same for two at a time, step by step: neither waits for the other
 //
 // Cells stand in blocks of 16. What all blocks before one weigh is kept in a list that is counted through,
 // with no branch that depends on what is coded; a cell inside its block is found likewise.
@@ -11,9 +12,14 @@
 // Thread: plain values; views look at arrays of their owners.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace rumor::compress {
 
@@ -48,9 +54,31 @@ inline std::uint32_t lanes_in(Four minus) {
   return static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(sum >> 32);
 }
 
+// How many of 4 times `fours` numbers are not above `most` (or its lanes), counted from the beginning: the
+// numbers ascend. part(i): numbers 4 i to 4 i + 3.
+template <unsigned fours, class PartOf>
+inline std::uint32_t not_above(Four most, const PartOf& part) {
+  static_assert(fours == 2 || fours == 4);
+#if defined(__SSE2__)
+  const auto above = [&](unsigned i) { return reinterpret_cast<__m128i>(part(i) > most); };
+  __m128i bytes = _mm_packs_epi32(above(0), above(1));
+  if constexpr (fours == 4) {
+    bytes = _mm_packs_epi16(bytes, _mm_packs_epi32(above(2), above(3)));
+  } else {
+    bytes = _mm_packs_epi16(bytes, bytes);
+  }
+  const auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(bytes));
+  return static_cast<std::uint32_t>(std::countr_zero(mask | 1u << 4 * fours));
+#else
+  Four above = part(0) > most;
+  for (unsigned i = 1; i < fours; ++i) above += part(i) > most;
+  return 4 * fours - lanes_in(above);
+#endif
+}
+
 // How many of eight numbers are not above y, the same in all four.
 inline std::uint32_t eight_not_above(const std::uint32_t* numbers, Four y) {
-  return 8 - lanes_in((four_at(numbers) > y) + (four_at(numbers + 4) > y));
+  return not_above<2>(y, [&](unsigned i) { return four_at(numbers + 4 * i); });
 }
 
 // Sums at the beginnings of blocks, and of groups of eight blocks: to find a block without a branch that
@@ -60,8 +88,9 @@ struct Blocks {
   const std::uint32_t* groups = nullptr;
   std::uint32_t groups_filled = 0;
 
-  // The last block that does not begin above y.
-  std::uint32_t find(std::uint32_t y) const {
+  // The last block that does not begin above y: its group, then the block.
+  std::uint32_t find(std::uint32_t y) const { return find_in(find_group(y), y); }
+  std::uint32_t find_group(std::uint32_t y) const {
     const std::uint32_t* at = groups;
     std::uint32_t left = groups_filled;
     while (left > 16) {
@@ -72,7 +101,10 @@ struct Blocks {
     const Four least = four_alike(y);
     std::uint32_t group = static_cast<std::uint32_t>(at - groups) + eight_not_above(at, least) - 1;
     if (left > 8) group += eight_not_above(at + 8, least);
-    return group * 8 + eight_not_above(starts + std::size_t{group} * 8, least) - 1;
+    return group;
+  }
+  std::uint32_t find_in(std::uint32_t group, std::uint32_t y) const {
+    return group * 8 + eight_not_above(starts + std::size_t{group} * 8, four_alike(y)) - 1;
   }
 };
 
@@ -108,6 +140,9 @@ struct AlikeCells {
   std::uint32_t before(std::uint32_t cell) const { return cell * weight; }
   std::uint32_t total() const { return count * weight; }
   std::uint32_t find(std::uint32_t y) const { return y / weight; }
+  void find_both(std::uint32_t y, std::uint32_t& a, std::uint32_t z, std::uint32_t& b) const {
+    a = find(y), b = find(z);
+  }
 };
 
 // Weights as a list of sums: what is needed where every weight is asked for more than once.
@@ -125,6 +160,14 @@ struct ListedCells {
     const std::uint32_t* at = sums + std::size_t{index[y >> index_shift]} * block;
     while (at[block] <= y) at += block;
     return static_cast<std::uint32_t>(at - sums) + eight_not_above(at, four_alike(y)) - 1;
+  }
+  void find_both(std::uint32_t y, std::uint32_t& a, std::uint32_t z, std::uint32_t& b) const {
+    const std::uint32_t* near = sums + std::size_t{index[y >> index_shift]} * block;
+    const std::uint32_t* far = sums + std::size_t{index[z >> index_shift]} * block;
+    while (near[block] <= y) near += block;
+    while (far[block] <= z) far += block;
+    a = static_cast<std::uint32_t>(near - sums) + eight_not_above(near, four_alike(y)) - 1;
+    b = static_cast<std::uint32_t>(far - sums) + eight_not_above(far, four_alike(z)) - 1;
   }
 };
 
@@ -147,8 +190,14 @@ struct LearnedCells {
     return spread(cell) + hits_before[cell >> block_bits] + hits_inside[cell];
   }
   std::uint32_t total() const { return all; }
-  std::uint32_t find(std::uint32_t y) const {
-    const std::uint32_t block = blocks.find(y), first = block << block_bits;
+  std::uint32_t find(std::uint32_t y) const { return find_in(blocks.find(y), y); }
+  void find_both(std::uint32_t y, std::uint32_t& a, std::uint32_t z, std::uint32_t& b) const {
+    const std::uint32_t near_group = blocks.find_group(y), far_group = blocks.find_group(z);
+    const std::uint32_t near = blocks.find_in(near_group, y), far = blocks.find_in(far_group, z);
+    a = find_in(near, y), b = find_in(far, z);
+  }
+  std::uint32_t find_in(std::uint32_t block, std::uint32_t y) const {
+    const std::uint32_t first = block << block_bits;
     if constexpr (foretold) {
       const std::uint32_t rest = y - hits_before[block];
       const auto passed = [&](std::uint32_t at) { return spread(at) + hits_inside[at] <= rest; };
@@ -157,10 +206,10 @@ struct LearnedCells {
       return cell + passed(cell + 1) + passed(cell + 2) + passed(cell + 3);
     }
     const Four rest = four_alike(y - blocks.starts[block]);
-    const auto above = [&](std::uint32_t i) {
-      return four_at(ramp + i) + four_at(hits_inside + first + i) > rest;
+    const auto part = [&](unsigned i) {
+      return four_at(ramp + 4 * i) + four_at(hits_inside + first + 4 * i);
     };
-    return first + block_cells - 1 - lanes_in((above(0) + above(4)) + (above(8) + above(12)));
+    return first + not_above<4>(rest, part) - 1;
   }
 };
 

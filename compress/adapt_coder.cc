@@ -8,9 +8,9 @@ namespace rumor::compress {
 namespace {
 
 constexpr std::size_t state_bytes_min = 5;  // when words follow
-constexpr std::uint64_t least_state = Chain::least_state;
+constexpr std::uint64_t least_state = std::uint64_t{1} << 31;
 
-// What the state of the rows is where it begins: a word, or one of two marks where none had been shed.
+// What the far state is where it begins: a word, or one of two marks where none had been shed.
 constexpr std::uint64_t of_word = std::uint64_t{1} << 32;
 constexpr std::uint64_t no_word = least_state;
 constexpr std::uint64_t no_word_small = least_state + 1;
@@ -47,7 +47,7 @@ class StateWriter {
     }
   }
 
-  // The state of the rows as events of the other.
+  // The far state as events of the near one.
   void merge() {
     if (state_[1] >> 32 != 0) {
       words_[shed_++] = static_cast<std::uint32_t>(state_[1]);
@@ -99,21 +99,19 @@ void EventList::write(Bytes& out) const {
 
 StateReader::StateReader(std::uint8_t* body, std::size_t size) {
   const std::size_t length = size <= 8 ? size : state_bytes_min + (size - state_bytes_min) % 4;
-  for (std::size_t i = 0; i < length; ++i) entries_ |= std::uint64_t{body[i]} << (8 * i);
+  for (std::size_t i = 0; i < length; ++i) state_[0] |= std::uint64_t{body[i]} << (8 * i);
   next_ = body + length;
   end_ = body + size;
   const bool words = size > 8;
   const bool shortest = length == 0 || body[length - 1] != 0 || (words && length == state_bytes_min);
-  valid_ = shortest && entries_ >> 63 == 0 && (!words || entries_ >= least_state);
+  valid_ = shortest && state_[0] >> 63 == 0 && (!words || state_[0] >= least_state);
 }
 
 std::uint32_t StateReader::number(unsigned bits) {
   if (bits == 0) return 0;
-  Chain at = chain(Lane::entries);
-  const std::uint32_t value = at.slot() >> (scale_bits - bits);
-  at.take(value << (scale_bits - bits), 1u << (scale_bits - bits));
-  put_back(Lane::entries, at);
-  return value;
+  const std::uint32_t at = slot(Lane::near), size = 1u << (scale_bits - bits);
+  take(Lane::near, at % size, size);
+  return at / size;
 }
 
 bool StateReader::part() {
@@ -121,27 +119,25 @@ bool StateReader::part() {
   std::uint64_t state = std::uint64_t{1} << length;
   state += number(std::min(length, low_bits_max));
   state += std::uint64_t{number(length - std::min(length, low_bits_max))} << low_bits_max;
-  Chain rows{state, next_, end_};
-  rows.refill();
-  apart_ = true;
-  put_back(Lane::rows, rows);
-  return rows_ >= least_state;
+  apart_ = 1;
+  state_[1] = refilled(state);
+  return state_[1] >= least_state;
 }
 
 bool StateReader::join() {
-  apart_ = false;
-  if (entries_ < least_state) return false;
-  if (rows_ >> 32 == 1) {
-    auto word = static_cast<std::uint32_t>(rows_);
+  apart_ = 0;
+  if (state_[0] < least_state) return false;
+  if (state_[1] >> 32 == 1) {
+    auto word = static_cast<std::uint32_t>(state_[1]);
     if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap32(word);
     next_ -= 4;
     std::memcpy(next_, &word, 4);
     return true;
   }
-  if (next_ != end_ || (rows_ != no_word && rows_ != no_word_small)) return false;
-  if (rows_ == no_word) return true;
-  entries_ -= least_state;
-  return entries_ < least_state;
+  if (next_ != end_ || (state_[1] != no_word && state_[1] != no_word_small)) return false;
+  if (state_[1] == no_word) return true;
+  state_[0] -= least_state;
+  return state_[0] < least_state;
 }
 
 }  // namespace rumor::compress

@@ -4,17 +4,23 @@ namespace rumor::compress {
 
 namespace {
 
-constexpr std::uint32_t shape_alike = 64;
 constexpr std::uint32_t hit_weight = 64;
+
+// What a hit in each place of a block adds to the sums of the block.
+constexpr auto after_hit = [] {
+  std::array<std::array<std::uint32_t, block_cells>, block_cells> made{};
+  for (std::uint32_t at = 0; at < block_cells; ++at) {
+    for (std::uint32_t i = at + 1; i < block_cells; ++i) made[at][i] = hit_weight;
+  }
+  return made;
+}();
 
 // The weight of a hit to all sums of a block after place `at`.
 inline void add_after(std::uint32_t* sums, std::uint32_t at) {
-  Four place{0, 1, 2, 3};
-  const Four last = four_alike(at), weight = four_alike(hit_weight), step = four_alike(4);
+  const std::uint32_t* more = after_hit[at].data();
   for (std::uint32_t i = 0; i < block_cells; i += 4) {
-    const Four sum = four_at(sums + i) + (weight & (place > last));
+    const Four sum = four_at(sums + i) + four_at(more + i);
     std::memcpy(sums + i, &sum, sizeof sum);
-    place += step;
   }
 }
 
@@ -24,42 +30,46 @@ void Columns::begin(std::uint32_t count, std::uint32_t hits_max, const std::uint
                     const std::uint8_t* leaning) {
   count_ = count;
   prior_ = prior;
-  const std::uint32_t blocks = count / block_cells + 1;
   if (leaning != nullptr) {
     leaning_.assign(leaning, leaning + count);
   } else {
     leaning_.assign(count, Leaning::none);
   }
+  if (fresh_hits_.size() < hits_max) fresh_hits_.resize(hits_max);
+  total_ = fresh_ = 0;
+  due_ = interval(0);
+  alike_ = true;
+  if (prior != nullptr) renew();
+}
+
+// What the weights are made from: all that is not needed while they are alike.
+void Columns::begin_weights() {
+  const std::uint32_t blocks = count_ / block_cells + 1;
   hits_.assign(blocks * block_cells, 0);
   hits_inside_.assign(blocks * block_cells, 0);
   hits_before_.assign(blocks, 0);
   hits_of_.assign(blocks, 0);
-  blocks_.resize(count);
-  if (fresh_hits_.size() < hits_max) fresh_hits_.resize(hits_max);
-  total_ = fresh_ = 0;
-  listed_ = false;
+  blocks_.resize(count_);
+  alike_ = listed_ = false;
   squares_ = prior_squares_ = foretold_ = 0;
-  shape_ = shape_alike;
-  if (prior == nullptr) {
-    weigh();
-    return;
-  }
+  if (prior_ == nullptr) return;
   prior_sums_.resize(blocks * block_cells + 1);
   std::uint32_t sum = 0;
   for (std::uint32_t i = 0; i < prior_sums_.size(); ++i) {
     prior_sums_[i] = sum;
-    if (i >= count) continue;
-    sum += prior[i];
-    prior_squares_ += std::uint64_t{prior[i]} * prior[i];
+    if (i >= count_) continue;
+    sum += prior_[i];
+    prior_squares_ += std::uint64_t{prior_[i]} * prior_[i];
   }
-  renew();
 }
 
 // Hits against what was expected of them: how far the mean of squares exceeds that of chance says how widely
 // the rates are spread around what was expected. A column that had h hits goes on with a rate like (a p + h),
 // where p is what was expected of it and a the shape of the gamma distribution of the rates around that.
 void Columns::renew() {
+  if (alike_) begin_weights();
   learn();
+  due_ = total_ + interval(total_);
   const std::uint64_t total = total_;
   std::uint64_t even = 0, chance = 0;
   if (prior_ == nullptr) {
@@ -77,6 +87,12 @@ void Columns::renew() {
   weigh();
 }
 
+inline void Columns::add(std::uint32_t column) {
+  const std::uint32_t block = column >> block_bits;
+  add_after(hits_inside_.data() + (block << block_bits), column % block_cells);
+  hits_of_[block] += hit_weight;
+}
+
 // Takes in the hits since the last time.
 void Columns::learn() {
   listed_ = total_ >= 2 * count_;
@@ -90,12 +106,6 @@ void Columns::learn() {
   }
   if (many && !listed_) count_all();
   fresh_ = 0;
-}
-
-void Columns::add(std::uint32_t column) {
-  const std::uint32_t block = column >> block_bits;
-  add_after(hits_inside_.data() + (block << block_bits), column % block_cells);
-  hits_of_[block] += hit_weight;
 }
 
 void Columns::count_all() {

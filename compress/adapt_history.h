@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compress/adapt.h"
-#include "compress/adapt_walk.h"
+#include "compress/adapt_shape.h"
 
 namespace rumor::compress {
 

@@ -42,13 +42,30 @@ class Counts {
 
   std::uint32_t find(std::uint32_t context, std::uint32_t value) const {
     const std::uint32_t* starts = table_[context].data();
-    const Four least = four_alike(value);
-    return eight_not_above(starts, least) + eight_not_above(starts + 8, least) - 1;
+    const Four values = four_alike(value);
+    return eight_not_above(starts, values) + eight_not_above(starts + 8, values) - 1;
   }
 
-  void learn(std::uint32_t context, std::uint32_t symbol);
+  void learn(std::uint32_t context, std::uint32_t symbol) {
+    const int rate = static_cast<int>(std::bit_width(used_[context] + 8u)) - 1;
+    used_[context] = static_cast<std::uint8_t>(std::min(used_[context] + 1, 120));
+    std::uint32_t* starts = table_[context].data();
+    const Four last = four_alike(symbol), beyond = four_alike((1u << symbol_bits) - symbols * least);
+    Four place{0, 1, 2, 3};
+    for (std::uint32_t i = 0; i < symbols; i += 4) {
+      // Where the symbols begin when all but the least goes to the one that came.
+      const Four wanted = (place << least_bits) + (beyond & (place > last));
+      const Four now = four_at(starts + i), moved = now + ((wanted - now) >> rate);
+      std::memcpy(starts + i, &moved, sizeof moved);
+      place += four_alike(4);
+    }
+  }
 
  private:
+  static constexpr int least_bits = 7;  // frequency that no symbol falls below for good
+  static constexpr std::uint32_t least = 1u << least_bits;
+
+  static const Table& initial();
   static constexpr std::array<std::uint8_t, begins.back() + 1> symbols_of = [] {
     std::array<std::uint8_t, begins.back() + 1> made{};
     for (std::uint32_t symbol = 0; symbol < symbols; ++symbol) {
@@ -62,15 +79,23 @@ class Counts {
   std::array<std::uint8_t, contexts> used_{};
 };
 
+// Signs are masks: all ones for minus, 0 for plus. What is done with them is arithmetic and has no branch: a
+// sign is as good as random.
+inline std::uint32_t sign_mask(bool negative) {
+  std::uint32_t minus = 0u - static_cast<std::uint32_t>(negative);
+  __asm__("" : "+r"(minus));  // keeps a compiler from making it a branch after all
+  return minus;
+}
+
 // What the signs of a row, or of a column, were lately: 0 (mostly minus) to 6 (mostly plus).
 struct Leaning {
   static constexpr std::uint32_t count = 7;
   static constexpr std::uint8_t none = 3;
 
   // After one more sign.
-  static std::uint8_t moved(std::uint32_t leaning, bool negative) {
+  static std::uint8_t moved(std::uint32_t leaning, std::uint32_t minus) {
     static constexpr std::array<std::uint8_t, 2 * count> next = {1, 2, 3, 4, 5, 6, 6, 0, 0, 1, 2, 3, 4, 5};
-    return next[leaning + (negative ? count : 0)];
+    return next[leaning + (count & minus)];
   }
   // What is left of it in the next message.
   static std::uint8_t remembered(std::uint8_t leaning) {
@@ -96,14 +121,12 @@ class Signs {
     return 1 + static_cast<std::uint32_t>(std::uint64_t{size - 2} * probability_[context] >> 22);
   }
 
-  void learn(std::uint32_t context, bool negative) {
-    // Without a branch: a sign is as good as random.
-    const std::uint32_t rate = learning_rate[used_[context]], p = probability_[context];
-    const std::uint32_t flip = negative ? (1u << 22) - 1 : 0;
-    const auto step = static_cast<std::uint32_t>(std::uint64_t{p ^ flip} * rate >> 16);
-    const std::uint32_t down = negative ? 0 : ~0u;
-    probability_[context] = p + ((step ^ down) - down);
-    used_[context] = static_cast<std::uint8_t>(std::min<std::uint32_t>(used_[context] + 1, rates - 1));
+  void learn(std::uint32_t context, std::uint32_t minus) {
+    const std::uint32_t used = used_[context], p = probability_[context], plus = ~minus;
+    const auto step =
+        static_cast<std::uint32_t>(std::uint64_t{p ^ (minus & ((1u << 22) - 1))} * learning_rate[used] >> 16);
+    probability_[context] = p + ((step ^ plus) - plus);
+    used_[context] = static_cast<std::uint8_t>(used + (used < rates - 1 ? 1 : 0));
   }
 
  private:

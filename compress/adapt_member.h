@@ -17,7 +17,7 @@
 namespace rumor::compress {
 
 struct FoundCell {
-  std::uint32_t cell, from, to;  // and its interval
+  std::uint32_t cell, inside, size;  // and its interval: how far the slot is from its start, and its size
 };
 
 // Halves the cells until one is left: for slots where the guess was off. By value, so that the one that is
@@ -33,7 +33,26 @@ template <class Next>
       high = middle;
     }
   }
-  return {low, next.start(low), next.start(low + 1)};
+  const std::uint32_t from = next.start(low);
+  return {low, slot - from, next.start(low + 1) - from};
+}
+
+// The cells in which two slots lie, each in the next member of a set of its own, found step by step: a
+// processor looks ahead some dozens of instructions, and then has both in sight.
+template <class Next>
+[[gnu::always_inline]] inline void find_both(const Next& one, std::uint32_t slot, FoundCell& found,
+                                             const Next& two, std::uint32_t other_slot, FoundCell& other) {
+  const std::uint32_t weight = one.weight_at(slot), other_weight = two.weight_at(other_slot);
+  std::uint32_t cell = 0, other_cell = 0;
+  one.cells().find_both(weight, cell, other_weight, other_cell);
+  const std::uint32_t from = one.inner_start(cell), other_from = two.inner_start(other_cell);
+  const std::uint32_t to = one.start(cell + 1), other_to = two.start(other_cell + 1);
+  found = {cell, slot - from, to - from};
+  other = {other_cell, other_slot - other_from, other_to - other_from};
+  if (found.inside >= found.size) [[unlikely]]
+    found = search_cell(one, slot);
+  if (other.inside >= other.size) [[unlikely]]
+    other = search_cell(two, other_slot);
 }
 
 // Both are whole numbers below 2^53: the quotient in double precision, rounded down, is exact.
@@ -55,21 +74,30 @@ class LastMember {
 
   // Where the interval of this cell begins; that of end() is the whole scale.
   [[gnu::always_inline]] std::uint32_t start(std::uint32_t cell) const {
-    const std::uint64_t passed = cells_.before(cell) - base_;
-    const auto begin = static_cast<std::uint32_t>(passed * pace_ >> pace_bits) + 2 * (cell - first_);
-    return cell >= cells_.count ? scale : begin;
+    const std::uint32_t inner = inner_start(std::min(cell, cells_.count));
+    return cell >= cells_.count ? scale : inner;
   }
   std::uint32_t first() const { return first_; }
   std::uint32_t end() const { return cells_.count; }
 
   // The cell whose interval has this slot in it.
   [[gnu::always_inline]] FoundCell find(std::uint32_t slot) const {
-    const auto weight = static_cast<std::uint32_t>(std::uint64_t{slot} * rest_ >> scale_bits);
-    const std::uint32_t cell = cells_.find(base_ + weight);
-    const FoundCell found{cell, start(cell), start(cell + 1)};
-    if (found.from <= slot && slot < found.to) [[likely]]
+    const std::uint32_t cell = cells_.find(weight_at(slot)), from = inner_start(cell);
+    const FoundCell found{cell, slot - from, start(cell + 1) - from};
+    if (found.inside < found.size) [[likely]]
       return found;
     return search_cell(*this, slot);
+  }
+
+  // For find_both(): the steps of find().
+  const Cells& cells() const { return cells_; }
+  [[gnu::always_inline]] std::uint32_t weight_at(std::uint32_t slot) const {
+    return base_ + static_cast<std::uint32_t>(std::uint64_t{slot} * rest_ >> scale_bits);
+  }
+  // As start(), of a cell that can be it, or of end().
+  [[gnu::always_inline]] std::uint32_t inner_start(std::uint32_t cell) const {
+    const std::uint64_t passed = cells_.before(cell) - base_;
+    return static_cast<std::uint32_t>(passed * pace_ >> pace_bits) + 2 * (cell - first_);
   }
 
  private:
@@ -95,14 +123,8 @@ class NextMember {
 
   // Where the interval of this cell begins; that of end() is the whole scale.
   [[gnu::always_inline]] std::uint32_t start(std::uint32_t cell) const {
-    if (cell >= end_) return scale;
-    const std::uint64_t passed = cells_.before(cell) - base_;
-    const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
-    const std::uint32_t piece = static_cast<std::uint32_t>(steps >> piece_bits);
-    const std::uint64_t inside = steps & ((1u << piece_bits) - 1);
-    const std::uint64_t rise = curve_->height[piece + 1] - curve_->height[piece];
-    return curve_->height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
-           2 * (cell - first_);
+    const std::uint32_t inner = inner_start(std::min(cell, end_));
+    return cell >= end_ ? scale : inner;
   }
 
   // First cell that can be it.
@@ -113,11 +135,33 @@ class NextMember {
 
   // The cell whose interval has this slot in it.
   [[gnu::always_inline]] FoundCell find(std::uint32_t slot) const {
-    const std::uint32_t cell = guess(slot);
-    const FoundCell found{cell, start(cell), start(cell + 1)};
-    if (found.from <= slot && slot < found.to) [[likely]]
+    const std::uint32_t cell = cells_.find(weight_at(slot)), from = inner_start(cell);
+    const FoundCell found{cell, slot - from, start(cell + 1) - from};
+    if (found.inside < found.size) [[likely]]
       return found;
     return search_cell(*this, slot);
+  }
+
+  // For find_both(): the steps of find().
+  const Cells& cells() const { return cells_; }
+  [[gnu::always_inline]] std::uint32_t weight_at(std::uint32_t slot) const {
+    std::uint32_t piece = curve_->pieces[slot >> (scale_bits - Curve::slot_bits)];
+    piece += curve_->height[piece + 1] <= slot ? 1 : 0;
+    const std::uint64_t above = slot - curve_->height[piece];
+    const std::uint64_t steps =
+        (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
+    const std::uint64_t weight = base_ + (steps * stride_ >> 32);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(weight, cells_.before(end_) - 1));
+  }
+  // As start(), of a cell that can be it, or of end().
+  [[gnu::always_inline]] std::uint32_t inner_start(std::uint32_t cell) const {
+    const std::uint64_t passed = cells_.before(cell) - base_;
+    const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
+    const std::uint32_t piece = static_cast<std::uint32_t>(steps >> piece_bits);
+    const std::uint64_t inside = steps & ((1u << piece_bits) - 1);
+    const std::uint64_t rise = curve_->height[piece + 1] - curve_->height[piece];
+    return curve_->height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
+           2 * (cell - first_);
   }
 
  private:
@@ -126,34 +170,24 @@ class NextMember {
       : cells_(cells),
         curve_(&curve_table[std::min(left, curves) - 1]),
         first_(first),
-        left_(left),
         end_(end),
         base_(cells.before(first)) {
-    const std::uint64_t rest = cells.total() - base_;
-    extent_ = std::max(rest >> 1, rest > others ? rest - others : 0);
-    constexpr std::uint64_t one = std::uint64_t{1} << 40;
-    pace_ = quotient(left <= reach ? one : left * (one / reach), extent_);
-  }
-
-  [[gnu::always_inline]] std::uint32_t guess(std::uint32_t slot) const {
-    const Curve::Entry& entry = curve_->entries[slot >> (scale_bits - 6)];
-    std::uint32_t piece = entry.piece + (entry.ends <= slot ? 1 : 0);
-    while (piece + 1 < curve_pieces && curve_->height[piece + 1] <= slot) ++piece;
-    const std::uint64_t above = slot - curve_->height[piece];
-    const std::uint64_t steps =
-        (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
-    // The divisor is known before the event, unlike the extent.
-    const std::uint64_t span = left_ < curves ? extent_ * curve_->span >> 16
-                                              : extent_ * ((std::uint64_t{reach} << 32) / left_) >> 32;
-    const std::uint64_t weight = base_ + (steps * span >> 24);
-    return weight >= cells_.before(end_) ? end_ - 1 : cells_.find(static_cast<std::uint32_t>(weight));
+    const std::int64_t rest = cells.total() - base_;
+    const auto extent = std::max(rest >> 1, rest - static_cast<std::int64_t>(others));
+    const auto steps = static_cast<std::int64_t>(std::uint64_t{std::max(left, reach)} * curve_share);
+    // Whole numbers below 2^53: the quotient in double precision, rounded down, is exact. What the stride
+    // needs is known before the weight is.
+    const auto weight = static_cast<double>(extent), all = static_cast<double>(steps);
+    pace_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(all / weight));
+    const auto share = static_cast<std::int64_t>(0x1p63 / all);
+    stride_ = static_cast<std::uint64_t>(extent) * static_cast<std::uint64_t>(share) >> 15;
   }
 
   const Cells cells_;
   const Curve* curve_;
-  std::uint32_t first_, left_, end_, base_;
-  std::uint64_t extent_;  // weight that counts as all that is left
+  std::uint32_t first_, end_, base_;
   std::uint64_t pace_;    // steps for a unit of weight, times 2^16
+  std::uint64_t stride_;  // weight for a step, times 2^32
 };
 
 }  // namespace rumor::compress

@@ -33,11 +33,11 @@ Curve curve(std::uint32_t left) {
     const std::uint64_t rise = made.height[piece + 1] - made.height[piece];
     made.inverse_slope[piece] = (std::uint64_t{1} << (piece_bits + 26)) / (rise == 0 ? 1 : rise);
   }
-  made.span = left <= reach ? 65536 : 65536 * reach / left;
   std::uint32_t piece = 0;
-  for (std::uint32_t i = 0; i < made.entries.size(); ++i) {
-    while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - 6)) ++piece;
-    made.entries[i] = {piece, made.height[piece + 1]};
+  for (std::uint32_t i = 0; i < made.pieces.size(); ++i) {
+    while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - Curve::slot_bits))
+      ++piece;
+    made.pieces[i] = static_cast<std::uint8_t>(piece);
   }
   return made;
 }

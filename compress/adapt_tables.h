@@ -28,15 +28,18 @@ inline constexpr unsigned piece_bits = 18;  // a piece has 2^18 steps, the curve
 inline constexpr std::uint32_t curve_steps = curve_pieces << piece_bits;
 inline constexpr std::uint32_t reach = 10;  // the curve of n > 10 ends where n times the share passed is 10
 
+// The curve has curve_steps where the weight that is left, shared by max(n, reach) members, has been passed
+// by `reach` of them: 2^16 times the steps for each member and unit of weight.
+inline constexpr std::uint64_t curve_share = (std::uint64_t{curve_steps} << 16) / reach;
+
 // 1 - (1 - share)^n, scaled, with what finds its inverse quickly.
 struct Curve {
+  static constexpr unsigned slot_bits = 8;
+
   std::array<std::uint32_t, curve_pieces + 2> height{};         // the last one twice
   std::array<std::uint64_t, curve_pieces + 1> inverse_slope{};  // steps for each unit of height, times 2^26
-  std::uint32_t span = 0;  // share of the weight left that the curve covers, times 2^16
-  struct Entry {
-    std::uint32_t piece = 0, ends = 0;  // a piece, and the height at its end
-  };
-  std::array<Entry, 64> entries{};  // by the upper six bits of a height
+  // By the upper bits of a slot: the piece in which the lowest such slot lies.
+  std::array<std::uint8_t, 1 << slot_bits> pieces{};
 };
 
 // The curve of n is element min(n, 33) - 1. Ready before main() begins.

@@ -2,14 +2,17 @@
 // directions: Io says or finds out what happens, the walk asks and lets the model learn.
 //
 // Io has these, all of which take what is known when encoding and give it when decoding; false ends the walk:
-//   number(value, bits)                     one of 2^bits, all alike
-//   member(next, cell)                      the next member of a set
-//   entry(next, signs, context(cell), cell, negative, last)    the same with the sign of an entry
-//   sign(signs, context, negative, last)    a sign alone
-//   symbol(counts, context, symbol)
+//   number(lane, value, bits)               one of 2^bits, all alike
+//   member(lane, next, cell)                the next member of a set
+//   entry(lane, next, signs, context(cell), cell, minus)    the same with the sign of an entry
+//   entries(next, context(cell), cell, minus, and the same again, signs)       two, one of each lane
+//   sign(lane, signs, context, minus)    a sign alone
+//   symbol(lane, counts, context, symbol)
+//   last_entry(next, cell, minus), last_sign(minus)      the same for the last entry of the segment
 //   part(), join()                          from here on two states, or one again
 // and, for what only an encoder knows (a decoder gives zeros): begin(shape), rows_hit(), row(j), hits(j),
-// empty_from(row); column(), negative() of the entry that follows; put(position, negative) takes an entry.
+// empty_from(row); column(i), minus(i) of an entry of the part; put(i, position, minus) takes an entry,
+// end(shape) all of the part. Loops work on an Io::Local, made from the Io and handed back to take_back().
 //
 // Thread: one owner; work is spread over segments.
 #pragma once
@@ -18,38 +21,19 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "compress/adapt_cells.h"
+#include "compress/adapt_coder.h"
 #include "compress/adapt_columns.h"
+#include "compress/adapt_lanes.h"
 #include "compress/adapt_learning.h"
 #include "compress/adapt_member.h"
+#include "compress/adapt_shape.h"
 #include "compress/segment.h"
 
 namespace rumor::compress {
-
-// A part as rows and columns.
-struct Shape {
-  explicit Shape(const Part& part)
-      : count(part.count),
-        columns(part.columns <= cells_max ? part.columns : columns_wide),
-        first_row(part.begin / columns),
-        rows((part.end - 1) / columns - first_row + 1) {
-    while ((rows - 1) >> low_bits >= cells_max) ++low_bits;
-  }
-
-  static constexpr std::uint32_t columns_wide = 1024;  // for tensors too wide for one set
-
-  std::uint32_t count, columns, first_row, rows;
-  unsigned low_bits = 0;  // 0 where the rows are few enough for one set
-};
-
-// What a history says of the rows and columns of one part: rates, 256 is the average, and leanings. Nothing
-// of rows that it does not keep.
-struct Priors {
-  std::vector<std::uint32_t> rows, columns;
-  std::vector<std::uint8_t> row_leaning, column_leaning;
-};
 
 template <class Io>
 class AdaptWalk {
@@ -72,32 +56,21 @@ class AdaptWalk {
     if (shape.columns == 1) return singles(shape, hit);
     columns_.begin(shape.columns, shape.count, priors != nullptr ? priors->columns.data() : nullptr,
                    priors != nullptr ? priors->column_leaning.data() : nullptr);
-    std::uint32_t part_left = shape.count;
-    for (std::uint32_t j = 0; j < hit; ++j) {
-      std::uint32_t row = io_.row(j);
-      if (!next_row(shape, row, hit - j)) return false;
-      std::uint32_t hits = io_.hits(j);
-      if (!row_hits(row, hits, part_left, hit - j) || hits > shape.columns) return false;
-      part_left -= hits;
-      const std::uint32_t row_begin = (shape.first_row + row) * shape.columns;
-      row_leaning_ = row_priors_ != nullptr ? priors->row_leaning[row] : Leaning::none;
-      if (!columns_.with_cells([&](const auto& cells) { return entries(cells, row_begin, hits); }))
-        return false;
-      if (j + 1 < hit) columns_.end_row(hits);
-    }
+    if (!list_rows(shape, hit, priors) || !entries()) return false;
+    io_.end(shape);
     return true;
   }
 
  private:
   static constexpr std::uint32_t apart_min = 96;   // entries of a segment that has two states
-  static constexpr std::uint32_t joined_max = 16;  // entries for which one state is enough at the end
+  static constexpr std::uint32_t joined_max = 17;  // entries for which one state is enough at the end
 
-  // The states join before the entry with which only a few are left.
-  template <class Some>
-  static bool settle(Some& io, bool apart, std::uint32_t left) {
-    if (left != joined_max || !apart) [[likely]]
+  // The states join before the entry, or the step, with which only a few are left.
+  bool settle() {
+    if (!apart_ || left_ > joined_max) [[likely]]
       return true;
-    return io.join();
+    apart_ = false;
+    return io_.join();
   }
 
   // How many rows have entries: from 1 to the most there can be.
@@ -111,7 +84,8 @@ class AdaptWalk {
     std::uint32_t missing = most - hit;
     // 16 for each row, and 64 for each that is expected to be missing if all have the same chance.
     const std::uint64_t ratio = 16 + 32 * std::uint64_t{most} * most / std::max(shape.count, shape.rows);
-    if (!amount(missing, most - 1, Counts::grades, half_octaves(ratio * ratio, 256))) return false;
+    if (!amount(io_, counts_, missing, most - 1, Counts::grades, half_octaves(ratio * ratio, 256)))
+      return false;
     hit = most - missing;
     return true;
   }
@@ -156,16 +130,20 @@ class AdaptWalk {
 
   template <class Cells, class Coded>
   static bool next_of(const Cells& cells, std::uint32_t first, std::uint32_t left, const Coded& coded) {
-    return left == 1 ? coded(LastMember(cells, first)) : coded(NextMember(cells, first, left));
+    // Elsewhere whether a member is the last of its set is too hard to foretell for a branch.
+    if constexpr (std::is_same_v<Cells, AlikeCells>) {
+      if (left == 1) return coded(LastMember(cells, first));
+    }
+    return coded(NextMember(cells, first, left));
   }
 
   bool next_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
     if (by_absence_) return next_present(shape, row);
     if (rows_left > shape.rows - cursor_) return false;
     if (shape.low_bits == 0) {
-      if (!next_of_rows(cursor_, rows_left, [&](const auto& next) { return io_.member(next, row); }))
-        return false;
-    } else if (!far_row(shape, row, rows_left)) {
+      const auto coded = [&](const auto& next) { return io_.member(Lane::far, next, row); };
+      if (!next_of_rows(cursor_, rows_left, coded)) return false;
+    } else if (!remote_row(shape, row, rows_left)) {
       return false;
     }
     cursor_ = row + 1;
@@ -173,13 +151,14 @@ class AdaptWalk {
   }
 
   // Among too many rows for one set: how many times 2^low_bits rows away, then which of those.
-  bool far_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
+  bool remote_row(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
     const AlikeCells groups{.count = ((shape.rows - cursor_ - 1) >> shape.low_bits) + 1};
     const std::uint32_t away = std::max(row, cursor_) - cursor_;
     std::uint32_t group = away >> shape.low_bits, low = away - (group << shape.low_bits);
     const std::uint32_t others = (rows_left - 1) * (AlikeCells::weight / 2) >> shape.low_bits;
-    if (!io_.member(NextMember<AlikeCells>::of_groups(groups, rows_left, others), group)) return false;
-    if (!io_.number(low, shape.low_bits)) return false;
+    if (!io_.member(Lane::far, NextMember<AlikeCells>::of_groups(groups, rows_left, others), group))
+      return false;
+    if (!io_.number(Lane::far, low, shape.low_bits)) return false;
     row = cursor_ + (group << shape.low_bits) + low;
     return row < shape.rows;
   }
@@ -198,8 +177,8 @@ class AdaptWalk {
     absent_ = alike_.count;
     if (absent_left_ == 0) return true;
     std::uint32_t cell = io_.empty_from(from);
-    if (!next_of_rows(from, absent_left_, [&](const auto& next) { return io_.member(next, cell); }))
-      return false;
+    const auto coded = [&](const auto& next) { return io_.member(Lane::far, next, cell); };
+    if (!next_of_rows(from, absent_left_, coded)) return false;
     --absent_left_;
     absent_ = cell;
     return true;
@@ -209,66 +188,96 @@ class AdaptWalk {
   bool singles(const Shape& shape, std::uint32_t hit) {
     for (std::uint32_t j = 0; j < hit; ++j) {
       std::uint32_t row = io_.row(j);
-      if (!single(shape, row, hit - j)) return false;
+      std::uint32_t minus = io_.minus(j);
+      if (!settle() || !single(shape, row, minus, hit - j)) return false;
+      io_.put(j, shape.first_row + row, minus);
     }
+    io_.end(shape);
     return true;
   }
 
-  bool single(const Shape& shape, std::uint32_t& row, std::uint32_t rows_left) {
-    if (!settle(io_, apart_, left_)) return false;
-    bool negative = io_.negative();
+  bool single(const Shape& shape, std::uint32_t& row, std::uint32_t& minus, std::uint32_t rows_left) {
     const bool last = --left_ == 0;
-    if (!by_absence_ && shape.low_bits == 0) {
-      if (rows_left > shape.rows - cursor_) return false;
-      const auto context = [](std::uint32_t) { return Signs::single; };
-      const auto coded = [&](const auto& next) {
-        return io_.entry(next, signs_, context, row, negative, last);
-      };
-      if (!next_of_rows(cursor_, rows_left, coded)) return false;
-      cursor_ = row + 1;
-    } else {
+    if (by_absence_ || shape.low_bits != 0) {
       if (!next_row(shape, row, rows_left)) return false;
-      if (!io_.sign(signs_, Signs::single, negative, last)) return false;
+      if (last) return io_.last_sign(minus);
+      if (!io_.sign(Lane::near, signs_, Signs::single, minus)) return false;
+      signs_.learn(Signs::single, minus);
+      return true;
     }
-    io_.put(shape.first_row + row, negative);
+    if (rows_left > shape.rows - cursor_) return false;
+    const auto context = [](std::uint32_t) { return Signs::single; };
+    const auto coded = [&](const auto& next) {
+      return last ? io_.last_entry(next, row, minus)
+                  : io_.entry(Lane::near, next, signs_, context, row, minus);
+    };
+    if (!next_of_rows(cursor_, rows_left, coded)) return false;
+    if (!last) signs_.learn(Signs::single, minus);
+    cursor_ = row + 1;
+    return true;
+  }
+
+  // Which rows have entries, and how many.
+  bool list_rows(const Shape& shape, std::uint32_t hit, const Priors* priors) {
+    rows_.begin(hit, shape.count);
+    const std::uint8_t* leaning = row_priors_ != nullptr ? priors->row_leaning.data() : nullptr;
+    if (by_absence_ || shape.low_bits != 0) {
+      const auto next = [&](auto&, std::uint32_t& row, std::uint32_t rows_left) {
+        return next_row(shape, row, rows_left);
+      };
+      return list_with<false>(shape, hit, leaning, next);
+    }
+    if (row_priors_ != nullptr) return list_of(weighed_.cells(), shape, hit, leaning);
+    return list_of(alike_, shape, hit, leaning);
+  }
+
+  template <class Cells>
+  bool list_of(const Cells& given, const Shape& shape, std::uint32_t hit, const std::uint8_t* leaning) {
+    const Cells cells = given;
+    std::uint32_t cursor = 0;
+    const auto next = [&](auto& io, std::uint32_t& row, std::uint32_t left) {
+      if (left > cells.count - cursor) return false;
+      const auto coded = [&](const auto& member) { return io.member(Lane::far, member, row); };
+      if (!next_of(cells, cursor, left, coded)) return false;
+      cursor = row + 1;
+      return true;
+    };
+    return list_with<true>(shape, hit, leaning, next);
+  }
+
+  // local: the rows are found without asking the walk.
+  template <bool local, class Next>
+  [[gnu::flatten]] bool list_with(const Shape& shape, std::uint32_t hit, const std::uint8_t* leaning,
+                                  const Next& next) {
+    typename Io::Local io(io_);
+    std::uint32_t left = shape.count;
+    for (std::uint32_t j = 0; j < hit; ++j) {
+      std::uint32_t row = io.row(j), hits = io.hits(j);
+      if constexpr (!local) io_.take_back(io);
+      if (!next(io, row, hit - j)) return false;
+      if constexpr (!local) io.take_back(io_);
+      if (!row_hits(io, row, hits, left, hit - j) || hits > shape.columns) return false;
+      left -= hits;
+      const std::uint32_t leans = leaning != nullptr ? leaning[row] : Leaning::none;
+      rows_.add({(shape.first_row + row) * shape.columns, hits, leans});
+    }
+    io_.take_back(io);
     return true;
   }
 
   // Entries of a row that has some. left: entries of the part from this row on; rows_left: rows with entries.
-  bool row_hits(std::uint32_t row, std::uint32_t& hits, std::uint32_t left, std::uint32_t rows_left) {
+  template <class Some>
+  [[gnu::always_inline]] bool row_hits(Some& io, std::uint32_t row, std::uint32_t& hits, std::uint32_t left,
+                                       std::uint32_t rows_left) {
     const std::uint32_t spare = left - rows_left;
     if (rows_left == 1 || spare == 0) {
       hits = spare + 1;
       return true;
     }
     std::uint32_t more = hits - 1;
-    if (!amount(more, spare, 0, row_grade(row, spare, rows_left))) return false;
+    if (!amount(io, counts_, more, spare, 0, row_grade(row, spare, rows_left))) return false;
     hits = more + 1;
     return true;
-  }
-
-  // A number from 0 to `most`, with the contexts from `contexts` on and a grade that says how large it may
-  // be.
-  bool amount(std::uint32_t& value, std::uint32_t most, std::uint32_t contexts, unsigned grade) {
-    const unsigned context = contexts + (grade < 10 ? grade : 10 + (grade & 1));
-    const unsigned shift = grade < 10 ? 0 : (grade - 8) / 2;
-    const std::uint32_t units = value >> shift;
-    std::uint32_t symbol = 0;
-    if constexpr (!Io::searches) symbol = Counts::symbol_of(units);
-    if (!io_.symbol(counts_, context, symbol)) return false;
-    std::uint32_t begin = Counts::begins[symbol];
-    unsigned bits = Counts::low_bits[symbol] + shift;
-    if (symbol + 1 == Counts::symbols) {
-      auto length = static_cast<std::uint32_t>(std::bit_width(std::max(units, begin) - begin + 1)) - 1;
-      if (!io_.number(length, 4)) return false;
-      begin += (1u << length) - 1;
-      bits = length + shift;
-    }
-    if (bits > 20) return false;
-    std::uint32_t low = value - (begin << shift);
-    if (bits > 0 && !io_.number(low, bits)) return false;
-    value = (begin << shift) + (bits > 0 ? low : 0);
-    return value <= most;
   }
 
   // Twice the binary logarithm of 1 + 4 times the mean that is expected beyond the first entry.
@@ -280,45 +289,166 @@ class AdaptWalk {
     return half_octaves(upper, std::uint64_t{rows_left} * rows_left);
   }
 
-  // The binary logarithm of upper / lower, rounded down, 30 at most. Requires: 1 <= lower <= upper.
-  static unsigned half_octaves(std::uint64_t upper, std::uint64_t lower) {
-    auto grade = static_cast<unsigned>(std::bit_width(upper) - std::bit_width(lower));
-    if (lower << grade > upper) --grade;
-    return std::min(grade, 30u);
+  // All columns and signs of a part, two at a time while both lanes have some.
+  bool entries() {
+    std::uint32_t near_left = rows_.near_entries(), far_left = rows_.far_entries();
+    near_ = LaneCursor(rows_.near(), 0, near_left > 0);
+    far_ = LaneCursor(rows_.far(), near_left, far_left > 0);
+    while (near_left + far_left > 0) {
+      if (!settle()) return false;
+      const bool both = near_left > 0 && far_left > 0, near = near_left > 0;
+      const unsigned shift = both ? 1 : 0;  // entries of a step
+      std::uint32_t steps = both ? std::min(near_left, far_left) : std::max(near_left, far_left);
+      steps = std::min(steps, (columns_.until_due() + shift) >> shift);
+      if (apart_) steps = std::min(steps, (left_ - joined_max + shift) >> shift);
+      if (steps << shift == left_ && --steps == 0) return last_step(both, near);
+      const auto run = [&](const auto& cells) {
+        if (!both) return take_one(cells, steps, near);
+        return apart_ ? take_both(cells, steps) : take_turns(cells, steps);
+      };
+      if (!columns_.with_cells(run)) return false;
+      if (near) near_left -= steps;
+      if (both || !near) far_left -= steps;
+      left_ -= steps << shift;
+      columns_.grow(steps << shift);
+    }
+    return true;
   }
 
-  // All columns and signs of a row. The loop works on copies, which can stay in registers.
+  // An entry that has been found, but not yet learned from.
+  struct Seen {
+    std::uint32_t column = 0, context = 0;
+    std::uint32_t minus = 0;
+  };
+
+  template <class Some, class Cells>
+  bool look(Some& io, Lane lane, const Cells& cells, LaneCursor& at, const Columns::Row& learned,
+            Seen& seen) {
+    at.settle();
+    if (at.left > cells.count - at.column) return false;
+    seen.column = io.column(at.entry);
+    seen.minus = io.minus(at.entry);
+    const auto context = [&](std::uint32_t cell) {
+      seen.context = Signs::context(at.leaning, learned.leaning[cell]);
+      return seen.context;
+    };
+    return next_of(cells, at.column, at.left, [&](const auto& next) {
+      return io.entry(lane, next, signs_, context, seen.column, seen.minus);
+    });
+  }
+
+  template <class Some>
+  [[gnu::always_inline]] void learn(Some& io, LaneCursor& at, Columns::Row& learned, const Seen& seen) {
+    signs_.learn(seen.context, seen.minus);
+    io.put(at.entry, at.row->begin + seen.column, seen.minus);
+    learned.hit(seen.column, seen.minus);
+    at.pass(seen.column, seen.minus);
+  }
+
+  // Steps of two lanes. Both look before either learns. The loops work on copies, which can stay in
+  // registers.
   template <class Cells>
-  bool entries(const Cells& given, std::uint32_t row_begin, std::uint32_t hits) {
-    typename Io::Close io(io_);
+  [[gnu::flatten]] bool take_both(const Cells& given, std::uint32_t steps) {
+    typename Io::Local io(io_);
     const Cells cells = given;
     Columns::Row learned = columns_.row();
-    std::uint32_t column = 0, leaning = row_leaning_, all_left = left_;
-    const bool apart = apart_;
-    for (std::uint32_t left = hits; left > 0; --left) {
-      if (left > cells.count - column || !settle(io, apart, all_left)) return false;
-      const std::uint32_t first = column;
-      column = io.column();
-      bool negative = io.negative();
-      --all_left;
-      const auto context = [&](std::uint32_t cell) { return Signs::context(leaning, learned.leaning[cell]); };
-      const auto coded = [&](const auto& next) {
-        return io.entry(next, signs_, context, column, negative, all_left == 0);
-      };
-      if (!next_of(cells, first, left, coded)) return false;
-      io.put(row_begin + column, negative);
-      learned.hit(column, negative);
-      leaning = Leaning::moved(leaning, negative);
-      ++column;
+    LaneCursor near = near_, far = far_;
+    for (; steps > 0; --steps) {
+      Seen first, second;
+      if (!look_both(io, cells, near, first, far, second, learned)) return false;
+      learn(io, near, learned, first);
+      learn(io, far, learned, second);
     }
-    left_ = all_left;
-    io.back_to(io_);
+    near_ = near, far_ = far;
+    io_.take_back(io);
     return true;
+  }
+
+  template <class Some, class Cells>
+  [[gnu::always_inline]] bool look_both(Some& io, const Cells& cells, LaneCursor& near, Seen& first,
+                                        LaneCursor& far, Seen& second, const Columns::Row& learned) {
+    near.settle();
+    far.settle();
+    if (near.left > cells.count - near.column || far.left > cells.count - far.column) return false;
+    first.column = io.column(near.entry), first.minus = io.minus(near.entry);
+    second.column = io.column(far.entry), second.minus = io.minus(far.entry);
+    const auto context = [&](std::uint32_t cell) {
+      return first.context = Signs::context(near.leaning, learned.leaning[cell]);
+    };
+    const auto other_context = [&](std::uint32_t cell) {
+      return second.context = Signs::context(far.leaning, learned.leaning[cell]);
+    };
+    const auto coded = [&](const auto& one, const auto& two) {
+      return io.entries(one, context, first.column, first.minus, two, other_context, second.column,
+                        second.minus, signs_);
+    };
+    if constexpr (std::is_same_v<Cells, AlikeCells>) {
+      if (near.left == 1 && far.left == 1)
+        return coded(LastMember(cells, near.column), LastMember(cells, far.column));
+      if (near.left == 1 || far.left == 1)
+        return look(io, Lane::near, cells, near, learned, first) &&
+               look(io, Lane::far, cells, far, learned, second);
+    }
+    return coded(NextMember(cells, near.column, near.left), NextMember(cells, far.column, far.left));
+  }
+
+  // Steps of one lane alone.
+  template <class Cells>
+  [[gnu::flatten]] bool take_one(const Cells& given, std::uint32_t steps, bool near) {
+    typename Io::Local io(io_);
+    const Cells cells = given;
+    Columns::Row learned = columns_.row();
+    LaneCursor at = near ? near_ : far_;
+    const Lane lane = near ? Lane::near : Lane::far;
+    for (; steps > 0; --steps) {
+      Seen seen;
+      if (!look(io, lane, cells, at, learned, seen)) return false;
+      learn(io, at, learned, seen);
+    }
+    (near ? near_ : far_) = at;
+    io_.take_back(io);
+    return true;
+  }
+
+  // Steps of both lanes in one state.
+  template <class Cells>
+  bool take_turns(const Cells& cells, std::uint32_t steps) {
+    Columns::Row learned = columns_.row();
+    for (; steps > 0; --steps) {
+      Seen first, second;
+      if (!look(io_, Lane::near, cells, near_, learned, first)) return false;
+      if (!look(io_, Lane::far, cells, far_, learned, second)) return false;
+      learn(io_, near_, learned, first);
+      learn(io_, far_, learned, second);
+    }
+    return true;
+  }
+
+  // The step with the last entry of the segment, from which nothing is learned.
+  bool last_step(bool both, bool near) {
+    if (both) {
+      const auto run = [&](const auto& cells) { return take_one(cells, 1, true); };
+      if (!columns_.with_cells(run)) return false;
+    }
+    LaneCursor& at = near && !both ? near_ : far_;
+    at.settle();
+    left_ = 0;
+    return columns_.with_cells([&](const auto& cells) {
+      if (at.left > cells.count - at.column) return false;
+      std::uint32_t column = io_.column(at.entry);
+      std::uint32_t minus = io_.minus(at.entry);
+      const auto coded = [&](const auto& next) { return io_.last_entry(next, column, minus); };
+      if (!next_of(cells, at.column, at.left, coded)) return false;
+      io_.put(at.entry, at.row->begin + column, minus);
+      return true;
+    });
   }
 
   Io& io_;
   std::uint32_t left_;
   bool apart_ = false;
+  HitRows rows_;
+  LaneCursor near_, far_;
   Columns columns_;
   Counts counts_;
   Signs signs_;
@@ -328,7 +458,6 @@ class AdaptWalk {
   std::vector<std::uint32_t> row_weights_;
   const std::uint32_t* row_priors_ = nullptr;
   std::uint32_t row_mean_ = 256;
-  std::uint32_t row_leaning_ = Leaning::none;  // where the row at hand begins
   bool by_absence_ = false;
   std::uint32_t cursor_ = 0;  // first row that can come
   std::uint32_t absent_ = 0, absent_left_ = 0;

@@ -107,7 +107,9 @@ void LinkHistory::remember(std::span<const std::uint32_t> index, std::span<const
     for (; at < index.size() && index[at] - tensor.offset < tensor.size; ++at) {
       const std::uint32_t position = index[at] - tensor.offset;
       const std::uint32_t row = position / tensor.columns, column = position % tensor.columns;
-      const auto lean = [&](std::uint8_t& leaning) { leaning = Leaning::moved(leaning, negative[at] != 0); };
+      const auto lean = [&](std::uint8_t& leaning) {
+        leaning = Leaning::moved(leaning, sign_mask(negative[at] != 0));
+      };
       if (!tensor.by_row.hits.empty()) {
         ++impl_->fresh_rows[row];
         lean(tensor.by_row.leaning[row]);

@@ -13,7 +13,7 @@
 namespace rumor::compress {
 namespace {
 
-constexpr unsigned version = 5;
+constexpr unsigned version = 6;
 constexpr unsigned version_bits = 3;
 constexpr unsigned mode_bits = 3;
 
@@ -49,7 +49,7 @@ Bytes join(BitWriter head, const Segments& segments, const std::vector<SegmentBo
   return message;
 }
 
-// The version 5 form, each segment as body_of(SegmentEntries) says. Requires: entries.
+// The version 6 form, each segment as body_of(SegmentEntries) says. Requires: entries.
 template <typename BodyOf>
 Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, const CodecOptions& options,
                    BodyOf&& body_of) {
@@ -83,7 +83,7 @@ Result<SegmentTable> take_single(BitReader& in, BytesView message) {
   return table;
 }
 
-// All of a version 5 message but the bodies.
+// All of a version 6 message but the bodies.
 struct Outline {
   Head head;
   Segments segments;

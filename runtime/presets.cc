@@ -101,7 +101,7 @@ path = "bible-kjv-text"   # that, "dict-gcide", or a file or folder of yours
 [optimizer]
 kind = "rmsprop"          # Adam without momentum: the residual's delay already acts as momentum
 beta2 = 0.99
-rate = 0.006              # peak rate of four peers together; each peer takes rate / (live peers)
+rate = 0.012              # peak rate of four peers together; each peer takes rate / (live peers)
 rate_scaling = "sqrt"
 warmup = 0.05             # also while the squares of the gradients are known from a few steps only
 floor = 0.01

@@ -8,9 +8,9 @@
 //
 // What bounds the speed of one core, in the same run:
 //   events      columns (each with its sign), rows and entries of rows, for each entry
-//   chain       decoding as many events in as many rows, with weights and probabilities that are given: what
-//   is
-//               left of a decoder when nothing is learned, checked or handed out
+//   chain       decoding as many events in as many rows, one column after another, with weights and
+//               probabilities that are given: what one chain allows when nothing is learned, checked or handed
+//               out (a decoder has two, and may be faster)
 //   fixed       microseconds that a segment takes to decode with one entry in each of its parts
 // usage: bench_adapt [FILE.safetensors ...]
 #include <algorithm>
@@ -52,6 +52,24 @@ struct Totals {
   double events = 0, chain_seconds = 0, segments = 0, fixed_seconds = 0;
 };
 
+// A state and where its next word stands.
+struct Chain {
+  std::uint64_t state = 0;
+  const std::uint8_t* next = nullptr;
+  const std::uint8_t* end = nullptr;
+
+  std::uint32_t slot() const { return static_cast<std::uint32_t>(state & (scale - 1)); }
+
+  void take(std::uint32_t start, std::uint32_t size) {
+    state = size * (state >> scale_bits) + (state & (scale - 1)) - start;
+    std::uint32_t word = 0;
+    std::memcpy(&word, next, 4);
+    const std::uint64_t wanted = (state < std::uint64_t{1} << 31 ? 1u : 0u) & (next != end ? 1u : 0u);
+    next += 4 * wanted;
+    state = state << (32 * wanted) | (word & (0 - wanted));
+  }
+};
+
 // The rows of a part that have entries: how many each, and how many events say which rows they are.
 struct Rows {
   std::vector<std::uint32_t> hits;
@@ -87,7 +105,7 @@ void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, 
   for (std::size_t j = 0; j < rows.hits.size(); ++j) {
     if (j < rows.events && rows.all <= cells_max) {
       const FoundCell found = next_in(others, alike, row, rows.events - static_cast<std::uint32_t>(j));
-      others.take(found.from, found.to - found.from);
+      others.take(others.slot() - found.inside, found.size);
       row = found.cell + 1;
     }
     if (rows.columns > 1) {
@@ -99,9 +117,9 @@ void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, 
       std::uint32_t first = 0;
       for (std::uint32_t left = rows.hits[j]; left > 0 && rows.columns > 1; --left) {
         const FoundCell found = next_in(entries, cells, first, left);
-        const std::uint32_t size = found.to - found.from, minus = signs.share(Signs::context(3, 3), size);
-        const std::uint32_t plus = entries.slot() - found.from < minus ? 0 : ~0u;
-        entries.take(found.from + (minus & plus), (minus ^ plus) - plus + (size & plus));
+        const std::uint32_t size = found.size, minus = signs.share(Signs::context(3, 3), size);
+        const std::uint32_t plus = ~sign_mask(found.inside < minus);
+        entries.take(entries.slot() - found.inside + (minus & plus), (minus ^ plus) - plus + (size & plus));
         first = found.cell + 1;
       }
       return true;
@@ -112,10 +130,14 @@ void bare_chain(const Rows& rows, const Columns& columns, const Counts& counts, 
 void time_chain(const std::vector<Rows>& parts, Totals& totals) {
   Prng prng(3);
   std::vector<Columns> columns(parts.size());
+  constexpr std::uint32_t hits = 64;  // enough for weights that differ
   std::size_t entries = 0;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    columns[p].begin(parts[p].columns, 1, nullptr, nullptr);
-    for (const std::uint32_t hits : parts[p].hits) entries += hits;
+    columns[p].begin(parts[p].columns, hits, nullptr, nullptr);
+    Columns::Row row = columns[p].row();
+    for (std::uint32_t i = 0; i < hits; ++i) row.hit(i * 37 % parts[p].columns, 0);
+    columns[p].grow(hits);
+    for (const std::uint32_t some : parts[p].hits) entries += some;
     totals.events += parts[p].events + (parts[p].columns > 1 ? static_cast<double>(parts[p].hits.size()) : 0);
   }
   totals.events += static_cast<double>(entries);

@@ -1,6 +1,7 @@
 #include "tests/format/slow_adapt.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/format/slow_adapt_state.h"
 
@@ -32,23 +33,24 @@ struct Member {
 
   bool line = false;
 
-  Member(const Numbers& cells, Number from, Number left, Number to, Number others, bool groups = false)
+  Member(const Numbers& cells, Number from, Number left, Number to, Number others, bool straight = false)
       : weights(cells), first(from), n(left), end(to), before(cells.size() + 1, 0) {
     for (std::size_t c = 0; c < cells.size(); ++c) before[c + 1] = before[c] + cells[c];
     const Number rest = before.back() - before[first];
     const Number extent = std::max(rest / 2, rest > others ? rest - others : 0);
-    if (n == 1 && to == cells.size() && !groups) {
+    if (straight) {
       line = true;
       pace = ((scale - 2 * (end - first)) << 13) / rest;
       return;
     }
-    pace = (n <= 10 ? Number{1} << 40 : n * 109951162777) / extent;
+    pace = std::max<Number>(n, 10) * 109951162777 / extent;
   }
-  static Member next(const Numbers& cells, Number first, Number n) {
+  static Member next(const Numbers& cells, Number first, Number n, bool alike) {
     reject_if(first + n > cells.size());
     Number sum = 0;
     for (Number weight : cells) sum += weight;
-    return Member(cells, first, n, cells.size() - n + 1, ((n - 1) * (sum / cells.size())) / 2);
+    return Member(cells, first, n, cells.size() - n + 1, ((n - 1) * (sum / cells.size())) / 2,
+                  alike && n == 1);
   }
   Number start(Number c) const {
     if (c == end) return scale;
@@ -69,7 +71,8 @@ struct Member {
 // Chapter 6.
 struct LearnedColumns {
   Numbers weights, hits, leaning, prior;
-  Number total = 0, fresh = 0;
+  Number total = 0, due = 64;
+  bool alike = true;
 
   LearnedColumns(Number columns, Numbers known)
       : weights(columns, 64), hits(columns, 0), leaning(columns, 3) {
@@ -99,12 +102,12 @@ struct LearnedColumns {
       weights[c] = 1 + ((shape * (known + prior[c])) >> 8) - ((shape * known) >> 8) + 64 * hits[c];
       known += prior[c];
     }
-    fresh = 0;
+    alike = false;
+    due = total + std::max<Number>(64, total >> 4);
   }
-  void end_row(Number n) {
+  void end_step(Number n) {
     total += n;
-    fresh += n;
-    if (fresh >= std::max({Number{1}, std::min<Number>(total >> 2, 8), total >> 4})) make();
+    if (total >= due) make();
   }
 };
 
@@ -142,7 +145,7 @@ struct Learned {
     }
   }
   // The sign inside [start, start + size).
-  bool sign(State& state, Number context, Number start, Number size) {
+  bool sign(State& state, Number context, Number start, Number size) const {
     const Number minus = 1 + (((size - 2) * p[context]) >> 22);
     const bool is_minus = state.slot() < start + minus;
     if (is_minus) {
@@ -150,13 +153,15 @@ struct Learned {
     } else {
       state.pass(start + minus, size - minus);
     }
+    return is_minus;
+  }
+  void saw_sign(Number context, bool is_minus) {
     const Number d = 65536 / (std::min<Number>(used_signs[context]++, 251) + 5);
     if (is_minus) {
       p[context] += (((Number{1} << 22) - 1 - p[context]) * d) >> 16;
     } else {
       p[context] -= (p[context] * d) >> 16;
     }
-    return is_minus;
   }
 };
 
@@ -171,25 +176,25 @@ struct Segment {
   std::vector<AdaptEntry> out{};
 
   struct Signed {
-    Number cell;
+    Number cell, context;
     bool minus;
   };
-  // An entry whose sign shares the event of its cell. leanings: of the row, and of all cells; null for C = 1.
-  Signed entry(const Member& member, Number row_leaning, const Numbers* leanings) {
-    states.before_entry(entries_left);
-    State& state = states.entries;
+  // An entry whose sign shares the event of its cell, not yet learned from. leanings: of the row, and of all
+  // cells; null for C = 1.
+  Signed entry(State& state, const Member& member, Number row_leaning, const Numbers* leanings) {
     if (--entries_left == 0) {
       const Number plain = state.plain(2 * (member.end - member.first));
-      return {member.first + plain / 2, plain % 2 == 1};
+      return {member.first + plain / 2, 0, plain % 2 == 1};
     }
     const Number cell = member.find(state.slot()), start = member.start(cell);
     const Number context = leanings == nullptr ? 49 : 7 * row_leaning + (*leanings)[cell];
-    return {cell, learned.sign(state, context, start, member.start(cell + 1) - start)};
+    return {cell, context, learned.sign(state, context, start, member.start(cell + 1) - start)};
   }
-  // states.before_entry() comes before the row.
   bool lone_sign() {
-    if (--entries_left == 0) return states.entries.plain(2) == 1;
-    return learned.sign(states.entries, 49, 0, scale);
+    if (--entries_left == 0) return states.near.plain(2) == 1;
+    const bool minus = learned.sign(states.near, 49, 0, scale);
+    learned.saw_sign(49, minus);
+    return minus;
   }
 };
 
@@ -238,7 +243,7 @@ struct PartReader {
   }
 
   Number member(const Member& set) {
-    State& state = segment.states.of_rows();
+    State& state = segment.states.second();
     const Number cell = set.find(state.slot()), start = set.start(cell);
     state.pass(start, set.start(cell + 1) - start);
     return cell;
@@ -247,7 +252,7 @@ struct PartReader {
   void next_absent() {
     known = R;
     if (absent_left == 0) return;
-    known = member(Member::next(row_weights, cursor, absent_left));
+    known = member(Member::next(row_weights, cursor, absent_left, row_prior.empty()));
     --absent_left;
   }
 
@@ -260,12 +265,12 @@ struct PartReader {
       }
       row = cursor;
     } else if (G == 0) {
-      row = member(Member::next(row_weights, cursor, n));
+      row = member(Member::next(row_weights, cursor, n, row_prior.empty()));
     } else {
       reject_if(n > R - cursor);
       const Numbers groups(((R - cursor - 1) >> G) + 1, 64);
-      const Number group = member(Member(groups, 0, n, groups.size(), ((n - 1) * 32) >> G, true));
-      row = cursor + (group << G) + segment.states.of_rows().number(G);
+      const Number group = member(Member(groups, 0, n, groups.size(), ((n - 1) * 32) >> G));
+      row = cursor + (group << G) + segment.states.second().number(G);
     }
     reject_if(row >= R);
     cursor = row + 1;
@@ -287,7 +292,7 @@ struct PartReader {
     const Number context = contexts + (grade < 10 ? grade : 10 + grade % 2);
     const Number shift = grade < 10 ? 0 : (grade - 8) / 2;
     const auto& t = segment.learned.t[context];
-    State& state = segment.states.of_rows();
+    State& state = segment.states.near;
     Number s = 0;
     while (static_cast<Number>(t[s + 1]) <= state.slot() / 128) ++s;
     state.pass(static_cast<Number>(t[s]) * 128, static_cast<Number>(t[s + 1] - t[s]) * 128);
@@ -305,11 +310,12 @@ struct PartReader {
     return value;
   }
 
-  void put(Number row, Number column, bool minus) {
-    const Number position = (first + row) * C + column;
-    reject_if(position < part.begin || position >= part.end);
-    segment.out.push_back({position, minus});
+  Number position(Number row, Number column) const {
+    const Number at = (first + row) * C + column;
+    reject_if(at < part.begin || at >= part.end);
+    return at;
   }
+  void put(Number row, Number column, bool minus) { segment.out.push_back({position(row, column), minus}); }
 
   void read() {
     const Number most = std::min(part.count, R);
@@ -320,41 +326,82 @@ struct PartReader {
     absent_left = by_absence ? R - K : 0;
     weigh_rows();
     if (by_absence) next_absent();
-    LearnedColumns columns(C, column_prior);
-    if (!column_leaning.empty()) columns.leaning = column_leaning;
+    if (C == 1) {
+      read_singles();
+      return;
+    }
+    std::vector<Lane> lanes(2);
     Number left = part.count;
     for (Number rows = K; rows > 0; --rows) {
-      if (C == 1 && G == 0 && !by_absence) {
-        const Segment::Signed found = segment.entry(Member::next(row_weights, cursor, rows), 3, nullptr);
+      const Number row = next_row(rows), n = row_entries(row, left, rows);
+      reject_if(n > C);
+      Lane& lane = lanes[2 * (part.count - left) + n <= part.count ? 0 : 1];
+      for (Number more = n; more > 0; --more) lane.entries.push_back({row, more, more == n});
+      left -= n;
+    }
+    read_lanes(lanes);
+  }
+
+  void read_singles() {
+    for (Number rows = K; rows > 0; --rows) {
+      segment.states.before_step(segment.entries_left);
+      if (G == 0 && !by_absence) {
+        const Segment::Signed found = segment.entry(
+            segment.states.near, Member::next(row_weights, cursor, rows, row_prior.empty()), 3, nullptr);
+        segment.learned.saw_sign(49, found.minus);
         cursor = found.cell + 1;
         put(found.cell, 0, found.minus);
-        continue;
-      }
-      if (C == 1) segment.states.before_entry(segment.entries_left);
-      const Number row = next_row(rows);
-      if (C == 1) {
+      } else {
+        const Number row = next_row(rows);
         put(row, 0, segment.lone_sign());
-        continue;
       }
-      const Number n = row_entries(row, left, rows);
-      reject_if(n > C);
-      left -= n;
-      read_row(columns, row, n);
     }
   }
 
-  void read_row(LearnedColumns& columns, Number row, Number n) {
-    Number from = 0, leaning = row_leaning.empty() ? 3 : row_leaning[row];
-    for (Number more = n; more > 0; --more) {
-      const Segment::Signed found =
-          segment.entry(Member::next(columns.weights, from, more), leaning, &columns.leaning);
-      put(row, found.cell, found.minus);
-      ++columns.hits[found.cell];
-      leaning = moved(leaning, found.minus);
-      columns.leaning[found.cell] = moved(columns.leaning[found.cell], found.minus);
-      from = found.cell + 1;
+  // The entries of one lane, and where it is.
+  struct Lane {
+    struct Entry {
+      Number row, more;
+      bool first;
+    };
+    std::vector<Entry> entries{};
+    std::size_t at = 0;
+    Number from = 0, leaning = 0;
+    std::vector<AdaptEntry> out{};
+    bool any() const { return at < entries.size(); }
+  };
+
+  void read_lanes(std::vector<Lane>& lanes) {
+    LearnedColumns columns(C, column_prior);
+    if (!column_leaning.empty()) columns.leaning = column_leaning;
+    while (lanes[0].any() || lanes[1].any()) {
+      segment.states.before_step(segment.entries_left);
+      std::vector<std::pair<Lane*, Segment::Signed>> step;
+      for (Lane& lane : lanes) {
+        if (!lane.any()) continue;
+        const Lane::Entry& entry = lane.entries[lane.at];
+        if (entry.first) {
+          lane.from = 0;
+          lane.leaning = row_leaning.empty() ? 3 : row_leaning[entry.row];
+        }
+        const Member member = Member::next(columns.weights, lane.from, entry.more, columns.alike);
+        State& state = &lane == &lanes[0] ? segment.states.near : segment.states.second();
+        step.push_back({&lane, segment.entry(state, member, lane.leaning, &columns.leaning)});
+      }
+      for (auto& [lane, found] : step) learn(*lane, found, columns);
+      columns.end_step(step.size());
     }
-    columns.end_row(n);
+    for (const Lane& lane : lanes) segment.out.insert(segment.out.end(), lane.out.begin(), lane.out.end());
+  }
+
+  void learn(Lane& lane, const Segment::Signed& found, LearnedColumns& columns) {
+    segment.learned.saw_sign(found.context, found.minus);
+    lane.out.push_back({position(lane.entries[lane.at].row, found.cell), found.minus});
+    ++columns.hits[found.cell];
+    lane.leaning = moved(lane.leaning, found.minus);
+    columns.leaning[found.cell] = moved(columns.leaning[found.cell], found.minus);
+    lane.from = found.cell + 1;
+    ++lane.at;
   }
 };
 

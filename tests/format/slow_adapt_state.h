@@ -56,46 +56,47 @@ struct State {
 
 struct States {
   Numbers words{};
-  State entries{.words = words}, rows{.words = words};
+  State near{.words = words}, far{.words = words};
   bool apart = false;
   static constexpr Number floor = Number{1} << 31;
 
   States(const std::vector<std::uint8_t>& body, Number count) {
     const std::size_t length = body.size() <= 8 ? body.size() : 5 + (body.size() - 5) % 4;
-    for (std::size_t i = 0; i < length; ++i) entries.x += Number{body[i]} << (8 * i);
+    for (std::size_t i = 0; i < length; ++i) near.x += Number{body[i]} << (8 * i);
     for (std::size_t at = body.size(); at > length; at -= 4) {
       Number word = 0;
       for (std::size_t i = 0; i < 4; ++i) word += Number{body[at - 4 + i]} << (8 * i);
       words.push_back(word);
     }
-    reject_if(entries.x >= Number{1} << 63);
-    reject_if(!words.empty() && entries.x < floor);
+    reject_if(near.x >= Number{1} << 63);
+    reject_if(!words.empty() && near.x < floor);
     reject_if(length > 0 && body[length - 1] == 0 && !(length == 5 && !words.empty()));
     if (count >= 96) part();
   }
   States(const States&) = delete;
-  State& of_rows() { return apart ? rows : entries; }
+  // The state of the second lane.
+  State& second() { return apart ? far : near; }
   void part() {
-    const Number length = entries.number(5);
-    const Number low = entries.number(std::min<Number>(length, 16));
-    const Number high = length > 16 ? entries.number(length - 16) : 0;
-    rows.x = (Number{1} << length) + (high << 16) + low;
-    rows.refill();
-    reject_if(rows.x < floor);
+    const Number length = near.number(5);
+    const Number low = near.number(std::min<Number>(length, 16));
+    const Number high = length > 16 ? near.number(length - 16) : 0;
+    far.x = (Number{1} << length) + (high << 16) + low;
+    far.refill();
+    reject_if(far.x < floor);
     apart = true;
   }
-  void before_entry(Number left) {
-    if (!apart || left != 16) return;
+  void before_step(Number left) {
+    if (!apart || left > 17) return;
     apart = false;
-    reject_if(entries.x < floor);
-    if (rows.x >> 32 == 1) {
-      words.push_back(rows.x % (Number{1} << 32));
+    reject_if(near.x < floor);
+    if (far.x >> 32 == 1) {
+      words.push_back(far.x % (Number{1} << 32));
       return;
     }
-    reject_if(!words.empty() || rows.x < floor || rows.x > floor + 1);
-    if (rows.x == floor) return;
-    entries.x -= floor;
-    reject_if(entries.x >= floor);
+    reject_if(!words.empty() || far.x < floor || far.x > floor + 1);
+    if (far.x == floor) return;
+    near.x -= floor;
+    reject_if(near.x >= floor);
   }
 };
 

@@ -257,7 +257,7 @@ std::optional<Outline> outline_of(const Sizes& sizes, const Payload& payload, un
   const std::uint64_t left = stream.bits.size() - stream.at;
   if (version == 2 ? 2 * entries > left : entries * 8 > left * 16) return std::nullopt;
   outline.segments = cut(sizes, *counts);
-  const bool modes = version == 5;
+  const bool modes = version == 6;
   if (outline.segments.size() > 1 && !take_table(stream, outline.segments, modes)) return std::nullopt;
   if (outline.segments.size() == 1 && modes) {
     outline.segments[0].mode = stream.number(3);
@@ -287,8 +287,8 @@ std::optional<Update> decode(const Sizes& sizes, const Payload& payload) {
 
 std::optional<Update> decode_message(const Sizes& sizes, const Payload& message, bool& foreign) {
   foreign = false;
-  if (message.empty() || message[0] % 8 != 5) return decode(sizes, message);
-  auto outline = outline_of(sizes, message, 5);
+  if (message.empty() || message[0] % 8 != 6) return decode(sizes, message);
+  auto outline = outline_of(sizes, message, 6);
   if (!outline) return std::nullopt;
   for (const Segment& segment : outline->segments) {
     if (segment.mode < 1 || segment.mode > 5) return std::nullopt;

@@ -32,8 +32,8 @@ void check_shares(const Next& next, std::uint32_t first) {
     for (std::uint32_t slot : {from, from + (to - from) / 2, to - 1}) {
       const FoundCell found = next.find(slot);
       MUST(found.cell == cell);
-      MUST(found.from == from);
-      MUST(found.to == to);
+      MUST(found.inside == slot - from);
+      MUST(found.size == to - from);
     }
   }
   MUST(next.start(next.end()) == scale);
@@ -77,14 +77,16 @@ BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
     const bool foretold = i % 2 == 0;
     Columns columns;
     columns.begin(count, 4000, foretold ? prior.data() : nullptr, nullptr);
-    std::uint32_t total = 0, fresh = 0;
-    for (int row = 0; row < 300; ++row) {
+    std::uint32_t total = 0, made = 0;
+    for (int row = 0; row < 900; ++row) {
       const auto column = static_cast<std::uint32_t>(prng.below(count) * prng.below(count) / count);
-      columns.row().hit(column, false);
-      columns.end_row(1);
-      ++hits[column], ++total, ++fresh;
-      if (fresh < std::max({1u, std::min(total >> 2, 8u), total >> 4})) continue;
-      fresh = 0;
+      columns.row().hit(column, 0);
+      ++hits[column], ++total;
+      const std::uint32_t due = made + std::max(64u, made >> 4);
+      BOOST_TEST_REQUIRE(columns.until_due() == due - total + 1);
+      columns.grow(1);
+      if (total < due) continue;
+      made = total;
       known = hits;
       columns.with_cells([&](const auto& cells) {
         check_steps(prng, cells);
@@ -120,7 +122,7 @@ BOOST_AUTO_TEST_CASE(counts_keep_every_symbol_possible) {
 BOOST_AUTO_TEST_CASE(signs_keep_both_possible) {
   Signs signs;
   for (int i = 0; i < 100000; ++i) {
-    signs.learn(3, i < 50000);
+    signs.learn(3, sign_mask(i < 50000));
     for (std::uint32_t size : {2u, 3u, 1000u, scale}) {
       MUST(signs.share(3, size) >= 1u);
       MUST(signs.share(3, size) < size);
@@ -139,10 +141,9 @@ bool read_back(StateReader& reader, const std::vector<Event>& events, std::size_
   for (std::size_t i = 0; i <= events.size(); ++i) {
     if (i == join_at && !reader.join()) return false;
     if (i == events.size()) break;
-    Chain chain = reader.chain(events[i].lane);
-    if (chain.slot() - events[i].start >= events[i].size) return false;
-    chain.take(events[i].start, events[i].size);
-    reader.put_back(events[i].lane, chain);
+    const std::uint32_t inside = reader.slot(events[i].lane) - events[i].start;
+    if (inside >= events[i].size) return false;
+    reader.take(events[i].lane, inside, events[i].size);
   }
   return true;
 }
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(events_come_back_in_the_order_they_were_added) {
     for (std::size_t e = 0; e < events.size(); ++e) {
       if (e == join_at) list.join();
       Event& event = events[e];
-      event.lane = prng.chance(1, 2) ? Lane::rows : Lane::entries;
+      event.lane = prng.chance(1, 2) ? Lane::far : Lane::near;
       event.size = 1 + static_cast<std::uint32_t>(prng.below(std::uint64_t{1} << prng.below(28)));
       event.start = static_cast<std::uint32_t>(prng.below(scale - event.size + 1));
       list.add(event.lane, event.start, event.size);

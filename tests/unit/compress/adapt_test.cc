@@ -87,11 +87,11 @@ BOOST_AUTO_TEST_CASE(few_rows_with_many_entries_come_back) {
   }
 }
 
-// Fixed by hand from what the third version wrote; compress/ADAPT.md walks through the first of them.
+// Fixed by hand from what the fourth version wrote; compress/ADAPT.md walks through the first of them.
 BOOST_AUTO_TEST_CASE(bytes_stay_what_they_are) {
   const Entries one{
       .parts = {{.columns = 4, .end = 16, .count = 3}}, .positions = {3, 9, 10}, .negative = {0, 1, 1}};
-  BOOST_TEST(to_hex(encoded(one)) == "a92648d404");
+  BOOST_TEST(to_hex(encoded(one)) == "9a732ead04");
   const Entries single{.parts = {{.columns = 1, .end = 9, .count = 1}}, .positions = {5}, .negative = {1}};
   BOOST_TEST(to_hex(encoded(single)) == "0b");
   Entries more;
@@ -101,9 +101,9 @@ BOOST_AUTO_TEST_CASE(bytes_stay_what_they_are) {
   }
   more.parts = {{.columns = 320, .end = 640 * 1000, .count = 300}};
   const Bytes body = encoded(more);
-  BOOST_TEST(body.size() == 487u);
-  BOOST_TEST(to_hex(BytesView(body).first(16)) == "253455040a010679fe06e0036057fed8");
-  BOOST_TEST(to_hex(BytesView(body).last(16)) == "31bc2e6859741e78c85a1bf8f9e9f14e");
+  BOOST_TEST(body.size() == 488u);
+  BOOST_TEST(to_hex(BytesView(body).first(16)) == "f740e143b1db9a4e354173f04d0bfd1f");
+  BOOST_TEST(to_hex(BytesView(body).last(16)) == "8fbe11f0ae443e18265d7194c7a68fec");
 }
 
 // The same for LINK, with a history of three updates.
@@ -122,9 +122,9 @@ BOOST_AUTO_TEST_CASE(bytes_with_a_history_stay_what_they_are) {
   }
   check_round_trip(entries, &history);
   const Bytes body = encoded(entries, &history);
-  BOOST_TEST(body.size() == 57u);
-  BOOST_TEST(to_hex(BytesView(body).first(16)) == "0fafab2c91862746638087fa5805d524");
-  BOOST_TEST(to_hex(BytesView(body).last(16)) == "3b451f661dc8478c80214e0c2a01a305");
+  BOOST_TEST(body.size() == 76u);
+  BOOST_TEST(to_hex(BytesView(body).first(16)) == "50d08154f7019c0c846b5541c6ccf425");
+  BOOST_TEST(to_hex(BytesView(body).last(16)) == "436d95ace71b4e1d95413bece85dcd83");
 }
 
 BOOST_AUTO_TEST_CASE(no_entries_are_no_bytes) {
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_refused_or_are_other_entries) {
       ++(accepted(entries, damaged) ? read : refused);
     }
   }
-  BOOST_TEST(read > 100);
+  BOOST_TEST(read > 80);
   BOOST_TEST(refused > 1000);
 }
 

@@ -196,12 +196,12 @@ BOOST_AUTO_TEST_CASE(refusals) {
     BOOST_TEST_CONTEXT(back.error().text) BOOST_TEST(back.error().text.find(word) != std::string::npos);
   };
   refused({}, "empty");
-  refused({0x05}, "without entries");
+  refused({0x06}, "without entries");
   refused({0x04}, "version");
   // The worked example with mode 0, and with LINK where there is no history.
-  refused({0x3d, 0x24, 0x0b, 0x00, 0x00, 0x00}, "unknown mode");
-  refused({0x3d, 0x24, 0xab, 0x00, 0x00, 0x00}, "damaged in segment");
-  refused({0x0d, 0x2c, 0x05, 0x00, 0x00, 0x00}, "filling");  // a step of one, mode RICE
+  refused({0x3e, 0x24, 0x0b, 0x00, 0x00, 0x00}, "unknown mode");
+  refused({0x3e, 0x24, 0xab, 0x00, 0x00, 0x00}, "damaged in segment");
+  refused({0x0e, 0x2c, 0x05, 0x00, 0x00, 0x00}, "filling");  // a step of one, mode RICE
 }
 
 BOOST_AUTO_TEST_SUITE_END()
