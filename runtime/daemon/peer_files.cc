@@ -61,8 +61,11 @@ Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>
 
 Result<void> PeerFiles::describe(const std::string& model) const {
   if (directory_.empty()) return {};
-  return write_atomically(directory_ + "/config.json",
-                          {reinterpret_cast<const std::uint8_t*>(model.data()), model.size()});
+  const std::string path = directory_ + "/config.json";
+  const Bytes text(model.begin(), model.end());
+  // A restart must not need room on the disk.
+  if (const auto kept = read_file(path); kept && *kept == text) return {};
+  return write_atomically(path, text);
 }
 
 Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {

@@ -39,7 +39,7 @@ class PeerFiles {
   // there is none. Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run:
   // nothing may be overwritten).
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
-  // Writes config.json. Without a directory: nothing. Errors: Errc::io.
+  // Writes config.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
   Result<void> describe(const std::string& model) const;
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;
 
