@@ -60,6 +60,13 @@ TensorStart Cnn::start_of(const TensorInfo& tensor) const {
   return is_scale ? TensorStart{TensorStart::Kind::one} : TensorStart::by_inputs(tensor);
 }
 
+std::uint64_t Cnn::multiply_adds(std::uint32_t rows) const {
+  std::uint64_t picture = layout_.params() - body_params_;
+  for (const Convolution& convolution : plan_.convolutions)
+    picture += std::uint64_t{convolution.input().height} * convolution.input().width * convolution.weights();
+  return rows * picture;
+}
+
 void Cnn::set_parallel(Parallel* parallel) {
   parallel_ = parallel;
   head_.set_parallel(parallel);

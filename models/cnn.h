@@ -37,6 +37,7 @@ class Cnn final : public Model {
                           std::span<float> gradient) override;
   // In pieces of 64 pictures, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  std::uint64_t multiply_adds(std::uint32_t rows) const override;
   void set_parallel(Parallel* parallel) override;
 
  private:

@@ -65,6 +65,9 @@ class Gpt final : public Model {
                           std::span<float> gradient) override;
   // The loss alone. In pieces of a few rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  std::uint64_t multiply_adds(std::uint32_t rows) const override {
+    return std::uint64_t{rows} * shape_.context * layout_.params();
+  }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  private:

@@ -78,6 +78,10 @@ class Model {
   virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
                                   std::span<float> gradient) = 0;
   virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
+  // Of a forward pass over so many rows, about: what decides how many threads are worth having.
+  virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
+    return std::uint64_t{rows} * layout().params();
+  }
   // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.
   virtual void set_parallel(Parallel*) {}
 };

@@ -21,7 +21,11 @@ float on_grid(std::int32_t weight, std::int32_t overlay) {
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
-    : grid_bits_(config.grid_bits), clip_(config.optimizer.clip), seed_(config.seed), data_(std::move(data)) {}
+    : grid_bits_(config.grid_bits),
+      batch_(config.batch),
+      clip_(config.optimizer.clip),
+      seed_(config.seed),
+      data_(std::move(data)) {}
 
 Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,

@@ -73,6 +73,8 @@ class Trainer {
   // Whether StepPlan.others is looked at.
   bool wants_changes_of_others() const { return optimizer_->wants_changes_of_others(); }
 
+  // Of a step's forward pass, about.
+  std::uint64_t multiply_adds() const { return model_->multiply_adds(batch_); }
   // For the passes over all parameters and for coding; null: the caller's thread. Must outlive its use.
   void set_parallel(Parallel* parallel);
 
@@ -91,6 +93,7 @@ class Trainer {
   void encode(StepResult& result);
 
   int grid_bits_;
+  std::uint32_t batch_;
   double clip_;
   std::uint64_t seed_;
   std::shared_ptr<const models::DataSet> data_;

@@ -1,5 +1,5 @@
-#include "models/model_json.h"
 #include "runtime/daemon/event_loop.h"
+#include "models/model_json.h"
 
 #include <openssl/rand.h>
 
@@ -48,7 +48,8 @@ class EventLoop final : net::TransportEvents {
         compute_(io_),
         storage_(io_) {}
 
-  Result<void> open(std::shared_ptr<const models::DataSet> data, std::shared_ptr<const models::StartWeights> start);
+  Result<void> open(std::shared_ptr<const models::DataSet> data,
+                    std::shared_ptr<const models::StartWeights> start);
   PeerEnd run();
 
  private:
@@ -169,7 +170,8 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
 }
 
 Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
-                                  std::shared_ptr<const models::StartWeights> start, const std::string& bound) {
+                                  std::shared_ptr<const models::StartWeights> start,
+                                  const std::string& bound) {
   NodeOptions node;
   node.node = identity_.id();
   node.stream = gossip::stream_of(node.node, system_random());
@@ -192,8 +194,10 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
   auto made = Node::create(options_.config, std::move(data), std::move(node));
   if (!made) return made.error();
   node_ = std::move(made).value();
-  const std::uint32_t params = node_->trainer().layout().params();
-  pool_.emplace(options_.threads != 0 ? options_.threads : ThreadPool::width_for(params));
+  const Trainer& trainer = node_->trainer();
+  pool_.emplace(options_.threads != 0
+                    ? options_.threads
+                    : ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds()));
   node_->trainer().set_parallel(&*pool_);
   if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
@@ -398,7 +402,8 @@ Result<PeerEnd> run_peer(const PeerOptions& options) {
   if (!admission) return admission.error();
   EventLoop loop(options, std::move(identity).value(), std::move(files).value(),
                  std::move(admission).value());
-  if (auto opened = loop.open(std::move(data).value(), std::move(start).value()); !opened) return opened.error();
+  if (auto opened = loop.open(std::move(data).value(), std::move(start).value()); !opened)
+    return opened.error();
   return loop.run();
 }
 

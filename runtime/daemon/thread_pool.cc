@@ -36,11 +36,12 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-unsigned ThreadPool::width_for(std::uint64_t params) {
-  constexpr std::uint64_t params_per_thread = 2'000'000;
+unsigned ThreadPool::width_for(std::uint64_t params, std::uint64_t multiply_adds) {
+  constexpr std::uint64_t params_per_thread = 2'000'000, multiply_adds_per_thread = 20'000'000;
   constexpr unsigned width_max = 8;
   const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, width_max);
-  return static_cast<unsigned>(std::clamp<std::uint64_t>(params / params_per_thread, 1, cores));
+  const std::uint64_t worth = std::max(params / params_per_thread, multiply_adds / multiply_adds_per_thread);
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(worth, 1, cores));
 }
 
 void ThreadPool::run(std::size_t count, void (*task)(void*, std::size_t), void* context) {

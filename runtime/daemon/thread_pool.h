@@ -31,9 +31,9 @@ class ThreadPool final : public Parallel {
   unsigned width() const override { return static_cast<unsigned>(threads_.size()) + 1; }
   void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override;
 
-  // Threads worth having for a model of so many parameters: passes over small vectors are over before another
-  // thread has woken.
-  static unsigned width_for(std::uint64_t params);
+  // Threads worth having for a model of so many parameters and multiply-adds in a forward pass: what is small is over
+  // before another thread has woken.
+  static unsigned width_for(std::uint64_t params, std::uint64_t multiply_adds);
 
  private:
   // The tasks of one run() call.

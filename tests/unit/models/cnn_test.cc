@@ -103,6 +103,15 @@ BOOST_AUTO_TEST_CASE(a_residual_network_computes_what_pytorch_does) {
                        golden_residual_gradient);
 }
 
+// Weights of a convolution are used once a pixel, the rest once.
+BOOST_AUTO_TEST_CASE(work_is_counted_by_pixel) {
+  const auto model = std::move(make_model(config_of({4, 6}, {70, 5}, 0, 2))).value();
+  const std::uint64_t convolutions = 9 * (2 * 4 * 49 + 4 * 6 * 9);  // the second after a pooling
+  BOOST_TEST(model->multiply_adds(1) > convolutions);
+  BOOST_TEST(model->multiply_adds(1) < convolutions + model->layout().params());
+  BOOST_TEST(model->multiply_adds(30) == 30 * model->multiply_adds(1));
+}
+
 BOOST_AUTO_TEST_CASE(any_number_of_threads_and_any_batch_gives_equal_bits) {
   for (const ModelConfig& config : {config_of({4, 6}, {70, 5}, 0, 2), config_of({4, 6}, {}, 1, 2)}) {
     const auto one = std::move(make_model(config)).value(), many = std::move(make_model(config)).value();
