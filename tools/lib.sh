@@ -9,6 +9,9 @@ build_packages=(g++ meson ninja-build pkg-config libasio-dev libzstd-dev zlib1g-
 test_packages=(libboost-test-dev python3 ccache)
 # shellcheck disable=SC2034
 clang_packages=(clang)
+# Its sanitizers, where clang does not bring them along (Debian 12).
+# shellcheck disable=SC2034
+clang_runtime_packages=(libclang-rt-14-dev)
 # shellcheck disable=SC2034
 data_packages=(dataset-fashion-mnist)
 
