@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_SUITE(sequence_kernels)
 BOOST_AUTO_TEST_CASE(elementwise_kernels_have_equal_bits) {
   Prng prng(1);
   for (const bool is_wild : {false, true}) {
-    for (const auto& [rows, columns] : sizes) {
+    for (const auto& size : sizes) {
+      const long rows = size.rows, columns = size.columns;
       const long count = rows * columns;
       const Floats x = is_wild ? draw_wild(prng, count) : draw(prng, count), change = draw(prng, count),
                    row = draw(prng, columns), factor = draw(prng, count);
@@ -131,7 +132,8 @@ BOOST_AUTO_TEST_CASE(elementwise_kernels_have_equal_bits) {
 BOOST_AUTO_TEST_CASE(sums_norms_and_exponentials_have_equal_bits) {
   Prng prng(2);
   for (const bool is_wild : {false, true}) {
-    for (const auto& [rows, columns] : sizes) {
+    for (const auto& size : sizes) {
+      const long rows = size.rows, columns = size.columns;
       const long count = rows * columns, wide = columns + 5, first = prng.between(0, 20);
       const auto fill = [&](long n) { return is_wild ? draw_wild(prng, n) : draw(prng, n); };
       const Floats x = fill(count), change = fill(count), gain = draw(prng, columns),
