@@ -14,6 +14,8 @@
 namespace rumor::models::KERNEL_NAMESPACE {
 namespace {
 
+using namespace lanes;
+
 // Rows of a block that is `vectors` wide. Registers: rows * vectors sums, `vectors` of b, one of a.
 #if KERNEL_LEVEL == 512
 constexpr long vectors_max = 4, piece = 128;  // 32 registers
@@ -34,7 +36,7 @@ constexpr long block_rows(long vectors) {
 constexpr long panel_columns = vectors_max * width;
 constexpr long line = 16;  // floats of a cache line
 
-INLINE void fetch(const float* p) {
+LANES_INLINE void fetch(const float* p) {
   __builtin_prefetch(p, 0, 3);
 }
 
@@ -42,10 +44,10 @@ INLINE void fetch(const float* p) {
 struct Dense {
   const float* data;
   long row, column;
-  INLINE const float* row_start(long r) const { return data + r * row; }
-  INLINE long step(long k) const { return k * column; }
+  LANES_INLINE const float* row_start(long r) const { return data + r * row; }
+  LANES_INLINE long step(long k) const { return k * column; }
   // The rows after this block, in the same piece: a is usually read but once, from far away.
-  INLINE void fetch_ahead(const float* const* at, long rows, long k) const {
+  LANES_INLINE void fetch_ahead(const float* const* at, long rows, long k) const {
     if (column == 1) {
       for (long r = 0; r < rows; ++r) fetch(at[r] + rows * row + k);
     }
@@ -54,9 +56,9 @@ struct Dense {
 struct Gathered {
   const float* data;
   const int *row_at, *column_at;
-  INLINE const float* row_start(long r) const { return data + row_at[r]; }
-  INLINE long step(long k) const { return column_at[k]; }
-  INLINE void fetch_ahead(const float* const*, long, long) const {}
+  LANES_INLINE const float* row_start(long r) const { return data + row_at[r]; }
+  LANES_INLINE long step(long k) const { return column_at[k]; }
+  LANES_INLINE void fetch_ahead(const float* const*, long, long) const {}
 };
 
 // One piece of the depth, one panel of b, all rows.
@@ -74,19 +76,20 @@ struct Strip {
 
 // `part`: the last vector is not full.
 template <long vectors, bool part>
-INLINE Lanes load_vector(const float* p, long v, long last) {
-  return part && v == vectors - 1 ? load_part(p + v * width, last) : load(p + v * width);
+LANES_INLINE Lanes load_vector(const float* p, long v, long last) {
+  if (part && v == vectors - 1) return First{last}.load(p + v * width);
+  return Whole{}.load(p + v * width);
 }
 
 template <long rows, long vectors, bool part, class Left>
-INLINE void block(const Strip<Left>& s, long row) {
+LANES_INLINE void block(const Strip<Left>& s, long row) {
   Lanes sum[rows][vectors];
   float* const y = s.y + row * s.y_row;
   const float* at[rows];
-  UNROLL for (long r = 0; r < rows; ++r) {
+  LANES_UNROLL for (long r = 0; r < rows; ++r) {
     at[r] = s.a.row_start(row + r);
-    UNROLL for (long v = 0; v < vectors; ++v) {
-      sum[r][v] = s.from_zero ? zero() : load_vector<vectors, part>(y + r * s.y_row, v, s.last);
+    LANES_UNROLL for (long v = 0; v < vectors; ++v) {
+      sum[r][v] = s.from_zero ? Lanes{} : load_vector<vectors, part>(y + r * s.y_row, v, s.last);
     }
   }
   const float* b = s.b;
@@ -96,20 +99,20 @@ INLINE void block(const Strip<Left>& s, long row) {
     for (const long end = k + line < s.depth ? k + line : s.depth; k < end; ++k, b += b_row) {
       const long step = s.a.step(k);
       Lanes columns[vectors];
-      UNROLL for (long v = 0; v < vectors; ++v) columns[v] = load_vector<vectors, part>(b, v, s.last);
-      UNROLL for (long r = 0; r < rows; ++r) {
-        const Lanes factor = splat(at[r] + step);
-        UNROLL for (long v = 0; v < vectors; ++v) sum[r][v] = fma(factor, columns[v], sum[r][v]);
+      LANES_UNROLL for (long v = 0; v < vectors; ++v) columns[v] = load_vector<vectors, part>(b, v, s.last);
+      LANES_UNROLL for (long r = 0; r < rows; ++r) {
+        const Lanes factor = splat(at[r][step]);
+        LANES_UNROLL for (long v = 0; v < vectors; ++v) sum[r][v] = fma(factor, columns[v], sum[r][v]);
       }
     }
   }
-  UNROLL for (long r = 0; r < rows; ++r) {
-    UNROLL for (long v = 0; v < vectors; ++v) {
+  LANES_UNROLL for (long r = 0; r < rows; ++r) {
+    LANES_UNROLL for (long v = 0; v < vectors; ++v) {
       float* to = y + r * s.y_row + v * width;
       if (part && v == vectors - 1) {
-        store_part(to, s.last, sum[r][v]);
+        First{s.last}.store(to, sum[r][v]);
       } else {
-        store(to, sum[r][v]);
+        Whole{}.store(to, sum[r][v]);
       }
     }
   }
@@ -139,11 +142,8 @@ void strip_of(Strip<Left>& s, long rows, long columns) {
 
 // panel[k][c] = b[k][c]
 void copy_panel(long depth, long columns, const float* b, long b_row, float* panel) {
-  for (long k = 0; k < depth; ++k, b += b_row, panel += panel_columns) {
-    long c = 0;
-    for (; c + width <= columns; c += width) store(panel + c, load(b + c));
-    if (c < columns) store_part(panel + c, columns - c, load_part(b + c, columns - c));
-  }
+  for (long k = 0; k < depth; ++k, b += b_row, panel += panel_columns)
+    each(columns, [&](auto v, long c) { v.store(panel + c, v.load(b + c)); });
 }
 
 struct Right {

@@ -16,26 +16,26 @@ namespace {
 
 #if KERNEL_LEVEL > 0
 // y[c][r] = x[r][c] for 8 x 8, in registers: pairs, then fours, then halves change places.
-INLINE void transpose_tile(const float* x, long x_row, float* y, long y_row) {
+LANES_INLINE void transpose_tile(const float* x, long x_row, float* y, long y_row) {
   __m256 a[8], b[8];
-  UNROLL for (int i = 0; i < 8; ++i) a[i] = _mm256_loadu_ps(x + i * x_row);
-  UNROLL for (int i = 0; i < 8; i += 2) {
+  LANES_UNROLL for (int i = 0; i < 8; ++i) a[i] = _mm256_loadu_ps(x + i * x_row);
+  LANES_UNROLL for (int i = 0; i < 8; i += 2) {
     b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
     b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
   }
-  UNROLL for (int i = 0; i < 8; i += 4) {
+  LANES_UNROLL for (int i = 0; i < 8; i += 4) {
     a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
     a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
     a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
     a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
   }
-  UNROLL for (int i = 0; i < 4; ++i) {
+  LANES_UNROLL for (int i = 0; i < 4; ++i) {
     _mm256_storeu_ps(y + i * y_row, _mm256_permute2f128_ps(a[i], a[i + 4], 0x20));
     _mm256_storeu_ps(y + (i + 4) * y_row, _mm256_permute2f128_ps(a[i], a[i + 4], 0x31));
   }
 }
 #else
-INLINE void transpose_tile(const float* x, long x_row, float* y, long y_row) {
+LANES_INLINE void transpose_tile(const float* x, long x_row, float* y, long y_row) {
   for (long c = 0; c < 8; ++c) {
     for (long r = 0; r < 8; ++r) y[c * y_row + r] = x[r * x_row + c];
   }
