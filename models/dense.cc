@@ -4,6 +4,7 @@
 
 #include "models/kernels.h"
 #include "models/portable_math.h"
+#include "models/tasks.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
@@ -29,18 +30,6 @@ DenseLayers::DenseLayers(const ParamLayout& layout, const std::vector<std::uint3
   }
 }
 
-void DenseLayers::split(long size, long grain, const std::function<void(long, long)>& work) {
-  const long grains = (size + grain - 1) / grain;
-  const long threads = parallel_ == nullptr ? 1 : static_cast<long>(parallel_->width());
-  const long parts = std::min(threads == 1 ? 1 : 4 * threads, grains);
-  if (parts <= 1) return work(0, size);
-  parallel_->each(static_cast<std::size_t>(parts), [&](std::size_t part) {
-    const auto edge = [&](long i) { return std::min(size, grains * i / parts * grain); };
-    const long first = edge(static_cast<long>(part)), end = edge(static_cast<long>(part) + 1);
-    if (first < end) work(first, end - first);
-  });
-}
-
 void DenseLayers::forward(const float* params, const float* x, std::uint32_t rows) {
   const KernelTable& k = kernels();
   rows_ = rows;
@@ -53,14 +42,13 @@ void DenseLayers::forward(const float* params, const float* x, std::uint32_t row
     state.by_row.resize(state.by_unit.size());
     float* sums = state.by_unit.data();
     const bool is_last = &state == &layers_.back();
-    split(out, 48,
-          [&, in = in, weight = params + weight_at, bias = params + bias_at](long first, long count) {
-            float* sum = sums + first * rows;
-            for (long o = 0; o < count; ++o) std::fill_n(sum + o * rows, rows, bias[first + o]);
-            // sum[out][rows] += weight[out][in] * input[in][rows]
-            k.matmul(count, rows, in, {weight + first * in, in, 1}, input, rows, sum, rows, Start::output);
-            if (!is_last) k.relu(count * rows, sum);
-          });
+    each_range(parallel_, out, 48, [&, in = in, weight = params + weight_at, bias = params + bias_at](Range part) {
+      float* sum = sums + part.begin * rows;
+      for (long o = 0; o < part.size(); ++o) std::fill_n(sum + o * rows, rows, bias[part.begin + o]);
+      // sum[out][rows] += weight[out][in] * input[in][rows]
+      k.matmul(part.size(), rows, in, {weight + part.begin * in, in, 1}, input, rows, sum, rows, Start::output);
+      if (!is_last) k.relu(part.size() * rows, sum);
+    });
     k.transpose(out, rows, sums, state.by_row.data());
     input = sums;
   }
@@ -107,10 +95,8 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
     // d weight[out][in] = change[rows][out]^T * input[rows][in]
     change_by_unit_.resize(static_cast<std::size_t>(rows * out));
     k.transpose(rows, out, change, change_by_unit_.data());
-    split(out, 48, [&, to = gradient + weight_at](long first, long count) {
-      k.matmul(count, in, rows, {change_by_unit_.data() + first * rows, rows, 1}, input, in, to + first * in,
-               in, Start::zero);
-    });
+    parallel_matmul(parallel_, out, in, rows, {change_by_unit_.data(), rows, 1}, input, in, gradient + weight_at,
+                    in, Start::zero);
     // d bias[out] = sum over rows of change[rows][out], as 1 * change
     const float one = 1;
     k.matmul(1, out, rows, {&one, 0, 0}, change, out, gradient + bias_at, out, Start::zero);
@@ -118,9 +104,8 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
     // d input[rows][in] = change[rows][out] * weight[out][in], where the ReLU let the input through
     if (i > 0) layers_[i - 1].change.resize(layers_[i - 1].by_row.size());
     float* change_input = i == 0 ? change_x : layers_[i - 1].change.data();
-    split(in, 64, [&, weight = params + weight_at](long first, long count) {
-      k.matmul(rows, count, out, {change, out, 1}, weight + first, in, change_input + first, in, Start::zero);
-    });
+    parallel_matmul(parallel_, rows, in, out, {change, out, 1}, params + weight_at, in, change_input, in,
+                    Start::zero);
     if (i > 0) k.relu_backward(rows * in, input, change_input);
   }
 }

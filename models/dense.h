@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,8 +63,6 @@ class DenseLayers {
     std::vector<float> by_row;   // the same, [rows][out]
     std::vector<float> change;   // d loss / d (this layer's sums), [rows][out]
   };
-  // work(first, count) over [0, size) in parts of whole `grain`s, on all threads.
-  void split(long size, long grain, const std::function<void(long, long)>& work);
 
   std::vector<State> layers_;
   std::vector<float> x_by_unit_;       // [inputs][rows]
