@@ -48,7 +48,7 @@ Result<std::vector<std::string>> files_in(const std::string& directory);
 // The last name of a path, with or without a slash at its end.
 std::string last_name(const std::string& path);
 
-inline constexpr std::uint32_t byte_vocabulary = 256, gpt2_vocabulary = 50'257;
+inline constexpr std::uint32_t byte_vocabulary = 256;
 // What is held out of a text at most, and how many tokens of it an evaluation looks at: these tell the loss
 // to within about 0.01 nats, and more would take longer than they are worth.
 inline constexpr std::uint64_t held_out_tokens_max = 1 << 20, evaluated_tokens_max = 1 << 17;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/data_sources.h"
+#include "models/gpt.h"
 #include "models/mapped_file.h"
 #include "runtime/base/text.h"
 

@@ -30,14 +30,10 @@ Gpt::Gpt(ParamLayout layout, GptShape shape)
 }
 
 TensorStart Gpt::start_of(const TensorInfo& tensor) const {
-  const auto ends_with = [&](std::string_view end) {
-    const std::string_view name = tensor.name;
-    return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
-  };
   using Kind = TensorStart::Kind;
-  if (tensor.shape.size() < 2) return {ends_with("weight") ? Kind::one : Kind::zero};
+  if (tensor.shape.size() < 2) return {tensor.name.ends_with("weight") ? Kind::one : Kind::zero};
   const std::uint32_t squared = 2500;  // 1 / 0.02^2
-  if (ends_with("c_proj.weight"))
+  if (tensor.name.ends_with("c_proj.weight"))
     return {Kind::normal, 1, squared * 2 * static_cast<std::uint32_t>(shape_.layers)};
   return {Kind::normal, 1, squared};
 }

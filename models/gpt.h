@@ -1,17 +1,18 @@
 // Gpt: the GPT-2 architecture (Radford et al. 2019), from byte models of 100,000 parameters to GPT-2 124M.
 //
 //   x = table[token] + position[place]
-//   for each layer:  x = x + projection(attention(norm_1(x)));  x = x +
-//   projection(gelu(projection(norm_2(x)))) logits = norm_f(x) table^T, the same table: the head is tied
+//   for each layer:  x = x + projection(attention(norm_1(x)))
+//                    x = x + projection(gelu(projection(norm_2(x))))
+//   logits = norm_f(x) table^T, the same table: the head is tied
 //
 // Parameters have the names and shapes of Hugging Face's GPT2LMHeadModel (transformer.wte.weight,
 // transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there as it is;
 // lm_head.weight is transformer.wte.weight and is left out, and so are the masks. Dropout: none, as in
 // evaluation there.
 //
-// Cost of a step: 6 operations per weight and token, and 12 * context * embedding / 2 per layer and token for
-// attention. Memory: 21 embedding floats a token and layer, and what models/attention.h and
-// models/embedding.h say.
+// Cost of a step: 6 operations per weight and token, and 6 * context * embedding per layer and token for
+// attention. Memory: 16 * embedding floats a token and layer, 8 * embedding more a token, and what
+// models/attention.h and models/embedding.h say.
 //
 // Bits: all sums run in kernels (models/kernel_table.h); any number of threads gives the same.
 #pragma once
@@ -26,6 +27,8 @@
 #include "models/projection.h"
 
 namespace rumor::models {
+
+inline constexpr std::uint32_t gpt2_vocabulary = 50'257, gpt2_end_of_text = 50'256;
 
 // Where things lie in the parameter vector.
 struct GptShape {

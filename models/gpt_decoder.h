@@ -52,8 +52,8 @@ struct SamplingRule {
   std::uint32_t top_k = 0;   // among so many likeliest ones only; 0: all
 };
 
-// One token, by `prng`: the same everywhere for the same logits. Requires: logits not empty, temperature >=
-// 0.
+// One token, by `prng`: the same everywhere for the same logits. Requires: logits finite and not empty,
+// temperature >= 0.
 std::uint16_t draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng);
 
 }  // namespace rumor::models

@@ -2,14 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/gpt.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::uint32_t gpt2_vocabulary = 50'257, gpt2_end_of_text = 50'256;
 
 Json gpt_json(const ModelConfig& config) {
   Json json = {{"architectures", {"GPT2LMHeadModel"}},

@@ -1,5 +1,5 @@
 // rumor sample: text out of a trained GPT, token after token.
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -56,7 +56,7 @@ int run_sample_command(const SampleCommand& command) {
   for (const std::uint16_t token : *prompt) logits = decoder.read(token);
   bool writes = print(command.prompt);
   for (std::uint64_t i = 0; i < command.length && writes && !interrupted(); ++i) {
-    if (!std::isfinite(logits[0]))
+    if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
       return fail(
           {Errc::mismatch, str(command.source, ": this model has diverged: its outputs are not finite")});
     const std::uint16_t token = models::draw_token(logits, rule, prng);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/gpt.h"
 #include "runtime/base/text.h"
 #include "tools/command.h"
 
@@ -44,10 +45,9 @@ std::string bytes_of(const std::string& spelled) {
 Result<Tokenizer> Tokenizer::open(const std::string& directory, std::uint32_t vocabulary) {
   Tokenizer tokenizer;
   tokenizer.vocabulary_ = vocabulary;
+  if (vocabulary == 256) return tokenizer;  // bytes
   const std::string path = directory + "/vocab.json";
-  const auto text =
-      vocabulary == 256 ? Result<std::string>(Error{Errc::not_found, ""}) : read_text_file(path);
-  if (vocabulary == 256) return tokenizer;
+  const auto text = read_text_file(path);
   if (!text) {
     tokenizer.kind_ = Kind::numbers;
     tokenizer.note_ = str("there is no ", path, ": tokens are written and read as numbers");
@@ -110,8 +110,7 @@ std::string Tokenizer::decode(std::uint16_t token) const {
 
 std::uint16_t Tokenizer::beginning() const {
   if (kind_ == Kind::bytes) return '\n';
-  constexpr std::uint16_t end_of_text = 50256;  // GPT-2's
-  return vocabulary_ > end_of_text ? end_of_text : 0;
+  return vocabulary_ > models::gpt2_end_of_text ? static_cast<std::uint16_t>(models::gpt2_end_of_text) : 0;
 }
 
 }  // namespace rumor::tools
