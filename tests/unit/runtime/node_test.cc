@@ -1,0 +1,67 @@
+// A node alone, driven by hand: steps and evaluations take as long as the test says.
+#include "runtime/node.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "runtime/sim/tag_keys.h"
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_SUITE(node)
+
+namespace {
+
+struct Driver {
+  std::unique_ptr<Node> node;
+  NodeOutbox out;
+  TimePoint now{Duration{1s}};
+  Duration step_time{1s}, evaluation_time{};
+  std::vector<TimePoint> evaluations;  // when each began
+
+  Driver() {
+    RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+    config.samples = 1'000'000;
+    NodeOptions options;
+    options.node.bytes.fill(9);
+    options.stream = gossip::stream_of(options.node, 1);
+    options.keys = std::make_shared<sim::TagKeys>(options.node);
+    node = std::move(Node::create(config, models::load_data(config.data, 0).value(), options)).value();
+    node->start(now, out);
+  }
+
+  // One effect that takes time, or the next deadline.
+  void go_on() {
+    for (NodeEffect& effect : std::exchange(out, {})) {
+      if (auto* step = std::get_if<StartStep>(&effect)) {
+        StepResult result = node->trainer().step(step->plan);
+        now += step_time;
+        return node->on_step_done(std::move(result), now, out);
+      }
+      if (auto* evaluation = std::get_if<StartEvaluation>(&effect)) {
+        evaluations.push_back(now);
+        const models::Evaluation result = node->trainer().evaluate(*evaluation->weights, 10);
+        now += evaluation_time;
+        return node->on_evaluated(result, now, out);
+      }
+    }
+    now = std::max(now, node->next_deadline());
+    node->on_time(now, out);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(evaluations_take_a_tenth_of_the_time_at_most) {
+  for (const Duration evaluation_time : {Duration{1ms}, Duration{3s}}) {
+    Driver driver;
+    driver.evaluation_time = evaluation_time;
+    while (driver.evaluations.size() < 5) driver.go_on();
+    for (std::size_t i = 1; i < 5; ++i) {
+      const Duration apart = driver.evaluations[i] - driver.evaluations[i - 1];
+      BOOST_TEST((apart >= std::max<Duration>(2s, 10 * evaluation_time)));
+      BOOST_TEST((apart <= std::max<Duration>(2s, 10 * evaluation_time) + 2 * driver.step_time));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
