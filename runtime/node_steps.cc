@@ -81,7 +81,11 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
     figures_.train_loss = figures_.steps == 0 ? result.loss : before + (result.loss - before) * 0.02;
     ++figures_.steps;
     samples_held_ += result.samples;
-    result.held ? void(++figures_.steps_held) : publish(std::move(result), now, out);
+    if (result.held) {
+      ++figures_.steps_held;
+    } else {
+      publish(std::move(result), now, out);
+    }
   }
   advance(now, out);
 }

@@ -54,7 +54,7 @@ samples = 480000          # all peers together: 8 passes over the 60,000 images
 family = "cnn"
 channels = [32, 64]       # one convolution each: 28 x 28 x 32, halved to 14 x 14, then x 64, halved to 7 x 7
 pool_every = 1            # a 2 x 2 max pooling after each
-groups = 8                # GroupNorm: trains at a higher rate, and needs nothing from other pictures of a batch
+groups = 8                # GroupNorm: needs nothing from other pictures of a batch
 blocks = 0                # residual blocks a stage: channels = [16, 32, 64], blocks = 1, hidden = [] is a ResNet-8
 hidden = [128]            # 3,136 features - 128 - 10
 

@@ -335,7 +335,7 @@ std::string RunConfig::warning() const {
   const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";
   if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};
   return str("optimizer.momentum = ", optimizer.momentum, " hurts sparse broadcast: the residual's delay already acts "
-             "as momentum, and more of it cost 2 to 4 points in every run tried; set optimizer.momentum = 0, or "
+             "as momentum, and more of it costs accuracy; set optimizer.momentum = 0, or "
              "optimizer.kind to ", optimizer.kind == "momentum" ? "sgd" : "rmsprop");
 }
 

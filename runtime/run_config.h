@@ -105,7 +105,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
 // of a file, their hash; cut to 16 bytes. `start`: null for weights from the seed.
 RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start = nullptr);
 
-// Built-in run files, by name: fashion-mlp, fashion-cnn, synthetic. Empty when there is none of that name.
+// Built-in run files, by name (preset_names()). Empty when there is none of that name.
 std::string_view preset_text(std::string_view name);
 std::vector<std::string> preset_names();
 

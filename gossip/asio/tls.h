@@ -58,8 +58,8 @@ class TlsSession {
   // Errc::mismatch.
   Result<bool> handshake();
 
-  // Decrypts into `out`; 0 when there is nothing more for now, or for ever when ended(). Requires:
-  // handshake() over.
+  // Decrypts into `out`; 0 when all that was fed is read, and for ever when ended(). Requires: handshake()
+  // over.
   Result<std::size_t> read(std::span<std::uint8_t> out);
 
   // Encrypts all of `plaintext`. Requires: handshake() over, end() not called.

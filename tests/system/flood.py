@@ -1,6 +1,6 @@
 """A daemon under a flood by hostile peers: its memory stays, honest peers go on, and whoever is hostile is named.
 
-usage: flood.py RUMOR [--hostile 36] [--seconds 10]      (tests/soak/flood.py: 64 of them, for minutes)
+usage: flood.py RUMOR [--hostile 36] [--seconds 10]      (by hand: --hostile 64 --seconds 120)
 
 One daemon in three is the target. Half of the hostile peers are on its list of keys and so are let in: the worst
 case. A quarter prove a key that is on no list, a quarter do not even finish a handshake. They live in a process of
