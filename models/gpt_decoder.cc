@@ -113,7 +113,8 @@ std::uint16_t draw_token(std::span<const float> logits, const SamplingRule& rule
   std::vector<double> sums(count);
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i)
-    sums[i] = sum += portable_exp((static_cast<double>(logits[order[i]]) - static_cast<double>(*top)) / rule.temperature);
+    sums[i] = sum +=
+        portable_exp((static_cast<double>(logits[order[i]]) - static_cast<double>(*top)) / rule.temperature);
   const double drawn = static_cast<double>(prng.next() >> 11) * 0x1p-53 * sum;
   const auto at = std::upper_bound(sums.begin(), sums.end() - 1, drawn) - sums.begin();
   return order[static_cast<std::size_t>(at)];
