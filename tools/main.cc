@@ -52,7 +52,7 @@ void add_peer(CLI::App& app, PeerCommand& c) {
                    "end once the run has this many samples, all peers together");
   peer->add_option("--until-seconds", c.until_seconds, "end after this time");
   peer->add_option("--checkpoint-every", c.checkpoint_every,
-                   "seconds between two checkpoints in --state (default 10)")
+                   "seconds between two checkpoints in --state (default 10; a large model's come less often)")
       ->check(CLI::Range(0.1, 86400.0));
   peer->add_option("--capture", c.capture, "write own updates to FILE, for `rumor stats`");
   peer->add_option("--json", c.json, "write the final status to FILE (- for stdout)");

@@ -1,7 +1,7 @@
 #include "tools/tokenizer.h"
 
-#include <algorithm>
 #include <charconv>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -74,18 +74,7 @@ Result<std::vector<std::uint16_t>> Tokenizer::encode(std::string_view text) cons
     for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
     return tokens;
   }
-  if (kind_ == Kind::pieces) {
-    constexpr std::size_t piece_bytes_max = 128;
-    while (!text.empty()) {
-      std::size_t length = std::min(piece_bytes_max, text.size());
-      while (length > 0 && tokens_.find(text.substr(0, length)) == tokens_.end()) --length;
-      if (length == 0)
-        return Error{Errc::usage, str("no token of vocab.json begins as '", text.substr(0, 8), "'")};
-      tokens.push_back(tokens_.find(text.substr(0, length))->second);
-      text.remove_prefix(length);
-    }
-    return tokens;
-  }
+  if (kind_ == Kind::pieces) return merge_pairs(tokens_, text);
   const char *at = text.data(), *end = at + text.size();
   while (at != end) {
     if (*at == ' ' || *at == ',') {

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/result.h"
+#include "tools/byte_pairs.h"
 
 namespace rumor::tools {
 
@@ -20,9 +20,8 @@ class Tokenizer {
   // Errors: Errc::corrupt, when vocab.json is there and cannot be read as one.
   static Result<Tokenizer> open(const std::string& directory, std::uint32_t vocabulary);
 
-  // Errors: Errc::usage: no number, or one beyond the vocabulary, where text is numbers.
-  // With vocab.json the longest token that fits is taken, again and again. GPT-2 itself merges pairs by rank,
-  // which may cut a word elsewhere; a model reads both.
+  // With vocab.json as tools/byte_pairs.h says.
+  // Errors: Errc::usage: a byte that is no token; no number, or one beyond the vocabulary, where text is numbers.
   Result<std::vector<std::uint16_t>> encode(std::string_view text) const;
   // Bytes for the terminal; what stands between two numbers too.
   std::string decode(std::uint16_t token) const;
@@ -36,7 +35,7 @@ class Tokenizer {
   Kind kind_ = Kind::bytes;
   std::uint32_t vocabulary_ = 256;
   std::vector<std::string> pieces_;  // of each token
-  std::map<std::string, std::uint16_t, std::less<>> tokens_;
+  Vocabulary tokens_;
   std::string note_;
 };
 
