@@ -168,8 +168,10 @@ void Node::advance(TimePoint now, NodeOutbox& out) {
   if (phase_ != Phase::ended) {
     change_phase(now, out);
     if (phase_ != Phase::ended && !computing_ && next_checkpoint_ <= now) {
-      next_checkpoint_ = now + options_.checkpoint_every;
-      out.push_back(SaveCheckpoint{make_checkpoint()});
+      Bytes checkpoint = make_checkpoint();
+      const double seconds = static_cast<double>(checkpoint.size()) / limits::checkpoint_bytes_per_second;
+      next_checkpoint_ = now + std::max(options_.checkpoint_every, from_seconds(seconds));
+      out.push_back(SaveCheckpoint{std::move(checkpoint)});
     }
     maybe_compute(now, out);
   }

@@ -47,7 +47,7 @@ struct NodeOptions {
       until_samples;              // end once the run has this many; else train run.samples, then serve on
   Duration evaluation_every{2s};  // on the test set, while training, and at most a tenth of the time; 0: at the end
   std::uint32_t evaluation_rows = 2000;  // of the test set, while running; all of it at the end
-  Duration checkpoint_every{0};          // 0: none
+  Duration checkpoint_every{0};          // 0: none; at most limits::checkpoint_bytes_per_second
   bool report_applied = false;           // Applied and Published effects
   Disk* disk = nullptr;                  // outlives the node; null: the log is in memory and short
 };
@@ -91,6 +91,7 @@ class Node final : private gossip::UpdateStore {
   const gossip::Protocol& protocol() const { return *protocol_; }
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
+  bool training() const { return phase_ == Phase::training; }
   RunForm form() const { return {run_, trainer_->layout(), config_.grid_bits}; }
   NodeStatus status(TimePoint now) const;
   // Trained to the end, settled with its neighbours and evaluated; or ended.

@@ -50,7 +50,9 @@ struct NodeStatus {
   std::uint64_t log_updates = 0, log_bytes = 0;
   std::uint64_t log_dropped = 0;  // although not all members had acknowledged them
   std::string log_trouble;        // why the disk did not take the last one; empty: it did
-  std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was. Set by the driver
+  // Set by the driver:
+  std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was
+  double pause_ms = 0;          // the longest that training waited for the next step, in the last ten seconds
 
   double density() const;
   double bits_per_entry() const;

@@ -119,6 +119,7 @@ std::string status_json(const NodeStatus& s) {
   if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
   j["steps"] = s.training.steps;
   j["steps_held"] = s.training.steps_held;
+  j["pause_ms"] = s.pause_ms;
   j["rate"] = s.rate;
   j["live_peers"] = s.live_peers;
   j["members"] = s.members;

@@ -56,6 +56,9 @@ inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;
 // Revocations of a run, and updates they may take back.
 inline constexpr std::size_t revocations_max = 1'024;
 
+// Checkpoints of a large model come less often than asked for: making one stops training for its copy.
+inline constexpr double checkpoint_bytes_per_second = 10 << 20;
+
 // Back-pressure: bytes queued on one link before pushes to it stop, and before they resume.
 inline constexpr std::size_t link_backlog_high = 1 << 20, link_backlog_low = 256 << 10;
 

@@ -12,12 +12,14 @@
 #include <cstdlib>
 #include <deque>
 #include <optional>
+#include <tuple>
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
 #include "runtime/daemon/console.h"
+#include "runtime/daemon/pauses.h"
 #include "runtime/daemon/peer_admission.h"
 #include "runtime/daemon/peer_files.h"
 #include "runtime/daemon/status_metrics.h"
@@ -40,6 +42,8 @@ class EventLoop final : net::TransportEvents {
       : options_(options),
         files_(std::move(files)),
         admission_(std::move(admission)),
+        pauses_(std::chrono::duration_cast<Pauses::Span>(
+            std::chrono::duration<double, std::milli>(options.config.period_ms))),
         identity_(identity),
         transport_(io_, std::move(identity), *this),
         timer_(io_),
@@ -97,6 +101,8 @@ class EventLoop final : net::TransportEvents {
   void effect(gossip::Dial& e) { transport_.dial(e.address); }
   void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
   void effect(gossip::Note& e) { console_.note(e); }
+  template <class Job, class Done>
+  void compute(Job job, Done done);
   void effect(StartStep& e);
   void effect(StartEvaluation& e);
   void effect(SaveCheckpoint& e);
@@ -110,6 +116,7 @@ class EventLoop final : net::TransportEvents {
   const PeerOptions& options_;
   PeerFiles files_;
   PeerAdmission admission_;
+  Pauses pauses_;
   net::Identity identity_;
   asio::io_context io_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
@@ -247,21 +254,31 @@ void EventLoop::arm() {
   });
 }
 
+// job() on the thread that computes, then done(result) here; what the trainer waited in between is a pause.
+template <class Job, class Done>
+void EventLoop::compute(Job job, Done done) {
+  using Clock = std::chrono::steady_clock;
+  compute_.submit(
+      [job = std::move(job)] {
+        const Clock::time_point begin = Clock::now();
+        auto result = job();
+        return std::tuple(std::move(result), begin, Clock::now());
+      },
+      [this, done = std::move(done)](auto ran) {
+        if (node_->training()) pauses_.ran(std::get<1>(ran), std::get<2>(ran));
+        done(std::move(std::get<0>(ran)));
+        carry_out();
+      });
+}
+
 void EventLoop::effect(StartStep& e) {
-  compute_.submit([this, plan = e.plan] { return node_->trainer().step(plan); },
-                  [this](StepResult result) {
-                    node_->on_step_done(std::move(result), now(), out_);
-                    carry_out();
-                  });
+  compute([this, plan = e.plan] { return node_->trainer().step(plan); },
+          [this](StepResult result) { node_->on_step_done(std::move(result), now(), out_); });
 }
 
 void EventLoop::effect(StartEvaluation& e) {
-  compute_.submit(
-      [this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
-      [this](const models::Evaluation& evaluation) {
-        node_->on_evaluated(evaluation, now(), out_);
-        carry_out();
-      });
+  compute([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
+          [this](const models::Evaluation& evaluation) { node_->on_evaluated(evaluation, now(), out_); });
 }
 
 void EventLoop::effect(Published& e) {
@@ -353,6 +370,8 @@ void EventLoop::report() {
   if (!exit_status_) look_at_admission();
   NodeStatus status = node_->status(now());
   status.storage_trouble = storage_trouble_;
+  const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
+  status.pause_ms = pause.count();
   tell_of_log(status.log_trouble);
   if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));

@@ -11,6 +11,8 @@ std::string status_metrics(const NodeStatus& s) {
   out.counter("rumor_steps_total", "Training steps of this peer.", real(s.training.steps));
   out.counter("rumor_steps_held_total", "Of these: without an update, ahead of the network.",
               real(s.training.steps_held));
+  out.gauge("rumor_training_pause_seconds", "Longest wait for the next step in the last ten seconds.",
+            s.pause_ms / 1e3);
   out.gauge("rumor_train_loss", "Moving average of the loss over own batches, in nats.",
             s.training.train_loss);
   if (s.training.loss) out.gauge("rumor_test_loss", "Loss on the test set, in nats.", *s.training.loss);
