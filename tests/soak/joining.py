@@ -3,7 +3,9 @@
 
   joining.py RUMOR            a small model over a slow link, donors killed 200 times at random during transfers
   joining.py RUMOR --large    124 million weights at 100 Mbit/s, two donors: needs some 14 GiB of memory
+  joining.py RUMOR --busy     the same while the donors train and fill half of their links
 
+Busy: also how much longer than before the donors' trainers wait between two steps while a joiner is served.
 Small: a first joiner is left in peace; what the others receive beyond its bytes must be at most one chunk a kill.
 """
 import argparse
@@ -21,6 +23,7 @@ from peers import Swarm, wait_for  # noqa: E402
 
 SMALL = dict(hidden=[400, 400], density=0.1, updates=160, mbit=1, patience=120)
 LARGE = dict(hidden=[11000, 11000], density=0.001, updates=12, mbit=100, patience=1800)
+PAUSE_MS_MAX = 50
 
 
 def weights(hidden):
@@ -36,10 +39,11 @@ def chunk_bytes(params):
 
 
 class Run:
-    def __init__(self, shape, donors):
+    def __init__(self, shape, donors, *settings):
         self.shape, self.donors = shape, donors
-        self.swarm = Swarm(donors + 1, 0, f'model.hidden={shape["hidden"]}', f'compress.density={shape["density"]}',
-                           f'run.samples={16 * shape["updates"]}', 'network.log_mib=1', 'optimizer.rate=0.01')
+        self.swarm = Swarm(donors + 1, 0, f'model.hidden={shape["hidden"]}', 'optimizer.rate=0.01',
+                           *(settings or (f'compress.density={shape["density"]}', 'network.log_mib=1',
+                                          f'run.samples={16 * shape["updates"]}')))
         self.caps = ['--set', f'network.up_mbit={shape["mbit"]}', '--set', f'network.down_mbit={shape["mbit"]}']
         self.joiner = self.swarm.peers[donors]
 
@@ -81,6 +85,38 @@ def large(run):
                       'snapshots': status['traffic']['snapshots_installed']}, indent=2))
 
 
+def longest_pause(run, until, patience):
+    """What `until` gives at last, and the longest pause of a donor's trainer on the way there, in milliseconds."""
+    pauses = []
+
+    def look():
+        pauses.extend(s['pause_ms'] for peer in run.swarm.peers[:run.donors] if (s := peer.status()))
+        return until()
+    return wait_for('a joiner that trains', look, patience), max(pauses)
+
+
+def busy(run):
+    for index in range(run.donors):
+        run.start_donor(index)
+    donors = run.swarm.peers[:run.donors]
+    # Enough that a joiner rather takes the weights.
+    wait_for('a history longer than the weights', lambda: all(
+        (s := peer.status()) and s['log']['bytes'] > 4.4 * s['params'] for peer in donors), run.shape['patience'])
+    began, before = time.monotonic(), donors[0].status()
+    _, usual_ms = longest_pause(run, lambda: time.monotonic() - began > 20, 60)
+    after = donors[0].status()
+    moved = sum(after['traffic'][key] - before['traffic'][key] for key in ('sent_bytes', 'received_bytes'))
+    began = run.start_joiner()
+    status, joining_ms = longest_pause(
+        run, lambda: (s := run.joiner.status()) and s['phase'] == 'training' and s, run.shape['patience'])
+    busy_s = round(time.monotonic() - began, 1)
+    print(json.dumps({'weights': after['params'], 'load_mbit': round(moved * 8e-6 / 20, 1), 'busy_s': busy_s,
+                      'received_MB': round(status['traffic']['received_bytes'] / 1e6, 1),
+                      'snapshots': status['traffic']['snapshots_installed'],
+                      'pause_ms': {'before': round(usual_ms, 1), 'while joining': round(joining_ms, 1)}}, indent=2))
+    assert joining_ms <= usual_ms + PAUSE_MS_MAX, 'the donors waited too long'
+
+
 def small(run, kills_wanted, chances):
     goal = run.train()
     run.start_joiner()
@@ -119,13 +155,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('rumor')
     parser.add_argument('--large', action='store_true')
+    parser.add_argument('--busy', action='store_true')
     parser.add_argument('--kills', type=int, default=200)
     parser.add_argument('--seed', type=int, default=1)
     options = parser.parse_args()
     peers.RUMOR = os.path.abspath(options.rumor)
-    run = Run(LARGE if options.large else SMALL, 2 if options.large else 3)
+    if options.busy:
+        half = LARGE['mbit'] * 125_000 // 2
+        run = Run(LARGE, 2, f'compress.bytes_per_second={half // 2}', 'run.samples=10000000', 'network.log_mib=2048')
+    else:
+        run = Run(LARGE if options.large else SMALL, 2 if options.large else 3)
     with run.swarm:
-        large(run) if options.large else small(run, options.kills, random.Random(options.seed))
+        if options.busy:
+            busy(run)
+        elif options.large:
+            large(run)
+        else:
+            small(run, options.kills, random.Random(options.seed))
     print('ok')
 
 
