@@ -23,7 +23,8 @@ def free_ports(count):
 
 
 def run(*args, timeout=60):
-    return subprocess.run([RUMOR, *args], capture_output=True, text=True, timeout=timeout * SLOW, check=False)
+    return subprocess.run([RUMOR, *args], capture_output=True, text=True, errors='replace', timeout=timeout * SLOW,
+                          check=False)
 
 
 def wait_for(what, condition, seconds=30):
