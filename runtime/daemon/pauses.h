@@ -24,7 +24,7 @@ class Pauses {
 
   // A step, or an evaluation between two steps, ran from `begin` to `end`.
   void ran(Time begin, Time end) {
-    if (due_ && begin > *due_) slot(begin) = std::max(slot(begin), begin - *due_);
+    if (due_ && begin > *due_) slot(end) = std::max(slot(end), begin - *due_);
     due_ = std::max(end, begin + period_);
   }
 
