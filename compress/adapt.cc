@@ -94,9 +94,9 @@ class Recorder {
     return true;
   }
 
-  template <class Next, class Context, class OtherContext>
+  template <class Next, class Context, class OtherNext, class OtherContext>
   bool entries(const Next& near, const Context& context, std::uint32_t cell, std::uint32_t minus,
-               const Next& far, const OtherContext& other_context, std::uint32_t other_cell,
+               const OtherNext& far, const OtherContext& other_context, std::uint32_t other_cell,
                std::uint32_t other_minus, const Signs& signs) {
     return entry(Lane::near, near, signs, context, cell, minus) &&
            entry(Lane::far, far, signs, other_context, other_cell, other_minus);
@@ -203,9 +203,9 @@ class Player {
     return true;
   }
 
-  template <class Next, class Context, class OtherContext>
+  template <class Next, class Context, class OtherNext, class OtherContext>
   [[gnu::always_inline]] bool entries(const Next& near, const Context& context, std::uint32_t& cell,
-                                      std::uint32_t& minus, const Next& far,
+                                      std::uint32_t& minus, const OtherNext& far,
                                       const OtherContext& other_context, std::uint32_t& other_cell,
                                       std::uint32_t& other_minus, const Signs& signs) {
     FoundCell found, other;

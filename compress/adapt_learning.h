@@ -47,17 +47,14 @@ class Counts {
   }
 
   void learn(std::uint32_t context, std::uint32_t symbol) {
-    const int rate = static_cast<int>(std::bit_width(used_[context] + 8u)) - 1;
-    used_[context] = static_cast<std::uint8_t>(std::min(used_[context] + 1, 120));
+    const auto rate = static_cast<int>(rates_of[used_[context]]);
+    used_[context] =
+        static_cast<std::uint8_t>(used_[context] + (used_[context] < rates_of.size() - 1 ? 1 : 0));
     std::uint32_t* starts = table_[context].data();
-    const Four last = four_alike(symbol), beyond = four_alike((1u << symbol_bits) - symbols * least);
-    Four place{0, 1, 2, 3};
+    const std::uint32_t* wanted = wanted_of[symbol].data();
     for (std::uint32_t i = 0; i < symbols; i += 4) {
-      // Where the symbols begin when all but the least goes to the one that came.
-      const Four wanted = (place << least_bits) + (beyond & (place > last));
-      const Four now = four_at(starts + i), moved = now + ((wanted - now) >> rate);
+      const Four now = four_at(starts + i), moved = now + ((four_at(wanted + i) - now) >> rate);
       std::memcpy(starts + i, &moved, sizeof moved);
-      place += four_alike(4);
     }
   }
 
@@ -72,6 +69,23 @@ class Counts {
       for (std::uint32_t i = begins[symbol]; i < made.size(); ++i)
         made[i] = static_cast<std::uint8_t>(symbol);
     }
+    return made;
+  }();
+
+  // Where the symbols begin when all but the least goes to the one that came.
+  static constexpr auto wanted_of = [] {
+    std::array<std::array<std::uint32_t, symbols>, symbols> made{};
+    for (std::uint32_t came = 0; came < symbols; ++came) {
+      for (std::uint32_t i = 0; i < symbols; ++i)
+        made[came][i] = i * least + (i > came ? (1u << symbol_bits) - symbols * least : 0);
+    }
+    return made;
+  }();
+  // By how often a context was used: the share of the way, as a power of two.
+  static constexpr auto rates_of = [] {
+    std::array<std::uint8_t, 121> made{};
+    for (std::uint32_t used = 0; used < made.size(); ++used)
+      made[used] = static_cast<std::uint8_t>(std::bit_width(used + 8) - 1);
     return made;
   }();
 

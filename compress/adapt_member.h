@@ -20,11 +20,31 @@ struct FoundCell {
   std::uint32_t cell, inside, size;  // and its interval: how far the slot is from its start, and its size
 };
 
-// Halves the cells until one is left: for slots where the guess was off. By value, so that the one that is
-// asked stays in registers.
+// For slots where the guess was off: looks at the neighbours, since it is mostly one of them, and then halves
+// the cells until one is left. By value, so that the one that is asked stays in registers.
 template <class Next>
-[[gnu::noinline, gnu::cold]] FoundCell search_cell(const Next next, std::uint32_t slot) {
+[[gnu::noinline, gnu::cold]] FoundCell search_cell(const Next next, std::uint32_t slot, std::uint32_t guess) {
+  constexpr std::uint32_t near = 4;
   std::uint32_t low = next.first(), high = next.end();
+  if (slot < next.start(guess)) {
+    high = guess;
+    for (std::uint32_t i = 0; i < near && high > low + 1; ++i) {
+      if (next.start(high - 1) <= slot) {
+        low = high - 1;
+        break;
+      }
+      --high;
+    }
+  } else {
+    low = guess;
+    for (std::uint32_t i = 0; i < near && low + 1 < high; ++i) {
+      if (next.start(low + 1) > slot) {
+        high = low + 1;
+        break;
+      }
+      ++low;
+    }
+  }
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
     if (next.start(middle) <= slot) {
@@ -39,9 +59,10 @@ template <class Next>
 
 // The cells in which two slots lie, each in the next member of a set of its own, found step by step: a
 // processor looks ahead some dozens of instructions, and then has both in sight.
-template <class Next>
+template <class Next, class OtherNext>
 [[gnu::always_inline]] inline void find_both(const Next& one, std::uint32_t slot, FoundCell& found,
-                                             const Next& two, std::uint32_t other_slot, FoundCell& other) {
+                                             const OtherNext& two, std::uint32_t other_slot,
+                                             FoundCell& other) {
   const std::uint32_t weight = one.weight_at(slot), other_weight = two.weight_at(other_slot);
   std::uint32_t cell = 0, other_cell = 0;
   one.cells().find_both(weight, cell, other_weight, other_cell);
@@ -50,9 +71,9 @@ template <class Next>
   found = {cell, slot - from, to - from};
   other = {other_cell, other_slot - other_from, other_to - other_from};
   if (found.inside >= found.size) [[unlikely]]
-    found = search_cell(one, slot);
+    found = search_cell(one, slot, cell);
   if (other.inside >= other.size) [[unlikely]]
-    other = search_cell(two, other_slot);
+    other = search_cell(two, other_slot, other_cell);
 }
 
 // Both are whole numbers below 2^53: the quotient in double precision, rounded down, is exact.
@@ -86,7 +107,7 @@ class LastMember {
     const FoundCell found{cell, slot - from, start(cell + 1) - from};
     if (found.inside < found.size) [[likely]]
       return found;
-    return search_cell(*this, slot);
+    return search_cell(*this, slot, cell);
   }
 
   // For find_both(): the steps of find().
@@ -139,17 +160,16 @@ class NextMember {
     const FoundCell found{cell, slot - from, start(cell + 1) - from};
     if (found.inside < found.size) [[likely]]
       return found;
-    return search_cell(*this, slot);
+    return search_cell(*this, slot, cell);
   }
 
   // For find_both(): the steps of find().
   const Cells& cells() const { return cells_; }
   [[gnu::always_inline]] std::uint32_t weight_at(std::uint32_t slot) const {
-    std::uint32_t piece = curve_->pieces[slot >> (scale_bits - Curve::slot_bits)];
-    piece += curve_->height[piece + 1] <= slot ? 1 : 0;
-    const std::uint64_t above = slot - curve_->height[piece];
-    const std::uint64_t steps =
-        (std::uint64_t{piece} << piece_bits) + (above * curve_->inverse_slope[piece] >> 26);
+    constexpr unsigned low_bits = scale_bits - Curve::slot_bits;
+    const std::uint32_t* chord = curve_->chords.data() + (slot >> low_bits);
+    const std::uint64_t low = slot & ((1u << low_bits) - 1);
+    const std::uint64_t steps = chord[0] + (low * (chord[1] - chord[0]) >> low_bits);
     const std::uint64_t weight = base_ + (steps * stride_ >> 32);
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(weight, cells_.before(end_) - 1));
   }
@@ -157,11 +177,9 @@ class NextMember {
   [[gnu::always_inline]] std::uint32_t inner_start(std::uint32_t cell) const {
     const std::uint64_t passed = cells_.before(cell) - base_;
     const std::uint64_t steps = std::min<std::uint64_t>(passed * pace_ >> 16, curve_steps);
-    const std::uint32_t piece = static_cast<std::uint32_t>(steps >> piece_bits);
+    const Curve::Piece piece = curve_->pieces[steps >> piece_bits];
     const std::uint64_t inside = steps & ((1u << piece_bits) - 1);
-    const std::uint64_t rise = curve_->height[piece + 1] - curve_->height[piece];
-    return curve_->height[piece] + static_cast<std::uint32_t>(rise * inside >> piece_bits) +
-           2 * (cell - first_);
+    return piece.height + static_cast<std::uint32_t>(piece.rise * inside >> piece_bits) + 2 * (cell - first_);
   }
 
  private:
@@ -174,13 +192,16 @@ class NextMember {
         base_(cells.before(first)) {
     const std::int64_t rest = cells.total() - base_;
     const auto extent = std::max(rest >> 1, rest - static_cast<std::int64_t>(others));
-    const auto steps = static_cast<std::int64_t>(std::uint64_t{std::max(left, reach)} * curve_share);
     // Whole numbers below 2^53: the quotient in double precision, rounded down, is exact. What the stride
     // needs is known before the weight is.
-    const auto weight = static_cast<double>(extent), all = static_cast<double>(steps);
-    pace_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(all / weight));
-    const auto share = static_cast<std::int64_t>(0x1p63 / all);
-    stride_ = static_cast<std::uint64_t>(extent) * static_cast<std::uint64_t>(share) >> 15;
+    double all = curve_->all;
+    std::uint64_t share = curve_->share;
+    if (left >= curves) {
+      all = static_cast<double>(static_cast<std::int64_t>(left * curve_share));
+      share = static_cast<std::uint64_t>(static_cast<std::int64_t>(0x1p63 / all));
+    }
+    pace_ = static_cast<std::uint64_t>(static_cast<std::int64_t>(all / static_cast<double>(extent)));
+    stride_ = static_cast<std::uint64_t>(extent) * share >> 15;
   }
 
   const Cells cells_;

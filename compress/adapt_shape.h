@@ -45,6 +45,13 @@ inline unsigned half_octaves(std::uint64_t upper, std::uint64_t lower) {
   return std::min(grade, 30u);
 }
 
+// The same where it is likely what it was before: a processor goes on with that, while it sees whether it is.
+inline unsigned half_octaves(std::uint64_t upper, std::uint64_t lower, unsigned before) {
+  if (lower << before <= upper && upper >> 1 < lower << before) [[likely]]
+    return before;
+  return half_octaves(upper, lower);
+}
+
 // A number from 0 to `most`, with the contexts from `contexts` on and a grade that says how large it may be.
 // Io as the walk has it.
 template <class Io>

@@ -1,5 +1,7 @@
 #include "compress/adapt_tables.h"
 
+#include <algorithm>
+
 namespace rumor::compress {
 namespace {
 
@@ -24,20 +26,21 @@ std::uint64_t remaining(std::uint32_t left, std::uint32_t piece) {
 
 Curve curve(std::uint32_t left) {
   Curve made;
-  for (std::uint32_t piece = 0; piece <= curve_pieces; ++piece) {
-    const std::uint64_t passed = one - remaining(left, piece);
-    made.height[piece] = static_cast<std::uint32_t>(curve_scale * passed >> 32);
-  }
-  made.height[curve_pieces + 1] = made.height[curve_pieces];
-  for (std::uint32_t piece = 0; piece < curve_pieces; ++piece) {
-    const std::uint64_t rise = made.height[piece + 1] - made.height[piece];
-    made.inverse_slope[piece] = (std::uint64_t{1} << (piece_bits + 26)) / (rise == 0 ? 1 : rise);
-  }
+  const auto height = [&](std::uint32_t piece) {
+    return static_cast<std::uint32_t>(curve_scale * (one - remaining(left, piece)) >> 32);
+  };
+  for (std::uint32_t piece = 0; piece < curve_pieces; ++piece)
+    made.pieces[piece] = {height(piece), height(piece + 1) - height(piece)};
+  made.pieces[curve_pieces] = {height(curve_pieces), 0};
+  made.all = static_cast<double>(std::max(left, reach) * curve_share);
+  made.share = static_cast<std::uint64_t>(0x1p63 / made.all);
   std::uint32_t piece = 0;
-  for (std::uint32_t i = 0; i < made.pieces.size(); ++i) {
-    while (piece + 1 < curve_pieces && made.height[piece + 1] <= i << (scale_bits - Curve::slot_bits))
-      ++piece;
-    made.pieces[i] = static_cast<std::uint8_t>(piece);
+  for (std::uint32_t i = 0; i < made.chords.size(); ++i) {
+    const std::uint32_t slot = i << (scale_bits - Curve::slot_bits);
+    while (piece < curve_pieces && made.pieces[piece + 1].height <= slot) ++piece;
+    const auto [from, rise] = made.pieces[piece];
+    const std::uint64_t inside = rise == 0 ? 0 : (std::uint64_t{slot - from} << piece_bits) / rise;
+    made.chords[i] = (piece << piece_bits) + static_cast<std::uint32_t>(inside);
   }
   return made;
 }

@@ -34,12 +34,20 @@ inline constexpr std::uint64_t curve_share = (std::uint64_t{curve_steps} << 16) 
 
 // 1 - (1 - share)^n, scaled, with what finds its inverse quickly.
 struct Curve {
-  static constexpr unsigned slot_bits = 8;
+  static constexpr unsigned slot_bits = 8;  // of a slot, the upper ones, say which chord
 
-  std::array<std::uint32_t, curve_pieces + 2> height{};         // the last one twice
-  std::array<std::uint64_t, curve_pieces + 1> inverse_slope{};  // steps for each unit of height, times 2^26
-  // By the upper bits of a slot: the piece in which the lowest such slot lies.
-  std::array<std::uint8_t, 1 << slot_bits> pieces{};
+  // Where a piece begins, and how far it rises; after the last one there is a flat one.
+  struct Piece {
+    std::uint32_t height, rise;
+  };
+  std::array<Piece, curve_pieces + 1> pieces{};
+  // Of the curve of n <= 32: steps for each unit of weight that all members share, times 2^16, and 2^63 over
+  // that.
+  double all = 0;
+  std::uint64_t share = 0;
+  // The inverse at 257 slots, in steps. Between two of them it is taken for straight, which is close, not
+  // exact.
+  std::array<std::uint32_t, (1 << slot_bits) + 1> chords{};
 };
 
 // The curve of n is element min(n, 33) - 1. Ready before main() begins.

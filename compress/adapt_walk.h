@@ -251,12 +251,13 @@ class AdaptWalk {
                                   const Next& next) {
     typename Io::Local io(io_);
     std::uint32_t left = shape.count;
+    unsigned grade = 0;
     for (std::uint32_t j = 0; j < hit; ++j) {
       std::uint32_t row = io.row(j), hits = io.hits(j);
       if constexpr (!local) io_.take_back(io);
       if (!next(io, row, hit - j)) return false;
       if constexpr (!local) io.take_back(io_);
-      if (!row_hits(io, row, hits, left, hit - j) || hits > shape.columns) return false;
+      if (!row_hits(io, row, hits, left, hit - j, grade) || hits > shape.columns) return false;
       left -= hits;
       const std::uint32_t leans = leaning != nullptr ? leaning[row] : Leaning::none;
       rows_.add({(shape.first_row + row) * shape.columns, hits, leans});
@@ -268,25 +269,26 @@ class AdaptWalk {
   // Entries of a row that has some. left: entries of the part from this row on; rows_left: rows with entries.
   template <class Some>
   [[gnu::always_inline]] bool row_hits(Some& io, std::uint32_t row, std::uint32_t& hits, std::uint32_t left,
-                                       std::uint32_t rows_left) {
+                                       std::uint32_t rows_left, unsigned& grade) {
     const std::uint32_t spare = left - rows_left;
     if (rows_left == 1 || spare == 0) {
       hits = spare + 1;
       return true;
     }
     std::uint32_t more = hits - 1;
-    if (!amount(io, counts_, more, spare, 0, row_grade(row, spare, rows_left))) return false;
+    grade = row_grade(row, spare, rows_left, grade);
+    if (!amount(io, counts_, more, spare, 0, grade)) return false;
     hits = more + 1;
     return true;
   }
 
   // Twice the binary logarithm of 1 + 4 times the mean that is expected beyond the first entry.
-  unsigned row_grade(std::uint32_t row, std::uint32_t spare, std::uint32_t rows_left) const {
+  unsigned row_grade(std::uint32_t row, std::uint32_t spare, std::uint32_t rows_left, unsigned before) const {
     std::uint64_t above = std::uint64_t{4} * spare;
     if (row_priors_ != nullptr)
       above = std::min<std::uint64_t>(above * row_priors_[row] / row_mean_, 1u << 24);
     const std::uint64_t upper = (rows_left + above) * (rows_left + above);
-    return half_octaves(upper, std::uint64_t{rows_left} * rows_left);
+    return half_octaves(upper, std::uint64_t{rows_left} * rows_left, before);
   }
 
   // All columns and signs of a part, two at a time while both lanes have some.
@@ -385,9 +387,10 @@ class AdaptWalk {
     if constexpr (std::is_same_v<Cells, AlikeCells>) {
       if (near.left == 1 && far.left == 1)
         return coded(LastMember(cells, near.column), LastMember(cells, far.column));
-      if (near.left == 1 || far.left == 1)
-        return look(io, Lane::near, cells, near, learned, first) &&
-               look(io, Lane::far, cells, far, learned, second);
+      if (near.left == 1)
+        return coded(LastMember(cells, near.column), NextMember(cells, far.column, far.left));
+      if (far.left == 1)
+        return coded(NextMember(cells, near.column, near.left), LastMember(cells, far.column));
     }
     return coded(NextMember(cells, near.column, near.left), NextMember(cells, far.column, far.left));
   }
