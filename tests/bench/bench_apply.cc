@@ -3,8 +3,12 @@
 //   decode and apply   one payload decoded and applied, against the bare loop over entries already decoded
 //   merged             eight updates applied together, against the same one by one
 //   with float view    the same with the view written in the same pass
+//   only reading       the places of decoded entries, all loads independent: what waiting for memory alone
+//   takes,
+//                      one by one and all eight in the order of places. No apply() can gain more by merging.
 // All of it in large pages, as replicas ask for, and in ordinary ones. At 0.01 % no two entries share a line,
-// so that merging saves no line, only (in ordinary pages) looking up its address. usage: bench_apply [PARAMS]
+// so that merging saves no line, only (in ordinary pages) looking up its address. usage: bench_apply [PARAMS
+// [DENSITY]]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +34,20 @@ void bare_scatter(const SparseUpdate& update, std::vector<std::int32_t>& weights
   }
 }
 
+std::uint32_t read_all(const std::vector<std::uint32_t>& places, const std::vector<std::int32_t>& weights) {
+  std::uint32_t sum = 0;
+  for (const std::uint32_t place : places) sum += static_cast<std::uint32_t>(weights[place]);
+  return sum;
+}
+
+std::vector<std::uint32_t> all_places(const std::vector<SparseUpdate>& updates) {
+  std::vector<std::uint32_t> places;
+  for (const SparseUpdate& update : updates)
+    places.insert(places.end(), update.index.begin(), update.index.end());
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
 struct Timer {
   const char* name;
   std::function<void()> work;
@@ -48,6 +66,22 @@ void measure(std::vector<Timer>& timers, int rounds, const std::vector<std::int3
       static_cast<void>(kept);
       timer.best = std::min(timer.best, bench::seconds_of(timer.work));
     }
+}
+
+void report(const std::vector<Timer>& timers, const std::vector<SparseUpdate>& updates, double density,
+            std::uint32_t params, bool large_pages) {
+  std::printf("density %.4f, 8 updates of %zu entries, %u parameters, %s pages\n", density,
+              updates[0].index.size(), params, large_pages ? "large" : "ordinary");
+  std::size_t entries = 0;
+  for (const SparseUpdate& update : updates) entries += update.index.size();
+  for (const Timer& timer : timers)
+    std::printf("  %-34s %6.1f million entries a second, %.2f of the bare scatter\n", timer.name,
+                static_cast<double>(entries) / timer.best / 1e6, timers[0].best / timer.best);
+  std::printf(
+      "  merged against one by one: %.2f; with view %.2f; only reading %.2f; "
+      "against the bare scatter %.2f\n",
+      timers[1].best / timers[3].best, timers[5].best / timers[6].best, timers[7].best / timers[8].best,
+      timers[0].best / timers[3].best);
 }
 
 void run(std::uint32_t params, double density, bool large_pages) {
@@ -75,6 +109,8 @@ void run(std::uint32_t params, double density, bool large_pages) {
     if (!decode_into(layout, payloads[u], decoded[u])) std::abort();
   };
   const FloatView view{values, {}, 0x1p-24f};
+  const std::vector<std::uint32_t> in_order = all_places(updates);
+  volatile std::uint32_t kept = 0;
   std::vector<Timer> timers{
       {"bare scatter of decoded entries",
        [&] {
@@ -107,25 +143,23 @@ void run(std::uint32_t params, double density, bool large_pages) {
          for (const auto* update : all) apply(layout, {&update, 1}, weights, view);
        }},
       {"with view, merged", [&] { apply(layout, all, weights, view); }},
+      {"only reading, one by one",
+       [&] {
+         for (const auto& update : updates) kept = kept + read_all(update.index, weights);
+       }},
+      {"only reading, all in order", [&] { kept = kept + read_all(in_order, weights); }},
   };
-  measure(timers, 9, weights);
-  std::printf("density %.4f, 8 updates of %zu entries, %u parameters, %s pages\n", density,
-              updates[0].index.size(), params, large_pages ? "large" : "ordinary");
-  std::size_t entries = 0;
-  for (const SparseUpdate& update : updates) entries += update.index.size();
-  for (const Timer& timer : timers)
-    std::printf("  %-34s %6.1f million entries a second, %.2f of the bare scatter\n", timer.name,
-                static_cast<double>(entries) / timer.best / 1e6, timers[0].best / timer.best);
-  std::printf("  merged against one by one: %.2f; with view %.2f; against the bare scatter %.2f\n",
-              timers[1].best / timers[3].best, timers[5].best / timers[6].best,
-              timers[0].best / timers[3].best);
+  measure(timers, density < 0.0005 ? 25 : 9, weights);
+  report(timers, updates, density, params, large_pages);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto params = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1 << 26);
+  const std::vector<double> densities =
+      argc > 2 ? std::vector{std::atof(argv[2])} : std::vector{0.01, 0.001, 0.0001};
   for (const bool large_pages : {true, false}) {
-    for (const double density : {0.01, 0.001, 0.0001}) run(params, density, large_pages);
+    for (const double density : densities) run(params, density, large_pages);
   }
 }
