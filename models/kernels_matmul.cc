@@ -164,20 +164,20 @@ struct Right {
   long row;
 };
 
-// packed[r / packed_rows][k][r % packed_rows] = a(r, k), for a whose rows are neighbours (a.row 1) or not.
+// packed[r / packed_rows][k][r % packed_rows] = a(r, k), of the transposed of a matrix: a.row is 1.
 void pack(MatrixView a, long rows, long depth, float* packed) {
   constexpr long chunk = 32;
   for (long k0 = 0; k0 < depth; k0 += chunk) {
     const long k1 = k0 + chunk < depth ? k0 + chunk : depth;
     for (long r0 = 0; r0 < rows; r0 += packed_rows) {
       const long count = rows - r0 < packed_rows ? rows - r0 : packed_rows;
-      const float* from = a.data + r0 * a.row + k0 * a.column;
+      const float* from = a.data + r0 + k0 * a.column;
       float* to = packed + r0 * depth + k0 * packed_rows;
       for (long k = k0; k < k1; ++k, from += a.column, to += packed_rows) {
-        if (count == packed_rows && a.row == 1) {
+        if (count == packed_rows) {
           __builtin_memcpy(to, from, packed_rows * sizeof(float));
         } else {
-          for (long r = 0; r < count; ++r) to[r] = from[r * a.row];
+          for (long r = 0; r < count; ++r) to[r] = from[r];
         }
       }
     }
@@ -240,7 +240,7 @@ void product(long rows, long columns, long depth, Right b, float* y, long y_row,
 void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
             long y_row, Start start) {
   constexpr long rows_for_packing = 24, columns_for_packing = 3 * panel_columns;
-  if (a.column == 1 || rows < rows_for_packing || columns < columns_for_packing) {
+  if (a.row != 1 || a.column == 1 || rows < rows_for_packing || columns < columns_for_packing) {
     product(rows, columns, depth, {b, b_row}, y, y_row, start, [&](long r, long k, long, long, auto&& run) {
       run(Dense{a.data + r * a.row + k * a.column, a.row, a.column});
     });
