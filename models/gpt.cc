@@ -1,21 +1,13 @@
 #include "models/gpt.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include "runtime/base/check.h"
+#include "runtime/base/large_pages.h"
 
 namespace rumor::models {
-namespace {
-
-// Memory for [rows][columns]; grows and is never given back.
-float* room(std::vector<float>& memory, long rows, long columns) {
-  const auto size = static_cast<std::size_t>(rows * columns);
-  if (memory.size() < size) memory.resize(size);
-  return memory.data();
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config) {
   Result<ParamLayout> layout = gpt_layout(config);
   if (!layout) return layout.error();
@@ -38,42 +30,68 @@ TensorStart Gpt::start_of(const TensorInfo& tensor) const {
   return {Kind::normal, 1, squared};
 }
 
+// Each array begins with a line of the cache.
+void Gpt::make_room(long rows) {
+  if (rows <= rows_max_) return;
+  rows_max_ = rows;
+  constexpr long line = 16;  // floats
+  const long d = shape_.width;
+  const auto size = [&](long columns) { return (rows * columns + line - 1) / line * line; };
+  const long layer_size = 5 * size(d) + size(3 * d) + 2 * size(4 * d);
+  const long all = shape_.layers * layer_size + 4 * size(d) + size(4 * d) + line;
+  const auto begin =
+      reinterpret_cast<std::uintptr_t>(room_in_large_pages(memory_, static_cast<std::size_t>(all)));
+  float* at = memory_.data() + (64 - begin % 64) % 64 / sizeof(float);
+  const auto take = [&](long columns) { return std::exchange(at, at + size(columns)); };
+  for (Layer& layer : layers_) {
+    layer.normed_1 = take(d);
+    layer.qkv = take(3 * d);
+    layer.looked = take(d);
+    layer.middle = take(d);
+    layer.normed_2 = take(d);
+    layer.wide = take(4 * d);
+    layer.activated = take(4 * d);
+    layer.out = take(d);
+  }
+  embedded_ = take(d);
+  normed_ = take(d);
+  change_ = take(d);
+  inner_ = take(d);
+  wide_ = take(4 * d);
+}
+
 // x: [rows][d], the sum before this layer.
 void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape attention, const float* x) {
   Layer& layer = layers_[index];
   const GptShape::Layer& at = shape_.layer[index];
   const long rows = attention.batch * attention.context, d = shape_.width;
-  float* normed = room(layer.normed_1, rows, d);
-  layer.norm_1.forward(parallel_, rows, d, x, params + at.norm_1_gain, params + at.norm_1_bias, normed);
-  float* qkv = room(layer.qkv, rows, 3 * d);
-  Projection::forward(parallel_, {rows, d, 3 * d}, normed, params + at.attention_weight, params + at.attention_bias,
-                      nullptr, qkv, nullptr);
-  float* looked = room(layer.looked, rows, d);
-  layer.attention.forward(parallel_, attention, qkv, looked);
-  float* middle = room(layer.middle, rows, d);
-  Projection::forward(parallel_, {rows, d, d}, looked, params + at.output_weight, params + at.output_bias, x, middle,
-                      nullptr);
+  layer.norm_1.forward(parallel_, rows, d, x, params + at.norm_1_gain, params + at.norm_1_bias,
+                       layer.normed_1);
+  Projection::forward(parallel_, {rows, d, 3 * d}, layer.normed_1, params + at.attention_weight,
+                      params + at.attention_bias, nullptr, layer.qkv, nullptr);
+  layer.attention.forward(parallel_, attention, layer.qkv, layer.looked);
+  Projection::forward(parallel_, {rows, d, d}, layer.looked, params + at.output_weight,
+                      params + at.output_bias, x, layer.middle, nullptr);
 
-  normed = room(layer.normed_2, rows, d);
-  layer.norm_2.forward(parallel_, rows, d, middle, params + at.norm_2_gain, params + at.norm_2_bias, normed);
-  float *wide = room(layer.wide, rows, 4 * d), *activated = room(layer.activated, rows, 4 * d);
-  Projection::forward(parallel_, {rows, d, 4 * d}, normed, params + at.wide_weight, params + at.wide_bias, nullptr,
-                      wide, activated);
-  Projection::forward(parallel_, {rows, 4 * d, d}, activated, params + at.narrow_weight, params + at.narrow_bias,
-                      middle, room(layer.out, rows, d), nullptr);
+  layer.norm_2.forward(parallel_, rows, d, layer.middle, params + at.norm_2_gain, params + at.norm_2_bias,
+                       layer.normed_2);
+  Projection::forward(parallel_, {rows, d, 4 * d}, layer.normed_2, params + at.wide_weight,
+                      params + at.wide_bias, nullptr, layer.wide, layer.activated);
+  Projection::forward(parallel_, {rows, 4 * d, d}, layer.activated, params + at.narrow_weight,
+                      params + at.narrow_bias, layer.middle, layer.out, nullptr);
 }
 
 void Gpt::forward(const float* params, const TokenBatch& batch) {
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
-  float* x = room(embedded_, rows, d);
+  make_room(rows);
+  float* x = embedded_;
   embed(parallel_, batch, d, params + shape_.table, params + shape_.position, x);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     forward_layer(params, i, attention, x);
-    x = layers_[i].out.data();
+    x = layers_[i].out;
   }
-  norm_.forward(parallel_, rows, d, x, params + shape_.norm_gain, params + shape_.norm_bias,
-                room(normed_, rows, d));
+  norm_.forward(parallel_, rows, d, x, params + shape_.norm_gain, params + shape_.norm_bias, normed_);
 }
 
 // change_: in, d loss / d this layer's sum; out, d loss / d the sum before it, x.
@@ -82,35 +100,34 @@ void Gpt::backward_layer(const float* params, std::size_t index, Attention::Shap
   Layer& layer = layers_[index];
   const GptShape::Layer& at = shape_.layer[index];
   const long rows = attention.batch * attention.context, d = shape_.width;
-  float *change = change_.data(), *inner = room(inner_, rows, d), *wide = room(wide_, rows, 4 * d);
+  float *change = change_, *inner = inner_, *wide = wide_;
 
-  projection_.backward(parallel_, {rows, 4 * d, d}, layer.activated.data(), layer.wide.data(),
-                       params + at.narrow_weight, change, gradient + at.narrow_weight, gradient + at.narrow_bias, wide);
-  projection_.backward(parallel_, {rows, d, 4 * d}, layer.normed_2.data(), nullptr, params + at.wide_weight, wide,
+  projection_.backward(parallel_, {rows, 4 * d, d}, layer.activated, layer.wide, params + at.narrow_weight,
+                       change, gradient + at.narrow_weight, gradient + at.narrow_bias, wide);
+  projection_.backward(parallel_, {rows, d, 4 * d}, layer.normed_2, nullptr, params + at.wide_weight, wide,
                        gradient + at.wide_weight, gradient + at.wide_bias, inner);
-  layer.norm_2.backward(parallel_, rows, d, layer.middle.data(), params + at.norm_2_gain, inner, change,
+  layer.norm_2.backward(parallel_, rows, d, layer.middle, params + at.norm_2_gain, inner, change,
                         gradient + at.norm_2_gain, gradient + at.norm_2_bias);
 
-  projection_.backward(parallel_, {rows, d, d}, layer.looked.data(), nullptr, params + at.output_weight, change,
+  projection_.backward(parallel_, {rows, d, d}, layer.looked, nullptr, params + at.output_weight, change,
                        gradient + at.output_weight, gradient + at.output_bias, inner);
-  layer.attention.backward(parallel_, attention, layer.qkv.data(), layer.looked.data(), inner, wide);
-  projection_.backward(parallel_, {rows, d, 3 * d}, layer.normed_1.data(), nullptr, params + at.attention_weight, wide,
-                       gradient + at.attention_weight, gradient + at.attention_bias, inner);
-  layer.norm_1.backward(parallel_, rows, d, x, params + at.norm_1_gain, inner, change, gradient + at.norm_1_gain,
-                        gradient + at.norm_1_bias);
+  layer.attention.backward(parallel_, attention, layer.qkv, layer.looked, inner, wide);
+  projection_.backward(parallel_, {rows, d, 3 * d}, layer.normed_1, nullptr, params + at.attention_weight,
+                       wide, gradient + at.attention_weight, gradient + at.attention_bias, inner);
+  layer.norm_1.backward(parallel_, rows, d, x, params + at.norm_1_gain, inner, change,
+                        gradient + at.norm_1_gain, gradient + at.norm_1_bias);
 }
 
 // inner_: in, d loss / d normed_.
 void Gpt::backward(const float* params, const TokenBatch& batch, float* gradient) {
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
-  float* change = room(change_, rows, d);
-  std::fill_n(change, rows * d, 0.0f);
-  norm_.backward(parallel_, rows, d, layers_.back().out.data(), params + shape_.norm_gain, inner_.data(),
-                 change, gradient + shape_.norm_gain, gradient + shape_.norm_bias);
+  std::fill_n(change_, rows * d, 0.0f);
+  norm_.backward(parallel_, rows, d, layers_.back().out, params + shape_.norm_gain, inner_, change_,
+                 gradient + shape_.norm_gain, gradient + shape_.norm_bias);
   for (std::size_t i = layers_.size(); i-- > 0;)
-    backward_layer(params, i, attention, i == 0 ? embedded_.data() : layers_[i - 1].out.data(), gradient);
-  embed_backward(parallel_, batch, d, change, gradient + shape_.table, gradient + shape_.position);
+    backward_layer(params, i, attention, i == 0 ? embedded_ : layers_[i - 1].out, gradient);
+  embed_backward(parallel_, batch, d, change_, gradient + shape_.table, gradient + shape_.position);
 }
 
 TokenBatch Gpt::tokens_of(std::span<const float> params, const Batch& batch) const {
@@ -126,9 +143,9 @@ float Gpt::loss_and_gradient(std::span<const float> params, const Batch& batch, 
   RUMOR_CHECK(gradient.size() == params.size());
   forward(params.data(), tokens);
   const long rows = tokens.rows(), d = shape_.width;
-  const TiedHead::Gradients gradients{room(inner_, rows, d), gradient.data() + shape_.table};
-  const double loss = head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_.data(),
-                                 params.data() + shape_.table, &gradients);
+  const TiedHead::Gradients gradients{inner_, gradient.data() + shape_.table};
+  const double loss =
+      head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_, params.data() + shape_.table, &gradients);
   backward(params.data(), tokens, gradient.data());
   return static_cast<float>(loss / static_cast<double>(rows));
 }
@@ -141,7 +158,7 @@ Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {
     const TokenBatch part{all.tokens + row * (all.context + 1), std::min(piece_rows, all.batch - row),
                           all.context};
     forward(params.data(), part);
-    loss += head_.loss(parallel_, part, shape_.width, shape_.vocabulary, normed_.data(),
+    loss += head_.loss(parallel_, part, shape_.width, shape_.vocabulary, normed_,
                        params.data() + shape_.table, nullptr);
   }
   return {loss / static_cast<double>(all.rows()), std::nullopt};

@@ -58,6 +58,8 @@ class Gpt final : public Model {
  public:
   // Requires: `shape` is of `layout`.
   Gpt(ParamLayout layout, GptShape shape);
+  Gpt(const Gpt&) = delete;
+  Gpt& operator=(const Gpt&) = delete;
 
   const ParamLayout& layout() const override { return layout_; }
   // GPT-2's: normal of deviation 0.02, projections that feed the sum over layers 0.02 / sqrt(2 layers), gains
@@ -74,20 +76,22 @@ class Gpt final : public Model {
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  private:
-  // What one layer keeps for the way back; rows are the tokens of a batch, d the embedding.
+  // What one layer keeps for the way back; rows are the tokens of a batch, d the embedding. All floats lie in
+  // memory_.
   struct Layer {
     LayerNorm norm_1, norm_2;
     Attention attention;
-    std::vector<float> normed_1;   // [rows][d]
-    std::vector<float> qkv;        // [rows][3 d]
-    std::vector<float> looked;     // [rows][d], what attention brings
-    std::vector<float> middle;     // [rows][d], the sum after attention
-    std::vector<float> normed_2;   // [rows][d]
-    std::vector<float> wide;       // [rows][4 d]
-    std::vector<float> activated;  // [rows][4 d], gelu(wide)
-    std::vector<float> out;        // [rows][d]
+    float* normed_1 = nullptr;   // [rows][d]
+    float* qkv = nullptr;        // [rows][3 d]
+    float* looked = nullptr;     // [rows][d], what attention brings
+    float* middle = nullptr;     // [rows][d], the sum after attention
+    float* normed_2 = nullptr;   // [rows][d]
+    float* wide = nullptr;       // [rows][4 d]
+    float* activated = nullptr;  // [rows][4 d], gelu(wide)
+    float* out = nullptr;        // [rows][d]
   };
 
+  void make_room(long rows);
   void forward(const float* params, const TokenBatch& batch);
   void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
   void backward(const float* params, const TokenBatch& batch, float* gradient);
@@ -99,12 +103,16 @@ class Gpt final : public Model {
   GptShape shape_;
   Parallel* parallel_ = nullptr;
   std::vector<Layer> layers_;
-  std::vector<float> embedded_, normed_;  // [rows][d], before the first layer and after the last norm
+  std::vector<float>
+      memory_;         // of all activations, in one piece: activations are read all over, in large pages
+  long rows_max_ = 0;  // for which there is room
+  float *embedded_ = nullptr,
+        *normed_ = nullptr;  // [rows][d], before the first layer and after the last norm
   LayerNorm norm_;
   TiedHead head_;
   Projection projection_;
-  std::vector<float> change_;        // [rows][d], d loss / d the sum, from the last layer to the first
-  std::vector<float> inner_, wide_;  // [rows][d], [rows][4 d]: changes within a layer
+  float* change_ = nullptr;  // [rows][d], d loss / d the sum, from the last layer to the first
+  float *inner_ = nullptr, *wide_ = nullptr;  // [rows][d], [rows][4 d]: changes within a layer
 };
 
 }  // namespace rumor::models

@@ -1,10 +1,11 @@
 // Matrix products, compiled once per instruction set (models/kernel_lanes.h).
 //
-// The output is walked in blocks that fit the registers: `rows` broadcast values of a times `vectors` vectors
-// of b, for a piece of the depth. What a block reads of b is a panel of at most panel_bytes, which stays in
-// the first-level cache while all rows go by; a panel whose rows lie far apart in memory is copied together
-// first, because lines at equal distances of a page fall into the same few sets of the cache. a is read where
-// it is, once for each panel.
+// The output is walked in tiles that stay in the second-level cache, a tile in blocks that fit the registers:
+// `rows` broadcast values of a times `vectors` vectors of b, for a piece of the depth. What a block reads of
+// b is a panel, which stays in the first-level cache while all rows of the tile go by; a panel whose rows lie
+// far apart in memory is copied together first, because lines at equal distances of a page fall into the same
+// few sets of the cache. a is read where it is, once for each panel, if its rows are contiguous; the
+// transposed of a matrix is packed for each tile, because a block would use but a few floats of each line.
 //
 // A sum that is cut into pieces goes on from the stored value, which is the same chain: a float in memory is
 // a float in a register.
@@ -18,22 +19,24 @@ using namespace lanes;
 
 // Rows of a block that is `vectors` wide. Registers: rows * vectors sums, `vectors` of b, one of a.
 #if KERNEL_LEVEL == 512
-constexpr long vectors_max = 4, piece = 128;  // 32 registers
+constexpr long vectors_max = 4, piece_max = 128;  // 32 registers
 constexpr long block_rows(long vectors) {
   return vectors == 4 ? 6 : vectors == 2 ? 12 : 8;
 }
 #elif KERNEL_LEVEL == 2
-constexpr long vectors_max = 2, piece = 256;  // 16 registers
+constexpr long vectors_max = 2, piece_max = 256;  // 16 registers
 constexpr long block_rows(long vectors) {
   return vectors == 2 ? 6 : 8;
 }
 #else
-constexpr long vectors_max = 4, piece = 256;
+constexpr long vectors_max = 4, piece_max = 256;
 constexpr long block_rows(long vectors) {
   return vectors == 4 ? 4 : 8;
 }
 #endif
 constexpr long panel_columns = vectors_max * width;
+constexpr long packed_rows = block_rows(vectors_max);
+constexpr long tile_rows = 64 * packed_rows, tile_columns = 512;
 constexpr long line = 16;  // floats of a cache line
 
 LANES_INLINE void fetch(const float* p) {
@@ -58,6 +61,16 @@ struct Gathered {
   const int *row_at, *column_at;
   LANES_INLINE const float* row_start(long r) const { return data + row_at[r]; }
   LANES_INLINE long step(long k) const { return column_at[k]; }
+  LANES_INLINE void fetch_ahead(const float* const*, long, long) const {}
+};
+// Copied together: blocks of packed_rows rows, in each of which the rows of a column are neighbours.
+struct Packed {
+  const float* data;
+  long depth;
+  LANES_INLINE const float* row_start(long r) const {
+    return data + r / packed_rows * packed_rows * depth + r % packed_rows;
+  }
+  LANES_INLINE long step(long k) const { return k * packed_rows; }
   LANES_INLINE void fetch_ahead(const float* const*, long, long) const {}
 };
 
@@ -151,49 +164,74 @@ struct Right {
   long row;
 };
 
-// Rows that are worked on together: what a panel is multiplied with, `rows` by `depth` of a, is to stay in
-// the second-level cache until the last panel has come by.
-long rows_at_once(long depth) {
-  constexpr long cached = 1L << 18, least = 240;
-  return depth * least > cached ? least : cached / (depth + 1) / least * least;
-}
-
-template <class Left, class LeftAt>
-void some_rows(long rows, long columns, long depth, LeftAt left_at, Right b, float* y, long y_row,
-               Start start) {
-  constexpr long rows_for_copy = 24;  // fewer do not read a panel often enough
-  const bool is_copied = rows >= rows_for_copy && b.row > panel_columns;
-  alignas(64) float panel[piece * panel_columns];
-  for (long c = 0; c < columns; c += panel_columns) {
-    const long wide = columns - c < panel_columns ? columns - c : panel_columns;
-    for (long k = 0; k < depth; k += piece) {
-      const long length = depth - k < piece ? depth - k : piece;
-      Strip<Left> s{left_at(k), b.data + k * b.row + c,        b.row, y + c, y_row, length,
-                    0,          k == 0 && start == Start::zero};
-      if (is_copied) {
-        copy_panel(length, wide, s.b, b.row, panel);
-        s.b = panel;
-        s.b_row = panel_columns;
+// packed[r / packed_rows][k][r % packed_rows] = a(r, k), of the transposed of a matrix: a.row is 1.
+void pack(MatrixView a, long rows, long depth, float* packed) {
+  constexpr long chunk = 32;
+  for (long k0 = 0; k0 < depth; k0 += chunk) {
+    const long k1 = k0 + chunk < depth ? k0 + chunk : depth;
+    for (long r0 = 0; r0 < rows; r0 += packed_rows) {
+      const long count = rows - r0 < packed_rows ? rows - r0 : packed_rows;
+      const float* from = a.data + r0 + k0 * a.column;
+      float* to = packed + r0 * depth + k0 * packed_rows;
+      for (long k = k0; k < k1; ++k, from += a.column, to += packed_rows) {
+        if (count == packed_rows) {
+          __builtin_memcpy(to, from, packed_rows * sizeof(float));
+        } else {
+          for (long r = 0; r < count; ++r) to[r] = from[r];
+        }
       }
-      strip_of<vectors_max>(s, rows, wide);
     }
   }
 }
 
-// left_at(r, k): a from row r and column k on.
-template <class Left, class LeftAt>
-void product(long rows, long columns, long depth, LeftAt left_at, Right b, float* y, long y_row,
-             Start start) {
+// Length of the pieces that something is cut into: as few as possible, of one size, a multiple of grain.
+long cut(long length, long most, long grain) {
+  const long pieces = (length + most - 1) / most;
+  return pieces == 0 ? grain : ((length + pieces - 1) / pieces + grain - 1) / grain * grain;
+}
+
+// One tile of y, one piece of the depth.
+template <class Left>
+void tile(Strip<Left> s, long rows, long columns) {
+  constexpr long rows_for_copy = 24;  // fewer do not read a panel often enough
+  const bool is_copied = rows >= rows_for_copy && s.b_row > panel_columns;
+  alignas(64) float panel[piece_max * panel_columns];
+  const Strip<Left> all = s;
+  for (long c = 0; c < columns; c += panel_columns) {
+    const long wide = columns - c < panel_columns ? columns - c : panel_columns;
+    s.b = all.b + c;
+    s.y = all.y + c;
+    if (is_copied) {
+      copy_panel(s.depth, wide, s.b, all.b_row, panel);
+      s.b = panel;
+      s.b_row = panel_columns;
+    }
+    strip_of<vectors_max>(s, rows, wide);
+  }
+}
+
+template <class LeftTile>
+void product(long rows, long columns, long depth, Right b, float* y, long y_row, Start start, LeftTile left) {
   if (depth == 0 && start == Start::zero) {
     for (long r = 0; r < rows; ++r) {
       for (long c = 0; c < columns; ++c) y[r * y_row + c] = 0;
     }
   }
-  const long most = rows_at_once(depth);
-  for (long r = 0; r < rows; r += most) {
-    const auto from_row = [&](long k) { return left_at(r, k); };
-    some_rows<Left>(rows - r < most ? rows - r : most, columns, depth, from_row, b, y + r * y_row, y_row,
-                    start);
+  const long high = cut(rows, tile_rows, packed_rows), wide = cut(columns, tile_columns, panel_columns);
+  const long deep = cut(depth, piece_max, line);
+  for (long r = 0; r < rows; r += high) {
+    const long rows_here = rows - r < high ? rows - r : high;
+    for (long c = 0; c < columns; c += wide) {
+      const long columns_here = columns - c < wide ? columns - c : wide;
+      for (long k = 0; k < depth; k += deep) {
+        const long length = depth - k < deep ? depth - k : deep;
+        left(r, k, rows_here, length, [&](auto a) {
+          tile(Strip<decltype(a)>{a, b.data + k * b.row + c, b.row, y + r * y_row + c, y_row, length, 0,
+                                  k == 0 && start == Start::zero},
+               rows_here, columns_here);
+        });
+      }
+    }
   }
 }
 
@@ -201,16 +239,26 @@ void product(long rows, long columns, long depth, LeftAt left_at, Right b, float
 
 void matmul(long rows, long columns, long depth, MatrixView a, const float* b, long b_row, float* y,
             long y_row, Start start) {
-  const auto left_at = [&](long r, long k) {
-    return Dense{a.data + r * a.row + k * a.column, a.row, a.column};
-  };
-  product<Dense>(rows, columns, depth, left_at, {b, b_row}, y, y_row, start);
+  constexpr long rows_for_packing = 24, columns_for_packing = 3 * panel_columns;
+  if (a.row != 1 || a.column == 1 || rows < rows_for_packing || columns < columns_for_packing) {
+    product(rows, columns, depth, {b, b_row}, y, y_row, start, [&](long r, long k, long, long, auto&& run) {
+      run(Dense{a.data + r * a.row + k * a.column, a.row, a.column});
+    });
+  } else {
+    alignas(64) float packed[tile_rows * piece_max];
+    product(rows, columns, depth, {b, b_row}, y, y_row, start,
+            [&](long r, long k, long rows_here, long length, auto&& run) {
+              pack({a.data + r * a.row + k * a.column, a.row, a.column}, rows_here, length, packed);
+              run(Packed{packed, length});
+            });
+  }
 }
 
 void matmul_gathered(long rows, long columns, long depth, GatheredView a, const float* b, long b_row,
                      float* y, long y_row, Start start) {
-  const auto left_at = [&](long r, long k) { return Gathered{a.data, a.row_at + r, a.column_at + k}; };
-  product<Gathered>(rows, columns, depth, left_at, {b, b_row}, y, y_row, start);
+  product(rows, columns, depth, {b, b_row}, y, y_row, start, [&](long r, long k, long, long, auto&& run) {
+    run(Gathered{a.data, a.row_at + r, a.column_at + k});
+  });
 }
 
 }  // namespace rumor::models::KERNEL_NAMESPACE

@@ -3,6 +3,7 @@
 #include "models/sequence_kernels.h"
 
 #include "models/sequence_lanes.h"
+#include "models/transpose_lanes.h"
 
 namespace rumor::models::KERNEL_NAMESPACE {
 namespace {
@@ -59,13 +60,7 @@ void row_dots(long rows, long columns, const float* a, long a_row, const float* 
 }
 
 void transpose_rows(long rows, long columns, const float* x, long x_row, float* y, long y_row) {
-  constexpr long tile = 16;
-  for (long r0 = 0; r0 < rows; r0 += tile) {
-    const long r1 = r0 + tile < rows ? r0 + tile : rows;
-    for (long c = 0; c < columns; ++c) {
-      for (long r = r0; r < r1; ++r) y[c * y_row + r] = x[r * x_row + c];
-    }
-  }
+  transpose_matrix(rows, columns, x, x_row, y, y_row);
 }
 
 // ---- layer norm
@@ -120,8 +115,9 @@ void layer_norm_backward(long rows, long columns, const float* x, const float* g
 
 constexpr float gelu_a = -1.5957691216057308f, gelu_b = -0.0713548162726f;
 
-// At least 4e-18: what is far below zero would otherwise come out below the normal range of a float, where each
-// product takes a hundred cycles, and a trained network has many such values: its steps became five times slower.
+// At least 4e-18: what is far below zero would otherwise come out below the normal range of a float, where
+// each product takes a hundred cycles, and a trained network has many such values: its steps became five
+// times slower.
 LANES_INLINE Lanes logistic(Lanes x, Lanes square) {
   const Lanes high = splat(40), exponent = x * fma(square, splat(gelu_b), splat(gelu_a));
   return splat(1) / (splat(1) + exponential(exponent > high ? high : exponent));

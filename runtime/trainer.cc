@@ -52,7 +52,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
     trainer->budget_.emplace(params,
                              compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
   assign_in_large_pages(trainer->view_, params, 0.0f);
-  trainer->gradient_.assign(params, 0);
+  assign_in_large_pages(trainer->gradient_, params, 0.0f);
   return trainer;
 }
 

@@ -25,4 +25,12 @@ void assign_in_large_pages(std::vector<T>& vector, std::size_t count, T value) {
   vector.assign(count, value);
 }
 
+// Scratch memory in large pages: at least `count` values. When it grows, what it held is lost; it never
+// shrinks.
+template <typename T>
+T* room_in_large_pages(std::vector<T>& memory, std::size_t count) {
+  if (memory.size() < count) assign_in_large_pages(memory, count, T{});
+  return memory.data();
+}
+
 }  // namespace rumor

@@ -12,6 +12,7 @@ PyTorch's threads wait passively (OMP_WAIT_POLICY): on a machine that does anyth
 Usage: torch_speed.py [--rounds N] [--threads 1,2] [--models a,b] [--json FILE] build/tests/bench/bench_models
 """
 import argparse
+import ctypes
 import json
 import os
 import subprocess
@@ -128,14 +129,24 @@ class Rumor:
         return best * 1e-3, peak * 1e9
 
 
+def blas_threads():
+    """Sets the threads of an OpenBLAS under PyTorch (Debian's): torch.set_num_threads does not reach its pool."""
+    try:
+        return ctypes.CDLL('libblas.so.3', mode=os.RTLD_NOLOAD).openblas_set_num_threads
+    except (OSError, AttributeError):
+        return lambda threads: None
+
+
 class Torch:
     def __init__(self, torch):
         self.torch = torch
         self.made = {}
+        self.set_blas_threads = blas_threads()
 
     def burst(self, name, threads, seconds):
         torch, model = self.torch, MODELS[name]
         torch.set_num_threads(threads)
+        self.set_blas_threads(threads)
         if name not in self.made:
             net = model['net'](torch.nn)
             self.made[name] = net, model['batch'](torch), torch.optim.SGD(net.parameters(), lr=0.01)

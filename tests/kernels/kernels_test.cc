@@ -161,11 +161,13 @@ BOOST_AUTO_TEST_CASE(matmul_goes_on_where_a_piece_ended) {
   for (long depth : {255, 256, 257, 512, 784}) compare_all(prng, {5, 19, depth, depth % 2 == 0, 0, 0});
 }
 
-// Long products take their rows some hundred at a time, wide ones copy the panels of b.
-BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_where_rows_and_panels_change) {
+// Large products go tile by tile, copy the panels of b and, where it is the transposed of a matrix, pack a.
+BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_where_tiles_and_panels_change) {
   Prng prng(6);
-  compare_all(prng, {250, 3, 1100, false, 0, 0});
-  compare_all(prng, {30, 150, 140, true, 3, 1});
+  compare_all(prng, {390, 3, 140, false, 0, 0});
+  compare_all(prng, {25, 530, 10, false, 3, 1});
+  compare_all(prng, {390, 200, 9, true, 3, 1});
+  compare_all(prng, {29, 193, 300, true, 0, 2});
 }
 
 BOOST_AUTO_TEST_CASE(gathered_matmul_is_the_product_of_what_it_gathers) {
@@ -208,7 +210,7 @@ BOOST_AUTO_TEST_CASE(matmul_sums_in_ascending_order_with_one_rounding_per_step) 
 BOOST_AUTO_TEST_CASE(transpose_moves_every_element) {
   Prng prng(4);
   for (const auto& [rows, columns] :
-       std::vector<std::pair<long, long>>{{1, 1}, {1, 9}, {16, 784}, {33, 17}, {5, 40}}) {
+       std::vector<std::pair<long, long>>{{1, 1}, {1, 9}, {16, 784}, {33, 17}, {5, 40}, {20, 31}}) {
     const std::vector<float> x = draw_many(prng, Fill::extreme, rows * columns);
     for (const KernelTable* table : kernel_variants()) {
       std::vector<float> y(x.size() + 2 * guards, guard), expected = y;

@@ -191,6 +191,19 @@ BOOST_AUTO_TEST_CASE(projection_goes_forward_and_back) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(projection_in_tiles_is_one_product) {
+  Prng prng(8);
+  const long rows = 400, in = 3, out = 530;
+  const std::vector<float> x = draw(prng, rows * in), weight = draw(prng, in * out), bias = draw(prng, out),
+                           residual = draw(prng, rows * out);
+  std::vector<float> y(residual.size()), expected(residual.size());
+  Projection::forward(nullptr, {rows, in, out}, x.data(), weight.data(), bias.data(), residual.data(), y.data(),
+                      nullptr);
+  kernels().sequence->add_row(rows, out, residual.data(), bias.data(), expected.data());
+  kernels().matmul(rows, out, in, {x.data(), in, 1}, weight.data(), out, expected.data(), out, Start::output);
+  BOOST_TEST((y == expected));
+}
+
 // More rows than one piece of the head holds.
 BOOST_AUTO_TEST_CASE(head_has_the_slopes_that_differences_show) {
   Prng prng(7);
