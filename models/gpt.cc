@@ -8,6 +8,7 @@
 #include "runtime/base/large_pages.h"
 
 namespace rumor::models {
+
 Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config) {
   Result<ParamLayout> layout = gpt_layout(config);
   if (!layout) return layout.error();
@@ -58,6 +59,7 @@ void Gpt::make_room(long rows) {
   change_ = take(d);
   inner_ = take(d);
   wide_ = take(4 * d);
+  RUMOR_CHECK(at <= memory_.data() + memory_.size());
 }
 
 // x: [rows][d], the sum before this layer.
