@@ -28,7 +28,7 @@ def run(*args, timeout=60):
 
 
 def wait_for(what, condition, seconds=30, progress=None):
-    """Until condition() is true. With progress, seconds count from when progress() last grew: machines differ in speed."""
+    """Until condition() holds. With progress, seconds count from when progress() last grew: machines differ."""
     end, furthest = time.monotonic() + seconds * SLOW, None
     while time.monotonic() < end:
         value = condition()
