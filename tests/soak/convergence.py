@@ -18,7 +18,7 @@ CASES = {'fashion-mlp': ('4:0.003', '8:0.003', '16:0.001'), 'fashion-cnn': ('4:0
          'text-gpt': ('4:0.01', '16:0.01')}
 DENSE = {'fashion-mlp': {'adam': (0.001, 0.002, 0.003), 'momentum': (0.03, 0.05, 0.1)},
          'fashion-cnn': {'adam': (0.001, 0.003), 'momentum': (0.05,)},
-         'text-gpt': {'adam': (0.002, 0.004)}}
+         'text-gpt': {'adam': (0.001, 0.002, 0.004)}}
 
 
 def simulate(rumor, preset, nodes, seed, *assignments):

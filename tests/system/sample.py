@@ -18,7 +18,8 @@ def train(tmp):
     with open(text, 'w', encoding='utf-8') as file:
         file.write(TEXT)
     settings = {'data.path': text, 'model.layers': 1, 'model.heads': 2, 'model.embedding': 32, 'model.context': 32,
-                'run.samples': 24000, 'optimizer.rate': 0.01, 'compress.density': 0.05, 'exchange.period_ms': 0}
+                'run.samples': 24000, 'optimizer.batch': 8, 'optimizer.rate': 0.01, 'compress.density': 0.05,
+                'exchange.period_ms': 0}
     sets = [part for key, value in settings.items() for part in ('--set', f'{key}={value}')]
     trained = run('peer', 'text-gpt', '--state', state, '--until-samples', '24000', '--quiet', *sets, timeout=120)
     assert trained.returncode == 0, trained.stderr
