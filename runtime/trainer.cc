@@ -23,6 +23,7 @@ float on_grid(std::int32_t weight, std::int32_t overlay) {
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
     : grid_bits_(config.grid_bits),
       batch_(config.batch),
+      batches_(config.batches()),
       clip_(config.optimizer.clip),
       seed_(config.seed),
       data_(std::move(data)) {}
@@ -43,7 +44,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   std::unique_ptr<Trainer> trainer(new Trainer(config, data));
   trainer->model_ = std::move(model).value();
   trainer->optimizer_ = std::move(optimizer).value();
-  trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
+  if (auto made = trainer->make_workers(config, model_config); !made) return made.error();
+  trainer->sampler_.emplace(data, shard, config.batch * config.batches(), sampling_seed);
   compress::CompressorOptions options{
       .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};
   if (!config.has_byte_budget()) options.density = config.density_for(1);
@@ -54,6 +56,19 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   assign_in_large_pages(trainer->view_, params, 0.0f);
   assign_in_large_pages(trainer->gradient_, params, 0.0f);
   return trainer;
+}
+
+// Models for the workers besides the one that evaluates: activations come with the first batch.
+Result<void> Trainer::make_workers(const RunConfig& config, const models::ModelConfig& model) {
+  if (config.hogwild == 0) return {};
+  std::vector<std::unique_ptr<models::Model>> models;
+  for (std::uint32_t worker = 0; worker < config.hogwild; ++worker) {
+    auto made = models::make_model(model);
+    if (!made) return made.error();
+    models.push_back(std::move(made).value());
+  }
+  hogwild_.emplace(std::move(models), data_, clip_);
+  return {};
 }
 
 std::vector<std::int32_t> Trainer::initial_weights() const {
@@ -85,32 +100,43 @@ Result<void> Trainer::restore(std::span<const float> residual, BytesView optimiz
 
 void Trainer::set_parallel(Parallel* parallel) {
   model_->set_parallel(parallel);
+  if (hogwild_) hogwild_->set_parallel(parallel);
   compressor_->set_parallel(parallel);
   codec_.parallel = parallel;
 }
 
 StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
-  const models::Batch batch = sampler_->next();
-  result.loss = model_->loss_and_gradient(view_, batch, gradient_);
   seconds_held_ += plan.seconds;
   if (!plan.hold && budget_) compressor_->set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
   if (!budget_) compressor_->set_density(plan.density);
-  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
-  if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
-  const StepRule rule = optimizer_->begin_step(plan.rate, view_);
-  if (auto absorbed = compressor_->absorb_step(rule, gradient_, result.update); !absorbed) {
+  if (auto absorbed = hogwild_ ? absorb_round(plan, result) : absorb_batch(plan, result); !absorbed) {
     result.failure = absorbed.error().text;
     return result;
   }
   result.period = plan.period;
-  result.samples = batch.rows;
+  result.samples = batch_ * batches_;
   result.held = plan.hold;
   if (plan.hold)
     compressor_->withdraw(result.update);
   else
     encode(result);
   return result;
+}
+
+Result<void> Trainer::absorb_batch(const StepPlan& plan, StepResult& result) {
+  result.loss = model_->loss_and_gradient(view_, sampler_->next(), gradient_);
+  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
+  if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
+  return compressor_->absorb_step(optimizer_->begin_step(plan.rate, view_), gradient_, result.update);
+}
+
+// The workers' change takes the place of the gradient.
+Result<void> Trainer::absorb_round(const StepPlan& plan, StepResult& result) {
+  std::vector<StepRule> rules;
+  for (std::uint32_t batch = 0; batch < batches_; ++batch) rules.push_back(optimizer_->begin_step(plan.rate, view_));
+  result.loss = hogwild_->round(view_, sampler_->next_rows(), rules, gradient_);
+  return compressor_->absorb(gradient_, result.update);
 }
 
 // The changes of all others, added up as integers: their order does not matter.

@@ -34,6 +34,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
       "  rumor peer fashion-mlp --listen 127.0.0.1:7001 --shard 1/2 --state peer-1\n"
       "  rumor peer fashion-mlp --seed 127.0.0.1:7001 --shard 2/2 --state peer-2\n"
       "A peer needs any one seed to answer, and none to begin with: alone it trains, and keeps trying.\n"
+      "Each machine chooses for itself how it computes and what it sends, such as a Hogwild! of two workers:\n"
+      "  rumor peer fashion-mlp --set optimizer.hogwild=2 --set exchange.period_ms=0\n"
       "Stopped or killed, it goes on from its state directory, or from the other peers.");
   peer->add_option("RUN", c.run.name, run_help)->required();
   peer->add_option("--seed", c.seeds, "peers to try first, HOST:PORT,...; tried in parallel, for ever")
@@ -45,7 +47,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
   peer->add_option("--threads", c.threads,
-                   "for the passes over all weights (default: by the size of the model)")
+                   "for a step and the passes over all weights (default: by the size of the model;\n"
+                   "at least one for each worker of optimizer.hogwild)")
       ->check(CLI::Range(1, 64));
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
   peer->add_option("--until-samples", c.until_samples,

@@ -59,6 +59,10 @@ int run_sim_command(const SimCommand& command) {
   if (!config) return fail(config.error());
   if (const std::string warning = config->warning(); !warning.empty())
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (config->hogwild > 1)
+    std::fprintf(stderr, "%s", str("optimizer.hogwild = ", config->hogwild, ": a simulation has to repeat itself, so one "
+                                   "worker takes the ", config->batches(), " mini-batches of each step in turn; "
+                                   "--daemons lets them race\n").c_str());
   auto options = cluster_options(command);
   if (!options) return fail(options.error());
   auto data = models::load_data(config->data, config->model.context);

@@ -88,6 +88,16 @@ def two_peers():
         swarm.finish()
 
 
+def hogwild():
+    """A peer of two racing workers and one of the ordinary kind make one run, with equal replicas."""
+    with Swarm(2, 20_000) as swarm:
+        swarm.peers[0].start('--set', 'optimizer.hogwild=2')
+        swarm.peers[1].start()
+        finals = swarm.finish()
+        assert finals[0]['steps'] > 0 and finals[1]['steps'] > 0, 'one of them never trained'
+        assert finals[0]['accuracy'] > 0.6, finals[0]['accuracy']
+
+
 def stop_and_stats():
     """SIGTERM is clean; a running peer, its state directory and its capture can be measured."""
     with Swarm(1, 0) as swarm:
@@ -131,7 +141,7 @@ def ctrl_c_cluster():
         assert not os.path.exists(f'/proc/{pid}'), f'process {pid} is left behind'
 
 
-SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers,
+SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers, hogwild,
                                      stop_and_stats, ctrl_c_cluster)}
 
 if __name__ == '__main__':
