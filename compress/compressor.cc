@@ -14,6 +14,7 @@
 #include "compress/scan_pass.h"
 #include "compress/selection.h"
 #include "runtime/base/check.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::compress {
@@ -322,6 +323,15 @@ void Compressor::restore_residual(std::span<const float> residual) {
   for (Piece& piece : impl_->pieces) piece.pending.clear();
   std::copy(residual.begin(), residual.end(), impl_->residual.data());
   for (RankGroup& group : impl_->groups) group.forget();
+}
+
+std::size_t Compressor::residual_bytes() const { return impl_->residual.size() * sizeof(float); }
+
+std::size_t Compressor::entry_bytes() const {
+  std::size_t bytes = capacity_bytes(impl_->pieces);
+  for (const Piece& piece : impl_->pieces)
+    bytes += capacity_bytes(piece.pending, piece.index, piece.value, piece.bins, piece.band);
+  return bytes;
 }
 
 CompressorStats Compressor::stats() const {

@@ -157,7 +157,8 @@ std::size_t Hogwild::memory_bytes() const {
 std::size_t Hogwild::activation_bytes() const {
   std::size_t bytes = 0;
   for (const Worker& worker : workers_)
-    bytes += worker.model->memory_bytes() + capacity_bytes(worker.memory.x, worker.memory.label, worker.memory.tokens);
+    bytes += worker.model->memory_bytes() +
+             capacity_bytes(worker.memory.x, worker.memory.label, worker.memory.tokens);
   return bytes;
 }
 

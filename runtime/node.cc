@@ -128,7 +128,7 @@ void Node::on_backlog(gossip::LinkId link, bool full, TimePoint now, NodeOutbox&
 
 void Node::on_time(TimePoint now, NodeOutbox& out) {
   now_ = now;
-  for (const NodeId& peer : live_.expire(now)) in_flight_.gone(peer, touched_);
+  for (const NodeId& peer : live_.expire(now)) in_flight_.gone(peer);
   if (protocol_->next_deadline() <= now) protocol_->on_time(now, protocol_out_);
   advance(now, out);
 }
@@ -302,6 +302,11 @@ NodeStatus Node::status(TimePoint now) const {
   s.log_bytes = log_.bytes();
   s.log_dropped = log_.dropped_unacknowledged();
   s.log_trouble = log_.trouble();
+  s.memory = trainer_memory_;
+  s.memory.weights = replica_.weight_bytes();
+  s.memory.in_flight = in_flight_.memory_bytes();
+  s.memory.entries += replica_.entry_bytes();
+  s.memory.log = log_.memory_bytes();
   s.threshold = compression_.threshold;
   double waiting = 0, leaving = 0;
   for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {

@@ -159,8 +159,6 @@ class Node final : private gossip::UpdateStore {
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
   std::optional<TimePoint> last_step_;  // when the last step began
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
-  std::vector<std::uint32_t> touched_;  // where the overlay changed; empty with view_stale_
-  bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
   // Changes of others since the last own step began, where the optimizer asks for them; none when they had more entries
@@ -174,6 +172,7 @@ class Node final : private gossip::UpdateStore {
   TimePoint tell_dropped_{};
   TrainingFigures figures_;
   compress::CompressorStats compression_;  // as of the last evaluation
+  MemoryUse trainer_memory_;               // as of the last time the trainer was ours
   std::optional<int> finished_status_;     // set once on ending, until Finished has gone out
 };
 

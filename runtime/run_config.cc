@@ -331,9 +331,9 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
     return Error{Errc::usage, str(where, "optimizer.hogwild is of a peer that broadcasts; exchange.mode = \"",
                                   config.mode, "\" has no use for it, leave one of them out")};
   if (config.hogwild > 0 && config.optimizer.kind == "adaptive_revision")
-    return Error{Errc::usage, str(where, "optimizer.kind = \"adaptive_revision\" revises one step after another, and the "
-                                  "workers of optimizer.hogwild take theirs at once; choose another kind, such as "
-                                  "\"rmsprop\", or leave hogwild out")};
+    return Error{Errc::usage, str(where, "optimizer.kind = \"adaptive_revision\" revises one step after another, and "
+                                  "the workers of optimizer.hogwild take theirs at once; choose another kind, such "
+                                  "as \"rmsprop\", or leave hogwild out")};
   if (config.mode == "broadcast" && config.samples < config.batch)
     return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
                                   config.batch, ")")};

@@ -6,16 +6,18 @@
 
 #include "runtime/base/large_pages.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
 
 namespace {
 
-// Weight plus overlay, wrap-around, as a float number of grid units.
-float on_grid(std::int32_t weight, std::int32_t overlay) {
-  return static_cast<float>(
-      static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) + static_cast<std::uint32_t>(overlay)));
+void fill_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats) {
+  RUMOR_CHECK(weights.size() == floats.size());
+  const float unit = std::ldexp(1.0f, -grid_bits);
+  std::transform(weights.begin(), weights.end(), floats.begin(),
+                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
 }
 
 }  // namespace
@@ -75,20 +77,13 @@ std::vector<std::int32_t> Trainer::initial_weights() const {
   return models::initial_weights(*model_, seed_, grid_bits_);
 }
 
-void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay) {
-  RUMOR_CHECK(weights.size() == view_.size() && overlay.size() == view_.size());
-  const float unit = std::ldexp(1.0f, -grid_bits_);
-  for (std::size_t i = 0; i < view_.size(); ++i) view_[i] = on_grid(weights[i], overlay[i]) * unit;
-}
+void Trainer::refresh(std::span<const std::int32_t> weights) { fill_floats(weights, grid_bits_, view_); }
 
-void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
-                      std::span<const std::uint32_t> touched) {
-  const float unit = std::ldexp(1.0f, -grid_bits_);
-  for (std::uint32_t i : touched) view_[i] = on_grid(weights[i], overlay[i]) * unit;
-}
+compress::FloatView Trainer::view() { return {view_, std::ldexp(1.0f, -grid_bits_)}; }
 
-compress::FloatView Trainer::view(std::span<const std::int32_t> overlay) {
-  return {view_, overlay, std::ldexp(1.0f, -grid_bits_)};
+std::span<const float> Trainer::weights_to_evaluate(std::span<const std::int32_t> weights) {
+  fill_floats(weights, grid_bits_, gradient_);
+  return gradient_;
 }
 
 Result<void> Trainer::restore(std::span<const float> residual, BytesView optimizer_state) {
@@ -96,6 +91,18 @@ Result<void> Trainer::restore(std::span<const float> residual, BytesView optimiz
   if (auto loaded = optimizer_->load(optimizer_state); !loaded) return loaded;
   compressor_->restore_residual(residual);
   return {};
+}
+
+MemoryUse Trainer::memory() const {
+  MemoryUse use;
+  use.view = capacity_bytes(view_);
+  use.gradient = capacity_bytes(gradient_);
+  use.residual = compressor_->residual_bytes();
+  use.optimizer = optimizer_->memory_bytes();
+  use.hogwild = hogwild_ ? hogwild_->memory_bytes() : 0;
+  use.entries = compressor_->entry_bytes();
+  use.activations = model_->memory_bytes() + (hogwild_ ? hogwild_->activation_bytes() : 0);
+  return use;
 }
 
 void Trainer::set_parallel(Parallel* parallel) {
@@ -197,10 +204,8 @@ models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32
 }
 
 std::vector<float> Trainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
-  const float unit = std::ldexp(1.0f, -grid_bits);
   std::vector<float> floats(weights.size());
-  std::transform(weights.begin(), weights.end(), floats.begin(),
-                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
+  fill_floats(weights, grid_bits, floats);
   return floats;
 }
 

@@ -19,6 +19,7 @@
 #include "models/hogwild.h"
 #include "models/model.h"
 #include "models/optimizer.h"
+#include "runtime/memory_use.h"
 #include "runtime/run_config.h"
 
 namespace rumor {
@@ -60,17 +61,19 @@ class Trainer {
   std::vector<std::int32_t> initial_weights() const;
 
   // ---- between steps, on the protocol thread ----
-  // view[i] = (weights[i] + overlay[i]) on the grid, for every i, or for the positions in `touched`.
-  void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay);
-  void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
-               std::span<const std::uint32_t> touched);
-  // The view itself, for a replica to write to.
-  compress::FloatView view(std::span<const std::int32_t> overlay);
+  // view[i] = weights[i] on the grid, for every i.
+  void refresh(std::span<const std::int32_t> weights);
+  // The view itself, for those who know where it changes.
+  compress::FloatView view();
+  // The weights as floats, for evaluate(). They lie where the gradient of the next step will: valid until then.
+  std::span<const float> weights_to_evaluate(std::span<const std::int32_t> weights);
   std::span<const float> residual() const { return compressor_->residual(); }
   Bytes optimizer_state() const { return optimizer_->save(); }
   // Errors: Errc::corrupt.
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state);
   compress::CompressorStats compression() const { return compressor_->stats(); }
+  // All but weights, in_flight and log; entries as far as they are the compressor's.
+  MemoryUse memory() const;
   // Whether StepPlan.others is looked at.
   bool wants_changes_of_others() const { return optimizer_->wants_changes_of_others(); }
 
@@ -87,7 +90,7 @@ class Trainer {
   // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max);
 
-  // Weights as floats, for evaluate().
+  // Weights as floats.
   static std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
 
  private:

@@ -60,9 +60,10 @@ int run_sim_command(const SimCommand& command) {
   if (const std::string warning = config->warning(); !warning.empty())
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   if (config->hogwild > 1)
-    std::fprintf(stderr, "%s", str("optimizer.hogwild = ", config->hogwild, ": a simulation has to repeat itself, so one "
-                                   "worker takes the ", config->batches(), " mini-batches of each step in turn; "
-                                   "--daemons lets them race\n").c_str());
+    std::fprintf(stderr,
+                 "optimizer.hogwild = %u: a simulation has to repeat itself, so one worker takes the %u mini-batches "
+                 "of each step in turn; --daemons lets them race\n",
+                 config->hogwild, config->batches());
   auto options = cluster_options(command);
   if (!options) return fail(options.error());
   auto data = models::load_data(config->data, config->model.context);

@@ -279,7 +279,7 @@ void EventLoop::effect(StartStep& e) {
 }
 
 void EventLoop::effect(StartEvaluation& e) {
-  compute([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
+  compute([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(weights, rows); },
           [this](const models::Evaluation& evaluation) { node_->on_evaluated(evaluation, now(), out_); });
 }
 

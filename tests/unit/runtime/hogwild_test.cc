@@ -41,7 +41,8 @@ struct Task {
 // One mini-batch after the other.
 std::vector<float> in_turn(const Task& task, models::Optimizer& optimizer) {
   const auto model = task.model();
-  std::vector<float> change(task.weights.size(), 0.0f), seen = task.weights, gradient(seen.size()), delta(seen.size());
+  std::vector<float> change(task.weights.size(), 0.0f), seen = task.weights, gradient(seen.size()),
+                                                        delta(seen.size());
   models::BatchMemory memory;
   for (std::uint32_t b = 0; b < batches; ++b) {
     const auto rows = std::span(task.rows).subspan(b * batch_rows, batch_rows);
@@ -56,7 +57,8 @@ std::vector<float> in_turn(const Task& task, models::Optimizer& optimizer) {
   return change;
 }
 
-std::vector<float> one_round(const Task& task, models::Optimizer& optimizer, std::size_t workers, Parallel* parallel) {
+std::vector<float> one_round(const Task& task, models::Optimizer& optimizer, std::size_t workers,
+                             Parallel* parallel) {
   std::vector<std::unique_ptr<models::Model>> models;
   for (std::size_t worker = 0; worker < workers; ++worker) models.push_back(task.model());
   models::Hogwild all(std::move(models), task.data, clip);
@@ -87,9 +89,11 @@ BOOST_AUTO_TEST_CASE(one_worker_takes_one_batch_after_the_other) {
         const auto reference = task.optimizer(kind);
         in_turn(task, *reference);
         const std::vector<float> want = in_turn(task, *reference);
-        BOOST_TEST(one_round(task, *task.optimizer(kind), 1, nullptr) == want, boost::test_tools::per_element());
+        BOOST_TEST(one_round(task, *task.optimizer(kind), 1, nullptr) == want,
+                   boost::test_tools::per_element());
         ThreadPool pool(1);
-        BOOST_TEST(one_round(task, *task.optimizer(kind), 3, &pool) == want, boost::test_tools::per_element());
+        BOOST_TEST(one_round(task, *task.optimizer(kind), 3, &pool) == want,
+                   boost::test_tools::per_element());
       }
     }
   }
@@ -117,10 +121,9 @@ BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
   ThreadPool pool(3);
   trainer->set_parallel(&pool);
   std::vector<std::int32_t> weights = trainer->initial_weights();
-  const std::vector<std::int32_t> overlay(weights.size(), 0);
   double first = 0, last = 0;
   for (std::uint64_t step = 1; step <= 100; ++step) {
-    trainer->refresh(weights, overlay);
+    trainer->refresh(weights);
     const StepResult result = trainer->step({.rate = 0.15, .density = config.density_for(1), .period = step});
     BOOST_REQUIRE_MESSAGE(result.failure.empty(), result.failure);
     BOOST_TEST_REQUIRE(result.samples == config.batch * 8);
@@ -137,8 +140,7 @@ BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
 BOOST_AUTO_TEST_CASE(a_change_that_is_not_finite_ends_the_training) {
   const RunConfig config = racing(2);
   auto trainer = Trainer::create(config, models::load_data(config.data).value(), {0, 1}, 1).value();
-  const std::vector<std::int32_t> weights = trainer->initial_weights();
-  trainer->refresh(weights, std::vector<std::int32_t>(weights.size(), 0));
+  trainer->refresh(trainer->initial_weights());
   BOOST_TEST(!trainer->step({.rate = 1e30, .density = 0.01, .period = 1}).failure.empty());
 }
 
