@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(sgd_and_broadcast_hold_four_words_a_parameter) {
   BOOST_TEST(use.in_flight == 0u);  // nobody is there to answer
   BOOST_TEST(use.activations >= 16u * (64 + 2 * 64 + 2 * 10) * sizeof(float));
   BOOST_TEST(use.log > 20u * 48);
-  BOOST_TEST((use.entries > 0 && use.entries < 4 * status.params));
+  BOOST_TEST((use.entries > 0 && use.entries < 200'000));  // room for a tile of candidates, whatever the model
 }
 
 BOOST_AUTO_TEST_SUITE_END()
