@@ -167,7 +167,8 @@ Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {
 }
 
 std::size_t Gpt::memory_bytes() const {
-  std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes() + head_.memory_bytes() + projection_.memory_bytes();
+  std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes();
+  bytes += head_.memory_bytes() + projection_.memory_bytes();
   for (const Layer& layer : layers_)
     bytes += layer.norm_1.memory_bytes() + layer.norm_2.memory_bytes() + layer.attention.memory_bytes();
   return bytes;
