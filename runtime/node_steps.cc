@@ -155,7 +155,7 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
     view_stale_ = true;
     touched_.clear();
   }
-  if (options_.report_applied) applied_.push_back(header.key);
+  if (options_.report_applied) applied_.push_back(header);
   return applied;
 }
 
