@@ -179,7 +179,7 @@ void Node::advance(TimePoint now, NodeOutbox& out) {
     std::visit([&out](auto& e) { out.push_back(std::move(e)); }, effect);
   protocol_out_.clear();
   tell_of_log(now, out);
-  for (const UpdateKey& key : applied_) out.push_back(Applied{key});
+  for (const gossip::UpdateHeader& header : applied_) out.push_back(Applied{header});
   applied_.clear();
   // Ended: the links' goodbyes above go out first.
   if (phase_ == Phase::ended && finished_status_) {

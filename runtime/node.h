@@ -89,6 +89,7 @@ class Node final : private gossip::UpdateStore {
   Trainer& trainer() { return *trainer_; }
   const Replica& replica() const { return replica_; }
   const gossip::Protocol& protocol() const { return *protocol_; }
+  const UpdateLog& log() const { return log_; }
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
   bool training() const { return phase_ == Phase::training; }
@@ -166,7 +167,7 @@ class Node final : private gossip::UpdateStore {
   std::vector<compress::SparseUpdate> others_;
   std::uint64_t others_entries_ = 0;
   bool wants_others_;
-  std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
+  std::vector<gossip::UpdateHeader> applied_;  // since the last drain, when report_applied
 
   std::uint64_t dropped_told_ = 0;
   TimePoint tell_dropped_{};

@@ -34,7 +34,7 @@ struct SaveCheckpoint {
 
 // An update of another peer was applied, for measuring delivery; only when NodeOptions.report_applied.
 struct Applied {
-  UpdateKey key;
+  gossip::UpdateHeader header;
 };
 
 // An own update was published, likewise.

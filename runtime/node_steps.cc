@@ -147,7 +147,7 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
     figures_.staleness_max = std::max(figures_.staleness_max, staleness);
     in_flight_.answered(header.origin, header.period);
   }
-  if (options_.report_applied) applied_.push_back(header.key);
+  if (options_.report_applied) applied_.push_back(header);
   return applied;
 }
 
