@@ -60,6 +60,7 @@ void Gpt::make_room(long rows) {
   change_ = take(d);
   inner_ = take(d);
   wide_ = take(4 * d);
+  RUMOR_CHECK(at <= memory_.data() + memory_.size());
 }
 
 // x: [rows][d], the sum before this layer.

@@ -104,16 +104,16 @@ class Gpt final : public Model {
   GptShape shape_;
   Parallel* parallel_ = nullptr;
   std::vector<Layer> layers_;
-  std::vector<float>
-      memory_;         // of all activations, in one piece: activations are read all over, in large pages
-  long rows_max_ = 0;  // for which there is room
-  float *embedded_ = nullptr,
-        *normed_ = nullptr;  // [rows][d], before the first layer and after the last norm
+  std::vector<float> memory_;    // of all activations, in one piece, in large pages
+  long rows_max_ = 0;            // for which there is room
+  float* embedded_ = nullptr;    // [rows][d], before the first layer
+  float* normed_ = nullptr;      // [rows][d], after the last norm
   LayerNorm norm_;
   TiedHead head_;
   Projection projection_;
-  float* change_ = nullptr;  // [rows][d], d loss / d the sum, from the last layer to the first
-  float *inner_ = nullptr, *wide_ = nullptr;  // [rows][d], [rows][4 d]: changes within a layer
+  float* change_ = nullptr;      // [rows][d], d loss / d the sum, from the last layer to the first
+  float* inner_ = nullptr;       // [rows][d], changes within a layer
+  float* wide_ = nullptr;        // [rows][4 d], likewise
 };
 
 }  // namespace rumor::models

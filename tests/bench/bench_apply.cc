@@ -3,12 +3,12 @@
 //   decode and apply   one payload decoded and applied, against the bare loop over entries already decoded
 //   merged             eight updates applied together, against the same one by one
 //   with float view    the same with the view written in the same pass
-//   only reading       the places of decoded entries, all loads independent: what waiting for memory alone
-//   takes,
+//   only reading       the places of decoded entries, all loads independent: what waiting for memory alone takes,
 //                      one by one and all eight in the order of places. No apply() can gain more by merging.
 // All of it in large pages, as replicas ask for, and in ordinary ones. At 0.01 % no two entries share a line,
-// so that merging saves no line, only (in ordinary pages) looking up its address. usage: bench_apply [PARAMS
-// [DENSITY]]
+// so that merging saves no line, only (in ordinary pages) looking up its address.
+//
+// usage: bench_apply [PARAMS [DENSITY]]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

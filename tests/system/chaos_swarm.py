@@ -86,7 +86,7 @@ class ChaosSwarm(Swarm):
             return (all(seen) and len({s['digest'] for s in seen}) == 1
                     and (not done or all(s['phase'] == 'finished' for s in seen)))
         try:
-            wait_for('equal digests', equal, seconds)
+            wait_for('equal digests', equal, seconds, self.progress if done else None)
         except AssertionError:
             for s in seen:
                 print(s and {k: s[k] for k in ('phase', 'samples', 'updates', 'digest', 'waiting_for', 'live_peers')})

@@ -12,13 +12,13 @@ from peers import Swarm, run, wait_for
 
 def kill_one():
     """One of four is killed with -9 in mid-run and started again: the others go on, all end equal."""
-    with Swarm(4, 100_000) as swarm:
+    with Swarm(4, 50_000) as swarm:
         for peer in swarm.peers:
             peer.start()
-        swarm.await_progress(25_000)
+        swarm.await_progress(12_000)
         swarm.peers[2].kill()
         at = swarm.progress()
-        swarm.await_progress(at + 8_000)  # three train on
+        swarm.await_progress(at + 4_000)  # three train on
         swarm.peers[2].start()
         finals = swarm.finish()
         assert finals[2]['steps'] > 0, 'the restarted peer never trained'
@@ -26,23 +26,23 @@ def kill_one():
 
 def kill_first_seed():
     """The peer that everybody was seeded with is killed for good."""
-    with Swarm(4, 80_000) as swarm:
+    with Swarm(4, 40_000) as swarm:
         for peer in swarm.peers[1:]:
             peer.seeds = [swarm.peers[0].listen]
         for peer in swarm.peers:
             peer.start()
-        swarm.await_progress(20_000)
+        swarm.await_progress(10_000)
         swarm.peers[0].kill()
         swarm.finish(swarm.peers[1:])
 
 
 def late_joiner():
     """A fifth peer with an empty state directory joins late, through one seed."""
-    with Swarm(5, 100_000) as swarm:
+    with Swarm(5, 80_000) as swarm:
         for peer in swarm.peers[:4]:
             peer.seeds = [p.listen for p in swarm.peers[:4] if p is not peer]
             peer.start()
-        swarm.await_progress(40_000)
+        swarm.await_progress(15_000)
         late = swarm.peers[4]
         late.seeds = [swarm.peers[1].listen]
         late.start()
@@ -53,10 +53,10 @@ def late_joiner():
 
 def restart_all():
     """All are stopped in mid-run and started again from their state directories alone."""
-    with Swarm(3, 80_000) as swarm:
+    with Swarm(3, 40_000) as swarm:
         for peer in swarm.peers:
             peer.start()
-        swarm.await_progress(30_000)
+        swarm.await_progress(15_000)
         reached = swarm.progress()
         for peer in swarm.peers:
             peer.process.send_signal(signal.SIGTERM)
@@ -76,6 +76,7 @@ def alone():
         peer.start()
         status = wait_for('training', lambda: (peer.status() or {}).get('steps') and peer.status())
         assert swarm.peers[1].listen in status['waiting_for'], status['waiting_for']
+        wait_for('a pause between two steps', lambda: 0 < (peer.status() or {}).get('pause_ms', 0) < 20_000)
         final = swarm.finish([peer])[0]
         assert final['accuracy'] > 0.6, final['accuracy']
 

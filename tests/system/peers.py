@@ -27,12 +27,16 @@ def run(*args, timeout=60):
                           check=False)
 
 
-def wait_for(what, condition, seconds=30):
-    end = time.monotonic() + seconds * SLOW
+def wait_for(what, condition, seconds=30, progress=None):
+    """Until condition() holds. With progress, seconds count from when progress() last grew: machines differ."""
+    end, furthest = time.monotonic() + seconds * SLOW, None
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
+        reached = progress() if progress else None
+        if reached is not None and (furthest is None or reached > furthest):
+            end, furthest = time.monotonic() + seconds * SLOW, reached
         time.sleep(0.05)
     raise AssertionError(f'not within {seconds} s: {what}')
 
@@ -115,16 +119,17 @@ class Swarm:
         self.temporary.cleanup()
 
     def progress(self):
-        return max(peer.samples() for peer in self.peers if peer.process and peer.process.poll() is None)
+        return max((peer.samples() for peer in self.peers if peer.process and peer.process.poll() is None), default=0)
 
     def await_progress(self, samples):
-        wait_for(f'{samples} samples', lambda: self.progress() >= samples, 60)
+        wait_for(f'{samples} samples', lambda: self.progress() >= samples, 30, self.progress)
 
-    def finish(self, peers=None, seconds=90):
+    def finish(self, peers=None, seconds=60):
         """Waits for a clean end of all, then demands equal replicas with nothing lost."""
         peers = peers or self.peers
         for peer in peers:
-            wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, seconds)
+            wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, seconds,
+                     self.progress)
             assert peer.process.returncode == 0, f'peer {peer.index} ended with {peer.process.returncode}'
         finals = [peer.final() for peer in peers]
         digests = {final['digest'] for final in finals}

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "runtime/base/limits.h"
 #include "runtime/sim/tag_keys.h"
 
 using namespace rumor;
@@ -18,11 +19,15 @@ struct Driver {
   Duration step_time{1s}, evaluation_time{};
   std::vector<TimePoint> evaluations;  // when each began
 
-  Driver() {
+  std::vector<std::pair<TimePoint, std::size_t>> checkpoints;  // when, and how many bytes
+
+  explicit Driver(std::vector<std::uint32_t> hidden = {64}, Duration checkpoint_every = {}) {
     RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
     config.samples = 1'000'000;
+    config.model.hidden = std::move(hidden);
     NodeOptions options;
     options.node.bytes.fill(9);
+    options.checkpoint_every = checkpoint_every;
     options.stream = gossip::stream_of(options.node, 1);
     options.keys = std::make_shared<sim::TagKeys>(options.node);
     node = std::move(Node::create(config, models::load_data(config.data, 0).value(), options)).value();
@@ -32,6 +37,7 @@ struct Driver {
   // One effect that takes time, or the next deadline.
   void go_on() {
     for (NodeEffect& effect : std::exchange(out, {})) {
+      if (auto* save = std::get_if<SaveCheckpoint>(&effect)) checkpoints.emplace_back(now, save->bytes.size());
       if (auto* step = std::get_if<StartStep>(&effect)) {
         StepResult result = node->trainer().step(step->plan);
         now += step_time;
@@ -78,6 +84,22 @@ BOOST_AUTO_TEST_CASE(sgd_and_broadcast_hold_four_words_a_parameter) {
   BOOST_TEST(use.activations >= 16u * (64 + 2 * 64 + 2 * 10) * sizeof(float));
   BOOST_TEST(use.log > 20u * 48);
   BOOST_TEST((use.entries > 0 && use.entries < 200'000));  // room for a tile of candidates, whatever the model
+}
+
+BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
+  for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{64}, {1500, 1500}}) {
+    Driver driver(hidden, Duration{500ms});
+    driver.step_time = Duration{100ms};
+    while (driver.checkpoints.size() < 4) driver.go_on();
+    for (std::size_t i = 1; i < 4; ++i) {
+      const auto [before, bytes] = driver.checkpoints[i - 1];
+      const Duration least =
+          std::max<Duration>(500ms, from_seconds(static_cast<double>(bytes) / limits::checkpoint_bytes_per_second));
+      BOOST_TEST((bytes > 10u << 20) == (hidden.size() > 1));
+      BOOST_TEST((driver.checkpoints[i].first - before >= least));
+      BOOST_TEST((driver.checkpoints[i].first - before <= least + 2 * driver.step_time));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
