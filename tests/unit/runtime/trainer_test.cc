@@ -83,7 +83,6 @@ BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
 
 BOOST_AUTO_TEST_CASE(a_step_that_is_held_back_leaves_its_change_in_the_residual) {
   auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
-  const std::uint32_t params = trainer->layout().params();
   trainer->refresh(trainer->initial_weights());
   const StepResult held = trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true});
   BOOST_TEST(held.held);
