@@ -45,7 +45,7 @@ Band find_band(std::span<Piece> pieces, std::uint32_t cutoff, std::size_t select
 }  // namespace
 
 void each_piece(std::span<Piece> pieces, Parallel& parallel, const std::function<void(Piece&)>& task) {
-  constexpr std::size_t alone_max = 32768;
+  constexpr std::size_t alone_max = 4096;
   Serial serial;
   const auto run = [&](std::size_t p) { task(pieces[p]); };
   if (count_candidates(pieces) <= alone_max)

@@ -1,14 +1,15 @@
 #include "runtime/daemon/thread_pool.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "runtime/base/check.h"
 
 namespace rumor::daemon {
 namespace {
 
-// Looks of one thread for another before it goes to sleep: some ten microseconds, about what waking takes.
-constexpr unsigned looks_max = 1000;
+// How long one thread looks out for another before it goes to sleep: about what waking it takes.
+constexpr std::chrono::microseconds look_out_max{60};
 
 // Tells the processor that this thread waits for another.
 inline void pause() {
@@ -17,6 +18,19 @@ inline void pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+// Until what is looked for has come, but not for long.
+template <typename Come>
+void look_out(const Come& come) {
+  constexpr int looks_a_time = 16;  // the clock is not for nothing
+  const auto end = std::chrono::steady_clock::now() + look_out_max;
+  do {
+    for (int look = 0; look < looks_a_time; ++look) {
+      if (come()) return;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
 }
 
 }  // namespace
@@ -64,7 +78,7 @@ void ThreadPool::run(std::size_t count, void (*task)(void*, std::size_t), void* 
     const std::lock_guard lock(mutex_);
     open_ = false;
   }
-  for (unsigned look = 0; look < looks_max && busy_.load(std::memory_order_relaxed) != 0; ++look) pause();
+  look_out([this] { return busy_.load(std::memory_order_relaxed) == 0; });
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return busy_.load(std::memory_order_relaxed) == 0; });
 }
@@ -83,16 +97,10 @@ void ThreadPool::work(const Round& round, std::size_t self) {
   }
 }
 
-// Until another round has begun, but not for long.
-void ThreadPool::look_out(std::uint64_t seen) const {
-  for (unsigned look = 0; look < looks_max && rounds_.load(std::memory_order_relaxed) == seen; ++look)
-    pause();
-}
-
 void ThreadPool::serve(std::size_t self) {
   std::uint64_t seen = 0;
   for (;;) {
-    look_out(seen);
+    look_out([&] { return rounds_.load(std::memory_order_relaxed) != seen; });
     Round round;
     {
       std::unique_lock lock(mutex_);

@@ -1,10 +1,10 @@
 // ThreadPool: the Parallel of real machines.
 //
 // Thread: run() from one thread at a time, which works along. Idle threads look out for the next round for
-// some ten microseconds, since the phases of one pass follow each other at once and waking a thread takes as
-// long as many of them; then they sleep. A round is over when its tasks are: threads that wake too late are
-// not waited for. Each thread begins with its own share of the tasks, the same in each round of so many,
-// since what a task works with is near the thread that did it last; then it helps the others. Memory: one
+// some sixty microseconds, since the phases of one pass follow each other closely and waking a thread takes as
+// long (fifty on a virtual machine); then they sleep. A round is over when its tasks are: threads that wake too
+// late are not waited for. Each thread begins with its own share of the tasks, the same in each round of so
+// many, since what a task works with is near the thread that did it last; then it helps the others. Memory: one
 // stack a thread.
 #pragma once
 
@@ -50,7 +50,6 @@ class ThreadPool final : public Parallel {
 
   void serve(std::size_t self);
   void work(const Round& round, std::size_t self);
-  void look_out(std::uint64_t seen) const;
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;
