@@ -48,7 +48,7 @@ constexpr Mutant mutants[] = {
     {12, 2, "the log gives the next update for one it lacks"},
     {13, 1, "updates are pushed to everybody"},
     {14, 96, "some links hear of nothing"},
-    {15, 428, "the origin of a stream is not learned later"},
+    {15, 471, "the origin of a stream is not learned later"},
     {16, 1, "what has arrived still counts as missing"},
     {17, 7, "unsubscribing has no effect"},
     {18, 86, "the end of a backlog is not noticed"},
