@@ -47,26 +47,20 @@ void apply(const ParamLayout& layout, std::span<const SparseUpdate* const> updat
            std::span<std::int32_t> weights, const FloatView& view) {
   check_sizes(layout, updates, weights.size());
   RUMOR_CHECK(view.values.size() == weights.size());
-  RUMOR_CHECK(view.overlay.empty() || view.overlay.size() == weights.size());
   std::int32_t* const to = weights.data();
-  const std::int32_t* const overlay = view.overlay.empty() ? nullptr : view.overlay.data();
   float* const values = view.values.data();
-  const float unit = view.unit;
   walk_merged(
       layout, updates,
       [=](std::uint32_t position) {
         __builtin_prefetch(to + position, 1);
         __builtin_prefetch(values + position, 1);
-        if (overlay != nullptr) __builtin_prefetch(overlay + position);
       },
       [=](const EntryRun& run) {
         for (std::size_t e = 0; e < run.count; ++e) {
           const std::uint32_t i = run.index[e];
           const std::uint32_t weight = static_cast<std::uint32_t>(to[i]) + run.change(e);
           to[i] = static_cast<std::int32_t>(weight);
-          const std::uint32_t seen =
-              overlay == nullptr ? weight : weight + static_cast<std::uint32_t>(overlay[i]);
-          values[i] = static_cast<float>(static_cast<std::int32_t>(seen)) * unit;
+          view.set(i, weight);
         }
       });
 }

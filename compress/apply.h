@@ -101,11 +101,14 @@ void walk_merged(const ParamLayout& layout, std::span<const SparseUpdate* const>
   }
 }
 
-// The floats a model computes with: value = (weight + overlay) * unit, wherever an entry lies.
+// The floats a model computes with: value = weight * unit, wherever an entry lies.
 struct FloatView {
   std::span<float> values;
-  std::span<const std::int32_t> overlay;  // of equal size, or empty for none
   float unit = 1;
+
+  void set(std::uint32_t position, std::uint32_t weight) const {
+    values[position] = static_cast<float>(static_cast<std::int32_t>(weight)) * unit;
+  }
 };
 
 // weights[i] += the changes of all updates at i, mod 2^32.

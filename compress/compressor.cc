@@ -10,10 +10,12 @@
 #include <numeric>
 #include <string>
 
+#include "compress/magnitudes.h"
 #include "compress/rank_group.h"
 #include "compress/scan_pass.h"
 #include "compress/selection.h"
 #include "runtime/base/check.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::compress {
@@ -58,7 +60,7 @@ struct Compressor::Impl {
   Result<void> absorb(ScanInput input, ChangeForm form, SparseUpdate& out);
   void scan(const ScanInput& input, ChangeForm form);
   void refill(RankGroup& group, RankGroup::Collected collected);
-  void collect(RankGroup& group, std::uint32_t cutoff, std::size_t limit);
+  RankGroup::Collected collect(RankGroup& group, std::uint32_t cutoff);
   Result<void> check_finite() const;
   Result<void> choose(SparseUpdate& out);
   Result<void> choose_step(RankGroup& group);
@@ -81,10 +83,13 @@ void Compressor::Impl::add_group(std::uint32_t offset, std::uint32_t size) {
 
 // Adds the change and leaves in every group the candidates that may be among its `wanted` largest.
 void Compressor::Impl::scan(const ScanInput& input, ChangeForm form) {
-  for (RankGroup& group : groups) group.cutoff = group.share_of_threshold(group.margin.share(), floor_bits());
+  for (RankGroup& group : groups) {
+    group.cutoff = group.share_of_threshold(group.margin.share(), floor_bits());
+    group.found = 0;
+  }
   const auto task = [&](std::size_t p) {
-    const RankGroup& group = groups[pieces[p].group];
-    scan_piece(kernels, input, form, group.cutoff, group.room(), group.binned(), pieces[p]);
+    RankGroup& group = groups[pieces[p].group];
+    scan_piece(kernels, input, form, group.cutoff, {group.room(), &group.found}, group.binned(), pieces[p]);
   };
   if (pieces.size() == 1)
     task(0);
@@ -99,30 +104,33 @@ void Compressor::Impl::scan(const ScanInput& input, ChangeForm form) {
   }
 }
 
-void Compressor::Impl::collect(RankGroup& group, std::uint32_t cutoff, std::size_t limit) {
+RankGroup::Collected Compressor::Impl::collect(RankGroup& group, std::uint32_t cutoff) {
   ScanInput input;
   input.residual = residual.data();
   const std::span<Piece> own = pieces_of(group);
   group.cutoff = cutoff;
+  group.found = 0;
   parallel->each(own.size(), [&](std::size_t p) {
-    scan_piece(kernels, input, ChangeForm::none, cutoff, limit, group.binned(), own[p]);
+    scan_piece(kernels, input, ChangeForm::none, cutoff, {group.room(), &group.found}, group.binned(), own[p]);
   });
+  return group.collected(own, floor_bits());
 }
 
 // The guess was off: looks at the residual again. First a little lower, if that is likely to do; then from a cutoff
-// that is certain to leave enough.
+// that is certain to leave enough; and where that leaves too many, for exactly those that are wanted.
 void Compressor::Impl::refill(RankGroup& group, RankGroup::Collected collected) {
   const std::span<Piece> own = pieces_of(group);
   const bool near = collected == RankGroup::Collected::too_few && group.candidates >= group.wanted / 2;
   if (near && group.threshold != 0) {
-    collect(group, group.share_of_threshold(group.margin.wider_share(), floor_bits()), group.room());
-    if (group.collected(own, floor_bits()) == RankGroup::Collected::enough) return;
+    const std::uint32_t lower = group.share_of_threshold(group.margin.wider_share(), floor_bits());
+    if (collect(group, lower) == RankGroup::Collected::enough) return;
   }
   std::uint32_t cutoff = floor_bits();
   if (group.size >= histogram_params_min)
     cutoff = std::max(cutoff, cutoff_by_histogram(residual.data(), own, group.wanted, *parallel));
-  collect(group, cutoff, group.size);
-  group.candidates = count_candidates(own);
+  if (collect(group, cutoff) == RankGroup::Collected::enough) return;
+  group.cutoff = collect_largest(residual.data(), own, group.wanted, *parallel);
+  group.candidates = group.wanted;
 }
 
 // Infinities and NaNs are above every cutoff, so a piece that has any knows.
@@ -322,6 +330,15 @@ void Compressor::restore_residual(std::span<const float> residual) {
   for (Piece& piece : impl_->pieces) piece.pending.clear();
   std::copy(residual.begin(), residual.end(), impl_->residual.data());
   for (RankGroup& group : impl_->groups) group.forget();
+}
+
+std::size_t Compressor::residual_bytes() const { return impl_->residual.size() * sizeof(float); }
+
+std::size_t Compressor::entry_bytes() const {
+  std::size_t bytes = capacity_bytes(impl_->pieces);
+  for (const Piece& piece : impl_->pieces)
+    bytes += capacity_bytes(piece.pending, piece.index, piece.value, piece.bins, piece.band);
+  return bytes;
 }
 
 CompressorStats Compressor::stats() const {

@@ -17,6 +17,7 @@
 // allocated once, plus O(k).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -107,6 +108,10 @@ class Compressor {
   std::span<const float> residual() const;
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
+
+  // Of the residual; of candidates and of entries that have not left it yet.
+  std::size_t residual_bytes() const;
+  std::size_t entry_bytes() const;
 
   // Computes the per-tensor figures; O(params), so ask rarely.
   CompressorStats stats() const;

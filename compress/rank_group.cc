@@ -39,7 +39,7 @@ std::uint32_t RankGroup::share_of_threshold(double share, std::uint32_t floor_bi
 RankGroup::Collected RankGroup::collected(std::span<const Piece> pieces, std::uint32_t floor_bits) {
   candidates = count_candidates(pieces);
   if (wanted == 0) return Collected::enough;
-  if (std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; }))
+  if (candidates > room() || std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; }))
     return Collected::too_many;
   return candidates >= wanted || cutoff <= floor_bits ? Collected::enough : Collected::too_few;
 }
@@ -76,27 +76,6 @@ void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint
       left += less;
     }
   for (RankGroup& group : groups) group.owed -= std::int64_t{group.wanted} * params;
-}
-
-std::uint32_t cutoff_by_histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
-                                  Parallel& parallel) {
-  constexpr unsigned low_bits = 16;
-  constexpr std::size_t bins = std::size_t{1} << (31 - low_bits);
-  const std::size_t shares = std::min<std::size_t>(std::max(parallel.width(), 1u), pieces.size());
-  std::vector<std::vector<std::uint32_t>> histograms(shares, std::vector<std::uint32_t>(bins, 0));
-  parallel.each(shares, [&](std::size_t share) {
-    std::vector<std::uint32_t>& histogram = histograms[share];
-    for (std::size_t p = pieces.size() * share / shares; p < pieces.size() * (share + 1) / shares; ++p)
-      for (std::uint32_t i = pieces[p].begin; i < pieces[p].end; ++i)
-        ++histogram[magnitude_bits(residual[i]) >> low_bits];
-  });
-  std::size_t bin = bins;
-  std::uint64_t above = 0;
-  while (bin > 0 && above < wanted) {
-    --bin;
-    for (const std::vector<std::uint32_t>& histogram : histograms) above += histogram[bin];
-  }
-  return static_cast<std::uint32_t>(bin << low_bits);
 }
 
 AlignedFloats::AlignedFloats(std::size_t size) : size_(size) {

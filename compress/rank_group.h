@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compress/scan_pass.h"
-#include "runtime/base/parallel.h"
 
 namespace rumor::compress {
 
@@ -48,7 +47,9 @@ struct RankGroup {
   // Magnitude bits from which to collect. Without a last threshold nothing is worth collecting: an infinite cutoff
   // makes the pass a plain addition.
   std::uint32_t share_of_threshold(double share, std::uint32_t floor_bits) const;
-  // Candidates a piece may hold; more would mean that the guess was far off.
+  std::size_t found = 0;  // by the pass under way, see Room
+
+  // Candidates there may be; more would mean that the guess was far off, or that very many changes are equal.
   std::size_t room() const { return std::size_t{6} * wanted + 1024; }
   // After a pass: counts, and says whether the candidates hold the `wanted` largest.
   enum class Collected : std::uint8_t { enough, too_few, too_many };
@@ -63,14 +64,6 @@ std::size_t count_candidates(std::span<const Piece> pieces);
 // owed beyond whole entries is remembered, so that over updates each gets its share.
 // Requires: the sizes sum up to `params`, entries <= params.
 void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint32_t params);
-
-// Groups of fewer parameters are looked at whole instead: the histogram has as many bins.
-inline constexpr std::uint32_t histogram_params_min = 16384;
-
-// Magnitude bits that at least `wanted` values of the pieces reach (all, where there are fewer), and few more:
-// from a count by exponent and seven bits of mantissa.
-std::uint32_t cutoff_by_histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
-                                  Parallel& parallel);
 
 // Floats on a boundary of cache lines, zero at first.
 class AlignedFloats {

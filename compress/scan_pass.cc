@@ -1,6 +1,7 @@
 #include "compress/scan_pass.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 namespace rumor::compress {
@@ -25,6 +26,13 @@ void count_candidates(Piece& piece, std::size_t from, std::uint32_t cutoff) {
   piece.largest = largest;
 }
 
+}  // namespace
+
+void settle(Piece& piece, float* residual) {
+  for (const std::uint32_t position : piece.pending) settle_one(residual[position], piece.pending_step);
+  piece.pending.clear();
+}
+
 void make_room(Piece& piece, std::size_t more) {
   const std::size_t needed = piece.count + more + scan_slack;
   if (piece.index.size() >= needed) return;
@@ -33,19 +41,14 @@ void make_room(Piece& piece, std::size_t more) {
   piece.value.resize(room);
 }
 
-}  // namespace
-
-void settle(Piece& piece, float* residual) {
-  for (const std::uint32_t position : piece.pending) settle_one(residual[position], piece.pending_step);
-  piece.pending.clear();
-}
-
-void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff,
-                std::size_t limit, bool binned, Piece& piece) {
+void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff, Room room,
+                bool binned, Piece& piece) {
+  std::atomic_ref<std::size_t> found(*room.found);
   const auto scan = kernels.scan[static_cast<std::size_t>(form)];
   piece.count = 0;
   piece.largest = 0;
-  piece.overflow = false;
+  piece.overflow = found.load(std::memory_order_relaxed) > room.limit;
+  if (piece.overflow) cutoff = infinity_bits;  // numbers that are none must not go unseen
   piece.bins.assign(binned ? bin_count : 0, 0);
   auto pending = piece.pending.cbegin();
   for (std::uint32_t at = piece.begin; at < piece.end;) {
@@ -58,11 +61,12 @@ void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm f
         scan(input, at, end, cutoff, piece.index.data() + piece.count, piece.value.data() + piece.count);
     count_candidates(piece, from, cutoff);
     at = end;
-    if (piece.count <= limit) continue;
+    if (piece.count <= room.limit) continue;
     piece.overflow = true;
     piece.count = 0;
-    cutoff = infinity_bits;  // numbers that are none must not go unseen
+    cutoff = infinity_bits;
   }
+  found.fetch_add(piece.count, std::memory_order_relaxed);
   piece.pending.clear();
 }
 

@@ -62,10 +62,20 @@ inline std::uint32_t bin_of(std::uint32_t magnitude, std::uint32_t cutoff) {
 // Entries that were sent leave the residual, all that still wait.
 void settle(Piece& piece, float* residual);
 
-// Settles, adds, collects what has magnitude bits >= cutoff, at most `limit` candidates: beyond that it drops
-// them all, says so, and goes on with the addition. `binned`: count the candidates by magnitude, which pays where
-// there are thousands.
-void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff,
-                std::size_t limit, bool binned, Piece& piece);
+// Room for the candidates of all pieces that are ranked together, so that their memory is bounded.
+struct Room {
+  std::size_t limit = 0;
+  std::size_t* found = nullptr;  // by pieces that are through: zero at first, shared by the threads
+};
+
+// Settles, adds, collects what has magnitude bits >= cutoff. When it finds more than there is room for, alone or with
+// the pieces that are through, it drops what it has, says so, and goes on with the addition. Whether any piece of a
+// rank does so or the sum of their counts is beyond the limit depends on the numbers alone, which of them on the
+// threads. `binned`: count the candidates by magnitude, which pays where there are thousands.
+void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff, Room room,
+                bool binned, Piece& piece);
+
+// Room in index and value for so many more candidates, and for what kernels write beyond.
+void make_room(Piece& piece, std::size_t more);
 
 }  // namespace rumor::compress

@@ -91,7 +91,7 @@ struct Link {
   bool observer = false;  // it may not bring updates of its own
   bool feeler = false;
   bool goodbye = false;  // BYE came: no reason to redial at once
-  TimePoint up_at, heard_at, sent_at;
+  TimePoint up_at, admitted_at, heard_at, sent_at;
   StreamId their_stream;  // of their process
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::uint32_t table_mismatches = 0;

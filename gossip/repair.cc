@@ -13,7 +13,7 @@ void Repair::admitted(Link& link, const Hello& hello) {
   link.digest = hello.digest;
   link.sent_digest = Digest{link.hello_replica, 0, false, false};
   link.digest_sent_at = link.up_at;
-  link.data_at = link.progress_at = core_.now;
+  link.admitted_at = link.data_at = link.progress_at = core_.now;
   const ReplicaDigest& theirs = hello.digest.replica;
   const ReplicaDigest ours = core_.store.digest();
   link.equal_when_met = theirs.updates == 0 || theirs == ours || theirs == link.hello_replica;
@@ -108,7 +108,7 @@ void Repair::send_vector(Link& link, bool reply) {
 }
 
 void Repair::on_vector(Link& link, const Vector& message) {
-  if (message.more && ++link.parts > vector_parts_max) return core_.close(link, "sends a vector without end");
+  if (message.more && ++link.parts > vector_parts_max) return core_.shun(link, "sends a vector without end");
   link.assembling.merge(message.part);
   if (mutant(35) && link.assembling.streams().size() > 2) link.assembling = {};
   if (link.assembling.streams().size() > limits::streams_max)

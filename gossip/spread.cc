@@ -215,6 +215,15 @@ void Spread::take_piece(Link& link, BytesView piece) {
   link.data_at = core_.now;
   if (link.arriving->lacked) link.progress_at = core_.now;
   link.arriving->bytes.insert(link.arriving->bytes.end(), piece.begin(), piece.end());
+  due_by(core_.now + piece_progress);
+}
+
+// What has come of an update is kept until it is whole: not for ever.
+void Spread::watch_arriving(Link& link) {
+  if (!link.arriving) return;
+  const TimePoint deadline = link.data_at + piece_progress;
+  if (core_.now < deadline) return due_by(deadline);
+  core_.shun(link, "begins an update and does not go on with it");
 }
 
 void Spread::on_data_more(Link& link, const DataMore& message) {
@@ -308,7 +317,7 @@ void Spread::on_want(Link& link, const Want& message) {
   for (const WireRange& wire : message.ranges) {
     const auto stream = resolve(link, wire.stream);
     if (!stream) return;
-    if (link.to_serve.size() >= to_serve_max) return core_.close(link, "asks for more than it may at a time");
+    if (link.to_serve.size() >= to_serve_max) return core_.shun(link, "asks for more than it may at a time");
     link.to_serve.push_back({*stream, wire.range});
   }
   serve(link);
@@ -356,6 +365,8 @@ void Spread::tick() {
   watch_wants();
   weigh();
   core_.each_link([&](Link& link) {
+    watch_arriving(link);
+    if (!link.admitted()) return;
     if (!link.to_serve.empty() && !link.backlogged) serve(link);
     if (!link.announcements.empty() && !link.backlogged)
       due_by(std::max(link.announced_at + announce_every, core_.now));

@@ -12,7 +12,7 @@ namespace rumor::gossip {
 
 class Spread {
  public:
-  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s,
+  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s, piece_progress = 60s,
                             serve_again = 5ms;
   static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
@@ -106,6 +106,7 @@ class Spread {
   void reparent(StreamIndex stream, Link& next);
   void watch_wants();
   void serve(Link& link);
+  void watch_arriving(Link& link);
 
   Core& core_;
   std::deque<Waiting> waiting_;  // keys that a provider should push, by time

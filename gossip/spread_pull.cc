@@ -273,8 +273,11 @@ void Spread::watch_wants() {
       if (core_.streams[stream].provider == link.id) unsubscribe(link, stream);
     }
     give_up_asked(link);
-    if (core_.scores.has_broken_promise(link.node, core_.now))
-      core_.close(link, "announces and does not give, time and again");
+    // Counts twice for a link that has never given anything.
+    const bool gave_before = link.progress_at > link.admitted_at;
+    if (core_.scores.has_broken_promise(link.node, core_.now) ||
+        (!gave_before && core_.scores.has_broken_promise(link.node, core_.now)))
+      core_.shun(link, "announces and does not give, time and again");
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
 namespace rumor::models {
@@ -30,6 +31,12 @@ class Attention {
   // Of the last forward, with its qkv and y. change: d loss / d y -> qkv_change, overwritten.
   void backward(Parallel* parallel, Shape shape, const float* qkv, const float* y, const float* change,
                 float* qkv_change);
+
+  std::size_t memory_bytes() const {
+    std::size_t bytes = capacity_bytes(top_, weight_);
+    for (const Scratch& scratch : scratch_) bytes += capacity_bytes(scratch);
+    return bytes;
+  }
 
  private:
   struct Head;  // one head of one row of the batch

@@ -7,6 +7,7 @@
 #include "models/pool.h"
 #include "runtime/base/check.h"
 #include "runtime/base/large_pages.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -72,6 +73,13 @@ void Cnn::set_parallel(Parallel* parallel) {
   parallel_ = parallel;
   head_.set_parallel(parallel);
   desks_.resize(parallel == nullptr ? 1 : parallel->width());
+}
+
+std::size_t Cnn::memory_bytes() const {
+  std::size_t bytes = head_.memory_bytes() + capacity_bytes(maps_, features_, change_features_, part_gradients_);
+  for (const ConvolutionWeights& weights : ordered_) bytes += capacity_bytes(weights.forward, weights.backward);
+  for (const Desk& desk : desks_) bytes += capacity_bytes(desk.change, desk.border);
+  return bytes;
 }
 
 // Each desk takes the next part that nobody has, until none is left.

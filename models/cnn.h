@@ -38,6 +38,7 @@ class Cnn final : public Model {
   // In pieces of 64 pictures, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   std::uint64_t multiply_adds(std::uint32_t rows) const override;
+  std::size_t memory_bytes() const override;
   void set_parallel(Parallel* parallel) override;
 
  private:

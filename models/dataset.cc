@@ -121,7 +121,9 @@ BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std
   drawn_.resize(batch);
 }
 
-Batch BatchSampler::next() {
+Batch BatchSampler::next() { return data_->train_batch(next_rows(), memory_); }
+
+std::span<const std::uint32_t> BatchSampler::next_rows() {
   for (std::uint32_t& row : drawn_) {
     if (at_ == order_.size()) {
       prng_.shuffle(std::span(order_));
@@ -129,7 +131,7 @@ Batch BatchSampler::next() {
     }
     row = order_[at_++];
   }
-  return data_->train_batch(drawn_, memory_);
+  return drawn_;
 }
 
 }  // namespace rumor::models

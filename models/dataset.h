@@ -146,8 +146,10 @@ class BatchSampler {
   BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
                std::uint64_t order_seed);
 
-  // Valid until the next call.
+  // Valid until the next call of either.
   Batch next();
+  // The numbers of the rows of the next batch alone, for DataSet::train_batch. Valid until the next call of either.
+  std::span<const std::uint32_t> next_rows();
   // Rows of the shard.
   std::uint32_t rows() const { return static_cast<std::uint32_t>(order_.size()); }
 

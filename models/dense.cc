@@ -6,6 +6,7 @@
 #include "models/portable_math.h"
 #include "models/tasks.h"
 #include "runtime/base/check.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -108,6 +109,12 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
                     Start::zero);
     if (i > 0) k.relu_backward(rows * in, input, change_input);
   }
+}
+
+std::size_t DenseLayers::memory_bytes() const {
+  std::size_t bytes = capacity_bytes(x_by_unit_, change_by_unit_, exponentials_);
+  for (const State& state : layers_) bytes += capacity_bytes(state.by_unit, state.by_row, state.change);
+  return bytes;
 }
 
 }  // namespace rumor::models

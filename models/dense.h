@@ -39,6 +39,7 @@ class DenseLayers {
   DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths);
 
   void set_parallel(Parallel* parallel) { parallel_ = parallel; }
+  std::size_t memory_bytes() const;
   std::uint32_t inputs() const { return layers_.front().layer.in; }
 
   // x: [rows][inputs]

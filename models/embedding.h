@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
 namespace rumor::models {
@@ -45,6 +46,8 @@ class TiedHead {
   // [vocabulary, width]. With `gradients`: those of the mean over the rows.
   double loss(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary, const float* x,
               const float* table, const Gradients* gradients);
+
+  std::size_t memory_bytes() const { return capacity_bytes(turned_, logits_, top_, sum_); }
 
  private:
   struct Piece;

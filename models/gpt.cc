@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/large_pages.h"
+#include "runtime/base/memory_bytes.h"
 
 namespace rumor::models {
 
@@ -164,6 +165,14 @@ Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {
                        params.data() + shape_.table, nullptr);
   }
   return {loss / static_cast<double>(all.rows()), std::nullopt};
+}
+
+std::size_t Gpt::memory_bytes() const {
+  std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes();
+  bytes += head_.memory_bytes() + projection_.memory_bytes();
+  for (const Layer& layer : layers_)
+    bytes += layer.norm_1.memory_bytes() + layer.norm_2.memory_bytes() + layer.attention.memory_bytes();
+  return bytes;
 }
 
 }  // namespace rumor::models

@@ -73,6 +73,7 @@ class Gpt final : public Model {
   std::uint64_t multiply_adds(std::uint32_t rows) const override {
     return std::uint64_t{rows} * shape_.context * layout_.params();
   }
+  std::size_t memory_bytes() const override;
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  private:

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
 namespace rumor::models {
@@ -21,6 +22,8 @@ class LayerNorm {
   // gain_gradient and bias_gradient [columns] are overwritten.
   void backward(Parallel* parallel, long rows, long columns, const float* x, const float* gain,
                 const float* change, float* x_change, float* gain_gradient, float* bias_gradient);
+
+  std::size_t memory_bytes() const { return capacity_bytes(mean_, scale_, partial_); }
 
  private:
   std::vector<float> mean_, scale_;  // [rows]

@@ -5,6 +5,7 @@
 // compiler, optimisation level or SIMD width (models/kernels.h says how).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -82,6 +83,8 @@ class Model {
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();
   }
+  // What it holds at the moment: activations and scratch memory, none of it a parameter's.
+  virtual std::size_t memory_bytes() const = 0;
   // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.
   virtual void set_parallel(Parallel*) {}
 };

@@ -10,6 +10,7 @@
 #include "models/portable_math.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -24,6 +25,12 @@ class Moments : public Optimizer {
       : config_(std::move(config)), params_(params), moments_(moments, std::vector<float>(params, 0.0f)) {}
 
   std::uint32_t params() const final { return params_; }
+
+  std::size_t memory_bytes() const final {
+    std::size_t bytes = 0;
+    for (const std::vector<float>& moment : moments_) bytes += capacity_bytes(moment);
+    return bytes;
+  }
 
   StepRule begin_step(double rate, std::span<const float> weights) final {
     ++steps_;

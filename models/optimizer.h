@@ -49,13 +49,15 @@ class Optimizer {
             std::span<const float> weights = {});
   // The same step as a rule, for whoever walks over the parameters anyway (compress::Compressor::absorb_step): the
   // step counts as taken, and the caller must apply the rule to every parameter, once, before the next call of
-  // anything. Its moments are the optimizer's own memory. Equal bits either way.
+  // anything; or begin several steps one after another, and apply the rules of all before anything else. Its moments
+  // are the optimizer's own memory. Equal bits either way.
   virtual StepRule begin_step(double rate, std::span<const float> weights = {}) = 0;
   // Whether revise() is to be told what others change.
   virtual bool wants_changes_of_others() const { return false; }
   // Before begin_step: what others changed since the last one was called, parameters index[e] by change[e], each index
   // once. Out: what to add to one's own change besides the step's. Requires: wants_changes_of_others().
   virtual void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change);
+  virtual std::size_t memory_bytes() const = 0;
   // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
   // short, of another kind, of another size); the state then stays as it was.
   virtual Bytes save() const = 0;

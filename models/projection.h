@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
 namespace rumor::models {
@@ -26,6 +27,8 @@ class Projection {
   // three are overwritten. With `before` [rows, in] (or null), x was gelu(before) and x_change is that of `before`.
   void backward(Parallel* parallel, Shape shape, const float* x, const float* before, const float* weight,
                 const float* change, float* weight_gradient, float* bias_gradient, float* x_change);
+
+  std::size_t memory_bytes() const { return capacity_bytes(turned_); }
 
  private:
   std::vector<float> turned_;  // weight, transposed: [out, in]

@@ -5,27 +5,20 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/memory_bytes.h"
 
 namespace rumor {
 
-InFlightView::InFlightView(ParamLayout layout, double weight)
-    : layout_(std::move(layout)), weight_(weight), overlay_(layout_.params(), 0) {
+namespace {
+constexpr std::uint64_t tile_params = 1 << 14;  // 64 KiB of overlay
+}
+
+InFlightView::InFlightView(ParamLayout layout, double weight) : layout_(std::move(layout)), weight_(weight) {
   RUMOR_CHECK(weight >= 0 && weight <= 1);
 }
 
-void InFlightView::move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched) {
-  for (const compress::StepRun& run : own.shares) {
-    const auto amount = static_cast<std::uint32_t>(run.step) * static_cast<std::uint32_t>(shares);
-    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
-      const auto before = static_cast<std::uint32_t>(overlay_[own.index[e]]);
-      overlay_[own.index[e]] = static_cast<std::int32_t>(own.negative[e] ? before - amount : before + amount);
-    }
-  }
-  touched.insert(touched.end(), own.index.begin(), own.index.end());
-}
-
 void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period,
-                        std::span<const NodeId> live, std::vector<std::uint32_t>& touched) {
+                        std::span<const NodeId> live) {
   std::vector<compress::StepRun> shares = compress::step_runs(layout_, update);
   for (compress::StepRun& run : shares) run.step = static_cast<std::int32_t>(std::lround(weight_ * run.step));
   const bool nothing =
@@ -38,33 +31,74 @@ void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t peri
   if (nothing || waiting_for.empty()) return;
   RUMOR_CHECK(own_.empty() || own_.back().period < period);
   own_.push_back({period, std::move(shares), update.index, update.negative, std::move(waiting_for)});
-  move(own_.back(), static_cast<std::int32_t>(own_.back().waiting_for.size()), touched);
   if (own_.size() > limits::in_flight_max) {
-    move(own_.front(), -static_cast<std::int32_t>(own_.front().waiting_for.size()), touched);
+    leave(own_.front());
     own_.pop_front();
   }
 }
 
-void InFlightView::answered(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched) {
+void InFlightView::answered(const NodeId& peer, std::uint64_t period) {
   std::uint64_t& heard = heard_[peer];
   heard = std::max(heard, period);
-  take_off(peer, period, touched);
+  take_off(peer, period);
 }
 
-void InFlightView::gone(const NodeId& peer, std::vector<std::uint32_t>& touched) {
+void InFlightView::gone(const NodeId& peer) {
   heard_.erase(peer);
-  take_off(peer, UINT64_MAX, touched);
+  take_off(peer, UINT64_MAX);
 }
 
-void InFlightView::take_off(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched) {
+void InFlightView::take_off(const NodeId& peer, std::uint64_t period) {
   for (Own& own : own_) {
     if (own.period > period) break;
-    const auto found = std::find(own.waiting_for.begin(), own.waiting_for.end(), peer);
-    if (found == own.waiting_for.end()) continue;
-    own.waiting_for.erase(found);
-    move(own, -1, touched);
+    std::erase(own.waiting_for, peer);
+    if (own.waiting_for.empty()) leave(own);
   }
   std::erase_if(own_, [](const Own& own) { return own.waiting_for.empty(); });
+}
+
+// The shares of one own update go into the tile that begins at `begin`. Weights and view are fetched
+// meanwhile.
+void InFlightView::add_below(Cursor& cursor, std::uint64_t end, std::uint64_t begin,
+                             std::span<const std::int32_t> weights, const compress::FloatView& view) {
+  const Own& own = *cursor.own;
+  const auto peers = static_cast<std::uint32_t>(own.waiting_for.size());
+  for (; cursor.added < own.index.size() && own.index[cursor.added] < end; ++cursor.added) {
+    const std::uint32_t i = own.index[cursor.added];
+    while (cursor.added == own.shares[cursor.run].first + own.shares[cursor.run].count) ++cursor.run;
+    const std::uint32_t amount = static_cast<std::uint32_t>(own.shares[cursor.run].step) * peers;
+    tile_[i - begin] += own.negative[cursor.added] != 0 ? 0 - amount : amount;
+    __builtin_prefetch(&weights[i]);
+    __builtin_prefetch(&view.values[i], 1);
+  }
+}
+
+void InFlightView::refresh(std::span<const std::int32_t> weights, const compress::FloatView& view) {
+  RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
+  for (const std::vector<std::uint32_t>& index : left_)
+    for (const std::uint32_t i : index) view.set(i, static_cast<std::uint32_t>(weights[i]));
+  left_.clear();
+  if (own_.empty()) return;
+  tile_.resize(tile_params);
+  std::vector<Cursor> cursors;
+  for (const Own& own : own_) cursors.push_back({&own});
+  for (std::uint64_t begin = 0; begin < layout_.params(); begin += tile_params) {
+    for (Cursor& cursor : cursors) add_below(cursor, begin + tile_params, begin, weights, view);
+    for (Cursor& cursor : cursors)
+      for (std::size_t e = cursor.shown; e < cursor.added; ++e) {
+        const std::uint32_t i = cursor.own->index[e];
+        view.set(i, static_cast<std::uint32_t>(weights[i]) + tile_[i - begin]);
+      }
+    for (Cursor& cursor : cursors)
+      for (; cursor.shown < cursor.added; ++cursor.shown) tile_[cursor.own->index[cursor.shown] - begin] = 0;
+  }
+}
+
+std::size_t InFlightView::memory_bytes() const {
+  std::size_t bytes = capacity_bytes(tile_);
+  for (const Own& own : own_) bytes += capacity_bytes(own.shares, own.index, own.negative, own.waiting_for);
+  for (const std::vector<std::uint32_t>& index : left_) bytes += capacity_bytes(index);
+  return bytes;
 }
 
 }  // namespace rumor

@@ -12,10 +12,10 @@
 // share removed too early or too late leaves a lasting bias.
 //
 // The overlay is integers on the weight grid: taking off what was added restores the exact bits. It is local;
-// the shared weights never see it.
+// the shared weights never see it. It is not kept as such: it differs from zero only where own updates are in flight,
+// so these are kept, and summed up when the view is to follow them, in a walk over their entries.
 //
-// Thread: one owner. Memory: one int32 per parameter, and the entries of at most limits::in_flight_max own
-// updates.
+// Thread: one owner. Memory: 5 bytes an entry of at most limits::in_flight_max own updates.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "compress/apply.h"
 #include "compress/update.h"
 #include "runtime/base/types.h"
 
@@ -36,19 +37,21 @@ class InFlightView {
 
   // An own update has been applied to the shared weights: one share goes on top for each live peer that has
   // not been heard in this period or later. Beyond limits::in_flight_max updates the oldest counts as
-  // answered. Appends touched positions to `touched`.
-  void sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live,
-            std::vector<std::uint32_t>& touched);
+  // answered.
+  void sent(const compress::SparseUpdate& update, std::uint64_t period, std::span<const NodeId> live);
 
   // An update of `peer` made in `period` has arrived: its shares of own updates up to that period come off.
-  void answered(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched);
+  void answered(const NodeId& peer, std::uint64_t period);
 
   // `peer` is no longer live: nothing more is expected of it.
-  void gone(const NodeId& peer, std::vector<std::uint32_t>& touched);
+  void gone(const NodeId& peer);
 
-  // What to add to the shared weights, in grid units.
-  std::span<const std::int32_t> overlay() const { return overlay_; }
+  // Makes a view that shows the weights show weights plus overlay, wherever there is one. Where there has been one
+  // at the last call it may still show that. Work: the entries in flight, and those that came off since.
+  void refresh(std::span<const std::int32_t> weights, const compress::FloatView& view);
+
   std::size_t in_flight() const { return own_.size(); }
+  std::size_t memory_bytes() const;
 
  private:
   struct Own {
@@ -58,13 +61,21 @@ class InFlightView {
     std::vector<std::uint8_t> negative;
     std::vector<NodeId> waiting_for;
   };
-  void take_off(const NodeId& peer, std::uint64_t period, std::vector<std::uint32_t>& touched);
-  void move(const Own& own, std::int32_t shares, std::vector<std::uint32_t>& touched);
+  // Where the walk stands in one own update.
+  struct Cursor {
+    const Own* own;
+    std::size_t run = 0, added = 0, shown = 0;  // entries whose share is in the tile; that the view shows
+  };
+  void take_off(const NodeId& peer, std::uint64_t period);
+  void leave(Own& own) { left_.push_back(std::move(own.index)); }
+  void add_below(Cursor& cursor, std::uint64_t end, std::uint64_t begin, std::span<const std::int32_t> weights,
+                 const compress::FloatView& view);
 
   ParamLayout layout_;
   double weight_;
-  std::vector<std::int32_t> overlay_;
-  std::deque<Own> own_;                    // ascending period
+  std::deque<Own> own_;                            // ascending period
+  std::vector<std::vector<std::uint32_t>> left_;   // positions of what came off since the last refresh()
+  std::vector<std::uint32_t> tile_;                // the overlay around the place where the walk is; zero elsewhere
   std::map<NodeId, std::uint64_t> heard_;  // largest period of each peer's updates
 };
 

@@ -128,7 +128,7 @@ void Node::on_backlog(gossip::LinkId link, bool full, TimePoint now, NodeOutbox&
 
 void Node::on_time(TimePoint now, NodeOutbox& out) {
   now_ = now;
-  for (const NodeId& peer : live_.expire(now)) in_flight_.gone(peer, touched_);
+  for (const NodeId& peer : live_.expire(now)) in_flight_.gone(peer);
   if (protocol_->next_deadline() <= now) protocol_->on_time(now, protocol_out_);
   advance(now, out);
 }
@@ -179,7 +179,7 @@ void Node::advance(TimePoint now, NodeOutbox& out) {
     std::visit([&out](auto& e) { out.push_back(std::move(e)); }, effect);
   protocol_out_.clear();
   tell_of_log(now, out);
-  for (const UpdateKey& key : applied_) out.push_back(Applied{key});
+  for (const gossip::UpdateHeader& header : applied_) out.push_back(Applied{header});
   applied_.clear();
   // Ended: the links' goodbyes above go out first.
   if (phase_ == Phase::ended && finished_status_) {
@@ -302,6 +302,11 @@ NodeStatus Node::status(TimePoint now) const {
   s.log_bytes = log_.bytes();
   s.log_dropped = log_.dropped_unacknowledged();
   s.log_trouble = log_.trouble();
+  s.memory = trainer_memory_;
+  s.memory.weights = replica_.weight_bytes();
+  s.memory.in_flight = in_flight_.memory_bytes();
+  s.memory.entries += replica_.entry_bytes();
+  s.memory.log = log_.memory_bytes();
   s.threshold = compression_.threshold;
   double waiting = 0, leaving = 0;
   for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {

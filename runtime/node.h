@@ -89,6 +89,7 @@ class Node final : private gossip::UpdateStore {
   Trainer& trainer() { return *trainer_; }
   const Replica& replica() const { return replica_; }
   const gossip::Protocol& protocol() const { return *protocol_; }
+  const UpdateLog& log() const { return log_; }
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
   bool training() const { return phase_ == Phase::training; }
@@ -159,8 +160,6 @@ class Node final : private gossip::UpdateStore {
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
   std::optional<TimePoint> last_step_;  // when the last step began
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
-  std::vector<std::uint32_t> touched_;  // where the overlay changed; empty with view_stale_
-  bool view_stale_ = true;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
   // Changes of others since the last own step began, where the optimizer asks for them; none when they had more entries
@@ -168,12 +167,13 @@ class Node final : private gossip::UpdateStore {
   std::vector<compress::SparseUpdate> others_;
   std::uint64_t others_entries_ = 0;
   bool wants_others_;
-  std::vector<UpdateKey> applied_;  // since the last drain, when report_applied
+  std::vector<gossip::UpdateHeader> applied_;  // since the last drain, when report_applied
 
   std::uint64_t dropped_told_ = 0;
   TimePoint tell_dropped_{};
   TrainingFigures figures_;
   compress::CompressorStats compression_;  // as of the last evaluation
+  MemoryUse trainer_memory_;               // as of the last time the trainer was ours
   std::optional<int> finished_status_;     // set once on ending, until Finished has gone out
 };
 

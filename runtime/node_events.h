@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -20,9 +20,9 @@ struct StartStep {
 };
 
 // Run node.trainer().evaluate(weights, rows_max) on the compute thread; bring the result to on_evaluated().
-// Never outstanding together with a step.
+// Never outstanding together with a step. The weights are the trainer's: valid until then.
 struct StartEvaluation {
-  std::shared_ptr<const std::vector<float>> weights;
+  std::span<const float> weights;
   std::uint32_t rows_max = 0;
 };
 
@@ -34,7 +34,7 @@ struct SaveCheckpoint {
 
 // An update of another peer was applied, for measuring delivery; only when NodeOptions.report_applied.
 struct Applied {
-  UpdateKey key;
+  gossip::UpdateHeader header;
 };
 
 // An own update was published, likewise.

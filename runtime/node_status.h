@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gossip/protocol.h"
+#include "runtime/memory_use.h"
 
 namespace rumor {
 
@@ -50,6 +51,7 @@ struct NodeStatus {
   std::uint64_t log_updates = 0, log_bytes = 0;
   std::uint64_t log_dropped = 0;  // although not all members had acknowledged them
   std::string log_trouble;        // why the disk did not take the last one; empty: it did
+  MemoryUse memory;               // the trainer's as of its last step or evaluation
   // Set by the driver:
   std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was
   double pause_ms = 0;          // the longest that training waited for the next step, in the last ten seconds
@@ -58,6 +60,7 @@ struct NodeStatus {
   double bits_per_entry() const;
   double bound_bits_per_entry() const;
   double staleness_mean() const;
+  double bytes_per_parameter() const;
   double ratio() const;  // dense fp32 bytes of the own updates / their payload bytes
 };
 

@@ -35,14 +35,10 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
 }
 
 void Node::refresh_view() {
-  // Pending updates go onto weights and view in one pass; then the places where only the overlay changed.
-  const bool followed = replica_.refresh(trainer_->view(in_flight_.overlay()));
-  if (!followed || view_stale_ || touched_.size() > trainer_->layout().params())
-    trainer_->refresh(replica_.weights(), in_flight_.overlay());
-  else
-    trainer_->refresh(replica_.weights(), in_flight_.overlay(), touched_);
-  view_stale_ = false;
-  touched_.clear();
+  // Pending updates go onto weights and view in one pass; then the overlay on top.
+  const compress::FloatView view = trainer_->view();
+  if (!replica_.refresh(view)) trainer_->refresh(replica_.weights());
+  in_flight_.refresh(replica_.weights(), view);
 }
 
 void Node::start_step(TimePoint now, NodeOutbox& out) {
@@ -62,15 +58,14 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
   computing_ = true;
   compression_ = trainer_->compression();  // the trainer is ours between two steps
-  auto weights =
-      std::make_shared<const std::vector<float>>(Trainer::to_floats(replica_.weights(), config_.grid_bits));
-  out.push_back(StartEvaluation{std::move(weights), rows});
+  out.push_back(StartEvaluation{trainer_->weights_to_evaluate(replica_.weights()), rows});
 }
 
 void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   RUMOR_CHECK(computing_);
   now_ = now;
   computing_ = false;
+  trainer_memory_ = trainer_->memory();
   if (phase_ == Phase::ended) return advance(now, out);
   if (!result.failure.empty()) {
     out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure +
@@ -106,7 +101,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
-  in_flight_.sent(result.update, result.period, live_.list(), touched_);
+  in_flight_.sent(result.update, result.period, live_.list());
   const auto applied = replica_.apply(update.header, std::move(result.update));
   RUMOR_CHECK(applied.ok() && *applied == gossip::Accepted::applied);
   log_.append(update, now_);
@@ -118,6 +113,7 @@ void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, Nod
   RUMOR_CHECK(computing_);
   now_ = now;
   computing_ = false;
+  trainer_memory_ = trainer_->memory();
   // A model that takes long to evaluate does it less often: at most a tenth of the time.
   if (next_evaluation_ != never) next_evaluation_ = std::max(next_evaluation_, now + 9 * (now - evaluation_began_));
   figures_.loss = evaluation.loss;
@@ -149,13 +145,9 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
     ++figures_.updates_of_others;
     figures_.staleness_sum += staleness;
     figures_.staleness_max = std::max(figures_.staleness_max, staleness);
-    in_flight_.answered(header.origin, header.period, touched_);
+    in_flight_.answered(header.origin, header.period);
   }
-  if (touched_.size() > trainer_->layout().params()) {
-    view_stale_ = true;
-    touched_.clear();
-  }
-  if (options_.report_applied) applied_.push_back(header.key);
+  if (options_.report_applied) applied_.push_back(header);
   return applied;
 }
 
@@ -212,8 +204,6 @@ Result<void> Node::install(ReplicaState state) {
   replay_log();
   others_.clear();
   others_entries_ = 0;
-  view_stale_ = true;
-  touched_.clear();
   return {};
 }
 

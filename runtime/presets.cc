@@ -26,6 +26,8 @@ rate_scaling = "sqrt"     # more peers bear a higher rate, by the square root, u
 warmup = 0.05             # linear over the first 5 %, then cosine down to 1 %: the decay shrinks residuals too
 floor = 0.01
 batch = 16                # samples a step; one update a step
+                          # hogwild = 2: two threads step the same weights without locks, each with mini-batches of
+                          # its own, hogwild_batches = 8 of them an update; each peer may choose for itself
 
 [exchange]
 mode = "broadcast"        # every update reaches every peer; replicas are equal bit for bit

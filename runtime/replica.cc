@@ -1,6 +1,7 @@
 #include "runtime/replica.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/large_pages.h"
 #include "runtime/base/mutant.h"
@@ -92,16 +93,13 @@ void Replica::settle(const compress::FloatView* view) const {
   std::vector<const compress::SparseUpdate*> waiting;
   for (; settled_ < recent_.size(); ++settled_) waiting.push_back(&recent_[settled_]);
   std::int32_t* const weights = state_.weights.data();
-  const std::int32_t* const overlay = view != nullptr ? view->overlay.data() : nullptr;
   float* const values = view != nullptr ? view->values.data() : nullptr;
   std::uint64_t moved = 0;  // fingerprint of what really happens to the weights
   compress::walk_merged(
       layout_, waiting,
       [=](std::uint32_t i) {
         __builtin_prefetch(weights + i, 1);
-        if (values == nullptr) return;
-        __builtin_prefetch(values + i, 1);
-        __builtin_prefetch(overlay + i);
+        if (values != nullptr) __builtin_prefetch(values + i, 1);
       },
       [&](const compress::EntryRun& run) {
         for (std::size_t e = 0; e < run.count; ++e) {
@@ -110,9 +108,7 @@ void Replica::settle(const compress::FloatView* view) const {
           const std::uint32_t after = before + run.change(e);
           weights[i] = static_cast<std::int32_t>(after);
           moved = Fingerprinter::add(moved, fingerprinter_.of_change(i, after - before));
-          if (values == nullptr) continue;
-          const auto seen = static_cast<std::int32_t>(after + static_cast<std::uint32_t>(overlay[i]));
-          values[i] = static_cast<float>(seen) * view->unit;
+          if (view != nullptr) view->set(i, after);
         }
       });
   RUMOR_CHECK(moved == waiting_fingerprint_);
@@ -128,15 +124,13 @@ void Replica::refresh_settled(const compress::FloatView& view) const {
       [&](const compress::EntryRun& run) {
         for (std::size_t e = 0; e < run.count; ++e) {
           const std::uint32_t i = run.index[e];
-          const std::uint32_t seen =
-              static_cast<std::uint32_t>(weights[i]) + static_cast<std::uint32_t>(view.overlay[i]);
-          view.values[i] = static_cast<float>(static_cast<std::int32_t>(seen)) * view.unit;
+          view.set(i, static_cast<std::uint32_t>(weights[i]));
         }
       });
 }
 
 bool Replica::refresh(const compress::FloatView& view) {
-  RUMOR_CHECK(view.values.size() == layout_.params() && view.overlay.size() == layout_.params());
+  RUMOR_CHECK(view.values.size() == layout_.params());
   const bool complete = recent_complete_;
   if (complete && settled_ == 0) {
     settle(&view);
@@ -161,6 +155,14 @@ Result<void> Replica::restore(ReplicaState state) {
   waiting_fingerprint_ = 0;
   recent_complete_ = false;
   return {};
+}
+
+std::size_t Replica::entry_bytes() const {
+  std::size_t bytes = capacity_bytes(recent_, since_copy_);
+  for (const std::vector<compress::SparseUpdate>* updates : {&std::as_const(recent_), &since_copy_})
+    for (const compress::SparseUpdate& update : *updates)
+      bytes += capacity_bytes(update.index, update.negative, update.tensor_step);
+  return bytes;
 }
 
 const gossip::ReplicaDigest& Replica::digest() const {

@@ -16,6 +16,7 @@
 #include "compress/apply.h"
 #include "compress/update.h"
 #include "gossip/update_store.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/fingerprint.h"
 
 namespace rumor {
@@ -73,6 +74,10 @@ class Replica {
   std::uint64_t samples() const { return state_.samples; }
   std::uint64_t period() const { return state_.period; }
   const Fingerprinter& fingerprinter() const { return fingerprinter_; }
+
+  // Of the weights; of what waits to go onto them or onto the view.
+  std::size_t weight_bytes() const { return capacity_bytes(state_.weights); }
+  std::size_t entry_bytes() const;
 
   // Hash of have-set, fingerprint and count. Cached until the next change.
   const gossip::ReplicaDigest& digest() const;

@@ -18,6 +18,7 @@ namespace {
 
 using Node = toml::node;
 using Problem = std::string;  // empty: fine
+constexpr double density_max = 0.2;
 
 // One key: how to read it, and (for shared keys) how to print it canonically.
 struct Key {
@@ -96,7 +97,7 @@ Problem read_list(const Node& node, std::vector<T>& out) {
 Problem read_density(RunConfig& config, const Node& node) {
   double density = 0;
   if (node.value_exact<std::string>() != "auto")
-    if (Problem p = read_number(node, 1e-6, 0.2, density); !p.empty()) return p + ", or \"auto\"";
+    if (Problem p = read_number(node, 1e-6, density_max, density); !p.empty()) return p + ", or \"auto\"";
   config.density = density;
   config.bytes_per_update = config.bytes_per_second = 0;
   return {};
@@ -226,6 +227,9 @@ std::vector<Key> training_keys() {
        [](const C& c) { return print_number(c.optimizer.weight_decay); }},
       {"optimizer.clip", [](C& c, const Node& n) { return read_number(n, 0, 1e9, c.optimizer.clip); },
        [](const C& c) { return print_number(c.optimizer.clip); }},
+      {"optimizer.hogwild", [](C& c, const Node& n) { return read_integer(n, 0, 64, c.hogwild); }, nullptr},
+      {"optimizer.hogwild_batches",
+       [](C& c, const Node& n) { return read_integer(n, 1, 1024, c.hogwild_batches); }, nullptr},
       {"optimizer.batch", [](C& c, const Node& n) { return read_integer(n, 1, 4096, c.batch); },
        [](const C& c) { return str(c.batch); }},
   };
@@ -323,6 +327,13 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.follow_rate && config.has_byte_budget())
     return Error{Errc::usage, str(where, "compress.follow_rate moves a density, but the budget is in bytes; ",
                                   "set compress.density or leave follow_rate out")};
+  if (config.hogwild > 0 && config.mode != "broadcast")
+    return Error{Errc::usage, str(where, "optimizer.hogwild is of a peer that broadcasts; exchange.mode = \"",
+                                  config.mode, "\" has no use for it, leave one of them out")};
+  if (config.hogwild > 0 && config.optimizer.kind == "adaptive_revision")
+    return Error{Errc::usage, str(where, "optimizer.kind = \"adaptive_revision\" revises one step after another, and "
+                                  "the workers of optimizer.hogwild take theirs at once; choose another kind, such "
+                                  "as \"rmsprop\", or leave hogwild out")};
   if (config.mode == "broadcast" && config.samples < config.batch)
     return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
                                   config.batch, ")")};
@@ -341,10 +352,11 @@ std::string RunConfig::warning() const {
 
 double RunConfig::density_for(std::size_t peers) const {
   if (has_byte_budget()) return 0;
-  if (density > 0) return density;
   const double rounds =
       static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
-  return std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
+  const double automatic = std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
+  const double of_a_batch = density > 0 ? density : automatic;
+  return std::min(of_a_batch * batches(), density_max);
 }
 
 double RunConfig::density_at(std::size_t peers, double progress) const {
@@ -354,7 +366,7 @@ double RunConfig::density_at(std::size_t peers, double progress) const {
   double factors = 0;
   for (int point = 0; point < points; ++point) factors += schedule.factor((point + 0.5) / points);
   if (factors == 0) return mean;
-  return std::clamp(mean * schedule.factor(progress) * points / factors, 1e-9, 0.2);
+  return std::clamp(mean * schedule.factor(progress) * points / factors, 1e-9, density_max);
 }
 
 double RunConfig::rate_for(std::size_t peers, double progress) const {

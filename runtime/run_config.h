@@ -7,6 +7,7 @@
 // Thread: plain values. Parsing does no I/O: the caller brings the text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -40,12 +41,16 @@ struct RunConfig {
   // [data]  kind, seed, skew (shared); path
   models::DataConfig data;
 
-  // [optimizer] (shared)
+  // [optimizer] (shared), but for hogwild and hogwild_batches
   models::OptimizerConfig optimizer;
   models::Schedule schedule;
   double rate = 0.5;                  // peak learning rate of four peers together
   std::string rate_scaling = "sqrt";  // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
   std::uint32_t batch = 16;           // samples a step
+  // Worker threads that step the same weights without locks (models/hogwild.h); 0: off, a step is one mini-batch.
+  // With it, a step is hogwild_batches mini-batches, taken by whichever worker is free, and so is an update. Not
+  // shared: an update says what it means, however it was made.
+  std::uint32_t hogwild = 0, hogwild_batches = 8;
 
   // [exchange]
   std::string mode = "broadcast";  // (shared) broadcast | sync (dense baseline, simulator only)
@@ -53,7 +58,9 @@ struct RunConfig {
   double period_ms = 0;            // least time between two updates of this peer
 
   // [compress]
-  double density = 0.001;  // entries / parameters of one update; 0 means auto. Not used with a budget in bytes
+  // Entries / parameters of one update, or of each mini-batch of one (hogwild); 0 means auto. Not used with a budget in
+  // bytes.
+  double density = 0.001;
   // Budgets in bytes (compress/budget.h), at most one above 0: of one payload; or of all payloads of this peer in a
   // second, each counted once. A file has one of density and these two; an override takes the place of the file's.
   double bytes_per_update = 0, bytes_per_second = 0;
@@ -79,14 +86,16 @@ struct RunConfig {
   // Of updates kept on disk for peers that were away (runtime/update_log.h); in the run file as log_mib.
   std::size_t log_bytes = limits::log_file_bytes_max;
 
+  // Mini-batches of one step: at least one for each worker.
+  std::uint32_t batches() const { return hogwild > 0 ? std::max(hogwild, hogwild_batches) : 1; }
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;
   // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within
   // [1e-4, 1e-2]: what counts for accuracy is how often each parameter is sent over the whole run by all peers
   // together, and 20 to 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the
-  // number of peers cancels out, and a run of twice the length has half the density, until a bound is met.
-  // 0 with a budget in bytes, which decides alone.
+  // number of peers cancels out, and a run of twice the length has half the density, until a bound is met. All that
+  // times batches(), at most 0.2: what is sent for a sample stays. 0 with a budget in bytes, which decides alone.
   double density_for(std::size_t peers) const;
   // The same at `progress` in [0, 1]: with follow_rate times the schedule's factor over its mean, so that the mean over
   // the run stays; at most 0.2.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runtime/node_status.h"
@@ -30,6 +31,10 @@ double NodeStatus::staleness_mean() const {
 double NodeStatus::ratio() const {
   const double dense = 4.0 * static_cast<double>(training.own_updates()) * static_cast<double>(params);
   return training.own_payload_bytes > 0 ? dense / static_cast<double>(training.own_payload_bytes) : 0;
+}
+
+double NodeStatus::bytes_per_parameter() const {
+  return static_cast<double>(memory.of_parameters()) / static_cast<double>(std::max<std::uint64_t>(params, 1));
 }
 
 namespace {
@@ -78,6 +83,21 @@ ordered_json traffic_json(const NodeStatus& s) {
           {"updates_invalid", t.updates_invalid},
           {"updates_lost", t.updates_lost},
           {"snapshots_installed", t.snapshots_installed}};
+}
+
+ordered_json memory_json(const NodeStatus& s) {
+  const MemoryUse& m = s.memory;
+  return {{"bytes_per_parameter", s.bytes_per_parameter()},
+          {"weights", m.weights},
+          {"view", m.view},
+          {"gradient", m.gradient},
+          {"residual", m.residual},
+          {"optimizer", m.optimizer},
+          {"hogwild", m.hogwild},
+          {"in_flight", m.in_flight},
+          {"entries", m.entries},
+          {"activations", m.activations},
+          {"log", m.log}};
 }
 
 ordered_json compression_json(const NodeStatus& s) {
@@ -132,6 +152,7 @@ std::string status_json(const NodeStatus& s) {
               {"bytes", s.log_bytes},
               {"dropped", s.log_dropped},
               {"trouble", s.log_trouble}};
+  j["memory"] = memory_json(s);
   j["storage_trouble"] = s.storage_trouble;
   j["traffic"] = traffic_json(s);
   j["compression"] = compression_json(s);

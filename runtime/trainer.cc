@@ -6,16 +6,18 @@
 
 #include "runtime/base/large_pages.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
 
 namespace {
 
-// Weight plus overlay, wrap-around, as a float number of grid units.
-float on_grid(std::int32_t weight, std::int32_t overlay) {
-  return static_cast<float>(
-      static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) + static_cast<std::uint32_t>(overlay)));
+void fill_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats) {
+  RUMOR_CHECK(weights.size() == floats.size());
+  const float unit = std::ldexp(1.0f, -grid_bits);
+  std::transform(weights.begin(), weights.end(), floats.begin(),
+                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
 }
 
 }  // namespace
@@ -23,6 +25,7 @@ float on_grid(std::int32_t weight, std::int32_t overlay) {
 Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
     : grid_bits_(config.grid_bits),
       batch_(config.batch),
+      batches_(config.batches()),
       clip_(config.optimizer.clip),
       seed_(config.seed),
       data_(std::move(data)) {}
@@ -43,7 +46,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   std::unique_ptr<Trainer> trainer(new Trainer(config, data));
   trainer->model_ = std::move(model).value();
   trainer->optimizer_ = std::move(optimizer).value();
-  trainer->sampler_.emplace(data, shard, config.batch, sampling_seed);
+  if (auto made = trainer->make_workers(config, model_config); !made) return made.error();
+  trainer->sampler_.emplace(data, shard, config.batch * config.batches(), sampling_seed);
   compress::CompressorOptions options{
       .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};
   if (!config.has_byte_budget()) options.density = config.density_for(1);
@@ -56,24 +60,30 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   return trainer;
 }
 
+// Models for the workers besides the one that evaluates: activations come with the first batch.
+Result<void> Trainer::make_workers(const RunConfig& config, const models::ModelConfig& model) {
+  if (config.hogwild == 0) return {};
+  std::vector<std::unique_ptr<models::Model>> models;
+  for (std::uint32_t worker = 0; worker < config.hogwild; ++worker) {
+    auto made = models::make_model(model);
+    if (!made) return made.error();
+    models.push_back(std::move(made).value());
+  }
+  hogwild_.emplace(std::move(models), data_, clip_);
+  return {};
+}
+
 std::vector<std::int32_t> Trainer::initial_weights() const {
   return models::initial_weights(*model_, seed_, grid_bits_);
 }
 
-void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay) {
-  RUMOR_CHECK(weights.size() == view_.size() && overlay.size() == view_.size());
-  const float unit = std::ldexp(1.0f, -grid_bits_);
-  for (std::size_t i = 0; i < view_.size(); ++i) view_[i] = on_grid(weights[i], overlay[i]) * unit;
-}
+void Trainer::refresh(std::span<const std::int32_t> weights) { fill_floats(weights, grid_bits_, view_); }
 
-void Trainer::refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
-                      std::span<const std::uint32_t> touched) {
-  const float unit = std::ldexp(1.0f, -grid_bits_);
-  for (std::uint32_t i : touched) view_[i] = on_grid(weights[i], overlay[i]) * unit;
-}
+compress::FloatView Trainer::view() { return {view_, std::ldexp(1.0f, -grid_bits_)}; }
 
-compress::FloatView Trainer::view(std::span<const std::int32_t> overlay) {
-  return {view_, overlay, std::ldexp(1.0f, -grid_bits_)};
+std::span<const float> Trainer::weights_to_evaluate(std::span<const std::int32_t> weights) {
+  fill_floats(weights, grid_bits_, gradient_);
+  return gradient_;
 }
 
 Result<void> Trainer::restore(std::span<const float> residual, BytesView optimizer_state) {
@@ -83,34 +93,57 @@ Result<void> Trainer::restore(std::span<const float> residual, BytesView optimiz
   return {};
 }
 
+MemoryUse Trainer::memory() const {
+  MemoryUse use;
+  use.view = capacity_bytes(view_);
+  use.gradient = capacity_bytes(gradient_);
+  use.residual = compressor_->residual_bytes();
+  use.optimizer = optimizer_->memory_bytes();
+  use.hogwild = hogwild_ ? hogwild_->memory_bytes() : 0;
+  use.entries = compressor_->entry_bytes();
+  use.activations = model_->memory_bytes() + (hogwild_ ? hogwild_->activation_bytes() : 0);
+  return use;
+}
+
 void Trainer::set_parallel(Parallel* parallel) {
   model_->set_parallel(parallel);
+  if (hogwild_) hogwild_->set_parallel(parallel);
   compressor_->set_parallel(parallel);
   codec_.parallel = parallel;
 }
 
 StepResult Trainer::step(const StepPlan& plan) {
   StepResult result;
-  const models::Batch batch = sampler_->next();
-  result.loss = model_->loss_and_gradient(view_, batch, gradient_);
   seconds_held_ += plan.seconds;
   if (!plan.hold && budget_) compressor_->set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
   if (!budget_) compressor_->set_density(plan.density);
-  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
-  if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
-  const StepRule rule = optimizer_->begin_step(plan.rate, view_);
-  if (auto absorbed = compressor_->absorb_step(rule, gradient_, result.update); !absorbed) {
+  if (auto absorbed = hogwild_ ? absorb_round(plan, result) : absorb_batch(plan, result); !absorbed) {
     result.failure = absorbed.error().text;
     return result;
   }
   result.period = plan.period;
-  result.samples = batch.rows;
+  result.samples = batch_ * batches_;
   result.held = plan.hold;
   if (plan.hold)
     compressor_->withdraw(result.update);
   else
     encode(result);
   return result;
+}
+
+Result<void> Trainer::absorb_batch(const StepPlan& plan, StepResult& result) {
+  result.loss = model_->loss_and_gradient(view_, sampler_->next(), gradient_);
+  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
+  if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
+  return compressor_->absorb_step(optimizer_->begin_step(plan.rate, view_), gradient_, result.update);
+}
+
+// The workers' change takes the place of the gradient.
+Result<void> Trainer::absorb_round(const StepPlan& plan, StepResult& result) {
+  std::vector<StepRule> rules;
+  for (std::uint32_t batch = 0; batch < batches_; ++batch) rules.push_back(optimizer_->begin_step(plan.rate, view_));
+  result.loss = hogwild_->round(view_, sampler_->next_rows(), rules, gradient_);
+  return compressor_->absorb(gradient_, result.update);
 }
 
 // The changes of all others, added up as integers: their order does not matter.
@@ -171,10 +204,8 @@ models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32
 }
 
 std::vector<float> Trainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
-  const float unit = std::ldexp(1.0f, -grid_bits);
   std::vector<float> floats(weights.size());
-  std::transform(weights.begin(), weights.end(), floats.begin(),
-                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
+  fill_floats(weights, grid_bits, floats);
   return floats;
 }
 

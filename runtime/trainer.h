@@ -16,8 +16,10 @@
 #include "compress/budget.h"
 #include "compress/compressor.h"
 #include "models/dataset.h"
+#include "models/hogwild.h"
 #include "models/model.h"
 #include "models/optimizer.h"
+#include "runtime/memory_use.h"
 #include "runtime/run_config.h"
 
 namespace rumor {
@@ -59,46 +61,54 @@ class Trainer {
   std::vector<std::int32_t> initial_weights() const;
 
   // ---- between steps, on the protocol thread ----
-  // view[i] = (weights[i] + overlay[i]) on the grid, for every i, or for the positions in `touched`.
-  void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay);
-  void refresh(std::span<const std::int32_t> weights, std::span<const std::int32_t> overlay,
-               std::span<const std::uint32_t> touched);
-  // The view itself, for a replica to write to.
-  compress::FloatView view(std::span<const std::int32_t> overlay);
+  // view[i] = weights[i] on the grid, for every i.
+  void refresh(std::span<const std::int32_t> weights);
+  // The view itself, for those who know where it changes.
+  compress::FloatView view();
+  // The weights as floats, for evaluate(). They lie where the gradient of the next step will: valid until then.
+  std::span<const float> weights_to_evaluate(std::span<const std::int32_t> weights);
   std::span<const float> residual() const { return compressor_->residual(); }
   Bytes optimizer_state() const { return optimizer_->save(); }
   // Errors: Errc::corrupt.
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state);
   compress::CompressorStats compression() const { return compressor_->stats(); }
+  // All but weights, in_flight and log; entries as far as they are the compressor's.
+  MemoryUse memory() const;
   // Whether StepPlan.others is looked at.
   bool wants_changes_of_others() const { return optimizer_->wants_changes_of_others(); }
 
   // Of a step's forward pass, about.
   std::uint64_t multiply_adds() const { return model_->multiply_adds(batch_); }
-  // For the passes over all parameters and for coding; null: the caller's thread. Must outlive its use.
+  // For the model, the passes over all parameters and coding, and for Hogwild! workers, of which as many are at work as
+  // it can run at once; null: the caller's thread. Must outlive its use.
   void set_parallel(Parallel* parallel);
 
   // ---- wherever the driver runs compute ----
-  // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other.
+  // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other. With Hogwild!
+  // workers a step is a round of theirs, and what they changed goes the same way.
   StepResult step(const StepPlan& plan);
   // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max);
 
-  // Weights as floats, for evaluate().
+  // Weights as floats.
   static std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
 
  private:
   Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data);
+  Result<void> make_workers(const RunConfig& config, const models::ModelConfig& model);
+  Result<void> absorb_batch(const StepPlan& plan, StepResult& result);
+  Result<void> absorb_round(const StepPlan& plan, StepResult& result);
   void revise(const StepPlan& plan);
   void encode(StepResult& result);
 
   int grid_bits_;
-  std::uint32_t batch_;
+  std::uint32_t batch_, batches_;  // rows of a mini-batch, mini-batches of a step
   double clip_;
   std::uint64_t seed_;
   std::shared_ptr<const models::DataSet> data_;
   std::unique_ptr<models::Model> model_;
   std::unique_ptr<models::Optimizer> optimizer_;
+  std::optional<models::Hogwild> hogwild_;  // where the run file says so
   std::optional<models::BatchSampler> sampler_;
   std::unique_ptr<compress::Compressor> compressor_;
   compress::CodecOptions codec_;

@@ -168,6 +168,13 @@ void UpdateLog::erase(const UpdateKey& key) {
   remove(at);
 }
 
+std::size_t UpdateLog::memory_bytes() const {
+  constexpr std::size_t of_a_node = 4 * sizeof(void*);  // of a map
+  return cache_bytes_ + cached_.size() * sizeof(UpdateKey) +
+         updates_.size() * (sizeof(decltype(updates_)::value_type) + of_a_node) +
+         arrival_.size() * (sizeof(decltype(arrival_)::value_type) + of_a_node);
+}
+
 void UpdateLog::acknowledged(const gossip::HaveSet& by_all, TimePoint now) {
   acknowledged_ = by_all;
   while (!arrival_.empty()) {

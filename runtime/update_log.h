@@ -61,6 +61,8 @@ class UpdateLog {
   std::vector<UpdateKey> keys() const;
   std::size_t size() const { return updates_.size(); }
   std::size_t bytes() const { return bytes_; }
+  // Of payloads and names in memory; about, since the system's own part of each is unknown.
+  std::size_t memory_bytes() const;
   // Dropped because of a bound, although not all members had said that they have them.
   std::uint64_t dropped_unacknowledged() const { return dropped_; }
   const std::string& trouble() const { return trouble_; }  // empty: the disk took the last record

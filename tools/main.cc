@@ -34,6 +34,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
       "  rumor peer fashion-mlp --listen 127.0.0.1:7001 --shard 1/2 --state peer-1\n"
       "  rumor peer fashion-mlp --seed 127.0.0.1:7001 --shard 2/2 --state peer-2\n"
       "A peer needs any one seed to answer, and none to begin with: alone it trains, and keeps trying.\n"
+      "Each machine chooses for itself how it computes and what it sends, such as a Hogwild! of two workers:\n"
+      "  rumor peer fashion-mlp --set optimizer.hogwild=2 --set exchange.period_ms=0\n"
       "Stopped or killed, it goes on from its state directory, or from the other peers.");
   peer->add_option("RUN", c.run.name, run_help)->required();
   peer->add_option("--seed", c.seeds, "peers to try first, HOST:PORT,...; tried in parallel, for ever")
@@ -45,7 +47,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
   peer->add_option("--threads", c.threads,
-                   "for the passes over all weights (default: by the size of the model)")
+                   "for a step and the passes over all weights (default: by the size of the model;\n"
+                   "at least one for each worker of optimizer.hogwild)")
       ->check(CLI::Range(1, 64));
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
   peer->add_option("--until-samples", c.until_samples,
@@ -64,6 +67,7 @@ void add_peer(CLI::App& app, PeerCommand& c) {
 // The protocol without training, by simulation only.
 void add_protocol(CLI::App& sim, SimCommand& c) {
   const char* group = "Without training (--protocol-only)";
+  const char* swarm = "With --faults swarm";
   sim.add_flag("--protocol-only", c.protocol_only,
                "no RUN: how updates spread; with --faults swarm: what may break")
       ->group(group);
@@ -79,13 +83,13 @@ void add_protocol(CLI::App& sim, SimCommand& c) {
   sim.add_option("--outage-s", c.outage_s, "a third of the links stand still for so long (default 0)")
       ->check(CLI::Range(0.0, 3600.0))
       ->group(group);
-  sim.add_flag("--shrink", c.shrink, "with --faults swarm: find the least that still fails")->group(group);
+  sim.add_flag("--shrink", c.shrink, "find the least that still fails")->group(swarm);
   sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")
-      ->group(group);
-  sim.add_option("--actions", c.actions, "only these faults, by number: 3,7,12 or none")->group(group);
+      ->group(swarm);
+  sim.add_option("--actions", c.actions, "only these faults, by number: 3,7,12 or none")->group(swarm);
   sim.add_option("--chaos-s", c.chaos_s, "end the faults after so many virtual seconds")
       ->check(CLI::Range(0.0, 1e6))
-      ->group(group);
+      ->group(swarm);
 }
 
 void add_sim(CLI::App& app, SimCommand& c) {
@@ -99,15 +103,18 @@ void add_sim(CLI::App& app, SimCommand& c) {
       "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set "
       "optimizer.rate=0.003\n"
       "                                                      the dense baseline to compare with\n"
+      "  rumor sim synthetic --faults swarm --sim-seed 7     may my run break? One seed of what may go wrong\n"
       "  rumor sim --protocol-only --nodes 200 --network wan how updates of 240 kB spread\n"
-      "  rumor sim --protocol-only --faults swarm --sim-seed 7  one seed of everything that may go wrong");
+      "  rumor sim --protocol-only --faults swarm --sim-seed 7  the same without training");
   sim->add_option("RUN", c.run.name, run_help);
   auto* nodes = sim->add_option("--nodes", c.nodes, "how many peers (default 4)")->check(CLI::Range(1, 1000));
   sim->add_option("--sim-seed", c.sim_seed, "decides everything left to chance (default 1)");
   sim->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
   sim->add_option("--faults", c.faults,
                   "none; light: links reset, nodes are killed and come back empty; swarm: the seed\n"
-                  "chooses among these and partitions; FILE.toml: as planned there (default none)");
+                  "chooses among crashes, partitions, stalls, full, torn and lost disks, clocks that jump,\n"
+                  "drift or stop, slow or standing processors, hostile peers: they strike during nine tenths\n"
+                  "of the training, then all must be equal; FILE.toml: as planned there (default none)");
   sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")
       ->check(CLI::Range(0.1, 1e6));
   sim->add_flag("--daemons", c.daemons, "real `rumor peer` processes on loopback, in real time");

@@ -10,6 +10,7 @@
 #include "runtime/sim/dense_baseline.h"
 #include "tools/command.h"
 #include "tools/sim_output.h"
+#include "tools/sim_swarm.h"
 
 namespace rumor::tools {
 
@@ -44,7 +45,6 @@ Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
     options.planned_faults = std::move(plan).value();
   }
   options.light_faults = command.faults == "light";
-  options.swarm_faults = command.faults == "swarm";
   return options;
 }
 
@@ -59,6 +59,11 @@ int run_sim_command(const SimCommand& command) {
   if (!config) return fail(config.error());
   if (const std::string warning = config->warning(); !warning.empty())
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (config->hogwild > 1)
+    std::fprintf(stderr,
+                 "optimizer.hogwild = %u: a simulation has to repeat itself, so one worker takes the %u mini-batches "
+                 "of each step in turn; --daemons lets them race\n",
+                 config->hogwild, config->batches());
   auto options = cluster_options(command);
   if (!options) return fail(options.error());
   auto data = models::load_data(config->data, config->model.context);
@@ -80,6 +85,8 @@ int run_sim_command(const SimCommand& command) {
         str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
     return !interrupted();
   };
+  if (command.faults == "swarm" && config->mode == "broadcast")
+    return run_training_swarm(command, *config, *data, *options, progress, line);
   auto result = [&]() -> Result<sim::SimResult> {
     if (config->mode == "sync") return sim::run_dense_baseline(*config, *data, *options, progress);
     auto cluster = sim::Cluster::create(*config, *data, *options);

@@ -5,10 +5,30 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "runtime/base/text.h"
 
 namespace rumor::daemon {
+
+namespace {
+
+std::string memory_text(const NodeStatus& s) {
+  const MemoryUse& m = s.memory;
+  const auto mega = [](std::uint64_t bytes) { return fixed(static_cast<double>(bytes) / 1e6, 1) + " MB"; };
+  const std::pair<const char*, std::uint64_t> parts[] = {{"weights", m.weights},     {"view", m.view},
+                                                         {"gradient", m.gradient},   {"residual", m.residual},
+                                                         {"optimizer", m.optimizer}, {"hogwild", m.hogwild}};
+  std::string each;
+  for (const auto& [name, bytes] : parts)
+    if (bytes > 0)
+      each += str(each.empty() ? "" : ", ", name, " ",
+                  fixed(static_cast<double>(bytes) / static_cast<double>(s.params), 1));
+  return str(fixed(s.bytes_per_parameter(), 1), " bytes a parameter (", each, "), together ", mega(m.of_parameters()),
+             "; entries ", mega(m.in_flight + m.entries), ", activations ", mega(m.activations), ", log ", mega(m.log));
+}
+
+}  // namespace
 
 Console::Console() {
   const char* term = std::getenv("TERM");
@@ -79,6 +99,7 @@ void Console::finished(const NodeStatus& s) {
   std::string text = str(s.samples, " samples, ", s.updates, " updates, digest ", s.digest);
   if (s.training.accuracy) text += str(", test accuracy ", fixed(*s.training.accuracy * 100, 2), " %");
   line("ended with " + text);
+  line("memory: " + memory_text(s));
 }
 
 }  // namespace rumor::daemon

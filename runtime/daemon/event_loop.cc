@@ -3,6 +3,7 @@
 
 #include <openssl/rand.h>
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
@@ -202,9 +203,10 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
   if (!made) return made.error();
   node_ = std::move(made).value();
   const Trainer& trainer = node_->trainer();
-  pool_.emplace(options_.threads != 0
-                    ? options_.threads
-                    : ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds()));
+  const unsigned threads = options_.threads != 0
+                               ? options_.threads
+                               : ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
+  pool_.emplace(std::max(threads, options_.config.hogwild));
   node_->trainer().set_parallel(&*pool_);
   if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
@@ -277,7 +279,7 @@ void EventLoop::effect(StartStep& e) {
 }
 
 void EventLoop::effect(StartEvaluation& e) {
-  compute([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(*weights, rows); },
+  compute([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(weights, rows); },
           [this](const models::Evaluation& evaluation) { node_->on_evaluated(evaluation, now(), out_); });
 }
 

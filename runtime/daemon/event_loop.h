@@ -26,7 +26,7 @@ struct PeerOptions {
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;
   Duration checkpoint_every{10s};
-  unsigned threads = 0;  // for passes over all weights; 0: by the size of the model
+  unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
   bool quiet = false;    // no progress lines
 };
 

@@ -30,6 +30,8 @@ std::string status_metrics(const NodeStatus& s) {
   out.counter("rumor_entries_total", "Entries of own updates.", real(s.training.own_entries));
   out.gauge("rumor_compression_ratio", "Dense fp32 bytes of own updates over their payload bytes.",
             s.ratio());
+  out.gauge("rumor_memory_bytes_per_parameter", "Memory for each parameter, without activations.",
+            s.bytes_per_parameter());
   out.gauge("rumor_threshold", "Smallest magnitude sent in the last update, in weight units.", s.threshold);
   out.gauge("rumor_residual_age_updates", "Updates until a change is sent, on the average.", s.residual_age);
   out.gauge("rumor_staleness_updates", "Own updates between the making of another's update and its arrival.",

@@ -15,6 +15,19 @@ bool same(const gossip::UpdateHeader& a, const gossip::UpdateHeader& b) {
          a.fingerprint == b.fingerprint && a.period == b.period && a.samples == b.samples;
 }
 
+// By arithmetic of its own.
+void add(const ParamLayout& layout, const Bytes& payload, std::vector<std::int32_t>& sum) {
+  const auto update = compress::decode(layout, payload);
+  RUMOR_CHECK(update.ok());
+  for (const compress::StepRun& run : compress::step_runs(layout, *update)) {
+    const auto step = static_cast<std::uint32_t>(run.step);
+    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
+      const auto weight = static_cast<std::uint32_t>(sum[update->index[e]]);
+      sum[update->index[e]] = static_cast<std::int32_t>(update->negative[e] ? weight - step : weight + step);
+    }
+  }
+}
+
 }  // namespace
 
 Checkers::Checkers(ProtocolWorld& world) : world_(world), mirrors_(world.hosts()) {
@@ -59,7 +72,7 @@ void Checkers::applied(HostId i, const gossip::UpdateHeader& header, HostId) {
 void Checkers::replaced(HostId i) {
   Mirror& mirror = mirrors_[i];
   const Host& host = world_.host(i);
-  mirror.have = host.store->have();
+  mirror.have = host.peer->have();
   mirror.fingerprint = base_;
   for (const auto& [stream, ranges] : mirror.have.streams()) {
     for (const gossip::SeqRange& range : ranges) {
@@ -76,30 +89,31 @@ void Checkers::replaced(HostId i) {
 
 void Checkers::turned(HostId i) {
   const Host& host = world_.host(i);
-  const gossip::HaveSet& have = host.store->have();
+  const gossip::HaveSet& have = host.peer->have();
   const Mirror& mirror = mirrors_[i];
   if (have.count() != mirror.have.count())
     return world_.violate(
         "I2", i, str("its have-set names ", have.count(), " updates, it applied ", mirror.have.count()));
-  if (host.store->fingerprint() != mirror.fingerprint)
+  if (host.peer->fingerprint() != mirror.fingerprint)
     return world_.violate("I2", i, "its fingerprint is not that of the updates it applied");
-  if (!host.store->log_in_bounds()) world_.violate("I3", i, "its log is longer than it may be");
-  if (const std::string text = host.protocol->divergence(); !text.empty()) world_.violate("I6", i, text);
+  if (!host.peer->log_in_bounds()) world_.violate("I3", i, "its log is longer than it may be");
+  if (const std::string text = host.peer->protocol().divergence(); !text.empty()) world_.violate("I6", i, text);
+  if (const std::string text = host.peer->failure(); !text.empty()) world_.violate("L2", i, text);
 }
 
 // ---- now and then ----
 
 void Checkers::check_weights(HostId i) {
-  const auto* store = dynamic_cast<const SimStore*>(world_.host(i).store.get());
-  if (store == nullptr) return;
-  if (!store->replica().verify()) world_.violate("I2", i, "its weights do not have its fingerprint");
-  if (!(store->have() == mirrors_[i].have)) world_.violate("I2", i, "its have-set is not what it applied");
+  const Replica* replica = world_.host(i).peer->replica();
+  if (replica == nullptr) return;
+  if (!replica->verify()) world_.violate("I2", i, "its weights do not have its fingerprint");
+  if (!(replica->have() == mirrors_[i].have)) world_.violate("I2", i, "its have-set is not what it applied");
 }
 
 gossip::HaveSet Checkers::held() const {
   gossip::HaveSet all;
   for (HostId i = 0; i < world_.hosts(); ++i)
-    if (world_.host(i).up()) all.merge(world_.host(i).store->have());
+    if (world_.host(i).up()) all.merge(world_.host(i).peer->have());
   return all;
 }
 
@@ -107,7 +121,7 @@ std::uint64_t Checkers::said_lost() const {
   std::uint64_t lost = 0;
   for (HostId i = 0; i < world_.hosts(); ++i) {
     const Host& host = world_.host(i);
-    lost += host.lost_before + (host.up() ? host.protocol->counters().updates_lost : 0);
+    lost += host.lost_before + (host.up() ? host.peer->protocol().counters().updates_lost : 0);
   }
   return lost;
 }
@@ -118,7 +132,7 @@ bool Checkers::equal() const {
     const Host& host = world_.host(i);
     if (!host.up()) continue;
     if (first == nullptr) first = &host;
-    if (!(host.store->have() == first->store->have())) return false;
+    if (!(host.peer->have() == first->peer->have())) return false;
   }
   return true;
 }
@@ -139,26 +153,17 @@ void Checkers::check_equal() {
   std::vector<std::int32_t> sum;
   const gossip::HaveSet* summed = nullptr;
   for (HostId i = 0; i < world_.hosts(); ++i) {
-    const auto* store = dynamic_cast<const SimStore*>(world_.host(i).store.get());
-    if (!world_.host(i).up() || store == nullptr) continue;
+    const Replica* replica = world_.host(i).up() ? world_.host(i).peer->replica() : nullptr;
+    if (replica == nullptr) continue;
     if (summed == nullptr) {
-      summed = &store->have();
+      summed = &replica->have();
       sum = model.initial;
-      for (const auto& [key, entry] : books_) {
-        if (!summed->contains(key)) continue;
-        const auto update = compress::decode(model.form.layout, *entry.payload);
-        RUMOR_CHECK(update.ok());
-        for (std::size_t e = 0; e < update->index.size(); ++e) {
-          const auto step = static_cast<std::uint32_t>(update->step);
-          const auto weight = static_cast<std::uint32_t>(sum[update->index[e]]);
-          sum[update->index[e]] =
-              static_cast<std::int32_t>(update->negative[e] ? weight - step : weight + step);
-        }
-      }
+      for (const auto& [key, entry] : books_)
+        if (summed->contains(key)) add(model.form.layout, *entry.payload, sum);
     }
-    if (!(store->have() == *summed))
+    if (!(replica->have() == *summed))
       return world_.violate("I8", i, "its have-set differs from that of others");
-    const auto weights = store->replica().weights();
+    const auto weights = replica->weights();
     if (!std::equal(sum.begin(), sum.end(), weights.begin(), weights.end()))
       return world_.violate("I8", i, "its weights are not the sum of its updates");
   }
@@ -174,7 +179,7 @@ std::map<NodeId, HostId> Checkers::living() const {
 bool Checkers::meshed() const {
   const std::map<NodeId, HostId> all = living();
   return std::all_of(all.begin(), all.end(), [&](const auto& node) {
-    return world_.host(node.second).protocol->peers().size() >= std::min(all.size() - 1, limits::links_low);
+    return world_.host(node.second).peer->protocol().peers().size() >= std::min(all.size() - 1, limits::links_low);
   });
 }
 
@@ -187,7 +192,7 @@ void Checkers::check_overlay() {
     const HostId i = next.back();
     next.pop_back();
     if (!seen.insert(i).second) continue;
-    const std::vector<gossip::PeerInfo> peers = world_.host(i).protocol->peers();
+    const std::vector<gossip::PeerInfo> peers = world_.host(i).peer->protocol().peers();
     if (peers.size() > limits::links_high)
       return world_.violate("I10", i, str("it has ", peers.size(), " links"));
     if (peers.size() < std::min(living.size() - 1, limits::links_low))
@@ -203,7 +208,7 @@ void Checkers::check_overlay() {
 std::uint64_t Checkers::duplicates() const {
   std::uint64_t sum = 0;
   for (HostId i = 0; i < world_.hosts(); ++i)
-    if (world_.host(i).up()) sum += world_.host(i).protocol->counters().updates_duplicate;
+    if (world_.host(i).up()) sum += world_.host(i).peer->protocol().counters().updates_duplicate;
   return sum;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compress/statistics.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -35,8 +34,7 @@ Cluster::Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet>
       step_costs_(Prng::named(options_.seed, "steps")),
       faults_(Prng::named(options_.seed, "faults")),
       nodes_(options_.nodes),
-      group_(options_.nodes, 0),
-      delivery_(options_.nodes) {}
+      group_(options_.nodes, 0) {}
 
 Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,
@@ -46,13 +44,10 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
     if (auto started = cluster->start_node(i); !started) return started.error();
   }
   const Node& first = *cluster->nodes_.front().node;
-  cluster->oracle_.assign(first.replica().weights().begin(), first.replica().weights().end());
-  if (cluster->options_.swarm_faults) {
-    cluster->swarm_kinds_ = 1 + cluster->faults_.below(15);
-    cluster->fault_every_max_ = Duration(cluster->faults_.between(300'000, 4'000'000));
-  }
-  if (cluster->options_.light_faults || cluster->options_.swarm_faults)
-    cluster->queue_.push(TimePoint{500ms}, Fault{});
+  const std::span<const std::int32_t> start = first.replica().weights();
+  cluster->record_.emplace(cluster->config_, first.form().layout, std::vector<std::int32_t>(start.begin(), start.end()),
+                           cluster->nodes_.size(), cluster->options_.curve_points);
+  if (cluster->options_.light_faults) cluster->queue_.push(TimePoint{500ms}, Fault{});
   for (std::size_t i = 0; i < cluster->options_.planned_faults.size(); ++i)
     cluster->queue_.push(TimePoint{cluster->options_.planned_faults[i].at}, Planned{i});
   return cluster;
@@ -189,25 +184,7 @@ void Cluster::on(ComputeDone& e) {
     slot.node->on_evaluated(*evaluation, now_, out);
     return carry_out(e.node, out, e.node);
   }
-  StepResult& step = std::get<StepResult>(done);
-  const compress::SparseUpdate update = step.update;
-  const ParamLayout& layout = slot.node->trainer().layout();
-  slot.node->on_step_done(std::move(step), now_, out);
-  const bool published = std::any_of(
-      out.begin(), out.end(), [](const NodeEffect& x) { return std::holds_alternative<Published>(x); });
-  if (published) {
-    ++own_updates_;
-    own_entries_ += update.index.size();
-    own_bound_bits_ += compress::bound_bits(oracle_.size(), update.index.size());
-    for (const compress::StepRun& run : compress::step_runs(layout, update)) {
-      const auto amount = static_cast<std::uint32_t>(run.step);
-      for (std::size_t k = run.first; k < run.first + run.count; ++k) {
-        const auto before = static_cast<std::uint32_t>(oracle_[update.index[k]]);
-        oracle_[update.index[k]] =
-            static_cast<std::int32_t>(update.negative[k] ? before - amount : before + amount);
-      }
-    }
-  }
+  slot.node->on_step_done(std::move(std::get<StepResult>(done)), now_, out);
   carry_out(e.node, out, e.node);
 }
 
@@ -234,10 +211,9 @@ void Cluster::carry_out(std::size_t i, NodeOutbox& out, std::size_t from) {
         [&](auto& e) {
           using E = std::decay_t<decltype(e)>;
           if constexpr (std::is_same_v<E, Applied>) {
-            delivery_.applied(e.key, i, from, now_);
+            record_->applied(e.header.key, i, from, now_);
           } else if constexpr (std::is_same_v<E, Published>) {
-            own_payload_bytes_ += e.update.payload->size();
-            delivery_.published(e.update.header.key, i, now_);
+            record_->published(e.update, i, now_);
           } else if constexpr (std::is_same_v<E, gossip::Note>) {
             if (e.level >= gossip::Note::Level::warning) slot.last_note = e.text;
           } else if constexpr (std::is_same_v<E, Finished>) {
@@ -313,7 +289,7 @@ void Cluster::effect(std::size_t i, StartStep& e) {
 }
 
 void Cluster::effect(std::size_t i, StartEvaluation&) {
-  nodes_[i].compute = evaluate(i);
+  nodes_[i].compute = record_->evaluate(*nodes_[i].node);
   queue_.push(now_ + Duration{1}, ComputeDone{i, nodes_[i].life});
 }
 

@@ -6,18 +6,16 @@
 // Thread: one owner; no threads inside.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
 
 #include "runtime/node.h"
-#include "runtime/sim/delivery.h"
 #include "runtime/sim/event_queue.h"
 #include "runtime/sim/fault_plan.h"
 #include "runtime/sim/network.h"
-#include "runtime/sim/sim_result.h"
+#include "runtime/sim/training_record.h"
 
 namespace rumor::sim {
 
@@ -28,15 +26,10 @@ struct ClusterOptions {
   Duration step{20ms};              // virtual cost of a training step, +-10 %
   std::uint32_t curve_points = 24;  // evaluations over the run
   bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
-  // The seed draws which of these strike, and how often: resets, kills, halves, one node apart.
-  bool swarm_faults = false;
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
   // Strike besides, as planned. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
 };
-
-// Where a run is, for a progress line. Return false to stop early.
-using Progress = std::function<bool(const CurvePoint& point, double fraction)>;
 
 class Cluster {
  public:
@@ -66,7 +59,7 @@ class Cluster {
   void reset_link_of(std::size_t i);
   std::uint64_t trace_hash() const { return trace_; }
   // Weights that the sum of everything published gives.
-  std::vector<std::int32_t> oracle() const;
+  const std::vector<std::int32_t>& oracle() const { return record_->oracle(); }
 
  private:
   struct Link {
@@ -127,7 +120,6 @@ class Cluster {
     std::variant<std::monostate, StepResult, models::Evaluation> compute;
     std::string last_note;
     std::optional<int> ended;
-    std::uint64_t sent_before = 0, received_before = 0;  // of earlier lives
   };
 
   Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options);
@@ -144,7 +136,6 @@ class Cluster {
   void on(Fault& e);
   void on(Planned& e);
   bool kill_for(std::size_t victim, Duration away);
-  void cut_for_a_while(bool one);
   void cut_for(const std::vector<std::uint8_t>& group, Duration apart);
   void on(Restart& e);
   void on(Heal& e);
@@ -164,11 +155,8 @@ class Cluster {
   NodeId node_id(std::size_t i) const;
   void trace(std::uint64_t kind, std::uint64_t a, std::uint64_t b, BytesView bytes = {});
 
-  bool watch(const Progress& progress);
-  CurvePoint measure(std::size_t i);
-  models::Evaluation evaluate(std::size_t i);
+  TrainingRecord::Nodes living() const;
   Result<SimResult> conclude();
-  void count_traffic(SimResult& result) const;
   std::string last_words() const;
 
   RunConfig config_;
@@ -182,18 +170,11 @@ class Cluster {
   std::vector<Link> links_;
   std::vector<std::uint8_t> group_;
   std::uint64_t partitions_ = 0;
-  std::uint64_t swarm_kinds_ = 0;  // bits: reset, kill, halves, one apart
-  Duration fault_every_max_{2s};
-  Delivery delivery_;
-  std::vector<std::int32_t> oracle_;
+  std::optional<TrainingRecord> record_;  // from the end of create() on
   std::uint64_t trace_ = 0;
 
-  SimResult result_;
-  std::uint32_t next_point_ = 0;
+  std::uint64_t link_resets_ = 0, restarts_ = 0;
   bool stop_early_ = false;
-  std::optional<std::pair<std::string, models::Evaluation>> last_evaluation_;  // by digest
-  std::uint64_t own_payload_bytes_ = 0, own_entries_ = 0, own_updates_ = 0;
-  double own_bound_bits_ = 0;
 };
 
 }  // namespace rumor::sim

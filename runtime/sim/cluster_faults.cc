@@ -1,4 +1,4 @@
-// What goes wrong in a training cluster: drawn at random (light, swarm) or planned by a file (fault_plan.h).
+// What goes wrong in a training cluster: drawn at random (light) or planned by a file (fault_plan.h).
 #include <algorithm>
 
 #include "runtime/base/check.h"
@@ -9,9 +9,7 @@ namespace rumor::sim {
 void Cluster::kill(std::size_t i) {
   RUMOR_CHECK(nodes_[i].node != nullptr);
   trace(7, i, 0);
-  const gossip::Counters& counters = nodes_[i].node->protocol().counters();
-  nodes_[i].sent_before += counters.sent_bytes;
-  nodes_[i].received_before += counters.received_bytes;
+  record_->ended(i, nodes_[i].node->protocol().counters());
   nodes_[i].node.reset();
   nodes_[i].wake_at = never;
   for (std::size_t at = 0; at < links_.size(); ++at)
@@ -26,7 +24,7 @@ void Cluster::kill(std::size_t i) {
 void Cluster::restart(std::size_t i) {
   RUMOR_CHECK(nodes_[i].node == nullptr);
   trace(8, i, 0);
-  delivery_.restarted(i);
+  record_->restarted(i);
   const auto started = start_node(i);
   RUMOR_CHECK(started.ok());  // it started once with the same options
 }
@@ -50,31 +48,22 @@ void Cluster::reset_link_of(std::size_t i) {
   if (mine.empty()) return;
   const std::size_t at = mine[faults_.below(mine.size())];
   for (int side : {0, 1}) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection reset by peer"});
-  ++result_.link_resets;
+  ++link_resets_;
 }
 
 // Never below two alive, so that what was learned has a home.
 bool Cluster::kill_for(std::size_t victim, Duration away) {
   const auto alive =
       std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
-  if (!nodes_[victim].node || alive <= 2 || result_.restarts >= 1000) return false;
+  if (!nodes_[victim].node || alive <= 2 || restarts_ >= 1000) return false;
   kill(victim);
-  ++result_.restarts;
+  ++restarts_;
   queue_.push(now_ + away, Restart{victim});
   return true;
 }
 
-void Cluster::cut_for_a_while(bool one) {
-  std::vector<std::uint8_t> group(nodes_.size());
-  const std::uint64_t apart = faults_.below(nodes_.size());
-  for (std::size_t i = 0; i < group.size(); ++i)
-    group[i] = static_cast<std::uint8_t>(one ? i == apart : faults_.below(2));
-  cut_for(group, Duration(faults_.between(200'000, 4'000'000)));
-}
-
 void Cluster::cut_for(const std::vector<std::uint8_t>& group, Duration apart) {
   partition(group);
-  ++result_.partitions;
   queue_.push(now_ + apart, Heal{++partitions_});
 }
 
@@ -87,14 +76,7 @@ void Cluster::on(Fault&) {
   const std::size_t victim = faults_.below(nodes_.size());
   // Not in the closing tenth: the run must be able to end.
   const bool late = nodes_[0].node && nodes_[0].node->replica().samples() * 10 > config_.samples * 9;
-  if (!late && options_.swarm_faults) {
-    const std::uint64_t kind = faults_.below(4);
-    if ((swarm_kinds_ >> kind & 1) != 0) {
-      if (kind == 0) reset_link_of(victim);
-      if (kind == 1) kill_for(victim, Duration(faults_.between(200'000, 2'000'000)));
-      if (kind > 1) cut_for_a_while(kind == 3);
-    }
-  } else if (!late) {
+  if (!late) {
     const bool kills = faults_.chance(1, 10) && nodes_.size() > 2;
     if (!kills || !nodes_[victim].node) {
       reset_link_of(victim);
@@ -102,7 +84,7 @@ void Cluster::on(Fault&) {
       kill_for(victim, Duration(faults_.between(200'000, 2'000'000)));
     }
   }
-  queue_.push(now_ + Duration(faults_.between(200'000, fault_every_max_.count())), Fault{});
+  queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Fault{});
 }
 
 void Cluster::on(Planned& e) {

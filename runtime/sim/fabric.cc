@@ -43,8 +43,10 @@ Duration Fabric::latency(HostId a, HostId b) const {
          Duration(static_cast<std::int64_t>(mix64(options_.seed ^ mix64(low << 32 | high)) % span));
 }
 
-Duration Fabric::cost(HostId host, std::size_t bytes) const {
-  const std::uint64_t rate = std::max<std::uint64_t>(options_.bytes_per_second / throttle_[host], 1);
+Duration Fabric::cost(HostId host, std::size_t bytes, bool down) const {
+  const std::uint64_t full =
+      down && options_.down_bytes_per_second != 0 ? options_.down_bytes_per_second : options_.bytes_per_second;
+  const std::uint64_t rate = std::max<std::uint64_t>(full / throttle_[host], 1);
   return Duration(static_cast<std::int64_t>((bytes * 1'000'000 + rate - 1) / rate));
 }
 
@@ -216,7 +218,7 @@ void Fabric::reached(const FabricEvent& event, TimePoint now) {
   auto& lane = directions_[index(at)].lanes[event.lane];
   if (lane.empty()) return schedule(now, FabricEvent::Kind::deliver, at, 1);
   const HostId to = host(at);
-  down_free_[to] = std::max(now, down_free_[to]) + cost(to, lane.back().frame.size() + framing_bytes);
+  down_free_[to] = std::max(now, down_free_[to]) + cost(to, lane.back().frame.size() + framing_bytes, true);
   schedule(down_free_[to], FabricEvent::Kind::deliver, at, event.lane);
 }
 
@@ -282,7 +284,7 @@ void Fabric::throttle(HostId host_id, std::uint32_t divisor, TimePoint now) {
       const End at{connection, side};
       if (host(at) != host_id || held(at)) continue;
       for (const Flight& flight : directions_[index(at)].lanes[1]) {
-        down_free_[host_id] += cost(host_id, flight.frame.size() + framing_bytes);
+        down_free_[host_id] += cost(host_id, flight.frame.size() + framing_bytes, true);
         schedule(down_free_[host_id], FabricEvent::Kind::deliver, at, 1);
       }
     }

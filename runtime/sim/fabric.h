@@ -35,7 +35,8 @@ struct FabricOptions {
   std::size_t hosts = 0;
   std::uint64_t seed = 1;
   Duration latency_min{1000}, latency_max{50'000}, jitter{1000};  // one way; drawn once for each pair
-  std::uint64_t bytes_per_second = 12'500'000;                    // up and down, each
+  std::uint64_t bytes_per_second = 12'500'000;                    // up, and down
+  std::uint64_t down_bytes_per_second = 0;                        // where that differs; 0: it does not
   std::size_t backlog_high = 1 << 20, backlog_low = 256 << 10;    // unsent bytes of a direction
 };
 
@@ -141,7 +142,7 @@ class Fabric {
   static std::size_t index(End end) {
     return 2 * std::size_t{end.connection} + static_cast<unsigned>(end.side);
   }
-  Duration cost(HostId host, std::size_t bytes) const;
+  Duration cost(HostId host, std::size_t bytes, bool down = false) const;
   bool held(End towards) const;
   void release(End towards, TimePoint now);
   void push(End towards, Flight flight, TimePoint now);

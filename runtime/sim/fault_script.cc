@@ -24,7 +24,8 @@ constexpr std::string_view names[] = {"crash",        "crash-in-effects",
                                       "disk-torn",    "disk-flipped",
                                       "disk-foreign", "random-bytes",
                                       "flipped-bits", "false-have",
-                                      "withholds",    "floods"};
+                                      "withholds",    "floods",
+                                      "disk-full"};
 static_assert(std::size(names) == fault_kinds);
 
 constexpr FaultSet attacks = fault_bit(FaultKind::random_bytes) | fault_bit(FaultKind::flipped_bits) |
@@ -52,7 +53,7 @@ FaultAction draw_action(Prng prng, FaultKind kind, const SwarmPlan& plan) {
   action.other = static_cast<HostId>(prng.below(plan.nodes));
   action.value = prng.next();
   const bool longer = prng.chance(1, 6);
-  action.lasts = between(prng, 100ms, longer ? 90s : 12s);
+  action.lasts = plan.paced(between(prng, 100ms, longer ? 90s : 12s));
   action.disk = draw_disk(prng, plan.enabled);
   return action;
 }
@@ -84,12 +85,27 @@ void draw_workload(SwarmPlan& plan, Prng prng) {
   }
 }
 
+// Of those that strike at a time.
+FaultKind draw_kind(Prng& prng, bool trains) {
+  constexpr auto end = static_cast<std::uint64_t>(FaultKind::disk_lost);
+  const std::uint64_t kind = prng.below(trains ? end + 1 : end);
+  return kind == end ? FaultKind::disk_full : static_cast<FaultKind>(kind);
+}
+
+// Fits times to a training run: a faultless beginning, and an end in which it can be finished.
+void fit(SwarmPlan& plan, Duration training) {
+  constexpr Duration usual = 120s;
+  plan.warm_up = training / 16;
+  plan.chaos = training * 3 / 4;
+  plan.pace_millionths = std::min<std::int64_t>(1'000'000, 1'000'000 * plan.chaos.count() / usual.count());
+}
+
 // Kinds that are not enabled are drawn as well and left out, so that leaving one out moves no other.
 void draw_actions(SwarmPlan& plan, const SwarmRequest& request, Duration every) {
   const auto count = request.no_actions ? 0 : static_cast<std::uint32_t>(plan.chaos / every);
   for (std::uint32_t a = 0; a < count; ++a) {
     Prng own = Prng::named(request.seed, "action", a);
-    const auto kind = static_cast<FaultKind>(own.below(static_cast<std::uint64_t>(FaultKind::disk_lost)));
+    const FaultKind kind = draw_kind(own, request.training > Duration{0});
     const bool left =
         request.only.empty() || std::find(request.only.begin(), request.only.end(), a) != request.only.end();
     FaultAction action = draw_action(own, kind, plan);
@@ -125,8 +141,12 @@ SwarmPlan draw_plan(const SwarmRequest& request) {
   plan.warm_up = between(prng, 2s, 20s);
   plan.chaos = between(prng, 30s, 240s);
   if (request.nodes != 0) plan.nodes = request.nodes;
-  for (std::size_t k = 0; k < fault_kinds; ++k)
-    if (prng.chance(1, 2)) plan.enabled |= FaultSet{1} << k;
+  const bool trains = request.training > Duration{0};
+  if (trains) fit(plan, request.training);
+  for (std::size_t k = 0; k < fault_kinds; ++k) {
+    const bool drawn = trains || k != static_cast<std::size_t>(FaultKind::disk_full);
+    if (drawn && prng.chance(1, 2)) plan.enabled |= FaultSet{1} << k;
+  }
   plan.enabled = (plan.enabled & request.allowed) | request.forced;
 
   plan.world.seed = request.seed;
@@ -139,15 +159,16 @@ SwarmPlan draw_plan(const SwarmRequest& request) {
   plan.world.model.log_bytes = prng.chance(1, 2) ? 64 << 20 : 4'000u << prng.below(8);
   plan.world.model.entries_max = static_cast<std::uint32_t>(1 + prng.below(params / 4));
   plan.world.mixed_codings = true;
-  plan.checkpoint_every = between(prng, 2s, 40s);
-  if (prng.chance(1, 4)) plan.dead_for_good = prng.below(plan.nodes / 2);
+  plan.checkpoint_every = std::max<Duration>(plan.paced(between(prng, 2s, 40s)), 100ms);
+  if (prng.chance(1, 4)) plan.dead_for_good = prng.below(std::max<std::size_t>(plan.nodes / 2, 1));
   draw_network(plan, Prng::named(request.seed, "network"));
   draw_workload(plan, Prng::named(request.seed, "workload"));
   for (std::size_t i = 0; i < plan.nodes; ++i)
-    plan.starts.push_back(
-        TimePoint{prng.chance(1, 6) ? between(prng, 0s, plan.chaos) : between(prng, 0s, 2s)});
+    plan.starts.push_back(TimePoint{prng.chance(1, 6) ? between(prng, 0s, plan.chaos)
+                                                      : plan.paced(between(prng, 0s, 2s))});
 
-  draw_actions(plan, request, between(prng, 500ms, 10s));
+  const Duration every = between(prng, 500ms, 10s);
+  draw_actions(plan, request, trains ? plan.chaos / (8 + every / 200ms) : every);
   return plan;
 }
 

@@ -50,6 +50,7 @@ enum class FaultKind : std::uint8_t {
   false_have,
   withholds,
   floods,
+  disk_full,  // nothing can be written for a while; only drawn for training
   count
 };
 inline constexpr std::size_t fault_kinds = static_cast<std::size_t>(FaultKind::count);
@@ -83,6 +84,9 @@ struct SwarmRequest {
   std::vector<std::uint32_t> only;  // actions by number; empty: all
   bool no_actions = false;          // `only` is meant to be empty
   Duration chaos{0};                // not longer than this, when not 0
+  // Not 0: a training run that takes so long when all goes well; the faults are fitted to it, and network, model and
+  // work are not drawn.
+  Duration training{0};
 };
 
 struct SwarmPlan {
@@ -98,6 +102,9 @@ struct SwarmPlan {
   FaultSet enabled = 0;
   std::vector<FaultAction> actions;
   std::size_t dead_for_good = 0;  // of the nodes, when the faults end
+  std::int64_t pace_millionths = 1'000'000;  // of the times that faults take, where a run is short
+
+  Duration paced(Duration time) const { return time * pace_millionths / 1'000'000; }
 };
 
 SwarmPlan draw_plan(const SwarmRequest& request);

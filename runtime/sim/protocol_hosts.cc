@@ -17,9 +17,33 @@ std::unique_ptr<PeerStore> ProtocolWorld::empty_store() {
   return std::make_unique<SimStore>(options_.model);
 }
 
-// The newest checkpoint as the fault leaves it; what does not decode is left alone, and the peers have it
-// all.
-void ProtocolWorld::read_disk(HostId i, DiskFault fault) {
+// The protocol alone. A checkpoint that does not decode is left alone, and the peers have it all.
+StartedPeer ProtocolWorld::protocol_peer(const PeerStart& start) {
+  gossip::Options options;
+  options.self = start.id;
+  options.stream = start.stream;
+  options.run = options_.payload_bytes != 0 ? PayloadPool::run() : options_.model.form.run;
+  options.run_name = "sim";
+  options.advertise = {start.address};
+  options.seeds = start.seeds;
+  options.known_addresses = start.known;
+  options.keys = std::make_shared<TagKeys>(start.id);
+  options.coding = options_.mixed_codings ? static_cast<gossip::CodingRule>(start.host % 4) : options_.coding;
+  std::unique_ptr<PeerStore> store = empty_store();
+  const MemoryDisk before = *start.files;
+  store->open(*start.files);
+  const bool restored = start.checkpoint != nullptr && store->restore(*start.checkpoint).ok();
+  if (start.checkpoint != nullptr && !restored) {
+    *start.files = before;
+    store = empty_store();
+    store->open(*start.files);
+  }
+  store->replay();
+  return {std::make_unique<ProtocolPeer>(std::move(options), std::move(store), Prng(start.chance_seed)), restored};
+}
+
+// The newest checkpoint as the fault leaves it.
+std::optional<Bytes> ProtocolWorld::read_disk(HostId i, DiskFault fault) {
   Host& host = hosts_[i];
   if (fault == DiskFault::lost) {
     host.disk.clear();
@@ -27,30 +51,32 @@ void ProtocolWorld::read_disk(HostId i, DiskFault fault) {
     host.files.files.clear();
   }
   if (fault == DiskFault::torn || fault == DiskFault::flipped) damage_files(host.files, fault);
-  host.store = empty_store();
-  const MemoryDisk before = host.files;
-  host.store->open(host.files);
   const std::vector<Bytes>* disk = &host.disk;
   if (fault == DiskFault::foreign) disk = &hosts_[chance_.below(hosts_.size())].disk;
-  if (disk->empty()) return host.store->replay();
+  if (disk->empty()) return std::nullopt;
   std::size_t which = disk->size() - 1;
   if (fault == DiskFault::stale) which = chance_.below(disk->size());
   Bytes bytes = (*disk)[which];
-  const bool damaged = fault == DiskFault::torn || fault == DiskFault::flipped;
   if (fault == DiskFault::torn) bytes.resize(chance_.below(bytes.size()));
   if (fault == DiskFault::flipped) {
     const std::uint64_t at = chance_.below(bytes.size());
     bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << chance_.below(8)));
   }
-  const bool read = host.store->restore(bytes).ok();
-  if (read && damaged) violate("I2", i, "takes up a damaged checkpoint");
-  if (!read && !damaged) violate("I2", i, "does not take up its own checkpoint");
-  if (!read) {
-    host.files = before;
-    host.store = empty_store();
-    host.store->open(host.files);
-  }
-  host.store->replay();
+  return bytes;
+}
+
+void ProtocolWorld::start_peer(HostId i, DiskFault fault, std::uint64_t chance_seed) {
+  Host& host = hosts_[i];
+  const std::optional<Bytes> checkpoint = read_disk(i, fault);
+  const PeerStart start{i,          host.life,  host.id,     host.stream,
+                        host.address, host.seeds, host.known, &host.files,
+                        checkpoint ? &*checkpoint : nullptr,  chance_seed};
+  StartedPeer started = options_.make_peer ? options_.make_peer(start) : protocol_peer(start);
+  host.peer = std::move(started.peer);
+  if (!checkpoint) return;
+  const bool damaged = fault == DiskFault::torn || fault == DiskFault::flipped;
+  if (started.restored && damaged) violate("I2", i, "takes up a damaged checkpoint");
+  if (!started.restored && !damaged) violate("I2", i, "does not take up its own checkpoint");
 }
 
 // The last writes of each file did not reach the platter, or one bit of it is another.
@@ -80,33 +106,23 @@ void ProtocolWorld::start(HostId i, DiskFault fault) {
   host.clock.restart(now_);
   Prng own = Prng::named(options_.seed, "life", (std::uint64_t{i} << 32) + (mutant(43) ? 0 : host.life));
   host.stream = gossip::stream_of(host.id, own.next());
-  read_disk(i, fault);
-  gossip::Options options;
-  options.self = host.id;
-  options.stream = host.stream;
-  options.run = options_.payload_bytes != 0 ? PayloadPool::run() : options_.model.form.run;
-  options.run_name = "sim";
-  options.advertise = {host.address};
-  options.seeds = host.seeds;
-  options.known_addresses = host.known;
-  options.keys = std::make_shared<TagKeys>(host.id);
-  options.coding = options_.mixed_codings ? static_cast<gossip::CodingRule>(i % 4) : options_.coding;
-  host.protocol = std::make_unique<gossip::Protocol>(std::move(options), *host.store, Prng(own.next()));
+  start_peer(i, fault, own.next());
   for (WorldObserver* observer : observers_) observer->started(i);
   trace(7, i);
-  turn(i, i, [&](gossip::Outbox& out) { host.protocol->start(host.clock.read(now_), out); });
+  turn(i, i, [&](gossip::Outbox& out) { host.peer->start(host.clock.read(now_), out); });
 }
 
 void ProtocolWorld::kill(HostId i, bool silently) {
   Host& host = hosts_[i];
   trace(8, i);
   if (host.up()) {
-    host.lost_before += host.protocol->counters().updates_lost;
+    for (WorldObserver* observer : observers_) observer->ended(i);
+    host.lost_before += host.peer->protocol().counters().updates_lost;
     host.known.clear();
-    for (const gossip::KnownAddress& known : host.protocol->known_addresses())
+    for (const gossip::KnownAddress& known : host.peer->protocol().known_addresses())
       host.known.push_back(known.address);
   }
-  host.protocol.reset();
+  host.peer.reset();
   host.stranger.reset();
   ++host.life;
   fabric_.drop_host(i, silently, now_);
@@ -116,35 +132,40 @@ void ProtocolWorld::leave(HostId i) {
   Host& host = hosts_[i];
   if (!host.up()) return;
   save_checkpoint(i);
-  turn(i, i, [&](gossip::Outbox& out) { host.protocol->leave(host.clock.read(now_), out); });
+  turn(i, i, [&](gossip::Outbox& out) { host.peer->leave(host.clock.read(now_), out); });
   if (host.up()) kill(i, false);
 }
 
 void ProtocolWorld::save_checkpoint(HostId i) {
   Host& host = hosts_[i];
   if (!host.up()) return;
-  host.disk.push_back(host.store->checkpoint(host.id));
+  if (auto bytes = host.peer->checkpoint()) write_checkpoint(host, std::move(*bytes));
+}
+
+void ProtocolWorld::write_checkpoint(Host& host, Bytes bytes) {
+  if (host.files.full) return;
+  host.disk.push_back(std::move(bytes));
   if (host.disk.size() > checkpoints_kept) host.disk.erase(host.disk.begin());
 }
 
 void ProtocolWorld::publish(HostId i) {
   Host& host = hosts_[i];
-  if (!host.up() || host.mute || host.busy_until > now_ || !host.protocol->ready_to_train()) return;
+  if (!host.up() || host.mute || host.busy_until > now_ || !host.peer->protocol().ready_to_train()) return;
   // Payloads without content measure what the links carry at a given load: nobody slows down there.
-  const bool waits = options_.payload_bytes == 0 && !host.protocol->may_publish(host.clock.read(now_));
+  const bool waits = options_.payload_bytes == 0 && !host.peer->protocol().may_publish(host.clock.read(now_));
   if (waits) return;
   Prng content =
       Prng::named(options_.seed, "update", (std::uint64_t{i} << 40) + (host.life << 24) + host.seq);
-  const gossip::StoredUpdate update = host.store->seal(host.stream, host.id, ++host.seq, content);
-  for (WorldObserver* observer : observers_) observer->sealed(i, update);
+  ++host.seq;
   trace(9, i);
-  turn(i, i, [&](gossip::Outbox& out) { host.protocol->publish(update, host.clock.read(now_), out); });
+  turn(i, i,
+       [&](gossip::Outbox& out) { host.peer->publish(host.seq, content, host.clock.read(now_), out); });
 }
 
 void ProtocolWorld::set_finished(HostId i, bool finished) {
   Host& host = hosts_[i];
   if (!host.up()) return;
-  turn(i, i, [&](gossip::Outbox& out) { host.protocol->set_finished(finished, host.clock.read(now_), out); });
+  turn(i, i, [&](gossip::Outbox& out) { host.peer->set_finished(finished, host.clock.read(now_), out); });
 }
 
 }  // namespace rumor::sim

@@ -12,6 +12,8 @@ namespace {
 constexpr Duration dial_timeout = 5s;
 // A node that asks to be called again at once this often in a row does nothing else.
 constexpr std::uint32_t spins_max = 200;
+// A step of training on a slow processor.
+constexpr int slow_compute = 10;
 
 FabricOptions fabric_options(const WorldOptions& options) {
   FabricOptions fabric = options.fabric;
@@ -102,11 +104,13 @@ void ProtocolWorld::handle(const Event& event) {
       return on_wake(event);
     case Event::Kind::dialled:
       return on_dialled(event);
+    case Event::Kind::computed:
+      return on_computed(event);
     case Event::Kind::backlog: {
       if (!host.up() || host.life != event.life) return;
       const gossip::LinkId link{event.value};
       return turn(event.host, event.host, [&](gossip::Outbox& out) {
-        host.protocol->on_backlog(link, event.other != 0, host.clock.read(now_), out);
+        host.peer->on_backlog(link, event.other != 0, host.clock.read(now_), out);
       });
     }
     case Event::Kind::call: {
@@ -122,12 +126,19 @@ void ProtocolWorld::handle(const Event& event) {
 void ProtocolWorld::after_turn(HostId i, HostId from, gossip::Outbox& out) {
   Host& host = hosts_[i];
   if (host.handling > Duration{0}) host.busy_until = std::max(now_, host.busy_until) + host.handling;
-  if (host.store->take_replaced())
+  for (const gossip::StoredUpdate& update : host.peer->take_sealed())
+    for (WorldObserver* observer : observers_) observer->sealed(i, update);
+  if (host.peer->take_replaced())
     for (WorldObserver* observer : observers_) observer->replaced(i);
-  for (const gossip::UpdateHeader& header : host.store->take_applied())
+  for (const gossip::UpdateHeader& header : host.peer->take_applied())
     for (WorldObserver* observer : observers_) observer->applied(i, header, from);
-  if (++turns_ % options_.invariants_every == 0) host.protocol->check_invariants();
+  if (++turns_ % options_.invariants_every == 0) host.peer->check_invariants();
   for (WorldObserver* observer : observers_) observer->turned(i);
+  if (auto bytes = host.peer->take_checkpoint()) write_checkpoint(host, std::move(*bytes));
+  if (const auto takes = host.peer->take_compute()) {
+    const Duration cost = *takes * (host.handling > Duration{0} ? slow_compute : 1);
+    queue_.push(now_ + cost, Event{Event::Kind::computed, {}, i, 0, 0, host.life});
+  }
   const bool dies = host.crash_armed && !out.empty();
   const std::size_t effects = dies ? chance_.below(out.size() + 1) : out.size();
   for (std::size_t e = 0; e < effects; ++e) carry_out(i, out[e]);
@@ -139,7 +150,7 @@ void ProtocolWorld::after_turn(HostId i, HostId from, gossip::Outbox& out) {
 void ProtocolWorld::arm(HostId i) {
   Host& host = hosts_[i];
   if (!host.up()) return;
-  const TimePoint when = host.clock.when(host.protocol->next_deadline(), now_);
+  const TimePoint when = host.clock.when(host.peer->next_deadline(), now_);
   if (when >= host.wake_at) return;
   host.wake_at = when;
   queue_.push(when, Event{Event::Kind::wake,
@@ -163,12 +174,21 @@ void ProtocolWorld::on_wake(const Event& event) {
   host.wake_at = never;
   trace(5, event.host);
   turn(event.host, event.host,
-       [&](gossip::Outbox& out) { host.protocol->on_time(host.clock.read(now_), out); });
+       [&](gossip::Outbox& out) { host.peer->on_time(host.clock.read(now_), out); });
   if (!host.up() || host.wake_at > now_) {
     host.spins = 0;
   } else if (++host.spins > spins_max) {
     violate("I4", event.host, "asks for on_time() without end at one instant");
   }
+}
+
+void ProtocolWorld::on_computed(const Event& event) {
+  Host& host = hosts_[event.host];
+  if (!host.up() || host.life != event.life) return;
+  if (host.busy_until > now_) return queue_.push(host.busy_until, event);
+  trace(6, event.host);
+  turn(event.host, event.host,
+       [&](gossip::Outbox& out) { host.peer->on_computed(host.clock.read(now_), out); });
 }
 
 void ProtocolWorld::on_fabric(const Event& event) {
@@ -192,9 +212,9 @@ void ProtocolWorld::on_arrival(Arrival& arrival) {
   turn(i, from, [&](gossip::Outbox& out) {
     const TimePoint local = host.clock.read(now_);
     if (arrival.closed) {
-      host.protocol->on_link_down(link_of(arrival.at), "closed by the peer", local, out);
+      host.peer->on_link_down(link_of(arrival.at), "closed by the peer", local, out);
     } else {
-      host.protocol->on_frame(link_of(arrival.at), arrival.frame, local, out);
+      host.peer->on_frame(link_of(arrival.at), arrival.frame, local, out);
     }
   });
 }
@@ -218,7 +238,7 @@ void ProtocolWorld::carry_out(HostId i, gossip::Effect& effect) {
       Host& host = hosts_[i];
       if (!host.up() || host.life != life) return;
       turn(i, i, [&](gossip::Outbox& out) {
-        host.protocol->on_link_down(link, "closed", host.clock.read(now_), out);
+        host.peer->on_link_down(link, "closed", host.clock.read(now_), out);
       });
     });
   }
@@ -235,7 +255,7 @@ void ProtocolWorld::dial(HostId i, const std::string& address) {
       Host& host = hosts_[i];
       if (!host.up() || host.life != life) return;
       turn(i, i, [&](gossip::Outbox& out) {
-        host.protocol->on_dial_failed(address, "no such host", host.clock.read(now_), out);
+        host.peer->on_dial_failed(address, "no such host", host.clock.read(now_), out);
       });
     });
   }
@@ -261,7 +281,7 @@ void ProtocolWorld::on_dialled(const Event& event) {
   if (hangs || !answers || acceptor.refuses) {
     if (!dialler.up()) return;
     return turn(event.host, event.host, [&](gossip::Outbox& out) {
-      dialler.protocol->on_dial_failed(acceptor.address, hangs ? "timed out" : "connection refused",
+      dialler.peer->on_dial_failed(acceptor.address, hangs ? "timed out" : "connection refused",
                                        dialler.clock.read(now_), out);
     });
   }
@@ -276,7 +296,7 @@ void ProtocolWorld::on_dialled(const Event& event) {
       host.stranger->on_link_up(end, peer.id);
     } else if (host.up()) {
       turn(self, self, [&](gossip::Outbox& out) {
-        host.protocol->on_link_up({link_of(end), peer.id, side == 0, peer.address}, host.clock.read(now_),
+        host.peer->on_link_up({link_of(end), peer.id, side == 0, peer.address}, host.clock.read(now_),
                                   out);
       });
     }

@@ -16,11 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "gossip/protocol.h"
 #include "runtime/sim/event_queue.h"
 #include "runtime/sim/fabric.h"
 #include "runtime/sim/local_clock.h"
-#include "runtime/sim/sim_store.h"
+#include "runtime/sim/protocol_peer.h"
 
 namespace rumor::sim {
 
@@ -49,8 +48,7 @@ struct Host {
   NodeId id;
   std::string address;
   std::vector<std::string> seeds;
-  std::unique_ptr<PeerStore> store;
-  std::unique_ptr<gossip::Protocol> protocol;  // null while down
+  std::unique_ptr<SimPeer> peer;  // null while down
   std::unique_ptr<Stranger> stranger;
   std::uint64_t life = 0;  // counts starts
   StreamId stream;
@@ -68,13 +66,14 @@ struct Host {
   std::uint64_t lost_before = 0;  // updates_lost of earlier lives
   std::uint32_t spins = 0;
 
-  bool up() const { return protocol != nullptr; }
+  bool up() const { return peer != nullptr; }
 };
 
 class WorldObserver {
  public:
   virtual ~WorldObserver() = default;
   virtual void started(HostId) {}
+  virtual void ended(HostId) {}  // its peer is still there, for the last time
   virtual void sealed(HostId, const gossip::StoredUpdate&) {}
   // From a frame of `from`.
   virtual void applied(HostId, const gossip::UpdateHeader&, HostId /*from*/) {}
@@ -94,6 +93,7 @@ struct WorldOptions {
   std::size_t payload_bytes = 0;  // else: no weights, payloads of this size
   gossip::CodingRule coding = gossip::CodingRule::automatic;
   bool mixed_codings = false;          // each host another rule
+  PeerMaker make_peer;                 // null: the protocol alone, with `model` or payloads
   std::uint32_t invariants_every = 8;  // turns between two check_invariants()
 };
 
@@ -143,7 +143,7 @@ class ProtocolWorld {
 
  private:
   struct Event {
-    enum class Kind : std::uint8_t { fabric, wake, dialled, backlog, call };
+    enum class Kind : std::uint8_t { fabric, wake, dialled, backlog, call, computed };
     Kind kind = Kind::call;
     FabricEvent fabric;
     HostId host = 0, other = 0;
@@ -163,10 +163,14 @@ class ProtocolWorld {
   void on_fabric(const Event& event);
   void on_wake(const Event& event);
   void on_dialled(const Event& event);
+  void on_computed(const Event& event);
   void on_arrival(Arrival& arrival);
   void arm(HostId i);
+  StartedPeer protocol_peer(const PeerStart& start);
   std::unique_ptr<PeerStore> empty_store();
-  void read_disk(HostId i, DiskFault fault);
+  std::optional<Bytes> read_disk(HostId i, DiskFault fault);
+  void start_peer(HostId i, DiskFault fault, std::uint64_t chance_seed);
+  void write_checkpoint(Host& host, Bytes bytes);
   void damage_files(MemoryDisk& disk, DiskFault fault);
   void trace(std::uint64_t kind, std::uint64_t a, BytesView bytes = {});
   static gossip::LinkId link_of(End end) {

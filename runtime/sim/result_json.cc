@@ -67,7 +67,10 @@ std::string to_json(const SimResult& r) {
   j["delivery_seconds"] = {
       {"p50", r.delivery_p50}, {"p99", r.delivery_p99}, {"last_p99", r.delivery_last_p99}};
   j["hops"] = {{"mean", r.hops_mean}, {"max", r.hops_max}};
-  j["faults"] = {{"link_resets", r.link_resets}, {"restarts", r.restarts}, {"partitions", r.partitions}};
+  j["faults"] = {{"link_resets", r.link_resets},
+                 {"restarts", r.restarts},
+                 {"partitions", r.partitions},
+                 {"strikes", r.strikes}};
   return j.dump(2) + "\n";
 }
 

@@ -33,6 +33,7 @@ class PeerStore : public gossip::UpdateStore {
   virtual Result<void> restore(BytesView checkpoint) = 0;
 
   virtual std::uint64_t fingerprint() const = 0;
+  virtual const Replica* replica() const { return nullptr; }
   virtual bool log_in_bounds() const { return true; }
   // Reads what the disk holds beside checkpoints; before restore().
   virtual void open(Disk&) {}
@@ -87,7 +88,7 @@ class SimStore final : public PeerStore {
   std::uint64_t fingerprint() const override { return replica_.fingerprint(); }
   bool log_in_bounds() const override;
 
-  const Replica& replica() const { return replica_; }
+  const Replica* replica() const override { return &replica_; }
 
  private:
   Result<gossip::Accepted> take(const gossip::StoredUpdate& update);

@@ -95,7 +95,7 @@ struct Totals {
 Totals totals(ProtocolWorld& world) {
   Totals sum;
   for (HostId i = 0; i < world.hosts(); ++i) {
-    const gossip::Counters& counters = world.host(i).protocol->counters();
+    const gossip::Counters& counters = world.host(i).peer->protocol().counters();
     sum.received += counters.updates_received;
     sum.duplicates += counters.updates_duplicate;
     sum.sent += counters.sent_bytes;

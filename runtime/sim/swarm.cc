@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration converge_within = 60s;  // after healing, besides what is on slow links
 constexpr Duration quiet_warm_up = 6s, quiet_for = 6s, quiet_every = 400ms;
-constexpr Duration settle_within = 20s, mesh_within = 120s, goodbye_within = 30s;
+constexpr Duration settle_within = 20s;
 constexpr double quiet_copies_max = 1.05;
 constexpr Duration quiet_delay_max = 2500ms;  // 99 of 100 deliveries; three hops of 150 ms and announcements
 constexpr std::uint64_t quiet_deliveries_min = 50;
@@ -19,35 +19,13 @@ constexpr Duration dead_links_known = 16s;  // after healing: links that died un
 
 }  // namespace
 
-SwarmRun::SwarmRun(const SwarmRequest& request)
-    : request_(request), plan_(draw_plan(request)), world_(plan_.world), checkers_(world_) {
-  for (const FaultAction& action : plan_.actions) world_.at(action.at, [this, action] { act(action); });
-}
-
-std::vector<std::string> SwarmRun::contacts() const {
-  std::vector<std::string> seeds;
-  for (HostId i = 0; i < std::min<std::size_t>(plan_.nodes, 3); ++i)
-    seeds.push_back(ProtocolWorld::address_of(i));
-  return seeds;
-}
-
-void SwarmRun::after(Duration wait, std::function<void()> call) {
-  world_.at(world_.now() + wait, [this, call = std::move(call)] {
-    if (chaos_) call();
-  });
-}
+SwarmRun::SwarmRun(const SwarmRequest& request) : FaultyRun(request, draw_plan(request)) {}
 
 // ---- warm-up ----
 
-void SwarmRun::set_up() {
-  for (HostId i = 0; i < plan_.nodes; ++i) {
-    world_.host(i).seeds = contacts();
-    world_.at(plan_.starts[i], [this, i] { start_again(i, DiskFault::none); });
-    schedule_publishing(i, plan_.publish_every[i], chaos_end(), true);
-    schedule_checkpoints(i);
-  }
-  if (plan_.attackers > 0) world_.at(TimePoint{plan_.warm_up}, [this] { schedule_attackers(); });
-  world_.at(TimePoint{1s}, [this] { watch(); });
+void SwarmRun::schedule_work(HostId i) {
+  schedule_publishing(i, plan_.publish_every[i], chaos_end(), true);
+  schedule_checkpoints(i);
 }
 
 void SwarmRun::schedule_publishing(HostId i, Duration every, TimePoint until, bool waves) {
@@ -71,86 +49,15 @@ void SwarmRun::schedule_checkpoints(HostId i) {
   });
 }
 
-void SwarmRun::schedule_attackers() {
-  const AttackKinds kinds{(plan_.enabled & fault_bit(FaultKind::random_bytes)) != 0,
-                          (plan_.enabled & fault_bit(FaultKind::flipped_bits)) != 0,
-                          (plan_.enabled & fault_bit(FaultKind::false_have)) != 0,
-                          (plan_.enabled & fault_bit(FaultKind::withholds)) != 0,
-                          (plan_.enabled & fault_bit(FaultKind::floods)) != 0};
-  for (std::size_t a = 0; a < plan_.attackers; ++a) {
-    const auto i = static_cast<HostId>(plan_.attackers_from + a);
-    Host& host = world_.host(i);
-    if (!host.stranger)
-      host.stranger =
-          std::make_unique<Attacker>(world_, i, static_cast<HostId>(plan_.nodes), kinds, request_.seed);
-    host.stranger->on_turn();
-  }
-  after(100ms, [this] { schedule_attackers(); });
-}
-
-// Once a virtual second: the weights of one host in full.
-void SwarmRun::watch() {
-  const auto i = static_cast<HostId>(world_.chance().below(plan_.nodes));
-  if (world_.host(i).up()) checkers_.check_weights(i);
-  after(2s, [this] { watch(); });
-}
-
 // ---- heal and verify ----
-
-void SwarmRun::heal() {
-  chaos_ = false;
-  for (HostId i = 0; i < world_.hosts(); ++i) {
-    Host& host = world_.host(i);
-    host.handling = Duration{0};
-    host.refuses = host.hangs = host.crash_armed = false;
-    host.clock.run_at(1'000'000, world_.now());
-    world_.clock_changed(i);
-    world_.fabric().throttle(i, 1, world_.now());
-    if (i >= plan_.nodes && (host.up() || host.stranger)) world_.kill(i, false);
-    if (i < plan_.dead_for_good) {
-      host.dead_for_good = true;
-      if (host.up()) world_.kill(i, false);
-    }
-  }
-  world_.fabric().unblock_all(world_.now());
-  for (ConnectionId c = 0; c < world_.fabric().connections(); ++c)
-    for (const int side : {0, 1}) world_.fabric().stall({c, side}, false, world_.now());
-  for (HostId i = 0; i < plan_.nodes; ++i)
-    if (!world_.host(i).up()) start_again(i, DiskFault::none);
-}
-
-// Who has what, for a liveness failure.
-std::string SwarmRun::state_text() const {
-  std::string text;
-  for (HostId i = 0; i < plan_.nodes; ++i) {
-    const Host& host = world_.host(i);
-    if (!host.up()) continue;
-    const auto peers = host.protocol->peers();
-    std::string unequal;
-    for (const gossip::PeerInfo& peer : peers) {
-      if (peer.digest_equal && peer.finished) continue;
-      for (HostId k = 0; k < plan_.nodes; ++k)
-        if (world_.host(k).id == peer.node)
-          unequal += str(" ", k, peer.digest_equal ? "=" : "!", peer.finished ? "" : "r");
-    }
-    text +=
-        str("; ", i, ": ", host.store->have().count(), " updates, ", peers.size(), " links, ",
-            host.protocol->settled() ? "settled" : "not with" + unequal, " ", host.protocol->waiting_for());
-  }
-  return text;
-}
 
 void SwarmRun::converge() {
   const TimePoint healed = world_.now();
   const gossip::HaveSet before = checkers_.held();
-  // A minute, and the time that a slow link takes for everything.
-  const std::uint64_t all = 2 * (checkers_.payload_bytes() + 4 * plan_.world.model.initial.size());
-  const Duration within =
-      converge_within +
-      Duration(static_cast<std::int64_t>(all * 1'000'000 / plan_.world.fabric.bytes_per_second));
+  const Duration within = converge_within + carrying_time();
   const auto ready = [&] {
     for (HostId i = 0; i < plan_.nodes; ++i)
-      if (world_.host(i).up() && !world_.host(i).protocol->ready_to_train()) return false;
+      if (world_.host(i).up() && !world_.host(i).peer->protocol().ready_to_train()) return false;
     return checkers_.equal();
   };
   while (!world_.violation() && !ready()) {
@@ -196,7 +103,7 @@ void SwarmRun::settle() {
   for (HostId i = 0; i < plan_.nodes; ++i) world_.set_finished(i, true);
   const auto settled = [&] {
     for (HostId i = 0; i < plan_.nodes; ++i)
-      if (world_.host(i).up() && !world_.host(i).protocol->settled()) return false;
+      if (world_.host(i).up() && !world_.host(i).peer->protocol().settled()) return false;
     return checkers_.equal();
   };
   while (!world_.violation() && !settled()) {
@@ -206,47 +113,20 @@ void SwarmRun::settle() {
   }
   if (world_.violation()) return;
   checkers_.check_equal();
-  while (!checkers_.meshed() && world_.now() - finished < mesh_within) world_.run_until(world_.now() + 1s);
-  checkers_.check_overlay();
+  await_mesh();
   for (HostId i = 0; i < plan_.nodes && !world_.violation(); ++i)
     if (world_.host(i).up()) checkers_.check_weights(i);
 }
 
-void SwarmRun::say_goodbye() {
-  for (HostId i = 0; i < plan_.nodes; ++i) {
-    if (!world_.host(i).up()) continue;
-    world_.leave(i);
-    world_.run_until(world_.now() + 50ms);
-  }
-  world_.run_until(world_.now() + goodbye_within);
-  for (ConnectionId c = 0; c < world_.fabric().connections(); ++c)
-    for (const int side : {0, 1})
-      if (world_.fabric().is_open({c, side}))
-        return world_.violate("I12", world_.fabric().host({c, side}), "a connection is open after goodbye");
-}
-
 SwarmReport SwarmRun::run() {
-  set_up();
+  start_hosts();
   world_.run_until(chaos_end());
   if (!world_.violation()) heal();
   if (!world_.violation()) converge();
   if (!world_.violation()) quiet_phase();
   if (!world_.violation()) settle();
   if (!world_.violation()) say_goodbye();
-  report_.violation = world_.violation();
-  report_.replay = replay_line(request_);
-  report_.nodes = plan_.nodes;
-  report_.actions = plan_.actions.size();
-  report_.enabled = plan_.enabled;
-  report_.updates = checkers_.updates();
-  report_.lost = checkers_.said_lost();
-  report_.events = world_.events();
-  report_.trace = world_.trace();
-  report_.virtual_seconds = to_seconds(world_.now().time_since_epoch());
-  report_.plan = str(plan_.nodes, " nodes, ", plan_.world.fabric.bytes_per_second / 1000, " kB/s, log ",
-                     plan_.world.model.log_bytes, " bytes, ", plan_.actions.size(), " actions:");
-  for (std::size_t k = 0; k < fault_kinds; ++k)
-    if (plan_.enabled >> k & 1) report_.plan += str(" ", fault_name(static_cast<FaultKind>(k)));
+  fill(report_);
   return report_;
 }
 
@@ -257,8 +137,8 @@ SwarmReport run_swarm(const SwarmRequest& request, const SpyMaker& spy) {
   return run.run();
 }
 
-std::string replay_line(const SwarmRequest& request) {
-  std::string line = str("rumor sim --protocol-only --faults swarm --sim-seed ", request.seed);
+std::string replay_line(const SwarmRequest& request, const std::string& command) {
+  std::string line = str(command, " --faults swarm --sim-seed ", request.seed);
   if (request.nodes != 0) line += str(" --nodes ", request.nodes);
   for (std::size_t k = 0; k < fault_kinds; ++k)
     if ((request.allowed >> k & 1) == 0) line += str(" --without ", fault_name(static_cast<FaultKind>(k)));

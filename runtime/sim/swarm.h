@@ -40,6 +40,6 @@ SwarmReport run_swarm(const SwarmRequest& request, const SpyMaker& spy = nullptr
 SwarmRequest shrink(SwarmRequest request, const std::function<bool(const SwarmRequest&)>& fails);
 
 // "rumor sim --protocol-only --faults swarm --sim-seed 7 ...".
-std::string replay_line(const SwarmRequest& request);
+std::string replay_line(const SwarmRequest& request, const std::string& command = "rumor sim --protocol-only");
 
 }  // namespace rumor::sim

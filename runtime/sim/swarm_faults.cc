@@ -1,12 +1,13 @@
 // What each kind of fault does.
 #include <algorithm>
 
-#include "runtime/sim/swarm_run.h"
+#include "runtime/sim/faulty_run.h"
 
 namespace rumor::sim {
 
-void SwarmRun::act(const FaultAction& action) {
+void FaultyRun::act(const FaultAction& action) {
   if (!chaos_) return;
+  ++strikes_.actions;
   const HostId i = action.host;
   switch (action.kind) {
     case FaultKind::crash:
@@ -43,26 +44,28 @@ void SwarmRun::act(const FaultAction& action) {
   }
 }
 
-void SwarmRun::stop_for(HostId i, const FaultAction& action, bool silently) {
+void FaultyRun::stop_for(HostId i, const FaultAction& action, bool silently) {
   if (!world_.host(i).up()) return;
   world_.kill(i, silently);
   after(action.lasts, [this, i, action] { start_again(i, action.disk); });
 }
 
-void SwarmRun::start_again(HostId i, DiskFault fault) {
+void FaultyRun::start_again(HostId i, DiskFault fault) {
   world_.host(i).crash_armed = false;
-  if (!world_.host(i).up() && !world_.host(i).dead_for_good) world_.start(i, fault);
+  if (world_.host(i).up() || world_.host(i).dead_for_good) return;
+  if (world_.host(i).life > 0) ++strikes_.restarts;
+  world_.start(i, fault);
 }
 
 // The same key, and the disk as it is at this moment, at another address.
-void SwarmRun::clone(const FaultAction& action) {
+void FaultyRun::clone(const FaultAction& action) {
   Host& copy = world_.host(plan_.clone);
   const Host& original = world_.host(action.host);
   if (copy.up() || !original.up()) return;
   copy.id = original.id;
   copy.seeds = contacts();
   copy.disk = original.disk;
-  copy.disk.push_back(original.store->checkpoint(original.id));
+  if (auto newest = original.peer->checkpoint()) copy.disk.push_back(std::move(*newest));
   copy.known.clear();
   copy.files = original.files;
   world_.start(plan_.clone);
@@ -72,17 +75,17 @@ void SwarmRun::clone(const FaultAction& action) {
   });
 }
 
-void SwarmRun::join_storm(const FaultAction& action) {
+void FaultyRun::join_storm(const FaultAction& action) {
   Prng prng(action.value);
   for (HostId i = 1; i < plan_.nodes; ++i) {
     if (!prng.chance(1, 2)) continue;
     if (world_.host(i).up()) world_.kill(i, prng.chance(1, 2));
-    const Duration wait = 3s + Duration(prng.between(0, 2'000'000));
+    const Duration wait = plan_.paced(3s + Duration(prng.between(0, 2'000'000)));
     after(wait, [this, i, action] { start_again(i, action.disk); });
   }
 }
 
-void SwarmRun::partition(const FaultAction& action) {
+void FaultyRun::partition(const FaultAction& action) {
   Prng prng(action.value);
   const std::size_t n = plan_.nodes;
   std::vector<std::uint8_t> side(n);
@@ -101,6 +104,7 @@ void SwarmRun::partition(const FaultAction& action) {
         return a == action.host && b == action.other;
     }
   };
+  ++strikes_.partitions;
   const std::uint64_t number = ++partitions_;
   for (HostId a = 0; a < n; ++a)
     for (HostId b = 0; b < n; ++b)
@@ -122,7 +126,7 @@ void SwarmRun::partition(const FaultAction& action) {
   });
 }
 
-void SwarmRun::upset_clock(const FaultAction& action) {
+void FaultyRun::upset_clock(const FaultAction& action) {
   Prng prng(action.value);
   const HostId i = action.host;
   LocalClock& clock = world_.host(i).clock;
@@ -141,11 +145,14 @@ void SwarmRun::upset_clock(const FaultAction& action) {
   });
 }
 
-void SwarmRun::upset_connection(const FaultAction& action) {
+void FaultyRun::upset_connection(const FaultAction& action) {
   Prng prng(action.value);
   const auto connection = world_.fabric().some_connection(action.host, prng);
   if (!connection) return;
-  if (action.kind == FaultKind::reset) return world_.fabric().reset(*connection, world_.now());
+  if (action.kind == FaultKind::reset) {
+    ++strikes_.resets;
+    return world_.fabric().reset(*connection, world_.now());
+  }
   const int side = static_cast<int>(prng.below(2));
   const bool both = prng.chance(1, 2);
   if (action.kind == FaultKind::half_open) {
@@ -160,7 +167,7 @@ void SwarmRun::upset_connection(const FaultAction& action) {
   });
 }
 
-void SwarmRun::upset_host(const FaultAction& action) {
+void FaultyRun::upset_host(const FaultAction& action) {
   Prng prng(action.value);
   const HostId i = action.host;
   Host& host = world_.host(i);
@@ -180,13 +187,16 @@ void SwarmRun::upset_host(const FaultAction& action) {
     case FaultKind::hang:
       host.hangs = true;
       break;
+    case FaultKind::disk_full:
+      host.files.full = true;
+      break;
     default:
       return;
   }
   after(action.lasts, [this, i] {
     Host& calm = world_.host(i);
     calm.handling = Duration{0};
-    calm.refuses = calm.hangs = false;
+    calm.refuses = calm.hangs = calm.files.full = false;
     world_.fabric().throttle(i, 1, world_.now());
   });
 }

@@ -108,7 +108,7 @@ void run(std::uint32_t params, double density, bool large_pages) {
   const auto decode_all = [&](std::size_t u) {
     if (!decode_into(layout, payloads[u], decoded[u])) std::abort();
   };
-  const FloatView view{values, {}, 0x1p-24f};
+  const FloatView view{values, 0x1p-24f};
   const std::vector<std::uint32_t> in_order = all_places(updates);
   volatile std::uint32_t kept = 0;
   std::vector<Timer> timers{

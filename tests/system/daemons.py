@@ -89,6 +89,40 @@ def two_peers():
         swarm.finish()
 
 
+def hogwild():
+    """A peer of two racing workers and one of the ordinary kind make one run, with equal replicas."""
+    with Swarm(2, 20_000) as swarm:
+        swarm.peers[0].start('--set', 'optimizer.hogwild=2')
+        swarm.peers[1].start()
+        finals = swarm.finish()
+        assert finals[0]['steps'] > 0 and finals[1]['steps'] > 0, 'one of them never trained'
+        assert finals[0]['accuracy'] > 0.6, finals[0]['accuracy']
+
+
+def memory():
+    """What a peer says it holds is what the system has given it: four words a parameter, and what goes with rows."""
+
+    def measure(hidden):
+        with Swarm(1, 0, f'model.hidden=[{hidden},{hidden}]') as swarm:
+            peer = swarm.peers[0]
+            peer.start('--checkpoint-every', '3600')
+            wait_for('3 steps', lambda: (peer.status() or {}).get('steps', 0) >= 3, 60)
+            with open(f'/proc/{peer.process.pid}/status', encoding='utf-8') as file:
+                resident = next(1024 * int(line.split()[1]) for line in file if line.startswith('VmRSS'))
+            assert peer.stop() == 0
+            assert 'bytes a parameter' in peer.said(), peer.said()
+            final = peer.final()
+            return final['params'], resident, final['memory']
+
+    params, resident, held = measure(4400)
+    _, resident_small, held_small = measure(64)
+    assert held['bytes_per_parameter'] <= 16.01, held
+    told = sum(held[part] - held_small[part] for part in held if part != 'bytes_per_parameter')
+    taken = resident - resident_small
+    print(f'{params} parameters: {told / params:.2f} bytes each in all, {taken / params:.2f} resident')
+    assert abs(taken - told) < 0.05 * told, (taken, told)
+
+
 def stop_and_stats():
     """SIGTERM is clean; a running peer, its state directory and its capture can be measured."""
     with Swarm(1, 0) as swarm:
@@ -132,8 +166,8 @@ def ctrl_c_cluster():
         assert not os.path.exists(f'/proc/{pid}'), f'process {pid} is left behind'
 
 
-SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers,
-                                     stop_and_stats, ctrl_c_cluster)}
+SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers, hogwild,
+                                     memory, stop_and_stats, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])

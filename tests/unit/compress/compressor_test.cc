@@ -2,6 +2,7 @@
 #include "compress/compressor.h"
 
 #include <algorithm>
+#include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -121,6 +122,29 @@ BOOST_AUTO_TEST_CASE(ties_go_by_lowest_position_and_never_beyond_k) {
     BOOST_TEST_REQUIRE(out.index.size() == 10u);
     BOOST_TEST(out.index.front() == 10 * round);
     BOOST_TEST(out.index.back() == 10 * round + 9);
+  }
+}
+
+// As after the first step of Adam. Candidates would be all.
+BOOST_AUTO_TEST_CASE(changes_that_are_equal_or_nearly_take_no_more_memory) {
+  const ParamLayout layout = layout_of({900'000, 12'000});
+  for (const Scope scope : {Scope::global, Scope::tensor}) {
+    for (const std::uint32_t apart : {0u, 1u, 3u}) {  // in the last bits
+      Compressor compressor(layout, {.density = 0.001, .scope = scope});
+      std::vector<float> delta(layout.params());
+      for (std::uint32_t i = 0; i < delta.size(); ++i)
+        delta[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(i % 3 == 0 ? -0.01f : 0.01f) + i % 1000 * apart);
+      std::vector<float> before(layout.params(), 0.0f);
+      SparseUpdate out;
+      for (int round = 0; round < 3; ++round) {
+        for (std::size_t i = 0; i < before.size(); ++i) before[i] += delta[i];
+        BOOST_TEST_REQUIRE(compressor.absorb(delta, out).ok());
+        BOOST_TEST_REQUIRE(out.index.size() == 912u);
+        if (scope == Scope::global) BOOST_TEST_REQUIRE((out.index == largest(before, 912)));
+        before.assign(compressor.residual().begin(), compressor.residual().end());
+      }
+      BOOST_TEST(compressor.entry_bytes() < 2'000'000u);
+    }
   }
 }
 

@@ -114,6 +114,56 @@ BOOST_AUTO_TEST_CASE(announcements_that_are_not_kept) {
   flooded.others_go_on();
 }
 
+// It lives, and is silent about what it has announced.
+BOOST_AUTO_TEST_CASE(announcements_without_an_answer) {
+  Flooded flooded;
+  flooded.world.set_backlog(1, 0, true);  // so node 1 itself serves no WANT
+  flooded.say(encode(StreamDef{0, stream_number(1), {}}));
+  const TimePoint began = flooded.world.now;
+  for (std::uint64_t seq = 1; seq < 20'000 && flooded.linked(1); seq += 64) {
+    Have have;
+    for (std::uint64_t i = 0; i < 64; ++i) have.keys.push_back({0, seq + i});
+    flooded.say(encode(have));
+    flooded.world.run_for(1s);
+  }
+  BOOST_TEST(flooded.put_off("announces and does not give"));
+  const double seconds = to_seconds(flooded.world.now - began);
+  BOOST_TEST(seconds > 60);
+  BOOST_TEST(seconds < 100);
+  flooded.others_go_on();
+}
+
+BOOST_AUTO_TEST_CASE(an_update_that_never_ends) {
+  Flooded flooded;
+  const WorldNode& liar = flooded.world.nodes[1];
+  flooded.say(encode(StreamDef{0, liar.stream, liar.id}));
+  const Bytes piece(1000, 7);
+  Data begun{0, {}, piece, Coding::canonical};
+  begun.header.key.seq = 1;
+  begun.more = true;
+  flooded.say(encode(begun));
+  for (int i = 0; i < 4; ++i) {  // slow is no crime
+    flooded.world.run_for(50s);
+    BOOST_REQUIRE(flooded.linked(1));
+    flooded.say(encode(DataMore{piece, true}));
+  }
+  flooded.world.run_for(61s);
+  BOOST_TEST(flooded.put_off("begins an update and does not go on with it"));
+  flooded.others_go_on();
+}
+
+BOOST_AUTO_TEST_CASE(wants_of_one_who_does_not_read) {
+  Flooded flooded;
+  flooded.world.set_backlog(0, 1, true);
+  flooded.say(encode(StreamDef{0, stream_number(1), {}}));
+  Want want;
+  for (std::uint64_t seq = 1; seq <= limits::keys_per_frame_max; ++seq) want.ranges.push_back({0, {seq, seq}});
+  for (int i = 0; i < 3; ++i) flooded.say(encode(want));
+  flooded.world.run_for(1s);
+  BOOST_TEST(flooded.put_off("asks for more than it may at a time"));
+  flooded.others_go_on();
+}
+
 BOOST_AUTO_TEST_CASE(missing_keys_of_one_link_leave_room_for_others) {
   Flooded flooded;
   flooded.say(encode(StreamDef{0, stream_number(1), {}}));

@@ -40,7 +40,15 @@ struct Pair {
   bool applied() const { return world.nodes[1].store->have().contains({world.nodes[0].stream, 1}); }
   const std::vector<std::string>& closes() const { return world.nodes[1].closes; }
   bool refused(const std::string& words) const {
-    return !applied() && closed_for(words) && world.nodes[1].protocol->counters().updates_invalid == 1;
+    return !applied() && closed_for(words) && world.nodes[1].protocol->counters().updates_invalid == 1 && named();
+  }
+  // The log says who brought it.
+  bool named() const {
+    const auto& notes = world.nodes[1].notes;
+    return std::any_of(notes.begin(), notes.end(), [&](const std::string& note) {
+      return note.find(world.nodes[0].id.brief() + " sent an invalid update") == 0 &&
+             note.find("not linked for an hour") != std::string::npos;
+    });
   }
   bool closed_for(const std::string& words) const {
     return std::any_of(closes().begin(), closes().end(),
@@ -143,6 +151,33 @@ BOOST_AUTO_TEST_CASE(a_replayed_update_is_refused) {
   update.header.key.seq = 2;
   pair.send(0, update);
   BOOST_TEST(pair.refused("update 2"));
+}
+
+// To the byte what came before: it adds nothing, and who sends it twice is not to blame.
+BOOST_AUTO_TEST_CASE(the_same_update_again_changes_nothing) {
+  Pair pair;
+  pair.define(0, pair.world.nodes[0].stream, pair.world.nodes[0].id);
+  const StoredUpdate update = pair.update();
+  pair.send(0, update);
+  BOOST_REQUIRE(pair.applied());
+  const ReplicaDigest before = pair.world.nodes[1].store->digest();
+  pair.send(0, update);
+  BOOST_TEST((pair.world.nodes[1].store->digest() == before));
+  BOOST_TEST(pair.world.nodes[1].protocol->counters().updates_duplicate == 1u);
+  BOOST_TEST(pair.closes().empty());
+}
+
+// Signed by who brings it, and said to be another's.
+BOOST_AUTO_TEST_CASE(an_update_in_the_name_of_another_is_refused_and_its_bringer_named) {
+  Pair pair;
+  NodeId other;
+  other.bytes.fill(0x5c);
+  StoredUpdate update = pair.world.nodes[0].store->compose(stream_of(other, 3), other, 1, 100);
+  pair.resign(update);
+  pair.define(0, stream_of(other, 3), other);
+  pair.send(0, update);
+  BOOST_TEST(pair.refused("is not signed by " + other.brief()));
+  BOOST_TEST(pair.world.nodes[1].store->have().empty());
 }
 
 BOOST_AUTO_TEST_CASE(an_update_of_another_run_is_refused) {

@@ -23,6 +23,7 @@ class Beginner final : public Model {
   }
   float loss_and_gradient(std::span<const float>, const Batch&, std::span<float>) override { return 0; }
   Evaluation evaluate(std::span<const float>, const Batch&) override { return {}; }
+  std::size_t memory_bytes() const override { return 0; }
 
  private:
   ParamLayout layout_;

@@ -1,6 +1,7 @@
 // The overlay must come off peer by peer, on arrival, by the period of the answer: the detail that decides
 // whether the in-flight view helps or harms.
 #include <boost/test/unit_test.hpp>
+#include <set>
 
 #include "runtime/base/limits.h"
 #include "runtime/in_flight_view.h"
@@ -13,45 +14,44 @@ namespace {
 const compress::SparseUpdate update_a{100, {2, 5}, {0, 1}};
 const compress::SparseUpdate update_b{60, {5, 7}, {0, 0}};
 
-std::vector<std::int32_t> overlay(const InFlightView& view) {
-  return {view.overlay().begin(), view.overlay().end()};
+// What a view of weights that are zero shows.
+std::vector<std::int32_t> overlay(InFlightView& view, std::size_t params = 8) {
+  std::vector<float> values(params, 0.0f);
+  view.refresh(std::vector<std::int32_t>(params, 0), {values, 1});
+  return {values.begin(), values.end()};
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_live_peer_adds_half_of_an_own_update) {
   InFlightView view(test::flat_layout(8), 0.5);
-  std::vector<std::uint32_t> touched;
   const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3)};
-  view.sent(update_a, 4, live, touched);
+  view.sent(update_a, 4, live);
   BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 150, 0, 0, -150, 0, 0}),
              boost::test_tools::per_element());
-  BOOST_TEST(touched == (std::vector<std::uint32_t>{2, 5}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(shares_come_off_peer_by_peer_on_arrival) {
   InFlightView view(test::flat_layout(8), 0.5);
-  std::vector<std::uint32_t> touched;
-  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
-  view.answered(test::node(1), 4, touched);
-  BOOST_TEST(view.overlay()[2] == 50);
-  view.answered(test::node(1), 9, touched);  // the same peer again: its share is off already
-  BOOST_TEST(view.overlay()[2] == 50);
-  view.answered(test::node(3), 9, touched);  // nothing was expected of it
-  BOOST_TEST(view.overlay()[2] == 50);
-  view.answered(test::node(2), 5, touched);  // a later period answers too
-  BOOST_TEST(view.overlay()[2] == 0);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)});
+  view.answered(test::node(1), 4);
+  BOOST_TEST(overlay(view)[2] == 50);
+  view.answered(test::node(1), 9);  // the same peer again: its share is off already
+  BOOST_TEST(overlay(view)[2] == 50);
+  view.answered(test::node(3), 9);  // nothing was expected of it
+  BOOST_TEST(overlay(view)[2] == 50);
+  view.answered(test::node(2), 5);  // a later period answers too
+  BOOST_TEST(overlay(view)[2] == 0);
   BOOST_TEST(view.in_flight() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
   InFlightView view(test::flat_layout(8), 0.5);
-  std::vector<std::uint32_t> touched;
-  view.sent(update_a, 4, std::vector<NodeId>{test::node(1)}, touched);
-  view.sent(update_b, 6, std::vector<NodeId>{test::node(1)}, touched);
-  view.answered(test::node(1), 3, touched);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1)});
+  view.sent(update_b, 6, std::vector<NodeId>{test::node(1)});
+  view.answered(test::node(1), 3);
   BOOST_TEST(view.in_flight() == 2u);
-  view.answered(test::node(1), 5, touched);  // answers period 4, not 6
+  view.answered(test::node(1), 5);  // answers period 4, not 6
   BOOST_TEST(view.in_flight() == 1u);
   BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{0, 0, 0, 0, 0, 30, 0, 30}),
              boost::test_tools::per_element());
@@ -59,68 +59,109 @@ BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_peer_already_heard_in_the_period_gets_no_share) {
   InFlightView view(test::flat_layout(8), 0.5);
-  std::vector<std::uint32_t> touched;
-  view.answered(test::node(1), 4, touched);  // it was quicker
-  view.answered(test::node(2), 3, touched);
-  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
-  BOOST_TEST(view.overlay()[2] == 50);
-  view.gone(test::node(1), touched);  // forgotten: a later life of it starts anew
-  view.sent(update_a, 5, std::vector<NodeId>{test::node(1)}, touched);
-  BOOST_TEST(view.overlay()[2] == 100);
+  view.answered(test::node(1), 4);  // it was quicker
+  view.answered(test::node(2), 3);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)});
+  BOOST_TEST(overlay(view)[2] == 50);
+  view.gone(test::node(1));  // forgotten: a later life of it starts anew
+  view.sent(update_a, 5, std::vector<NodeId>{test::node(1)});
+  BOOST_TEST(overlay(view)[2] == 100);
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_that_is_gone_leaves_no_bias) {
   InFlightView view(test::flat_layout(8), 0.5);
-  std::vector<std::uint32_t> touched;
-  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
-  view.sent(update_b, 5, std::vector<NodeId>{test::node(1), test::node(2)}, touched);
-  view.answered(test::node(2), 5, touched);
-  view.gone(test::node(1), touched);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)});
+  view.sent(update_b, 5, std::vector<NodeId>{test::node(1), test::node(2)});
+  view.answered(test::node(2), 5);
+  view.gone(test::node(1));
   BOOST_TEST(overlay(view) == std::vector<std::int32_t>(8, 0), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(the_overlay_is_exactly_zero_once_all_have_answered) {
   Prng prng(9);
   InFlightView view(test::flat_layout(300), 0.37);
-  std::vector<std::uint32_t> touched;
   const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3), test::node(4),
                                     test::node(5)};
   for (std::uint64_t period = 1; period <= 200; ++period) {
-    view.sent(test::random_update(prng, 300, 20), period, live, touched);
+    view.sent(test::random_update(prng, 300, 20), period, live);
     for (const NodeId& peer : live)
-      if (prng.chance(1, 2)) view.answered(peer, period - prng.below(period), touched);
-    touched.clear();
+      if (prng.chance(1, 2)) view.answered(peer, period - prng.below(period));
   }
-  BOOST_TEST(overlay(view) != std::vector<std::int32_t>(300, 0));
-  for (const NodeId& peer : live) view.answered(peer, 200, touched);
-  BOOST_TEST(overlay(view) == std::vector<std::int32_t>(300, 0), boost::test_tools::per_element());
+  BOOST_TEST(overlay(view, 300) != std::vector<std::int32_t>(300, 0));
+  for (const NodeId& peer : live) view.answered(peer, 200);
+  BOOST_TEST(overlay(view, 300) == std::vector<std::int32_t>(300, 0), boost::test_tools::per_element());
+}
+
+// Own updates overlap, come and go; the view is refreshed now and then, and shows weights plus shares, to the last bit.
+BOOST_AUTO_TEST_CASE(the_view_shows_the_sum_of_all_shares) {
+  struct Own {
+    std::uint64_t period;
+    compress::SparseUpdate update;
+    std::set<NodeId> waiting_for;
+  };
+  constexpr std::uint32_t params = 40'000;
+  Prng prng(11);
+  InFlightView view(test::flat_layout(params), 0.5);
+  const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3)};
+  std::vector<std::int32_t> weights(params);
+  for (std::int32_t& weight : weights) weight = static_cast<std::int32_t>(prng.between(-1000, 1000));
+  std::vector<float> values(weights.begin(), weights.end());
+  std::vector<Own> all;
+  for (std::uint64_t period = 1; period <= 60; ++period) {
+    all.push_back({period, test::random_update(prng, params, 3000), {live.begin(), live.end()}});
+    all.back().update.step = 100;
+    view.sent(all.back().update, period, live);
+    for (const NodeId& peer : live) {
+      if (!prng.chance(1, 3)) continue;
+      const std::uint64_t up_to = period - prng.below(std::min<std::uint64_t>(period, 3));
+      view.answered(peer, up_to);
+      for (Own& own : all)
+        if (own.period <= up_to) own.waiting_for.erase(peer);
+    }
+    if (prng.chance(1, 2)) continue;
+    std::vector<std::int32_t> want = weights;
+    for (const Own& own : all)
+      for (std::size_t e = 0; e < own.update.index.size(); ++e) {
+        const std::int32_t share = 50 * static_cast<std::int32_t>(own.waiting_for.size());
+        want[own.update.index[e]] += own.update.negative[e] != 0 ? -share : share;
+      }
+    view.refresh(weights, {values, 1});
+    BOOST_TEST_REQUIRE((values == std::vector<float>(want.begin(), want.end())));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_by_entries_and_not_by_parameters) {
+  Prng prng(12);
+  InFlightView view(test::flat_layout(1'000'000), 0.5);
+  BOOST_TEST(view.memory_bytes() == 0u);
+  view.sent(test::random_update(prng, 1'000'000, 1000), 1, std::vector<NodeId>{test::node(1)});
+  std::vector<float> values(1'000'000);
+  view.refresh(std::vector<std::int32_t>(1'000'000), {values, 1});
+  BOOST_TEST(view.memory_bytes() >= 5000u);
+  BOOST_TEST(view.memory_bytes() < 100'000u);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_in_flight_is_bounded) {
   InFlightView view(test::flat_layout(8), 0.5);
-  std::vector<std::uint32_t> touched;
   for (std::uint64_t period = 1; period <= limits::in_flight_max + 50; ++period)
-    view.sent(update_a, period, std::vector<NodeId>{test::node(1)}, touched);
+    view.sent(update_a, period, std::vector<NodeId>{test::node(1)});
   BOOST_TEST(view.in_flight() == limits::in_flight_max);
-  BOOST_TEST(view.overlay()[2] == static_cast<std::int32_t>(50 * limits::in_flight_max));
+  BOOST_TEST(overlay(view)[2] == static_cast<std::int32_t>(50 * limits::in_flight_max));
 }
 
 BOOST_AUTO_TEST_CASE(weight_zero_is_off) {
   InFlightView view(test::flat_layout(8), 0);
-  std::vector<std::uint32_t> touched;
-  view.sent(update_a, 1, std::vector<NodeId>{test::node(1)}, touched);
+  view.sent(update_a, 1, std::vector<NodeId>{test::node(1)});
   BOOST_TEST(view.in_flight() == 0u);
-  BOOST_TEST(touched.empty());
 }
 
 BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
   const ParamLayout layout = ParamLayout::create({{"a", {3}}, {"b", {2}}, {"c", {1}}}).value();
   InFlightView view(layout, 0.5);
-  std::vector<std::uint32_t> touched;
   const compress::SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {8, 0, 100}};
-  view.sent(update, 1, std::vector<NodeId>{test::node(1)}, touched);
-  BOOST_TEST(overlay(view) == (std::vector<std::int32_t>{4, 0, -4, 0, 0, 50}),
+  view.sent(update, 1, std::vector<NodeId>{test::node(1)});
+  BOOST_TEST(overlay(view, 6) == (std::vector<std::int32_t>{4, 0, -4, 0, 0, 50}),
              boost::test_tools::per_element());
-  view.answered(test::node(1), 1, touched);
-  BOOST_TEST(overlay(view) == std::vector<std::int32_t>(6, 0), boost::test_tools::per_element());
+  view.answered(test::node(1), 1);
+  BOOST_TEST(overlay(view, 6) == std::vector<std::int32_t>(6, 0), boost::test_tools::per_element());
 }

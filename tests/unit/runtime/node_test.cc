@@ -45,7 +45,7 @@ struct Driver {
       }
       if (auto* evaluation = std::get_if<StartEvaluation>(&effect)) {
         evaluations.push_back(now);
-        const models::Evaluation result = node->trainer().evaluate(*evaluation->weights, 10);
+        const models::Evaluation result = node->trainer().evaluate(evaluation->weights, 10);
         now += evaluation_time;
         return node->on_evaluated(result, now, out);
       }
@@ -68,6 +68,22 @@ BOOST_AUTO_TEST_CASE(evaluations_take_a_tenth_of_the_time_at_most) {
       BOOST_TEST((apart <= std::max<Duration>(2s, 10 * evaluation_time) + 2 * driver.step_time));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(sgd_and_broadcast_hold_four_words_a_parameter) {
+  Driver driver;
+  while (driver.node->status(driver.now).training.steps < 20) driver.go_on();
+  const NodeStatus status = driver.node->status(driver.now);
+  const MemoryUse& use = status.memory;
+  for (const std::uint64_t word : {use.weights, use.view, use.gradient, use.residual})
+    BOOST_TEST(word == 4 * status.params);
+  BOOST_TEST(use.optimizer == 0u);
+  BOOST_TEST(use.of_parameters() == 16 * status.params);
+  BOOST_TEST(status.bytes_per_parameter() == 16.0);
+  BOOST_TEST(use.in_flight == 0u);  // nobody is there to answer
+  BOOST_TEST(use.activations >= 16u * (64 + 2 * 64 + 2 * 10) * sizeof(float));
+  BOOST_TEST(use.log > 20u * 48);
+  BOOST_TEST((use.entries > 0 && use.entries < 200'000));  // room for a tile of candidates, whatever the model
 }
 
 BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {

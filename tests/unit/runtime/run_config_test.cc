@@ -49,6 +49,22 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_fit_say_what_would) {
   BOOST_TEST(says(error_of("[run]\nsamples = 3\n"), "less than one batch"));
 }
 
+BOOST_AUTO_TEST_CASE(hogwild_is_off_unless_asked_for_and_sends_as_much_for_a_sample) {
+  const auto off = parse_run_config("[compress]\ndensity = 0.001\n", "run.toml").value();
+  const auto on = parse_run_config("[optimizer]\nhogwild = 2\n[compress]\ndensity = 0.001\n", "run.toml").value();
+  BOOST_TEST(off.batches() == 1u);
+  BOOST_TEST(on.batches() == 8u);
+  BOOST_TEST(on.density_for(3) == 8 * off.density_for(3));
+  BOOST_TEST(parse_run_config("[optimizer]\nhogwild = 12\n", "run.toml").value().batches() == 12u);
+  const auto much = parse_run_config("[optimizer]\nhogwild = 2\n[compress]\ndensity = 0.1\n", "run.toml").value();
+  BOOST_TEST(much.density_for(1) == 0.2);
+  const ParamLayout layout = test::flat_layout(8);
+  BOOST_TEST((run_id(off, layout) == run_id(on, layout)));
+  BOOST_TEST(says(error_of("[optimizer]\nhogwild = 65\n"), "whole number from 0 to 64"));
+  BOOST_TEST(says(error_of("[optimizer]\nhogwild = 2\nkind = \"adaptive_revision\"\n"), "optimizer.hogwild"));
+  BOOST_TEST(says(error_of("[optimizer]\nhogwild = 2\n[exchange]\nmode = \"sync\"\n"), "optimizer.hogwild"));
+}
+
 BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
   const auto warning = [](const std::string& text) { return parse_run_config(text, "run.toml").value().warning(); };
   BOOST_TEST(warning("") == "");

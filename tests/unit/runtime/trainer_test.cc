@@ -38,7 +38,7 @@ RunConfig config_for_rows() {
 
 // The columns of the first layer that an epoch's updates move: the rows of the trainer's shard.
 std::set<std::uint32_t> rows_seen(Trainer& trainer, std::uint32_t steps) {
-  trainer.refresh(trainer.initial_weights(), std::vector<std::int32_t>(trainer.layout().params(), 0));
+  trainer.refresh(trainer.initial_weights());
   const std::uint32_t first_layer = trainer.layout().tensors().front().size;
   std::set<std::uint32_t> seen;
   for (std::uint32_t s = 0; s < steps; ++s) {
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(shards_of_different_peers_do_not_overlap) {
 
 BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
   auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
-  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(trainer->layout().params(), 0));
+  trainer->refresh(trainer->initial_weights());
   const StepResult result = trainer->step({0.1, 0.2, 3});
   const auto decoded = compress::decode(trainer->layout(), result.payload);
   BOOST_REQUIRE(decoded.ok());
@@ -83,8 +83,7 @@ BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
 
 BOOST_AUTO_TEST_CASE(a_step_that_is_held_back_leaves_its_change_in_the_residual) {
   auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
-  const std::uint32_t params = trainer->layout().params();
-  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(params, 0));
+  trainer->refresh(trainer->initial_weights());
   const StepResult held = trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true});
   BOOST_TEST(held.held);
   BOOST_TEST(held.payload.empty());
@@ -109,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
   config.bytes_per_update = 100;
   config.model.hidden = {64};
   auto trainer = Trainer::create(config, one_hot_rows(), {0, 1}, 7).value();
-  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(trainer->layout().params(), 0));
+  trainer->refresh(trainer->initial_weights());
   std::size_t sum = 0;
   for (std::uint32_t s = 0; s < 20; ++s) {
     const StepResult result = trainer->step({.rate = 0.1, .density = 0, .period = s + 1, .seconds = 0.01});
@@ -127,7 +126,7 @@ std::vector<float> residual_with(const std::string& optimizer, const std::vector
   config.optimizer.kind = optimizer;
   auto trainer = Trainer::create(config, one_hot_rows(), {0, 1}, 7).value();
   BOOST_TEST(trainer->wants_changes_of_others() == (optimizer == "adaptive_revision"));
-  trainer->refresh(trainer->initial_weights(), std::vector<std::int32_t>(trainer->layout().params(), 0));
+  trainer->refresh(trainer->initial_weights());
   BOOST_REQUIRE(trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true}).failure.empty());
   StepPlan plan{.rate = 0.1, .density = 0.2, .period = 2, .hold = true};
   plan.others = others;

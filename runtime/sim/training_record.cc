@@ -1,0 +1,163 @@
+#include "runtime/sim/training_record.h"
+
+#include <algorithm>
+
+#include "compress/statistics.h"
+#include "compress/update.h"
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor::sim {
+
+TrainingRecord::TrainingRecord(const RunConfig& config, const ParamLayout& layout,
+                               std::vector<std::int32_t> start, std::size_t nodes, std::uint32_t curve_points)
+    : config_(config),
+      layout_(layout),
+      curve_points_(curve_points),
+      delivery_(nodes),
+      oracle_(std::move(start)),
+      before_(nodes) {}
+
+void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t by, TimePoint now) {
+  delivery_.published(stored.header.key, by, now);
+  const auto update = compress::decode(layout_, *stored.payload);
+  RUMOR_CHECK(update.ok());
+  ++own_updates_;
+  own_payload_bytes_ += stored.payload->size();
+  own_entries_ += update->index.size();
+  own_bound_bits_ += compress::bound_bits(oracle_.size(), update->index.size());
+  for (const compress::StepRun& run : compress::step_runs(layout_, *update)) {
+    const auto amount = static_cast<std::uint32_t>(run.step);
+    for (std::size_t k = run.first; k < run.first + run.count; ++k) {
+      const auto before = static_cast<std::uint32_t>(oracle_[update->index[k]]);
+      oracle_[update->index[k]] =
+          static_cast<std::int32_t>(update->negative[k] ? before - amount : before + amount);
+    }
+  }
+}
+
+void TrainingRecord::ended(std::size_t i, const gossip::Counters& counters) {
+  before_[i].sent += counters.sent_bytes;
+  before_[i].received += counters.received_bytes;
+}
+
+models::Evaluation TrainingRecord::evaluate(Node& node) {
+  const gossip::ReplicaDigest& digest = node.replica().digest();
+  const std::string name = digest.have_hash.hex() + str(digest.fingerprint);
+  if (!last_evaluation_ || last_evaluation_->first != name) {
+    const auto weights = Trainer::to_floats(node.replica().weights(), config_.grid_bits);
+    last_evaluation_ = {name, node.trainer().evaluate(weights, UINT32_MAX)};
+  }
+  return last_evaluation_->second;
+}
+
+CurvePoint TrainingRecord::measure(const Nodes& nodes, std::size_t i, TimePoint now) {
+  Node& node = *nodes[i];
+  const models::Evaluation evaluation = evaluate(node);
+  CurvePoint point;
+  point.samples = node.replica().samples();
+  point.virtual_seconds = to_seconds(now.time_since_epoch());
+  point.loss = evaluation.loss;
+  point.accuracy = evaluation.accuracy;
+  for (std::size_t k = 0; k < nodes.size(); ++k)
+    point.sent_bytes_per_node +=
+        static_cast<double>(before_[k].sent + (nodes[k] ? nodes[k]->protocol().counters().sent_bytes : 0)) /
+        static_cast<double>(nodes.size());
+  const compress::CompressorStats stats = node.trainer().compression();
+  point.threshold = stats.threshold;
+  std::uint64_t entries = 0;
+  const auto& tensors = layout_.tensors();
+  tensors_.resize(tensors.size());
+  for (std::size_t t = 0; t < stats.tensors.size(); ++t) {
+    tensors_[t].name = tensors[t].name;
+    tensors_[t].params = tensors[t].size;
+    tensors_[t].density.push_back(static_cast<double>(stats.tensors[t].entries) / tensors[t].size);
+    tensors_[t].residual_rms.push_back(stats.tensors[t].residual_rms);
+    entries += stats.tensors[t].entries;
+  }
+  point.density = static_cast<double>(entries) / static_cast<double>(oracle_.size());
+  return point;
+}
+
+bool TrainingRecord::watch(const Nodes& nodes, TimePoint now, const Progress& progress) {
+  const auto watched =
+      std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
+  if (watched == nodes.end()) return true;
+  const std::uint64_t samples = (*watched)->replica().samples();
+  if (samples * curve_points_ < next_point_ * config_.samples) return true;
+  next_point_ = static_cast<std::uint32_t>(samples * curve_points_ / config_.samples) + 1;
+  curve_.push_back(measure(nodes, static_cast<std::size_t>(watched - nodes.begin()), now));
+  const double fraction = std::min(1.0, static_cast<double>(samples) / static_cast<double>(config_.samples));
+  return !progress || progress(curve_.back(), fraction);
+}
+
+void TrainingRecord::count_traffic(const Nodes& nodes, SimResult& r) const {
+  std::uint64_t received_updates = 0, duplicates = 0, sent = 0, control = 0, payload = 0, canonical = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    NodeTraffic traffic{str("node ", i), before_[i].sent, before_[i].received};
+    if (nodes[i] != nullptr) {
+      const gossip::Counters& c = nodes[i]->protocol().counters();
+      traffic.sent_bytes += c.sent_bytes;
+      traffic.received_bytes += c.received_bytes;
+      received_updates += c.updates_received;
+      duplicates += c.updates_duplicate;
+      sent += c.sent_bytes;
+      control += c.sent_control_bytes;
+      payload += c.sent_payload_bytes;
+      canonical += c.sent_canonical_bytes;
+    }
+    r.sent_bytes_per_node += static_cast<double>(traffic.sent_bytes) / static_cast<double>(nodes.size());
+    r.received_bytes_per_node +=
+        static_cast<double>(traffic.received_bytes) / static_cast<double>(nodes.size());
+    r.traffic.push_back(std::move(traffic));
+  }
+  r.copies_per_delivery = received_updates ? static_cast<double>(received_updates + duplicates) /
+                                                 static_cast<double>(received_updates)
+                                           : 0;
+  r.control_fraction = sent ? static_cast<double>(control) / static_cast<double>(sent) : 0;
+  if (canonical > 0) r.link_coding_ratio = static_cast<double>(payload) / static_cast<double>(canonical);
+}
+
+SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
+  SimResult r;
+  const auto first =
+      std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
+  RUMOR_CHECK(first != nodes.end());
+  Node& node = **first;
+  r.curve = std::move(curve_);
+  r.tensors = std::move(tensors_);
+  r.run_name = config_.name;
+  r.run_id = node.run().hex();
+  r.mode = config_.mode;
+  r.nodes = nodes.size();
+  r.params = oracle_.size();
+  r.samples = node.replica().samples();
+  r.virtual_seconds = to_seconds(now.time_since_epoch());
+  const models::Evaluation final = evaluate(node);
+  r.loss = final.loss;
+  r.accuracy = final.accuracy;
+
+  count_traffic(nodes, r);
+  const double updates = static_cast<double>(own_updates_);
+  r.dense_update_bytes = 4.0 * static_cast<double>(r.params);
+  r.update_bytes_mean = updates > 0 ? static_cast<double>(own_payload_bytes_) / updates : 0;
+  r.ratio = own_payload_bytes_ ? r.dense_update_bytes * updates / static_cast<double>(own_payload_bytes_) : 0;
+  const double entries = static_cast<double>(own_entries_);
+  r.density = updates > 0 ? entries / (updates * static_cast<double>(r.params)) : 0;
+  r.bits_per_entry = entries > 0 ? 8.0 * static_cast<double>(own_payload_bytes_) / entries : 0;
+  r.bound_bits_per_entry = entries > 0 ? own_bound_bits_ / entries : 0;
+
+  r.updates = delivery_.updates();
+  delivery_.summarize(r);
+  r.identical = true;
+  for (const Node* each : nodes) {
+    if (each == nullptr) continue;
+    const Replica& replica = each->replica();
+    r.lost = std::max<std::uint64_t>(r.lost, r.updates - std::min(r.updates, replica.have().count()));
+    r.identical = r.identical && std::equal(oracle_.begin(), oracle_.end(), replica.weights().begin());
+  }
+  r.digest = node.status(now).digest;
+  return r;
+}
+
+}  // namespace rumor::sim

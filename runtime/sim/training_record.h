@@ -1,0 +1,71 @@
+// TrainingRecord: what a simulated training run shows, gathered while it goes on: the curve, traffic,
+// deliveries, and the sum of everything published, to which the replicas are compared at the end.
+//
+// Thread: one owner. Memory: the weights once, and O(updates * nodes) bytes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/node.h"
+#include "runtime/sim/delivery.h"
+#include "runtime/sim/sim_result.h"
+
+namespace rumor::sim {
+
+// Where a run is, for a progress line. Return false to stop early.
+using Progress = std::function<bool(const CurvePoint& point, double fraction)>;
+
+class TrainingRecord {
+ public:
+  // The nodes of a cluster, in order; null while one is down.
+  using Nodes = std::vector<Node*>;
+
+  // Of a run that starts from these weights. Refers to `config`. `nodes` counts all that may publish or
+  // apply.
+  TrainingRecord(const RunConfig& config, const ParamLayout& layout, std::vector<std::int32_t> start,
+                 std::size_t nodes, std::uint32_t curve_points);
+
+  void published(const gossip::StoredUpdate& update, std::size_t by, TimePoint now);
+  void applied(const UpdateKey& key, std::size_t node, std::size_t from, TimePoint now) {
+    delivery_.applied(key, node, from, now);
+  }
+  // A process has ended, and with it its counters; a new one has begun.
+  void ended(std::size_t i, const gossip::Counters& counters);
+  void restarted(std::size_t i) { delivery_.restarted(i); }
+
+  // On the whole test set. Replicas with equal digests are evaluated once.
+  models::Evaluation evaluate(Node& node);
+  // Adds a point to the curve when one is due. False: `progress` says stop.
+  bool watch(const Nodes& nodes, TimePoint now, const Progress& progress);
+  // All figures but names, seeds and what was injected. Requires: one node is up.
+  SimResult conclude(const Nodes& nodes, TimePoint now);
+
+  // Weights that the sum of everything published gives.
+  const std::vector<std::int32_t>& oracle() const { return oracle_; }
+
+ private:
+  struct Totals {
+    std::uint64_t sent = 0, received = 0;
+  };
+  CurvePoint measure(const Nodes& nodes, std::size_t i, TimePoint now);
+  void count_traffic(const Nodes& nodes, SimResult& result) const;
+
+  const RunConfig& config_;
+  ParamLayout layout_;
+  std::uint32_t curve_points_;
+  Delivery delivery_;
+  std::vector<std::int32_t> oracle_;
+  std::vector<Totals> before_;  // by node: of its earlier lives
+  std::vector<CurvePoint> curve_;
+  std::vector<TensorResult> tensors_;
+  std::uint32_t next_point_ = 0;
+  std::optional<std::pair<std::string, models::Evaluation>> last_evaluation_;  // by digest
+  std::uint64_t own_payload_bytes_ = 0, own_entries_ = 0, own_updates_ = 0;
+  double own_bound_bits_ = 0;
+};
+
+}  // namespace rumor::sim
