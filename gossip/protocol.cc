@@ -363,6 +363,13 @@ std::vector<KnownAddress> Protocol::known_addresses() const {
 }
 
 std::size_t Protocol::members() const { return impl_->core.members.all().size(); }
+
+std::size_t Protocol::members_here() const {
+  const auto& all = impl_->core.members.all();
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const auto& member) { return !member.second.left; }));
+}
+
 const Counters& Protocol::counters() const { return impl_->core.counters; }
 
 void Protocol::check_invariants() const {

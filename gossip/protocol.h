@@ -130,7 +130,8 @@ class Protocol {
 
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;
-  std::size_t members() const;  // in the table, ourselves included
+  std::size_t members() const;       // in the table, ourselves included
+  std::size_t members_here() const;  // those of them that have not said goodbye to us
   const Counters& counters() const;
 
   void check_invariants() const;

@@ -235,7 +235,7 @@ void Node::change_phase(TimePoint now, NodeOutbox& out) {
   }
   if (phase_ == Phase::settling) {
     const bool waits_for_links =
-        protocol_->peers().empty() && protocol_->members() > 1 && now < settle_deadline_;
+        protocol_->peers().empty() && protocol_->members_here() > 1 && now < settle_deadline_;
     const bool given_up = now >= settle_deadline_;
     if (given_up && !protocol_->settled())
       out.push_back(gossip::Note{gossip::Note::Level::warning,
