@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Decentralised training of each model family beside dense synchronous training: same model, data and samples.
 
-usage: convergence.py RUMOR [PRESET[:NODES:DENSITY[:RATE]]]... [--seeds 1]     all presets when none is named
+usage: convergence.py RUMOR [PRESET[:NODES:DENSITY[:RATE[:BATCH]]]]... [--seeds 1]     all presets when none is named
 
 One row of a table for each case: accuracy on the test set (nats a byte for text), and how many times fewer bytes than
 4 a parameter. The dense side is the best of several rates, by mean over the seeds. Takes hours on two cores: 3 minutes
@@ -15,9 +15,9 @@ import sys
 import tempfile
 
 CASES = {'fashion-mlp': ('4:0.003', '8:0.003', '16:0.001'), 'fashion-cnn': ('4:0.003', '16:0.003'),
-         'text-gpt': ('4:0.01', '16:0.01')}
+         'text-gpt': ('4:0.01', '16:0.01:0.004:1')}
 DENSE = {'fashion-mlp': {'adam': (0.001, 0.002, 0.003), 'momentum': (0.03, 0.05, 0.1)},
-         'fashion-cnn': {'adam': (0.001, 0.003), 'momentum': (0.05,)},
+         'fashion-cnn': {'adam': (0.001, 0.002, 0.003), 'momentum': (0.05,)},
          'text-gpt': {'adam': (0.001, 0.002, 0.004)}}
 
 
@@ -33,9 +33,10 @@ def simulate(rumor, preset, nodes, seed, *assignments):
 
 
 class Case:
-    def __init__(self, rumor, preset, nodes, density, rates, seeds):
+    def __init__(self, rumor, preset, nodes, density, seeds, rate=None, batch=None):
         self.rumor, self.preset, self.nodes, self.density, self.seeds = rumor, preset, int(nodes), density, seeds
-        self.settings = [f'compress.density={density}', *(f'optimizer.rate={rate}' for rate in rates)]
+        self.both = [f'optimizer.batch={batch}'] if batch else []
+        self.settings = [f'compress.density={density}', *([f'optimizer.rate={rate}'] if rate else []), *self.both]
         self.text = preset.startswith('text')
 
     def score(self, results):
@@ -56,7 +57,7 @@ class Case:
         ours = self.runs(f'density {self.density}', *self.settings)
         assert all(result['replicas']['identical'] for result in ours)
         dense = {(kind, rate): self.score(self.runs(f'dense {kind} {rate}', 'exchange.mode=sync',
-                                                    f'optimizer.kind={kind}', f'optimizer.rate={rate}'))
+                                                    f'optimizer.kind={kind}', f'optimizer.rate={rate}', *self.both))
                  for kind, rates in DENSE[self.preset].items() for rate in rates}
         best = max(dense, key=dense.get)
         ratio = min(result['traffic']['ratio'] for result in ours)
@@ -77,8 +78,8 @@ def main():
         if preset not in CASES:
             parser.error(f'{preset} is none of {", ".join(CASES)}')
         for case in [rest] if rest else CASES[preset]:
-            nodes, density, *rates = case.split(':')
-            print(Case(options.rumor, preset, nodes, density, rates, range(1, options.seeds + 1)).row(), flush=True)
+            nodes, density, *more = case.split(':')
+            print(Case(options.rumor, preset, nodes, density, range(1, options.seeds + 1), *more).row(), flush=True)
 
 
 if __name__ == '__main__':
