@@ -218,10 +218,11 @@ HARMLESS = {
                       'the links, which goes to who gives more, and the bytes that have come',
     'crowd': 'each record is paid for, and the table ends at 4,096 of them: 2 MiB, whatever comes',
 }
-# Rounds of an attack after which it goes beyond a bound at the latest.
+# Rounds of an attack after which it goes beyond a bound at the latest, with what waits in the buffers of a connection.
 ROUNDS_MIN = 20
 ROUNDS = {'endless_update': 130, 'forged_update': 4, 'unfinished_update': 1, 'wide_vectors': 6, 'ragged_vectors': 1,
-          'false_news': 100, 'wants_unread': 200, 'long_frames': 8}
+          'false_news': 100, 'wants_unread': 200, 'long_frames': 8, 'pings': 200, 'digests': 200,
+          'vector_questions': 200, 'snapshot_asks': 200}
 # Seconds of being linked after which the others are noticed at the latest, where these are more than a few: by how
 # many asks a link may let run out, how long the end of an update is awaited, how many announcements may be broken. Also
 # for a daemon that has half a core.
