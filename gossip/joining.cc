@@ -53,7 +53,8 @@ bool Joining::holds_all(const HaveSet& keys) const {
 
 bool Joining::cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const {
   const std::uint64_t mean = core_.mean_update_bytes() != 0 ? core_.mean_update_bytes() : mean_update_bytes_;
-  return lacking >= choice_min && lacking > snapshot_bytes / (mean + frame_overhead);
+  const std::uint64_t each = mean + frame_overhead;
+  return (lacking >= choice_min || lacking >= choice_bytes_min / each) && lacking > snapshot_bytes / each;
 }
 
 void Joining::consider(Link& link) {
@@ -64,7 +65,7 @@ void Joining::consider(Link& link) {
   if (lacking == 0 && !stuck) return;
   needed_ = stuck || needed(link);
   // With no size known yet (0) any large lack is worth the question.
-  if (!needed_ && (lacking < choice_min || !cheaper(lacking, snapshot_bytes_))) return;
+  if (!needed_ && !cheaper(lacking, snapshot_bytes_)) return;
   const bool mutual = !holds_all(core_.keepable(link.vector->missing_from(core_.store.have())));
   if (mutual && !needed_) return;
   phase_ = Phase::asking;
@@ -364,9 +365,11 @@ bool Joining::tick() {
   if (busy()) watch_donors();
   if (busy() && knows_cut_) seek_donors();
   const bool serving = watch_joiners();
-  bool wanting = false;
+  bool wanting = !weighed_ && core_.missing_total != 0;
+  const bool weighing = !weighed_ && core_.mean_update_bytes() != 0;
+  weighed_ = weighed_ || weighing;
   core_.each_link([&](Link& link) {
-    if (link.gone.empty() && link.to_pull.empty() && core_.cannot_revoke.empty()) return;
+    if (!weighing && link.gone.empty() && link.to_pull.empty() && core_.cannot_revoke.empty()) return;
     wanting = true;
     consider(link);
   });

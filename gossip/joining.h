@@ -25,8 +25,8 @@ class Joining {
   static constexpr Duration offer_kept = 20s, cut_kept = 60s;  // without a want; without anybody it serves
   static constexpr Duration refused_for = 3s, given_up_after = 5s;
   static constexpr Duration judged_after = 10s;  // a snapshot was installed: what has not come back is lost
-  static constexpr std::uint64_t choice_min = 256;     // updates lacking
-  static constexpr std::uint64_t frame_overhead = 64;  // of an update, in the comparison of costs
+  static constexpr std::uint64_t choice_min = 256, choice_bytes_min = 16 << 20;  // updates lacking, or their bytes
+  static constexpr std::uint64_t frame_overhead = 64;                            // of an update
   static constexpr std::size_t parts_in_flight = 4, donors_max = 4, joiners_max = 2;
   static constexpr std::uint64_t held_checks_max = 4096;
 
@@ -108,6 +108,7 @@ class Joining {
   SnapshotAsk asked_;
   bool needed_ = false;
   std::uint64_t snapshot_bytes_ = 0, mean_update_bytes_ = 0;  // of the last offer
+  bool weighed_ = false;  // it is known what updates take, and links were considered with that
   HaveSet abandoned_;                                         // ours before a snapshot and not since
   TimePoint judged_at_ = never;
 

@@ -58,6 +58,18 @@ BOOST_AUTO_TEST_CASE(a_late_joiner_takes_a_snapshot_when_that_is_cheaper) {
   BOOST_TEST(world.totals().updates_lost == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_few_large_updates_are_reason_enough_for_a_snapshot) {
+  World world(2);
+  world.delay_us_max = 1'000'000;
+  for (WorldNode& node : world.nodes) node.store->snapshot_padding = 600'000;
+  world.start(0, {});
+  for (int u = 0; u < 250; ++u) world.publish(0, 200'000);  // 50 MB
+  world.start(1, {"n0"});
+  BOOST_TEST(world.run_while(60s, [&] { return world.nodes[1].protocol->ready_to_train() && world.all_equal(); }));
+  BOOST_TEST(world.nodes[1].protocol->counters().snapshots_installed == 1u);
+  BOOST_TEST(world.nodes[1].protocol->counters().received_bytes < 30'000'000u);
+}
+
 BOOST_AUTO_TEST_CASE(a_late_joiner_takes_a_snapshot_when_the_log_is_gone) {
   World world(3);
   world.start(0, {});
