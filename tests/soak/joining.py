@@ -101,7 +101,7 @@ def busy(run):
     donors = run.swarm.peers[:run.donors]
     # Enough that a joiner rather takes the weights: gossip/PROTOCOL.md, 6.7.
     wait_for('a history longer than the weights', lambda: all(
-        (s := peer.status()) and s['log']['bytes'] > 4.4 * s['params']
+        (s := peer.status()) and s['log']['bytes'] > 6 * s['params']
         for peer in donors), run.shape['patience'])
     began, before = time.monotonic(), donors[0].status()
     _, usual_ms = longest_pause(run, lambda: time.monotonic() - began > 20, 60)
