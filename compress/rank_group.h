@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "compress/magnitudes.h"
 #include "compress/scan_pass.h"
 
 namespace rumor::compress {
@@ -49,8 +50,9 @@ struct RankGroup {
   std::uint32_t share_of_threshold(double share, std::uint32_t floor_bits) const;
   std::size_t found = 0;  // by the pass under way, see Room
 
-  // Candidates there may be; more would mean that the guess was far off, or that very many changes are equal.
-  std::size_t room() const { return std::size_t{6} * wanted + 1024; }
+  // Candidates there may be: all of a small group, which is looked at whole. More would mean that the guess was
+  // far off, or that very many changes are equal.
+  std::size_t room() const { return std::size_t{6} * wanted + histogram_params_min; }
   // After a pass: counts, and says whether the candidates hold the `wanted` largest.
   enum class Collected : std::uint8_t { enough, too_few, too_many };
   Collected collected(std::span<const Piece> pieces, std::uint32_t floor_bits);

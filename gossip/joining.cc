@@ -365,11 +365,11 @@ bool Joining::tick() {
   if (busy()) watch_donors();
   if (busy() && knows_cut_) seek_donors();
   const bool serving = watch_joiners();
-  bool wanting = !weighed_ && core_.missing_total != 0;
-  const bool weighing = !weighed_ && core_.mean_update_bytes() != 0;
-  weighed_ = weighed_ || weighing;
+  bool wanting = false;
+  // Also while what was asked for is on its way: what updates take is known once the first has come.
+  const bool any = core_.missing_total != 0 || !core_.cannot_revoke.empty();
   core_.each_link([&](Link& link) {
-    if (!weighing && link.gone.empty() && link.to_pull.empty() && core_.cannot_revoke.empty()) return;
+    if (link.gone.empty() && link.to_pull.empty() && !any) return;
     wanting = true;
     consider(link);
   });

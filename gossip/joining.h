@@ -108,7 +108,6 @@ class Joining {
   SnapshotAsk asked_;
   bool needed_ = false;
   std::uint64_t snapshot_bytes_ = 0, mean_update_bytes_ = 0;  // of the last offer
-  bool weighed_ = false;  // it is known what updates take, and links were considered with that
   HaveSet abandoned_;                                         // ours before a snapshot and not since
   TimePoint judged_at_ = never;
 

@@ -108,8 +108,8 @@ rate = 0.006              # peak rate of four peers together; each peer takes ra
 rate_scaling = "sqrt"
 warmup = 0.05             # also while the squares of the gradients are known from a few steps only
 floor = 0.01
-batch = 2                 # rows a step; one update a step. An entry waits for some hundred steps in the residual: many
-                          # small ones cost more bytes and end at a quarter less loss than a fourth as many of 8 rows
+batch = 2                 # rows a step; one update a step. An entry waits for some hundred steps in the residual, so
+                          # many small steps learn more, for more bytes: 1.44 nats a byte, 1.83 with 8 rows and twice the rate
 
 [exchange]
 mode = "broadcast"

@@ -81,6 +81,16 @@ def alone():
         assert final['accuracy'] > 0.6, final['accuracy']
 
 
+def goodbye():
+    """Who has said goodbye is not waited for: the other ends when it has trained, not ten seconds later."""
+    with Swarm(2, 12_000) as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        wait_for('a link', lambda: all((s := p.status()) and s['peers'] and s['steps'] for p in swarm.peers))
+        assert swarm.peers[0].stop() == 0
+        swarm.finish(swarm.peers[1:], seconds=8)
+
+
 def two_peers():
     """The shortest whole run; also what the thread sanitizer watches."""
     with Swarm(2, 12_000) as swarm:
@@ -166,8 +176,8 @@ def ctrl_c_cluster():
         assert not os.path.exists(f'/proc/{pid}'), f'process {pid} is left behind'
 
 
-SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, two_peers, hogwild,
-                                     memory, stop_and_stats, ctrl_c_cluster)}
+SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, goodbye, two_peers,
+                                     hogwild, memory, stop_and_stats, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])

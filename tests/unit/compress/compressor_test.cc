@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(changes_that_are_equal_or_nearly_take_no_more_memory) {
         if (scope == Scope::global) BOOST_TEST_REQUIRE((out.index == largest(before, 912)));
         before.assign(compressor.residual().begin(), compressor.residual().end());
       }
-      BOOST_TEST(compressor.entry_bytes() < 2'000'000u);
+      BOOST_TEST(compressor.entry_bytes() < 8 * layout.params() / 3);  // a third of what all would take
     }
   }
 }
