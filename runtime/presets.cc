@@ -109,7 +109,7 @@ rate_scaling = "sqrt"
 warmup = 0.05             # also while the squares of the gradients are known from a few steps only
 floor = 0.01
 batch = 2                 # rows a step; one update a step. An entry waits for some hundred steps in the residual, so
-                          # many small steps learn more, for more bytes: 1.44 nats a byte, 1.83 with 8 rows and twice the rate
+                          # many small ones learn more, for more bytes: 1.44 nats a byte; 8 rows at twice the rate, 1.83
 
 [exchange]
 mode = "broadcast"
