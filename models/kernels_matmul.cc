@@ -3,9 +3,10 @@
 // The output is walked in tiles that stay in the second-level cache, a tile in blocks that fit the registers:
 // `rows` broadcast values of a times `vectors` vectors of b, for a piece of the depth. What a block reads of
 // b is a panel, which stays in the first-level cache while all rows of the tile go by; a panel whose rows lie
-// far apart in memory is copied together first, because lines at equal distances of a page fall into the same
-// few sets of the cache. a is read where it is, once for each panel, if its rows are contiguous; the
-// transposed of a matrix is packed for each tile, because a block would use but a few floats of each line.
+// far apart in memory is copied together by the first block that reads it, because lines at equal distances of
+// a page fall into the same few sets of the cache. a is read where it is, once for each panel, if its rows are
+// contiguous; the transposed of a matrix is packed for each tile, because a block would use but a few floats of
+// each line. What the next block reads of a and y, and the next panel, are fetched early.
 //
 // A sum that is cut into pieces goes on from the stored value, which is the same chain: a float in memory is
 // a float in a register.
@@ -42,9 +43,13 @@ constexpr long line = 16;  // floats of a cache line
 LANES_INLINE void fetch(const float* p) {
   __builtin_prefetch(p, 0, 3);
 }
+LANES_INLINE void fetch_second_level(const float* p) {
+  __builtin_prefetch(p, 0, 2);
+}
 
 // The matrix a, at a row. Dense: strides. Gathered: element (r, k) lies at data[row_at[r] + column_at[k]].
 struct Dense {
+  static constexpr bool is_packed = false;
   const float* data;
   long row, column;
   LANES_INLINE const float* row_start(long r) const { return data + r * row; }
@@ -57,6 +62,7 @@ struct Dense {
   }
 };
 struct Gathered {
+  static constexpr bool is_packed = false;
   const float* data;
   const int *row_at, *column_at;
   LANES_INLINE const float* row_start(long r) const { return data + row_at[r]; }
@@ -65,6 +71,7 @@ struct Gathered {
 };
 // Copied together: blocks of packed_rows rows, in each of which the rows of a column are neighbours.
 struct Packed {
+  static constexpr bool is_packed = true;
   const float* data;
   long depth;
   LANES_INLINE const float* row_start(long r) const {
@@ -72,6 +79,12 @@ struct Packed {
   }
   LANES_INLINE long step(long k) const { return k * packed_rows; }
   LANES_INLINE void fetch_ahead(const float* const*, long, long) const {}
+};
+
+// Rows of a panel that are still to be fetched, `each` for each block.
+struct Ahead {
+  const float* at;
+  long row, left, each;
 };
 
 // One piece of the depth, one panel of b, all rows.
@@ -85,16 +98,18 @@ struct Strip {
   long depth;
   long last;  // lanes of the last vector: width, or less where the matrix ends
   bool from_zero;
+  float* copy;  // where the first block leaves the panel, panel_columns apart, for all others; or null
+  Ahead ahead;
 };
 
-// `part`: the last vector is not full.
 template <long vectors, bool part>
 LANES_INLINE Lanes load_vector(const float* p, long v, long last) {
   if (part && v == vectors - 1) return First{last}.load(p + v * width);
   return Whole{}.load(p + v * width);
 }
 
-template <long rows, long vectors, bool part, class Left>
+// `part`: the last vector is not full. `copies`: to s.copy.
+template <long rows, long vectors, bool part, bool copies, class Left>
 LANES_INLINE void block(const Strip<Left>& s, long row) {
   Lanes sum[rows][vectors];
   float* const y = s.y + row * s.y_row;
@@ -107,12 +122,20 @@ LANES_INLINE void block(const Strip<Left>& s, long row) {
   }
   const float* b = s.b;
   const long b_row = s.b_row;
-  for (long k = 0; k < s.depth;) {
+  float* copy = s.copy;
+  for (long k = 0, y_ahead = rows; k < s.depth; ++y_ahead) {
     s.a.fetch_ahead(at, rows, k);
+    if (y_ahead < 2 * rows) {
+      LANES_UNROLL for (long v = 0; v < vectors; ++v) fetch(y + y_ahead * s.y_row + v * width);
+    }
     for (const long end = k + line < s.depth ? k + line : s.depth; k < end; ++k, b += b_row) {
       const long step = s.a.step(k);
       Lanes columns[vectors];
       LANES_UNROLL for (long v = 0; v < vectors; ++v) columns[v] = load_vector<vectors, part>(b, v, s.last);
+      if constexpr (copies) {
+        LANES_UNROLL for (long v = 0; v < vectors; ++v) Whole{}.store(copy + v * width, columns[v]);
+        copy += panel_columns;
+      }
       LANES_UNROLL for (long r = 0; r < rows; ++r) {
         const Lanes factor = splat(at[r][step]);
         LANES_UNROLL for (long v = 0; v < vectors; ++v) sum[r][v] = fma(factor, columns[v], sum[r][v]);
@@ -131,13 +154,33 @@ LANES_INLINE void block(const Strip<Left>& s, long row) {
   }
 }
 
+template <long vectors>
+LANES_INLINE void fetch_panel(Ahead& ahead) {
+  for (long i = 0; i < ahead.each && ahead.left > 0; ++i, --ahead.left, ahead.at += ahead.row)
+    LANES_UNROLL for (long v = 0; v < vectors; ++v) fetch_second_level(ahead.at + v * width);
+}
+
 // Rows from `row` on in blocks of `rows`, then of half that, down to one.
 template <long rows, long vectors, bool part, class Left>
-void all_rows(const Strip<Left>& s, long row, long row_end) {
-  for (; row + rows <= row_end; row += rows) block<rows, vectors, part>(s, row);
+void all_rows(Strip<Left>& s, long row, long row_end) {
+  for (; row + rows <= row_end; row += rows) {
+    if constexpr (Left::is_packed) fetch_panel<vectors>(s.ahead);
+    block<rows, vectors, part, false>(s, row);
+  }
   if constexpr (rows > 1) {
     if (row < row_end) all_rows<rows / 2, vectors, part>(s, row, row_end);
   }
+}
+
+template <long vectors, bool part, class Left>
+void strip_of_width(Strip<Left>& s, long rows) {
+  constexpr long first = block_rows(vectors);
+  if (s.copy) {
+    block<first, vectors, part, true>(s, 0);
+    s.b = s.copy;
+    s.b_row = panel_columns;
+  }
+  all_rows<first, vectors, part>(s, s.copy ? first : 0, rows);
 }
 
 template <long vectors, class Left>
@@ -147,16 +190,10 @@ void strip_of(Strip<Left>& s, long rows, long columns) {
   }
   s.last = columns - (vectors - 1) * width;
   if (s.last == width) {
-    all_rows<block_rows(vectors), vectors, false>(s, 0, rows);
+    strip_of_width<vectors, false>(s, rows);
   } else {
-    all_rows<block_rows(vectors), vectors, true>(s, 0, rows);
+    strip_of_width<vectors, true>(s, rows);
   }
-}
-
-// panel[k][c] = b[k][c]
-void copy_panel(long depth, long columns, const float* b, long b_row, float* panel) {
-  for (long k = 0; k < depth; ++k, b += b_row, panel += panel_columns)
-    each(columns, [&](auto v, long c) { v.store(panel + c, v.load(b + c)); });
 }
 
 struct Right {
@@ -198,15 +235,14 @@ void tile(Strip<Left> s, long rows, long columns) {
   alignas(64) float panel[piece_max * panel_columns];
   const Strip<Left> all = s;
   for (long c = 0; c < columns; c += panel_columns) {
-    const long wide = columns - c < panel_columns ? columns - c : panel_columns;
     s.b = all.b + c;
+    s.b_row = all.b_row;
     s.y = all.y + c;
-    if (is_copied) {
-      copy_panel(s.depth, wide, s.b, all.b_row, panel);
-      s.b = panel;
-      s.b_row = panel_columns;
-    }
-    strip_of<vectors_max>(s, rows, wide);
+    s.copy = is_copied ? panel : nullptr;
+    // A packed a is near and leaves memory idle; from afar it is read along with b, and fetching only delays it.
+    const bool has_next = c + panel_columns < columns;
+    s.ahead = {s.b + panel_columns, s.b_row, has_next ? s.depth : 0, (s.depth * packed_rows + rows - 1) / rows};
+    strip_of<vectors_max>(s, rows, has_next ? panel_columns : columns - c);
   }
 }
 
@@ -227,7 +263,7 @@ void product(long rows, long columns, long depth, Right b, float* y, long y_row,
         const long length = depth - k < deep ? depth - k : deep;
         left(r, k, rows_here, length, [&](auto a) {
           tile(Strip<decltype(a)>{a, b.data + k * b.row + c, b.row, y + r * y_row + c, y_row, length, 0,
-                                  k == 0 && start == Start::zero},
+                                  k == 0 && start == Start::zero, nullptr, {}},
                rows_here, columns_here);
         });
       }
