@@ -15,6 +15,7 @@
 #include "compress/scan_pass.h"
 #include "compress/selection.h"
 #include "runtime/base/check.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
@@ -27,7 +28,7 @@ struct Compressor::Impl {
   std::uint32_t entries;  // aimed at
   Serial serial;
   Parallel* parallel = &serial;
-  AlignedFloats residual;
+  LargeVector<float> residual;
   std::vector<Piece> pieces;
   std::vector<RankGroup> groups;
   std::vector<std::uint32_t> sent_by_tensor;
@@ -322,7 +323,7 @@ std::uint32_t Compressor::target_entries() const {
 
 std::span<const float> Compressor::residual() const {
   for (Piece& piece : impl_->pieces) settle(piece, impl_->residual.data());
-  return {impl_->residual.data(), impl_->residual.size()};
+  return impl_->residual;
 }
 
 void Compressor::restore_residual(std::span<const float> residual) {
@@ -332,7 +333,7 @@ void Compressor::restore_residual(std::span<const float> residual) {
   for (RankGroup& group : impl_->groups) group.forget();
 }
 
-std::size_t Compressor::residual_bytes() const { return impl_->residual.size() * sizeof(float); }
+std::size_t Compressor::residual_bytes() const { return capacity_bytes(impl_->residual); }
 
 std::size_t Compressor::entry_bytes() const {
   std::size_t bytes = capacity_bytes(impl_->pieces);

@@ -78,11 +78,4 @@ void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint
   for (RankGroup& group : groups) group.owed -= std::int64_t{group.wanted} * params;
 }
 
-AlignedFloats::AlignedFloats(std::size_t size) : size_(size) {
-  constexpr std::size_t line = 64 / sizeof(float);
-  memory_ = std::make_unique<float[]>(size + line);
-  const std::size_t over = reinterpret_cast<std::uintptr_t>(memory_.get()) / sizeof(float) % line;
-  first_ = memory_.get() + (over == 0 ? 0 : line - over);
-}
-
 }  // namespace rumor::compress

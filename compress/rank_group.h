@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -66,19 +65,5 @@ std::size_t count_candidates(std::span<const Piece> pieces);
 // owed beyond whole entries is remembered, so that over updates each gets its share.
 // Requires: the sizes sum up to `params`, entries <= params.
 void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint32_t params);
-
-// Floats on a boundary of cache lines, zero at first.
-class AlignedFloats {
- public:
-  explicit AlignedFloats(std::size_t size);
-  std::size_t size() const { return size_; }
-  float* data() { return first_; }
-  const float* data() const { return first_; }
-
- private:
-  std::size_t size_;
-  std::unique_ptr<float[]> memory_;
-  float* first_;
-};
 
 }  // namespace rumor::compress

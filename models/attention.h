@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
@@ -40,7 +41,7 @@ class Attention {
 
  private:
   struct Head;  // one head of one row of the batch
-  using Scratch = std::vector<float>;
+  using Scratch = LargeVector<float>;
   template <class Task>
   void each_head(Parallel* parallel, Shape shape, Task&& task);
 

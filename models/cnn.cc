@@ -6,7 +6,6 @@
 #include "models/kernels.h"
 #include "models/pool.h"
 #include "runtime/base/check.h"
-#include "runtime/base/large_pages.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
@@ -96,7 +95,7 @@ void Cnn::share_out(std::size_t parts, const Work& work) {
 // x: [rows][channels][height][width]
 void Cnn::forward(const float* params, const float* x, std::uint32_t rows) {
   const PictureShape picture = plan_.maps.front().shape, last = plan_.maps.back().shape;
-  room_in_large_pages(maps_, rows * plan_.floats);
+  room_in(maps_, rows * plan_.floats);
   features_.resize(rows * last.size());
   share_out(plan_.steps.size(), [&](std::size_t i, Desk&) {
     const CnnStep& step = plan_.steps[i];

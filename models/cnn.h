@@ -19,6 +19,7 @@
 #include "models/cnn_plan.h"
 #include "models/dense.h"
 #include "models/model.h"
+#include "runtime/base/large_vector.h"
 
 namespace rumor::models {
 
@@ -44,8 +45,8 @@ class Cnn final : public Model {
  private:
   // What one thread works in.
   struct Desk {
-    std::vector<float> change;  // d loss / d maps of one picture
-    std::vector<float> border;  // Convolution's scratch
+    LargeVector<float> change;  // d loss / d maps of one picture
+    LargeVector<float> border;  // Convolution's scratch
   };
   template <class Work>  // work(part, desk)
   void share_out(std::size_t parts, const Work& work);
@@ -68,10 +69,10 @@ class Cnn final : public Model {
   std::uint32_t body_params_ = 0;  // of the convolutions and norms: the first of the vector
   DenseLayers head_;
   std::vector<ConvolutionWeights> ordered_;
-  std::vector<float> maps_;             // [rows][plan floats]
-  std::vector<float> features_;         // [rows][channels][height][width], what the head sees
-  std::vector<float> change_features_;  // d loss / d features_
-  std::vector<float> part_gradients_;   // [parts][body_params_], convolutions by place
+  LargeVector<float> maps_;             // [rows][plan floats]
+  LargeVector<float> features_;         // [rows][channels][height][width], what the head sees
+  LargeVector<float> change_features_;  // d loss / d features_
+  LargeVector<float> part_gradients_;   // [parts][body_params_], convolutions by place
   std::vector<Desk> desks_;
   Parallel* parallel_ = nullptr;
 };

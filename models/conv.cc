@@ -23,7 +23,7 @@ Convolution::Window Convolution::window_of(std::uint32_t channels) const {
 }
 
 const float* Convolution::border(const float* picture, std::uint32_t channels,
-                                 std::vector<float>& scratch) const {
+                                 LargeVector<float>& scratch) const {
   const std::size_t line = std::size_t{input_.width} * channels, row = line + 2 * std::size_t{channels};
   scratch.resize(row * (input_.height + 2));
   float* to = std::fill_n(scratch.data(), row, 0.0f);
@@ -61,7 +61,7 @@ void Convolution::restore(const float* by_place, float* weight) const {
 
 // y[pixels][out] = seen[pixels][9 * in] * weights[9 * in][out]
 void Convolution::forward(const ConvolutionWeights& weights, const float* bias, const float* x, float* y,
-                          std::vector<float>& scratch) const {
+                          LargeVector<float>& scratch) const {
   const std::size_t pixels = input_.pixels();
   if (bias != nullptr) {
     for (std::size_t p = 0; p < pixels; ++p) std::copy_n(bias, out_, y + p * out_);
@@ -75,7 +75,7 @@ void Convolution::forward(const ConvolutionWeights& weights, const float* bias, 
 
 // d weight[9 * in][out] = seen^T[9 * in][pixels] * change[pixels][out]
 void Convolution::weight_gradient(const float* x, const float* change_y, float* gradient_by_place,
-                                  float* bias_gradient, std::vector<float>& scratch) const {
+                                  float* bias_gradient, LargeVector<float>& scratch) const {
   const KernelTable& k = kernels();
   const auto pixels = static_cast<long>(input_.pixels());
   const GatheredView seen{border(x, input_.channels, scratch), on_input_.value_at.data(),
@@ -89,7 +89,7 @@ void Convolution::weight_gradient(const float* x, const float* change_y, float* 
 
 // d x[pixels][in] = seen change[pixels][9 * out] * turned weights[9 * out][in]
 void Convolution::input_gradient(const ConvolutionWeights& weights, const float* change_y, float* change_x,
-                                 Start start, std::vector<float>& scratch) const {
+                                 Start start, LargeVector<float>& scratch) const {
   const GatheredView seen{border(change_y, out_, scratch), on_output_.pixel_at.data(),
                           on_output_.value_at.data()};
   kernels().matmul_gathered(static_cast<long>(input_.pixels()), input_.channels, places * out_, seen,

@@ -16,13 +16,14 @@
 
 #include "models/kernel_table.h"
 #include "models/picture.h"
+#include "runtime/base/large_vector.h"
 
 namespace rumor::models {
 
 // The weights in the order of the products, made once a step.
 struct ConvolutionWeights {
-  std::vector<float> forward;   // [9][in][out]
-  std::vector<float> backward;  // [9][out][in], the window turned round
+  LargeVector<float> forward;   // [9][in][out]
+  LargeVector<float> backward;  // [9][out][in], the window turned round
 };
 
 class Convolution {
@@ -39,14 +40,14 @@ class Convolution {
 
   // One picture: x [height][width][in] -> y [height][width][out]. bias: [out], or null.
   void forward(const ConvolutionWeights& weights, const float* bias, const float* x, float* y,
-               std::vector<float>& scratch) const;
+               LargeVector<float>& scratch) const;
 
   // gradient_by_place [9][in][out] += ..., bias_gradient [out] += ... (null: no bias), from one picture.
   void weight_gradient(const float* x, const float* change_y, float* gradient_by_place, float* bias_gradient,
-                       std::vector<float>& scratch) const;
+                       LargeVector<float>& scratch) const;
   // change_x [height][width][in] = or += ..., from change_y = d loss / d y.
   void input_gradient(const ConvolutionWeights& weights, const float* change_y, float* change_x, Start start,
-                      std::vector<float>& scratch) const;
+                      LargeVector<float>& scratch) const;
 
   // [9][in][out] -> PyTorch's [out][in][3][3].
   void restore(const float* by_place, float* weight) const;
@@ -60,7 +61,7 @@ class Convolution {
   };
   Window window_of(std::uint32_t channels) const;
   // The picture with its border, in scratch.
-  const float* border(const float* picture, std::uint32_t channels, std::vector<float>& scratch) const;
+  const float* border(const float* picture, std::uint32_t channels, LargeVector<float>& scratch) const;
 
   PictureShape input_;
   std::uint32_t out_;

@@ -30,6 +30,7 @@
 
 #include "models/model.h"
 #include "models/token_array.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/result.h"
 
@@ -58,7 +59,7 @@ struct ByteExamples {
 
 // Rows ready for use. x: rows * inputs floats, normalised; label: [rows] in [0, classes).
 struct Examples {
-  std::vector<float> x;
+  LargeVector<float> x;
   std::vector<std::uint8_t> label;
   std::uint32_t rows = 0;
 
@@ -68,7 +69,7 @@ struct Examples {
 
 // Where a batch lies; reused from batch to batch.
 struct BatchMemory {
-  std::vector<float> x;
+  LargeVector<float> x;
   std::vector<std::uint8_t> label;
   std::vector<std::uint16_t> tokens;
 };

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
 
@@ -60,14 +61,14 @@ class DenseLayers {
  private:
   struct State {
     Layer layer;
-    std::vector<float> by_unit;  // activations after this layer, [out][rows]
-    std::vector<float> by_row;   // the same, [rows][out]
-    std::vector<float> change;   // d loss / d (this layer's sums), [rows][out]
+    LargeVector<float> by_unit;  // activations after this layer, [out][rows]
+    LargeVector<float> by_row;   // the same, [rows][out]
+    LargeVector<float> change;   // d loss / d (this layer's sums), [rows][out]
   };
 
   std::vector<State> layers_;
-  std::vector<float> x_by_unit_;       // [inputs][rows]
-  std::vector<float> change_by_unit_;  // of the layer at hand, [out][rows]
+  LargeVector<float> x_by_unit_;       // [inputs][rows]
+  LargeVector<float> change_by_unit_;  // of the layer at hand, [out][rows]
   std::vector<double> exponentials_;
   std::uint32_t rows_ = 0;
   Parallel* parallel_ = nullptr;

@@ -6,7 +6,6 @@
 #include "models/portable_math.h"
 #include "models/sequence_kernels.h"
 #include "models/tasks.h"
-#include "runtime/base/large_pages.h"
 
 namespace rumor::models {
 
@@ -80,8 +79,8 @@ double TiedHead::loss(Parallel* parallel, const TokenBatch& batch, long width, l
   for (long first = 0; first < batch.rows(); first += rows_max) {
     const long rows = std::min(rows_max, batch.rows() - first), wide = (rows + 15) / 16 * 16 + 16;
     const Piece piece{first, rows, wide, batch.rows(), vocabulary};
-    room_in_large_pages(turned_, static_cast<std::size_t>(width * wide));
-    room_in_large_pages(logits_, static_cast<std::size_t>(vocabulary * wide));
+    room_in(turned_, static_cast<std::size_t>(width * wide));
+    room_in(logits_, static_cast<std::size_t>(vocabulary * wide));
     top_.resize(static_cast<std::size_t>(rows));
     sum_.resize(static_cast<std::size_t>(rows));
     const float* here = x + first * width;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
@@ -53,8 +54,8 @@ class TiedHead {
   struct Piece;
   double softmax(Parallel* parallel, const TokenBatch& batch, const Piece& piece, bool with_gradients);
 
-  std::vector<float> turned_;  // x of a piece, transposed: [width][rows]
-  std::vector<float> logits_;  // [vocabulary][rows]
+  LargeVector<float> turned_;  // x of a piece, transposed: [width][rows]
+  LargeVector<float> logits_;  // [vocabulary][rows]
   std::vector<float> top_, sum_;
 };
 

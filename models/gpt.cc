@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/base/check.h"
-#include "runtime/base/large_pages.h"
 #include "runtime/base/memory_bytes.h"
 
 namespace rumor::models {
@@ -32,18 +31,17 @@ TensorStart Gpt::start_of(const TensorInfo& tensor) const {
   return {Kind::normal, 1, squared};
 }
 
-// Each array begins with a line of the cache.
+// Each array begins with a line of the cache, and five lines later in its page than the one before: see
+// runtime/base/large_vector.h.
 void Gpt::make_room(long rows) {
   if (rows <= rows_max_) return;
   rows_max_ = rows;
   constexpr long line = 16;  // floats
   const long d = shape_.width;
-  const auto size = [&](long columns) { return (rows * columns + line - 1) / line * line; };
+  const auto size = [&](long columns) { return (rows * columns + line - 1) / line * line + 5 * line; };
   const long layer_size = 5 * size(d) + size(3 * d) + 2 * size(4 * d);
-  const long all = shape_.layers * layer_size + 4 * size(d) + size(4 * d) + line;
-  const auto begin =
-      reinterpret_cast<std::uintptr_t>(room_in_large_pages(memory_, static_cast<std::size_t>(all)));
-  float* at = memory_.data() + (64 - begin % 64) % 64 / sizeof(float);
+  const long all = shape_.layers * layer_size + 4 * size(d) + size(4 * d);
+  float* at = room_in(memory_, static_cast<std::size_t>(all));
   const auto take = [&](long columns) { return std::exchange(at, at + size(columns)); };
   for (Layer& layer : layers_) {
     layer.normed_1 = take(d);

@@ -25,6 +25,7 @@
 #include "models/layer_norm.h"
 #include "models/model.h"
 #include "models/projection.h"
+#include "runtime/base/large_vector.h"
 
 namespace rumor::models {
 
@@ -104,7 +105,7 @@ class Gpt final : public Model {
   GptShape shape_;
   Parallel* parallel_ = nullptr;
   std::vector<Layer> layers_;
-  std::vector<float> memory_;    // of all activations, in one piece, in large pages
+  LargeVector<float> memory_;    // of all activations, in one piece, in large pages
   long rows_max_ = 0;            // for which there is room
   float* embedded_ = nullptr;    // [rows][d], before the first layer
   float* normed_ = nullptr;      // [rows][d], after the last norm

@@ -28,6 +28,7 @@
 #include "models/dataset.h"
 #include "models/model.h"
 #include "models/optimizer.h"
+#include "runtime/base/large_vector.h"
 
 namespace rumor::models {
 
@@ -55,7 +56,7 @@ class Hogwild {
   struct Worker {
     std::unique_ptr<Model> model;
     BatchMemory memory;
-    std::vector<float> weights, gradient;
+    LargeVector<float> weights, gradient;
     double loss = 0;
   };
   struct Round {

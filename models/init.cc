@@ -5,7 +5,6 @@
 
 #include "models/model.h"
 #include "runtime/base/check.h"
-#include "runtime/base/large_pages.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::models {
@@ -66,12 +65,11 @@ void fill(std::span<std::int32_t> weights, TensorStart start, int grid_bits, Prn
 }
 
 template <class StartOf>
-std::vector<std::int32_t> begin_all(const ParamLayout& layout, std::uint64_t seed, int grid_bits,
+LargeVector<std::int32_t> begin_all(const ParamLayout& layout, std::uint64_t seed, int grid_bits,
                                     StartOf start_of) {
   RUMOR_CHECK(grid_bits >= 0);
   RUMOR_CHECK(grid_bits <= 30);
-  std::vector<std::int32_t> weights;
-  assign_in_large_pages(weights, layout.params(), 0);
+  LargeVector<std::int32_t> weights(layout.params());
   for (const TensorInfo& tensor : layout.tensors())
     fill(std::span(weights).subspan(tensor.offset, tensor.size), start_of(tensor), grid_bits,
          Prng::named(seed, tensor.name));
@@ -85,12 +83,12 @@ TensorStart TensorStart::by_inputs(const TensorInfo& tensor) {
   return {Kind::uniform, 2, tensor.cols()};
 }
 
-std::vector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed, int grid_bits) {
+LargeVector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed, int grid_bits) {
   return begin_all(model.layout(), seed, grid_bits,
                    [&](const TensorInfo& tensor) { return model.start_of(tensor); });
 }
 
-std::vector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits) {
+LargeVector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits) {
   return begin_all(layout, seed, grid_bits, TensorStart::by_inputs);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
 #include "runtime/base/result.h"
@@ -94,8 +95,8 @@ Result<std::unique_ptr<Model>> make_model(const ModelConfig& config);
 
 // Initial weights on the integer grid (value * 2^-grid_bits), from the seed, in integer arithmetic: equal
 // everywhere. A tensor's values depend on the seed, its name and how it begins, not on its neighbours.
-std::vector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed, int grid_bits);
+LargeVector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed, int grid_bits);
 // The same for a layout without a model: every tensor by_inputs().
-std::vector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits);
+LargeVector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits);
 
 }  // namespace rumor::models

@@ -10,6 +10,7 @@
 #include "models/portable_math.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
@@ -22,13 +23,13 @@ static_assert(std::endian::native == std::endian::little, "state is saved as the
 class Moments : public Optimizer {
  public:
   Moments(OptimizerConfig config, std::uint32_t params, std::size_t moments)
-      : config_(std::move(config)), params_(params), moments_(moments, std::vector<float>(params, 0.0f)) {}
+      : config_(std::move(config)), params_(params), moments_(moments, LargeVector<float>(params, 0.0f)) {}
 
   std::uint32_t params() const final { return params_; }
 
   std::size_t memory_bytes() const final {
     std::size_t bytes = 0;
-    for (const std::vector<float>& moment : moments_) bytes += capacity_bytes(moment);
+    for (const LargeVector<float>& moment : moments_) bytes += capacity_bytes(moment);
     return bytes;
   }
 
@@ -44,7 +45,7 @@ class Moments : public Optimizer {
     out.text(config_.kind);
     out.u64(steps_);
     out.u32(params_);
-    for (const std::vector<float>& moment : moments_)
+    for (const LargeVector<float>& moment : moments_)
       out.raw({reinterpret_cast<const std::uint8_t*>(moment.data()), moment.size() * sizeof(float)});
     return out.take();
   }
@@ -64,7 +65,7 @@ class Moments : public Optimizer {
       return Error{Errc::corrupt,
                    str("optimizer state has ", in.remaining(), " bytes of moments, not ", expected)};
     steps_ = steps;
-    for (std::vector<float>& moment : moments_) {
+    for (LargeVector<float>& moment : moments_) {
       const BytesView bytes = in.raw(moment.size() * sizeof(float));
       std::memcpy(moment.data(), bytes.data(), bytes.size());
     }
@@ -78,7 +79,7 @@ class Moments : public Optimizer {
   OptimizerConfig config_;
   std::uint32_t params_;
   std::uint64_t steps_ = 0;
-  std::vector<std::vector<float>> moments_;
+  std::vector<LargeVector<float>> moments_;
   std::span<const float> weights_;  // of this step
 };
 

@@ -5,7 +5,6 @@
 #include "models/kernels.h"
 #include "models/sequence_kernels.h"
 #include "models/tasks.h"
-#include "runtime/base/large_pages.h"
 
 namespace rumor::models {
 
@@ -49,7 +48,7 @@ void Projection::backward(Parallel* parallel, Shape s, const float* x, const flo
                           const float* weight, const float* change, float* weight_gradient,
                           float* bias_gradient, float* x_change) {
   const KernelTable& k = kernels();
-  float* turned = room_in_large_pages(turned_, static_cast<std::size_t>(s.in * s.out));
+  float* turned = room_in(turned_, static_cast<std::size_t>(s.in * s.out));
   each_range(parallel, s.in, 16, [&](Range part) {
     k.sequence->transpose_rows(part.size(), s.out, weight + part.begin * s.out, s.out, turned + part.begin,
                                s.in);

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
@@ -31,7 +32,7 @@ class Projection {
   std::size_t memory_bytes() const { return capacity_bytes(turned_); }
 
  private:
-  std::vector<float> turned_;  // weight, transposed: [out, in]
+  LargeVector<float> turned_;  // weight, transposed: [out, in]
 };
 
 }  // namespace rumor::models

@@ -20,13 +20,14 @@
 
 #include "models/dataset.h"
 #include "models/model.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
 namespace rumor::models {
 
 struct StartWeights {
-  std::vector<std::int32_t> weights;  // on the grid
+  LargeVector<std::int32_t> weights;  // on the grid
   Hash256 hash;                       // SHA-256 of the weights, little-endian: part of the run id
 };
 

@@ -43,14 +43,14 @@ constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
 
 template <class T>
-BytesView as_bytes(const std::vector<T>& items) {
-  return {reinterpret_cast<const std::uint8_t*>(items.data()), items.size() * sizeof(T)};
+BytesView as_bytes(std::span<T> items) {
+  return {reinterpret_cast<const std::uint8_t*>(items.data()), items.size_bytes()};
 }
 
-// Requires: bytes.size() == count * sizeof(T).
-template <class T>
-std::vector<T> from_bytes(BytesView bytes, std::size_t count) {
-  std::vector<T> items(count);
+// Requires: bytes.size() == count * sizeof one.
+template <class Vector>
+Vector from_bytes(BytesView bytes, std::size_t count) {
+  Vector items(count);
   std::memcpy(items.data(), bytes.data(), bytes.size());
   return items;
 }
@@ -59,7 +59,7 @@ void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& rep
   out.raw(magic);
   form.encode(out);
   out.u64(replica.weights.size());
-  out.raw(as_bytes(replica.weights));
+  out.raw(as_bytes(std::span(replica.weights)));
   if (mutant(9) && !replica.have.empty()) {
     gossip::HaveSet more = replica.have;
     const auto& [stream, ranges] = *replica.have.streams().begin();
@@ -89,7 +89,7 @@ Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
   local.node = in.id<NodeId>();
   const BytesView residual = in.raw(std::size_t{4} * params);
   if (in.failed()) return damaged(in, "the residual is cut off");
-  local.residual = from_bytes<float>(residual, params);
+  local.residual = from_bytes<std::vector<float>>(residual, params);
   for (float r : local.residual)
     if (!std::isfinite(r)) return damaged(in, "the residual holds a value that is not finite");
   const BytesView optimizer = in.sized(optimizer_bytes_max);
@@ -124,7 +124,7 @@ Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const 
   ByteWriter out;
   write_replica(out, form, replica);
   out.raw(local.node.view());
-  out.raw(as_bytes(local.residual));
+  out.raw(as_bytes(std::span(local.residual)));
   out.sized(local.optimizer);
   return seal(out);
 }
@@ -151,7 +151,7 @@ Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
   Checkpoint checkpoint;
   const BytesView weights = in.raw(std::size_t{4} * form.layout.params());
   if (in.failed()) return damaged(in, "the weights are cut off");
-  checkpoint.replica.weights = from_bytes<std::int32_t>(weights, form.layout.params());
+  checkpoint.replica.weights = from_bytes<LargeVector<std::int32_t>>(weights, form.layout.params());
   auto have = gossip::HaveSet::decode(in);
   if (!have) return have.error();
   checkpoint.replica.have = std::move(have).value();

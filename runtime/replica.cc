@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/large_pages.h"
 #include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
 
-Replica::Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t> initial)
+Replica::Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial)
     : fingerprinter_(run), layout_(std::move(layout)) {
   RUMOR_CHECK(initial.size() == layout_.params());
   state_.weights = std::move(initial);
-  wish_large_pages(state_.weights.data(), 4 * state_.weights.size());
   state_.fingerprint = fingerprinter_.of_weights(state_.weights);
 }
 
@@ -118,7 +116,7 @@ void Replica::settle(const compress::FloatView* view) const {
 void Replica::refresh_settled(const compress::FloatView& view) const {
   std::vector<const compress::SparseUpdate*> updates;
   for (const compress::SparseUpdate& update : recent_) updates.push_back(&update);
-  const std::vector<std::int32_t>& weights = state_.weights;
+  const LargeVector<std::int32_t>& weights = state_.weights;
   compress::walk_merged(
       layout_, updates, [&](std::uint32_t i) { __builtin_prefetch(weights.data() + i); },
       [&](const compress::EntryRun& run) {

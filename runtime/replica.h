@@ -16,6 +16,7 @@
 #include "compress/apply.h"
 #include "compress/update.h"
 #include "gossip/update_store.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/fingerprint.h"
 
@@ -23,7 +24,7 @@ namespace rumor {
 
 // What a replica consists of, as values: what checkpoints and snapshots carry.
 struct ReplicaState {
-  std::vector<std::int32_t> weights;
+  LargeVector<std::int32_t> weights;
   gossip::HaveSet have;
   std::uint64_t fingerprint = 0;
   std::uint64_t samples = 0;  // training samples behind all applied updates: the run's progress
@@ -34,7 +35,7 @@ struct ReplicaState {
 class Replica {
  public:
   // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout.params().
-  Replica(const RunId& run, ParamLayout layout, std::vector<std::int32_t> initial);
+  Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial);
 
   // Takes an update's integers and marks its name, or finds the name there already.
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing

@@ -84,7 +84,7 @@ class Snapshots final : public gossip::SnapshotPort {
 
   std::optional<gossip::Manifest> intake_;
   IntakeHead intake_head_;
-  std::vector<std::int32_t> weights_;
+  LargeVector<std::int32_t> weights_;
   std::vector<bool> held_;
 };
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/base/large_pages.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
@@ -55,8 +54,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   if (config.has_byte_budget())
     trainer->budget_.emplace(params,
                              compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
-  assign_in_large_pages(trainer->view_, params, 0.0f);
-  assign_in_large_pages(trainer->gradient_, params, 0.0f);
+  trainer->view_.assign(params, 0.0f);
+  trainer->gradient_.assign(params, 0.0f);
   return trainer;
 }
 
@@ -73,7 +72,7 @@ Result<void> Trainer::make_workers(const RunConfig& config, const models::ModelC
   return {};
 }
 
-std::vector<std::int32_t> Trainer::initial_weights() const {
+LargeVector<std::int32_t> Trainer::initial_weights() const {
   return models::initial_weights(*model_, seed_, grid_bits_);
 }
 

@@ -19,6 +19,7 @@
 #include "models/hogwild.h"
 #include "models/model.h"
 #include "models/optimizer.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/memory_use.h"
 #include "runtime/run_config.h"
 
@@ -58,7 +59,7 @@ class Trainer {
                                                  models::Shard shard, std::uint64_t sampling_seed);
 
   const ParamLayout& layout() const { return model_->layout(); }
-  std::vector<std::int32_t> initial_weights() const;
+  LargeVector<std::int32_t> initial_weights() const;
 
   // ---- between steps, on the protocol thread ----
   // view[i] = weights[i] on the grid, for every i.
@@ -114,7 +115,7 @@ class Trainer {
   compress::CodecOptions codec_;
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
   double seconds_held_ = 0;                     // of steps without an update, since the last
-  std::vector<float> view_, gradient_;
+  LargeVector<float> view_, gradient_;
 };
 
 }  // namespace rumor

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 namespace rumor {
 
-template <class... T>
-std::size_t capacity_bytes(const std::vector<T>&... vectors) {
-  return (std::size_t{0} + ... + (vectors.capacity() * sizeof(T)));
+// Of vectors, whatever their allocator.
+template <class... Vector>
+std::size_t capacity_bytes(const Vector&... vectors) {
+  return (std::size_t{0} + ... + (vectors.capacity() * sizeof(typename Vector::value_type)));
 }
 
 }  // namespace rumor

@@ -16,7 +16,7 @@ bool same(const gossip::UpdateHeader& a, const gossip::UpdateHeader& b) {
 }
 
 // By arithmetic of its own.
-void add(const ParamLayout& layout, const Bytes& payload, std::vector<std::int32_t>& sum) {
+void add(const ParamLayout& layout, const Bytes& payload, std::span<std::int32_t> sum) {
   const auto update = compress::decode(layout, payload);
   RUMOR_CHECK(update.ok());
   for (const compress::StepRun& run : compress::step_runs(layout, *update)) {
@@ -157,7 +157,7 @@ void Checkers::check_equal() {
     if (replica == nullptr) continue;
     if (summed == nullptr) {
       summed = &replica->have();
-      sum = model.initial;
+      sum.assign(model.initial.begin(), model.initial.end());
       for (const auto& [key, entry] : books_)
         if (summed->contains(key)) add(model.form.layout, *entry.payload, sum);
     }

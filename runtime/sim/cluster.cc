@@ -44,9 +44,8 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
     if (auto started = cluster->start_node(i); !started) return started.error();
   }
   const Node& first = *cluster->nodes_.front().node;
-  const std::span<const std::int32_t> start = first.replica().weights();
-  cluster->record_.emplace(cluster->config_, first.form().layout, std::vector<std::int32_t>(start.begin(), start.end()),
-                           cluster->nodes_.size(), cluster->options_.curve_points);
+  cluster->record_.emplace(cluster->config_, first.form().layout, first.replica().weights(), cluster->nodes_.size(),
+                           cluster->options_.curve_points);
   if (cluster->options_.light_faults) cluster->queue_.push(TimePoint{500ms}, Fault{});
   for (std::size_t i = 0; i < cluster->options_.planned_faults.size(); ++i)
     cluster->queue_.push(TimePoint{cluster->options_.planned_faults[i].at}, Planned{i});

@@ -53,7 +53,7 @@ class PeerStore : public gossip::UpdateStore {
 // The model that all peers of a simulation share.
 struct SimModel {
   RunForm form;
-  std::vector<std::int32_t> initial;
+  LargeVector<std::int32_t> initial;
   std::size_t log_bytes = 1 << 20;
   std::uint32_t entries_max = 8;  // of an update
 

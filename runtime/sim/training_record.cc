@@ -10,12 +10,12 @@
 namespace rumor::sim {
 
 TrainingRecord::TrainingRecord(const RunConfig& config, const ParamLayout& layout,
-                               std::vector<std::int32_t> start, std::size_t nodes, std::uint32_t curve_points)
+                               std::span<const std::int32_t> start, std::size_t nodes, std::uint32_t curve_points)
     : config_(config),
       layout_(layout),
       curve_points_(curve_points),
       delivery_(nodes),
-      oracle_(std::move(start)),
+      oracle_(start.begin(), start.end()),
       before_(nodes) {}
 
 void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t by, TimePoint now) {

@@ -26,7 +26,7 @@ class TrainingRecord {
 
   // Of a run that starts from these weights. Refers to `config`. `nodes` counts all that may publish or
   // apply.
-  TrainingRecord(const RunConfig& config, const ParamLayout& layout, std::vector<std::int32_t> start,
+  TrainingRecord(const RunConfig& config, const ParamLayout& layout, std::span<const std::int32_t> start,
                  std::size_t nodes, std::uint32_t curve_points);
 
   void published(const gossip::StoredUpdate& update, std::size_t by, TimePoint now);

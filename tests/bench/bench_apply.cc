@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "compress/apply.h"
-#include "runtime/base/large_pages.h"
+#include "runtime/base/large_vector.h"
 #include "tests/bench/measure.h"
 
 using namespace rumor;
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t updates_count = 8;
 
-void bare_scatter(const SparseUpdate& update, std::vector<std::int32_t>& weights) {
+void bare_scatter(const SparseUpdate& update, std::span<std::int32_t> weights) {
   const auto step = static_cast<std::uint32_t>(update.step);
   for (std::size_t e = 0; e < update.index.size(); ++e) {
     const auto before = static_cast<std::uint32_t>(weights[update.index[e]]);
@@ -34,7 +34,7 @@ void bare_scatter(const SparseUpdate& update, std::vector<std::int32_t>& weights
   }
 }
 
-std::uint32_t read_all(const std::vector<std::uint32_t>& places, const std::vector<std::int32_t>& weights) {
+std::uint32_t read_all(const std::vector<std::uint32_t>& places, std::span<const std::int32_t> weights) {
   std::uint32_t sum = 0;
   for (const std::uint32_t place : places) sum += static_cast<std::uint32_t>(weights[place]);
   return sum;
@@ -57,7 +57,7 @@ struct Timer {
 // Round by round, so that a busy neighbour meets all of them. Before each, all weights are read once, as
 // training does between two updates; else the few lines that a sparse update touches would still be in the
 // caches.
-void measure(std::vector<Timer>& timers, int rounds, const std::vector<std::int32_t>& weights) {
+void measure(std::vector<Timer>& timers, int rounds, std::span<const std::int32_t> weights) {
   for (int round = 0; round < rounds; ++round)
     for (Timer& timer : timers) {
       std::uint32_t sum = 0;
@@ -69,9 +69,9 @@ void measure(std::vector<Timer>& timers, int rounds, const std::vector<std::int3
 }
 
 void report(const std::vector<Timer>& timers, const std::vector<SparseUpdate>& updates, double density,
-            std::uint32_t params, bool large_pages) {
+            std::uint32_t params, const char* pages) {
   std::printf("density %.4f, 8 updates of %zu entries, %u parameters, %s pages\n", density,
-              updates[0].index.size(), params, large_pages ? "large" : "ordinary");
+              updates[0].index.size(), params, pages);
   std::size_t entries = 0;
   for (const SparseUpdate& update : updates) entries += update.index.size();
   for (const Timer& timer : timers)
@@ -84,17 +84,14 @@ void report(const std::vector<Timer>& timers, const std::vector<SparseUpdate>& u
       timers[0].best / timers[3].best);
 }
 
-void run(std::uint32_t params, double density, bool large_pages) {
+template <class T>
+using OrdinaryVector = std::vector<T>;
+
+template <template <class> class Vector>
+void run(std::uint32_t params, double density, const char* pages) {
   const ParamLayout layout = ParamLayout::create({{"w", {params / 1024, 1024}}}).value();
-  std::vector<std::int32_t> weights;
-  std::vector<float> values;
-  if (large_pages) {
-    assign_in_large_pages(weights, layout.params(), 1);
-    assign_in_large_pages(values, layout.params(), 1.0f);
-  } else {
-    weights.assign(layout.params(), 1);
-    values.assign(layout.params(), 1.0f);
-  }
+  Vector<std::int32_t> weights(layout.params(), 1);
+  Vector<float> values(layout.params(), 1.0f);
   std::vector<SparseUpdate> updates;
   std::vector<Bytes> payloads;
   std::vector<const SparseUpdate*> all;
@@ -150,7 +147,7 @@ void run(std::uint32_t params, double density, bool large_pages) {
       {"only reading, all in order", [&] { kept = kept + read_all(in_order, weights); }},
   };
   measure(timers, density < 0.0005 ? 25 : 9, weights);
-  report(timers, updates, density, params, large_pages);
+  report(timers, updates, density, params, pages);
 }
 
 }  // namespace
@@ -159,7 +156,6 @@ int main(int argc, char** argv) {
   const auto params = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1 << 26);
   const std::vector<double> densities =
       argc > 2 ? std::vector{std::atof(argv[2])} : std::vector{0.01, 0.001, 0.0001};
-  for (const bool large_pages : {true, false}) {
-    for (const double density : densities) run(params, density, large_pages);
-  }
+  for (const double density : densities) run<LargeVector>(params, density, "large");
+  for (const double density : densities) run<OrdinaryVector>(params, density, "ordinary");
 }

@@ -10,7 +10,7 @@
 #endif
 
 #include "models/kernels.h"
-#include "runtime/base/large_pages.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "tests/bench/fma_peak.h"
 #include "tests/bench/measure.h"
@@ -43,9 +43,8 @@ constexpr Shape shapes[] = {
     {"1024 x 1024 x 1024", 1024, 1024, 1024, false},
 };
 
-std::vector<float> numbers(long count, Prng& prng) {
-  std::vector<float> values;
-  assign_in_large_pages(values, static_cast<std::size_t>(count), 0.0f);
+LargeVector<float> numbers(long count, Prng& prng) {
+  LargeVector<float> values(static_cast<std::size_t>(count));
   for (float& value : values) value = static_cast<float>(prng.between(-1000, 1000)) / 1000;
   return values;
 }
@@ -75,8 +74,8 @@ int main() {
   std::printf("%-44s %10s %10s %12s\n", "y[rows][columns], kernels", kernels().name, "OpenBLAS",
               "multiply-add");
   for (const Shape& s : shapes) {
-    const std::vector<float> a = numbers(s.rows * s.depth, prng), b = numbers(s.depth * s.columns, prng);
-    std::vector<float> y = numbers(s.rows * s.columns, prng);
+    const LargeVector<float> a = numbers(s.rows * s.depth, prng), b = numbers(s.depth * s.columns, prng);
+    LargeVector<float> y = numbers(s.rows * s.columns, prng);
     const double operations = 2.0 * static_cast<double>(s.rows) * static_cast<double>(s.columns) *
                               static_cast<double>(s.depth) * 1e-9;
     double our_seconds = 1e9, their_seconds = 1e9;

@@ -14,7 +14,7 @@
 
 #include "models/kernels.h"
 #include "models/model.h"
-#include "runtime/base/large_pages.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "runtime/daemon/thread_pool.h"
 #include "tests/bench/fma_peak.h"
@@ -67,9 +67,9 @@ class Training {
  public:
   explicit Training(const Case& c) : rows_(c.rows), model_(std::move(make_model(c.config)).value()) {
     Prng prng(1);
-    const std::vector<std::int32_t> weights = initial_weights(*model_, 1, 24);
-    assign_in_large_pages(params_, weights.size(), 0.0f);
-    assign_in_large_pages(gradient_, weights.size(), 0.0f);
+    const auto weights = initial_weights(*model_, 1, 24);
+    params_.resize(weights.size());
+    gradient_.resize(weights.size());
     for (std::size_t i = 0; i < weights.size(); ++i) params_[i] = static_cast<float>(weights[i]) * 0x1p-24f;
     if (c.config.vocabulary > 0) {
       tokens_.resize(std::size_t{rows_} * (c.config.context + 1));
@@ -99,7 +99,7 @@ class Training {
  private:
   std::uint32_t rows_;
   std::unique_ptr<Model> model_;
-  std::vector<float> params_, gradient_, x_;
+  LargeVector<float> params_, gradient_, x_;
   std::vector<std::uint8_t> label_;
   std::vector<std::uint16_t> tokens_;
 };

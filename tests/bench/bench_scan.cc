@@ -22,6 +22,7 @@
 #include "compress/compressor.h"
 #include "compress/scan_kernels.h"
 #include "models/optimizer.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "runtime/daemon/thread_pool.h"
 #include "tests/bench/measure.h"
@@ -69,9 +70,9 @@ std::vector<double> compare(Caches caches, const std::vector<std::function<void(
 }
 
 // A bell shape of 24 bits: the sum of six uniform numbers, the same everywhere.
-std::vector<float> changes(std::size_t count, std::uint64_t seed) {
+LargeVector<float> changes(std::size_t count, std::uint64_t seed) {
   Prng prng(seed);
-  std::vector<float> values(count);
+  LargeVector<float> values(count);
   for (float& value : values) {
     const std::uint64_t a = prng.next(), b = prng.next();
     std::int64_t sum = -3 * (1 << 20);
@@ -82,7 +83,7 @@ std::vector<float> changes(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-void bare(Parallel& parallel, std::vector<float>& sum, const std::vector<float>& delta) {
+void bare(Parallel& parallel, LargeVector<float>& sum, const LargeVector<float>& delta) {
   constexpr std::size_t piece = 1 << 18;
   parallel.each((sum.size() + piece - 1) / piece, [&](std::size_t p) {
     float* r = sum.data();
@@ -104,8 +105,8 @@ void absorb_or_die(const Result<void>& result) {
   if (!result) std::abort();
 }
 
-void scan_lines(const Setting& s, const std::vector<float>& delta) {
-  std::vector<float> sum(delta.size(), 0.0f);
+void scan_lines(const Setting& s, const LargeVector<float>& delta) {
+  LargeVector<float> sum(delta.size(), 0.0f);
   std::vector<std::uint16_t> halves(delta.size());
   for (std::size_t i = 0; i < delta.size(); ++i) {
     std::uint32_t bits;
@@ -142,7 +143,7 @@ void scan_lines(const Setting& s, const std::vector<float>& delta) {
 }
 
 // One after the other writes the delta and reads it again; the fused pass does neither.
-void fused_lines(const Setting& s, const std::vector<float>& gradient) {
+void fused_lines(const Setting& s, const LargeVector<float>& gradient) {
   for (const char* kind : {"sgd", "momentum", "rmsprop", "adam"}) {
     const models::OptimizerConfig config{.kind = kind};
     auto apart = models::make_optimizer(config, s.layout.params()).value();
@@ -151,7 +152,7 @@ void fused_lines(const Setting& s, const std::vector<float>& gradient) {
     first.set_parallel(&s.parallel);
     second.set_parallel(&s.parallel);
     compress::SparseUpdate update;
-    std::vector<float> delta = gradient;
+    LargeVector<float> delta = gradient;
     const std::function<void()> both = [&] {
       apart->step(gradient, 0.01, delta);
       absorb_or_die(first.absorb(delta, update));
@@ -170,7 +171,7 @@ void fused_lines(const Setting& s, const std::vector<float>& gradient) {
 // density: 0 for all.
 void size_lines(std::uint32_t params, unsigned threads_max, double density) {
   const ParamLayout layout = ParamLayout::create({{"w", {params / 1024, 1024}}}).value();
-  const std::vector<float> delta = changes(layout.params(), 1);
+  const LargeVector<float> delta = changes(layout.params(), 1);
   std::printf("%u parameters\n", layout.params());
   const std::vector<double> densities = density > 0 ? std::vector{density} : std::vector{0.0001, 0.001, 0.01};
   const int warm = params > 4'000'000 ? 12 : 25;

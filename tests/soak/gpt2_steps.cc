@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "runtime/base/large_pages.h"
+#include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "runtime/daemon/thread_pool.h"
 
@@ -22,7 +22,7 @@ using namespace rumor;
 using namespace rumor::models;
 
 // Uniform of the deviation that the tensor begins with; gains 1, biases 0.
-void fill(const Model& model, std::vector<float>& params) {
+void fill(const Model& model, LargeVector<float>& params) {
   for (const TensorInfo& tensor : model.layout().tensors()) {
     const TensorStart start = model.start_of(tensor);
     const bool is_residual = start.variance_under > 2500;
@@ -56,9 +56,9 @@ int main(int argc, char** argv) {
   Model& model = **made;
   daemon::ThreadPool pool(static_cast<unsigned>(std::max(1, std::atoi(argv[3]))));
   model.set_parallel(&pool);
-  std::vector<float> params, gradient;
-  assign_in_large_pages(params, model.layout().params(), 0.0f);
-  assign_in_large_pages(gradient, params.size(), 0.0f);
+  LargeVector<float> params, gradient;
+  params.assign(model.layout().params(), 0.0f);
+  gradient.assign(params.size(), 0.0f);
   fill(model, params);
   std::vector<std::uint16_t> tokens(config.context + 1);
   for (std::size_t i = 0; i < tokens.size(); ++i)

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!checkpoint) return 0;
   const Bytes again = encode_checkpoint(*form, checkpoint->replica, checkpoint->local);
   RUMOR_CHECK(again == bytes);
-  Replica replica(form->run, form->layout, std::vector<std::int32_t>(form->layout.params()));
+  Replica replica(form->run, form->layout, LargeVector<std::int32_t>(form->layout.params()));
   if (replica.restore(checkpoint->replica)) RUMOR_CHECK(replica.verify());
   return 0;
 }

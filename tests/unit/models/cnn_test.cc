@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(resnet_20_has_its_size) {
 
 BOOST_AUTO_TEST_CASE(scales_begin_at_one) {
   const auto model = std::move(make_model(config_of({4, 6}, {}, 1, 2))).value();
-  const std::vector<std::int32_t> weights = initial_weights(*model, 1, 24);
+  const auto weights = initial_weights(*model, 1, 24);
   for (const TensorInfo& tensor : model->layout().tensors()) {
     if (tensor.shape.size() > 1) continue;
     const std::int32_t expected = tensor.name.ends_with(".weight") ? 1 << 24 : 0;

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_SUITE(initial)
 
 BOOST_AUTO_TEST_CASE(a_model_says_how_its_tensors_begin) {
   const Beginner model(layout_of({{"weight", {4, 5}}, {"gain", {3}}, {"normal", {100, 400}}, {"bias", {2}}}));
-  const std::vector<std::int32_t> weights = initial_weights(model, 5, 24);
+  const auto weights = initial_weights(model, 5, 24);
   BOOST_TEST(
       std::equal(weights.begin(), weights.begin() + 20, initial_weights(model.layout(), 5, 24).begin()));
   BOOST_TEST(
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_model_says_how_its_tensors_begin) {
 
 BOOST_AUTO_TEST_CASE(weights_fill_their_range_evenly_and_biases_are_zero) {
   const ParamLayout layout = layout_of({{"0.weight", {200, 96}}, {"0.bias", {200}}});
-  const std::vector<std::int32_t> weights = initial_weights(layout, 7, 24);
+  const auto weights = initial_weights(layout, 7, 24);
   BOOST_REQUIRE(weights.size() == 200u * 96 + 200);
   const auto end = weights.begin() + 200 * 96;
   const auto [low, high] = std::minmax_element(weights.begin(), end);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(weights_fill_their_range_evenly_and_biases_are_zero) {
 // A tensor's weights depend on the seed and its own name, not on its neighbours.
 BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_generator) {
   const ParamLayout one = layout_of({{"b", {3, 5}}}), two = layout_of({{"a", {4, 4}}, {"b", {3, 5}}});
-  const std::vector<std::int32_t> alone = initial_weights(one, 1, 24), after = initial_weights(two, 1, 24);
+  const auto alone = initial_weights(one, 1, 24), after = initial_weights(two, 1, 24);
   BOOST_TEST(std::equal(alone.begin(), alone.end(), after.begin() + 16));
   BOOST_TEST(!std::equal(after.begin(), after.begin() + 15, after.begin() + 16));
   BOOST_TEST(initial_weights(one, 1, 24) == alone);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_generator) {
 
 BOOST_AUTO_TEST_CASE(the_finest_grid_does_not_overflow) {
   const ParamLayout layout = layout_of({{"w", {2000, 1}}});
-  const std::vector<std::int32_t> weights = initial_weights(layout, 3, 30);
+  const auto weights = initial_weights(layout, 3, 30);
   const auto [low, high] = std::minmax_element(weights.begin(), weights.end());
   BOOST_TEST(*low < -2'000'000'000);
   BOOST_TEST(*high > 2'000'000'000);

@@ -15,7 +15,7 @@ namespace rumor::models {
 namespace {
 
 using Doubles = std::vector<double>;
-using Floats = std::vector<float>;
+using Floats = LargeVector<float>;
 
 Floats draw(Prng& prng, std::size_t count) {
   Floats values(count);

@@ -16,7 +16,7 @@ struct Sample {
 
   Sample() {
     Prng prng(6);
-    Replica r(test::some_run(), layout, std::vector<std::int32_t>(layout.params(), 1000));
+    Replica r(test::some_run(), layout, LargeVector<std::int32_t>(layout.params(), 1000));
     local.node = test::node(9);
     for (std::uint64_t seq = 1; seq <= 5; ++seq) {
       const auto update = test::random_update(prng, layout.params(), 12);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_resealed_file_is_read_field_by_field) {
     const auto decoded = decode_checkpoint(s.form, bytes);
     if (!decoded.ok())
       ++refused;
-    else if (Replica replica(test::some_run(), s.layout, std::vector<std::int32_t>(s.layout.params()));
+    else if (Replica replica(test::some_run(), s.layout, LargeVector<std::int32_t>(s.layout.params()));
              !replica.restore(decoded->replica).ok())
       ++refused;
   }

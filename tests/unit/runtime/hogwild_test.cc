@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
   auto trainer = Trainer::create(config, data, {0, 1}, 1).value();
   ThreadPool pool(3);
   trainer->set_parallel(&pool);
-  std::vector<std::int32_t> weights = trainer->initial_weights();
+  auto weights = trainer->initial_weights();
   double first = 0, last = 0;
   for (std::uint64_t step = 1; step <= 100; ++step) {
     trainer->refresh(weights);

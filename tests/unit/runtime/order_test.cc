@@ -29,8 +29,8 @@ std::vector<Named> thousands_of_updates(Prng& prng) {
   return updates;
 }
 
-std::vector<std::int32_t> initial() {
-  std::vector<std::int32_t> weights(params);
+LargeVector<std::int32_t> initial() {
+  LargeVector<std::int32_t> weights(params);
   Prng prng(5);
   for (auto& w : weights) w = static_cast<std::int32_t>(prng.between(-(1 << 22), 1 << 22));
   return weights;

@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
 BOOST_AUTO_TEST_CASE(digests_tell_have_sets_and_weights_apart) {
   Prng prng(3);
   const auto update = test::random_update(prng, 100, 10);
-  Replica a(test::some_run(), test::flat_layout(100), std::vector<std::int32_t>(100, 0)),
-      b(test::some_run(), test::flat_layout(100), std::vector<std::int32_t>(100, 0));
+  Replica a(test::some_run(), test::flat_layout(100), LargeVector<std::int32_t>(100, 0)),
+      b(test::some_run(), test::flat_layout(100), LargeVector<std::int32_t>(100, 0));
   BOOST_TEST((a.digest() == b.digest()));
   BOOST_REQUIRE(a.apply(test::header_for(update, test::stream(1), 1), update).ok());
   BOOST_REQUIRE(b.apply(test::header_for(update, test::stream(2), 1), update).ok());
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
   Prng prng(8);
   const std::uint32_t params = 400;
   const ParamLayout layout = test::flat_layout(params);
-  Replica replica(test::some_run(), layout, std::vector<std::int32_t>(params, 5));
+  Replica replica(test::some_run(), layout, LargeVector<std::int32_t>(params, 5));
   std::vector<std::int32_t> want(params, 5);
   std::vector<float> values(params, 0.0f);
   int followed = 0;
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
 // that never had it.
 BOOST_AUTO_TEST_CASE(what_is_taken_back_was_never_there) {
   constexpr std::uint32_t params = 300;
-  const std::vector<std::int32_t> initial(params, INT32_MAX - 5);  // sums wrap around
+  const LargeVector<std::int32_t> initial(params, INT32_MAX - 5);  // sums wrap around
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Prng prng(seed);
     std::vector<compress::SparseUpdate> updates;

@@ -20,7 +20,7 @@ ParamLayout large_layout() {
 // A replica with a log and its snapshots.
 struct Peer {
   ParamLayout layout = large_layout();
-  Replica replica{test::some_run(), layout, std::vector<std::int32_t>(params, 77)};
+  Replica replica{test::some_run(), layout, LargeVector<std::int32_t>(params, 77)};
   UpdateLog log{64 << 20};
   std::size_t installed = 0;
   Snapshots snapshots{RunForm{test::some_run(), layout, 24}, replica, log, [this](ReplicaState state) {

@@ -1,0 +1,52 @@
+#include "runtime/base/large_vector.h"
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace rumor {
+namespace {
+
+constexpr std::size_t line = 64, page = 4096;
+constexpr std::align_val_t alignment{line};
+
+// What is in front of the memory: `offset` bytes, a whole number of lines, at whose end stands where it all begins.
+std::size_t next_offset(std::size_t bytes) {
+  if (bytes < page) return line;
+  static std::atomic<unsigned> count{0};  // where memory lies is no result
+  constexpr std::size_t lines_apart = 5;
+  return line + line * lines_apart * count.fetch_add(1, std::memory_order_relaxed) % page;
+}
+
+void wish_large_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t large_page = std::uintptr_t{2} << 20;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + large_page - 1) / large_page * large_page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / large_page * large_page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace
+
+void* allocate_large(std::size_t bytes) {
+  const std::size_t offset = next_offset(bytes);
+  auto* const begin = static_cast<char*>(::operator new(offset + bytes, alignment));
+  char* const data = begin + offset;
+  std::memcpy(data - sizeof begin, &begin, sizeof begin);
+  wish_large_pages(data, bytes);
+  return data;
+}
+
+void free_large(void* data) noexcept {
+  char* begin;
+  std::memcpy(&begin, static_cast<char*>(data) - sizeof begin, sizeof begin);
+  ::operator delete(begin, alignment);
+}
+
+}  // namespace rumor

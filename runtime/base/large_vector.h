@@ -1,0 +1,53 @@
+// LargeVector: a vector for weights, activations and whatever else is read and written in long runs.
+//
+// Its memory begins with a line of the cache, so that no vector register of a kernel is loaded from two lines;
+// and it asks for large pages. A sparse update touches less than one place in each 4 KB page of a large model, so
+// that in such pages every entry waits for an address to be looked up as well as for the memory (ARCHITECTURE.md
+// has the figures). Large pages are a wish: where the system has none, or is told never to give them, nothing
+// changes.
+//
+// Neighbouring allocations begin at different places of their pages: a processor takes a load for dependent on an
+// earlier store while the last twelve bits of their addresses agree, which arrays of one size that all begin a page
+// do all the time.
+//
+// Thread: as std::vector.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace rumor {
+
+// Memory of LargeVector: at least `bytes`, to be given back with free_large(). Throws std::bad_alloc.
+void* allocate_large(std::size_t bytes);
+void free_large(void* data) noexcept;
+
+template <typename T>
+struct LargeAllocator {
+  using value_type = T;
+
+  LargeAllocator() = default;
+  template <typename U>
+  LargeAllocator(const LargeAllocator<U>&) {}
+
+  T* allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(-1) / 2 / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(allocate_large(count * sizeof(T)));
+  }
+  void deallocate(T* data, std::size_t) noexcept { free_large(data); }
+
+  friend bool operator==(LargeAllocator, LargeAllocator) { return true; }
+};
+
+template <typename T>
+using LargeVector = std::vector<T, LargeAllocator<T>>;
+
+// Scratch memory: at least `count` values. When it grows, what it held is lost; it never shrinks.
+template <typename T>
+T* room_in(LargeVector<T>& memory, std::size_t count) {
+  if (memory.size() < count) memory.assign(count, T{});
+  return memory.data();
+}
+
+}  // namespace rumor
