@@ -24,9 +24,9 @@ std::uint32_t pictures_of_part(std::uint32_t rows) {
 // to[pixel][..] += from[pixel][..], for the channels that both have.
 void add_map(PictureShape from_shape, const float* from, PictureShape to_shape, float* to) {
   const KernelTable& k = kernels();
-  if (from_shape.channels == to_shape.channels) return k.add(static_cast<long>(to_shape.size()), from, to);
+  if (from_shape.channels == to_shape.channels) return k.axpy(static_cast<long>(to_shape.size()), 1, from, to);
   for (std::size_t p = 0; p < to_shape.pixels(); ++p)
-    k.add(from_shape.channels, from + p * from_shape.channels, to + p * to_shape.channels);
+    k.axpy(from_shape.channels, 1, from + p * from_shape.channels, to + p * to_shape.channels);
 }
 
 // The way back: the same channels of what came to `to` go to `from`.
@@ -34,8 +34,8 @@ void add_map_backward(PictureShape from_shape, float* change_from, PictureShape 
                       const float* change_to, Start start) {
   if (start == Start::zero) std::fill_n(change_from, from_shape.size(), 0.0f);
   for (std::size_t p = 0; p < to_shape.pixels(); ++p)
-    kernels().add(from_shape.channels, change_to + p * to_shape.channels,
-                  change_from + p * from_shape.channels);
+    kernels().axpy(from_shape.channels, 1, change_to + p * to_shape.channels,
+                   change_from + p * from_shape.channels);
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ void Cnn::sum_parts(std::size_t parts, float* gradient) {
     const std::size_t first = i * piece, count = std::min<std::size_t>(piece, body_params_ - first);
     float* sum = part_gradients_.data() + first;
     for (std::size_t part = 1; part < parts; ++part)
-      kernels().add(static_cast<long>(count), sum + part * body_params_, sum);
+      kernels().axpy(static_cast<long>(count), 1, sum + part * body_params_, sum);
     std::copy_n(sum, count, gradient + first);
   });
   share_out(plan_.steps.size(), [&](std::size_t i, Desk&) {

@@ -52,8 +52,8 @@ struct KernelTable {
   // change = activation > 0 ? change : 0.
   void (*relu_backward)(long count, const float* activation, float* change);
 
-  // y = y + x.
-  void (*add)(long count, const float* x, float* y);
+  // y = y + a * x, one fused multiply-add.
+  void (*axpy)(long count, float a, const float* x, float* y);
 
   // Over a matrix [rows][columns] without gaps, by column:
   // sum[c] = sum over r of (x[r][c] - x_centre[c]) * (y[r][c] - y_centre[c]), r ascending, each operation

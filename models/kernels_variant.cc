@@ -27,8 +27,9 @@ void relu_backward(long count, const float* activation, float* change) {
   for (long i = 0; i < count; ++i) change[i] = activation[i] > 0 ? change[i] : 0;
 }
 
-void add(long count, const float* x, float* y) {
-  for (long i = 0; i < count; ++i) y[i] = y[i] + x[i];
+void axpy(long count, float a, const float* x, float* y) {
+  const lanes::Lanes factor = lanes::splat(a);
+  lanes::each(count, [&](auto v, long i) { v.store(y + i, lanes::fma(factor, v.load(x + i), v.load(y + i))); });
 }
 
 void centred_dots(long rows, long columns, const float* __restrict x, const float* x_centre, const float* y,
@@ -108,7 +109,7 @@ const KernelTable table = {TEXT(KERNEL_NAMESPACE),
                            transpose,
                            relu,
                            relu_backward,
-                           add,
+                           axpy,
                            centred_dots,
                            scale_columns,
                            blend_columns,

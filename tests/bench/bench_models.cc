@@ -89,9 +89,7 @@ class Training {
     constexpr std::size_t piece = 1 << 16;
     parallel.each((params_.size() + piece - 1) / piece, [&](std::size_t i) {
       const auto count = static_cast<long>(std::min(piece, params_.size() - i * piece));
-      const float rate = -0.01f;  // params += rate * gradient, as a product of depth 1
-      kernels().matmul(1, count, 1, {&rate, 0, 0}, gradient_.data() + i * piece, count,
-                       params_.data() + i * piece, count, Start::output);
+      kernels().axpy(count, -0.01f, gradient_.data() + i * piece, params_.data() + i * piece);
     });
     return loss;
   }
