@@ -2,14 +2,28 @@
 
 #include <algorithm>
 
+#include "models/activations.h"
 #include "models/kernels.h"
 #include "models/portable_math.h"
-#include "models/tasks.h"
+#include "models/sequence_kernels.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
+
+namespace {
+
+// task(units) for all units of a layer: few enough that what comes before and after their product is in the cache.
+template <class Task>
+void each_unit(Parallel* parallel, long units, Task&& task) {
+  constexpr long most = 384;
+  each_range(parallel, units, 64, [&](Range part) {
+    for (long at = part.begin; at < part.end; at += most) task(Range{at, std::min(at + most, part.end)});
+  });
+}
+
+}  // namespace
 
 std::vector<TensorInfo> DenseLayers::tensors(const std::vector<std::uint32_t>& widths, std::uint32_t first) {
   std::vector<TensorInfo> tensors;
@@ -31,28 +45,43 @@ DenseLayers::DenseLayers(const ParamLayout& layout, const std::vector<std::uint3
   }
 }
 
-void DenseLayers::forward(const float* params, const float* x, std::uint32_t rows) {
-  const KernelTable& k = kernels();
-  rows_ = rows;
-  x_by_unit_.resize(std::size_t{rows} * inputs());
-  k.transpose(rows, inputs(), x, x_by_unit_.data());
-  const float* input = x_by_unit_.data();
+void DenseLayers::make_room(std::uint32_t rows) {
+  if (rows <= rows_max_) return;
+  rows_max_ = rows;
+  std::vector<ActivationArray> arrays = {{&x_by_unit_, std::size_t{rows} * inputs()}};
   for (State& state : layers_) {
-    const auto [in, out, weight_at, bias_at] = state.layer;
-    state.by_unit.resize(std::size_t{rows} * out);
-    state.by_row.resize(state.by_unit.size());
-    float* sums = state.by_unit.data();
-    const bool is_last = &state == &layers_.back();
-    each_range(parallel_, out, 48, [&, in = in, weight = params + weight_at, bias = params + bias_at](Range part) {
-      float* sum = sums + part.begin * rows;
-      for (long o = 0; o < part.size(); ++o) std::fill_n(sum + o * rows, rows, bias[part.begin + o]);
-      // sum[out][rows] += weight[out][in] * input[in][rows]
-      k.matmul(part.size(), rows, in, {weight + part.begin * in, in, 1}, input, rows, sum, rows, Start::output);
-      if (!is_last) k.relu(part.size() * rows, sum);
-    });
-    k.transpose(out, rows, sums, state.by_row.data());
-    input = sums;
+    for (float** array : {&state.by_unit, &state.by_row, &state.change, &state.change_by_unit})
+      arrays.push_back({array, std::size_t{rows} * state.layer.out});
   }
+  place_activations(memory_, arrays);
+}
+
+void DenseLayers::forward(const float* params, const float* x, std::uint32_t rows) {
+  const SequenceKernels& k = *kernels().sequence;
+  rows_ = rows;
+  make_room(rows);
+  each_unit(parallel_, inputs(), [&](Range units) {
+    k.transpose_rows(rows, units.size(), x + units.begin, inputs(), x_by_unit_ + units.begin * rows, rows);
+  });
+  const float* input = x_by_unit_;
+  for (State& state : layers_) {
+    each_unit(parallel_, state.layer.out, [&](Range units) { forward_units(params, state, input, units); });
+    input = state.by_unit;
+  }
+}
+
+// input: [in][rows] -> by_unit and by_row, of these units.
+void DenseLayers::forward_units(const float* params, const State& state, const float* input, Range units) const {
+  const KernelTable& k = kernels();
+  const long rows = rows_, in = state.layer.in, out = state.layer.out;
+  const float* bias = params + state.layer.bias;
+  float* sum = state.by_unit + units.begin * rows;
+  for (long o = 0; o < units.size(); ++o) std::fill_n(sum + o * rows, rows, bias[units.begin + o]);
+  // sum[out][rows] += weight[out][in] * input[in][rows]
+  k.matmul(units.size(), rows, in, {params + state.layer.weight + units.begin * in, in, 1}, input, rows, sum, rows,
+           Start::output);
+  if (&state != &layers_.back()) k.relu(units.size() * rows, sum);
+  k.sequence->transpose_rows(units.size(), rows, sum, rows, state.by_row + units.begin, out);
 }
 
 // loss = log sum exp z - z[label];  d loss / d z = softmax(z) - onehot(label), divided by the rows.
@@ -60,10 +89,9 @@ DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns
   State& top = layers_.back();
   const std::uint32_t classes = top.layer.out;
   exponentials_.resize(classes);
-  if (learns) top.change.resize(top.by_row.size());
   Outcome outcome;
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    const float* z = top.by_row.data() + std::size_t{row} * classes;
+    const float* z = top.by_row + std::size_t{row} * classes;
     RUMOR_CHECK(label[row] < classes);
     std::uint32_t best = 0;
     for (std::uint32_t c = 1; c < classes; ++c) best = z[c] > z[best] ? c : best;
@@ -86,35 +114,45 @@ DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns
 }
 
 void DenseLayers::backward(const float* params, const float* x, float* gradient, float* change_x) {
-  const KernelTable& k = kernels();
   const long rows = rows_;
   for (std::size_t i = layers_.size(); i-- > 0;) {
-    const auto [in_width, out_width, weight_at, bias_at] = layers_[i].layer;
-    const long in = in_width, out = out_width;
-    const float* change = layers_[i].change.data();
-    const float* input = i == 0 ? x : layers_[i - 1].by_row.data();
+    const State& state = layers_[i];
+    State* const below = i == 0 ? nullptr : &layers_[i - 1];
+    const long in = state.layer.in, out = state.layer.out;
+    if (i + 1 == layers_.size()) take_change(state, {0, out}, gradient);
     // d weight[out][in] = change[rows][out]^T * input[rows][in]
-    change_by_unit_.resize(static_cast<std::size_t>(rows * out));
-    k.transpose(rows, out, change, change_by_unit_.data());
-    parallel_matmul(parallel_, out, in, rows, {change_by_unit_.data(), rows, 1}, input, in, gradient + weight_at,
-                    in, Start::zero);
-    // d bias[out] = sum over rows of change[rows][out], as 1 * change
-    const float one = 1;
-    k.matmul(1, out, rows, {&one, 0, 0}, change, out, gradient + bias_at, out, Start::zero);
-    if (i == 0 && change_x == nullptr) break;
-    // d input[rows][in] = change[rows][out] * weight[out][in], where the ReLU let the input through
-    if (i > 0) layers_[i - 1].change.resize(layers_[i - 1].by_row.size());
-    float* change_input = i == 0 ? change_x : layers_[i - 1].change.data();
-    parallel_matmul(parallel_, rows, in, out, {change, out, 1}, params + weight_at, in, change_input, in,
-                    Start::zero);
-    if (i > 0) k.relu_backward(rows * in, input, change_input);
+    parallel_matmul(parallel_, out, in, rows, {state.change_by_unit, rows, 1}, below ? below->by_row : x, in,
+                    gradient + state.layer.weight, in, Start::zero);
+    float* const change_input = below ? below->change : change_x;
+    if (change_input == nullptr) break;
+    each_unit(parallel_, in, [&](Range units) {
+      const KernelTable& k = kernels();
+      // d input[rows][in] = change[rows][out] * weight[out][in], where the ReLU let the input through
+      float* const to = change_input + units.begin;
+      k.matmul(rows, units.size(), out, {state.change, out, 1}, params + state.layer.weight + units.begin, in, to, in,
+               Start::zero);
+      if (!below) return;
+      for (long row = 0; row < rows; ++row)
+        k.relu_backward(units.size(), below->by_row + row * in + units.begin, to + row * in);
+      take_change(*below, units, gradient);
+    });
   }
 }
 
+// What follows from the change of these units once it is known: the gradient of their bias, and change_by_unit.
+void DenseLayers::take_change(const State& state, Range units, float* gradient) const {
+  const KernelTable& k = kernels();
+  const long rows = rows_, out = state.layer.out;
+  const float* change = state.change + units.begin;
+  // d bias[out] = sum over rows of change[rows][out], as 1 * change
+  const float one = 1;
+  k.matmul(1, units.size(), rows, {&one, 0, 0}, change, out, gradient + state.layer.bias + units.begin, out,
+           Start::zero);
+  k.sequence->transpose_rows(rows, units.size(), change, out, state.change_by_unit + units.begin * rows, rows);
+}
+
 std::size_t DenseLayers::memory_bytes() const {
-  std::size_t bytes = capacity_bytes(x_by_unit_, change_by_unit_, exponentials_);
-  for (const State& state : layers_) bytes += capacity_bytes(state.by_unit, state.by_row, state.change);
-  return bytes;
+  return capacity_bytes(memory_, exponentials_);
 }
 
 }  // namespace rumor::models

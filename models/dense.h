@@ -6,7 +6,7 @@
 // read as they lie, once a product.
 //
 // Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 where nobody asks
-// for the gradient of the input). Memory: three copies of every activation for the largest batch seen.
+// for the gradient of the input). Memory: four copies of every activation for the largest batch seen.
 //
 // Bits: all sums run in kernels (models/kernel_table.h), softmax in double through models/portable_math.h.
 // Products are cut between threads by outputs, so any number of threads gives the same bits.
@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "models/tasks.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
@@ -39,6 +40,9 @@ class DenseLayers {
   // tensors(widths, ...) are the last of `layout`.
   DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths);
 
+  DenseLayers(const DenseLayers&) = delete;
+  DenseLayers& operator=(const DenseLayers&) = delete;
+
   void set_parallel(Parallel* parallel) { parallel_ = parallel; }
   std::size_t memory_bytes() const;
   std::uint32_t inputs() const { return layers_.front().layer.in; }
@@ -59,16 +63,23 @@ class DenseLayers {
   void backward(const float* params, const float* x, float* gradient, float* change_x);
 
  private:
+  // All floats lie in memory_.
   struct State {
     Layer layer;
-    LargeVector<float> by_unit;  // activations after this layer, [out][rows]
-    LargeVector<float> by_row;   // the same, [rows][out]
-    LargeVector<float> change;   // d loss / d (this layer's sums), [rows][out]
+    float* by_unit = nullptr;         // activations after this layer, [out][rows]
+    float* by_row = nullptr;          // the same, [rows][out]
+    float* change = nullptr;          // d loss / d (this layer's sums), [rows][out]
+    float* change_by_unit = nullptr;  // the same, [out][rows]
   };
 
+  void make_room(std::uint32_t rows);
+  void forward_units(const float* params, const State& state, const float* input, Range units) const;
+  void take_change(const State& state, Range units, float* gradient) const;
+
   std::vector<State> layers_;
-  LargeVector<float> x_by_unit_;       // [inputs][rows]
-  LargeVector<float> change_by_unit_;  // of the layer at hand, [out][rows]
+  LargeVector<float> memory_;          // of all activations
+  std::uint32_t rows_max_ = 0;         // for which there is room
+  float* x_by_unit_ = nullptr;         // [inputs][rows]
   std::vector<double> exponentials_;
   std::uint32_t rows_ = 0;
   Parallel* parallel_ = nullptr;

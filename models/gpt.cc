@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "models/activations.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 
@@ -31,34 +32,21 @@ TensorStart Gpt::start_of(const TensorInfo& tensor) const {
   return {Kind::normal, 1, squared};
 }
 
-// Each array begins with a line of the cache, and five lines later in its page than the one before: see
-// runtime/base/large_vector.h.
 void Gpt::make_room(long rows) {
   if (rows <= rows_max_) return;
   rows_max_ = rows;
-  constexpr long line = 16;  // floats
-  const long d = shape_.width;
-  const auto size = [&](long columns) { return (rows * columns + line - 1) / line * line + 5 * line; };
-  const long layer_size = 5 * size(d) + size(3 * d) + 2 * size(4 * d);
-  const long all = shape_.layers * layer_size + 4 * size(d) + size(4 * d);
-  float* at = room_in(memory_, static_cast<std::size_t>(all));
-  const auto take = [&](long columns) { return std::exchange(at, at + size(columns)); };
-  for (Layer& layer : layers_) {
-    layer.normed_1 = take(d);
-    layer.qkv = take(3 * d);
-    layer.looked = take(d);
-    layer.middle = take(d);
-    layer.normed_2 = take(d);
-    layer.wide = take(4 * d);
-    layer.activated = take(4 * d);
-    layer.out = take(d);
-  }
-  embedded_ = take(d);
-  normed_ = take(d);
-  change_ = take(d);
-  inner_ = take(d);
-  wide_ = take(4 * d);
-  RUMOR_CHECK(at <= memory_.data() + memory_.size());
+  const auto d = static_cast<std::size_t>(rows * shape_.width);
+  std::vector<ActivationArray> arrays = {{&embedded_, d}, {&normed_, d}, {&change_, d}, {&inner_, d}, {&wide_, 4 * d}};
+  for (Layer& layer : layers_)
+    arrays.insert(arrays.end(), {{&layer.normed_1, d},
+                                 {&layer.qkv, 3 * d},
+                                 {&layer.looked, d},
+                                 {&layer.middle, d},
+                                 {&layer.normed_2, d},
+                                 {&layer.wide, 4 * d},
+                                 {&layer.activated, 4 * d},
+                                 {&layer.out, d}});
+  place_activations(memory_, arrays);
 }
 
 // x: [rows][d], the sum before this layer.
