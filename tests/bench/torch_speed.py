@@ -176,7 +176,7 @@ def compare(rumor, torch, name, threads, rounds, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('program', help='bench_models of a build with optimisation')
-    parser.add_argument('--rounds', type=int, default=6)
+    parser.add_argument('--rounds', type=int, default=12)
     parser.add_argument('--seconds', type=float, default=0.5, help='length of a burst')
     parser.add_argument('--threads', default='1,2')
     parser.add_argument('--models', default=','.join(MODELS))
