@@ -340,7 +340,7 @@ std::vector<PeerInfo> Protocol::peers() const {
     if (!link.admitted()) continue;
     PeerInfo peer{link.node, link.address,    link.dialled_by_us,  0,              false, false,
                   false,     link.sent_bytes, link.received_bytes, link.round_trip};
-    peer.coding = impl_->spread.coding_for(link);
+    peer.coding = impl_->spread.coding_for(link, 0);
     peer.age = impl_->core.now - link.up_at;
     if (link.digest) {
       peer.updates = link.digest->replica.updates;

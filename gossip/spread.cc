@@ -112,7 +112,7 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
 void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   core_.streams[stream].origin = update.header.origin;
   const std::uint32_t index = core_.name_stream(link, stream, true);
-  const Coding coding = coding_for(link);
+  const Coding coding = coding_for(link, update.payload->size());
   std::shared_ptr<const Bytes> payload = update.payload;
   if (coding != Coding::canonical)
     payload = std::make_shared<const Bytes>(link.coder->encode(coding, *update.payload));
@@ -124,13 +124,14 @@ void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
 }
 
 // What the rule says, as far as the other side decodes it.
-Coding Spread::coding_for(const Link& link) const {
+Coding Spread::coding_for(const Link& link, std::size_t payload_bytes) const {
   Coding wanted = Coding::canonical;
   switch (core_.options.coding) {
     case CodingRule::canonical: break;
     case CodingRule::alone: wanted = Coding::alone; break;
     case CodingRule::linked: wanted = Coding::linked; break;
     case CodingRule::automatic:
+      if (payload_bytes > limits::recode_bytes_max) break;
       if ((link.round_trip && *link.round_trip >= slow_round_trip) || link.backlogged ||
           (link.backlog_ended != never && core_.now - link.backlog_ended < slow_after_backlog))
         wanted = Coding::linked;

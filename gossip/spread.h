@@ -50,8 +50,8 @@ class Spread {
   bool pull(Link& link, LocalKey key);
   std::size_t window() const;
 
-  // How the next payload goes over this link.
-  Coding coding_for(const Link& link) const;
+  // How the next payload of so many bytes goes over this link.
+  Coding coding_for(const Link& link, std::size_t payload_bytes) const;
 
   // At the end of every handler of Protocol.
   void flush();
