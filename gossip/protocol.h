@@ -65,7 +65,7 @@ struct PeerInfo {
   bool finished = false;      // it said that it trains no more
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::optional<Duration> round_trip;  // of the last ping answered
-  Coding coding = Coding::canonical;   // of the next payload sent there
+  Coding coding = Coding::canonical;   // of the next payload sent there, unless it is large
   Duration age{};                      // since the connection came up
 };
 

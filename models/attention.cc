@@ -56,7 +56,7 @@ void Attention::forward(Parallel* parallel, Shape shape, const float* qkv, float
     scratch.resize(std::max(scratch.size(), static_cast<std::size_t>((size + block) * wide)));
     float* keys = scratch.data();       // [head_size][context]
     float* looks = keys + size * wide;  // [block][context]
-    k.sequence->transpose_rows(context, size, qkv + head.key(), head.row(), keys, wide);
+    k.transpose(context, size, qkv + head.key(), head.row(), keys, wide);
     for (long first = 0; first < context; first += block) {
       const long rows_here = std::min(block, context - first), end = first + rows_here;
       float* top = top_.data() + head.statistics() + first;
@@ -85,8 +85,8 @@ void Attention::backward(Parallel* parallel, Shape shape, const float* qkv, cons
     float* moves = looks + context * wide;  // [context][context]: d loss / d (q k^T)
     float* dots = moves + context * wide;   // [block]
     const long row = head.row();
-    k.sequence->transpose_rows(context, size, qkv + head.key(), row, keys, wide);
-    k.sequence->transpose_rows(context, size, qkv + head.value(), row, values, wide);
+    k.transpose(context, size, qkv + head.key(), row, keys, wide);
+    k.transpose(context, size, qkv + head.value(), row, values, wide);
     for (long first = 0; first < context; first += block) {
       const long rows_here = std::min(block, context - first), end = first + rows_here;
       float *look = looks + first * wide, *move = moves + first * wide;

@@ -107,11 +107,11 @@ void Cnn::forward(const float* params, const float* x, std::uint32_t rows) {
     const std::size_t end = std::min<std::size_t>(rows, (part + 1) * pictures);
     for (std::size_t row = part * pictures; row < end; ++row) {
       float* maps = maps_.data() + row * plan_.floats;
-      kernels().transpose(picture.channels, static_cast<long>(picture.pixels()), x + row * picture.size(),
-                          maps);
+      const long pixels = static_cast<long>(picture.pixels()), last_pixels = static_cast<long>(last.pixels());
+      kernels().transpose(picture.channels, pixels, x + row * picture.size(), pixels, maps, picture.channels);
       for (const CnnStep& step : plan_.steps) forward_step(step, params, maps, desk);
-      kernels().transpose(static_cast<long>(last.pixels()), last.channels, maps + plan_.maps.back().at,
-                          features_.data() + row * last.size());
+      kernels().transpose(last_pixels, last.channels, maps + plan_.maps.back().at, last.channels,
+                          features_.data() + row * last.size(), last_pixels);
     }
   });
   head_.forward(params, features_.data(), rows);
@@ -143,8 +143,9 @@ void Cnn::forward_step(const CnnStep& step, const float* params, float* maps, De
 void Cnn::backward_picture(const float* params, std::uint32_t row, float* gradient, Desk& desk) const {
   const CnnPlan::Map& last = plan_.maps.back();
   desk.change.resize(plan_.floats);
-  kernels().transpose(last.shape.channels, static_cast<long>(last.shape.pixels()),
-                      change_features_.data() + row * last.shape.size(), desk.change.data() + last.at);
+  const long channels = last.shape.channels, pixels = static_cast<long>(last.shape.pixels());
+  kernels().transpose(channels, pixels, change_features_.data() + row * last.shape.size(), pixels,
+                      desk.change.data() + last.at, channels);
   const float* maps = maps_.data() + row * plan_.floats;
   for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step)
     backward_step(*step, params, maps, gradient, desk);

@@ -5,7 +5,6 @@
 #include "models/activations.h"
 #include "models/kernels.h"
 #include "models/portable_math.h"
-#include "models/sequence_kernels.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
@@ -14,14 +13,8 @@ namespace rumor::models {
 
 namespace {
 
-// task(units) for all units of a layer: few enough that what comes before and after their product is in the cache.
-template <class Task>
-void each_unit(Parallel* parallel, long units, Task&& task) {
-  constexpr long most = 384;
-  each_range(parallel, units, 64, [&](Range part) {
-    for (long at = part.begin; at < part.end; at += most) task(Range{at, std::min(at + most, part.end)});
-  });
-}
+// How the units of a layer are cut.
+constexpr long unit_grain = 64, units_max = 384;
 
 }  // namespace
 
@@ -57,15 +50,15 @@ void DenseLayers::make_room(std::uint32_t rows) {
 }
 
 void DenseLayers::forward(const float* params, const float* x, std::uint32_t rows) {
-  const SequenceKernels& k = *kernels().sequence;
   rows_ = rows;
   make_room(rows);
-  each_unit(parallel_, inputs(), [&](Range units) {
-    k.transpose_rows(rows, units.size(), x + units.begin, inputs(), x_by_unit_ + units.begin * rows, rows);
+  each_range(parallel_, inputs(), unit_grain, units_max, [&](Range units) {
+    kernels().transpose(rows, units.size(), x + units.begin, inputs(), x_by_unit_ + units.begin * rows, rows);
   });
   const float* input = x_by_unit_;
   for (State& state : layers_) {
-    each_unit(parallel_, state.layer.out, [&](Range units) { forward_units(params, state, input, units); });
+    each_range(parallel_, state.layer.out, unit_grain, units_max,
+               [&](Range units) { forward_units(params, state, input, units); });
     input = state.by_unit;
   }
 }
@@ -81,7 +74,7 @@ void DenseLayers::forward_units(const float* params, const State& state, const f
   k.matmul(units.size(), rows, in, {params + state.layer.weight + units.begin * in, in, 1}, input, rows, sum, rows,
            Start::output);
   if (&state != &layers_.back()) k.relu(units.size() * rows, sum);
-  k.sequence->transpose_rows(units.size(), rows, sum, rows, state.by_row + units.begin, out);
+  k.transpose(units.size(), rows, sum, rows, state.by_row + units.begin, out);
 }
 
 // loss = log sum exp z - z[label];  d loss / d z = softmax(z) - onehot(label), divided by the rows.
@@ -125,7 +118,7 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
                     gradient + state.layer.weight, in, Start::zero);
     float* const change_input = below ? below->change : change_x;
     if (change_input == nullptr) break;
-    each_unit(parallel_, in, [&](Range units) {
+    each_range(parallel_, in, unit_grain, units_max, [&](Range units) {
       const KernelTable& k = kernels();
       // d input[rows][in] = change[rows][out] * weight[out][in], where the ReLU let the input through
       float* const to = change_input + units.begin;
@@ -148,7 +141,7 @@ void DenseLayers::take_change(const State& state, Range units, float* gradient) 
   const float one = 1;
   k.matmul(1, units.size(), rows, {&one, 0, 0}, change, out, gradient + state.layer.bias + units.begin, out,
            Start::zero);
-  k.sequence->transpose_rows(rows, units.size(), change, out, state.change_by_unit + units.begin * rows, rows);
+  k.transpose(rows, units.size(), change, out, state.change_by_unit + units.begin * rows, rows);
 }
 
 std::size_t DenseLayers::memory_bytes() const {

@@ -74,7 +74,6 @@ double TiedHead::loss(Parallel* parallel, const TokenBatch& batch, long width, l
                       const float* x, const float* table, const Gradients* gradients) {
   constexpr long floats_max = 16 << 20;  // of logits at a time
   const long rows_max = std::clamp(floats_max / vocabulary / 16 * 16, 64l, 512l);
-  const SequenceKernels& k = *kernels().sequence;
   double loss = 0;
   for (long first = 0; first < batch.rows(); first += rows_max) {
     const long rows = std::min(rows_max, batch.rows() - first), wide = (rows + 15) / 16 * 16 + 16;
@@ -84,7 +83,7 @@ double TiedHead::loss(Parallel* parallel, const TokenBatch& batch, long width, l
     top_.resize(static_cast<std::size_t>(rows));
     sum_.resize(static_cast<std::size_t>(rows));
     const float* here = x + first * width;
-    k.transpose_rows(rows, width, here, width, turned_.data(), wide);
+    kernels().transpose(rows, width, here, width, turned_.data(), wide);
     // logits[vocabulary][rows] = table[vocabulary][width] * x[rows][width]^T
     parallel_matmul(parallel, vocabulary, rows, width, {table, width, 1}, turned_.data(), wide,
                     logits_.data(), wide, Start::zero);

@@ -43,8 +43,8 @@ struct KernelTable {
   void (*matmul_gathered)(long rows, long columns, long depth, GatheredView a, const float* b, long b_row,
                           float* y, long y_row, Start start);
 
-  // y[c][r] = x[r][c], both without gaps. No overlap.
-  void (*transpose)(long rows, long columns, const float* x, float* y);
+  // y[c][r] = x[r][c], their rows x_row and y_row floats apart. No overlap.
+  void (*transpose)(long rows, long columns, const float* x, long x_row, float* y, long y_row);
 
   // x = x < 0 ? 0 : x. A NaN passes, so that a diverged model shows.
   void (*relu)(long count, float* x);

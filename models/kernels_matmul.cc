@@ -35,6 +35,8 @@ constexpr long block_rows(long vectors) {
   return vectors == 4 ? 4 : 8;
 }
 #endif
+constexpr long rows_for_copy = 24;  // fewer do not read a panel often enough; the first block of them copies it
+static_assert(block_rows(1) <= rows_for_copy && block_rows(2) <= rows_for_copy && block_rows(4) <= rows_for_copy);
 constexpr long panel_columns = vectors_max * width;
 constexpr long packed_rows = block_rows(vectors_max);
 constexpr long tile_rows = 64 * packed_rows, tile_columns = 512;
@@ -230,7 +232,6 @@ long cut(long length, long most, long grain) {
 // One tile of y, one piece of the depth.
 template <class Left>
 void tile(Strip<Left> s, long rows, long columns) {
-  constexpr long rows_for_copy = 24;  // fewer do not read a panel often enough
   const bool is_copied = rows >= rows_for_copy && s.b_row > panel_columns;
   alignas(64) float panel[piece_max * panel_columns];
   const Strip<Left> all = s;

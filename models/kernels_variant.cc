@@ -15,8 +15,8 @@ void matmul_gathered(long rows, long columns, long depth, GatheredView a, const 
 
 namespace {
 
-void transpose(long rows, long columns, const float* x, float* y) {
-  lanes::transpose_matrix(rows, columns, x, columns, y, rows);
+void transpose(long rows, long columns, const float* x, long x_row, float* y, long y_row) {
+  lanes::transpose_matrix(rows, columns, x, x_row, y, y_row);
 }
 
 void relu(long count, float* x) {

@@ -15,11 +15,8 @@ namespace {
 template <class Task>
 void each_tile(Parallel* parallel, long rows, long columns, Task&& task) {
   constexpr long rows_max = 384, columns_max = 512;
-  each_range(parallel, rows, 24, [&](Range part) {
-    for (long r = part.begin; r < part.end; r += rows_max) {
-      for (long c = 0; c < columns; c += columns_max)
-        task(Range{r, std::min(r + rows_max, part.end)}, Range{c, std::min(c + columns_max, columns)});
-    }
+  each_range(parallel, rows, 24, rows_max, [&](Range part) {
+    for (long c = 0; c < columns; c += columns_max) task(part, Range{c, std::min(c + columns_max, columns)});
   });
 }
 
@@ -50,8 +47,7 @@ void Projection::backward(Parallel* parallel, Shape s, const float* x, const flo
   const KernelTable& k = kernels();
   float* turned = room_in(turned_, static_cast<std::size_t>(s.in * s.out));
   each_range(parallel, s.in, 16, [&](Range part) {
-    k.sequence->transpose_rows(part.size(), s.out, weight + part.begin * s.out, s.out, turned + part.begin,
-                               s.in);
+    k.transpose(part.size(), s.out, weight + part.begin * s.out, s.out, turned + part.begin, s.in);
   });
   each_range(parallel, s.out, 64, [&](Range part) {
     k.sequence->column_sums(s.rows, part.size(), change + part.begin, s.out, bias_gradient + part.begin);

@@ -28,9 +28,6 @@ struct SequenceKernels {
   // y[r] = sum over c of a[r][c] * b[r][c].
   void (*row_dots)(long rows, long columns, const float* a, long a_row, const float* b, long b_row, float* y);
 
-  // y[c][r] = x[r][c].
-  void (*transpose_rows)(long rows, long columns, const float* x, long x_row, float* y, long y_row);
-
   // y = (x - mean) * scale * gain + bias, with mean and scale = 1 / sqrt(variance + epsilon) of each row,
   // which come out as well (Ba, Kiros, Hinton 2016). Needs columns >= 1.
   void (*layer_norm)(long rows, long columns, float epsilon, const float* x, const float* gain,

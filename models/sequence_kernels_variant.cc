@@ -3,7 +3,6 @@
 #include "models/sequence_kernels.h"
 
 #include "models/sequence_lanes.h"
-#include "models/transpose_lanes.h"
 
 namespace rumor::models::KERNEL_NAMESPACE {
 namespace {
@@ -57,10 +56,6 @@ void scale_columns(long rows, long columns, const float* factor, float* x, long 
 void row_dots(long rows, long columns, const float* a, long a_row, const float* b, long b_row, float* y) {
   for (long r = 0; r < rows; ++r, a += a_row, b += b_row)
     y[r] = sum_over(columns, [&](auto v, long c) { return v.load(a + c) * v.load(b + c); });
-}
-
-void transpose_rows(long rows, long columns, const float* x, long x_row, float* y, long y_row) {
-  transpose_matrix(rows, columns, x, x_row, y, y_row);
 }
 
 // ---- layer norm
@@ -211,7 +206,6 @@ const SequenceKernels sequence_table = {
     .scale_rows = scale_rows,
     .scale_columns = scale_columns,
     .row_dots = row_dots,
-    .transpose_rows = transpose_rows,
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .gelu = gelu,

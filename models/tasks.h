@@ -46,6 +46,14 @@ void each_range(Parallel* parallel, long count, long grain, Task&& task) {
   });
 }
 
+// The same, in ranges of `most` at most: few enough that what comes before and after a product is in the cache.
+template <class Task>
+void each_range(Parallel* parallel, long count, long grain, long most, Task&& task) {
+  each_range(parallel, count, grain, [&](Range part) {
+    for (long at = part.begin; at < part.end; at += most) task(Range{at, std::min(at + most, part.end)});
+  });
+}
+
 // KernelTable::matmul, its output cut between the threads. Any cut gives the same bits.
 void parallel_matmul(Parallel* parallel, long rows, long columns, long depth, MatrixView a, const float* b,
                      long b_row, float* y, long y_row, Start start);

@@ -12,15 +12,14 @@
 namespace rumor {
 namespace {
 
-constexpr std::size_t line = 64, page = 4096;
-constexpr std::align_val_t alignment{line};
+constexpr std::size_t page = 4096;
+constexpr std::align_val_t alignment{cache_line};
 
 // What is in front of the memory: `offset` bytes, a whole number of lines, at whose end stands where it all begins.
 std::size_t next_offset(std::size_t bytes) {
-  if (bytes < page) return line;
+  if (bytes < page) return cache_line;
   static std::atomic<unsigned> count{0};  // where memory lies is no result
-  constexpr std::size_t lines_apart = 5;
-  return line + line * lines_apart * count.fetch_add(1, std::memory_order_relaxed) % page;
+  return cache_line + cache_line * lines_apart * count.fetch_add(1, std::memory_order_relaxed) % page;
 }
 
 void wish_large_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {

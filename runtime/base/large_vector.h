@@ -19,6 +19,9 @@
 
 namespace rumor {
 
+// What such memory keeps to: it begins with a line of the cache, and neighbours lie so many more lines apart.
+inline constexpr std::size_t cache_line = 64, lines_apart = 5;
+
 // Memory of LargeVector: at least `bytes`, to be given back with free_large(). Throws std::bad_alloc.
 void* allocate_large(std::size_t bytes);
 void free_large(void* data) noexcept;

@@ -62,7 +62,7 @@ inline constexpr double checkpoint_bytes_per_second = 10 << 20;
 // Back-pressure: bytes queued on one link before pushes to it stop, and before they resume.
 inline constexpr std::size_t link_backlog_high = 1 << 20, link_backlog_low = 256 << 10;
 
-// The largest payload that is coded anew for a slow link. It takes each side some 30 ns a byte of its protocol thread,
+// The largest payload that is coded anew for a slow link. It costs each side some 30 ns a byte of its protocol thread,
 // during which neither trains on: 30 ms for this much.
 inline constexpr std::size_t recode_bytes_max = 1 << 20;
 

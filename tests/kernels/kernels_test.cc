@@ -168,6 +168,8 @@ BOOST_AUTO_TEST_CASE(matmul_has_equal_bits_where_tiles_and_panels_change) {
   compare_all(prng, {25, 530, 10, false, 3, 1});
   compare_all(prng, {390, 200, 9, true, 3, 1});
   compare_all(prng, {29, 193, 300, true, 0, 2});
+  compare_all(prng, {45, 150, 300, false, 2, 1});
+  compare_all(prng, {24, 97, 290, false, 0, 3});
 }
 
 BOOST_AUTO_TEST_CASE(gathered_matmul_is_the_product_of_what_it_gathers) {
@@ -211,16 +213,18 @@ BOOST_AUTO_TEST_CASE(transpose_moves_every_element) {
   Prng prng(4);
   for (const auto& [rows, columns] :
        std::vector<std::pair<long, long>>{{1, 1}, {1, 9}, {16, 784}, {33, 17}, {5, 40}, {20, 31}}) {
-    const std::vector<float> x = draw_many(prng, Fill::extreme, rows * columns);
-    for (const KernelTable* table : kernel_variants()) {
-      std::vector<float> y(x.size() + 2 * guards, guard), expected = y;
-      table->transpose(rows, columns, x.data(), y.data() + guards);
-      for (long r = 0; r < rows; ++r) {
-        for (long c = 0; c < columns; ++c)
-          expected[static_cast<std::size_t>(guards + c * rows + r)] =
-              x[static_cast<std::size_t>(r * columns + c)];
+    for (const long gap : {0, 3}) {  // between two rows; stays as it is in y
+      const long x_row = columns + gap, y_row = rows + gap;
+      const std::vector<float> x = draw_many(prng, Fill::extreme, rows * x_row);
+      for (const KernelTable* table : kernel_variants()) {
+        std::vector<float> y(static_cast<std::size_t>(columns * y_row) + 2 * guards, guard), expected = y;
+        table->transpose(rows, columns, x.data(), x_row, y.data() + guards, y_row);
+        for (long r = 0; r < rows; ++r) {
+          for (long c = 0; c < columns; ++c)
+            expected[static_cast<std::size_t>(guards + c * y_row + r)] = x[static_cast<std::size_t>(r * x_row + c)];
+        }
+        BOOST_TEST(first_difference(expected, y) == -1, table->name << " " << rows << " x " << columns << " + " << gap);
       }
-      BOOST_TEST(first_difference(expected, y) == -1, table->name << " " << rows << " x " << columns);
     }
   }
 }

@@ -104,7 +104,6 @@ BOOST_AUTO_TEST_CASE(elementwise_kernels_have_equal_bits) {
       compare("elementwise", rows, columns, [&](const SequenceKernels& k) {
         Guarded sum(count), shifted(count), begun(count), activated(count), back(change), by_row(x),
             by_column(x);
-        Guarded turned(count);
         k.add(count, x.data(), change.data(), sum.data());
         k.add_row(rows, columns, x.data(), row.data(), shifted.data());
         k.add_row(rows, columns, nullptr, row.data(), begun.data());
@@ -112,18 +111,15 @@ BOOST_AUTO_TEST_CASE(elementwise_kernels_have_equal_bits) {
         k.gelu_backward(count, x.data(), back.data());
         k.scale_rows(rows, columns, factor.data(), by_row.data(), columns);
         k.scale_columns(rows, columns, factor.data(), by_column.data(), columns);
-        k.transpose_rows(rows, columns, x.data(), columns, turned.data(), rows);
         for (long r = 0; r < rows; ++r) {
           for (long c = 0; c < columns; ++c) {
             const auto from = static_cast<std::size_t>(r * columns + c);
-            const float moved = turned.data()[c * rows + r];
-            BOOST_REQUIRE((moved == x[from] || (moved != moved && x[from] != x[from])));
             if (!is_wild) BOOST_REQUIRE(shifted.data()[from] == x[from] + row[static_cast<std::size_t>(c)]);
             if (!is_wild) BOOST_REQUIRE(begun.data()[from] == row[static_cast<std::size_t>(c)]);
           }
         }
-        return std::vector<Floats>{sum.all,  shifted.all, begun.all,     activated.all,
-                                   back.all, by_row.all,  by_column.all, turned.all};
+        return std::vector<Floats>{sum.all,  shifted.all, begun.all,    activated.all,
+                                   back.all, by_row.all,  by_column.all};
       });
     }
   }
