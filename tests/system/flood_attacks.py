@@ -10,7 +10,7 @@ import struct
 import time
 
 from hostile_peer import (DATA, DATA_MORE, DIGEST, NOT_AVAILABLE, PEERS, PING, SNAPSHOT_ASK, SNAPSHOT_DATA,
-                          SNAPSHOT_OFFER, SNAPSHOT_WANT, STREAM, SUBSCRIBE, WANT, Closed, Identity, blob, fields, frame,
+                          SNAPSHOT_OFFER, SNAPSHOT_WANT, SUBSCRIBE, WANT, Closed, Identity, blob, fields, frame,
                           have, number, packed, ranges, stream_def, unpack_varints, varint, vector)
 
 PIECE = 64 << 10
@@ -128,8 +128,9 @@ def fastest(body):
 
 def wants_unread(wire, go, _run):
     """Asks for all there is, as often as it can, and reads none of it."""
-    theirs = [unpack for body in wire.hear(1) if body[0] == STREAM for unpack in [dict(fields(body[1:]))[2]]]
-    theirs += [os.urandom(16)]
+    while go() and not wire.streams:
+        wire.hear(1)
+    theirs = wire.streams + [os.urandom(16)]
     many = b''.join(frame(stream_def(i, stream)) + frame(bytes([SUBSCRIBE]) + number(1, i) + number(2, 1))
                     for i, stream in enumerate(theirs))
     wire.send_raw(many)

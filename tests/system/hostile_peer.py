@@ -165,11 +165,11 @@ class Closed(Exception):
 
 
 class Wire:
-    """One connection; every call may raise Closed."""
+    """One connection; every call may raise Closed. `seen`: frames by type; `streams`: those the other end has named."""
 
     def __init__(self, address, identity):
         host, port = address.rsplit(':', 1)
-        self.identity, self.seen, self.frames_seen, self.buffer = identity, {}, [], bytearray()
+        self.identity, self.seen, self.streams, self.buffer = identity, {}, [], bytearray()
         try:
             raw = socket.create_connection((host, int(port)), timeout=5)
             self.socket = identity.context.wrap_socket(raw)
@@ -215,6 +215,8 @@ class Wire:
                 break
             got.append(bytes(self.buffer[at + 4:at + 4 + size]))
             self.seen[got[-1][0]] = self.seen.get(got[-1][0], 0) + 1
+            if got[-1][0] == STREAM:
+                self.streams.append(dict(fields(got[-1][1:]))[2])
             at += 4 + size
         del self.buffer[:at]
         return got
