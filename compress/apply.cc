@@ -34,7 +34,7 @@ void apply(const ParamLayout& layout, std::span<const SparseUpdate* const> updat
   check_sizes(layout, updates, weights.size());
   std::int32_t* const to = weights.data();
   walk_merged(
-      layout, updates, [to](std::uint32_t position) { __builtin_prefetch(to + position, 1); },
+      layout, updates, all_of(layout), [to](std::uint32_t position) { __builtin_prefetch(to + position, 1); },
       [to](const EntryRun& run) {
         for (std::size_t e = 0; e < run.count; ++e) {
           std::int32_t& weight = to[run.index[e]];
@@ -50,7 +50,7 @@ void apply(const ParamLayout& layout, std::span<const SparseUpdate* const> updat
   std::int32_t* const to = weights.data();
   float* const values = view.values.data();
   walk_merged(
-      layout, updates,
+      layout, updates, all_of(layout),
       [=](std::uint32_t position) {
         __builtin_prefetch(to + position, 1);
         __builtin_prefetch(values + position, 1);

@@ -57,45 +57,81 @@ void InFlightView::take_off(const NodeId& peer, std::uint64_t period) {
   std::erase_if(own_, [](const Own& own) { return own.waiting_for.empty(); });
 }
 
-// The shares of one own update go into the tile that begins at `begin`. Weights and view are fetched
-// meanwhile.
-void InFlightView::add_below(Cursor& cursor, std::uint64_t end, std::uint64_t begin,
-                             std::span<const std::int32_t> weights, const compress::FloatView& view) {
-  const Own& own = *cursor.own;
-  const auto peers = static_cast<std::uint32_t>(own.waiting_for.size());
-  for (; cursor.added < own.index.size() && own.index[cursor.added] < end; ++cursor.added) {
-    const std::uint32_t i = own.index[cursor.added];
-    while (cursor.added == own.shares[cursor.run].first + own.shares[cursor.run].count) ++cursor.run;
-    const std::uint32_t amount = static_cast<std::uint32_t>(own.shares[cursor.run].step) * peers;
-    tile_[i - begin] += own.negative[cursor.added] != 0 ? 0 - amount : amount;
-    __builtin_prefetch(&weights[i]);
-    __builtin_prefetch(&view.values[i], 1);
-  }
-}
+// A walk through a stretch of the view, a tile at a time: all shares of the tile are summed, then shown, then cleared.
+struct InFlightView::Walk {
+  // Where it stands in one own update.
+  struct Cursor {
+    const Own* own;
+    std::size_t run = 0, added = 0, shown = 0;  // entries whose share is in the tile; that the view shows
+  };
 
-void InFlightView::refresh(std::span<const std::int32_t> weights, const compress::FloatView& view) {
-  RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
-  for (const std::vector<std::uint32_t>& index : left_)
-    for (const std::uint32_t i : index) view.set(i, static_cast<std::uint32_t>(weights[i]));
-  left_.clear();
-  if (own_.empty()) return;
-  tile_.resize(tile_params);
+  std::span<const std::int32_t> weights;
+  const compress::FloatView& view;
+  std::vector<std::uint32_t>& tile;
   std::vector<Cursor> cursors;
-  for (const Own& own : own_) cursors.push_back({&own});
-  for (std::uint64_t begin = 0; begin < layout_.params(); begin += tile_params) {
-    for (Cursor& cursor : cursors) add_below(cursor, begin + tile_params, begin, weights, view);
-    for (Cursor& cursor : cursors)
-      for (std::size_t e = cursor.shown; e < cursor.added; ++e) {
-        const std::uint32_t i = cursor.own->index[e];
-        view.set(i, static_cast<std::uint32_t>(weights[i]) + tile_[i - begin]);
-      }
-    for (Cursor& cursor : cursors)
-      for (; cursor.shown < cursor.added; ++cursor.shown) tile_[cursor.own->index[cursor.shown] - begin] = 0;
+
+  void show_weights(const std::vector<std::uint32_t>& index, compress::Stretch where) const {
+    const std::size_t end = compress::first_entry(index, where.end);
+    for (std::size_t e = compress::first_entry(index, where.begin); e < end; ++e)
+      view.set(index[e], static_cast<std::uint32_t>(weights[index[e]]));
   }
+
+  void begin(const Own& own, std::uint64_t position) {
+    Cursor cursor{&own};
+    cursor.added = cursor.shown = compress::first_entry(own.index, position);
+    cursors.push_back(cursor);
+  }
+
+  // The shares of one own update go into the tile that begins at `begin`. Weights and view are fetched meanwhile.
+  void add_below(Cursor& cursor, std::uint64_t begin, std::uint64_t end) const {
+    const Own& own = *cursor.own;
+    const auto peers = static_cast<std::uint32_t>(own.waiting_for.size());
+    for (; cursor.added < own.index.size() && own.index[cursor.added] < end; ++cursor.added) {
+      const std::uint32_t i = own.index[cursor.added];
+      while (cursor.added >= own.shares[cursor.run].first + own.shares[cursor.run].count) ++cursor.run;
+      const std::uint32_t amount = static_cast<std::uint32_t>(own.shares[cursor.run].step) * peers;
+      tile[i - begin] += own.negative[cursor.added] != 0 ? 0 - amount : amount;
+      __builtin_prefetch(&weights[i]);
+      __builtin_prefetch(&view.values[i], 1);
+    }
+  }
+
+  void show(compress::Stretch where) {
+    tile.resize(tile_params);
+    for (std::uint64_t begin = where.begin; begin < where.end; begin += tile_params) {
+      const std::uint64_t end = std::min(begin + tile_params, where.end);
+      for (Cursor& cursor : cursors) add_below(cursor, begin, end);
+      for (const Cursor& cursor : cursors)
+        for (std::size_t e = cursor.shown; e < cursor.added; ++e) {
+          const std::uint32_t i = cursor.own->index[e];
+          view.set(i, static_cast<std::uint32_t>(weights[i]) + tile[i - begin]);
+        }
+      for (Cursor& cursor : cursors)
+        for (; cursor.shown < cursor.added; ++cursor.shown) tile[cursor.own->index[cursor.shown] - begin] = 0;
+    }
+  }
+};
+
+void InFlightView::refresh(std::span<const std::int32_t> weights, const compress::FloatView& view,
+                           Parallel& parallel) {
+  RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
+  std::uint64_t entries = 0;
+  for (const Own& own : own_) entries += own.index.size();
+  for (const std::vector<std::uint32_t>& index : left_) entries += index.size();
+  if (entries == 0) return;
+  tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
+  compress::each_stretch(compress::all_of(layout_), entries, parallel, [&](std::size_t piece, compress::Stretch where) {
+    Walk walk{weights, view, tiles_[piece], {}};
+    for (const std::vector<std::uint32_t>& index : left_) walk.show_weights(index, where);
+    for (const Own& own : own_) walk.begin(own, where.begin);
+    if (!own_.empty()) walk.show(where);
+  });
+  left_.clear();
 }
 
 std::size_t InFlightView::memory_bytes() const {
-  std::size_t bytes = capacity_bytes(tile_);
+  std::size_t bytes = capacity_bytes(tiles_);
+  for (const std::vector<std::uint32_t>& tile : tiles_) bytes += capacity_bytes(tile);
   for (const Own& own : own_) bytes += capacity_bytes(own.shares, own.index, own.negative, own.waiting_for);
   for (const std::vector<std::uint32_t>& index : left_) bytes += capacity_bytes(index);
   return bytes;

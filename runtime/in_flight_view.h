@@ -48,7 +48,7 @@ class InFlightView {
 
   // Makes a view that shows the weights show weights plus overlay, wherever there is one. Where there has been one
   // at the last call it may still show that. Work: the entries in flight, and those that came off since.
-  void refresh(std::span<const std::int32_t> weights, const compress::FloatView& view);
+  void refresh(std::span<const std::int32_t> weights, const compress::FloatView& view, Parallel& parallel);
 
   std::size_t in_flight() const { return own_.size(); }
   std::size_t memory_bytes() const;
@@ -61,21 +61,15 @@ class InFlightView {
     std::vector<std::uint8_t> negative;
     std::vector<NodeId> waiting_for;
   };
-  // Where the walk stands in one own update.
-  struct Cursor {
-    const Own* own;
-    std::size_t run = 0, added = 0, shown = 0;  // entries whose share is in the tile; that the view shows
-  };
+  struct Walk;
   void take_off(const NodeId& peer, std::uint64_t period);
   void leave(Own& own) { left_.push_back(std::move(own.index)); }
-  void add_below(Cursor& cursor, std::uint64_t end, std::uint64_t begin, std::span<const std::int32_t> weights,
-                 const compress::FloatView& view);
 
   ParamLayout layout_;
   double weight_;
   std::deque<Own> own_;                            // ascending period
   std::vector<std::vector<std::uint32_t>> left_;   // positions of what came off since the last refresh()
-  std::vector<std::uint32_t> tile_;                // the overlay around the place where the walk is; zero elsewhere
+  std::vector<std::vector<std::uint32_t>> tiles_;  // of each walk: the overlay where it is, zeros in between
   std::map<NodeId, std::uint64_t> heard_;  // largest period of each peer's updates
 };
 

@@ -132,7 +132,7 @@ class Node final : private gossip::UpdateStore {
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
-  void refresh_view();
+  void follow_weights();
   Bytes make_checkpoint() const;
   void end(int status, TimePoint now, NodeOutbox& out);
   std::uint64_t samples_wanted() const;

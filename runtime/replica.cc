@@ -39,10 +39,10 @@ void Replica::take(compress::SparseUpdate update, std::uint64_t fingerprint) {
   digest_current_ = false;
   recent_entries_ += update.index.size();
   waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
-  if (copying_) since_copy_.push_back(update);
-  recent_.push_back(std::move(update));
+  recent_.push_back(std::make_shared<const compress::SparseUpdate>(std::move(update)));
+  if (copying_) since_copy_.push_back(recent_.back());
   if (recent_entries_ > layout_.params()) {
-    settle(nullptr);
+    settle_alone();
     forget_recent();
     recent_complete_ = false;
   }
@@ -69,7 +69,6 @@ bool Replica::is_revoked(const UpdateKey& key) const {
 }
 
 void Replica::begin_copy() {
-  settle(nullptr);
   since_copy_.clear();
   copying_ = true;
 }
@@ -82,19 +81,32 @@ void Replica::end_copy() {
 void Replica::forget_recent() {
   recent_.clear();
   settled_ = 0;
+  batch_ = {};
   recent_entries_ = 0;
 }
 
-void Replica::settle(const compress::FloatView* view) const {
+void Replica::settle_alone() const {
+  Serial alone;
+  settle(nullptr, alone);
+}
+
+void Replica::begin_batch() const {
+  RUMOR_CHECK(batch_.updates.empty());
   if (mutant(7) && recent_.size() - settled_ > 3) ++settled_;
-  if (settled_ == recent_.size()) return;
-  std::vector<const compress::SparseUpdate*> waiting;
-  for (; settled_ < recent_.size(); ++settled_) waiting.push_back(&recent_[settled_]);
+  for (std::size_t i = settled_; i < recent_.size(); ++i) {
+    batch_.updates.push_back(recent_[i].get());
+    batch_.entries += recent_[i]->index.size();
+  }
+  batch_.fingerprint = waiting_fingerprint_;
+}
+
+// Of the batch, what lies there. Returns the fingerprint of what really happens to the weights.
+std::uint64_t Replica::settle_stretch(compress::Stretch where, const compress::FloatView* view) const {
   std::int32_t* const weights = state_.weights.data();
   float* const values = view != nullptr ? view->values.data() : nullptr;
-  std::uint64_t moved = 0;  // fingerprint of what really happens to the weights
+  std::uint64_t moved = 0;
   compress::walk_merged(
-      layout_, waiting,
+      layout_, batch_.updates, where,
       [=](std::uint32_t i) {
         __builtin_prefetch(weights + i, 1);
         if (values != nullptr) __builtin_prefetch(values + i, 1);
@@ -109,32 +121,66 @@ void Replica::settle(const compress::FloatView* view) const {
           if (view != nullptr) view->set(i, after);
         }
       });
-  RUMOR_CHECK(moved == waiting_fingerprint_);
-  waiting_fingerprint_ = 0;
+  return moved;
 }
 
-void Replica::refresh_settled(const compress::FloatView& view) const {
-  std::vector<const compress::SparseUpdate*> updates;
-  for (const compress::SparseUpdate& update : recent_) updates.push_back(&update);
+void Replica::end_batch() const {
+  RUMOR_CHECK(batch_.moved == batch_.fingerprint);
+  waiting_fingerprint_ = Fingerprinter::minus(waiting_fingerprint_, batch_.fingerprint);
+  settled_ += batch_.updates.size();
+  batch_ = {};
+}
+
+bool Replica::settle_some(std::uint64_t entries_max) {
+  if (settled_ == recent_.size()) return true;
+  if (batch_.updates.empty()) begin_batch();
+  const std::uint64_t params = layout_.params();
+  const std::uint64_t step = params * entries_max / std::max<std::uint64_t>(batch_.entries, 1) + 1;
+  const compress::Stretch where{batch_.at, std::min(params, batch_.at + step)};
+  batch_.moved = Fingerprinter::add(batch_.moved, settle_stretch(where, nullptr));
+  batch_.at = where.end;
+  if (batch_.at == params) end_batch();
+  return settled_ == recent_.size();
+}
+
+void Replica::settle(const compress::FloatView* view, Parallel& parallel) const {
+  while (settled_ != recent_.size()) {  // twice where a batch has begun already
+    if (batch_.updates.empty()) begin_batch();
+    std::vector<std::uint64_t> moved(parallel.width());
+    const compress::Stretch rest{batch_.at, layout_.params()};
+    compress::each_stretch(rest, batch_.entries, parallel, [&](std::size_t piece, compress::Stretch where) {
+      moved[piece] = settle_stretch(where, view);
+    });
+    for (const std::uint64_t one : moved) batch_.moved = Fingerprinter::add(batch_.moved, one);
+    end_batch();
+  }
+}
+
+void Replica::refresh_settled(const compress::FloatView& view, Parallel& parallel) const {
+  Updates updates;
+  for (const SharedUpdate& update : recent_) updates.push_back(update.get());
   const LargeVector<std::int32_t>& weights = state_.weights;
-  compress::walk_merged(
-      layout_, updates, [&](std::uint32_t i) { __builtin_prefetch(weights.data() + i); },
-      [&](const compress::EntryRun& run) {
-        for (std::size_t e = 0; e < run.count; ++e) {
-          const std::uint32_t i = run.index[e];
-          view.set(i, static_cast<std::uint32_t>(weights[i]));
-        }
+  compress::each_stretch(
+      compress::all_of(layout_), recent_entries_, parallel, [&](std::size_t, compress::Stretch where) {
+        compress::walk_merged(
+            layout_, updates, where, [&](std::uint32_t i) { __builtin_prefetch(weights.data() + i); },
+            [&](const compress::EntryRun& run) {
+              for (std::size_t e = 0; e < run.count; ++e) {
+                const std::uint32_t i = run.index[e];
+                view.set(i, static_cast<std::uint32_t>(weights[i]));
+              }
+            });
       });
 }
 
-bool Replica::refresh(const compress::FloatView& view) {
+bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
   RUMOR_CHECK(view.values.size() == layout_.params());
   const bool complete = recent_complete_;
-  if (complete && settled_ == 0) {
-    settle(&view);
+  if (complete && settled_ == 0 && batch_.updates.empty()) {
+    settle(&view, parallel);
   } else {
-    settle(nullptr);
-    if (complete) refresh_settled(view);
+    settle(nullptr, parallel);
+    if (complete) refresh_settled(view, parallel);
   }
   forget_recent();
   recent_complete_ = true;
@@ -157,9 +203,12 @@ Result<void> Replica::restore(ReplicaState state) {
 
 std::size_t Replica::entry_bytes() const {
   std::size_t bytes = capacity_bytes(recent_, since_copy_);
-  for (const std::vector<compress::SparseUpdate>* updates : {&std::as_const(recent_), &since_copy_})
-    for (const compress::SparseUpdate& update : *updates)
-      bytes += capacity_bytes(update.index, update.negative, update.tensor_step);
+  const auto add = [&](const SharedUpdate& update) {
+    bytes += sizeof *update + capacity_bytes(update->index, update->negative, update->tensor_step);
+  };
+  for (const SharedUpdate& update : recent_) add(update);
+  for (const SharedUpdate& update : since_copy_)
+    if (update.use_count() == 1) add(update);  // else it is among the recent ones
   return bytes;
 }
 

@@ -3,13 +3,15 @@
 // Exactly-once: verify -> lacking? -> take -> mark is one call of apply(); addition is not idempotent, so
 // this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes, so the entries of what
 // was taken may wait: they go onto the weights together, merged, when someone asks for the weights or for the
-// view (compress/apply.h: together they need a fraction of the time). Names and fingerprint move at once.
+// view (compress/apply.h: together they need a fraction of the time), in as many threads as there are, or a piece at a
+// time. Names and fingerprint move at once.
 //
 // Thread: one owner (the protocol thread); reading weights lets what waits go onto them, so that counts as
 // writing. Memory: one int32 per parameter, the have-set, and at most as many waiting entries as parameters.
 // Invariant: fingerprint == F(initial weights) + sum of F(update) over have() == F(weights()).
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "gossip/update_store.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
+#include "runtime/base/parallel.h"
 #include "runtime/fingerprint.h"
 
 namespace rumor {
@@ -34,6 +37,8 @@ struct ReplicaState {
 
 class Replica {
  public:
+  using SharedUpdate = std::shared_ptr<const compress::SparseUpdate>;
+
   // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout.params().
   Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial);
 
@@ -53,20 +58,25 @@ class Replica {
   // Lets the view follow the weights, wherever they changed since the last call, in the same pass in which
   // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
   // restored; then read all of the weights.
-  bool refresh(const compress::FloatView& view);
+  bool refresh(const compress::FloatView& view, Parallel& parallel);
+  // Entries taken since the last refresh().
+  std::uint64_t recent_entries() const { return recent_entries_; }
 
   // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint
   // disagree.
   Result<void> restore(ReplicaState state);
 
+  // Puts about so many of the entries that wait onto the weights, for who must not take long. True: none waits now.
+  bool settle_some(std::uint64_t entries_max);
+
   // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from
   // each piece (runtime/snapshots.h).
   void begin_copy();
   void end_copy();
-  const std::vector<compress::SparseUpdate>& since_copy() const { return since_copy_; }
+  const std::vector<SharedUpdate>& since_copy() const { return since_copy_; }
 
   const ReplicaState& state() const {
-    settle(nullptr);
+    settle_alone();
     return state_;
   }
   std::span<const std::int32_t> weights() const { return state().weights; }
@@ -89,22 +99,35 @@ class Replica {
  private:
   // The change goes into the fingerprint at once, onto the weights later.
   void take(compress::SparseUpdate update, std::uint64_t fingerprint);
+  using Updates = std::vector<const compress::SparseUpdate*>;
+  // Those that go onto the weights together, piece by piece.
+  struct Batch {
+    Updates updates;
+    std::uint64_t entries = 0, fingerprint = 0;  // of all of them
+    std::uint64_t at = 0, moved = 0;             // up to there they are on the weights; fingerprint of what that moved
+  };
   // What was taken, goes onto the weights; and the view follows it, where there is one.
-  void settle(const compress::FloatView* view) const;
-  void refresh_settled(const compress::FloatView& view) const;
+  void settle(const compress::FloatView* view, Parallel& parallel) const;
+  void settle_alone() const;
+  void begin_batch() const;
+  std::uint64_t settle_stretch(compress::Stretch where, const compress::FloatView* view) const;
+  void end_batch() const;
+  void refresh_settled(const compress::FloatView& view, Parallel& parallel) const;
   void forget_recent();
 
   Fingerprinter fingerprinter_;
   ParamLayout layout_;
   mutable ReplicaState state_;  // but for the weights changed by members that are not const only
-  // Taken since the last refresh(); the first `settled_` of them are on the weights already.
-  mutable std::vector<compress::SparseUpdate> recent_;
+  // Taken since the last refresh(); the first `settled_` of them are on the weights already, and then come those of
+  // the batch.
+  mutable std::vector<SharedUpdate> recent_;
   mutable std::size_t settled_ = 0;
+  mutable Batch batch_;
   std::uint64_t recent_entries_ = 0;
   mutable std::uint64_t waiting_fingerprint_ = 0;  // of those not yet on the weights
   bool recent_complete_ = false;                   // recent_ is all that changed since the last refresh()
   bool copying_ = false;
-  std::vector<compress::SparseUpdate> since_copy_;
+  std::vector<SharedUpdate> since_copy_;
   mutable gossip::ReplicaDigest digest_;
   mutable bool digest_current_ = false;
 };

@@ -14,8 +14,9 @@ namespace rumor {
 namespace {
 
 // What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs
-// in comparison.
-constexpr std::size_t work_bytes_max = 8 << 20, hash_factor = 6, entry_bytes = 64;
+// in comparison. Of entries that wait for the weights it takes no more than that.
+constexpr std::size_t work_bytes_max = 8 << 20, hash_factor = 6, entry_bytes = 64, decode_factor = 8;
+constexpr std::uint64_t settled_at_a_time = work_bytes_max / entry_bytes;
 const std::string manifest_file = "join.manifest", chunks_file = "join.chunks";
 
 using Chunk = std::vector<std::int32_t>;
@@ -24,14 +25,11 @@ BytesView bytes_of(std::span<const std::int32_t> weights) {
   return {reinterpret_cast<const std::uint8_t*>(weights.data()), weights.size_bytes()};
 }
 
-// weights[i - first] -= the change of `update` at i, for first <= i < first + weights.size().
-void take_back_within(const ParamLayout& layout, const compress::SparseUpdate& update, std::uint64_t first,
+// weights[i - first] -= the change of `update` at i, for first <= i < first + weights.size(). Returns how many entries.
+std::size_t take_back_within(const ParamLayout& layout, const compress::SparseUpdate& update, std::uint64_t first,
                       std::span<std::int32_t> weights) {
-  const auto begin = static_cast<std::size_t>(
-      std::lower_bound(update.index.begin(), update.index.end(), first) - update.index.begin());
-  const auto end = static_cast<std::size_t>(
-      std::lower_bound(update.index.begin(), update.index.end(), first + weights.size()) -
-      update.index.begin());
+  const std::size_t begin = compress::first_entry(update.index, first),
+                    end = compress::first_entry(update.index, first + weights.size());
   for (const compress::StepRun& run : compress::step_runs(layout, update)) {
     const compress::EntryRun entries{update.index.data() + run.first, update.negative.data() + run.first,
                                      run.count, static_cast<std::uint32_t>(run.step)};
@@ -40,6 +38,7 @@ void take_back_within(const ParamLayout& layout, const compress::SparseUpdate& u
       weight = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) - entries.change(e - run.first));
     }
   }
+  return end - begin;
 }
 
 class ReplicaCut final : public gossip::Cut {
@@ -73,6 +72,8 @@ struct Snapshots::Making {
   std::uint64_t fingerprint = 0, samples = 0, period = 0;
   std::set<gossip::Revocation> revocations;
   std::vector<UpdateKey> undo;  // held, and not in the cut
+  std::optional<compress::SparseUpdate> undoing;  // one of them,
+  std::size_t undone = 0;                         // taken back from so many chunks
   std::vector<Chunk> chunks;
   std::uint64_t copied = 0;  // weights
   std::uint64_t sum = 0;     // fingerprint of the chunks hashed so far
@@ -137,8 +138,8 @@ bool Snapshots::advance_cut() {
     std::size_t did = 0;
     if (making_->copied < form_.layout.params()) {
       did = copy_piece();
-    } else if (!making_->undo.empty()) {
-      did = undo_one();
+    } else if (making_->undoing || !making_->undo.empty()) {
+      did = undo_piece();
     } else if (making_->hashes.size() < making_->chunks.size()) {
       did = hash_chunk();
     } else {
@@ -153,30 +154,36 @@ bool Snapshots::advance_cut() {
 
 std::size_t Snapshots::copy_piece() {
   Making& making = *making_;
+  if (!replica_.settle_some(settled_at_a_time)) return work_bytes_max;
   const std::span<const std::int32_t> weights = replica_.weights();  // all that came is on them now
   const std::size_t count = std::min<std::size_t>(chunk_weights_, weights.size() - making.copied);
   const auto piece = weights.subspan(making.copied, count);
   making.chunks.emplace_back(piece.begin(), piece.end());
   std::size_t entries = 0;
-  for (const compress::SparseUpdate& update : replica_.since_copy()) {
-    take_back_within(form_.layout, update, making.copied, making.chunks.back());
-    entries += update.index.size();
-  }
+  for (const Replica::SharedUpdate& update : replica_.since_copy())
+    entries += take_back_within(form_.layout, *update, making.copied, making.chunks.back());
   making.copied += count;
   if (making.copied == weights.size()) replica_.end_copy();
-  return count * sizeof(std::int32_t) + entries;
+  return count * sizeof(std::int32_t) + entries * entry_bytes;
 }
 
 // 0: the log no longer has it.
-std::size_t Snapshots::undo_one() {
-  const auto update = log_.find(making_->undo.back());
-  making_->undo.pop_back();
-  if (!update) return 0;
-  const auto entries = compress::decode(form_.layout, *update->payload);
-  if (!entries) return 0;
-  for (std::size_t c = 0; c < making_->chunks.size(); ++c)
-    take_back_within(form_.layout, *entries, c * chunk_weights_, making_->chunks[c]);
-  return entry_bytes * (1 + entries->index.size());
+std::size_t Snapshots::undo_piece() {
+  Making& making = *making_;
+  if (!making.undoing) {
+    const auto update = log_.find(making.undo.back());
+    making.undo.pop_back();
+    if (!update) return 0;
+    auto entries = compress::decode(form_.layout, *update->payload);
+    if (!entries) return 0;
+    making.undoing = std::move(entries).value();
+    making.undone = 0;
+    return 1 + update->payload->size() * decode_factor;
+  }
+  const std::size_t c = making.undone++;
+  const std::size_t entries = take_back_within(form_.layout, *making.undoing, c * chunk_weights_, making.chunks[c]);
+  if (making.undone == making.chunks.size()) making.undoing.reset();
+  return 1 + entries * entry_bytes;
 }
 
 // Requires: all is copied and taken back.

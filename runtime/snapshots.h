@@ -64,7 +64,7 @@ class Snapshots final : public gossip::SnapshotPort {
   };
 
   std::size_t copy_piece();
-  std::size_t undo_one();
+  std::size_t undo_piece();
   std::size_t hash_chunk();
   bool give_up();
   void finish();

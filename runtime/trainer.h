@@ -83,6 +83,7 @@ class Trainer {
   // For the model, the passes over all parameters and coding, and for Hogwild! workers, of which as many are at work as
   // it can run at once; null: the caller's thread. Must outlive its use.
   void set_parallel(Parallel* parallel);
+  Parallel& parallel() { return codec_.parallel != nullptr ? *codec_.parallel : alone_; }
 
   // ---- wherever the driver runs compute ----
   // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other. With Hogwild!
@@ -113,6 +114,7 @@ class Trainer {
   std::optional<models::BatchSampler> sampler_;
   std::unique_ptr<compress::Compressor> compressor_;
   compress::CodecOptions codec_;
+  Serial alone_;
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
   double seconds_held_ = 0;                     // of steps without an update, since the last
   LargeVector<float> view_, gradient_;

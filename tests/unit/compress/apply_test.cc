@@ -70,16 +70,29 @@ BOOST_AUTO_TEST_CASE(every_entry_is_fetched_before_it_is_visited_and_visited_onc
   for (int u = 0; u < 5; ++u) updates.push_back(random_update(prng, layout.params(), 9000, 1 + u));
   for (const SparseUpdate& update : updates) all.push_back(&update);
   std::vector<int> fetched(layout.params(), 0), visited(layout.params(), 0);
-  std::size_t entries = 0;
-  walk_merged(
-      layout, all, [&](std::uint32_t i) { ++fetched[i]; },
-      [&](const EntryRun& run) {
-        for (std::size_t e = 0; e < run.count; ++e)
-          BOOST_TEST_REQUIRE(++visited[run.index[e]] <= fetched[run.index[e]]);
-        entries += run.count;
-      });
-  BOOST_TEST(entries == 45'000u);
-  BOOST_TEST((fetched == visited));
+  const auto walk = [&](std::span<const SparseUpdate* const> some, Stretch where) {
+    std::size_t entries = 0;
+    walk_merged(
+        layout, some, where, [&](std::uint32_t i) { ++fetched[i]; },
+        [&](const EntryRun& run) {
+          for (std::size_t e = 0; e < run.count; ++e) {
+            const std::uint32_t i = run.index[e];
+            BOOST_TEST_REQUIRE(++visited[i] <= fetched[i]);
+            BOOST_TEST_REQUIRE((where.begin <= i && i < where.end));
+          }
+          entries += run.count;
+        });
+    BOOST_TEST((fetched == visited));
+    return entries;
+  };
+  BOOST_TEST(walk(all, all_of(layout)) == 45'000u);
+  for (const std::span<const SparseUpdate* const> some : {std::span<const SparseUpdate* const>(all), {all.data(), 1}}) {
+    std::size_t entries = 0;
+    for (const Stretch where : {Stretch{0, 0}, Stretch{0, 1}, Stretch{1, 131'073}, Stretch{131'073, 200'003},
+                                Stretch{200'003, 200'003}, Stretch{200'003, layout.params()}})
+      entries += walk(some, where);
+    BOOST_TEST(entries == 9000 * some.size());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(steps_wrap_around) {

@@ -5,11 +5,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
-#include <thread>
 
 #include "compress/compressor.h"
 #include "compress/scan_kernels.h"
 #include "tests/unit/compress/generated.h"
+#include "tests/unit/threads.h"
 
 using namespace rumor;
 using namespace rumor::compress;
@@ -17,24 +17,6 @@ using namespace rumor::compress;
 BOOST_AUTO_TEST_SUITE(compressor_bits)
 
 namespace {
-
-// Every task on a thread of its own, `width` at a time.
-class ManyThreads final : public Parallel {
- public:
-  explicit ManyThreads(unsigned width) : width_(width) {}
-  unsigned width() const override { return width_; }
-  void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override {
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < width_; ++t)
-      threads.emplace_back([=, this] {
-        for (std::size_t i = t; i < count; i += width_) task(context, i);
-      });
-    for (std::thread& thread : threads) thread.join();
-  }
-
- private:
-  unsigned width_;
-};
 
 // The plainest compressor: everything in one vector, everything sorted.
 struct Naive {
@@ -124,13 +106,13 @@ BOOST_AUTO_TEST_CASE(kernels_and_threads_leave_no_trace) {
       const CompressorOptions options{.density = 0.003, .emit = emit, .scope = scope};
       Compressor reference(layout, options);
       std::vector<std::unique_ptr<Compressor>> others;
-      std::vector<std::unique_ptr<ManyThreads>> threads;
+      std::vector<std::unique_ptr<rumor::test::Threads>> threads;
       for (const ScanKernels* set : sets()) {
         for (unsigned width = 1; width <= 3; ++width) {
           CompressorOptions own = options;
           own.kernels = set;
           others.push_back(std::make_unique<Compressor>(layout, own));
-          threads.push_back(std::make_unique<ManyThreads>(width));
+          threads.push_back(std::make_unique<rumor::test::Threads>(width));
           others.back()->set_parallel(threads.back().get());
         }
       }

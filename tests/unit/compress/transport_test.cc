@@ -2,9 +2,9 @@
 #include "compress/transport.h"
 
 #include <boost/test/unit_test.hpp>
-#include <thread>
 
 #include "tests/unit/compress/generated.h"
+#include "tests/unit/threads.h"
 
 using namespace rumor;
 using namespace rumor::compress;
@@ -14,20 +14,6 @@ BOOST_AUTO_TEST_SUITE(transport)
 namespace {
 
 constexpr TransportChoice choices[] = {TransportChoice::rice, TransportChoice::adapt, TransportChoice::link};
-
-// Each of two threads does every other task.
-class TwoThreads final : public Parallel {
- public:
-  unsigned width() const override { return 2; }
-  void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override {
-    const auto half = [&](std::size_t from) {
-      for (std::size_t i = from; i < count; i += 2) task(context, i);
-    };
-    std::thread other(half, 1);
-    half(0);
-    other.join();
-  }
-};
 
 // One end of a connection and the other.
 struct Link {
@@ -81,7 +67,7 @@ BOOST_AUTO_TEST_CASE(every_update_comes_back_by_every_choice) {
 
 BOOST_AUTO_TEST_CASE(many_segments_come_back_on_one_and_two_threads) {
   Prng prng(52);
-  TwoThreads two;
+  rumor::test::Threads two(2);
   for (int i = 0; i < 6; ++i) {
     const ParamLayout layout = large_layout(prng);
     const std::uint32_t count = 16'384 + static_cast<std::uint32_t>(prng.below(layout.params() - 16'384));

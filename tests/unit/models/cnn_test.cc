@@ -2,14 +2,13 @@
 // refused.
 #include "models/cnn.h"
 
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <thread>
 
 #include "models/kernels.h"
 #include "runtime/base/prng.h"
 #include "tests/unit/models/golden_cnn.h"
+#include "tests/unit/threads.h"
 
 namespace rumor::models {
 namespace {
@@ -63,27 +62,6 @@ void compare_with_pytorch(const ModelConfig& config, double golden_loss, std::sp
   BOOST_REQUIRE(select_kernels("").ok());
 }
 
-// Tasks on threads of their own, newest first.
-class Threads final : public Parallel {
- public:
-  explicit Threads(unsigned width) : width_(width) {}
-  unsigned width() const override { return width_; }
-  void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override {
-    std::atomic<std::size_t> left{count};
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < width_; ++i) {
-      threads.emplace_back([&] {
-        for (std::size_t at = left.load(); at > 0;)
-          if (left.compare_exchange_weak(at, at - 1)) task(context, at - 1);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-  }
-
- private:
-  unsigned width_;
-};
-
 std::string refusal(const ModelConfig& config) {
   const auto made = make_model(config);
   return made ? std::string() : made.error().text;
@@ -122,7 +100,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_and_any_batch_gives_equal_bits) {
       const std::vector<std::uint8_t> labels(rows, 1);
       const float loss = one->loss_and_gradient(params, {x, labels, rows}, expected);
       for (const unsigned width : {1u, 2u, 5u}) {
-        Threads threads(width);
+        rumor::test::Threads threads(width);
         many->set_parallel(&threads);
         std::fill(gradient.begin(), gradient.end(), 99.0f);
         BOOST_TEST(many->loss_and_gradient(params, {x, labels, rows}, gradient) == loss);

@@ -9,6 +9,7 @@
 #include "models/sequence_kernels.h"
 #include "tests/unit/models/golden_gpt.h"
 #include "tests/unit/models/gpt_support.h"
+#include "tests/unit/threads.h"
 
 namespace rumor::models {
 namespace {
@@ -22,7 +23,7 @@ void every_way(Check&& check) {
   for (const KernelTable* table : kernel_variants()) {
     BOOST_REQUIRE(select_kernels(table->name).ok());
     for (const unsigned width : {0u, 1u, 3u, 8u}) {
-      Backwards backwards(width);
+      rumor::test::Backwards backwards(width);
       const std::vector<std::vector<float>> outputs = check(width == 0 ? nullptr : &backwards);
       if (first.empty()) first = outputs;
       BOOST_TEST((outputs == first), table->name << " in " << width << " pieces");

@@ -1,4 +1,4 @@
-// What tests of a transformer's layers share: drawn values, slopes by differences, and threads that are none.
+// What tests of a transformer's layers share: drawn values, slopes by differences.
 #pragma once
 
 #include <cmath>
@@ -8,23 +8,9 @@
 
 #include "models/kernels.h"
 #include "runtime/base/check.h"
-#include "runtime/base/parallel.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::models::test {
-
-// Tasks one after another, the last first: who depends on their order, or on how many there are, shows it.
-class Backwards final : public Parallel {
- public:
-  explicit Backwards(unsigned width) : width_(width) {}
-  unsigned width() const override { return width_; }
-  void run(std::size_t count, void (*task)(void*, std::size_t), void* context) override {
-    for (std::size_t i = count; i-- > 0;) task(context, i);
-  }
-
- private:
-  unsigned width_;
-};
 
 inline std::vector<float> draw(Prng& prng, long count, double size = 1) {
   std::vector<float> values(static_cast<std::size_t>(count));

@@ -7,6 +7,7 @@
 
 #include "tests/unit/models/golden_gpt.h"
 #include "tests/unit/models/gpt_support.h"
+#include "tests/unit/threads.h"
 
 namespace rumor::models {
 namespace {
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) {
     for (const KernelTable* table : kernel_variants()) {
       BOOST_REQUIRE(select_kernels(table->name).ok());
       for (const unsigned width : {1u, 2u, 5u}) {
-        Backwards backwards(width);
+        rumor::test::Backwards backwards(width);
         used->set_parallel(&backwards);
         BOOST_TEST(used->loss_and_gradient(params, batch, gradient) == loss);
         BOOST_TEST((gradient == expected), table->name << " rows " << rows << " in " << width << " pieces");

@@ -6,6 +6,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/in_flight_view.h"
 #include "tests/unit/runtime/support.h"
+#include "tests/unit/threads.h"
 
 using namespace rumor;
 
@@ -17,7 +18,8 @@ const compress::SparseUpdate update_b{60, {5, 7}, {0, 0}};
 // What a view of weights that are zero shows.
 std::vector<std::int32_t> overlay(InFlightView& view, std::size_t params = 8) {
   std::vector<float> values(params, 0.0f);
-  view.refresh(std::vector<std::int32_t>(params, 0), {values, 1});
+  Serial alone;
+  view.refresh(std::vector<std::int32_t>(params, 0), {values, 1}, alone);
   return {values.begin(), values.end()};
 }
 
@@ -125,7 +127,8 @@ BOOST_AUTO_TEST_CASE(the_view_shows_the_sum_of_all_shares) {
         const std::int32_t share = 50 * static_cast<std::int32_t>(own.waiting_for.size());
         want[own.update.index[e]] += own.update.negative[e] != 0 ? -share : share;
       }
-    view.refresh(weights, {values, 1});
+    test::Threads threads(1 + static_cast<unsigned>(period % 4));
+    view.refresh(weights, {values, 1}, threads);
     BOOST_TEST_REQUIRE((values == std::vector<float>(want.begin(), want.end())));
   }
 }
@@ -136,7 +139,8 @@ BOOST_AUTO_TEST_CASE(memory_is_by_entries_and_not_by_parameters) {
   BOOST_TEST(view.memory_bytes() == 0u);
   view.sent(test::random_update(prng, 1'000'000, 1000), 1, std::vector<NodeId>{test::node(1)});
   std::vector<float> values(1'000'000);
-  view.refresh(std::vector<std::int32_t>(1'000'000), {values, 1});
+  Serial alone;
+  view.refresh(std::vector<std::int32_t>(1'000'000), {values, 1}, alone);
   BOOST_TEST(view.memory_bytes() >= 5000u);
   BOOST_TEST(view.memory_bytes() < 100'000u);
 }

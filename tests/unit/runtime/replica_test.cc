@@ -2,6 +2,7 @@
 
 #include "gossip/signing.h"
 #include "tests/unit/runtime/support.h"
+#include "tests/unit/threads.h"
 
 using namespace rumor;
 
@@ -80,32 +81,49 @@ BOOST_AUTO_TEST_CASE(each_tensor_moves_by_its_own_step) {
   BOOST_TEST(replica.verify());
 }
 
+namespace {
+
 // Updates wait until weights or view are asked for; whatever the order of questions, the answers are right.
-BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
+void follow(std::uint32_t params, std::size_t entries_max, std::uint64_t updates, Parallel& parallel) {
   Prng prng(8);
-  const std::uint32_t params = 400;
   const ParamLayout layout = test::flat_layout(params);
   Replica replica(test::some_run(), layout, LargeVector<std::int32_t>(params, 5));
   std::vector<std::int32_t> want(params, 5);
   std::vector<float> values(params, 0.0f);
-  int followed = 0;
-  for (std::uint64_t seq = 1; seq <= 300; ++seq) {
-    const auto update = test::random_update(prng, params, static_cast<std::size_t>(prng.below(60)), 100);
+  int followed = 0, pieces = 0;
+  for (std::uint64_t seq = 1; seq <= updates; ++seq) {
+    const auto update = test::random_update(prng, params, static_cast<std::size_t>(prng.below(entries_max)), 100);
     for (std::size_t e = 0; e < update.index.size(); ++e)
       want[update.index[e]] += update.negative[e] ? -update.step : update.step;
     BOOST_REQUIRE(replica.apply(test::header_for(update, test::stream(1), seq), update).ok());
     if (prng.chance(1, 5))
       BOOST_TEST_REQUIRE(std::equal(want.begin(), want.end(), replica.weights().begin()));
+    if (prng.chance(1, 3)) pieces += !replica.settle_some(1 + prng.below(entries_max));
     if (!prng.chance(1, 4)) continue;
-    if (replica.refresh({values, 0.5f}))
+    if (replica.refresh({values, 0.5f}, parallel))
       ++followed;
     else
       for (std::uint32_t i = 0; i < params; ++i) values[i] = static_cast<float>(replica.weights()[i]) * 0.5f;
-    for (std::uint32_t i = 0; i < params; ++i) BOOST_TEST_REQUIRE(values[i] == static_cast<float>(want[i]) * 0.5f);
+    bool same = true;
+    for (std::uint32_t i = 0; i < params; ++i) same = same && values[i] == static_cast<float>(want[i]) * 0.5f;
+    BOOST_TEST_REQUIRE(same);
   }
-  BOOST_TEST(followed > 20);
+  BOOST_TEST(followed > static_cast<int>(updates / 15));
+  BOOST_TEST(pieces > static_cast<int>(updates / 12));
   BOOST_TEST(replica.verify());
-  BOOST_TEST(replica.state().have.count() == 300u);
+  BOOST_TEST(replica.state().have.count() == updates);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
+  Serial alone;
+  follow(400, 60, 300, alone);
+}
+
+BOOST_AUTO_TEST_CASE(the_view_follows_the_weights_on_many_threads) {
+  test::Threads threads(3);
+  follow(300'000, 100'000, 60, threads);
 }
 
 // Whatever was applied in between, and in whatever order it is taken back: the bits are those of a replica
