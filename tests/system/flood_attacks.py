@@ -151,12 +151,14 @@ def crowd(wire, go, run, directory):
 def snapshot_bomb(wire, go, _run):
     """Claims much, lets it be asked for as a snapshot, and gives one whose chunks swell to 128 MiB."""
     stream = wire.identity.stream()
-    wire.send(bytes([SNAPSHOT_ASK]))
-    real = None
+    real, asked_at = None, 0
     manifest, offer_number = b'', 77
     bomb = b'\x01' + b'\x28\xb5\x2f\xfd\xa0' + struct.pack('<I', 128 << 20) + b''.join(
         struct.pack('<I', (128 << 10) << 3 | 2 | (i == 1023))[:3] + b'\0' for i in range(1024))
     while go():
+        if not manifest and time.monotonic() > asked_at + 1:  # others may be served just now
+            asked_at = time.monotonic()
+            wire.send(bytes([SNAPSHOT_ASK]))
         for body in wire.hear(0.2):
             lists = dict(fields(body[1:])) if body[0] not in (DATA, DATA_MORE, SNAPSHOT_DATA, 13) else {}
             if body[0] == SNAPSHOT_OFFER and lists.get(1):
