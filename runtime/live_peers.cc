@@ -27,6 +27,12 @@ std::vector<NodeId> LivePeers::expire(TimePoint now) {
   return silent;
 }
 
+TimePoint LivePeers::next_expiry() const {
+  TimePoint first = never;
+  for (const auto& [id, peer] : peers_) first = std::min(first, peer.last + window() + Duration{1});
+  return first;
+}
+
 std::vector<NodeId> LivePeers::list() const {
   std::vector<NodeId> ids;
   for (const auto& [id, peer] : peers_) ids.push_back(id);

@@ -23,6 +23,8 @@ class LivePeers {
   void forget(const NodeId& peer) { peers_.erase(peer); }
   // Drops those silent for longer than the window; returns them.
   std::vector<NodeId> expire(TimePoint now);
+  // When expire() would drop the first of them, if nobody is heard until then.
+  TimePoint next_expiry() const;
   // In NodeId order.
   std::vector<NodeId> list() const;
   std::size_t count() const { return peers_.size(); }

@@ -28,6 +28,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
            options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
       in_flight_(trainer_->layout(), config.in_flight_weight),
+      staleness_(config.staleness),
       wants_others_(trainer_->wants_changes_of_others()) {
   options_.start.reset();
   gossip::Options protocol;
@@ -128,7 +129,10 @@ void Node::on_backlog(gossip::LinkId link, bool full, TimePoint now, NodeOutbox&
 
 void Node::on_time(TimePoint now, NodeOutbox& out) {
   now_ = now;
-  for (const NodeId& peer : live_.expire(now)) in_flight_.gone(peer);
+  for (const NodeId& peer : live_.expire(now)) {
+    in_flight_.gone(peer);
+    staleness_.gone(peer);
+  }
   if (protocol_->next_deadline() <= now) protocol_->on_time(now, protocol_out_);
   advance(now, out);
 }
@@ -157,7 +161,8 @@ TimePoint Node::next_deadline() const {
   TimePoint at = std::min({protocol_->next_deadline(), settle_deadline_});
   if (!computing_) {
     at = std::min(at, next_checkpoint_);
-    if (phase_ == Phase::training && !options_.observe) at = std::min({at, next_step_, next_evaluation_});
+    if (phase_ == Phase::training && !options_.observe)
+      at = std::min({at, waits_since_ ? live_.next_expiry() : next_step_, next_evaluation_});
   }
   return at;
 }
@@ -278,7 +283,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.node_id = options_.node.hex();
   static constexpr const char* names[] = {"catching up", "training", "settling", "finished", "ended"};
   s.phase = names[static_cast<int>(phase_)];
-  s.waiting_for = protocol_->waiting_for();
+  s.waiting_for = waits_since_ && training() ? staleness_.waits_for(own_seq_) : protocol_->waiting_for();
   s.params = trainer_->layout().params();
   s.samples = replica_.samples();
   s.samples_planned = samples_wanted();
@@ -293,10 +298,11 @@ NodeStatus Node::status(TimePoint now) const {
       std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
   s.live_peers = live_count();
   s.members = protocol_->members();
-  s.rate = config_.rate_for(live_count(), progress());
+  s.rate = config_.rate_for(live_count(), progress()) * staleness_.rate_factor();
   s.target_density = config_.density_for(live_count());
   s.in_flight = in_flight_.in_flight();
   s.training = figures_;
+  s.staleness = staleness_.peers();
   s.traffic = protocol_->counters();
   s.log_updates = log_.size();
   s.log_bytes = log_.bytes();

@@ -26,6 +26,7 @@
 #include "runtime/node_status.h"
 #include "runtime/replica.h"
 #include "runtime/snapshots.h"
+#include "runtime/staleness.h"
 #include "runtime/update_log.h"
 
 namespace rumor {
@@ -128,6 +129,7 @@ class Node final : private gossip::UpdateStore {
   void advance(TimePoint now, NodeOutbox& out);
   void change_phase(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
+  bool waits_for_others(TimePoint now);
   void start_step(TimePoint now, NodeOutbox& out);
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
@@ -148,6 +150,7 @@ class Node final : private gossip::UpdateStore {
   UpdateLog log_;
   Snapshots snapshots_;
   InFlightView in_flight_;
+  Staleness staleness_;
   LivePeers live_;
   std::unique_ptr<gossip::Protocol> protocol_;
   gossip::Outbox protocol_out_;
@@ -159,6 +162,7 @@ class Node final : private gossip::UpdateStore {
   bool final_evaluation_done_ = false;
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
   std::optional<TimePoint> last_step_;  // when the last step began
+  std::optional<TimePoint> waits_since_;  // for others, by the rules of the run file
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update

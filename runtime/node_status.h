@@ -10,6 +10,7 @@
 
 #include "gossip/protocol.h"
 #include "runtime/memory_use.h"
+#include "runtime/staleness.h"
 
 namespace rumor {
 
@@ -25,6 +26,7 @@ struct TrainingFigures {
   double own_bound_bits = 0;  // bits that independent positions and signs would need for them
   // Of the updates of others: how many periods (own updates, nearly) lay between making and applying one.
   std::uint64_t updates_of_others = 0, staleness_sum = 0, staleness_max = 0;
+  double seconds_waited = 0;  // for others, by the rules against staleness
 };
 
 struct TensorStatus {
@@ -45,6 +47,7 @@ struct NodeStatus {
   double residual_age = 0;  // what waits / what the last update took: updates until a change is sent (Little's law)
   std::size_t in_flight = 0;
   TrainingFigures training;
+  std::vector<PeerStaleness> staleness;  // of the live peers
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;

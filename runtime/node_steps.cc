@@ -34,8 +34,19 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
     evaluation_began_ = now;
     return start_evaluation(options_.evaluation_rows, out);
   }
-  if (next_step_ <= now) return start_step(now, out);
+  if (next_step_ <= now && !waits_for_others(now)) return start_step(now, out);
   if (replica_.recent_entries() >= entries_worth_going_first) follow_weights();
+}
+
+// By the rules against staleness.
+bool Node::waits_for_others(TimePoint now) {
+  if (staleness_.waits(own_seq_)) {
+    if (!waits_since_) waits_since_ = now;
+    return true;
+  }
+  if (waits_since_) figures_.seconds_waited += to_seconds(now - *waits_since_);
+  waits_since_.reset();
+  return false;
 }
 
 // What waits goes onto weights and view in one pass.
@@ -52,7 +63,9 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   const std::size_t peers = live_count();
   const double seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
   last_step_ = now;
-  out.push_back(StartStep{{config_.rate_for(peers, progress()), config_.density_at(peers, progress()), own_period_,
+  const double rate = config_.rate_for(peers, progress()) * staleness_.rate_factor();
+  staleness_.step_began();
+  out.push_back(StartStep{{rate, config_.density_at(peers, progress()), own_period_,
                            seconds, !protocol_->may_publish(now), std::move(others_)}});
   others_.clear();
   others_entries_ = 0;
@@ -144,7 +157,8 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   if (wanted) remember(std::move(change));
   if (header.origin != options_.node) {
     live_.heard(header.origin, now_);
-    const std::uint64_t staleness = own_period_ > header.period ? own_period_ - header.period : 0;
+    const std::uint64_t staleness =
+        staleness_.heard(header.origin, header.key, header.period, own_period_, own_seq_);
     ++figures_.updates_of_others;
     figures_.staleness_sum += staleness;
     figures_.staleness_max = std::max(figures_.staleness_max, staleness);

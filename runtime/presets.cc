@@ -35,6 +35,8 @@ in_flight_weight = 0.5    # train on the shared weights plus half of what the ot
                           # 0 ignores the delay and costs a point of accuracy, 1 is on the edge of stability
 period_ms = 4             # at most 250 updates a second and peer, so that peers sharing a processor stay within
                           # about a step of each other; a model whose step takes longer never waits
+                          # staleness_scale = 1, soft_sync = 2, steps_ahead = 4: rules against updates that come
+                          # late, each peer's own choice and off by default (runtime/METHODS.md)
 
 [compress]
 density = 0.001           # 1 entry in 1,000: 118 entries an update. What counts is entries per parameter over the

@@ -21,6 +21,7 @@
 #include "models/start_weights.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/result.h"
+#include "runtime/staleness.h"
 
 namespace rumor {
 
@@ -56,6 +57,7 @@ struct RunConfig {
   std::string mode = "broadcast";  // (shared) broadcast | sync (dense baseline, simulator only)
   double in_flight_weight = 0.5;   // (shared) runtime/in_flight_view.h
   double period_ms = 0;            // least time between two updates of this peer
+  StalenessRules staleness;        // runtime/staleness.h; each peer's own choice
 
   // [compress]
   // Entries / parameters of one update, or of each mini-batch of one (hogwild); 0 means auto. Not used with a budget in

@@ -100,6 +100,18 @@ ordered_json memory_json(const NodeStatus& s) {
           {"log", m.log}};
 }
 
+ordered_json staleness_json(const NodeStatus& s) {
+  ordered_json peers = ordered_json::array();
+  for (const PeerStaleness& peer : s.staleness)
+    peers.push_back({{"node_id", peer.node.hex()},
+                     {"stream", peer.stream.hex()},
+                     {"updates", peer.updates},
+                     {"mean", peer.mean},
+                     {"last", peer.last},
+                     {"max", peer.max}});
+  return {{"mean", s.staleness_mean()}, {"max", s.training.staleness_max}, {"peers", peers}};
+}
+
 ordered_json compression_json(const NodeStatus& s) {
   ordered_json tensors = ordered_json::array();
   for (const TensorStatus& tensor : s.tensors)
@@ -114,7 +126,7 @@ ordered_json compression_json(const NodeStatus& s) {
           {"target_density", s.target_density},
           {"threshold", s.threshold},
           {"residual_age", s.residual_age},
-          {"staleness", {{"mean", s.staleness_mean()}, {"max", s.training.staleness_max}}},
+          {"staleness", staleness_json(s)},
           {"entries", s.training.own_entries},
           {"payload_bytes", s.training.own_payload_bytes},
           {"bits_per_entry", s.bits_per_entry()},
@@ -139,6 +151,7 @@ std::string status_json(const NodeStatus& s) {
   if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
   j["steps"] = s.training.steps;
   j["steps_held"] = s.training.steps_held;
+  j["seconds_waited"] = s.training.seconds_waited;
   j["pause_ms"] = s.pause_ms;
   j["rate"] = s.rate;
   j["live_peers"] = s.live_peers;

@@ -59,6 +59,7 @@ struct SimCommand {
   std::string network = "lan";
   std::string faults = "none";
   double step_ms = 20;
+  std::vector<double> step_factors;
   bool daemons = false;
   std::optional<std::string> json, report;
 

@@ -117,6 +117,11 @@ void add_sim(CLI::App& app, SimCommand& c) {
                   "of the training, then all must be equal; FILE.toml: as planned there (default none)");
   sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")
       ->check(CLI::Range(0.1, 1e6));
+  sim->add_option("--step-factors", c.step_factors,
+                  "unequal machines: a step of peer 0, 1, ... takes so many times --step-ms, from the first\n"
+                  "again when there are more peers: 1,1,2,4")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 1e3));
   sim->add_flag("--daemons", c.daemons, "real `rumor peer` processes on loopback, in real time");
   sim->add_option("--json", c.json, "write the result to FILE (- for stdout)");
   sim->add_option("--report", c.report, "write DIR/index.html: curves, compression, traffic; self-contained");

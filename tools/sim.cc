@@ -30,6 +30,7 @@ Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
   options.nodes = command.nodes;
   options.seed = command.sim_seed;
   options.step = from_seconds(command.step_ms * 1e-3);
+  options.step_factors = command.step_factors;
   auto network = network_model(command.network);
   if (!network) return network.error();
   options.network = std::move(network).value();
@@ -85,6 +86,8 @@ int run_sim_command(const SimCommand& command) {
         str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
     return !interrupted();
   };
+  if (command.faults == "swarm" && !command.step_factors.empty())
+    return fail({Errc::usage, "--faults swarm draws the speed of each peer itself: leave --step-factors out"});
   if (command.faults == "swarm" && config->mode == "broadcast")
     return run_training_swarm(command, *config, *data, *options, progress, line);
   auto result = [&]() -> Result<sim::SimResult> {

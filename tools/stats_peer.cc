@@ -35,8 +35,16 @@ void add_status(StatsReport& report, const std::string& status) {
     return at != object.end() && at->is_number() ? std::clamp(at->get<double>(), 0.0, 1e15) : 0.0;
   };
   report.residual_age = number(compression, "residual_age");
-  if (const auto staleness = compression.find("staleness"); staleness != compression.end() && staleness->is_object())
-    report.staleness = Staleness{number(*staleness, "mean"), static_cast<std::uint64_t>(number(*staleness, "max"))};
+  const auto count = [&](const nlohmann::json& object, const char* name) {
+    return static_cast<std::uint64_t>(number(object, name));
+  };
+  if (const auto staleness = compression.find("staleness"); staleness != compression.end() && staleness->is_object()) {
+    report.staleness = Staleness{number(*staleness, "mean"), count(*staleness, "max"), {}};
+    for (const auto& peer : staleness->value("peers", nlohmann::json::array()))
+      if (peer.is_object() && peer.contains("node_id") && peer["node_id"].is_string())
+        report.staleness->peers.push_back(
+            {peer["node_id"].get<std::string>(), number(peer, "mean"), count(peer, "updates"), count(peer, "max")});
+  }
   const auto tensors = compression.find("tensors");
   if (tensors == compression.end() || !tensors->is_array()) return;
   for (std::size_t t = 0; t < std::min(tensors->size(), report.tensors.size()); ++t)

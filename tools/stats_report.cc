@@ -68,6 +68,16 @@ void put_modes(std::ostringstream& out, const compress::ModeCounts& modes) {
   out << " (segments)\n";
 }
 
+// The slowest to arrive first.
+void put_peers(std::ostringstream& out, std::vector<PeerLag> peers) {
+  constexpr std::size_t shown_max = 8;
+  std::sort(peers.begin(), peers.end(), [](const PeerLag& a, const PeerLag& b) { return a.mean > b.mean; });
+  for (std::size_t p = 0; p < std::min(peers.size(), shown_max); ++p)
+    out << "  from " << peers[p].node.substr(0, 8) << "     " << fixed(peers[p].mean, 1) << " lately, " << peers[p].max
+        << " at most, " << peers[p].updates << " updates\n";
+  if (peers.size() > shown_max) out << "  and " << peers.size() - shown_max << " peers whose updates come sooner\n";
+}
+
 void put_tensors(std::ostringstream& out, const std::vector<TensorReport>& tensors) {
   std::size_t longest = 6;
   for (const TensorReport& tensor : tensors) longest = std::max(longest, tensor.name.size());
@@ -113,6 +123,13 @@ Json json_of(const std::vector<Bin>& bins) {
   return json;
 }
 
+Json json_of(const Staleness& staleness) {
+  Json peers = Json::array();
+  for (const PeerLag& peer : staleness.peers)
+    peers.push_back({{"node_id", peer.node}, {"updates", peer.updates}, {"mean", peer.mean}, {"max", peer.max}});
+  return {{"mean", staleness.mean}, {"max", staleness.max}, {"peers", peers}};
+}
+
 Json json_of(const compress::UpdateFigures& update) {
   return {{"entries", update.entries},
           {"threshold", update.threshold},
@@ -144,7 +161,7 @@ std::string StatsReport::to_json() const {
     for (const auto& [name, bytes] : named(*layouts)) json["layouts"][name] = bytes;
   for (const auto& [name, count] : modes.named()) json["modes"][name] = count;
   if (residual_age) json["residual_age"] = *residual_age;
-  if (staleness) json["staleness"] = {{"mean", staleness->mean}, {"max", staleness->max}};
+  if (staleness) json["staleness"] = json_of(*staleness);
   if (!residual_sizes.empty()) json["residual_sizes"] = json_of(residual_sizes);
   if (!residual_ages.empty()) json["residual_ages"] = json_of(residual_ages);
   json["tensors"] = Json::array();
@@ -168,6 +185,7 @@ std::string StatsReport::to_table() const {
   if (staleness)
     out << "staleness           " << fixed(staleness->mean, 1) << " own updates between an update's making and "
         << "its arrival here, " << staleness->max << " at most\n";
+  if (staleness) put_peers(out, staleness->peers);
   out << "round trip          " << (round_trip_exact ? "exact" : "BROKEN, please report it") << "\n";
   if (layouts) put_layouts(out, *layouts);
   if (layouts) put_modes(out, modes);

@@ -27,9 +27,15 @@ struct TensorReport {
 
 // How long updates took from where they were made to where they were applied, in updates that the receiver
 // made itself in between.
+struct PeerLag {
+  std::string node;  // hex
+  double mean = 0;   // of the last sixteen or so
+  std::uint64_t updates = 0, max = 0;
+};
 struct Staleness {
   double mean = 0;
   std::uint64_t max = 0;
+  std::vector<PeerLag> peers;  // those that train now
 };
 
 // Share of all parameters (or of all waiting change) that falls below `limit` and not below the one before.

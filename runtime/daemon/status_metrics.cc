@@ -36,6 +36,11 @@ std::string status_metrics(const NodeStatus& s) {
   out.gauge("rumor_residual_age_updates", "Updates until a change is sent, on the average.", s.residual_age);
   out.gauge("rumor_staleness_updates", "Own updates between the making of another's update and its arrival.",
             s.staleness_mean());
+  for (const PeerStaleness& peer : s.staleness)
+    out.gauge("rumor_peer_staleness_updates", "The same for each live peer, of its last sixteen updates or so.",
+              peer.mean, {{"node", peer.node.hex()}});
+  out.counter("rumor_training_waited_seconds_total", "Time training waited for others, by the rules against staleness.",
+              s.training.seconds_waited);
   out.counter("rumor_net_sent_payload_bytes_total", "Payload bytes sent, in the coding of their link.",
               real(s.traffic.sent_payload_bytes));
   out.counter("rumor_net_sent_bytes_total", "Frame bytes sent.", real(s.traffic.sent_bytes));

@@ -283,8 +283,9 @@ void Cluster::close_side(std::size_t at, int side, const std::string& reason) {
 void Cluster::effect(std::size_t i, StartStep& e) {
   Slot& slot = nodes_[i];
   slot.compute = slot.node->trainer().step(e.plan);
-  const std::int64_t tenth = options_.step.count() / 10;
-  queue_.push(now_ + options_.step + Duration(step_costs_.between(-tenth, tenth)), ComputeDone{i, slot.life});
+  const Duration step = options_.step_of(i);
+  const std::int64_t tenth = step.count() / 10;
+  queue_.push(now_ + step + Duration(step_costs_.between(-tenth, tenth)), ComputeDone{i, slot.life});
 }
 
 void Cluster::effect(std::size_t i, StartEvaluation&) {

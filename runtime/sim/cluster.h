@@ -24,11 +24,18 @@ struct ClusterOptions {
   std::uint64_t seed = 1;
   NetworkModel network;
   Duration step{20ms};              // virtual cost of a training step, +-10 %
+  // Node i takes so many times as long, its number modulo theirs; empty: all are equally fast.
+  std::vector<double> step_factors;
   std::uint32_t curve_points = 24;  // evaluations over the run
   bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
   // Strike besides, as planned. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
+
+  Duration step_of(std::size_t node) const {
+    if (step_factors.empty()) return step;
+    return from_seconds(to_seconds(step) * step_factors[node % step_factors.size()]);
+  }
 };
 
 class Cluster {

@@ -59,9 +59,10 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
 
 double step_seconds(const ClusterOptions& options, double bytes_moved, Prng& costs) {
   std::int64_t slowest = 0;
-  for (std::size_t i = 0; i < options.nodes; ++i)
-    slowest = std::max(
-        slowest, options.step.count() + costs.between(-options.step.count() / 10, options.step.count() / 10));
+  for (std::size_t i = 0; i < options.nodes; ++i) {
+    const std::int64_t step = options.step_of(i).count();
+    slowest = std::max(slowest, step + costs.between(-step / 10, step / 10));
+  }
   const double rate = static_cast<double>(
       std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second));
   const double latencies =

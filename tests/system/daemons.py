@@ -158,6 +158,27 @@ def stop_and_stats():
                 assert page.read().count('<svg') >= 5
 
 
+def staleness():
+    """Each waits for the other; one that stands still is waited for, and given up when it has been silent for long."""
+    with Swarm(2, 0, 'exchange.soft_sync=1', 'run.samples=10000000') as swarm:
+        one, other = swarm.peers
+        for peer in swarm.peers:
+            peer.start()
+        wait_for('50 steps of each', lambda: all((peer.status() or {}).get('steps', 0) > 50 for peer in swarm.peers))
+        heard = one.status()['compression']['staleness']['peers']
+        assert [peer['node_id'] for peer in heard] == [other.status()['node_id']], heard
+        shown = run('stats', one.status_address)
+        assert f'from {heard[0]["node_id"][:8]}' in shown.stdout, shown.stdout
+        other.process.send_signal(signal.SIGSTOP)
+        wait_for('the wait to be named', lambda: 'exchange.soft_sync' in one.status()['waiting_for'])
+        steps = one.status()['steps']
+        status = wait_for('training alone', lambda: (s := one.status())['steps'] > steps + 50 and s)
+        assert status['seconds_waited'] >= 1, status['seconds_waited']
+        other.process.send_signal(signal.SIGCONT)
+        for peer in swarm.peers:
+            assert peer.stop() == 0
+
+
 def ctrl_c_cluster():
     """Ctrl-C on a cluster of processes leaves none behind."""
     command = [peers.RUMOR, 'sim', 'synthetic', '--nodes', '3', '--daemons', '--set', 'run.samples=10000000']
@@ -177,7 +198,7 @@ def ctrl_c_cluster():
 
 
 SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, goodbye, two_peers,
-                                     hogwild, memory, stop_and_stats, ctrl_c_cluster)}
+                                     hogwild, memory, stop_and_stats, staleness, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])

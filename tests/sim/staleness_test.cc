@@ -1,0 +1,118 @@
+// Unequal peers: what a straggler costs, and the rules by which an origin waits for others (runtime/staleness.h).
+#include "runtime/sim/dense_baseline.h"
+#include "tests/sim/support.h"
+
+using namespace rumor;
+
+namespace {
+
+// Peers whose steps take 20 ms, but for the last one.
+sim::ClusterOptions with_straggler(std::size_t nodes, double factor) {
+  sim::ClusterOptions options = test::lan(nodes);
+  options.step_factors.assign(nodes, 1);
+  options.step_factors.back() = factor;
+  return options;
+}
+
+std::uint64_t own_updates(const sim::Cluster& cluster, std::size_t i) {
+  return cluster.node(i)->status(cluster.now()).training.own_updates();
+}
+
+double seconds_waited(const sim::Cluster& cluster, std::size_t i) {
+  return cluster.node(i)->status(cluster.now()).training.seconds_waited;
+}
+
+}  // namespace
+
+// Dense averaging waits for the slowest at every step; nobody else does.
+BOOST_AUTO_TEST_CASE(one_straggler_slows_dense_averaging_and_nothing_else) {
+  const auto seconds = [](const char* mode, double factor) {
+    RunConfig config = test::small_run(32'000);
+    config.mode = mode;
+    sim::ClusterOptions options = with_straggler(16, factor);
+    options.step = 200ms;  // far more than the messages of a ring take
+    const auto result = config.mode == "sync"
+                            ? sim::run_dense_baseline(config, test::small_data(), options, nullptr)
+                            : test::make_cluster(config, options)->run(nullptr);
+    BOOST_REQUIRE(result.ok());
+    return result->virtual_seconds;
+  };
+  BOOST_TEST(seconds("sync", 10) > 8.5 * seconds("sync", 1));  // its step always varies; of sixteen the slowest counts
+  BOOST_TEST(seconds("broadcast", 10) < 1.15 * seconds("broadcast", 1));
+}
+
+BOOST_AUTO_TEST_CASE(nobody_runs_further_ahead_than_the_bound) {
+  RunConfig config = test::small_run(16'000);
+  for (const std::uint32_t bound : {0u, 3u}) {
+    config.staleness.bound = bound;
+    auto cluster = test::make_cluster(config, with_straggler(4, 4));
+    std::uint64_t lead_max = 0;
+    for (TimePoint at{1s}; at <= TimePoint{5s}; at += 250ms) {
+      cluster->run_until(at);
+      lead_max = std::max(lead_max, own_updates(*cluster, 0) - own_updates(*cluster, 3));
+    }
+    // Clocks begin when they hear of each other, some four steps of the fast ones after the start.
+    if (bound == 0)
+      BOOST_TEST(lead_max > 100u);
+    else
+      BOOST_TEST(lead_max <= bound + 1 + 6u);
+    BOOST_TEST((seconds_waited(*cluster, 0) > 2) == (bound != 0));
+    BOOST_TEST(seconds_waited(*cluster, 3) == 0);
+    if (bound != 0) {
+      test::finish(*cluster);
+      test::require_all_equal(*cluster, 4);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(soft_sync_waits_for_some_and_not_for_all) {
+  RunConfig config = test::small_run(16'000);
+  std::uint64_t made[4] = {};
+  for (const std::uint32_t wanted : {0u, 2u, 3u}) {
+    config.staleness.soft_sync = wanted;
+    auto cluster = test::make_cluster(config, with_straggler(4, 8));
+    cluster->run_until(TimePoint{4s});
+    made[wanted] = own_updates(*cluster, 0);
+    test::finish(*cluster);
+    test::require_all_equal(*cluster, 4);
+  }
+  BOOST_TEST(made[2] > made[0] * 3 / 4);  // two others are as fast
+  BOOST_TEST(made[3] < made[0] * 3 / 4);
+}
+
+// Two of three are killed for good while the third waits for them.
+BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
+  RunConfig config = test::small_run(8000);
+  config.staleness = {.scale = 1, .soft_sync = 2, .bound = 2};
+  auto cluster = test::make_cluster(config, test::lan(3));
+  cluster->run_until(TimePoint{1s});
+  cluster->kill(1);
+  cluster->kill(2);
+  cluster->run_until(TimePoint{1500ms});
+  const NodeStatus status = cluster->node(0)->status(cluster->now());
+  BOOST_TEST(status.waiting_for.find("exchange.") != std::string::npos, status.waiting_for);
+  const std::uint64_t then = own_updates(*cluster, 0);
+  cluster->run_until(TimePoint{10s});
+  BOOST_TEST(own_updates(*cluster, 0) > then + 100);
+}
+
+// The rate of the fast ones falls with the age of what the slow one sends.
+BOOST_AUTO_TEST_CASE(scale_lowers_the_rate_where_updates_come_late) {
+  RunConfig config = test::small_run(16'000);
+  double rate[2];
+  for (const int scaled : {0, 1}) {
+    config.staleness.scale = scaled;
+    sim::ClusterOptions options = test::lan(4);
+    options.network.latency_min = options.network.latency_max = 200ms;  // ten steps
+    auto cluster = test::make_cluster(config, options);
+    cluster->run_until(TimePoint{3s});
+    const NodeStatus status = cluster->node(0)->status(cluster->now());
+    rate[scaled] = status.rate / config.rate_for(status.live_peers, static_cast<double>(status.samples) /
+                                                                         static_cast<double>(config.samples));
+    BOOST_REQUIRE(status.staleness.size() == 3u);
+    BOOST_TEST(status.staleness[0].mean > 5);
+    BOOST_TEST(status.staleness[0].mean < 15);
+  }
+  BOOST_TEST(rate[0] == 1, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(rate[1] < 0.2);
+}
