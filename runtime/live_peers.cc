@@ -28,8 +28,9 @@ std::vector<NodeId> LivePeers::expire(TimePoint now) {
 }
 
 TimePoint LivePeers::next_expiry() const {
+  const Duration allowed = window();
   TimePoint first = never;
-  for (const auto& [id, peer] : peers_) first = std::min(first, peer.last + window() + Duration{1});
+  for (const auto& [id, peer] : peers_) first = std::min(first, peer.last + allowed + Duration{1});
   return first;
 }
 
