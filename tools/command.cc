@@ -14,26 +14,34 @@ namespace {
 volatile std::sig_atomic_t signalled = 0;
 }
 
-Result<RunConfig> load_run(const RunSource& source) {
+Result<std::string> run_file_text(const RunSource& source) {
   std::string text{preset_text(source.name)};
-  if (text.empty()) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(source.name, ignored)) {
-      std::string known;
-      for (const std::string& name : preset_names()) known += (known.empty() ? "" : ", ") + name;
-      const std::string hint = nearest(source.name, preset_names());
-      return Error{Errc::usage, str("'", source.name, "' is neither a run file nor a preset (", known, ")",
-                                    hint.empty() ? "" : "; did you mean " + hint + "?")};
-    }
-    auto read = read_text_file(source.name);
-    if (!read) return read.error();
-    text = std::move(read).value();
-  }
-  auto config = parse_run_config(text, source.name);
+  if (!text.empty()) return text;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(source.name, ignored)) return read_text_file(source.name);
+  std::string known;
+  for (const std::string& name : preset_names()) known += (known.empty() ? "" : ", ") + name;
+  const std::string hint = nearest(source.name, preset_names());
+  return Error{Errc::usage, str("'", source.name, "' is neither a run file nor a preset (", known, ")",
+                                hint.empty() ? "" : "; did you mean " + hint + "?")};
+}
+
+Result<RunConfig> load_run(const RunSource& source) {
+  const auto text = run_file_text(source);
+  if (!text) return text.error();
+  auto config = parse_run_config(*text, source.name);
   if (!config) return config;
   for (const std::string& assignment : source.overrides)
     if (auto set = override_run_config(*config, assignment); !set) return set.error();
   return config;
+}
+
+Result<sim::NetworkModel> load_network(const std::string& name) {
+  auto network = sim::NetworkModel::preset(name);
+  if (network || !std::filesystem::is_regular_file(name)) return network;
+  const auto text = read_text_file(name);
+  if (!text) return text.error();
+  return sim::NetworkModel::parse(*text, name);
 }
 
 int fail(const Error& error) {

@@ -23,6 +23,10 @@ struct RunSource {
 };
 // Errors: Errc::usage.
 Result<RunConfig> load_run(const RunSource& source);
+// The text of the file or preset.
+Result<std::string> run_file_text(const RunSource& source);
+// A preset, or a file. Errors: Errc::usage.
+Result<sim::NetworkModel> load_network(const std::string& name);
 
 struct PeerCommand {
   RunSource run;
@@ -75,6 +79,19 @@ struct SimCommand {
 int run_protocol_command(const SimCommand& command, const sim::NetworkModel& network);
 int run_sim_command(const SimCommand& command);
 int run_daemons_command(const SimCommand& command);
+
+struct CompareCommand {
+  RunSource run;
+  std::vector<std::string> methods = {"broadcast", "sync", "alone"};
+  std::vector<double> rates = {0.5, 1, 2};  // times each method's own
+  std::size_t nodes = 4;
+  std::uint64_t seeds = 1, sim_seed = 1;
+  std::string network = "lan";
+  double step_ms = 20;
+  std::vector<double> step_factors;
+  std::optional<std::string> keep, json, report;
+};
+int run_compare_command(const CompareCommand& command);
 
 struct StatsCommand {
   std::string source;

@@ -92,6 +92,15 @@ void add_protocol(CLI::App& sim, SimCommand& c) {
       ->group(swarm);
 }
 
+void add_steps(CLI::App& app, double& step_ms, std::vector<double>& factors) {
+  app.add_option("--step-ms", step_ms, "virtual cost of a training step (default 20)")->check(CLI::Range(0.1, 1e6));
+  app.add_option("--step-factors", factors,
+                 "unequal machines: a step of peer 0, 1, ... takes so many times --step-ms, from the first\n"
+                 "again when there are more peers: 1,1,2,4")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 1e3));
+}
+
 void add_sim(CLI::App& app, SimCommand& c) {
   CLI::App* sim =
       app.add_subcommand("sim", "Simulate a cluster on this machine, or run one of real processes");
@@ -115,13 +124,7 @@ void add_sim(CLI::App& app, SimCommand& c) {
                   "chooses among crashes, partitions, stalls, full, torn and lost disks, clocks that jump,\n"
                   "drift or stop, slow or standing processors, hostile peers: they strike during nine tenths\n"
                   "of the training, then all must be equal; FILE.toml: as planned there (default none)");
-  sim->add_option("--step-ms", c.step_ms, "virtual cost of a training step (default 20)")
-      ->check(CLI::Range(0.1, 1e6));
-  sim->add_option("--step-factors", c.step_factors,
-                  "unequal machines: a step of peer 0, 1, ... takes so many times --step-ms, from the first\n"
-                  "again when there are more peers: 1,1,2,4")
-      ->delimiter(',')
-      ->check(CLI::Range(0.01, 1e3));
+  add_steps(*sim, c.step_ms, c.step_factors);
   sim->add_flag("--daemons", c.daemons, "real `rumor peer` processes on loopback, in real time");
   sim->add_option("--json", c.json, "write the result to FILE (- for stdout)");
   sim->add_option("--report", c.report, "write DIR/index.html: curves, compression, traffic; self-contained");
@@ -132,6 +135,34 @@ void add_sim(CLI::App& app, SimCommand& c) {
     c.nodes_given = nodes->count() > 0;
     if (c.run.name.empty() && !c.protocol_only) throw CLI::RequiredError("RUN");
   });
+}
+
+void add_compare(CLI::App& app, CompareCommand& c) {
+  CLI::App* compare = app.add_subcommand("compare", "Compare ways to train on one run file, in virtual time");
+  compare->footer(
+      "Every method sees as many samples and is tried with the same number of learning rates; the best of these\n"
+      "is what the table tells. Methods: broadcast (Rumor's own), sync (dense averaging at every step, as by a ring\n"
+      "all-reduce), alone (one peer that has all the data). Keys of the run file may follow a method:\n"
+      "  rumor compare synthetic --nodes 8 --network home --report out\n"
+      "  rumor compare fashion-mlp --methods broadcast,sync:optimizer.kind=adam:optimizer.rate=0.002,alone\n"
+      "  rumor compare fashion-mlp --methods broadcast,broadcast:exchange.soft_sync=3 --step-factors 1,1,2,4\n"
+      "With --keep DIR every finished trial is kept there, and the same command goes on after an interruption.");
+  compare->add_option("RUN", c.run.name, run_help)->required();
+  compare->add_option("--methods", c.methods, "METHOD[:KEY=VALUE]...,... (default broadcast,sync,alone)")
+      ->delimiter(',');
+  compare->add_option("--rates", c.rates, "factors of each method's own rate to try (default 0.5,1,2)")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-6, 1e6));
+  compare->add_option("--nodes", c.nodes, "how many peers (default 4)")->check(CLI::Range(2, 1000));
+  compare->add_option("--seeds", c.seeds, "how many seeds at the best rate (default 1)")
+      ->check(CLI::Range(1, 100));
+  compare->add_option("--sim-seed", c.sim_seed, "the first of them (default 1)");
+  compare->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
+  add_steps(*compare, c.step_ms, c.step_factors);
+  compare->add_option("--keep", c.keep, "directory for finished trials; made when missing");
+  compare->add_option("--json", c.json, "write all figures and curves to FILE (- for stdout)");
+  compare->add_option("--report", c.report, "write DIR/index.html: the table, its reading, curves; self-contained");
+  compare->add_option("--set", c.run.overrides, set_help);
 }
 
 void add_key(CLI::App& app, KeyCommand& c) {
@@ -252,6 +283,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   PeerCommand peer;
   SimCommand sim;
+  CompareCommand compare;
   StatsCommand stats;
   KeyCommand key;
   SampleCommand sample;
@@ -259,6 +291,7 @@ int main(int argc, char** argv) {
   add_peer(app, peer);
   add_key(app, key);
   add_sim(app, sim);
+  add_compare(app, compare);
   add_stats(app, stats);
   add_sample(app, sample);
   add_export(app, exported);
@@ -275,6 +308,7 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("key")) return run_key_command(key);
   if (app.got_subcommand("sample")) return run_sample_command(sample);
   if (app.got_subcommand("export")) return run_export_command(exported);
+  if (app.got_subcommand("compare")) return run_compare_command(compare);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);
 }

@@ -16,22 +16,13 @@ namespace rumor::tools {
 
 namespace {
 
-// A preset, or a file.
-Result<sim::NetworkModel> network_model(const std::string& name) {
-  auto network = sim::NetworkModel::preset(name);
-  if (network || !std::filesystem::is_regular_file(name)) return network;
-  const auto text = read_text_file(name);
-  if (!text) return text.error();
-  return sim::NetworkModel::parse(*text, name);
-}
-
 Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
   sim::ClusterOptions options;
   options.nodes = command.nodes;
   options.seed = command.sim_seed;
   options.step = from_seconds(command.step_ms * 1e-3);
   options.step_factors = command.step_factors;
-  auto network = network_model(command.network);
+  auto network = load_network(command.network);
   if (!network) return network.error();
   options.network = std::move(network).value();
   if (command.faults != "none" && command.faults != "light" && command.faults != "swarm") {
@@ -53,7 +44,7 @@ Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
 
 int run_sim_command(const SimCommand& command) {
   if (command.protocol_only) {
-    const auto network = network_model(command.network);
+    const auto network = load_network(command.network);
     return network ? run_protocol_command(command, *network) : fail(network.error());
   }
   auto config = load_run(command.run);

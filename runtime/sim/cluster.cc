@@ -285,7 +285,9 @@ void Cluster::effect(std::size_t i, StartStep& e) {
   slot.compute = slot.node->trainer().step(e.plan);
   const Duration step = options_.step_of(i);
   const std::int64_t tenth = step.count() / 10;
-  queue_.push(now_ + step + Duration(step_costs_.between(-tenth, tenth)), ComputeDone{i, slot.life});
+  const Duration takes = step + Duration(step_costs_.between(-tenth, tenth));
+  computed_ += takes;
+  queue_.push(now_ + takes, ComputeDone{i, slot.life});
 }
 
 void Cluster::effect(std::size_t i, StartEvaluation&) {

@@ -181,6 +181,7 @@ class Cluster {
   std::uint64_t trace_ = 0;
 
   std::uint64_t link_resets_ = 0, restarts_ = 0;
+  Duration computed_{0};  // by all nodes together
   bool stop_early_ = false;
 };
 

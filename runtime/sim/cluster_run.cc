@@ -62,6 +62,8 @@ Result<SimResult> Cluster::conclude() {
   SimResult r = record_->conclude(nodes, now_);
   r.sim_seed = options_.seed;
   r.trace_hash = trace_;
+  const double all_nodes = to_seconds(now_.time_since_epoch()) * static_cast<double>(nodes_.size());
+  r.idle_fraction = all_nodes > 0 ? std::max(0.0, 1 - to_seconds(computed_) / all_nodes) : 0;
   r.stopped_early = stop_early_;
   r.link_resets = link_resets_;
   r.restarts = restarts_;

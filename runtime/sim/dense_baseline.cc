@@ -57,11 +57,14 @@ Result<Baseline> make(const RunConfig& config, const std::shared_ptr<const model
   return b;
 }
 
-double step_seconds(const ClusterOptions& options, double bytes_moved, Prng& costs) {
+// Adds to `computed` what all nodes together compute meanwhile.
+double step_seconds(const ClusterOptions& options, double bytes_moved, Prng& costs, double& computed) {
   std::int64_t slowest = 0;
   for (std::size_t i = 0; i < options.nodes; ++i) {
     const std::int64_t step = options.step_of(i).count();
-    slowest = std::max(slowest, step + costs.between(-step / 10, step / 10));
+    const std::int64_t takes = step + costs.between(-step / 10, step / 10);
+    computed += static_cast<double>(takes) * 1e-6;
+    slowest = std::max(slowest, takes);
   }
   const double rate = static_cast<double>(
       std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second));
@@ -95,6 +98,7 @@ Result<SimResult> run_dense_baseline(const RunConfig& config, std::shared_ptr<co
   Prng costs = Prng::named(options.seed, "steps");
   const double nodes = static_cast<double>(options.nodes);
   const double moved = 2.0 * (nodes - 1) / nodes * r.dense_update_bytes;
+  double computed = 0;
   const std::uint64_t per_step = std::uint64_t{config.batch} * options.nodes;
   const std::uint64_t steps = (config.samples + per_step - 1) / per_step;
   for (std::uint64_t s = 0; s <= steps && !r.stopped_early; ++s) {
@@ -111,9 +115,10 @@ Result<SimResult> run_dense_baseline(const RunConfig& config, std::shared_ptr<co
     r.samples += per_step;
     r.updates += options.nodes;
     r.sent_bytes_per_node += moved;
-    r.virtual_seconds += step_seconds(options, moved, costs);
+    r.virtual_seconds += step_seconds(options, moved, costs, computed);
   }
   r.received_bytes_per_node = r.sent_bytes_per_node;
+  if (r.virtual_seconds > 0) r.idle_fraction = 1 - computed / (r.virtual_seconds * nodes);
   for (std::size_t i = 0; i < options.nodes; ++i)
     r.traffic.push_back({str("node ", i), static_cast<std::uint64_t>(r.sent_bytes_per_node),
                          static_cast<std::uint64_t>(r.received_bytes_per_node)});

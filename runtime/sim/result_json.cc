@@ -42,6 +42,7 @@ std::string to_json(const SimResult& r) {
   j["params"] = r.params;
   j["samples"] = r.samples;
   j["virtual_seconds"] = r.virtual_seconds;
+  j["idle_fraction"] = r.idle_fraction;
   j["wall_seconds"] = r.wall_seconds;
   j["trace_hash"] = hex64(r.trace_hash);
   j["stopped_early"] = r.stopped_early;

@@ -43,6 +43,7 @@ struct SimResult {
   double wall_seconds = 0;  // filled in by whoever has a clock
   std::uint64_t trace_hash = 0;
   bool stopped_early = false;
+  double idle_fraction = 0;  // of the virtual time, in which a node does not compute; mean over nodes
 
   double loss = 0;
   std::optional<double> accuracy;

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import peers
@@ -197,8 +198,43 @@ def ctrl_c_cluster():
         assert not os.path.exists(f'/proc/{pid}'), f'process {pid} is left behind'
 
 
+def compare():
+    """A comparison that is interrupted keeps what it has tried, and goes on from there."""
+    with tempfile.TemporaryDirectory(prefix='rumor-compare-') as directory:
+        kept = os.path.join(directory, 'kept')
+        command = ['compare', 'synthetic', '--nodes', '3', '--rates', '0.5,1', '--keep', kept, '--json', '-', '--set',
+                   'run.samples=240000', '--report', os.path.join(directory, 'report')]
+
+        def trials():
+            return sorted(os.listdir(kept)) if os.path.isdir(kept) else []
+
+        process = subprocess.Popen([peers.RUMOR, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        wait_for('a trial', trials)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=20 * peers.SLOW)
+        assert process.returncode == 0 and not out, (process.returncode, said)
+        assert 'the same command goes on from here' in said, said
+        before = {name: os.stat(os.path.join(kept, name)).st_mtime_ns for name in trials()}
+        assert 0 < len(before) < 6, before
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+        assert {name: os.stat(os.path.join(kept, name)).st_mtime_ns for name in before} == before
+        assert len(trials()) == 6, trials()
+        result = json.loads(done.stdout)
+        assert [m['method'] for m in result['methods']] == ['broadcast', 'sync', 'alone'], done.stdout
+        assert all(m['identical'] and m['accuracy'] > 0.5 for m in result['methods']), done.stdout
+        assert 'Fastest:' in done.stderr and len(result['reading']) == 3, done.stderr
+        with open(os.path.join(directory, 'report', 'index.html'), encoding='utf-8') as page:
+            assert 'Accuracy against virtual seconds' in page.read()
+        assert run(*command).stdout == done.stdout  # nothing but kept trials: the same to the last digit
+        refused = run('compare', 'synthetic', '--methods', 'broadcast,gossip')
+        assert refused.returncode == 2 and "no method 'gossip'" in refused.stderr, refused.stderr
+
+
 SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, goodbye, two_peers,
-                                     hogwild, memory, stop_and_stats, staleness, ctrl_c_cluster)}
+                                     hogwild, memory, stop_and_stats, staleness, compare,
+                                     ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])
