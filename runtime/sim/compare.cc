@@ -128,8 +128,12 @@ Result<Method> parse_method(const std::string& text, const RunConfig& base, std:
 }
 
 Trial trial_of(const SimResult& r, double rate) {
-  return {rate,          r.sim_seed,       r.samples, r.params,    r.loss,  r.virtual_seconds,
-          r.sent_bytes_per_node, r.idle_fraction, r.accuracy, r.identical, r.curve};
+  Trial t{rate, r.sim_seed, r.samples, r.params, r.loss, r.virtual_seconds, r.sent_bytes_per_node, r.idle_fraction,
+          r.accuracy, r.identical, r.curve};
+  // The last point of a curve is some way before the end.
+  if (t.curve.empty() || t.curve.back().virtual_seconds < r.virtual_seconds)
+    t.curve.push_back({r.samples, r.virtual_seconds, r.loss, r.accuracy, r.sent_bytes_per_node});
+  return t;
 }
 
 std::string to_json(const Trial& t) {

@@ -37,7 +37,7 @@ struct Trial {
   double loss = 0, virtual_seconds = 0, sent_bytes = 0, idle = 0;  // bytes: of one node
   std::optional<double> accuracy;
   bool identical = false;
-  std::vector<CurvePoint> curve;
+  std::vector<CurvePoint> curve;  // to its very end
 };
 Trial trial_of(const SimResult& result, double rate);
 std::string to_json(const Trial& trial);

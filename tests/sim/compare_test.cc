@@ -144,6 +144,9 @@ BOOST_AUTO_TEST_CASE(three_ways_for_real) {
     BOOST_TEST(m.identical);
     BOOST_TEST(m.loss < m.runs[0].curve.front().loss);
     BOOST_TEST(m.runs[0].samples >= 8000u);
+    BOOST_TEST(m.runs[0].curve.back().loss == m.loss);
+    BOOST_TEST(m.runs[0].curve.back().virtual_seconds == m.virtual_seconds);
+    BOOST_TEST(m.seconds_to_common_loss.has_value());  // the worst of them reaches it at its end
   }
   BOOST_TEST(sync.ring_ratio == 1, boost::test_tools::tolerance(0.01));
   BOOST_TEST(broadcast.ring_ratio > 2);
