@@ -225,7 +225,9 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
   if (part == 0) {
     take_manifest(link, bytes);
   } else if (const Result<void> taken = core_.store.snapshots().take_chunk(part - 1, bytes); !taken) {
+    const bool is_its_cut = first_ == link.id;  // then nobody need be able to make it
     core_.ban(link, str("gives another snapshot than it promised: ", taken.error().text));
+    if (is_its_cut && busy()) abandon();
     return false;
   }
   if (!link.admitted() || !busy()) return false;
@@ -320,7 +322,12 @@ void Joining::watch_donors() {
     if (link != nullptr) link->ask_again_at = core_.now + progress_deadline;
     if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
     take_back(donor);
-    at = donors_.erase(at);
+    if (knows_cut_) {
+      donor = refusal(true);  // its silence is an answer: else who never gives one could keep us at this cut for ever
+      ++at;
+    } else {
+      at = donors_.erase(at);
+    }
   }
   if (!knows_cut_ && donors_.empty()) stop();
 }

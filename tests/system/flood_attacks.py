@@ -229,7 +229,7 @@ ROUNDS = {'endless_update': 130, 'forged_update': 4, 'unfinished_update': 1, 'wi
 # Seconds of being linked after which the others are noticed at the latest, where these are more than a few: by how
 # many asks a link may let run out, how long the end of an update is awaited, how many announcements may be broken. Also
 # for a daemon that has half a core.
-NOTICED_WITHIN = {'silence': 90, 'unfinished_update': 65, 'false_news': 60, 'snapshot_bomb': 45, 'ragged_vectors': 20,
+NOTICED_WITHIN = {'silence': 90, 'unfinished_update': 65, 'false_news': 60, 'snapshot_bomb': 20, 'ragged_vectors': 20,
                   'wants_unread': 20}
 
 
