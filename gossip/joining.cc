@@ -323,7 +323,8 @@ void Joining::watch_donors() {
     if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
     take_back(donor);
     if (knows_cut_) {
-      donor = refusal(true);  // its silence is an answer: else who never gives one could keep us at this cut for ever
+      donor = refusal(true);  // else who never answers could keep us at this cut for ever
+      donor.silent = true;
       ++at;
     } else {
       at = donors_.erase(at);
@@ -336,12 +337,13 @@ void Joining::watch_donors() {
 void Joining::seek_donors() {
   const Manifest& manifest = *core_.store.snapshots().intake();
   const bool asks = fits_a_frame(manifest.names);
-  std::size_t useful = 0, hopeful = 0, refused = 0, links = 0;
+  std::size_t useful = 0, hopeful = 0, refused = 0, silent = 0, links = 0;
   for (const auto& [id, donor] : donors_) {
     const bool no = donor.state == Donor::State::refused;
     useful += no ? 0 : 1;
     hopeful += donor.state == Donor::State::giving || (!no && !donor.again) ? 1 : 0;
     refused += no && !donor.later ? 1 : 0;
+    silent += donor.silent ? 1 : 0;
   }
   core_.each_link([&](Link& link) {
     ++links;
@@ -360,7 +362,8 @@ void Joining::seek_donors() {
   });
   const Duration waited = core_.now - progress_at_;
   const bool nobody = links > 0 && hopeful == 0;
-  if ((nobody && refused == links && waited >= given_up_after) || (nobody && waited >= answer_deadline)) {
+  const Duration patience = silent == 0 ? answer_deadline : silence_deadline;
+  if ((nobody && refused == links && waited >= given_up_after) || (nobody && waited >= patience)) {
     core_.note(Note::Level::info, "nobody can go on with the download of the weights; beginning a new one");
     abandon();
   }

@@ -24,6 +24,7 @@ class Joining {
   static constexpr Duration progress_deadline = 15s, answer_deadline = 30s, look_again = 1s, work_again = 1ms;
   static constexpr Duration offer_kept = 20s, cut_kept = 60s;  // without a want; without anybody it serves
   static constexpr Duration refused_for = 3s, given_up_after = 5s;
+  static constexpr Duration silence_deadline = 120s;  // who keeps silent may be making the cut still
   static constexpr Duration judged_after = 10s;  // a snapshot was installed: what has not come back is lost
   static constexpr std::uint64_t choice_min = 256, choice_bytes_min = 16 << 20;  // updates lacking, or their bytes
   static constexpr std::uint64_t frame_overhead = 64;                            // of an update
@@ -62,6 +63,7 @@ class Joining {
     State state = State::asked;
     bool later = false;                // it refused for the moment only
     bool again = false;                // it has refused this cut before
+    bool silent = false;               // it did not answer, or stopped giving, when last asked
     std::uint32_t number = 0;          // of its offer
     std::vector<std::uint32_t> parts;  // wanted of it, in order
     Bytes arriving;                    // of the first of them
