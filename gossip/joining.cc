@@ -57,6 +57,11 @@ bool Joining::cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const
   return (lacking >= choice_min || lacking >= choice_bytes_min / each) && lacking > snapshot_bytes / each;
 }
 
+SnapshotAsk Joining::ask_now(bool mutual) const {
+  const ReplicaDigest ours = core_.store.digest();
+  return {ours.updates, mutual, ours.have_hash};
+}
+
 void Joining::consider(Link& link) {
   RUMOR_CHECK(link.admitted());
   if (busy() || link.serving || link.awaits_cut || !link.vector || core_.now < link.ask_again_at) return;
@@ -70,7 +75,7 @@ void Joining::consider(Link& link) {
   if (mutual && !needed_) return;
   phase_ = Phase::asking;
   first_ = link.id;
-  asked_ = {core_.store.have().count(), mutual};
+  asked_ = ask_now(mutual);
   donors_[link.id].deadline = core_.now + answer_deadline;
   due_by(core_.now + answer_deadline);
   core_.send(link, encode(asked_));

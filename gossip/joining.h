@@ -82,6 +82,8 @@ class Joining {
   bool needed(const Link& link) const;
   bool holds_all(const HaveSet& keys) const;
   bool cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const;
+  // What is said of our replica as it is now.
+  SnapshotAsk ask_now(bool mutual) const;
   void first_offer(Link& link, const SnapshotOffer& offer);
   void begin_fetching();
   void take_back(Donor& donor);

@@ -9,11 +9,12 @@ namespace rumor::gossip {
 
 namespace {
 
-// The side with fewer updates takes the other's replica; of equals the lower node id.
-bool yields(std::uint64_t updates, const NodeId& node, std::uint64_t other_updates,
-            const NodeId& other_node) {
+// The side with fewer updates takes the other's replica; of equals that of the lower hash. What decides is what
+// a replica holds, never whose it is: two nodes that yield to no neighbour could otherwise hold different replicas,
+// and who is between them would take the one and the other in turn, for ever.
+bool yields(const SnapshotAsk& one, const SnapshotAsk& other) {
   if (mutant(36)) return true;
-  return updates != other_updates ? updates < other_updates : node < other_node;
+  return one.updates != other.updates ? one.updates < other.updates : one.have_hash < other.have_hash;
 }
 
 }  // namespace
@@ -30,18 +31,14 @@ std::string Joining::too_busy(const Link& link) const {
 // Empty when the link may have a snapshot.
 std::string Joining::reason_to_refuse(Link& link, const SnapshotAsk& ask) {
   if (std::string busy = too_busy(link); !busy.empty()) return busy;
-  const NodeId& self = core_.options.self;
   if (phase_ == Phase::asking && first_ == link.id) {
     // The asks have crossed. Both sides compare the same numbers, so exactly one gives.
-    const bool they_take =
-        ask.mutual != asked_.mutual ? !ask.mutual : yields(ask.updates, link.node, asked_.updates, self);
+    const bool they_take = ask.mutual != asked_.mutual ? !ask.mutual : yields(ask, asked_);
     if (!they_take) return "the asker's replica is the one to keep";
     stop();
     return {};
   }
-  if (ask.mutual && !yields(ask.updates, link.node, core_.store.have().count(), self)) {
-    return "the asker's replica is the one to keep";
-  }
+  if (ask.mutual && !yields(ask, ask_now(true))) return "the asker's replica is the one to keep";
   return {};
 }
 

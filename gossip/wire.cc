@@ -200,8 +200,9 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
       return parse<pb::KeyRanges>(
           body, [](Reading& in, const pb::KeyRanges& p) { return NotAvailable{read(in, p)}; });
     case FrameType::snapshot_ask:
-      return parse<pb::SnapshotAsk>(body, [](Reading&, const pb::SnapshotAsk& p) {
-        return SnapshotAsk{p.updates(), p.mutual()};
+      return parse<pb::SnapshotAsk>(body, [](Reading& in, const pb::SnapshotAsk& p) {
+        return SnapshotAsk{p.updates(), p.mutual(),
+                           p.have_hash().empty() ? Hash256{} : in.id<Hash256>(p.have_hash())};
       });
     case FrameType::snapshot_offer:
       return parse<pb::SnapshotOffer>(body, [](Reading& in, const pb::SnapshotOffer& p) {

@@ -199,9 +199,11 @@ struct Vector {
   Invalid invalid() const;
 };
 
+// `updates` and `have_hash` as in the asker's digest.
 struct SnapshotAsk {
   std::uint64_t updates = 0;
   bool mutual = false;
+  Hash256 have_hash;
   Invalid invalid() const { return std::nullopt; }
 };
 

@@ -164,6 +164,7 @@ Bytes encode(const SnapshotAsk& message) {
   pb::SnapshotAsk to;
   to.set_updates(message.updates);
   to.set_mutual(message.mutual);
+  if (message.have_hash != Hash256{}) to.set_have_hash(as_text(message.have_hash.view()));
   return frame(FrameType::snapshot_ask, to);
 }
 

@@ -25,12 +25,14 @@ using namespace rumor;
 //   437                          a download that nobody could go on with was never given up (6.7.8)
 //   601                          and pulls that waited for a provider were put off for ever by vectors
 //   205 543                      kept from the time when the simulator itself lost events
+// 12980 is left out for its length: 23 nodes gave way to each other in turn, for ever (6.7.4); repair_test.cc has
+// that with three.
 constexpr std::uint64_t found_something[] = {102, 117, 176, 205, 216, 437, 543, 601, 665, 705};
 
 // The trace of one seed, equal in every build. A change of the protocol changes it; then the new number goes
 // here. When builds disagree, the difference between them is the bug.
 constexpr std::uint64_t traced_seed = 16;
-constexpr std::uint64_t known_trace = 0x8e0b384ac50ce971;
+constexpr std::uint64_t known_trace = 0x6da25fe7644990fb;
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

@@ -77,7 +77,7 @@ std::vector<Bytes> one_of_each() {
           encode(Digest{{counting<Hash256>(2), 5, 6}, 7, false, false}),
           encode(Vector{example_set(), true, false}),
           encode(NotAvailable{{{1, {1, 512}}}}),
-          encode(SnapshotAsk{88, true}),
+          encode(SnapshotAsk{88, true, counting<Hash256>(4)}),
           encode(offer),
           encode(refusal),
           encode(SnapshotWant{3, 9}),

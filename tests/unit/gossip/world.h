@@ -136,6 +136,11 @@ class World {
     }
   }
   void heal() { side_.clear(); }
+  // These two are never linked.
+  void keep_apart(std::size_t a, std::size_t b) {
+    apart_.insert({std::min(a, b), std::max(a, b)});
+    cut_between(a, b);
+  }
   void cut_random_link() {
     if (wires_.empty()) return;
     auto at = wires_.begin();
@@ -230,7 +235,9 @@ class World {
     }
   };
 
-  bool allowed(std::size_t a, std::size_t b) const { return side_.contains(a) == side_.contains(b); }
+  bool allowed(std::size_t a, std::size_t b) const {
+    return side_.contains(a) == side_.contains(b) && !apart_.contains({std::min(a, b), std::max(a, b)});
+  }
 
   template <class Call>
   void handle(std::size_t i, Call call) {
@@ -330,6 +337,7 @@ class World {
   std::uint64_t order_ = 0, links_made_ = 0, trace_ = 0, frames_ = 0;
   std::map<std::uint64_t, Wire> wires_;
   std::set<std::size_t> side_;
+  std::set<std::pair<std::size_t, std::size_t>> apart_;
   std::map<std::size_t, std::vector<std::uint8_t>> sent_to_;
 
  public:
