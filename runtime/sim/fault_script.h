@@ -101,7 +101,7 @@ struct SwarmPlan {
   Duration checkpoint_every{};
   FaultSet enabled = 0;
   std::vector<FaultAction> actions;
-  std::size_t dead_for_good = 0;  // of the nodes, when the faults end
+  std::size_t dead_for_good = 0;  // of the nodes, when the faults end; but for one seed, where it is needed still
   std::int64_t pace_millionths = 1'000'000;  // of the times that faults take, where a run is short
 
   Duration paced(Duration time) const { return time * pace_millionths / 1'000'000; }

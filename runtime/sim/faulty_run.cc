@@ -1,6 +1,7 @@
 #include "runtime/sim/faulty_run.h"
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/base/text.h"
 
@@ -67,8 +68,37 @@ void FaultyRun::watch_weights() {
 
 // ---- heal and verify ----
 
+// Without the seeds, those that stay find each other when each of them has met somebody. Two count as acquainted
+// when each has the address of the other: one alone may think that the other has left.
+bool FaultyRun::find_each_other_without_the_dead() const {
+  const auto first = static_cast<HostId>(plan_.dead_for_good);
+  std::vector<std::set<std::string>> known(plan_.nodes);
+  for (HostId i = first; i < plan_.nodes; ++i) {
+    const Host& host = world_.host(i);
+    known[i] = {host.known.begin(), host.known.end()};
+    if (!host.up()) continue;
+    known[i].clear();
+    for (const gossip::KnownAddress& one : host.peer->protocol().known_addresses()) known[i].insert(one.address);
+  }
+  std::set<HostId> found{first};
+  std::vector<HostId> next{first};
+  while (!next.empty()) {
+    const HostId i = next.back();
+    next.pop_back();
+    for (HostId k = first; k < plan_.nodes; ++k) {
+      const bool acquainted =
+          known[i].contains(ProtocolWorld::address_of(k)) && known[k].contains(ProtocolWorld::address_of(i));
+      if (acquainted && found.insert(k).second) next.push_back(k);
+    }
+  }
+  return found.size() == plan_.nodes - plan_.dead_for_good;
+}
+
 void FaultyRun::heal() {
   chaos_ = false;
+  // Nothing can link who knows no living address: then the last seed stays.
+  const std::size_t seeds = contacts().size();
+  const bool needs_a_seed = plan_.dead_for_good >= seeds && !find_each_other_without_the_dead();
   for (HostId i = 0; i < world_.hosts(); ++i) {
     Host& host = world_.host(i);
     host.handling = Duration{0};
@@ -77,7 +107,7 @@ void FaultyRun::heal() {
     world_.clock_changed(i);
     world_.fabric().throttle(i, 1, world_.now());
     if (i >= plan_.nodes && (host.up() || host.stranger)) world_.kill(i, false);
-    if (i < plan_.dead_for_good) {
+    if (i < plan_.dead_for_good && !(needs_a_seed && i + 1 == seeds)) {
       host.dead_for_good = true;
       if (host.up()) world_.kill(i, false);
     }

@@ -32,6 +32,7 @@ class FaultyRun {
   void watch_weights();
   // The faults are over; hosts that are down come back, but for those that are dead for good.
   void heal();
+  bool find_each_other_without_the_dead() const;
   // All take leave, and nothing stays open.
   void say_goodbye();
   void await_mesh();
