@@ -25,6 +25,10 @@
 
 namespace rumor {
 
+// What `exchange.mode` may be. Peers and `rumor sim` know broadcast; the others are of the simulator alone
+// (sim/methods/methods.h).
+inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync"};
+
 struct RunConfig {
   // [run]
   std::string name = "unnamed";  // (shared)
@@ -54,7 +58,7 @@ struct RunConfig {
   std::uint32_t hogwild = 0, hogwild_batches = 8;
 
   // [exchange]
-  std::string mode = "broadcast";  // (shared) broadcast | sync (dense baseline, simulator only)
+  std::string mode = "broadcast";  // (shared) one of exchange_modes
   double in_flight_weight = 0.5;   // (shared) runtime/in_flight_view.h
   double period_ms = 0;            // least time between two updates of this peer
   StalenessRules staleness;        // runtime/staleness.h; each peer's own choice

@@ -57,6 +57,7 @@ int fail(const Error& error) {
     case Errc::io:
     case Errc::corrupt:
     case Errc::limit:
+    case Errc::not_finite:
       return 1;
   }
   return 1;

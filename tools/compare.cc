@@ -9,8 +9,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
-#include "runtime/sim/cluster.h"
-#include "runtime/sim/dense_baseline.h"
+#include "runtime/sim/simulate.h"
 #include "tools/command.h"
 #include "tools/sim_output.h"
 
@@ -40,15 +39,10 @@ class Trials {
                      fixed(fraction * 100, 0), " %  loss ", fixed(point.loss, 3)));
       return !interrupted();
     };
-    auto result = [&]() -> Result<sim::SimResult> {
-      if (config.mode == "sync") return sim::run_dense_baseline(config, data_, options, progress);
-      auto cluster = sim::Cluster::create(config, data_, options);
-      if (!cluster) return cluster.error();
-      return (*cluster)->run(progress);
-    }();
+    auto result = sim::simulate(config, data_, options, progress);
     line_.clear();
     if (interrupted()) return Error{Errc::io, "interrupted"};
-    if (!result && result.error().code != Errc::io) return result.error();
+    if (!result && result.error().code != Errc::not_finite) return result.error();
     sim::Trial trial;
     if (result) {
       trial = sim::trial_of(*result, rate);
@@ -68,7 +62,8 @@ class Trials {
   // By all that a trial follows from.
   std::string path_of(const sim::Method& method, double rate, std::uint64_t seed) const {
     if (!command_.keep) return {};
-    const std::string what = str(setting_, "\n", method.label, "\n", fixed(rate, 12), "\n", seed);
+    const std::string what =
+        str(setting_, "\n", method.label, "\nnodes ", method.nodes, "\n", fixed(rate, 12), "\n", seed);
     const BytesView bytes(reinterpret_cast<const std::uint8_t*>(what.data()), what.size());
     return *command_.keep + "/trial-" + sha256(bytes).hex().substr(0, 16) + ".json";
   }
@@ -91,14 +86,16 @@ class Trials {
   ProgressLine line_;
 };
 
-// Everything but method, rate and seed that decides how a trial ends.
+// Everything but method, nodes, rate and seed that decides how a trial ends. The files of data and the program are
+// taken to be the same.
 std::string setting_of(const CompareCommand& command, const std::string& run_text, const sim::ClusterOptions& options) {
-  std::string text = str(run_text, "\nnodes ", command.nodes, " step ", options.step.count());
+  std::string text = str(run_text, "\nstep ", options.step.count());
   for (const double factor : options.step_factors) text += str(" ", fixed(factor, 6));
   const sim::NetworkModel& n = options.network;
   text += str("\nnetwork ", n.latency_min.count(), " ", n.latency_max.count(), " ", n.jitter.count(), " ",
               n.up_bytes_per_second, " ", n.down_bytes_per_second);
   for (const std::string& set : command.run.overrides) text += "\n" + set;
+  if (options.start) text += "\nweights " + options.start->hash.hex();
   return text;
 }
 
@@ -117,6 +114,8 @@ int run_compare_command(const CompareCommand& command) {
   for (const std::string& text : command.methods) {
     auto method = sim::parse_method(text, *config, command.nodes);
     if (!method) return fail(method.error());
+    if (const std::string warning = method->config.warning(); !warning.empty())
+      std::fprintf(stderr, "warning: %s: %s\n", method->label.c_str(), warning.c_str());
     methods.push_back(std::move(method).value());
   }
   auto data = models::load_data(config->data, config->model.context);

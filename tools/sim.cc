@@ -6,8 +6,7 @@
 #include <filesystem>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/cluster.h"
-#include "runtime/sim/dense_baseline.h"
+#include "runtime/sim/simulate.h"
 #include "tools/command.h"
 #include "tools/sim_output.h"
 #include "tools/sim_swarm.h"
@@ -81,12 +80,7 @@ int run_sim_command(const SimCommand& command) {
     return fail({Errc::usage, "--faults swarm draws the speed of each peer itself: leave --step-factors out"});
   if (command.faults == "swarm" && config->mode == "broadcast")
     return run_training_swarm(command, *config, *data, *options, progress, line);
-  auto result = [&]() -> Result<sim::SimResult> {
-    if (config->mode == "sync") return sim::run_dense_baseline(*config, *data, *options, progress);
-    auto cluster = sim::Cluster::create(*config, *data, *options);
-    if (!cluster) return cluster.error();
-    return (*cluster)->run(progress);
-  }();
+  auto result = sim::simulate(*config, *data, *options, progress);
   line.clear();
   if (!result) return fail(result.error());
   result->wall_seconds = elapsed();

@@ -28,9 +28,10 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
   if (r.accuracy)
     print(to, "test accuracy", fixed(*r.accuracy * 100, 2) + " %", "on data that nobody trained on");
   print(to, "test loss", fixed(r.loss, 4), "cross-entropy, in nats");
-  if (r.mode == "sync") {
+  if (r.mode != "broadcast") {
+    print(to, "replicas", r.identical ? "all equal" : str("within ", fixed(r.disagreement * 100, 1), " %"), r.guarantee);
     print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
-          "dense ring all-reduce: 4 bytes a parameter, twice, every step");
+          str("for ", r.samples, " samples, in ", r.updates, " steps of all peers"));
   } else {
     print(to, "replicas", r.identical ? "all equal" : "NOT EQUAL",
           str("bit for bit; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled"));

@@ -16,13 +16,14 @@ namespace rumor {
 
 // Stable numbers: they reach logs and exit codes. Never renumber.
 enum class Errc : int {
-  usage = 1,      // wrong command line or run file                    -> exit 2
-  not_found = 2,  // a file or name that does not exist
-  io = 3,         // the system refused
-  corrupt = 4,    // damaged or malformed bytes
-  mismatch = 5,   // well-formed, but of another run, model or version -> exit 3
-  limit = 6,      // beyond a bound of limits.h
-  diverged = 7,   // replicas with equal have-sets and different bits  -> exit 4
+  usage = 1,       // wrong command line or run file                    -> exit 2
+  not_found = 2,   // a file or name that does not exist
+  io = 3,          // the system refused
+  corrupt = 4,     // damaged or malformed bytes
+  mismatch = 5,    // well-formed, but of another run, model or version -> exit 3
+  limit = 6,       // beyond a bound of limits.h
+  diverged = 7,    // replicas with equal have-sets and different bits  -> exit 4
+  not_finite = 8,  // a loss or a weight is no number: training has diverged
 };
 
 struct Error {

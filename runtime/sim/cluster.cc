@@ -183,7 +183,9 @@ void Cluster::on(ComputeDone& e) {
     slot.node->on_evaluated(*evaluation, now_, out);
     return carry_out(e.node, out, e.node);
   }
-  slot.node->on_step_done(std::move(std::get<StepResult>(done)), now_, out);
+  auto& step = std::get<StepResult>(done);
+  not_finite_ = not_finite_ || !step.failure.empty();
+  slot.node->on_step_done(std::move(step), now_, out);
   carry_out(e.node, out, e.node);
 }
 

@@ -46,7 +46,8 @@ class Cluster {
                                                  ClusterOptions options);
 
   // Runs until every node is complete (or `progress` says no), then compares the replicas.
-  // Errors: Errc::diverged, Errc::io (a node ended by itself: its status and last words).
+  // Errors: Errc::diverged, Errc::not_finite (a node's training did), Errc::io (a node ended by itself for another
+  // reason). The text has its status and last words.
   Result<SimResult> run(const Progress& progress);
 
   // ---- for scenarios in tests: drive it piece by piece ----
@@ -182,7 +183,7 @@ class Cluster {
 
   std::uint64_t link_resets_ = 0, restarts_ = 0;
   Duration computed_{0};  // by all nodes together
-  bool stop_early_ = false;
+  bool stop_early_ = false, not_finite_ = false;
 };
 
 }  // namespace rumor::sim

@@ -41,7 +41,8 @@ Result<SimResult> Cluster::run(const Progress& progress) {
       stop_early_ = true;
       break;
     }
-    if (const std::string words = last_words(); !words.empty()) return Error{Errc::io, words};
+    if (const std::string words = last_words(); !words.empty()) 
+      return Error{not_finite_ ? Errc::not_finite : Errc::io, words};
     std::uint64_t samples = 0;
     for (const Slot& slot : nodes_)
       samples = std::max(samples, slot.node ? slot.node->replica().samples() : 0);

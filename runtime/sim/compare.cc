@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::sim {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A curve's value where `x` of a point is `at`, on a straight line between two points; nothing before the first.
 template <typename X, typename Y>
@@ -77,6 +73,13 @@ double rank_of(const Trial& trial) {
   return std::isfinite(trial.loss) ? trial.loss : HUGE_VAL;
 }
 
+// What a ring all-reduce at every step of so many peers would have sent, each of them.
+double ring_bytes(const Method& method, const Trial& run) {
+  const double nodes = static_cast<double>(method.nodes);
+  const double steps = static_cast<double>(run.samples) / (method.config.batch * nodes);
+  return steps * 2 * (nodes - 1) / nodes * 4 * static_cast<double>(run.params);
+}
+
 void sum_up(MethodFigures& m) {
   m.loss = *mean(m.runs, [](const Trial& t) { return std::optional(t.loss); });
   m.loss_spread = spread(m.runs, [](const Trial& t) { return t.loss; });
@@ -85,18 +88,19 @@ void sum_up(MethodFigures& m) {
   m.idle = *mean(m.runs, [](const Trial& t) { return std::optional(t.idle); });
   m.accuracy = mean(m.runs, [](const Trial& t) { return t.accuracy; });
   if (m.accuracy) m.accuracy_spread = spread(m.runs, [](const Trial& t) { return t.accuracy.value_or(0); });
+  m.disagreement = *mean(m.runs, [](const Trial& t) { return std::optional(t.disagreement); });
   m.identical = std::all_of(m.runs.begin(), m.runs.end(), [](const Trial& t) { return t.identical; });
 }
 
 // What can be told of a method only beside the others.
-void set_side_by_side(const Comparison& c, MethodFigures& m, double ring_bytes) {
+void set_side_by_side(const Comparison& c, MethodFigures& m) {
   const auto at = [&](auto x, double where, auto y) {
     return mean(m.runs, [&](const Trial& t) { return value_at(t.curve, where, x, y); });
   };
   if (m.sent_bytes > 0) {
     m.loss_at_bytes = at(bytes_of, c.equal_bytes, loss_of);
     if (m.accuracy) m.accuracy_at_bytes = at(bytes_of, c.equal_bytes, accuracy_of);
-    m.ring_ratio = ring_bytes / m.sent_bytes;
+    m.ring_ratio = m.ring_bytes / m.sent_bytes;
   }
   m.loss_at_time = at(seconds_of, c.equal_seconds, loss_of);
   if (m.accuracy) m.accuracy_at_time = at(seconds_of, c.equal_seconds, accuracy_of);
@@ -104,6 +108,12 @@ void set_side_by_side(const Comparison& c, MethodFigures& m, double ring_bytes) 
 }
 
 }  // namespace
+
+std::string method_names() {
+  std::string names;
+  for (const std::string_view mode : exchange_modes) names += std::string(mode) + ", ";
+  return names + "alone";
+}
 
 Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes) {
   std::vector<std::string> parts;
@@ -113,72 +123,34 @@ Result<Method> parse_method(const std::string& text, const RunConfig& base, std:
     at = end + 1;
   }
   const std::string kind = parts.front();
-  if (kind != "broadcast" && kind != "sync" && kind != "alone")
-    return Error{Errc::usage, str("there is no method '", kind, "'; choose broadcast, sync or alone, with keys of the ",
-                                  "run file after colons if need be: sync:optimizer.kind=adam:optimizer.rate=0.002")};
+  const bool is_mode = std::find(std::begin(exchange_modes), std::end(exchange_modes), kind) != std::end(exchange_modes);
+  if (!is_mode && kind != "alone")
+    return Error{Errc::usage, str("there is no method '", kind, "'; choose ", method_names(), ", with keys of the run ",
+                                  "file after colons if need be: sync:optimizer.kind=adam:optimizer.rate=0.002")};
   Method method{text, base, kind == "alone" ? 1 : nodes};
-  method.config.mode = kind == "sync" ? "sync" : "broadcast";
+  method.config.mode = is_mode ? kind : "broadcast";
   for (std::size_t p = 1; p < parts.size(); ++p) {
     if (auto set = override_run_config(method.config, parts[p]); !set)
       return Error{set.error().code, str("method ", text, ": ", set.error().text)};
   }
-  if (method.config.samples != base.samples)
-    return Error{Errc::usage, str("method ", text, ": all methods see equally many samples; set run.samples for all")};
+  const RunConfig& own = method.config;
+  const auto refuse = [&](bool differs, const char* key, const char* why) -> Result<void> {
+    if (!differs) return {};
+    return Error{Errc::usage, str("method ", text, ": ", why, "; set ", key, " for all, with --set")};
+  };
+  for (const auto& same : {refuse(own.samples != base.samples, "run.samples", "all methods see equally many samples"),
+                           refuse(own.data.kind != base.data.kind, "data.kind", "all methods see the same data"),
+                           refuse(own.data.path != base.data.path, "data.path", "all methods see the same data"),
+                           refuse(own.data.seed != base.data.seed, "data.seed", "all methods see the same data"),
+                           refuse(own.model.context != base.model.context, "model.context", "all cut the data alike"),
+                           refuse(own.weights != base.weights, "model.weights", "all methods start alike")})
+    if (!same) return same.error();
   return method;
 }
 
 Trial trial_of(const SimResult& r, double rate) {
-  Trial t{rate, r.sim_seed, r.samples, r.params, r.loss, r.virtual_seconds, r.sent_bytes_per_node, r.idle_fraction,
-          r.accuracy, r.identical, r.curve};
-  // The last point of a curve is some way before the end.
-  if (t.curve.empty() || t.curve.back().virtual_seconds < r.virtual_seconds)
-    t.curve.push_back({r.samples, r.virtual_seconds, r.loss, r.accuracy, r.sent_bytes_per_node});
-  return t;
-}
-
-std::string to_json(const Trial& t) {
-  Json curve = Json::array();
-  for (const CurvePoint& p : t.curve) {
-    Json point = {{"samples", p.samples},
-                  {"virtual_seconds", p.virtual_seconds},
-                  {"loss", p.loss},
-                  {"sent_bytes_per_node", p.sent_bytes_per_node}};
-    if (p.accuracy) point["accuracy"] = *p.accuracy;
-    curve.push_back(std::move(point));
-  }
-  Json j = {{"rate", t.rate},
-            {"seed", t.seed},
-            {"samples", t.samples},
-            {"params", t.params},
-            {"loss", t.loss},
-            {"virtual_seconds", t.virtual_seconds},
-            {"sent_bytes_per_node", t.sent_bytes},
-            {"idle_fraction", t.idle},
-            {"identical", t.identical},
-            {"curve", curve}};
-  if (t.accuracy) j["accuracy"] = *t.accuracy;
-  return j.dump(2) + "\n";
-}
-
-Result<Trial> trial_from_json(const std::string& text) {
-  Trial t;
-  try {
-    const Json j = Json::parse(text);
-    const auto number = [](const Json& in, const char* key) {  // NaN is written as null
-      return in.at(key).is_null() ? std::nan("") : in.at(key).get<double>();
-    };
-    t = {j.at("rate"), j.at("seed"), j.at("samples"), j.at("params"), number(j, "loss"), j.at("virtual_seconds"),
-         j.at("sent_bytes_per_node"), j.at("idle_fraction"), {}, j.at("identical"), {}};
-    if (j.contains("accuracy")) t.accuracy = j["accuracy"].get<double>();
-    for (const Json& p : j.at("curve")) {
-      CurvePoint point{p.at("samples"), p.at("virtual_seconds"), number(p, "loss"), {}, p.at("sent_bytes_per_node")};
-      if (p.contains("accuracy")) point.accuracy = p["accuracy"].get<double>();
-      t.curve.push_back(point);
-    }
-  } catch (const nlohmann::json::exception& error) {
-    return Error{Errc::corrupt, error.what()};
-  }
-  return t;
+  return {rate,           r.sim_seed,  r.samples,   r.params,       r.loss, r.virtual_seconds, r.sent_bytes_per_node,
+          r.idle_fraction, r.accuracy, r.identical, r.disagreement, r.curve};
 }
 
 Result<Comparison> compare(const std::vector<Method>& methods, const std::vector<double>& factors,
@@ -206,6 +178,7 @@ Result<Comparison> compare(const std::vector<Method>& methods, const std::vector
       m.runs.push_back(std::move(trial).value());
     }
     sum_up(m);
+    m.ring_bytes = ring_bytes(method, m.runs.front());
     c.methods.push_back(std::move(m));
     c.nodes = std::max(c.nodes, method.nodes);
   }
@@ -216,10 +189,7 @@ Result<Comparison> compare(const std::vector<Method>& methods, const std::vector
     c.equal_seconds = c.equal_seconds == 0 ? m.virtual_seconds : std::min(c.equal_seconds, m.virtual_seconds);
     if (std::isfinite(m.loss)) c.common_loss = std::max(c.common_loss, m.loss + m.loss_spread);
   }
-  const auto nodes = static_cast<double>(c.nodes);
-  const double steps = static_cast<double>(c.samples) / (methods.front().config.batch * nodes);
-  const double ring_bytes = steps * 2 * (nodes - 1) / nodes * 4 * static_cast<double>(c.params);
-  for (MethodFigures& m : c.methods) set_side_by_side(c, m, ring_bytes);
+  for (MethodFigures& m : c.methods) set_side_by_side(c, m);
   return c;
 }
 

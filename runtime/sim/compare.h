@@ -26,8 +26,10 @@ struct Method {
   std::size_t nodes = 1;
 };
 
-// METHOD[:KEY=VALUE]...: broadcast, sync (dense averaging at every step), or alone (one peer with all of the data),
-// with keys of the run file besides. Errors: Errc::usage.
+// METHOD[:KEY=VALUE]...: a mode of exchange, or alone (one peer with all of the data), with keys of the run file
+// besides. All methods must see the same data and as many samples of it. Errors: Errc::usage.
+// "broadcast, sync, ..., alone", for people.
+std::string method_names();
 Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes);
 
 // What is kept of one simulation.
@@ -37,7 +39,8 @@ struct Trial {
   double loss = 0, virtual_seconds = 0, sent_bytes = 0, idle = 0;  // bytes: of one node
   std::optional<double> accuracy;
   bool identical = false;
-  std::vector<CurvePoint> curve;  // to its very end
+  double disagreement = 0;  // SimResult's
+  std::vector<CurvePoint> curve;
 };
 Trial trial_of(const SimResult& result, double rate);
 std::string to_json(const Trial& trial);
@@ -55,9 +58,11 @@ struct MethodFigures {
   std::optional<double> accuracy, accuracy_spread;  // spread: the greatest distance between two seeds
   // At equal bytes and equal time; absent where a method sends nothing, and where it has not begun.
   std::optional<double> loss_at_bytes, accuracy_at_bytes, loss_at_time, accuracy_at_time;
-  double ring_ratio = 0;  // bytes of a ring all-reduce at every step / bytes sent; 0: sends nothing
+  double ring_bytes = 0;  // what a ring all-reduce at every step of its batch would have sent, a peer
+  double ring_ratio = 0;  // that / bytes sent; 0: sends nothing
   std::optional<double> seconds_to_common_loss;
   bool identical = false;
+  double disagreement = 0;  // SimResult's, mean
 };
 
 struct Comparison {

@@ -28,6 +28,12 @@ std::string quality(const std::optional<double>& accuracy, const std::optional<d
   return accuracy ? percent(accuracy) : loss ? fixed(*loss, 3) : "-";
 }
 
+// Of the replicas at the end.
+std::string agreement(const MethodFigures& m) {
+  if (m.identical) return "equal";
+  return m.disagreement > 0 ? "within " + percent(m.disagreement, 1) : "NOT EQUAL";
+}
+
 struct Column {
   std::string name;
   std::vector<std::string> cells;
@@ -49,7 +55,7 @@ std::vector<Column> columns(const Comparison& c) {
                                  m.ring_ratio > 0 ? fixed(m.ring_ratio, m.ring_ratio < 10 ? 2 : 0) : "-",
                                  seconds(m.virtual_seconds),
                                  percent(m.idle, 0),
-                                 m.identical ? "equal" : "NOT EQUAL"};
+                                 agreement(m)};
     for (std::size_t i = 0; i < all.size(); ++i) all[i].cells.push_back(cells[i]);
   }
   return all;
@@ -78,6 +84,33 @@ void add_first(std::vector<std::string>& out, const Comparison& c, Figure figure
   out.push_back(sentence(ranked));
 }
 
+Json json_of(const CurvePoint& p) {
+  Json point = {{"samples", p.samples},
+                {"virtual_seconds", p.virtual_seconds},
+                {"loss", p.loss},
+                {"sent_bytes_per_node", p.sent_bytes_per_node}};
+  if (p.accuracy) point["accuracy"] = *p.accuracy;
+  return point;
+}
+
+Json json_of(const Trial& t) {
+  Json curve = Json::array();
+  for (const CurvePoint& p : t.curve) curve.push_back(json_of(p));
+  Json j = {{"rate", t.rate},
+            {"seed", t.seed},
+            {"samples", t.samples},
+            {"params", t.params},
+            {"loss", t.loss},
+            {"virtual_seconds", t.virtual_seconds},
+            {"sent_bytes_per_node", t.sent_bytes},
+            {"idle_fraction", t.idle},
+            {"identical", t.identical},
+            {"disagreement", t.disagreement},
+            {"curve", curve}};
+  if (t.accuracy) j["accuracy"] = *t.accuracy;
+  return j;
+}
+
 }  // namespace
 
 std::vector<std::string> Comparison::reading() const {
@@ -101,7 +134,7 @@ std::vector<std::string> Comparison::reading() const {
               std::string text = str("Most accurate: ", ranked[0]->label, ", loss ", fixed(ranked[0]->loss, 4));
               if (ranked[0]->accuracy) text += str(", accuracy ", percent(ranked[0]->accuracy));
               text += str(", before ", names({ranked.begin() + 1, ranked.end()}), ".");
-              if (seeds == 1) return text + " With one seed, differences of some 0.2 points are chance.";
+                      if (seeds == 1) return text + " With one seed nobody knows how much of that is chance: --seeds tells.";
               return text + (lead <= noise ? " Its lead is no more than seeds differ." : "");
             });
   add_first(out, *this, [](const MethodFigures& m) { return m.loss_at_time; },
@@ -132,13 +165,36 @@ std::string to_table(const Comparison& c) {
   return out;
 }
 
+std::string to_json(const Trial& trial) { return json_of(trial).dump(2) + "\n"; }
+
+Result<Trial> trial_from_json(const std::string& text) {
+  Trial t;
+  try {
+    const Json j = Json::parse(text);
+    const auto number = [](const Json& in, const char* key) {  // NaN is written as null
+      return in.at(key).is_null() ? std::nan("") : in.at(key).get<double>();
+    };
+    t = {j.at("rate"), j.at("seed"), j.at("samples"), j.at("params"), number(j, "loss"), j.at("virtual_seconds"),
+         j.at("sent_bytes_per_node"), j.at("idle_fraction"), {}, j.at("identical"), j.at("disagreement"), {}};
+    if (j.contains("accuracy")) t.accuracy = j["accuracy"].get<double>();
+    for (const Json& p : j.at("curve")) {
+      CurvePoint point{p.at("samples"), p.at("virtual_seconds"), number(p, "loss"), {}, p.at("sent_bytes_per_node")};
+      if (p.contains("accuracy")) point.accuracy = p["accuracy"].get<double>();
+      t.curve.push_back(point);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return Error{Errc::corrupt, error.what()};
+  }
+  return t;
+}
+
 std::string to_json(const Comparison& c) {
   const auto maybe = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   Json methods = Json::array();
   for (const MethodFigures& m : c.methods) {
     Json search = Json::array(), runs = Json::array();
     for (const Trial& t : m.search) search.push_back({{"rate", t.rate}, {"loss", t.loss}});
-    for (const Trial& t : m.runs) runs.push_back(Json::parse(to_json(t)));
+    for (const Trial& t : m.runs) runs.push_back(json_of(t));
     methods.push_back({{"method", m.label},
                        {"rate", m.runs.front().rate},
                        {"loss", m.loss},
@@ -151,10 +207,12 @@ std::string to_json(const Comparison& c) {
                        {"accuracy_at_equal_time", maybe(m.accuracy_at_time)},
                        {"seconds_to_common_loss", maybe(m.seconds_to_common_loss)},
                        {"sent_bytes_per_node", m.sent_bytes},
+                       {"ring_bytes_per_node", m.ring_bytes},
                        {"ring_ratio", m.ring_ratio},
                        {"virtual_seconds", m.virtual_seconds},
                        {"idle_fraction", m.idle},
                        {"identical", m.identical},
+                       {"disagreement", m.disagreement},
                        {"rates_tried", search},
                        {"runs", runs}});
   }

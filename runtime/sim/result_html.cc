@@ -102,7 +102,7 @@ std::string to_html(const SimResult& r) {
              r.sim_seed, ".</p>");
   out += summary(r);
   out += "<h2>Learning</h2>" + learning_charts(r);
-  if (r.mode != "sync") out += "<h2>Compression</h2>" + compression_charts(r);
+  if (r.mode == "broadcast") out += "<h2>Compression</h2>" + compression_charts(r);
   out += "<h2>Traffic</h2>" + traffic_chart(r);
   return html_page(title, out);
 }

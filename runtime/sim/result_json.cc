@@ -61,6 +61,8 @@ std::string to_json(const SimResult& r) {
                       {"bits_per_entry", r.bits_per_entry},
                       {"bound_bits_per_entry", r.bound_bits_per_entry}};
   j["replicas"] = {{"identical", r.identical},
+                   {"disagreement", r.disagreement},
+                   {"guarantee", r.guarantee},
                    {"digest", r.digest},
                    {"updates", r.updates},
                    {"lost", r.lost},

@@ -47,7 +47,7 @@ struct SimResult {
 
   double loss = 0;
   std::optional<double> accuracy;
-  std::vector<CurvePoint> curve;
+  std::vector<CurvePoint> curve;  // its last point is the end of the run
   std::vector<TensorResult> tensors;
 
   // Traffic, means over nodes; frame bytes as handed to links.
@@ -61,6 +61,10 @@ struct SimResult {
 
   // Replicas at the end, compared bit by bit and with the sum of all published updates.
   bool identical = false;
+  // Where a mode does not promise equal bits: how far peers are from their mean (root mean square), over how far that
+  // has come from the start.
+  double disagreement = 0;
+  std::string guarantee;  // what the mode promises of them, a sentence for people
   std::string digest;
   std::uint64_t updates = 0, lost = 0, doubled = 0;
 

@@ -124,11 +124,14 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
       std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
   RUMOR_CHECK(first != nodes.end());
   Node& node = **first;
+  if (curve_.empty() || curve_.back().virtual_seconds < to_seconds(now.time_since_epoch()))
+    curve_.push_back(measure(nodes, static_cast<std::size_t>(first - nodes.begin()), now));
   r.curve = std::move(curve_);
   r.tensors = std::move(tensors_);
   r.run_name = config_.name;
   r.run_id = node.run().hex();
   r.mode = config_.mode;
+  r.guarantee = "equal updates, equal bits";
   r.nodes = nodes.size();
   r.params = oracle_.size();
   r.samples = node.replica().samples();

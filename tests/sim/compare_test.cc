@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/dense_baseline.h"
+#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_method_is_a_kind_and_keys_of_the_run_file) {
   BOOST_TEST(sync.config.rate == 0.002);
   BOOST_TEST(sync.nodes == 8u);
   BOOST_TEST(sim::parse_method("alone", base, 8).value().nodes == 1u);
-  BOOST_TEST(says(sim::parse_method("magic", base, 8).error().text, "choose broadcast, sync or alone"));
+  BOOST_TEST(says(sim::parse_method("magic", base, 8).error().text, "choose broadcast, sync, alone"));
   BOOST_TEST(says(sim::parse_method("sync:optimizer.rat=1", base, 8).error().text, "did you mean optimizer.rate"));
   BOOST_TEST(says(sim::parse_method("sync:run.samples=5000", base, 8).error().text, "equally many samples"));
 }
@@ -132,9 +132,7 @@ BOOST_AUTO_TEST_CASE(three_ways_for_real) {
   const auto run = [&](const sim::Method& method, double rate, std::uint64_t seed) -> Result<sim::Trial> {
     RunConfig config = method.config;
     config.rate = rate;
-    const sim::ClusterOptions options = test::lan(method.nodes, seed);
-    auto result = config.mode == "sync" ? sim::run_dense_baseline(config, test::small_data(), options, nullptr)
-                                        : test::make_cluster(config, options)->run(nullptr);
+    auto result = sim::simulate(config, test::small_data(), test::lan(method.nodes, seed), nullptr);
     if (!result) return result.error();
     return sim::trial_of(*result, rate);
   };

@@ -1,5 +1,5 @@
 // Unequal peers: what a straggler costs, and the rules by which an origin waits for others (runtime/staleness.h).
-#include "runtime/sim/dense_baseline.h"
+#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -31,9 +31,7 @@ BOOST_AUTO_TEST_CASE(one_straggler_slows_dense_averaging_and_nothing_else) {
     config.mode = mode;
     sim::ClusterOptions options = with_straggler(16, factor);
     options.step = 200ms;  // far more than the messages of a ring take
-    const auto result = config.mode == "sync"
-                            ? sim::run_dense_baseline(config, test::small_data(), options, nullptr)
-                            : test::make_cluster(config, options)->run(nullptr);
+    const auto result = sim::simulate(config, test::small_data(), options, nullptr);
     BOOST_REQUIRE(result.ok());
     return result->virtual_seconds;
   };

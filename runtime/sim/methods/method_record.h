@@ -1,0 +1,56 @@
+// MethodRecord: the figures of a way to train that only the simulator knows, gathered while it goes on.
+//
+// Thread: one owner. Memory: a curve.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/sim/methods/learners.h"
+#include "runtime/sim/training_record.h"
+
+namespace rumor::sim {
+
+class MethodRecord {
+ public:
+  // All must outlive it.
+  MethodRecord(const RunConfig& config, const ClusterOptions& options, const Learners& learners,
+               const Progress& progress)
+      : config_(config), options_(options), learners_(learners), progress_(progress), traffic_(options.nodes) {}
+
+  // Of bytes that go from one peer to another, or to one that is no peer.
+  void sent(std::size_t from, double bytes) { traffic_[from].sent += bytes; }
+  void received(std::size_t to, double bytes) { traffic_[to].received += bytes; }
+  void computed(Duration time) { computed_ += time; }
+  void update_made() { ++updates_; }
+
+  // What a run has to show for itself just now.
+  using Evaluate = std::function<models::Evaluation()>;
+  // Adds a point to the curve where one is due. False: stop early. Errors: Errc::not_finite.
+  Result<bool> watch(std::uint64_t samples, TimePoint now, const Evaluate& evaluate);
+
+  // `replicas`: each peer's weights, [params] each; one for all where they are the same by construction. `evaluation`:
+  // of what the run gives its user. Errors: Errc::not_finite.
+  Result<SimResult> conclude(std::uint64_t samples, TimePoint now, const models::Evaluation& evaluation,
+                             std::span<const std::span<const float>> replicas);
+
+ private:
+  struct Traffic {
+    double sent = 0, received = 0;
+  };
+  Result<CurvePoint> point(std::uint64_t samples, TimePoint now, const models::Evaluation& evaluation) const;
+  double mean_sent() const;
+
+  const RunConfig& config_;
+  const ClusterOptions& options_;
+  const Learners& learners_;
+  const Progress& progress_;
+  std::vector<Traffic> traffic_;
+  std::vector<CurvePoint> curve_;
+  std::uint64_t next_point_ = 0, updates_ = 0;
+  Duration computed_{0};
+  bool stopped_ = false;
+};
+
+}  // namespace rumor::sim
