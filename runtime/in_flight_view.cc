@@ -118,7 +118,7 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
   std::uint64_t entries = 0;
   for (const Own& own : own_) entries += own.index.size();
   for (const std::vector<std::uint32_t>& index : left_) entries += index.size();
-  if (entries == 0) return;
+  if (entries == 0) return left_.clear();  // of updates without any
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
   compress::each_stretch(compress::all_of(layout_), entries, parallel, [&](std::size_t piece, compress::Stretch where) {
     Walk walk{weights, view, tiles_[piece], {}};

@@ -119,6 +119,14 @@ int run(const std::vector<std::uint64_t>& seeds) {
 
 int main(int argc, char** argv) {
   if (argc == 6) return spy(argv);
+  if (argc != 1 && argc != 3) {
+    std::fprintf(stderr,
+                 "usage: swarm                         seeds 1 to %d, and those that have found something\n"
+                 "       swarm FIRST LAST              these seeds\n"
+                 "       swarm SEED FROM TO NODE STREAM  what a node does in a stretch of a seed\n",
+                 static_cast<int>(seeds_by_default));
+    return 2;
+  }
   std::vector<std::uint64_t> seeds;
   std::uint64_t first = 1, last = seeds_by_default;
   bool same = true;

@@ -105,6 +105,28 @@ BOOST_AUTO_TEST_CASE(a_donor_that_dies_is_replaced) {
   BOOST_TEST(world.nodes[3].protocol->counters().snapshots_installed == 1u);
 }
 
+// The giver of the manifest is gone, and of the only other donor no answer about that cut ever comes: not a reason to
+// wait for ever, for it would give one of its own.
+BOOST_AUTO_TEST_CASE(who_keeps_silent_does_not_hold_a_joiner_to_a_cut_that_is_gone) {
+  World world(3, 5);
+  for (WorldNode& node : world.nodes) node.store->snapshot_padding = 4'000'000;
+  for (std::size_t i = 0; i < 2; ++i) world.start(i, {"n0", "n1"});
+  world.publish_all(1s, 50);
+  world.run_for(3s);
+  for (WorldNode& node : world.nodes) node.store->trim_log();
+  world.drops = [](std::size_t from, std::size_t, std::uint8_t type) {
+    return from == 2 && type == static_cast<std::uint8_t>(FrameType::snapshot_join);
+  };
+  world.start(2, {"n0", "n1"});
+  const auto fetching = [&] { return world.nodes[2].store->snapshots().intake() != nullptr; };
+  BOOST_REQUIRE(world.run_while(5s, fetching));
+  const std::string giver = "downloading the weights from " + world.nodes[0].id.brief();
+  world.kill(has_line(world.nodes[2].notes, giver) ? 0 : 1);
+  BOOST_TEST(!world.run_while(100s, [&] { return world.nodes[2].protocol->ready_to_train(); }));
+  BOOST_TEST(world.run_while(60s, [&] { return world.nodes[2].protocol->ready_to_train(); }));
+  BOOST_TEST(world.run_while(15s, [&] { return world.all_equal(); }));
+}
+
 // Each kill costs the part that was arriving and nothing else; whoever is left, or comes back, makes the same
 // cut.
 BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each) {

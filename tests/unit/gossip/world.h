@@ -306,6 +306,7 @@ class World {
     wire.last[side] = std::max(wire.last[side], now + wire.delay);
     ++frames_;
     sent_to_[to.node].push_back(frame[0]);
+    if (drops && drops(wire.ends[side].node, to.node, frame[0])) return;
     at(wire.last[side], [this, id, to, bytes = std::make_shared<Bytes>(std::move(frame))] {
       if (nodes[to.node].life != to.life) return;
       for (const std::uint8_t byte : *bytes) trace_ = (trace_ ^ byte) * 0x100000001b3u;
@@ -344,6 +345,8 @@ class World {
   TimePoint now{};
   std::uint64_t delay_us_max = 20'000;  // of a link, one way
   bool check = true;
+  // Frames that never arrive: from, to, type.
+  std::function<bool(std::size_t, std::size_t, std::uint8_t)> drops;
   std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
   std::map<std::size_t, Bytes> admits;
   std::int64_t unix_start = 0;

@@ -21,10 +21,12 @@ struct Driver {
 
   std::vector<std::pair<TimePoint, std::size_t>> checkpoints;  // when, and how many bytes
 
-  explicit Driver(std::vector<std::uint32_t> hidden = {64}, Duration checkpoint_every = {}) {
+  explicit Driver(std::vector<std::uint32_t> hidden = {64}, Duration checkpoint_every = {},
+                  const std::vector<std::string>& overrides = {}) {
     RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
     config.samples = 1'000'000;
     config.model.hidden = std::move(hidden);
+    for (const std::string& key : overrides) BOOST_REQUIRE(override_run_config(config, key).ok());
     NodeOptions options;
     options.node.bytes.fill(9);
     options.checkpoint_every = checkpoint_every;
@@ -99,6 +101,17 @@ BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
       BOOST_TEST((driver.checkpoints[i].first - before >= least));
       BOOST_TEST((driver.checkpoints[i].first - before <= least + 2 * driver.step_time));
     }
+  }
+}
+
+// A large update goes onto the view while there is nothing else to do, a small one with those that come after it.
+BOOST_AUTO_TEST_CASE(much_reaches_the_view_while_the_trainer_waits) {
+  for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{64}, {1300, 1300}}) {
+    Driver driver(hidden, {}, {"exchange.period_ms=60000", "compress.density=0.2"});
+    while (driver.node->status(driver.now).training.own_updates() == 0) driver.go_on();
+    const std::uint64_t entries = driver.node->status(driver.now).params / 5;
+    BOOST_TEST_REQUIRE((entries > 1 << 18) == (hidden.size() > 1));
+    BOOST_TEST((driver.node->replica().recent_entries() == 0) == (hidden.size() > 1));
   }
 }
 
