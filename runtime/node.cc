@@ -162,7 +162,8 @@ TimePoint Node::next_deadline() const {
   if (!computing_) {
     at = std::min(at, next_checkpoint_);
     if (phase_ == Phase::training && !options_.observe)
-      at = std::min({at, waits_since_ ? live_.next_expiry() : next_step_, next_evaluation_});
+      at = std::min({at, waits_since_ ? std::min(live_.next_expiry(), gives_up_waiting()) : next_step_,
+                     next_evaluation_});
   }
   return at;
 }
@@ -204,6 +205,17 @@ void Node::tell_of_log(TimePoint now, NodeOutbox& out) {
                        "missed them takes over the weights instead (network.log_mib may be raised)")});
   dropped_told_ = dropped;
   tell_dropped_ = now + log_told_every;
+}
+
+// Once: who sees it in a log knows where to look for more.
+void Node::tell_of_brake(NodeOutbox& out) {
+  if (brake_told_ || staleness_.brake() > 0.9) return;
+  brake_told_ = true;
+  out.push_back(gossip::Note{
+      gossip::Note::Level::warning,
+      str("updates of others are ", fixed(staleness_.mean(), 1), " of our steps old when they arrive, so the learning ",
+          "rate is lowered to ", fixed(staleness_.brake() * 100, 0), " %, and further should that grow; larger steps ",
+          "(optimizer.batch) or fewer (exchange.period_ms) would not need it")});
 }
 
 std::string Node::complaint(int& status) const {
@@ -283,7 +295,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.node_id = options_.node.hex();
   static constexpr const char* names[] = {"catching up", "training", "settling", "finished", "ended"};
   s.phase = names[static_cast<int>(phase_)];
-  s.waiting_for = waits_since_ && training() ? staleness_.waits_for(own_seq_) : protocol_->waiting_for();
+  s.waiting_for = waits_since_ && training() ? waits_for() : protocol_->waiting_for();
   s.params = trainer_->layout().params();
   s.samples = replica_.samples();
   s.samples_planned = samples_wanted();
@@ -298,7 +310,8 @@ NodeStatus Node::status(TimePoint now) const {
       std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
   s.live_peers = live_count();
   s.members = protocol_->members();
-  s.rate = config_.rate_for(live_count(), progress()) * staleness_.rate_factor();
+  s.rate_factor = staleness_.rate_factor();
+  s.rate = config_.rate_for(live_count(), progress()) * s.rate_factor;
   s.target_density = config_.density_for(live_count());
   s.in_flight = in_flight_.in_flight();
   s.training = figures_;

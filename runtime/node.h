@@ -124,12 +124,16 @@ class Node final : private gossip::UpdateStore {
   Result<void> install(ReplicaState state);
   void replay_log();
   void tell_of_log(TimePoint now, NodeOutbox& out);
+  void tell_of_brake(NodeOutbox& out);
 
   // Each handler ends here: forward the protocol's effects, then do what the new state asks for.
   void advance(TimePoint now, NodeOutbox& out);
   void change_phase(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
   bool waits_for_others(TimePoint now);
+  bool sits_out(TimePoint now);
+  TimePoint gives_up_waiting() const;
+  std::string waits_for() const;
   void start_step(TimePoint now, NodeOutbox& out);
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
@@ -175,6 +179,8 @@ class Node final : private gossip::UpdateStore {
 
   std::uint64_t dropped_told_ = 0;
   TimePoint tell_dropped_{};
+  bool brake_told_ = false;
+  bool begins_anyway_ = false;  // in the early phase: nobody else has
   TrainingFigures figures_;
   compress::CompressorStats compression_;  // as of the last evaluation
   MemoryUse trainer_memory_;               // as of the last time the trainer was ours

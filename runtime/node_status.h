@@ -44,6 +44,7 @@ struct NodeStatus {
   bool digests_equal = false;  // every link's last digest equals ours
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
+  double rate_factor = 1;  // what the rules against staleness make of the rate; counted in `rate`
   double residual_age = 0;  // what waits / what the last update took: updates until a change is sent (Little's law)
   std::size_t in_flight = 0;
   TrainingFigures training;

@@ -15,6 +15,8 @@ namespace {
 // More steps behind one update than anybody's batch: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
 constexpr std::uint32_t all_rows = UINT32_MAX;
+// So long those who are to wait at first wait for somebody to begin.
+constexpr Duration early_patience = 10s;
 // While the trainer waits for its period to end, so many entries go onto the view without waiting for more: some 5 ms
 // that the next step does not wait for.
 constexpr std::uint64_t entries_worth_going_first = 1 << 18;
@@ -38,9 +40,28 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
   if (replica_.recent_entries() >= entries_worth_going_first) follow_weights();
 }
 
-// By the rules against staleness.
+// Early in the run, when the others are to train alone. Where there are none of them, somebody has to begin.
+bool Node::sits_out(TimePoint now) {
+  if (options_.shard.index < config_.early_peers || config_.early_peers == 0) return false;
+  if (!config_.is_early(progress()) || begins_anyway_) return false;
+  begins_anyway_ = live_.count() == 0 && gives_up_waiting() <= now;
+  return !begins_anyway_;
+}
+
+TimePoint Node::gives_up_waiting() const {
+  const bool alone = config_.early_peers > 0 && !begins_anyway_ && live_.count() == 0;
+  return alone && waits_since_ ? *waits_since_ + early_patience : never;
+}
+
+std::string Node::waits_for() const {
+  if (staleness_.waits(own_seq_)) return staleness_.waits_for(own_seq_);
+  return str("the early phase to end, in which shards 1 to ", config_.early_peers,
+             " train alone: exchange.early_share = ", fixed(config_.early_share, 2));
+}
+
+// By the rules against staleness, and by the run file's early phase.
 bool Node::waits_for_others(TimePoint now) {
-  if (staleness_.waits(own_seq_)) {
+  if (staleness_.waits(own_seq_) || sits_out(now)) {
     if (!waits_since_) waits_since_ = now;
     return true;
   }
@@ -65,6 +86,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   last_step_ = now;
   const double rate = config_.rate_for(peers, progress()) * staleness_.rate_factor();
   staleness_.step_began();
+  tell_of_brake(out);
   out.push_back(StartStep{{rate, config_.density_at(peers, progress()), own_period_,
                            seconds, !protocol_->may_publish(now), std::move(others_)}});
   others_.clear();

@@ -58,6 +58,9 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.follow_rate && config.has_byte_budget())
     return Error{Errc::usage, str(where, "compress.follow_rate moves a density, but the budget is in bytes; ",
                                   "set compress.density or leave follow_rate out")};
+  if (config.early_density != 1 && config.has_byte_budget())
+    return Error{Errc::usage, str(where, "exchange.early_density multiplies a density, but the budget is in bytes; ",
+                                  "set compress.density or leave early_density out")};
   if (config.hogwild > 0 && config.mode != "broadcast")
     return Error{Errc::usage, str(where, "optimizer.hogwild is of a peer that broadcasts; exchange.mode = \"",
                                   config.mode, "\" has no use for it, leave one of them out")};
@@ -74,6 +77,9 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 }  // namespace
 
 std::string RunConfig::warning() const {
+  if (early_share == 0 && (early_peers > 0 || early_density != 1))
+    return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "
+           "that is early, such as 0.1";
   const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";
   if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};
   return str("optimizer.momentum = ", optimizer.momentum, " hurts sparse broadcast: the residual's delay already acts "
@@ -91,7 +97,7 @@ double RunConfig::density_for(std::size_t peers) const {
 }
 
 double RunConfig::density_at(std::size_t peers, double progress) const {
-  const double mean = density_for(peers);
+  const double mean = std::min(density_for(peers) * (is_early(progress) ? early_density : 1.0), density_max);
   if (!follow_rate) return mean;
   constexpr int points = 256;
   double factors = 0;

@@ -62,6 +62,12 @@ struct RunConfig {
   double in_flight_weight = 0.5;   // (shared) runtime/in_flight_view.h
   double period_ms = 0;            // least time between two updates of this peer
   StalenessRules staleness;        // runtime/staleness.h; each peer's own choice
+  // The beginning of a run, while this share of its samples is being seen, may differ from the rest: only the shards
+  // below early_peers train (0: all), and updates are early_density times as dense. Each peer's own choice.
+  // Asynchronous training is often begun with fewer workers; whether it pays is measured in METHODS.md.
+  double early_share = 0;
+  std::uint32_t early_peers = 0;
+  double early_density = 1;
 
   // [compress]
   // Entries / parameters of one update, or of each mini-batch of one (hogwild); 0 means auto. Not used with a budget in
@@ -103,9 +109,10 @@ struct RunConfig {
   // number of peers cancels out, and a run of twice the length has half the density, until a bound is met. All that
   // times batches(), at most 0.2: what is sent for a sample stays. 0 with a budget in bytes, which decides alone.
   double density_for(std::size_t peers) const;
-  // The same at `progress` in [0, 1]: with follow_rate times the schedule's factor over its mean, so that the mean over
+  // The same at `progress` in [0, 1]: in the early phase times early_density; with follow_rate times the schedule's factor over its mean, so that the mean over
   // the run stays; at most 0.2.
   double density_at(std::size_t peers, double progress) const;
+  bool is_early(double progress) const { return progress < early_share; }
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;
 };

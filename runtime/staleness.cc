@@ -26,12 +26,22 @@ std::uint64_t Staleness::heard(const NodeId& peer, const UpdateKey& key, std::ui
   return staleness;
 }
 
-double Staleness::rate_factor() const {
-  if (rules_.scale == 0 || peers_.empty()) return 1;
+double Staleness::mean() const {
   double sum = 0;
   for (const auto& [node, peer] : peers_) sum += peer.figures.mean;
-  const double mean = sum / static_cast<double>(peers_.size());
-  return mean <= 1 ? 1 : models::portable_exp(-rules_.scale * models::portable_log(mean));
+  return peers_.empty() ? 0 : sum / static_cast<double>(peers_.size());
+}
+
+double Staleness::brake() const {
+  const double late = mean();
+  if (rules_.brake_from == 0 || late <= rules_.brake_from) return 1;
+  return (2 * rules_.brake_from + 1) / (2 * late + 1);
+}
+
+double Staleness::rate_factor() const {
+  const double late = mean();
+  const bool scales = rules_.scale > 0 && late > 1;
+  return std::min(brake(), scales ? models::portable_exp(-rules_.scale * models::portable_log(late)) : 1.0);
 }
 
 std::uint64_t Staleness::wanted() const {

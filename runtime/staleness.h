@@ -7,7 +7,13 @@
 //
 //   scale      the rate of a step is divided by max(1, staleness)^lambda, with the mean staleness of the live peers:
 //              theirs of our update will be about the same. lambda = 1 is the rule of Zhang, Gupta, Lian and Liu,
-//              "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016 (equation 6: alpha / tau).
+//              "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016.
+//   brake      when the mean staleness D is above a bound B the rate is multiplied by (2 B + 1) / (2 D + 1). On for all:
+//              the in-flight view (in_flight_view.h) answers a delay of a few steps, and beyond that training diverges
+//              whatever the view, since gradient steps of a quadratic that come D late converge for rates below
+//              2 sin(pi / (4 D + 2)) of the inverse curvature only, so about in proportion to 1 / (2 D + 1) (Levin,
+//              May, "A note on difference-delay equations", Theoretical Population Biology 1976). Of scale and brake
+//              the stronger counts.
 //   soft-sync  a step waits until S updates of others have come since the last one began (n-softsync, same paper);
 //              of all live peers, where these are fewer.
 //   bounded    a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
@@ -29,9 +35,10 @@
 namespace rumor {
 
 struct StalenessRules {
-  double scale = 0;             // lambda; 0: off
-  std::uint32_t soft_sync = 0;  // S; 0: off
-  std::uint32_t bound = 0;      // s; 0: off
+  double scale = 0;             // exchange.staleness_scale: lambda; 0: off
+  double brake_from = 3;        // exchange.brake_from: B, updates; 0: off
+  std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
+  std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
 };
 
 struct PeerStaleness {
@@ -54,8 +61,12 @@ class Staleness {
   void gone(const NodeId& peer) { peers_.erase(peer); }
   void step_began() { heard_since_step_ = 0; }
 
+  // Over the live peers; 0 when there are none.
+  double mean() const;
   // What the rate is multiplied by, in (0, 1].
   double rate_factor() const;
+  // The brake's part in that.
+  double brake() const;
   // Why the next step waits; empty: it does not.
   std::string waits_for(std::uint64_t own_updates) const;
   bool waits(std::uint64_t own_updates) const { return is_short() || slowest_behind(own_updates) != nullptr; }

@@ -109,7 +109,8 @@ ordered_json staleness_json(const NodeStatus& s) {
                      {"mean", peer.mean},
                      {"last", peer.last},
                      {"max", peer.max}});
-  return {{"mean", s.staleness_mean()}, {"max", s.training.staleness_max}, {"peers", peers}};
+  return {{"mean", s.staleness_mean()}, {"max", s.training.staleness_max}, {"rate_factor", s.rate_factor},
+          {"peers", peers}};
 }
 
 ordered_json compression_json(const NodeStatus& s) {

@@ -39,7 +39,8 @@ void add_status(StatsReport& report, const std::string& status) {
     return static_cast<std::uint64_t>(number(object, name));
   };
   if (const auto staleness = compression.find("staleness"); staleness != compression.end() && staleness->is_object()) {
-    report.staleness = Staleness{number(*staleness, "mean"), count(*staleness, "max"), {}};
+    report.staleness = Staleness{number(*staleness, "mean"), count(*staleness, "max"), 1, {}};
+    if (staleness->contains("rate_factor")) report.staleness->rate_factor = number(*staleness, "rate_factor");
     for (const auto& peer : staleness->value("peers", nlohmann::json::array()))
       if (peer.is_object() && peer.contains("node_id") && peer["node_id"].is_string())
         report.staleness->peers.push_back(

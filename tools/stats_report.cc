@@ -127,7 +127,8 @@ Json json_of(const Staleness& staleness) {
   Json peers = Json::array();
   for (const PeerLag& peer : staleness.peers)
     peers.push_back({{"node_id", peer.node}, {"updates", peer.updates}, {"mean", peer.mean}, {"max", peer.max}});
-  return {{"mean", staleness.mean}, {"max", staleness.max}, {"peers", peers}};
+  return {{"mean", staleness.mean}, {"max", staleness.max}, {"rate_factor", staleness.rate_factor},
+          {"peers", peers}};
 }
 
 Json json_of(const compress::UpdateFigures& update) {
@@ -185,6 +186,8 @@ std::string StatsReport::to_table() const {
   if (staleness)
     out << "staleness           " << fixed(staleness->mean, 1) << " own updates between an update's making and "
         << "its arrival here, " << staleness->max << " at most\n";
+  if (staleness && staleness->rate_factor < 1)
+    out << "learning rate       lowered to " << fixed(staleness->rate_factor * 100, 0) << " % for that\n";
   if (staleness) put_peers(out, staleness->peers);
   out << "round trip          " << (round_trip_exact ? "exact" : "BROKEN, please report it") << "\n";
   if (layouts) put_layouts(out, *layouts);

@@ -35,6 +35,7 @@ struct PeerLag {
 struct Staleness {
   double mean = 0;
   std::uint64_t max = 0;
+  double rate_factor = 1;      // what the rules against it make of the learning rate
   std::vector<PeerLag> peers;  // those that train now
 };
 

@@ -36,6 +36,8 @@ std::string status_metrics(const NodeStatus& s) {
   out.gauge("rumor_residual_age_updates", "Updates until a change is sent, on the average.", s.residual_age);
   out.gauge("rumor_staleness_updates", "Own updates between the making of another's update and its arrival.",
             s.staleness_mean());
+  out.gauge("rumor_staleness_rate_factor", "What the rules against staleness multiply the learning rate by.",
+            s.rate_factor);
   for (const PeerStaleness& peer : s.staleness)
     out.gauge("rumor_peer_staleness_updates", "The same for each live peer, of its last sixteen updates or so.",
               peer.mean, {{"node", peer.node.hex()}});

@@ -22,6 +22,24 @@ double seconds_waited(const sim::Cluster& cluster, std::size_t i) {
   return cluster.node(i)->status(cluster.now()).training.seconds_waited;
 }
 
+// What becomes of the rate when everything takes ten steps to arrive.
+double rate_factor_far_apart(const StalenessRules& rules) {
+  RunConfig config = test::small_run(16'000);
+  config.staleness = rules;
+  sim::ClusterOptions options = test::lan(4);
+  options.network.latency_min = options.network.latency_max = 200ms;
+  auto cluster = test::make_cluster(config, options);
+  cluster->run_until(TimePoint{3s});
+  const NodeStatus status = cluster->node(0)->status(cluster->now());
+  BOOST_REQUIRE(status.staleness.size() == 3u);
+  BOOST_TEST(status.staleness[0].mean > 5);
+  BOOST_TEST(status.staleness[0].mean < 15);
+  const double progress = static_cast<double>(status.samples) / static_cast<double>(config.samples);
+  BOOST_TEST(status.rate == status.rate_factor * config.rate_for(status.live_peers, progress),
+             boost::test_tools::tolerance(1e-9));
+  return status.rate_factor;
+}
+
 }  // namespace
 
 // Dense averaging waits for the slowest at every step; nobody else does.
@@ -94,23 +112,45 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
   BOOST_TEST(own_updates(*cluster, 0) > then + 100);
 }
 
-// The rate of the fast ones falls with the age of what the slow one sends.
-BOOST_AUTO_TEST_CASE(scale_lowers_the_rate_where_updates_come_late) {
+BOOST_AUTO_TEST_CASE(late_updates_lower_the_rate) {
+  BOOST_TEST(rate_factor_far_apart({.brake_from = 0}) == 1);
+  BOOST_TEST(rate_factor_far_apart({.scale = 1}) < 0.2);
+  const double braked = rate_factor_far_apart({});
+  BOOST_TEST(braked > 7.0 / 31);
+  BOOST_TEST(braked < 7.0 / 11);
+}
+
+// Two of four train alone until a quarter of the samples has been seen.
+BOOST_AUTO_TEST_CASE(the_early_phase_belongs_to_some) {
   RunConfig config = test::small_run(16'000);
-  double rate[2];
-  for (const int scaled : {0, 1}) {
-    config.staleness.scale = scaled;
-    sim::ClusterOptions options = test::lan(4);
-    options.network.latency_min = options.network.latency_max = 200ms;  // ten steps
-    auto cluster = test::make_cluster(config, options);
-    cluster->run_until(TimePoint{3s});
-    const NodeStatus status = cluster->node(0)->status(cluster->now());
-    rate[scaled] = status.rate / config.rate_for(status.live_peers, static_cast<double>(status.samples) /
-                                                                         static_cast<double>(config.samples));
-    BOOST_REQUIRE(status.staleness.size() == 3u);
-    BOOST_TEST(status.staleness[0].mean > 5);
-    BOOST_TEST(status.staleness[0].mean < 15);
-  }
-  BOOST_TEST(rate[0] == 1, boost::test_tools::tolerance(1e-9));
-  BOOST_TEST(rate[1] < 0.2);
+  config.early_share = 0.25;
+  config.early_peers = 2;
+  auto cluster = test::make_cluster(config, test::lan(4));
+  const auto seen = [&] { return cluster->node(0)->replica().samples(); };
+  while (seen() < 3'900) cluster->run_until(cluster->now() + 20ms);
+  BOOST_TEST(own_updates(*cluster, 0) > 50u);
+  BOOST_TEST(own_updates(*cluster, 1) > 50u);
+  BOOST_TEST(own_updates(*cluster, 2) == 0u);
+  BOOST_TEST(own_updates(*cluster, 3) == 0u);
+  const std::string waiting = cluster->node(2)->status(cluster->now()).waiting_for;
+  BOOST_TEST(waiting.find("exchange.early_share = 0.25") != std::string::npos, waiting);
+  while (seen() < 8'000) cluster->run_until(cluster->now() + 20ms);
+  BOOST_TEST(own_updates(*cluster, 2) > 20u);
+  test::finish(*cluster);
+  test::require_all_equal(*cluster, 4);
+}
+
+// Those who were to begin never come.
+BOOST_AUTO_TEST_CASE(somebody_begins_where_the_first_are_missing) {
+  RunConfig config = test::small_run(4'000);
+  config.early_share = 0.5;
+  config.early_peers = 2;
+  auto cluster = test::make_cluster(config, test::lan(4));
+  cluster->kill(0);
+  cluster->kill(1);
+  cluster->run_until(TimePoint{8s});
+  BOOST_TEST(own_updates(*cluster, 2) + own_updates(*cluster, 3) == 0u);
+  cluster->run_until(TimePoint{40s});
+  BOOST_TEST(own_updates(*cluster, 2) > 20u);
+  BOOST_TEST(own_updates(*cluster, 3) > 20u);
 }

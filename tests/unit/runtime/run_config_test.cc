@@ -209,6 +209,21 @@ BOOST_AUTO_TEST_CASE(a_density_that_follows_the_rate_keeps_its_mean) {
       says(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
 }
 
+BOOST_AUTO_TEST_CASE(the_early_phase_is_denser_where_asked) {
+  RunConfig config;
+  config.density = 0.001;
+  BOOST_REQUIRE(override_run_config(config, "exchange.early_density=4").ok());
+  BOOST_TEST(says(config.warning(), "exchange.early_share"));
+  BOOST_TEST(config.density_at(4, 0) == 0.001);
+  BOOST_REQUIRE(override_run_config(config, "exchange.early_share=0.1").ok());
+  BOOST_TEST(config.warning().empty());
+  BOOST_TEST(config.density_at(4, 0.099) == 0.004);
+  BOOST_TEST(config.density_at(4, 0.1) == 0.001);
+  config.density = 0.1;
+  BOOST_TEST(config.density_at(4, 0) == 0.2);  // as dense as an update may be
+  BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
+}
+
 // Who owns a run is part of its name; who has none keeps the name it had.
 BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
   const std::string key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";

@@ -35,9 +35,9 @@ BOOST_AUTO_TEST_CASE(staleness_is_the_own_periods_that_began_since) {
   BOOST_TEST(staleness.peers().size() == 1u);
 }
 
-// Zhang et al. 2016, equation 6: alpha_t = alpha / tau for tau > 0, else alpha.
+// Zhang et al. 2016: alpha_t = alpha / tau for tau > 0, else alpha.
 BOOST_AUTO_TEST_CASE(scale_divides_the_rate_by_the_mean_staleness) {
-  Staleness off({}), one({.scale = 1}), half({.scale = 0.5});
+  Staleness off({.brake_from = 0}), one({.scale = 1, .brake_from = 0}), half({.scale = 0.5, .brake_from = 0});
   for (Staleness* s : {&off, &one, &half}) {
     BOOST_TEST(s->rate_factor() == 1);  // nobody has been heard
     hear(*s, 1, 1, 10, 10, 10);         // 0
@@ -49,6 +49,25 @@ BOOST_AUTO_TEST_CASE(scale_divides_the_rate_by_the_mean_staleness) {
   BOOST_TEST(half.rate_factor() == 1.0 / 2, boost::test_tools::tolerance(1e-12));
   one.gone(test::node(2));
   BOOST_TEST(one.rate_factor() == 1);
+}
+
+// (2 B + 1) / (2 D + 1): with D = 7 and B = 3 seven fifteenths, where the limit of the rate for delayed gradient steps of
+// a quadratic, 2 sin(pi / (4 D + 2)), falls from 0.4450 to 0.2091.
+BOOST_AUTO_TEST_CASE(the_brake_follows_the_limit_of_stability) {
+  Staleness by_default({}), late({.brake_from = 10}), scaled({.scale = 1});
+  for (Staleness* s : {&by_default, &late, &scaled}) {
+    hear(*s, 1, 1, 7, 10, 10);  // 3
+    BOOST_TEST(s->brake() == 1);
+    hear(*s, 2, 1, 1, 12, 12);  // 11, so 7 on the mean
+    BOOST_TEST(s->mean() == 7);
+  }
+  const auto near = boost::test_tools::tolerance(1e-12);
+  BOOST_TEST(by_default.rate_factor() == 7.0 / 15, near);
+  BOOST_TEST(by_default.rate_factor() == 0.2091 / 0.4450, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(late.rate_factor() == 1);
+  BOOST_TEST(scaled.rate_factor() == 1.0 / 7, near);  // the stronger of the two, not both
+  by_default.gone(test::node(2));
+  BOOST_TEST(by_default.rate_factor() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(soft_sync_waits_for_so_many_updates_of_others) {
