@@ -29,6 +29,9 @@ namespace rumor {
 // (sim/methods/methods.h).
 inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync"};
 
+// Entries / parameters of one update, at most.
+inline constexpr double density_max = 0.2;
+
 struct RunConfig {
   // [run]
   std::string name = "unnamed";  // (shared)
@@ -103,14 +106,14 @@ struct RunConfig {
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;
-  // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within
-  // [1e-4, 1e-2]: what counts for accuracy is how often each parameter is sent over the whole run by all peers
-  // together, and 20 to 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the
-  // number of peers cancels out, and a run of twice the length has half the density, until a bound is met. All that
-  // times batches(), at most 0.2: what is sent for a sample stays. 0 with a budget in bytes, which decides alone.
+  // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within [1e-4, 1e-2]:
+  // what counts for accuracy is how often each parameter is sent over the whole run by all peers together, and 20 to
+  // 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the number of peers cancels
+  // out, and a run of twice the length has half the density, until a bound is met. All that times batches(), at most
+  // density_max: what is sent for a sample stays. 0 with a budget in bytes, which decides alone.
   double density_for(std::size_t peers) const;
-  // The same at `progress` in [0, 1]: in the early phase times early_density; with follow_rate times the schedule's factor over its mean, so that the mean over
-  // the run stays; at most 0.2.
+  // The same at `progress` in [0, 1]: in the early phase times early_density; with follow_rate times the schedule's
+  // factor over its mean, so that the mean over the run stays. At most density_max.
   double density_at(std::size_t peers, double progress) const;
   bool is_early(double progress) const { return progress < early_share; }
   // Rate of one of `peers` live peers at `progress` in [0, 1].

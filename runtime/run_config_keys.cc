@@ -1,18 +1,30 @@
-#include "runtime/run_config_keys.h"
-
+// The run file: its keys, how each is read from TOML, and how the shared ones are printed for the run id.
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
+
+#include <toml++/toml.h>
 
 #include "gossip/admission.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "runtime/run_config.h"
 
 namespace rumor {
 
 namespace {
 
 using Node = toml::node;
-using Key = RunKey;
+using Problem = std::string;  // empty: fine
+
+// One key: how to read it, and (for shared keys) how to print it canonically.
+struct Key {
+  std::string name;
+  std::function<Problem(RunConfig&, const Node&)> read;
+  std::function<std::string(const RunConfig&)> shared;  // null: not part of the run id
+};
 
 Problem read_number(const Node& node, double low, double high, double& out) {
   const auto value = node.value<double>();
@@ -272,9 +284,7 @@ std::vector<Key> exchange_keys() {
   };
 }
 
-}  // namespace
-
-const std::vector<RunKey>& run_keys() {
+const std::vector<Key>& all_keys() {
   static const std::vector<Key> keys = [] {
     std::vector<Key> list = model_keys();
     for (std::vector<Key> more : std::array{training_keys(), exchange_keys()})
@@ -282,6 +292,130 @@ const std::vector<RunKey>& run_keys() {
     return list;
   }();
   return keys;
+}
+
+std::string_view last_part(std::string_view name) {
+  return name.substr(name.find('.') + 1);
+}
+
+Error unknown_key(const std::string& where, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Key& key : all_keys()) known.push_back(key.name);
+  std::string hint;
+  for (const Key& key : all_keys())  // perhaps the right key in the wrong section
+    if (last_part(key.name) == last_part(name)) hint = key.name;
+  if (hint.empty()) hint = nearest(name, known);
+  if (hint.empty()) hint = known.front() + " and others: see `rumor peer --help`";
+  return Error{Errc::usage, str(where, "unknown key ", name, "; did you mean ", hint, "?")};
+}
+
+Result<void> set_key(RunConfig& config, const std::string& name, const Node& node, const std::string& where) {
+  for (const Key& key : all_keys()) {
+    if (key.name != name) continue;
+    if (const Problem problem = key.read(config, node); !problem.empty())
+      return Error{Errc::usage, str(where, name, " ", problem)};
+    return {};
+  }
+  return unknown_key(where, name);
+}
+
+// A file says once how much an update may cost.
+Result<void> check_budgets(const toml::table& table, const std::string& source) {
+  const toml::table* keys = table["compress"].as_table();
+  if (keys == nullptr) return {};
+  std::string first;
+  for (const char* key : {"density", "bytes_per_update", "bytes_per_second"}) {
+    if (!keys->contains(key)) continue;
+    if (!first.empty())
+      return Error{Errc::usage, str(source, ": line ", keys->get(key)->source().begin.line, ": compress.", key,
+                                    " and compress.", first, " exclude each other; keep one of them")};
+    first = key;
+  }
+  return {};
+}
+
+Result<void> check_together(const RunConfig& config, const std::string& where) {
+  if (config.follow_rate && config.has_byte_budget())
+    return Error{Errc::usage, str(where, "compress.follow_rate moves a density, but the budget is in bytes; ",
+                                  "set compress.density or leave follow_rate out")};
+  if (config.early_density != 1 && config.has_byte_budget())
+    return Error{Errc::usage, str(where, "exchange.early_density multiplies a density, but the budget is in bytes; ",
+                                  "set compress.density or leave early_density out")};
+  if (config.hogwild > 0 && config.mode != "broadcast")
+    return Error{Errc::usage, str(where, "optimizer.hogwild is of a peer that broadcasts; exchange.mode = \"",
+                                  config.mode, "\" has no use for it, leave one of them out")};
+  if (config.hogwild > 0 && config.optimizer.kind == "adaptive_revision")
+    return Error{Errc::usage, str(where, "optimizer.kind = \"adaptive_revision\" revises one step after another, and "
+                                  "the workers of optimizer.hogwild take theirs at once; choose another kind, such "
+                                  "as \"rmsprop\", or leave hogwild out")};
+  if (config.mode == "broadcast" && config.samples < config.batch)
+    return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
+                                  config.batch, ")")};
+  return {};
+}
+
+}  // namespace
+
+Result<RunConfig> parse_run_config(std::string_view text, const std::string& source) {
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
+  }
+  if (auto checked = check_budgets(table, source); !checked) return checked.error();
+  RunConfig config;
+  for (auto&& [section, content] : table) {
+    const std::string name{std::string_view{section}};
+    const toml::table* keys = content.as_table();
+    if (keys == nullptr)
+      return Error{Errc::usage,
+                   str(source, ": line ", content.source().begin.line, ": ", name,
+                       " stands outside a section; put it under one such as [run] or [compress]")};
+    for (auto&& [key, value] : *keys) {
+      const std::string where = str(source, ": line ", value.source().begin.line, ": ");
+      if (auto set = set_key(config, name + "." + std::string{std::string_view{key}}, value, where); !set)
+        return set.error();
+    }
+  }
+  if (auto checked = check_together(config, source + ": "); !checked) return checked.error();
+  return config;
+}
+
+Result<void> override_run_config(RunConfig& config, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return Error{Errc::usage,
+                 str("--set ", assignment, " wants section.key=value, such as compress.density=0.003")};
+  const std::string name = assignment.substr(0, equals);
+  const std::string value = assignment.substr(equals + 1);
+  const std::string where = "--set: ";
+  for (const std::string& form : {value, "\"" + value + "\""}) {
+    try {
+      const toml::table table = toml::parse("value = " + form);
+      if (const Node* node = table.get("value")) {
+        if (auto set = set_key(config, name, *node, where); !set) return set.error();
+        return check_together(config, where);
+      }
+    } catch (const toml::parse_error&) {
+      continue;  // not TOML as it stands: try it as a text
+    }
+  }
+  return Error{Errc::usage, str(where, "cannot read the value of ", assignment)};
+}
+
+RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start) {
+  ByteWriter out;
+  out.text("rumor-run-1");
+  for (const Key& key : all_keys()) {
+    if (!key.shared) continue;
+    if (key.name == "run.owner" && config.owner.empty()) continue;  // a run without one
+    out.text(key.name);
+    out.text(key.shared(config));
+  }
+  out.raw(layout.hash().view());
+  if (start != nullptr) out.raw(start->hash.view());
+  return RunId::from(sha256(out.bytes()).view().first(RunId::size));
 }
 
 }  // namespace rumor

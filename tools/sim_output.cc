@@ -29,7 +29,8 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
     print(to, "test accuracy", fixed(*r.accuracy * 100, 2) + " %", "on data that nobody trained on");
   print(to, "test loss", fixed(r.loss, 4), "cross-entropy, in nats");
   if (r.mode != "broadcast") {
-    print(to, "replicas", r.identical ? "all equal" : str("within ", fixed(r.disagreement * 100, 1), " %"), r.guarantee);
+    const std::string apart = str("within ", fixed(r.disagreement * 100, 1), " %");
+    print(to, "replicas", r.identical ? "all equal" : apart, r.guarantee);
     print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
           str("for ", r.samples, " samples, in ", r.updates, " steps of all peers"));
   } else {

@@ -41,7 +41,7 @@ Result<SimResult> Cluster::run(const Progress& progress) {
       stop_early_ = true;
       break;
     }
-    if (const std::string words = last_words(); !words.empty()) 
+    if (const std::string words = last_words(); !words.empty())
       return Error{not_finite_ ? Errc::not_finite : Errc::io, words};
     std::uint64_t samples = 0;
     for (const Slot& slot : nodes_)

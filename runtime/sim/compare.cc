@@ -123,7 +123,7 @@ Result<Method> parse_method(const std::string& text, const RunConfig& base, std:
     at = end + 1;
   }
   const std::string kind = parts.front();
-  const bool is_mode = std::find(std::begin(exchange_modes), std::end(exchange_modes), kind) != std::end(exchange_modes);
+  const bool is_mode = std::count(std::begin(exchange_modes), std::end(exchange_modes), kind) > 0;
   if (!is_mode && kind != "alone")
     return Error{Errc::usage, str("there is no method '", kind, "'; choose ", method_names(), ", with keys of the run ",
                                   "file after colons if need be: sync:optimizer.kind=adam:optimizer.rate=0.002")};

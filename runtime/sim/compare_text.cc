@@ -134,7 +134,7 @@ std::vector<std::string> Comparison::reading() const {
               std::string text = str("Most accurate: ", ranked[0]->label, ", loss ", fixed(ranked[0]->loss, 4));
               if (ranked[0]->accuracy) text += str(", accuracy ", percent(ranked[0]->accuracy));
               text += str(", before ", names({ranked.begin() + 1, ranked.end()}), ".");
-                      if (seeds == 1) return text + " With one seed nobody knows how much of that is chance: --seeds tells.";
+              if (seeds == 1) return text + " With one seed nobody knows how much of that is chance (--seeds).";
               return text + (lead <= noise ? " Its lead is no more than seeds differ." : "");
             });
   add_first(out, *this, [](const MethodFigures& m) { return m.loss_at_time; },

@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(scale_divides_the_rate_by_the_mean_staleness) {
   BOOST_TEST(one.rate_factor() == 1);
 }
 
-// (2 B + 1) / (2 D + 1): with D = 7 and B = 3 seven fifteenths, where the limit of the rate for delayed gradient steps of
-// a quadratic, 2 sin(pi / (4 D + 2)), falls from 0.4450 to 0.2091.
+// (2 B + 1) / (2 D + 1): with D = 7 and B = 3 seven fifteenths, where the limit of the rate for delayed gradient steps
+// of a quadratic, 2 sin(pi / (4 D + 2)), falls from 0.4450 to 0.2091.
 BOOST_AUTO_TEST_CASE(the_brake_follows_the_limit_of_stability) {
   Staleness by_default({}), late({.brake_from = 10}), scaled({.scale = 1});
   for (Staleness* s : {&by_default, &late, &scaled}) {
