@@ -21,13 +21,14 @@
 #include "models/start_weights.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/result.h"
+#include "runtime/method_rules.h"
 #include "runtime/staleness.h"
 
 namespace rumor {
 
 // What `exchange.mode` may be. Peers and `rumor sim` know broadcast; the others are of the simulator alone
 // (sim/methods/methods.h).
-inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync"};
+inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync", "admm"};
 
 // Entries / parameters of one update, at most.
 inline constexpr double density_max = 0.2;
@@ -71,6 +72,7 @@ struct RunConfig {
   double early_share = 0;
   std::uint32_t early_peers = 0;
   double early_density = 1;
+  RoundRules round_rules;          // runtime/method_rules.h
 
   // [compress]
   // Entries / parameters of one update, or of each mini-batch of one (hogwild); 0 means auto. Not used with a budget in

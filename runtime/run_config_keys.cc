@@ -72,6 +72,13 @@ Problem read_owner(const Node& node, std::string& out) {
   return {};
 }
 
+Problem read_optional(const Node& node, double low, double high, std::optional<double>& out) {
+  double value = 0;
+  if (Problem p = read_number(node, low, high, value); !p.empty()) return p;
+  out = value;
+  return {};
+}
+
 template <class T>
 Problem read_list(const Node& node, std::vector<T>& out) {
   const toml::array* array = node.as_array();
@@ -284,10 +291,32 @@ std::vector<Key> exchange_keys() {
   };
 }
 
+// Of ways that only the simulator knows.
+std::vector<Key> method_keys() {
+  const auto steps = [](std::string name, auto field) {
+    return Key{std::move(name), [field](C& c, const Node& n) { return read_integer(n, 1, 1'000'000, field(c)); },
+               nullptr};
+  };
+  return {
+      steps("exchange.local_steps", [](C& c) -> std::uint32_t& { return c.round_rules.local_steps; }),
+      {"exchange.participation",
+       [](C& c, const Node& n) { return read_number(n, 1e-6, 1, c.round_rules.participation); }, nullptr},
+      {"exchange.outer",
+       [](C& c, const Node& n) { return read_choice(n, {"none", "nesterov", "sparse"}, c.round_rules.outer); },
+       nullptr},
+      {"exchange.outer_rate",
+       [](C& c, const Node& n) { return read_optional(n, 1e-6, 100, c.round_rules.outer_rate); }, nullptr},
+      {"exchange.outer_momentum",
+       [](C& c, const Node& n) { return read_optional(n, 0, 0.9999, c.round_rules.outer_momentum); }, nullptr},
+      {"exchange.penalty", [](C& c, const Node& n) { return read_number(n, 1e-9, 1e6, c.round_rules.penalty); },
+       nullptr},
+  };
+}
+
 const std::vector<Key>& all_keys() {
   static const std::vector<Key> keys = [] {
     std::vector<Key> list = model_keys();
-    for (std::vector<Key> more : std::array{training_keys(), exchange_keys()})
+    for (std::vector<Key> more : std::array{training_keys(), exchange_keys(), method_keys()})
       for (Key& key : more) list.push_back(std::move(key));
     return list;
   }();

@@ -32,7 +32,7 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
     const std::string apart = str("within ", fixed(r.disagreement * 100, 1), " %");
     print(to, "replicas", r.identical ? "all equal" : apart, r.guarantee);
     print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
-          str("for ", r.samples, " samples, in ", r.updates, " steps of all peers"));
+          str("for ", r.samples, " samples, in ", r.updates, " updates of all peers"));
   } else {
     print(to, "replicas", r.identical ? "all equal" : "NOT EQUAL",
           str("bit for bit; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled"));

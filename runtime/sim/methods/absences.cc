@@ -34,4 +34,15 @@ TimePoint Absences::back(std::size_t i, TimePoint now) const {
   return until;
 }
 
+bool Absences::away_between(std::size_t i, TimePoint begin, TimePoint end) const {
+  for (const PlannedFault& kill : kills_) {
+    if (std::find(kill.nodes.begin(), kill.nodes.end(), i) == kill.nodes.end()) continue;
+    TimePoint at{kill.at};
+    if (kill.every > Duration{0} && begin >= at + kill.lasts)  // the first that ends after `begin`
+      at += kill.every * ((begin - at - kill.lasts) / kill.every + 1);
+    if (at < end && begin < at + kill.lasts) return true;
+  }
+  return false;
+}
+
 }  // namespace rumor::sim

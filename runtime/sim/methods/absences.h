@@ -20,6 +20,8 @@ class Absences {
   bool away(std::size_t i, TimePoint now) const { return back(i, now) > now; }
   // When a peer that is away at `now` is back; `now` itself for one that is here.
   TimePoint back(std::size_t i, TimePoint now) const;
+  // Whether a peer is away at some time from `begin` to before `end`.
+  bool away_between(std::size_t i, TimePoint begin, TimePoint end) const;
   bool any() const { return !kills_.empty(); }
 
  private:

@@ -29,6 +29,8 @@ class Learners {
   const ParamLayout& layout() const { return model_->layout(); }
   // What all begin with, [params].
   const std::vector<float>& start() const { return start_; }
+  // Of the training set, that learner i holds.
+  std::uint32_t rows(std::size_t i) const { return samplers_[i].rows(); }
 
   // Mean gradient over the next mini-batch of learner i at `weights`; both [params].
   void gradient(std::size_t i, std::span<const float> weights, std::span<float> out);

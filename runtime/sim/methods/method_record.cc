@@ -90,6 +90,9 @@ Result<SimResult> MethodRecord::conclude(std::uint64_t samples, TimePoint now, c
   r.updates = updates_;
   r.dense_update_bytes = 4.0 * static_cast<double>(r.params);
   r.copies_per_delivery = 1;
+  r.update_bytes_mean = r.dense_update_bytes;
+  r.ratio = r.density = 1;
+  r.bits_per_entry = r.bound_bits_per_entry = 32;
   r.disagreement = disagreement(replicas, learners_.start());
   r.identical = r.disagreement == 0;
   // The trace of such a run is its weights.

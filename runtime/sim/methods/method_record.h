@@ -31,7 +31,7 @@ class MethodRecord {
   Result<bool> watch(std::uint64_t samples, TimePoint now, const Evaluate& evaluate);
 
   // `replicas`: each peer's weights, [params] each; one for all where they are the same by construction. `evaluation`:
-  // of what the run gives its user. Errors: Errc::not_finite.
+  // of what the run gives its user. What is sent counts as dense 32-bit numbers. Errors: Errc::not_finite.
   Result<SimResult> conclude(std::uint64_t samples, TimePoint now, const models::Evaluation& evaluation,
                              std::span<const std::span<const float>> replicas);
 

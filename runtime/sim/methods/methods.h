@@ -14,11 +14,24 @@
 
 namespace rumor::sim {
 
-// Dense averaging (`exchange.mode = "sync"`): every step, all peers' gradients are averaged, as by a ring all-reduce,
-// and one optimizer steps on the mean. A step costs the slowest peer's computing, then 2 (N-1) / N of the dense bytes
-// over the slower of up- and downlink, and 2 (N-1) latencies (Patarasuk, Yuan, JPDC 2009). Peers that are away are not
-// waited for.
+// Dense averaging (`exchange.mode = "sync"`), in rounds (lock_step.h): every step, all peers' gradients are averaged,
+// as by a ring all-reduce, and one optimizer steps on the mean. A step costs the slowest peer's computing, then 2 (N-1)
+// / N of the dense bytes over the slower of up- and downlink, and 2 (N-1) latencies. Peers that are away are not waited
+// for.
+//
+// With `exchange.local_steps`, `exchange.participation` or `exchange.outer` models are averaged instead
+// (local_steps.h): in a round each peer takes so many steps by itself, with an optimizer and moments of its own; then
+// an outer step is taken on the mean of what they have changed (outer_step.h: local SGD, FedAvg, DiLoCo, SparseLoCo). A
+// dense round costs what a step of the above costs; a sparse one an all-gather, N-1 times a peer's message. A share C
+// of the peers that are here is drawn for each round (FedAvg); they average among themselves, no server pays; whoever
+// sat out fetches the model, dense, from one that has it when it is next drawn.
 Result<SimResult> run_sync(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                           const ClusterOptions& options, const Progress& progress);
+
+// Consensus ADMM (`exchange.mode = "admm"`), in rounds (lock_step.h): each peer takes `exchange.local_steps` steps on
+// its own loss and the pull of rho = `exchange.penalty` to the consensus z (consensus.h), then z is made by a ring
+// all-reduce. What is evaluated is z. A peer that was away begins at z anew, its dual variable zero.
+Result<SimResult> run_admm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress);
 
 }  // namespace rumor::sim

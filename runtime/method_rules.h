@@ -1,0 +1,23 @@
+// What a run file says of the ways to train that only the simulator knows: keys of [exchange], each way's own business
+// and not part of the run id. What they mean: sim/methods/methods.h.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rumor {
+
+// Of ways in lock-step: sync, admm.
+struct RoundRules {
+  std::uint32_t local_steps = 1;         // steps that a peer takes by itself in a round
+  double participation = 1;              // share of the peers that are drawn for a round (sync)
+  std::string outer = "none";            // none | nesterov | sparse (sync): sim/methods/outer_step.h
+  std::optional<double> outer_rate;      // absent: 0.7 with nesterov, 1 with sparse
+  std::optional<double> outer_momentum;  // of nesterov; absent: 0.9
+  double penalty = 0.1;                  // rho (admm)
+};
+
+}  // namespace rumor

@@ -1,0 +1,18 @@
+// Averaging of models: each peer takes some steps by itself, then what they have changed is averaged and stepped on
+// (outer_step.h). One step of each and a plain mean is `sync` as it always was; see methods.h.
+//
+// Thread: a plain function, one thread. Memory: the model a few times, and an optimizer for each peer.
+#pragma once
+
+#include "runtime/sim/methods/absences.h"
+#include "runtime/sim/methods/learners.h"
+#include "runtime/sim/methods/outer_step.h"
+#include "runtime/sim/training_record.h"
+
+namespace rumor::sim {
+
+// Errors: Errc::not_finite; Errc::usage when nobody ever stays for a round.
+Result<SimResult> average_models(const RunConfig& config, const ClusterOptions& options, Learners& learners,
+                                 const Absences& absences, const Progress& progress, const OuterRule& rule);
+
+}  // namespace rumor::sim
