@@ -20,4 +20,10 @@ struct RoundRules {
   double penalty = 0.1;                  // rho (admm)
 };
 
+// Of the parameter server: downpour.
+struct ServerRules {
+  std::uint32_t servers = 1;                      // shards of the model, hosted by as many of the peers
+  std::uint32_t push_every = 1, fetch_every = 1;  // steps of a worker
+};
+
 }  // namespace rumor

@@ -28,7 +28,7 @@ namespace rumor {
 
 // What `exchange.mode` may be. Peers and `rumor sim` know broadcast; the others are of the simulator alone
 // (sim/methods/methods.h).
-inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync", "admm"};
+inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync", "downpour", "admm"};
 
 // Entries / parameters of one update, at most.
 inline constexpr double density_max = 0.2;
@@ -73,6 +73,7 @@ struct RunConfig {
   std::uint32_t early_peers = 0;
   double early_density = 1;
   RoundRules round_rules;          // runtime/method_rules.h
+  ServerRules server_rules;        // the same
 
   // [compress]
   // Entries / parameters of one update, or of each mini-batch of one (hogwild); 0 means auto. Not used with a budget in

@@ -310,6 +310,9 @@ std::vector<Key> method_keys() {
        [](C& c, const Node& n) { return read_optional(n, 0, 0.9999, c.round_rules.outer_momentum); }, nullptr},
       {"exchange.penalty", [](C& c, const Node& n) { return read_number(n, 1e-9, 1e6, c.round_rules.penalty); },
        nullptr},
+      steps("exchange.servers", [](C& c) -> std::uint32_t& { return c.server_rules.servers; }),
+      steps("exchange.push_every", [](C& c) -> std::uint32_t& { return c.server_rules.push_every; }),
+      steps("exchange.fetch_every", [](C& c) -> std::uint32_t& { return c.server_rules.fetch_every; }),
   };
 }
 

@@ -241,6 +241,6 @@ BOOST_AUTO_TEST_CASE(keys_that_mean_nothing_together_are_refused) {
   says({"exchange.outer=sparse", "compress.bytes_per_update=1000"}, "set compress.density");
   RunConfig config = test::small_run();
   for (const char* wrong : {"exchange.local_steps=0", "exchange.participation=1.5", "exchange.outer=heavy",
-                            "exchange.outer_momentum=1", "exchange.penalty=-1"})
+                            "exchange.outer_momentum=1", "exchange.penalty=-1", "exchange.servers=0"})
     BOOST_TEST(!override_run_config(config, wrong).ok(), wrong);
 }

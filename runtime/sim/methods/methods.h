@@ -34,4 +34,17 @@ Result<SimResult> run_sync(const RunConfig& config, std::shared_ptr<const models
 Result<SimResult> run_admm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress);
 
+// Downpour SGD (`exchange.mode = "downpour"`; Dean et al., NIPS 2012): an asynchronous parameter server. The model is
+// cut into `exchange.servers` shards, the first peers host one each besides training, and their links pay for it. A
+// worker fetches all shards before every n-th step (`exchange.fetch_every`), steps on its copy, and after every m-th
+// step (`exchange.push_every`) pushes the sum of its gradients, 4 bytes a parameter each way; it waits for what it
+// fetches and for nothing else. A server makes a copy when its uplink is free to send it. A server steps on each push
+// as it comes, with the run file's optimizer and rate / N, so that a push of each peer is together a step on their mean
+// (server_shard.h). What is evaluated is the servers' model.
+//
+// A worker that went away loses its copy and what it had not pushed, and begins with a fetch when it is back. A
+// server's state is on its disk: what is sent to it while it is away reaches it when it is back.
+Result<SimResult> run_downpour(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                               const ClusterOptions& options, const Progress& progress);
+
 }  // namespace rumor::sim
