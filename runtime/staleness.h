@@ -9,11 +9,11 @@
 //              theirs of our update will be about the same. lambda = 1 is the rule of Zhang, Gupta, Lian and Liu,
 //              "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016.
 //   brake      when the mean staleness D is above a bound B the rate is multiplied by (2 B + 1) / (2 D + 1). On by
-//              default: the in-flight view (in_flight_view.h) answers a delay of a few steps, and beyond that training
-//              diverges whatever the view. Gradient steps of a quadratic that come D late converge only for rates below
-//              2 sin(pi / (4 D + 2)) over the curvature, so about in proportion to 1 / (2 D + 1) (Levin, May, "A note
-//              on difference-delay equations", Theoretical Population Biology 1976). Of scale and brake the stronger
-//              counts.
+//              default: the in-flight view (in_flight_view.h) answers a delay of some steps, and well beyond that
+//              training diverges whatever the view (figures in METHODS.md). Gradient steps of a quadratic that come D
+//              late converge only for rates below 2 sin(pi / (4 D + 2)) over the curvature, so about in proportion to
+//              1 / (2 D + 1) (Levin, May, "A note on difference-delay equations", Theoretical Population Biology
+//              1976). Of scale and brake the stronger counts.
 //   soft-sync  a step waits until S updates of others have come since the last one began (n-softsync, same paper);
 //              of all live peers, where these are fewer.
 //   bounded    a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
@@ -36,7 +36,7 @@ namespace rumor {
 
 struct StalenessRules {
   double scale = 0;             // exchange.staleness_scale: lambda; 0: off
-  double brake_from = 3;        // exchange.brake_from: B, updates; 0: off
+  double brake_from = 10;       // exchange.brake_from: B, updates; 0: off
   std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
   std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
 };

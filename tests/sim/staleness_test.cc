@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_the_dead) {
 BOOST_AUTO_TEST_CASE(late_updates_lower_the_rate) {
   BOOST_TEST(rate_factor_far_apart({.brake_from = 0}) == 1);
   BOOST_TEST(rate_factor_far_apart({.scale = 1}) < 0.2);
-  const double braked = rate_factor_far_apart({});
+  const double braked = rate_factor_far_apart({.brake_from = 3});
   BOOST_TEST(braked > 7.0 / 31);
   BOOST_TEST(braked < 7.0 / 11);
 }

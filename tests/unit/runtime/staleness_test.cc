@@ -54,20 +54,24 @@ BOOST_AUTO_TEST_CASE(scale_divides_the_rate_by_the_mean_staleness) {
 // (2 B + 1) / (2 D + 1): with D = 7 and B = 3 seven fifteenths, where the limit of the rate for delayed gradient steps
 // of a quadratic, 2 sin(pi / (4 D + 2)), falls from 0.4450 to 0.2091.
 BOOST_AUTO_TEST_CASE(the_brake_follows_the_limit_of_stability) {
-  Staleness by_default({}), late({.brake_from = 10}), scaled({.scale = 1});
-  for (Staleness* s : {&by_default, &late, &scaled}) {
+  Staleness three({.brake_from = 3}), by_default({}), scaled({.scale = 1, .brake_from = 3});
+  for (Staleness* s : {&three, &by_default, &scaled}) {
     hear(*s, 1, 1, 7, 10, 10);  // 3
     BOOST_TEST(s->brake() == 1);
     hear(*s, 2, 1, 1, 12, 12);  // 11, so 7 on the mean
     BOOST_TEST(s->mean() == 7);
   }
   const auto near = boost::test_tools::tolerance(1e-12);
-  BOOST_TEST(by_default.rate_factor() == 7.0 / 15, near);
-  BOOST_TEST(by_default.rate_factor() == 0.2091 / 0.4450, boost::test_tools::tolerance(0.01));
-  BOOST_TEST(late.rate_factor() == 1);
-  BOOST_TEST(scaled.rate_factor() == 1.0 / 7, near);  // the stronger of the two, not both
-  by_default.gone(test::node(2));
+  BOOST_TEST(three.rate_factor() == 7.0 / 15, near);
+  BOOST_TEST(three.rate_factor() == 0.2091 / 0.4450, boost::test_tools::tolerance(0.01));
   BOOST_TEST(by_default.rate_factor() == 1);
+  BOOST_TEST(scaled.rate_factor() == 1.0 / 7, near);  // the stronger of the two, not both
+  three.gone(test::node(2));
+  BOOST_TEST(three.rate_factor() == 1);
+  hear(by_default, 1, 2, 1, 38, 38);  // a sixteenth of the way from 3 to 37
+  BOOST_TEST(by_default.brake() == 1);
+  hear(by_default, 3, 1, 1, 38, 38);  // 37; the mean is (5.125 + 11 + 37) / 3
+  BOOST_TEST(by_default.brake() == 21 / (2 * 53.125 / 3 + 1), near);
 }
 
 BOOST_AUTO_TEST_CASE(soft_sync_waits_for_so_many_updates_of_others) {
