@@ -129,6 +129,14 @@ Problem read_emit(RunConfig& config, const Node& node) {
   return {};
 }
 
+Problem read_neighbours(RunConfig& config, const Node& node) {
+  std::uint32_t count = 0;
+  if (Problem p = read_integer(node, 2, 64, count); !p.empty()) return p;
+  if (count % 2 != 0) return "wants an even number: two in each cycle through all peers";
+  config.neighbours = count;
+  return {};
+}
+
 Problem read_log(RunConfig& config, const Node& node) {
   std::size_t mib = 0;
   if (Problem p = read_integer(node, 1, std::size_t{1} << 24, mib); !p.empty()) return p;
@@ -265,6 +273,9 @@ std::vector<Key> exchange_keys() {
       {"exchange.early_peers", [](C& c, const Node& n) { return read_integer(n, 0, 4096, c.early_peers); }, nullptr},
       {"exchange.early_density", [](C& c, const Node& n) { return read_number(n, 0.01, 100, c.early_density); },
        nullptr},
+      {"exchange.neighbours", read_neighbours, nullptr},
+      {"exchange.consensus_rate", [](C& c, const Node& n) { return read_number(n, 0, 1, c.consensus_rate); }, nullptr},
+      {"exchange.drift_bound", [](C& c, const Node& n) { return read_number(n, 0, 1e12, c.drift_bound); }, nullptr},
       {"compress.density", read_density, nullptr},
       {"compress.bytes_per_update",
        [](C& c, const Node& n) { return read_byte_budget(n, 64, c.bytes_per_update, c.bytes_per_second); },

@@ -33,6 +33,11 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
     print(to, "replicas", r.identical ? "all equal" : apart, r.guarantee);
     print(to, "sent by each peer", byte_text(r.sent_bytes_per_node),
           str("for ", r.samples, " samples, in ", r.updates, " updates of all peers"));
+    if (r.together_accuracy)
+      print(to, "together", fixed(*r.together_accuracy * 100, 2) + " %",
+            str("test accuracy of all models put together; loss ", fixed(*r.together_loss, 4)));
+    if (r.silent_fraction > 0)
+      print(to, "silent", fixed(r.silent_fraction * 100, 1) + " %", "of steps, after which a peer sent nothing");
   } else {
     print(to, "replicas", r.identical ? "all equal" : "NOT EQUAL",
           str("bit for bit; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled"));

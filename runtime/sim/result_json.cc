@@ -48,6 +48,8 @@ std::string to_json(const SimResult& r) {
   j["stopped_early"] = r.stopped_early;
   j["final"] = {{"loss", r.loss}};
   if (r.accuracy) j["final"]["accuracy"] = *r.accuracy;
+  if (r.together_loss) j["together"] = {{"loss", *r.together_loss}};
+  if (r.together_accuracy) j["together"]["accuracy"] = *r.together_accuracy;
   j["curve"] = curve_json(r);
   j["traffic"] = {{"sent_bytes_per_node", r.sent_bytes_per_node},
                   {"received_bytes_per_node", r.received_bytes_per_node},
@@ -56,7 +58,8 @@ std::string to_json(const SimResult& r) {
                   {"ratio", r.ratio},
                   {"copies_per_delivery", r.copies_per_delivery},
                   {"control_fraction", r.control_fraction},
-                  {"link_coding_ratio", r.link_coding_ratio}};
+                  {"link_coding_ratio", r.link_coding_ratio},
+                  {"silent_fraction", r.silent_fraction}};
   j["compression"] = {{"density", r.density},
                       {"bits_per_entry", r.bits_per_entry},
                       {"bound_bits_per_entry", r.bound_bits_per_entry}};

@@ -65,6 +65,9 @@ struct SimResult {
   // has come from the start.
   double disagreement = 0;
   std::string guarantee;  // what the mode promises of them, a sentence for people
+  // Where peers have models of their own: what all of them reach together (runtime/METHODS.md says how).
+  std::optional<double> together_loss, together_accuracy;
+  double silent_fraction = 0;  // steps after which a peer told the others nothing / all steps
   std::string digest;
   std::uint64_t updates = 0, lost = 0, doubled = 0;
 

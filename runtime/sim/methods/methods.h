@@ -47,4 +47,12 @@ Result<SimResult> run_admm(const RunConfig& config, std::shared_ptr<const models
 Result<SimResult> run_downpour(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                                const ClusterOptions& options, const Progress& progress);
 
+// Averaging with neighbours (`exchange.mode = "average"`, sim/methods/gossip_rules.h): each of a few neighbours hears
+// the compressed difference between a peer's model and its public copy, and all draw towards what they hear
+// (Koloskova, Stich, Jaggi, ICML 2019). With exchange.drift_bound only those speak who have drifted (Kamp et al.,
+// ECML PKDD 2018). The result is the model of one peer, that of the lowest number that has one; put together, all
+// models are their mean. Errors besides: Errc::usage for a byte budget.
+Result<SimResult> run_average(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                              const ClusterOptions& options, const Progress& progress);
+
 }  // namespace rumor::sim

@@ -45,6 +45,7 @@ BOOST_AUTO_TEST_CASE(values_that_do_not_fit_say_what_would) {
   BOOST_TEST(says(error_of("[optimizer]\nbatch = 0\n"), "whole number"));
   BOOST_TEST(says(error_of("[exchange]\nsoft_sync = -1\n"), "exchange.soft_sync wants a whole number from 0"));
   BOOST_TEST(says(error_of("[exchange]\nstaleness = 1\n"), "did you mean exchange.staleness_scale"));
+  BOOST_TEST(says(error_of("[exchange]\nneighbours = 3\n"), "exchange.neighbours wants an even number"));
   BOOST_TEST(says(error_of("[model]\nhidden = 5\n"), "list"));
   BOOST_TEST(says(error_of("density = 0.1\n"), "outside a section"));
   BOOST_TEST(says(error_of("[compress\n"), "line 1"));
@@ -159,7 +160,8 @@ BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
     BOOST_TEST_CONTEXT(shared) BOOST_TEST((id_with(shared) != id));
   for (const char* own : {"compress.density=0.02", "compress.bytes_per_update=900", "compress.scope=tensor",
                           "exchange.period_ms=9", "exchange.soft_sync=2", "exchange.steps_ahead=4",
-                          "exchange.staleness_scale=1", "network.listen=127.0.0.1:1", "data.path=/elsewhere"})
+                          "exchange.staleness_scale=1", "exchange.neighbours=2", "exchange.consensus_rate=0.2",
+                          "exchange.drift_bound=1", "network.listen=127.0.0.1:1", "data.path=/elsewhere"})
     BOOST_TEST_CONTEXT(own) BOOST_TEST((id_with(own) == id));
   BOOST_TEST((run_id(base, test::small_layout(21, 30)) != id));
 }

@@ -1,0 +1,64 @@
+// Compressed averaging with neighbours.
+#include <cmath>
+
+#include "runtime/sim/methods/gossip_rules.h"
+#include "runtime/sim/methods/methods.h"
+#include "runtime/sim/methods/own_models.h"
+
+namespace rumor::sim {
+
+namespace {
+
+class AverageRun final : public OwnModels {
+ public:
+  AverageRun(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
+             const Progress& progress)
+      : OwnModels(config, options, learners, absences, config.neighbours, progress) {}
+
+ private:
+  void begin(std::size_t peer) override {
+    const auto& neighbours = graph_.neighbours();
+    const double density = config_.density_at(1, progress());
+    const double rate = config_.consensus_rate > 0 ? config_.consensus_rate : consensus_rate(density);
+    for (const auto& copy : copies_.held(peer)) {
+      const double weight = metropolis_weight(neighbours[peer].size(), neighbours[copy.of].size());
+      draw_together(peers_[peer].weights, copies_.own(peer), copy.weights, rate * weight);
+    }
+  }
+
+  void gradient(std::size_t peer, std::span<float> out) override {
+    learners_.gradient(peer, peers_[peer].weights, out);
+  }
+
+  bool has_news(std::size_t peer) override {
+    return has_drifted(peers_[peer].weights, copies_.own(peer), config_.drift_bound);
+  }
+
+  models::Evaluation evaluate() override { return learners_.evaluate(peers_[training().front()].weights); }
+
+  void report(SimResult& result) override {
+    const auto all = training();
+    std::vector<float> mean(learners_.params());
+    for (const std::size_t i : all)
+      for (std::size_t at = 0; at < mean.size(); ++at)
+        mean[at] += peers_[i].weights[at] / static_cast<float>(all.size());
+    const models::Evaluation together = learners_.evaluate(mean);
+    result.together_loss = together.loss;
+    result.together_accuracy = together.accuracy;
+    result.guarantee = "near each other, never equal: each has a model of its own, drawn to its neighbours'";
+  }
+};
+
+}  // namespace
+
+Result<SimResult> run_average(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                              const ClusterOptions& options, const Progress& progress) {
+  if (auto fits = OwnModels::check(config); !fits) return fits.error();
+  auto absences = Absences::create(options, config.mode);
+  if (!absences) return absences.error();
+  auto learners = Learners::create(config, std::move(data), options);
+  if (!learners) return learners.error();
+  return AverageRun(config, options, *learners, *absences, progress).run();
+}
+
+}  // namespace rumor::sim
