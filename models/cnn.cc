@@ -214,7 +214,7 @@ float Cnn::loss_and_gradient(std::span<const float> params, const Batch& batch, 
   check(params, batch);
   RUMOR_CHECK(gradient.size() == layout_.params());
   forward(params.data(), batch.x.data(), batch.rows);
-  const DenseLayers::Outcome outcome = head_.softmax(batch.label.data(), true);
+  const DenseLayers::Outcome outcome = head_.softmax(batch.label.data(), true, batch.soft);
   change_features_.resize(features_.size());
   head_.backward(params.data(), features_.data(), gradient.data(), change_features_.data());
   const std::uint32_t pictures = pictures_of_part(batch.rows);
@@ -246,11 +246,19 @@ Evaluation Cnn::evaluate(std::span<const float> params, const Batch& batch) {
   return {loss / batch.rows, static_cast<double>(right) / batch.rows};
 }
 
+void Cnn::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
+  check(params, batch);
+  RUMOR_CHECK(out.size() == predictions(batch.rows));
+  forward(params.data(), batch.x.data(), batch.rows);
+  head_.predict(out.data());
+}
+
 void Cnn::check(std::span<const float> params, const Batch& batch) const {
   RUMOR_CHECK(params.size() == layout_.params());
   RUMOR_CHECK(batch.rows > 0);
   RUMOR_CHECK(batch.x.size() == batch.rows * plan_.maps.front().shape.size());
   RUMOR_CHECK(batch.label.size() == batch.rows);
+  RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
 }
 
 }  // namespace rumor::models

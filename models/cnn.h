@@ -38,6 +38,8 @@ class Cnn final : public Model {
                           std::span<float> gradient) override;
   // In pieces of 64 pictures, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
+  std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * head_.classes(); }
   std::uint64_t multiply_adds(std::uint32_t rows) const override;
   std::size_t memory_bytes() const override;
   void set_parallel(Parallel* parallel) override;

@@ -77,33 +77,54 @@ void DenseLayers::forward_units(const float* params, const State& state, const f
   k.transpose(units.size(), rows, sum, rows, state.by_row + units.begin, out);
 }
 
+// exponentials_ = exp(z - the largest); what a row's softmax is made of.
+DenseLayers::Exponentials DenseLayers::exponentials(std::uint32_t row) {
+  const std::uint32_t count = classes();
+  const float* z = layers_.back().by_row + std::size_t{row} * count;
+  exponentials_.resize(count);
+  Exponentials e;
+  for (std::uint32_t c = 1; c < count; ++c) e.best = z[c] > z[e.best] ? c : e.best;
+  const double most = z[e.best];
+  for (std::uint32_t c = 0; c < count; ++c) {
+    exponentials_[c] = portable_exp(static_cast<double>(z[c]) - most);
+    e.sum += exponentials_[c];
+  }
+  return e;
+}
+
 // loss = log sum exp z - z[label];  d loss / d z = softmax(z) - onehot(label), divided by the rows.
-DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns) {
+DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns, const SoftTargets& soft) {
   State& top = layers_.back();
-  const std::uint32_t classes = top.layer.out;
-  exponentials_.resize(classes);
   Outcome outcome;
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    const float* z = top.by_row + std::size_t{row} * classes;
-    RUMOR_CHECK(label[row] < classes);
-    std::uint32_t best = 0;
-    for (std::uint32_t c = 1; c < classes; ++c) best = z[c] > z[best] ? c : best;
-    const double most = z[best];
-    double sum = 0;
-    for (std::uint32_t c = 0; c < classes; ++c) {
-      exponentials_[c] = portable_exp(static_cast<double>(z[c]) - most);
-      sum += exponentials_[c];
-    }
-    outcome.loss_sum += portable_log(sum) - (static_cast<double>(z[label[row]]) - most);
-    outcome.right += best == label[row] && sum == sum;
+    const std::size_t at = std::size_t{row} * classes();
+    const float* z = top.by_row + at;
+    RUMOR_CHECK(label[row] < classes());
+    const Exponentials e = exponentials(row);
+    const double most = z[e.best], log_sum = portable_log(e.sum);
+    outcome.loss_sum += log_sum - (static_cast<double>(z[label[row]]) - most);
+    outcome.right += e.best == label[row] && e.sum == e.sum;
     if (!learns) continue;
-    for (std::uint32_t c = 0; c < classes; ++c) {
-      const double target = c == label[row] ? 1 : 0;
-      top.change[std::size_t{row} * classes + c] =
-          static_cast<float>((exponentials_[c] / sum - target) / rows_);
+    const double weight = static_cast<double>(soft.weight);
+    for (std::uint32_t c = 0; c < classes(); ++c) {
+      const double target = c == label[row] ? 1 : 0, probability = exponentials_[c] / e.sum;
+      double pull = 0;
+      if (!soft.probability.empty()) {
+        const double wanted = static_cast<double>(soft.probability[at + c]);
+        pull = weight * (probability - wanted);
+        outcome.loss_sum += weight * wanted * (log_sum - (static_cast<double>(z[c]) - most));
+      }
+      top.change[at + c] = static_cast<float>((probability - target + pull) / rows_);
     }
   }
   return outcome;
+}
+
+void DenseLayers::predict(float* out) {
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    const Exponentials e = exponentials(row);
+    for (const double exponential : exponentials_) *out++ = static_cast<float>(exponential / e.sum);
+  }
 }
 
 void DenseLayers::backward(const float* params, const float* x, float* gradient, float* change_x) {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "models/soft_targets.h"
 #include "models/tasks.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
@@ -56,13 +57,21 @@ class DenseLayers {
   };
   // Of the rows of the last forward(). With `learns`, the gradient of their mean loss is noted for
   // backward().
-  Outcome softmax(const std::uint8_t* label, bool learns);
+  Outcome softmax(const std::uint8_t* label, bool learns, const SoftTargets& soft = {});
+  // Of the same rows: the probability of each class, [rows][classes].
+  void predict(float* out);
+  std::uint32_t classes() const { return layers_.back().layer.out; }
 
   // Gradients of the weights and biases are overwritten. change_x [rows][inputs]: d loss / d x, or null.
   // Requires: softmax(.., true) after forward(params, x, ..).
   void backward(const float* params, const float* x, float* gradient, float* change_x);
 
  private:
+  struct Exponentials {
+    std::uint32_t best = 0;  // class of the largest output
+    double sum = 0;
+  };
+  Exponentials exponentials(std::uint32_t row);
   // All floats lie in memory_.
   struct State {
     Layer layer;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/soft_targets.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
@@ -46,13 +47,21 @@ class TiedHead {
   // Sum over the rows of -log of the probability of their targets, in nats. x: [rows, width]; table:
   // [vocabulary, width]. With `gradients`: those of the mean over the rows.
   double loss(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary, const float* x,
-              const float* table, const Gradients* gradients);
+              const float* table, const Gradients* gradients, const SoftTargets& soft = {});
+  // The probability of every token in every place: out [rows, vocabulary].
+  void predict(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary, const float* x,
+               const float* table, float* out);
 
   std::size_t memory_bytes() const { return capacity_bytes(turned_, logits_, top_, sum_); }
 
  private:
   struct Piece;
-  double softmax(Parallel* parallel, const TokenBatch& batch, const Piece& piece, bool with_gradients);
+  template <class Work>  // work(piece), its logits being there
+  void each_piece(Parallel* parallel, long rows, long width, long vocabulary, const float* x, const float* table,
+                  const Work& work);
+  double softmax(Parallel* parallel, const TokenBatch& batch, const Piece& piece, const SoftTargets& soft,
+                 bool with_gradients);
+  double soft_product(const Piece& piece, const SoftTargets& soft) const;
 
   LargeVector<float> turned_;  // x of a piece, transposed: [width][rows]
   LargeVector<float> logits_;  // [vocabulary][rows]

@@ -123,6 +123,7 @@ TokenBatch Gpt::tokens_of(std::span<const float> params, const Batch& batch) con
   RUMOR_CHECK(params.size() == layout_.params());
   RUMOR_CHECK(batch.rows > 0);
   RUMOR_CHECK(batch.tokens.size() == batch.rows * static_cast<std::size_t>(shape_.context + 1));
+  RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
   RUMOR_CHECK(*std::max_element(batch.tokens.begin(), batch.tokens.end()) < shape_.vocabulary);
   return {batch.tokens.data(), batch.rows, shape_.context};
 }
@@ -133,10 +134,17 @@ float Gpt::loss_and_gradient(std::span<const float> params, const Batch& batch, 
   forward(params.data(), tokens);
   const long rows = tokens.rows(), d = shape_.width;
   const TiedHead::Gradients gradients{inner_, gradient.data() + shape_.table};
-  const double loss =
-      head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_, params.data() + shape_.table, &gradients);
+  const double loss = head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_, params.data() + shape_.table,
+                                 &gradients, batch.soft);
   backward(params.data(), tokens, gradient.data());
   return static_cast<float>(loss / static_cast<double>(rows));
+}
+
+void Gpt::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
+  const TokenBatch tokens = tokens_of(params, batch);
+  RUMOR_CHECK(out.size() == predictions(batch.rows));
+  forward(params.data(), tokens);
+  head_.predict(parallel_, tokens, shape_.width, shape_.vocabulary, normed_, params.data() + shape_.table, out.data());
 }
 
 Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {

@@ -71,6 +71,11 @@ class Gpt final : public Model {
                           std::span<float> gradient) override;
   // The loss alone. In pieces of a few rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  // Keeps all logits of the batch: pass few rows.
+  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
+  std::size_t predictions(std::uint32_t rows) const override {
+    return std::size_t{rows} * static_cast<std::size_t>(shape_.context * shape_.vocabulary);
+  }
   std::uint64_t multiply_adds(std::uint32_t rows) const override {
     return std::uint64_t{rows} * shape_.context * layout_.params();
   }

@@ -33,7 +33,7 @@ float Mlp::loss_and_gradient(std::span<const float> params, const Batch& batch, 
   check(params, batch);
   RUMOR_CHECK(gradient.size() == layout_.params());
   layers_.forward(params.data(), batch.x.data(), batch.rows);
-  const DenseLayers::Outcome outcome = layers_.softmax(batch.label.data(), true);
+  const DenseLayers::Outcome outcome = layers_.softmax(batch.label.data(), true, batch.soft);
   layers_.backward(params.data(), batch.x.data(), gradient.data(), nullptr);
   return static_cast<float>(outcome.loss_sum / batch.rows);
 }
@@ -53,11 +53,19 @@ Evaluation Mlp::evaluate(std::span<const float> params, const Batch& batch) {
   return {loss / batch.rows, static_cast<double>(right) / batch.rows};
 }
 
+void Mlp::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
+  check(params, batch);
+  RUMOR_CHECK(out.size() == predictions(batch.rows));
+  layers_.forward(params.data(), batch.x.data(), batch.rows);
+  layers_.predict(out.data());
+}
+
 void Mlp::check(std::span<const float> params, const Batch& batch) const {
   RUMOR_CHECK(params.size() == layout_.params());
   RUMOR_CHECK(batch.rows > 0);
   RUMOR_CHECK(batch.x.size() == std::size_t{batch.rows} * layers_.inputs());
   RUMOR_CHECK(batch.label.size() == batch.rows);
+  RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
 }
 
 }  // namespace rumor::models

@@ -26,6 +26,8 @@ class Mlp final : public Model {
                           std::span<float> gradient) override;
   // In pieces of 256 rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
+  std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * layers_.classes(); }
   std::size_t memory_bytes() const override { return layers_.memory_bytes(); }
   void set_parallel(Parallel* parallel) override { layers_.set_parallel(parallel); }
 

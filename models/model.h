@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "models/soft_targets.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
@@ -46,6 +47,7 @@ struct Batch {
   std::span<const std::uint8_t> label;
   std::uint32_t rows = 0;
   std::span<const std::uint16_t> tokens = {};
+  SoftTargets soft = {};  // of a language model: a row for each token foretold, over the vocabulary
 };
 
 struct Evaluation {
@@ -80,6 +82,10 @@ class Model {
   virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
                                   std::span<float> gradient) = 0;
   virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
+  // The probability of each class, or of a language model of each token in each place: what SoftTargets want.
+  // `out`: [predictions(rows)], overwritten.
+  virtual void predict(std::span<const float> params, const Batch& batch, std::span<float> out) = 0;
+  virtual std::size_t predictions(std::uint32_t rows) const = 0;
   // Of a forward pass over so many rows, about: what decides how many threads are worth having.
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();

@@ -23,6 +23,8 @@ class Beginner final : public Model {
   }
   float loss_and_gradient(std::span<const float>, const Batch&, std::span<float>) override { return 0; }
   Evaluation evaluate(std::span<const float>, const Batch&) override { return {}; }
+  void predict(std::span<const float>, const Batch&, std::span<float>) override {}
+  std::size_t predictions(std::uint32_t) const override { return 0; }
   std::size_t memory_bytes() const override { return 0; }
 
  private:
