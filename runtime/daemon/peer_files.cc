@@ -71,6 +71,7 @@ Result<void> PeerFiles::describe(const std::string& model) const {
 Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {
   if (directory_.empty()) return {};
   if (auto saved = save_checkpoint(directory_, checkpoint); !saved) return saved;
+  if (addresses.empty()) return {};
   return write_atomically(directory_ + "/addresses",
                           {reinterpret_cast<const std::uint8_t*>(addresses.data()), addresses.size()});
 }

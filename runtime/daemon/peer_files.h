@@ -41,6 +41,8 @@ class PeerFiles {
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
   // Writes config.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
   Result<void> describe(const std::string& model) const;
+  // A checkpoint, and the addresses of others, a line each. None: those of before stay, for who has met nobody in this
+  // life may need them in the next.
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;
 
   // Errors: Errc::io.
