@@ -1,5 +1,6 @@
-// What a run file says of the ways to train that only the simulator knows: keys of [exchange], each way's own business
-// and not part of the run id. What they mean: sim/methods/methods.h.
+// What a run file says, in [exchange], of the ways to train that only the simulator knows, and of local steps, which
+// peers that broadcast know too. Each peer's own business, not part of the run id. What they mean:
+// sim/methods/methods.h and METHODS.md.
 //
 // Thread: plain values.
 #pragma once
@@ -10,9 +11,9 @@
 
 namespace rumor {
 
-// Of ways in lock-step: sync, admm.
+// Of ways in lock-step: sync, admm; local_steps also of broadcast.
 struct RoundRules {
-  std::uint32_t local_steps = 1;         // steps that a peer takes by itself in a round
+  std::uint32_t local_steps = 1;         // steps that a peer takes by itself in a round, or for an update
   double participation = 1;              // share of the peers that are drawn for a round (sync)
   std::string outer = "none";            // none | nesterov | sparse (sync): sim/methods/outer_step.h
   std::optional<double> outer_rate;      // absent: 0.7 with nesterov, 1 with sparse

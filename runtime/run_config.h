@@ -72,7 +72,7 @@ struct RunConfig {
   double early_share = 0;
   std::uint32_t early_peers = 0;
   double early_density = 1;
-  RoundRules round_rules;          // runtime/method_rules.h
+  RoundRules round_rules;          // runtime/method_rules.h; of broadcast, local_steps: the mini-batches of an update
   ServerRules server_rules;        // the same
   // Averaging with neighbours (sim/methods/methods.h); an even number of them.
   std::uint32_t neighbours = 4;
@@ -80,8 +80,8 @@ struct RunConfig {
   double drift_bound = 0;     // squared distance that a peer may be from what it last told; 0: it tells every step
 
   // [compress]
-  // Entries / parameters of one update, or of each mini-batch of one (hogwild); 0 means auto. Not used with a budget in
-  // bytes.
+  // Entries / parameters of one update, or of each mini-batch of one (batches()); 0 means auto. Not used with a budget
+  // in bytes.
   double density = 0.001;
   // Budgets in bytes (compress/budget.h), at most one above 0: of one payload; or of all payloads of this peer in a
   // second, each counted once. A file has one of density and these two; an override takes the place of the file's.
@@ -108,8 +108,14 @@ struct RunConfig {
   // Of updates kept on disk for peers that were away (runtime/update_log.h); in the run file as log_mib.
   std::size_t log_bytes = limits::log_file_bytes_max;
 
-  // Mini-batches of one step: at least one for each worker.
-  std::uint32_t batches() const { return hogwild > 0 ? std::max(hogwild, hogwild_batches) : 1; }
+  // Of broadcast, where a step may be several mini-batches: the workers that take them, 0 for none but the trainer
+  // itself; how many mini-batches there are, at least one for each worker; how many of them one after another.
+  std::uint32_t workers() const { return hogwild > 0 ? hogwild : batches() > 1 ? 1 : 0; }
+  std::uint32_t batches() const {
+    if (hogwild > 0) return std::max(hogwild, hogwild_batches);
+    return mode == "broadcast" ? round_rules.local_steps : 1;
+  }
+  std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(workers(), 1u) + 1; }
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;

@@ -61,9 +61,9 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
 
 // Models for the workers besides the one that evaluates: activations come with the first batch.
 Result<void> Trainer::make_workers(const RunConfig& config, const models::ModelConfig& model) {
-  if (config.hogwild == 0) return {};
+  if (config.workers() == 0) return {};
   std::vector<std::unique_ptr<models::Model>> models;
-  for (std::uint32_t worker = 0; worker < config.hogwild; ++worker) {
+  for (std::uint32_t worker = 0; worker < config.workers(); ++worker) {
     auto made = models::make_model(model);
     if (!made) return made.error();
     models.push_back(std::move(made).value());

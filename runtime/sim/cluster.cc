@@ -285,7 +285,7 @@ void Cluster::close_side(std::size_t at, int side, const std::string& reason) {
 void Cluster::effect(std::size_t i, StartStep& e) {
   Slot& slot = nodes_[i];
   slot.compute = slot.node->trainer().step(e.plan);
-  const Duration step = options_.step_of(i);
+  const Duration step = options_.step_of(i) * config_.batches_in_turn();
   const std::int64_t tenth = step.count() / 10;
   const Duration takes = step + Duration(step_costs_.between(-tenth, tenth));
   computed_ += takes;

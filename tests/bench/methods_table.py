@@ -4,9 +4,10 @@
 usage: methods_table.py RUMOR RUN [--nodes 4,16,32] [--networks lan,wan,home] [--rates 0.5,1,2] [--keep DIR]
                         [--set KEY=VALUE]... METHOD...
 
-METHOD: as `rumor compare --methods` has it, each an argument of its own. The networks are, one way: lan, 10 Gbit/s and
-0.2 ms; wan, 100 Mbit/s and 60 ms; home, 20 Mbit/s up, 100 down, 100 ms, and peers whose steps take 1 to 4 times as long.
-A step takes 20 virtual ms. With --keep what has been tried is kept, and the same command goes on after an interruption.
+METHOD: as `rumor compare --methods` has it, each an argument of its own. The networks are, one way: lan, 10 Gbit/s
+and 0.2 ms; wan, 100 Mbit/s and 60 ms; home, 20 Mbit/s up, 100 down, 100 ms, and peers whose steps take 1 to 4 times
+as long. A step takes 20 virtual ms. With --keep what has been tried is kept, and the same command goes on after an
+interruption.
 """
 
 import argparse
@@ -37,9 +38,9 @@ def row(network, nodes, method):
     ratio = f'{method["ring_ratio"]:.3g}' if method['ring_ratio'] else '-'
     reached = method['seconds_to_common_loss']
     agree = 'equal' if method['identical'] else f'within {method["disagreement"] * 100:.1f} %'
-    cells = [network, str(nodes), method['method'], f'{method["rate"]:.3g}', quality, f'{method["virtual_seconds"]:.0f} s',
-             f'{reached:.0f} s' if reached is not None else '-', sent, ratio, f'{method["idle_fraction"] * 100:.0f} %',
-             agree]
+    cells = [network, str(nodes), method['method'], f'{method["rate"]:.3g}', quality,
+             f'{method["virtual_seconds"]:.0f} s', f'{reached:.0f} s' if reached is not None else '-', sent, ratio,
+             f'{method["idle_fraction"] * 100:.0f} %', agree]
     return '| ' + ' | '.join(cells) + ' |'
 
 
@@ -48,8 +49,8 @@ def compare(arguments, network, nodes, folder):
     shape = folder / f'{network}.toml'
     shape.write_text(text, encoding='utf-8')
     out = folder / 'result.json'
-    command = [arguments.rumor, 'compare', arguments.run, '--methods', ','.join(arguments.methods), '--nodes', str(nodes),
-               '--network', str(shape), '--rates', arguments.rates, '--json', str(out), *options]
+    command = [arguments.rumor, 'compare', arguments.run, '--methods', ','.join(arguments.methods),
+               '--nodes', str(nodes), '--network', str(shape), '--rates', arguments.rates, '--json', str(out), *options]
     if arguments.keep:
         command += ['--keep', arguments.keep]
     for assignment in arguments.set:

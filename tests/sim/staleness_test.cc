@@ -154,3 +154,20 @@ BOOST_AUTO_TEST_CASE(somebody_begins_where_the_first_are_missing) {
   BOOST_TEST(own_updates(*cluster, 2) > 20u);
   BOOST_TEST(own_updates(*cluster, 3) > 20u);
 }
+
+// Four steps an update: a quarter of the updates for the same samples in about the same time.
+BOOST_AUTO_TEST_CASE(local_steps_make_fewer_updates_of_the_same_work) {
+  RunConfig config = test::small_run(16'000);
+  sim::SimResult of[2];
+  for (const int several : {0, 1}) {
+    config.round_rules.local_steps = several == 1 ? 4 : 1;
+    of[several] = sim::simulate(config, test::small_data(), test::lan(4), nullptr).value();
+    BOOST_TEST(of[several].identical);
+    BOOST_TEST(of[several].lost + of[several].doubled == 0u);
+    BOOST_TEST(of[several].loss < of[several].curve.front().loss / 2);
+  }
+  const auto near = boost::test_tools::tolerance(0.1);
+  BOOST_TEST(static_cast<double>(of[1].updates) == static_cast<double>(of[0].updates) / 4, near);
+  BOOST_TEST(of[1].virtual_seconds == of[0].virtual_seconds, near);
+  BOOST_TEST(of[1].density == 4 * of[0].density, near);  // what is sent for a sample stays
+}
