@@ -27,4 +27,14 @@ struct ServerRules {
   std::uint32_t push_every = 1, fetch_every = 1;  // steps of a worker
 };
 
+// Of peers with models of their own: average, codistill. Even numbers of neighbours and teachers.
+struct NeighbourRules {
+  std::uint32_t neighbours = 4;  // (average)
+  double consensus_rate = 0;     // 0: from the density (average)
+  double drift_bound = 0;  // squared distance to what was last told, above which a peer tells; 0: always (average)
+  std::uint32_t teachers = 2;        // (codistill)
+  std::uint32_t refresh_every = 50;  // steps of a teacher between two tellings (codistill)
+  double agreement = 1;              // weight of what teachers say, beside the labels' (codistill)
+};
+
 }  // namespace rumor

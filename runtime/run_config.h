@@ -28,7 +28,8 @@ namespace rumor {
 
 // What `exchange.mode` may be. Peers and `rumor sim` know broadcast; the others are of the simulator alone
 // (sim/methods/methods.h).
-inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync", "downpour", "admm", "average"};
+inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "downpour",
+                                                       "admm",      "average", "codistill"};
 
 // Entries / parameters of one update, at most.
 inline constexpr double density_max = 0.2;
@@ -74,10 +75,7 @@ struct RunConfig {
   double early_density = 1;
   RoundRules round_rules;          // runtime/method_rules.h; of broadcast, local_steps: the mini-batches of an update
   ServerRules server_rules;        // the same
-  // Averaging with neighbours (sim/methods/methods.h); an even number of them.
-  std::uint32_t neighbours = 4;
-  double consensus_rate = 0;  // 0: from the density
-  double drift_bound = 0;     // squared distance that a peer may be from what it last told; 0: it tells every step
+  NeighbourRules neighbour_rules;  // the same
 
   // [compress]
   // Entries / parameters of one update, or of each mini-batch of one (batches()); 0 means auto. Not used with a budget

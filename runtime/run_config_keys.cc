@@ -129,11 +129,11 @@ Problem read_emit(RunConfig& config, const Node& node) {
   return {};
 }
 
-Problem read_neighbours(RunConfig& config, const Node& node) {
+Problem read_even(const Node& node, std::uint32_t& out) {
   std::uint32_t count = 0;
   if (Problem p = read_integer(node, 2, 64, count); !p.empty()) return p;
   if (count % 2 != 0) return "wants an even number: two in each cycle through all peers";
-  config.neighbours = count;
+  out = count;
   return {};
 }
 
@@ -273,9 +273,6 @@ std::vector<Key> exchange_keys() {
       {"exchange.early_peers", [](C& c, const Node& n) { return read_integer(n, 0, 4096, c.early_peers); }, nullptr},
       {"exchange.early_density", [](C& c, const Node& n) { return read_number(n, 0.01, 100, c.early_density); },
        nullptr},
-      {"exchange.neighbours", read_neighbours, nullptr},
-      {"exchange.consensus_rate", [](C& c, const Node& n) { return read_number(n, 0, 1, c.consensus_rate); }, nullptr},
-      {"exchange.drift_bound", [](C& c, const Node& n) { return read_number(n, 0, 1e12, c.drift_bound); }, nullptr},
       {"compress.density", read_density, nullptr},
       {"compress.bytes_per_update",
        [](C& c, const Node& n) { return read_byte_budget(n, 64, c.bytes_per_update, c.bytes_per_second); },
@@ -324,6 +321,15 @@ std::vector<Key> method_keys() {
       steps("exchange.servers", [](C& c) -> std::uint32_t& { return c.server_rules.servers; }),
       steps("exchange.push_every", [](C& c) -> std::uint32_t& { return c.server_rules.push_every; }),
       steps("exchange.fetch_every", [](C& c) -> std::uint32_t& { return c.server_rules.fetch_every; }),
+      {"exchange.neighbours", [](C& c, const Node& n) { return read_even(n, c.neighbour_rules.neighbours); }, nullptr},
+      {"exchange.consensus_rate",
+       [](C& c, const Node& n) { return read_number(n, 0, 1, c.neighbour_rules.consensus_rate); }, nullptr},
+      {"exchange.drift_bound",
+       [](C& c, const Node& n) { return read_number(n, 0, 1e12, c.neighbour_rules.drift_bound); }, nullptr},
+      {"exchange.teachers", [](C& c, const Node& n) { return read_even(n, c.neighbour_rules.teachers); }, nullptr},
+      steps("exchange.refresh_every", [](C& c) -> std::uint32_t& { return c.neighbour_rules.refresh_every; }),
+      {"exchange.agreement", [](C& c, const Node& n) { return read_number(n, 0, 100, c.neighbour_rules.agreement); },
+       nullptr},
   };
 }
 

@@ -11,8 +11,8 @@ struct Way {
   Result<SimResult> (*run)(const RunConfig&, std::shared_ptr<const models::DataSet>, const ClusterOptions&,
                            const Progress&);
 };
-constexpr Way ways[] = {
-    {"sync", run_sync}, {"downpour", run_downpour}, {"admm", run_admm}, {"average", run_average}};
+constexpr Way ways[] = {{"sync", run_sync}, {"downpour", run_downpour}, {"admm", run_admm}, {"average", run_average},
+                        {"codistill", run_codistill}};
 
 }  // namespace
 

@@ -1,6 +1,4 @@
 // Compressed averaging with neighbours.
-#include <cmath>
-
 #include "runtime/sim/methods/gossip_rules.h"
 #include "runtime/sim/methods/methods.h"
 #include "runtime/sim/methods/own_models.h"
@@ -13,13 +11,13 @@ class AverageRun final : public OwnModels {
  public:
   AverageRun(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
              const Progress& progress)
-      : OwnModels(config, options, learners, absences, config.neighbours, progress) {}
+      : OwnModels(config, options, learners, absences, config.neighbour_rules.neighbours, progress) {}
 
  private:
   void begin(std::size_t peer) override {
     const auto& neighbours = graph_.neighbours();
     const double density = config_.density_at(1, progress());
-    const double rate = config_.consensus_rate > 0 ? config_.consensus_rate : consensus_rate(density);
+    const double asked = config_.neighbour_rules.consensus_rate, rate = asked > 0 ? asked : consensus_rate(density);
     for (const auto& copy : copies_.held(peer)) {
       const double weight = metropolis_weight(neighbours[peer].size(), neighbours[copy.of].size());
       draw_together(peers_[peer].weights, copies_.own(peer), copy.weights, rate * weight);
@@ -31,7 +29,7 @@ class AverageRun final : public OwnModels {
   }
 
   bool has_news(std::size_t peer) override {
-    return has_drifted(peers_[peer].weights, copies_.own(peer), config_.drift_bound);
+    return has_drifted(peers_[peer].weights, copies_.own(peer), config_.neighbour_rules.drift_bound);
   }
 
   models::Evaluation evaluate() override { return learners_.evaluate(peers_[training().front()].weights); }

@@ -9,7 +9,7 @@ double metropolis_weight(std::size_t neighbours, std::size_t neighbours_of_other
   return 1.0 / static_cast<double>(1 + std::max(neighbours, neighbours_of_other));
 }
 
-double consensus_rate(double density) { return std::min(0.3, std::sqrt(3 * density)); }
+double consensus_rate(double density) { return std::sqrt(density) / 2; }
 
 void draw_together(std::span<float> x, std::span<const float> own, std::span<const float> theirs, double share) {
   const float s = static_cast<float>(share);

@@ -19,9 +19,9 @@ namespace rumor::sim {
 // and it needs to know no more of the graph. (Xiao, Boyd, Lall, IPSN 2005: Metropolis weights.)
 double metropolis_weight(std::size_t neighbours, std::size_t neighbours_of_other);
 
-// The rate for messages of so many entries / parameters: sqrt(3 density), at most 0.3. What is told of a difference
-// falls with the density, and who draws faster than copies follow swings. Ours: through what works at 3 % (0.3) and at
-// 0.3 % (0.1).
+// The rate for messages of so many entries / parameters: half the root of the density. What is told of a difference
+// falls with the density, and who draws faster than copies follow swings; the papers too have the rate fall with what
+// compression keeps. The form is ours, from measurements (runtime/METHODS.md).
 double consensus_rate(double density);
 
 // One term of the sum: x += share * (theirs - own).

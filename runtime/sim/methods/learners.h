@@ -34,6 +34,10 @@ class Learners {
 
   // Mean gradient over the next mini-batch of learner i at `weights`; both [params].
   void gradient(std::size_t i, std::span<const float> weights, std::span<float> out);
+  // For ways that ask more of the model: that mini-batch (valid until the next of learner i), the model, the data.
+  models::Batch batch(std::size_t i) { return samplers_[i].next(); }
+  models::Model& model() { return *model_; }
+  const models::DataSet& data() const { return *data_; }
   // The run file's, with moments of its own.
   std::unique_ptr<models::Optimizer> optimizer() const;
   // The run file's rate at `progress` in [0, 1], as it stands: the rate of the whole, not shared between peers.

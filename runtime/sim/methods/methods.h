@@ -55,4 +55,13 @@ Result<SimResult> run_downpour(const RunConfig& config, std::shared_ptr<const mo
 Result<SimResult> run_average(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                               const ClusterOptions& options, const Progress& progress);
 
+// Codistillation (`exchange.mode = "codistill"`): each peer trains a model of its own on its own data, and draws what
+// it predicts towards the mean of what its teachers predict for the same batch; of the teachers it has copies that are
+// refreshed now and then (Anil, Pereyra, Passos, Ormandi, Dahl, Hinton, ICLR 2018, "Large scale distributed neural
+// network training through online distillation"). Each teacher lengthens a step by a forward pass. The result is the
+// mean over peers of loss and accuracy; put together, all models answer with the mean of their probabilities. Errors
+// besides: Errc::usage for a byte budget.
+Result<SimResult> run_codistill(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                const ClusterOptions& options, const Progress& progress);
+
 }  // namespace rumor::sim

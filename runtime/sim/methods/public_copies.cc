@@ -1,5 +1,6 @@
 #include "runtime/sim/methods/public_copies.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compress/statistics.h"

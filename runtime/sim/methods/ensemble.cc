@@ -1,0 +1,69 @@
+#include "runtime/sim/methods/ensemble.h"
+
+#include <algorithm>
+
+#include "models/portable_math.h"
+#include "runtime/base/check.h"
+
+namespace rumor::sim {
+
+namespace {
+
+// Sums over the rows of a batch.
+struct Score {
+  double loss = 0, right = 0, rows = 0;
+};
+
+// Row r of `predicted` is what should be `wanted(r)`.
+template <class Wanted>
+void add(Score& score, std::span<const float> predicted, std::size_t classes, const Wanted& wanted) {
+  for (std::size_t r = 0; r * classes < predicted.size(); ++r) {
+    const auto row = predicted.subspan(r * classes, classes);
+    const std::size_t want = wanted(r);
+    // Below this a float has no digits left.
+    score.loss -= models::portable_log(std::max(1e-38, static_cast<double>(row[want])));
+    score.right += std::max_element(row.begin(), row.end()) - row.begin() == static_cast<std::ptrdiff_t>(want) ? 1 : 0;
+    ++score.rows;
+  }
+}
+
+}  // namespace
+
+bool mean_prediction(models::Model& model, std::span<const std::span<const float>> weights, const models::Batch& batch,
+                     std::vector<float>& out) {
+  if (weights.empty()) return false;
+  std::vector<float> one(model.predictions(batch.rows));
+  out.assign(one.size(), 0.0f);
+  const float share = 1.0f / static_cast<float>(weights.size());
+  for (const auto& w : weights) {
+    model.predict(w, batch, one);
+    for (std::size_t at = 0; at < one.size(); ++at) out[at] += share * one[at];
+  }
+  return true;
+}
+
+models::Evaluation evaluate_ensemble(models::Model& model, const models::DataSet& data,
+                                     std::span<const std::span<const float>> weights) {
+  constexpr std::size_t floats_max = 4 << 20;  // of predictions at a time
+  const auto fits = static_cast<std::uint32_t>(floats_max / model.predictions(1));
+  const std::uint32_t block = std::clamp(fits, 1u, data.evaluation_block());
+  const bool text = data.vocabulary > 0;
+  const std::size_t context = data.context;
+  models::BatchMemory memory;
+  std::vector<float> mean;
+  Score score;
+  for (std::uint32_t first = 0; first < data.test_rows(); first += block) {
+    const models::Batch batch = data.test_batch(first, std::min(block, data.test_rows() - first), memory);
+    RUMOR_CHECK(mean_prediction(model, weights, batch, mean));
+    if (text)
+      add(score, mean, data.vocabulary,
+          [&](std::size_t r) { return batch.tokens[r / context * (context + 1) + r % context + 1]; });
+    else
+      add(score, mean, data.classes, [&](std::size_t r) { return batch.label[r]; });
+  }
+  models::Evaluation evaluation{score.loss / score.rows, {}};
+  if (!text) evaluation.accuracy = score.right / score.rows;
+  return evaluation;
+}
+
+}  // namespace rumor::sim
