@@ -4,8 +4,8 @@
 // Whoever was not in the round before lacks the state that all share and fetches it from a peer that has it, whose
 // uplink pays: those who have it take turns. Each computes its steps; when the slowest is done, they put together what
 // they have as collectives do. A peer that goes away meanwhile has no part in the round, what it had beside the shared
-// state is lost, and nobody waits for it. The shared state is on the disks of those who were in the newest round; while
-// all of them are away the others wait for one.
+// state is lost, and nobody waits for it; putting together is disturbed by nobody. The shared state is on the disks of
+// those who were in the newest round; while all of them are away the others wait for one.
 //
 // Thread: one owner; equal seeds give equal rounds. Memory: a few words a peer.
 #pragma once
