@@ -141,11 +141,13 @@ void add_compare(CLI::App& app, CompareCommand& c) {
   CLI::App* compare = app.add_subcommand("compare", "Compare ways to train on one run file, in virtual time");
   compare->footer(
       "Every method sees as many samples and is tried with the same number of learning rates; the best of these\n"
-      "is what the table tells. Methods: broadcast (Rumor's own), sync (dense averaging at every step, as by a ring\n"
-      "all-reduce), alone (one peer that has all the data). Keys of the run file may follow a method:\n"
+      "is what the table tells. Methods: broadcast (Rumor's own); sync (dense averaging by a ring all-reduce at every\n"
+      "step, or with keys local SGD, FedAvg, DiLoCo, SparseLoCo); downpour (a parameter server at the peers), admm,\n"
+      "average (with neighbours only); alone (one peer that has all the data). Keys of the run file may follow:\n"
       "  rumor compare synthetic --nodes 8 --network home --report out\n"
       "  rumor compare fashion-mlp --methods broadcast,sync:optimizer.kind=adam:optimizer.rate=0.002,alone\n"
       "  rumor compare fashion-mlp --methods broadcast,broadcast:exchange.soft_sync=3 --step-factors 1,1,2,4\n"
+      "  rumor compare synthetic --methods broadcast,average,sync:exchange.local_steps=10 --nodes 8 --network wan\n"
       "With --keep DIR every finished trial is kept there, and the same command goes on after an interruption.");
   compare->add_option("RUN", c.run.name, run_help)->required();
   compare->add_option("--methods", c.methods, "METHOD[:KEY=VALUE]...,... (default broadcast,sync,alone)")

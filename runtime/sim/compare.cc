@@ -94,6 +94,7 @@ void sum_up(MethodFigures& m) {
 
 // What can be told of a method only beside the others.
 void set_side_by_side(const Comparison& c, MethodFigures& m) {
+  if (m.diverged()) return;
   const auto at = [&](auto x, double where, auto y) {
     return mean(m.runs, [&](const Trial& t) { return value_at(t.curve, where, x, y); });
   };
@@ -170,9 +171,7 @@ Result<Comparison> compare(const std::vector<Method>& methods, const std::vector
     m.runs.push_back(*std::min_element(m.search.begin(), m.search.end(), [](const Trial& a, const Trial& b) {
       return rank_of(a) < rank_of(b);
     }));
-    if (!std::isfinite(m.runs.front().loss))
-      return Error{Errc::usage, str(method.label, " diverges at every rate that was tried; add lower ones to --rates")};
-    for (std::uint64_t s = 1; s < seeds; ++s) {
+    for (std::uint64_t s = 1; s < seeds && !m.diverged(); ++s) {
       auto trial = run(method, m.runs.front().rate, first_seed + s);
       if (!trial) return Error{trial.error().code, str(method.label, ": ", trial.error().text)};
       m.runs.push_back(std::move(trial).value());
@@ -182,13 +181,16 @@ Result<Comparison> compare(const std::vector<Method>& methods, const std::vector
     c.methods.push_back(std::move(m));
     c.nodes = std::max(c.nodes, method.nodes);
   }
-  c.samples = c.methods.front().runs.front().samples;
-  c.params = c.methods.front().runs.front().params;
   for (const MethodFigures& m : c.methods) {
+    if (m.diverged()) continue;
+    c.samples = m.runs.front().samples;
+    c.params = m.runs.front().params;
     if (m.sent_bytes > 0) c.equal_bytes = c.equal_bytes == 0 ? m.sent_bytes : std::min(c.equal_bytes, m.sent_bytes);
     c.equal_seconds = c.equal_seconds == 0 ? m.virtual_seconds : std::min(c.equal_seconds, m.virtual_seconds);
     if (std::isfinite(m.loss)) c.common_loss = std::max(c.common_loss, m.loss + m.loss_spread);
   }
+  if (c.params == 0)
+    return Error{Errc::usage, "every method diverges at every rate that was tried; add lower ones to --rates"};
   for (MethodFigures& m : c.methods) set_side_by_side(c, m);
   return c;
 }

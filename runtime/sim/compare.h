@@ -8,6 +8,7 @@
 // Thread: plain functions and values.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -63,6 +64,9 @@ struct MethodFigures {
   std::optional<double> seconds_to_common_loss;
   bool identical = false;
   double disagreement = 0;  // SimResult's, mean
+
+  // At every rate that was tried; then there is one run, and nothing to tell of it.
+  bool diverged() const { return !std::isfinite(runs.front().loss); }
 };
 
 struct Comparison {
@@ -76,8 +80,8 @@ struct Comparison {
   std::vector<std::string> reading() const;
 };
 
-// Tries everything in turn. `factors`: of each method's own rate. Errors: those of a run; Errc::usage when every rate
-// of a method diverges. Requires: neither list is empty, seeds >= 1.
+// Tries everything in turn. `factors`: of each method's own rate. Errors: those of a run; Errc::usage when all
+// diverge at every rate. Requires: neither list is empty, seeds >= 1.
 Result<Comparison> compare(const std::vector<Method>& methods, const std::vector<double>& factors,
                            std::uint64_t first_seed, std::uint64_t seeds, const RunTrial& run);
 

@@ -39,24 +39,31 @@ struct Column {
   std::vector<std::string> cells;
 };
 
+// The row of a method, by column.
+std::vector<std::string> row_of(const MethodFigures& m) {
+  if (m.diverged()) return {m.label, "-", "diverged"};
+  return {m.label,
+          short_number(m.runs.front().rate),
+          std::isfinite(m.loss) ? fixed(m.loss, 4) : "diverged",
+          percent(m.accuracy),
+          quality(m.accuracy_at_bytes, m.loss_at_bytes),
+          quality(m.accuracy_at_time, m.loss_at_time),
+          m.sent_bytes > 0 ? short_number(m.sent_bytes) + "B" : "nothing",
+          m.ring_ratio > 0 ? fixed(m.ring_ratio, m.ring_ratio < 10 ? 2 : 0) : "-",
+          seconds(m.virtual_seconds),
+          percent(m.idle, 0),
+          agreement(m)};
+}
+
 std::vector<Column> columns(const Comparison& c) {
   std::vector<Column> all = {{"method", {}}, {"rate", {}}, {"loss", {}}, {"accuracy", {}},
                              {c.equal_bytes > 0 ? str("at ", short_number(c.equal_bytes), "B") : "at equal bytes", {}},
                              {str("at ", seconds(c.equal_seconds)), {}}, {"sent by a peer", {}}, {"ring / sent", {}},
                              {"virtual time", {}}, {"idle", {}}, {"replicas", {}}};
   for (const MethodFigures& m : c.methods) {
-    const std::string cells[] = {m.label,
-                                 short_number(m.runs.front().rate),
-                                 std::isfinite(m.loss) ? fixed(m.loss, 4) : "diverged",
-                                 percent(m.accuracy),
-                                 quality(m.accuracy_at_bytes, m.loss_at_bytes),
-                                 quality(m.accuracy_at_time, m.loss_at_time),
-                                 m.sent_bytes > 0 ? short_number(m.sent_bytes) + "B" : "nothing",
-                                 m.ring_ratio > 0 ? fixed(m.ring_ratio, m.ring_ratio < 10 ? 2 : 0) : "-",
-                                 seconds(m.virtual_seconds),
-                                 percent(m.idle, 0),
-                                 agreement(m)};
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].cells.push_back(cells[i]);
+    std::vector<std::string> row = row_of(m);
+    row.resize(all.size(), "-");
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].cells.push_back(row[i]);
   }
   return all;
 }
