@@ -8,8 +8,7 @@ namespace {
 
 struct Way {
   std::string_view mode;
-  Result<SimResult> (*run)(const RunConfig&, std::shared_ptr<const models::DataSet>, const ClusterOptions&,
-                           const Progress&);
+  Result<SimResult> (*run)(const MethodSetting&);
 };
 constexpr Way ways[] = {{"sync", run_sync}, {"downpour", run_downpour}, {"admm", run_admm}, {"average", run_average},
                         {"codistill", run_codistill}};
@@ -18,8 +17,14 @@ constexpr Way ways[] = {{"sync", run_sync}, {"downpour", run_downpour}, {"admm",
 
 Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress) {
-  for (const Way& way : ways)
-    if (way.mode == config.mode) return way.run(config, std::move(data), options, progress);
+  for (const Way& way : ways) {
+    if (way.mode != config.mode) continue;
+    auto absences = Absences::create(options, config.mode);
+    if (!absences) return absences.error();
+    auto learners = Learners::create(config, std::move(data), options);
+    if (!learners) return learners.error();
+    return way.run({config, options, *learners, *absences, progress});
+  }
   auto cluster = Cluster::create(config, std::move(data), options);
   if (!cluster) return cluster.error();
   return (*cluster)->run(progress);

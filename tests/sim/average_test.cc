@@ -4,10 +4,10 @@
 #include "runtime/sim/methods/gossip_rules.h"
 #include "runtime/sim/methods/neighbour_graph.h"
 #include "runtime/sim/methods/public_copies.h"
-#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
+using test::run;
 
 namespace {
 
@@ -17,12 +17,6 @@ RunConfig average_run(std::uint64_t samples = 16'000) {
   config.rate = 0.5;
   config.density = 0.1;
   return config;
-}
-
-sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto result = sim::simulate(config, test::small_data(), options, nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(result).value();
 }
 
 // Symmetric; connected as far as peers have neighbours; returns how many that are.
@@ -78,7 +72,9 @@ struct Line {
   sim::ClusterOptions options = options_of();
   ParamLayout layout = ParamLayout::create({{"w", {4}, 0, 4}}).value();
   sim::Learners learners = sim::Learners::create(config, test::small_data(), options).value();
-  sim::MethodRecord record{config, options, learners, nullptr};
+  sim::Absences absences = sim::Absences::create(options, config.mode).value();
+  sim::Progress silent;
+  sim::MethodRecord record{sim::MethodSetting{config, options, learners, absences, silent}};
   std::vector<float> start = {0, 0, 0, 0};
   std::vector<std::vector<std::size_t>> heard = {{1}, {0, 2}, {1}};
   sim::PublicCopies copies{config, options, layout, start, heard, record};

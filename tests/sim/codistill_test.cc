@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "runtime/sim/methods/ensemble.h"
-#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
+using test::run;
 
 namespace {
 
@@ -16,12 +16,6 @@ RunConfig codistill_run() {
   config.density = 0.2;
   config.neighbour_rules.refresh_every = 5;
   return config;
-}
-
-sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto result = sim::simulate(config, test::small_data(), options, nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(result).value();
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;

@@ -1,9 +1,9 @@
 // Downpour SGD (runtime/sim/methods/downpour.cc): a shard by hand, and the servers on a small model.
 #include "runtime/sim/methods/server_shard.h"
-#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
+using test::run;
 
 namespace {
 
@@ -12,12 +12,6 @@ RunConfig with(std::vector<std::string> settings, std::uint64_t samples = 8000) 
   settings.insert(settings.begin(), "exchange.mode=downpour");
   for (const std::string& setting : settings) BOOST_REQUIRE(override_run_config(config, setting).ok());
   return config;
-}
-
-sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto result = sim::simulate(config, test::small_data(), options, nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(result).value();
 }
 
 }  // namespace

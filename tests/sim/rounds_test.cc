@@ -5,10 +5,10 @@
 #include "runtime/sim/methods/absences.h"
 #include "runtime/sim/methods/consensus.h"
 #include "runtime/sim/methods/outer_step.h"
-#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
+using test::run;
 using sim::ConsensusPeer;
 using sim::OuterStep;
 
@@ -21,12 +21,6 @@ RunConfig with(std::vector<std::string> settings, std::uint64_t samples = 8000) 
   RunConfig config = test::small_run(samples);
   for (const std::string& setting : settings) BOOST_REQUIRE(override_run_config(config, setting).ok());
   return config;
-}
-
-sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto result = sim::simulate(config, test::small_data(), options, nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(result).value();
 }
 
 std::string refusal(const RunConfig& config) {

@@ -1,5 +1,4 @@
 // Unequal peers: what a straggler costs, and the rules by which an origin waits for others (runtime/staleness.h).
-#include "runtime/sim/simulate.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "runtime/sim/cluster.h"
+#include "runtime/sim/simulate.h"
 
 namespace rumor::test {
 
@@ -34,6 +34,13 @@ inline std::unique_ptr<sim::Cluster> make_cluster(const RunConfig& config,
   auto cluster = sim::Cluster::create(config, small_data(), options);
   BOOST_REQUIRE_MESSAGE(cluster.ok(), (cluster.ok() ? "" : cluster.error().text));
   return std::move(cluster).value();
+}
+
+// A whole run on the small data, in whichever mode.
+inline sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
+  auto result = sim::simulate(config, small_data(), options, nullptr);
+  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
+  return std::move(result).value();
 }
 
 // Every living node holds the same bits: those of the sum of everything published.

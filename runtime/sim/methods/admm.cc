@@ -74,23 +74,18 @@ class Consensus {
 
 }  // namespace
 
-Result<SimResult> run_admm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                           const ClusterOptions& options, const Progress& progress) {
-  auto absences = Absences::create(options, config.mode);
-  if (!absences) return absences.error();
-  auto learners = Learners::create(config, std::move(data), options);
-  if (!learners) return learners.error();
-  Consensus consensus(config, *learners);
+Result<SimResult> run_admm(const MethodSetting& in) {
+  Consensus consensus(in.config, in.learners);
   const std::size_t bytes = 4 * consensus.z().size();
-  LockStep lock_step(config, options, *learners, *absences, progress,
-                     {.steps = config.round_rules.local_steps, .state_bytes = bytes});
+  const std::uint32_t steps = in.config.round_rules.local_steps;
+  LockStep lock_step(in, {.steps = steps, .state_bytes = bytes});
   const auto body = [&](const Round& round) {
     consensus.round(round);
     lock_step.all_reduce(round.peers, static_cast<double>(bytes));
   };
   auto result = lock_step.run(consensus.z(), body);
   if (!result) return result.error();
-  result->guarantee = str("one consensus z after each round, by construction (every ", config.round_rules.local_steps,
+  result->guarantee = str("one consensus z after each round, by construction (every ", steps,
                           " steps); peers' own x are near it");
   return result;
 }

@@ -9,9 +9,7 @@ namespace {
 
 class AverageRun final : public OwnModels {
  public:
-  AverageRun(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
-             const Progress& progress)
-      : OwnModels(config, options, learners, absences, config.neighbour_rules.neighbours, progress) {}
+  explicit AverageRun(const MethodSetting& in) : OwnModels(in, in.config.neighbour_rules.neighbours) {}
 
  private:
   void begin(std::size_t peer) override {
@@ -49,14 +47,9 @@ class AverageRun final : public OwnModels {
 
 }  // namespace
 
-Result<SimResult> run_average(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                              const ClusterOptions& options, const Progress& progress) {
-  if (auto fits = OwnModels::check(config); !fits) return fits.error();
-  auto absences = Absences::create(options, config.mode);
-  if (!absences) return absences.error();
-  auto learners = Learners::create(config, std::move(data), options);
-  if (!learners) return learners.error();
-  return AverageRun(config, options, *learners, *absences, progress).run();
+Result<SimResult> run_average(const MethodSetting& in) {
+  if (auto fits = OwnModels::check(in.config); !fits) return fits.error();
+  return AverageRun(in).run();
 }
 
 }  // namespace rumor::sim

@@ -14,10 +14,8 @@ constexpr double forward_share = 1.0 / 3;
 
 class CodistillRun final : public OwnModels {
  public:
-  CodistillRun(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
-               const Progress& progress)
-      : OwnModels(config, options, learners, absences, config.neighbour_rules.teachers, progress),
-        pupils_(learners.count()) {}
+  explicit CodistillRun(const MethodSetting& in)
+      : OwnModels(in, in.config.neighbour_rules.teachers), pupils_(in.learners.count()) {}
 
  private:
   struct Pupil {
@@ -79,14 +77,9 @@ class CodistillRun final : public OwnModels {
 
 }  // namespace
 
-Result<SimResult> run_codistill(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                                const ClusterOptions& options, const Progress& progress) {
-  if (auto fits = OwnModels::check(config); !fits) return fits.error();
-  auto absences = Absences::create(options, config.mode);
-  if (!absences) return absences.error();
-  auto learners = Learners::create(config, std::move(data), options);
-  if (!learners) return learners.error();
-  return CodistillRun(config, options, *learners, *absences, progress).run();
+Result<SimResult> run_codistill(const MethodSetting& in) {
+  if (auto fits = OwnModels::check(in.config); !fits) return fits.error();
+  return CodistillRun(in).run();
 }
 
 }  // namespace rumor::sim

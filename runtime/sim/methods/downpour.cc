@@ -18,21 +18,20 @@ constexpr std::size_t request_bytes = 16;
 
 class Downpour {
  public:
-  Downpour(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
-           const Progress& progress)
-      : config_(config),
-        learners_(learners),
-        absences_(absences),
-        record_(config, options, learners, progress),
-        network_(options.network, options.nodes, options.seed),
-        model_(learners.start()),
+  explicit Downpour(const MethodSetting& in)
+      : config_(in.config),
+        learners_(in.learners),
+        absences_(in.absences),
+        record_(in),
+        network_(in.options.network, in.options.nodes, in.options.seed),
+        model_(in.learners.start()),
         gradient_(model_.size()),
-        workers_(learners.count()) {
-    const std::size_t count = config.server_rules.servers;
+        workers_(in.learners.count()) {
+    const std::size_t count = config_.server_rules.servers;
     for (std::size_t s = 0; s <= count; ++s) first_.push_back(model_.size() * s / count);
     for (std::size_t s = 0; s < count; ++s) {
       const std::span<float> part = part_of(model_, s);
-      auto optimizer = models::make_optimizer(config.optimizer, static_cast<std::uint32_t>(part.size()));
+      auto optimizer = models::make_optimizer(config_.optimizer, static_cast<std::uint32_t>(part.size()));
       shards_.emplace_back(part, std::move(optimizer).value());  // Learners has tried it
     }
     for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -213,16 +212,12 @@ class Downpour {
 
 }  // namespace
 
-Result<SimResult> run_downpour(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                               const ClusterOptions& options, const Progress& progress) {
-  if (config.server_rules.servers > options.nodes)
-    return Error{Errc::usage, str("exchange.servers = ", config.server_rules.servers, " of ", options.nodes,
-                                  " peers; each hosts one shard at most, so set it to ", options.nodes, " or fewer")};
-  auto absences = Absences::create(options, config.mode);
-  if (!absences) return absences.error();
-  auto learners = Learners::create(config, std::move(data), options);
-  if (!learners) return learners.error();
-  return Downpour(config, options, *learners, *absences, progress).run();
+Result<SimResult> run_downpour(const MethodSetting& in) {
+  const std::size_t peers = in.options.nodes;
+  if (in.config.server_rules.servers > peers)
+    return Error{Errc::usage, str("exchange.servers = ", in.config.server_rules.servers, " of ", peers,
+                                  " peers; each hosts one shard at most, so set it to ", peers, " or fewer")};
+  return Downpour(in).run();
 }
 
 }  // namespace rumor::sim

@@ -57,14 +57,13 @@ class ModelAveraging {
 
 }  // namespace
 
-Result<SimResult> average_models(const RunConfig& config, const ClusterOptions& options, Learners& learners,
-                                 const Absences& absences, const Progress& progress, const OuterRule& rule) {
-  ModelAveraging averaging(config, learners, rule);
-  const double bytes = outer_message_bytes(rule, learners.params());
+Result<SimResult> average_models(const MethodSetting& in, const OuterRule& rule) {
+  const std::uint32_t params = in.learners.params(), steps = in.config.round_rules.local_steps;
+  ModelAveraging averaging(in.config, in.learners, rule);
+  const double bytes = outer_message_bytes(rule, params);
   // Who comes late needs the momentum of the outer step as well.
-  const std::size_t state_bytes = (rule.momentum > 0 ? 8u : 4u) * std::size_t{learners.params()};
-  LockStep lock_step(config, options, learners, absences, progress,
-                     {config.round_rules.local_steps, config.round_rules.participation, state_bytes});
+  const std::size_t state_bytes = (rule.momentum > 0 ? 8u : 4u) * std::size_t{params};
+  LockStep lock_step(in, {steps, in.config.round_rules.participation, state_bytes});
   const auto body = [&](const Round& round) {
     averaging.round(round);
     if (rule.entries > 0)
@@ -74,12 +73,12 @@ Result<SimResult> average_models(const RunConfig& config, const ClusterOptions& 
   };
   auto result = lock_step.run(averaging.model(), body);
   if (!result) return result.error();
-  result->guarantee = str("one model after each round, by construction, at all who were in it (every ",
-                          config.round_rules.local_steps, " steps)");
+  result->guarantee = str("one model after each round, by construction, at all who were in it (every ", steps,
+                          " steps)");
   if (rule.entries > 0) {
     result->update_bytes_mean = bytes;
     result->ratio = result->dense_update_bytes / bytes;
-    result->density = static_cast<double>(rule.entries) / learners.params();
+    result->density = static_cast<double>(rule.entries) / params;
     result->bits_per_entry = result->bound_bits_per_entry = bytes * 8 / rule.entries;
   }
   return result;

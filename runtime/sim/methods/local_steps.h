@@ -4,15 +4,12 @@
 // Thread: a plain function, one thread. Memory: the model a few times, and an optimizer for each peer.
 #pragma once
 
-#include "runtime/sim/methods/absences.h"
-#include "runtime/sim/methods/learners.h"
+#include "runtime/sim/methods/method_setting.h"
 #include "runtime/sim/methods/outer_step.h"
-#include "runtime/sim/training_record.h"
 
 namespace rumor::sim {
 
 // Errors: Errc::not_finite; Errc::usage when nobody ever stays for a round.
-Result<SimResult> average_models(const RunConfig& config, const ClusterOptions& options, Learners& learners,
-                                 const Absences& absences, const Progress& progress, const OuterRule& rule);
+Result<SimResult> average_models(const MethodSetting& in, const OuterRule& rule);
 
 }  // namespace rumor::sim

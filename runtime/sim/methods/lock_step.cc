@@ -12,17 +12,16 @@ constexpr int attempts_max = 1000;  // rounds in a row that nobody finishes
 
 }  // namespace
 
-LockStep::LockStep(const RunConfig& config, const ClusterOptions& options, Learners& learners,
-                   const Absences& absences, const Progress& progress, const Plan& plan)
-    : config_(config),
-      options_(options),
-      learners_(learners),
-      absences_(absences),
+LockStep::LockStep(const MethodSetting& in, const Plan& plan)
+    : config_(in.config),
+      options_(in.options),
+      learners_(in.learners),
+      absences_(in.absences),
       plan_(plan),
-      record_(config, options, learners, progress),
-      network_(options.network, options.nodes, options.seed),
-      draws_(Prng::named(options.seed, "participation")),
-      has_newest_(options.nodes, true) {}
+      record_(in),
+      network_(options_.network, options_.nodes, options_.seed),
+      draws_(Prng::named(options_.seed, "participation")),
+      has_newest_(options_.nodes, true) {}
 
 Result<SimResult> LockStep::run(const std::vector<float>& model, const Body& body) {
   const auto evaluate = [&] { return learners_.evaluate(model); };

@@ -13,8 +13,8 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/sim/methods/absences.h"
 #include "runtime/sim/methods/method_record.h"
+#include "runtime/sim/methods/method_setting.h"
 #include "runtime/sim/network.h"
 
 namespace rumor::sim {
@@ -35,9 +35,7 @@ class LockStep {
     double participation = 1;   // share of those here that is drawn: at least one peer
     std::size_t state_bytes = 0;  // of what all share
   };
-  // All references must outlive it.
-  LockStep(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
-           const Progress& progress, const Plan& plan);
+  LockStep(const MethodSetting& in, const Plan& plan);
 
   // What all peers do in a round: changes the model, and says through all_reduce() or all_gather() what it sent.
   using Body = std::function<void(const Round&)>;

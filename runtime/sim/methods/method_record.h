@@ -7,17 +7,18 @@
 #include <span>
 #include <vector>
 
-#include "runtime/sim/methods/learners.h"
-#include "runtime/sim/training_record.h"
+#include "runtime/sim/methods/method_setting.h"
 
 namespace rumor::sim {
 
 class MethodRecord {
  public:
-  // All must outlive it.
-  MethodRecord(const RunConfig& config, const ClusterOptions& options, const Learners& learners,
-               const Progress& progress)
-      : config_(config), options_(options), learners_(learners), progress_(progress), traffic_(options.nodes) {}
+  explicit MethodRecord(const MethodSetting& in)
+      : config_(in.config),
+        options_(in.options),
+        learners_(in.learners),
+        progress_(in.progress),
+        traffic_(in.options.nodes) {}
 
   // Of bytes that go from one peer to another, or to one that is no peer.
   void sent(std::size_t from, double bytes) { traffic_[from].sent += bytes; }

@@ -9,10 +9,10 @@
 // Thread: plain functions, one thread.
 #pragma once
 
-#include "runtime/sim/training_record.h"
-#include "runtime/sim/cluster.h"
+#include "runtime/sim/methods/method_setting.h"
 
 namespace rumor::sim {
+
 
 // Dense averaging (`exchange.mode = "sync"`), in rounds (lock_step.h): every step, all peers' gradients are averaged,
 // as by a ring all-reduce, and one optimizer steps on the mean. A step costs the slowest peer's computing, then 2 (N-1)
@@ -25,14 +25,12 @@ namespace rumor::sim {
 // dense round costs what a step of the above costs; a sparse one an all-gather, N-1 times a peer's message. A share C
 // of the peers that are here is drawn for each round (FedAvg); they average among themselves, no server pays; whoever
 // sat out fetches the model, dense, from one that has it when it is next drawn.
-Result<SimResult> run_sync(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                           const ClusterOptions& options, const Progress& progress);
+Result<SimResult> run_sync(const MethodSetting& in);
 
 // Consensus ADMM (`exchange.mode = "admm"`), in rounds (lock_step.h): each peer takes `exchange.local_steps` steps on
 // its own loss and the pull of rho = `exchange.penalty` to the consensus z (consensus.h), then z is made by a ring
 // all-reduce. What is evaluated is z. A peer that was away begins at z anew, its dual variable zero.
-Result<SimResult> run_admm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                           const ClusterOptions& options, const Progress& progress);
+Result<SimResult> run_admm(const MethodSetting& in);
 
 // Downpour SGD (`exchange.mode = "downpour"`; Dean et al., NIPS 2012): an asynchronous parameter server. The model is
 // cut into `exchange.servers` shards, the first peers host one each besides training, and their links pay for it. A
@@ -44,16 +42,14 @@ Result<SimResult> run_admm(const RunConfig& config, std::shared_ptr<const models
 //
 // A worker that went away loses its copy and what it had not pushed, and begins with a fetch when it is back. A
 // server's state is on its disk: what is sent to it while it is away reaches it when it is back.
-Result<SimResult> run_downpour(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                               const ClusterOptions& options, const Progress& progress);
+Result<SimResult> run_downpour(const MethodSetting& in);
 
 // Averaging with neighbours (`exchange.mode = "average"`, sim/methods/gossip_rules.h): each of a few neighbours hears
 // the compressed difference between a peer's model and its public copy, and all draw towards what they hear
 // (Koloskova, Stich, Jaggi, ICML 2019). With exchange.drift_bound only those speak who have drifted (Kamp et al.,
 // ECML PKDD 2018). The result is the model of one peer, that of the lowest number that has one; put together, all
 // models are their mean. Errors besides: Errc::usage for a byte budget.
-Result<SimResult> run_average(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                              const ClusterOptions& options, const Progress& progress);
+Result<SimResult> run_average(const MethodSetting& in);
 
 // Codistillation (`exchange.mode = "codistill"`): each peer trains a model of its own on its own data, and draws what
 // it predicts towards the mean of what its teachers predict for the same batch; of the teachers it has copies that are
@@ -61,7 +57,6 @@ Result<SimResult> run_average(const RunConfig& config, std::shared_ptr<const mod
 // network training through online distillation"). Each teacher lengthens a step by a forward pass. The result is the
 // mean over peers of loss and accuracy; put together, all models answer with the mean of their probabilities. Errors
 // besides: Errc::usage for a byte budget.
-Result<SimResult> run_codistill(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                                const ClusterOptions& options, const Progress& progress);
+Result<SimResult> run_codistill(const MethodSetting& in);
 
 }  // namespace rumor::sim

@@ -4,20 +4,19 @@
 
 namespace rumor::sim {
 
-OwnModels::OwnModels(const RunConfig& config, const ClusterOptions& options, Learners& learners,
-                     const Absences& absences, std::uint32_t degree, const Progress& progress)
-    : config_(config),
-      learners_(learners),
-      record_(config, options, learners, progress),
-      graph_(learners.count(), degree, options.seed),
-      copies_(config, options, learners.layout(), learners.start(), graph_.neighbours(), record_),
-      peers_(learners.count()),
-      options_(options),
-      absences_(absences),
-      gradient_(learners.params()) {
+OwnModels::OwnModels(const MethodSetting& in, std::uint32_t degree)
+    : config_(in.config),
+      learners_(in.learners),
+      record_(in),
+      graph_(learners_.count(), degree, in.options.seed),
+      copies_(in.config, in.options, learners_.layout(), learners_.start(), graph_.neighbours(), record_),
+      peers_(learners_.count()),
+      options_(in.options),
+      absences_(in.absences),
+      gradient_(learners_.params()) {
   for (Peer& peer : peers_) {
-    peer.weights = learners.start();
-    peer.optimizer = learners.optimizer();
+    peer.weights = learners_.start();
+    peer.optimizer = learners_.optimizer();
   }
 }
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "runtime/sim/event_queue.h"
-#include "runtime/sim/methods/absences.h"
 #include "runtime/sim/methods/method_record.h"
 #include "runtime/sim/methods/neighbour_graph.h"
 #include "runtime/sim/methods/public_copies.h"
@@ -22,9 +21,8 @@ namespace rumor::sim {
 
 class OwnModels {
  public:
-  // All must outlive it. `degree`: of the graph.
-  OwnModels(const RunConfig& config, const ClusterOptions& options, Learners& learners, const Absences& absences,
-            std::uint32_t degree, const Progress& progress);
+  // `degree`: of the graph.
+  OwnModels(const MethodSetting& in, std::uint32_t degree);
   virtual ~OwnModels() = default;
   OwnModels(const OwnModels&) = delete;
   OwnModels& operator=(const OwnModels&) = delete;

@@ -9,12 +9,12 @@ namespace rumor::sim {
 
 namespace {
 
-Result<SimResult> average_gradients(const RunConfig& config, const ClusterOptions& options, Learners& learners,
-                                    const Absences& absences, const Progress& progress) {
+Result<SimResult> average_gradients(const MethodSetting& in) {
+  Learners& learners = in.learners;
   std::vector<float> weights = learners.start(), gradient(weights.size()), sum(weights.size());
   const std::size_t bytes = 4 * weights.size();
   const auto optimizer = learners.optimizer();
-  LockStep lock_step(config, options, learners, absences, progress, {.state_bytes = bytes});
+  LockStep lock_step(in, {.state_bytes = bytes});
   // Gradients are added in the order of peers.
   const auto step = [&](const Round& round) {
     std::fill(sum.begin(), sum.end(), 0.0f);
@@ -23,7 +23,7 @@ Result<SimResult> average_gradients(const RunConfig& config, const ClusterOption
       learners.gradient(i, weights, gradient);
       for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += gradient[p] * share;
     }
-    if (config.optimizer.clip > 0) models::clip_by_norm(sum, config.optimizer.clip);
+    if (in.config.optimizer.clip > 0) models::clip_by_norm(sum, in.config.optimizer.clip);
     optimizer->step(sum, learners.rate(round.progress(0)), gradient, weights);
     for (std::size_t p = 0; p < sum.size(); ++p) weights[p] += gradient[p];
     lock_step.all_reduce(round.peers, static_cast<double>(bytes));
@@ -36,18 +36,13 @@ Result<SimResult> average_gradients(const RunConfig& config, const ClusterOption
 
 }  // namespace
 
-Result<SimResult> run_sync(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                           const ClusterOptions& options, const Progress& progress) {
-  auto absences = Absences::create(options, config.mode);
-  if (!absences) return absences.error();
-  auto learners = Learners::create(config, std::move(data), options);
-  if (!learners) return learners.error();
-  const RoundRules& rules = config.round_rules;
-  auto outer = outer_rule(config, learners->params(), options.nodes);
+Result<SimResult> run_sync(const MethodSetting& in) {
+  const RoundRules& rules = in.config.round_rules;
+  auto outer = outer_rule(in.config, in.learners.params(), in.options.nodes);
   if (!outer) return outer.error();
   if (rules.local_steps == 1 && rules.participation == 1 && rules.outer == "none")
-    return average_gradients(config, options, *learners, *absences, progress);
-  return average_models(config, options, *learners, *absences, progress, *outer);
+    return average_gradients(in);
+  return average_models(in, *outer);
 }
 
 }  // namespace rumor::sim

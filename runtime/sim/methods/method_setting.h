@@ -1,0 +1,18 @@
+// MethodSetting: what a way to train is given. All of it outlives the run.
+#pragma once
+
+#include "runtime/sim/methods/absences.h"
+#include "runtime/sim/methods/learners.h"
+#include "runtime/sim/training_record.h"
+
+namespace rumor::sim {
+
+struct MethodSetting {
+  const RunConfig& config;
+  const ClusterOptions& options;
+  Learners& learners;
+  const Absences& absences;
+  const Progress& progress;
+};
+
+}  // namespace rumor::sim
