@@ -208,6 +208,7 @@ sim::SimResult DaemonRun::result() const {
   r.run_name = config_.name;
   r.run_id = first.value("run_id", "");
   r.mode = config_.mode;
+  r.guarantee = "equal updates, equal bits";
   r.nodes = command_.nodes;
   r.sim_seed = command_.sim_seed;
   r.params = first.value("params", std::uint64_t{0});
@@ -322,7 +323,7 @@ int run_daemons_command(const SimCommand& command) {
   const auto config = load_run(command.run);
   if (!config) return fail(config.error());
   if (config->mode != "broadcast")
-    return fail({Errc::usage, "--daemons runs peers, and peers know no exchange.mode = \"sync\""});
+    return fail({Errc::usage, str("--daemons runs peers, and peers know no exchange.mode = \"", config->mode, "\"")});
   if (command.network != "lan" || command.faults != "none")
     return fail(
         {Errc::usage,

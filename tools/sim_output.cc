@@ -87,16 +87,6 @@ void ProgressLine::clear() {
   open_ = false;
 }
 
-std::string byte_text(double bytes) {
-  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  while (bytes >= 1000 && unit + 1 < std::size(units)) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fixed(bytes, unit == 0 || bytes >= 100 ? 0 : 1) + " " + units[unit];
-}
-
 int output_result(const sim::SimResult& result, const SimCommand& command) {
   if (command.json)
     if (auto written = write_file(*command.json, sim::to_json(result)); !written)

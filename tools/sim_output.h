@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/sim/sim_result.h"
+#include "runtime/sim/svg_chart.h"
 #include "tools/command.h"
 
 namespace rumor::tools {
@@ -21,8 +22,7 @@ class ProgressLine {
   double next_at_ = 0;
 };
 
-// "1.2 kB", "34 MB".
-std::string byte_text(double bytes);
+using sim::byte_text;
 
 // Writes --json and --report, prints the closing summary on stdout (stderr when stdout carries the JSON).
 // Returns the exit status.

@@ -31,7 +31,7 @@ std::string quality(const std::optional<double>& accuracy, const std::optional<d
 // Of the replicas at the end.
 std::string agreement(const MethodFigures& m) {
   if (m.identical) return "equal";
-  return m.disagreement > 0 ? "within " + percent(m.disagreement, 1) : "NOT EQUAL";
+  return m.disagreement > 0 ? "within " + percent(std::max(m.disagreement, 0.001), 1) : "NOT EQUAL";
 }
 
 struct Column {
@@ -48,7 +48,7 @@ std::vector<std::string> row_of(const MethodFigures& m) {
           percent(m.accuracy),
           quality(m.accuracy_at_bytes, m.loss_at_bytes),
           quality(m.accuracy_at_time, m.loss_at_time),
-          m.sent_bytes > 0 ? short_number(m.sent_bytes) + "B" : "nothing",
+          m.sent_bytes > 0 ? byte_text(m.sent_bytes) : "nothing",
           m.ring_ratio > 0 ? fixed(m.ring_ratio, m.ring_ratio < 10 ? 2 : 0) : "-",
           seconds(m.virtual_seconds),
           percent(m.idle, 0),
@@ -57,7 +57,7 @@ std::vector<std::string> row_of(const MethodFigures& m) {
 
 std::vector<Column> columns(const Comparison& c) {
   std::vector<Column> all = {{"method", {}}, {"rate", {}}, {"loss", {}}, {"accuracy", {}},
-                             {c.equal_bytes > 0 ? str("at ", short_number(c.equal_bytes), "B") : "at equal bytes", {}},
+                             {c.equal_bytes > 0 ? str("at ", byte_text(c.equal_bytes)) : "at equal bytes", {}},
                              {str("at ", seconds(c.equal_seconds)), {}}, {"sent by a peer", {}}, {"ring / sent", {}},
                              {"virtual time", {}}, {"idle", {}}, {"replicas", {}}};
   for (const MethodFigures& m : c.methods) {

@@ -18,23 +18,32 @@ std::string summary(const SimResult& r) {
     out += row("test accuracy", fixed(*r.accuracy * 100, 2) + " %",
                "of the shared model, on data nobody trained on");
   out += row("test loss", fixed(r.loss, 4), "cross-entropy in nats");
-  out += row("replicas",
-             r.identical ? "<span class=\"good\">equal</span>" : "<span class=\"bad\">not equal</span>",
-             str("digest ", html_escape(r.digest), "; ", r.updates, " updates, ", r.lost, " lost, ",
-                 r.doubled, " doubled"));
-  out += row("compression", fixed(r.ratio, 0) + " x",
-             str("an update takes ", fixed(r.update_bytes_mean, 1), " bytes; dense fp32 would take ",
-                 short_number(r.dense_update_bytes)));
-  out += row("bits per entry", fixed(r.bits_per_entry, 2),
-             str("independent positions and signs would need ", fixed(r.bound_bits_per_entry, 2)));
-  out += row("sent per peer", short_number(r.sent_bytes_per_node) + "B",
+  if (r.mode == "broadcast") {
+    out += row("replicas",
+               r.identical ? "<span class=\"good\">equal</span>" : "<span class=\"bad\">not equal</span>",
+               str("digest ", html_escape(r.digest), "; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled,
+                   " doubled"));
+  } else {
+    out += row("replicas", r.identical ? "equal" : str("within ", fixed(r.disagreement * 100, 1), " %"),
+               html_escape(r.guarantee));
+  }
+  if (r.ratio > 0) {
+    out += row("compression", fixed(r.ratio, 0) + " x",
+               str("an update takes ", byte_text(r.update_bytes_mean), "; dense fp32 would take ",
+                   byte_text(r.dense_update_bytes)));
+    out += row("bits per entry", fixed(r.bits_per_entry, 2),
+               str("independent positions and signs would need ", fixed(r.bound_bits_per_entry, 2)));
+  }
+  out += row("sent per peer", byte_text(r.sent_bytes_per_node),
              "frames of every kind, forwarding for others included");
   if (r.link_coding_ratio < 1)
     out += row("coding of links", fixed(r.link_coding_ratio, 3) + " x",
                "payload bytes on the links, those that are slow coding them shorter");
-  out += row("copies per delivery", fixed(r.copies_per_delivery, 3), "1 means that nothing came twice");
-  out += row("delivery", fixed(r.delivery_p50 * 1e3, 2) + " ms",
-             str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 2), " ms"));
+  if (r.mode == "broadcast") {
+    out += row("copies per delivery", fixed(r.copies_per_delivery, 3), "1 means that nothing came twice");
+    out += row("delivery", fixed(r.delivery_p50 * 1e3, 2) + " ms",
+               str("median; 99 % within ", fixed(r.delivery_p99 * 1e3, 2), " ms"));
+  }
   out += row("virtual time", fixed(r.virtual_seconds, 1) + " s",
              str("computed in ", fixed(r.wall_seconds, 1), " s"));
   return out + "</table>";

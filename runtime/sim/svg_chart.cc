@@ -118,6 +118,16 @@ std::string short_number(double value) {
   return buffer;
 }
 
+std::string byte_text(double bytes) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (bytes >= 1000 && unit + 1 < std::size(units)) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return fixed(bytes, unit == 0 || bytes >= 100 ? 0 : 1) + " " + units[unit];
+}
+
 std::string html_escape(const std::string& text) {
   std::string out;
   for (char c : text) {

@@ -33,6 +33,9 @@ std::string bar_chart(const ChartText& text, const std::vector<std::string>& ser
 // 1234567 -> "1.23 M"; 0.00012 -> "0.00012".
 std::string short_number(double value);
 
+// "1.2 kB", "34.0 MB".
+std::string byte_text(double bytes);
+
 // & < > " made safe for HTML.
 std::string html_escape(const std::string& text);
 
