@@ -71,15 +71,22 @@ def restart_all():
 
 
 def alone():
-    """One peer with no reachable seed trains to the end and says what it is waiting for."""
+    """One peer with no reachable seed trains to the end, says what it is waiting for, and forgets no address."""
     with Swarm(2, 20_000, 'exchange.period_ms=1') as swarm:
         peer = swarm.peers[0]  # its seed, peer 1, never starts
+        addresses = os.path.join(peer.state, 'addresses')
+        os.makedirs(peer.state, exist_ok=True)
+        with open(addresses, 'w', encoding='utf-8') as file:
+            file.write(f'{swarm.peers[1].listen}\n')  # of an earlier life
         peer.start()
         status = wait_for('training', lambda: (peer.status() or {}).get('steps') and peer.status())
         assert swarm.peers[1].listen in status['waiting_for'], status['waiting_for']
         wait_for('a pause between two steps', lambda: 0 < (peer.status() or {}).get('pause_ms', 0) < 20_000)
         final = swarm.finish([peer])[0]
         assert final['accuracy'] > 0.6, final['accuracy']
+        assert os.path.exists(os.path.join(peer.state, 'checkpoint.1')), os.listdir(peer.state)
+        with open(addresses, encoding='utf-8') as file:
+            assert file.read() == f'{swarm.peers[1].listen}\n', 'who met nobody has overwritten what it knew'
 
 
 def goodbye():
