@@ -13,10 +13,10 @@ TrainingRecord::TrainingRecord(const RunConfig& config, const ParamLayout& layou
                                std::span<const std::int32_t> start, std::size_t nodes, std::uint32_t curve_points)
     : config_(config),
       layout_(layout),
-      curve_points_(curve_points),
       delivery_(nodes),
       oracle_(start.begin(), start.end()),
-      before_(nodes) {}
+      before_(nodes),
+      curve_(config.samples, curve_points) {}
 
 void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t by, TimePoint now) {
   delivery_.published(stored.header.key, by, now);
@@ -84,11 +84,8 @@ bool TrainingRecord::watch(const Nodes& nodes, TimePoint now, const Progress& pr
       std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
   if (watched == nodes.end()) return true;
   const std::uint64_t samples = (*watched)->replica().samples();
-  if (samples * curve_points_ < next_point_ * config_.samples) return true;
-  next_point_ = static_cast<std::uint32_t>(samples * curve_points_ / config_.samples) + 1;
-  curve_.push_back(measure(nodes, static_cast<std::size_t>(watched - nodes.begin()), now));
-  const double fraction = std::min(1.0, static_cast<double>(samples) / static_cast<double>(config_.samples));
-  return !progress || progress(curve_.back(), fraction);
+  if (curve_.due(samples)) curve_.add(measure(nodes, static_cast<std::size_t>(watched - nodes.begin()), now));
+  return curve_.tell(samples, progress);
 }
 
 void TrainingRecord::count_traffic(const Nodes& nodes, SimResult& r) const {
@@ -124,9 +121,9 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
       std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
   RUMOR_CHECK(first != nodes.end());
   Node& node = **first;
-  if (curve_.empty() || curve_.back().virtual_seconds < to_seconds(now.time_since_epoch()))
-    curve_.push_back(measure(nodes, static_cast<std::size_t>(first - nodes.begin()), now));
-  r.curve = std::move(curve_);
+  if (!curve_.reaches(to_seconds(now.time_since_epoch())))
+    curve_.add(measure(nodes, static_cast<std::size_t>(first - nodes.begin()), now));
+  r.curve = curve_.take();
   r.tensors = std::move(tensors_);
   r.run_name = config_.name;
   r.run_id = node.run().hex();

@@ -4,20 +4,17 @@
 // Thread: one owner. Memory: the weights once, and O(updates * nodes) bytes.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/node.h"
+#include "runtime/sim/curve.h"
 #include "runtime/sim/delivery.h"
 #include "runtime/sim/sim_result.h"
 
 namespace rumor::sim {
-
-// Where a run is, for a progress line. Return false to stop early.
-using Progress = std::function<bool(const CurvePoint& point, double fraction)>;
 
 class TrainingRecord {
  public:
@@ -39,7 +36,7 @@ class TrainingRecord {
 
   // On the whole test set. Replicas with equal digests are evaluated once.
   models::Evaluation evaluate(Node& node);
-  // Adds a point to the curve when one is due. False: `progress` says stop.
+  // Adds a point to the curve when one is due, and tells how far the run is. False: `progress` says stop.
   bool watch(const Nodes& nodes, TimePoint now, const Progress& progress);
   // All figures but names, seeds and what was injected. Requires: one node is up.
   SimResult conclude(const Nodes& nodes, TimePoint now);
@@ -56,13 +53,11 @@ class TrainingRecord {
 
   const RunConfig& config_;
   ParamLayout layout_;
-  std::uint32_t curve_points_;
   Delivery delivery_;
   std::vector<std::int32_t> oracle_;
   std::vector<Totals> before_;  // by node: of its earlier lives
-  std::vector<CurvePoint> curve_;
+  Curve curve_;
   std::vector<TensorResult> tensors_;
-  std::uint32_t next_point_ = 0;
   std::optional<std::pair<std::string, models::Evaluation>> last_evaluation_;  // by digest
   std::uint64_t own_payload_bytes_ = 0, own_entries_ = 0, own_updates_ = 0;
   double own_bound_bits_ = 0;

@@ -39,6 +39,8 @@ def usage(tmp):
     check('an open listener', run('peer', 'synthetic', '--listen', '0.0.0.0:0'), 2, '0.0.0.0:0', '--allow')
     check('a device that is not built in', run('peer', 'synthetic', '--device', 'cuda'), 2, 'cuda')
     check('an unknown network', run('sim', 'synthetic', '--network', 'moon'), 2, 'wan')
+    check('a swarm of faults without a protocol',
+          run('sim', 'synthetic', '--faults', 'swarm', '--set', 'exchange.mode=average'), 2, 'kind = "kill"')
     check('unknown faults', run('sim', 'synthetic', '--faults', 'heavy'), 2, 'light')
     check('a baseline that peers do not know', run('peer', 'synthetic', '--set', 'exchange.mode=sync'), 2, 'sync')
     check('stats of nothing', run('stats', os.path.join(tmp, 'none')), 1, 'none')

@@ -12,7 +12,14 @@ namespace {
 
 double square(double x) { return x * x; }
 
-// How far peers are from their mean, over how far the mean has come: root mean square over peers. 0: all are equal.
+bool all_equal(std::span<const std::span<const float>> replicas) {
+  return std::all_of(replicas.begin(), replicas.end(), [&](const auto& replica) {
+    return std::equal(replica.begin(), replica.end(), replicas.front().begin());
+  });
+}
+
+// How far peers are from their mean, over how far the mean has come from the start: root mean square over peers. 0
+// where it has not moved.
 double disagreement(std::span<const std::span<const float>> replicas, std::span<const float> start) {
   double apart = 0, moved = 0;
   const double count = static_cast<double>(replicas.size());
@@ -49,13 +56,12 @@ Result<CurvePoint> MethodRecord::point(std::uint64_t samples, TimePoint now,
 }
 
 Result<bool> MethodRecord::watch(std::uint64_t samples, TimePoint now, const Evaluate& evaluate) {
-  if (samples * options_.curve_points < next_point_ * config_.samples) return true;
-  next_point_ = samples * options_.curve_points / config_.samples + 1;
-  auto next = point(samples, now, evaluate());
-  if (!next) return next.error();
-  curve_.push_back(*next);
-  const double fraction = std::min(1.0, static_cast<double>(samples) / static_cast<double>(config_.samples));
-  stopped_ = progress_ && !progress_(*next, fraction);
+  if (curve_.due(samples)) {
+    auto next = point(samples, now, evaluate());
+    if (!next) return next.error();
+    curve_.add(*next);
+  }
+  stopped_ = !curve_.tell(samples, progress_);
   return !stopped_;
 }
 
@@ -63,9 +69,9 @@ Result<SimResult> MethodRecord::conclude(std::uint64_t samples, TimePoint now, c
                                          std::span<const std::span<const float>> replicas) {
   auto last = point(samples, now, evaluation);
   if (!last) return last.error();
-  if (curve_.empty() || curve_.back().virtual_seconds < last->virtual_seconds) curve_.push_back(*last);
+  if (!curve_.reaches(last->virtual_seconds)) curve_.add(*last);
   SimResult r;
-  r.curve = std::move(curve_);
+  r.curve = curve_.take();
   r.run_name = config_.name;
   r.mode = config_.mode;
   r.run_id = run_id(config_, learners_.layout(), options_.start.get()).hex();
@@ -94,7 +100,7 @@ Result<SimResult> MethodRecord::conclude(std::uint64_t samples, TimePoint now, c
   r.ratio = r.density = 1;
   r.bits_per_entry = r.bound_bits_per_entry = 32;
   r.disagreement = disagreement(replicas, learners_.start());
-  r.identical = r.disagreement == 0;
+  r.identical = all_equal(replicas);
   // The trace of such a run is its weights.
   for (const auto& replica : replicas)
     for (const float w : replica) r.trace_hash = mix64(r.trace_hash ^ std::bit_cast<std::uint32_t>(w));

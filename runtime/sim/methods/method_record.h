@@ -18,7 +18,8 @@ class MethodRecord {
         options_(in.options),
         learners_(in.learners),
         progress_(in.progress),
-        traffic_(in.options.nodes) {}
+        traffic_(in.options.nodes),
+        curve_(in.config.samples, in.options.curve_points) {}
 
   // Of bytes that go from one peer to another, or to one that is no peer.
   void sent(std::size_t from, double bytes) { traffic_[from].sent += bytes; }
@@ -28,7 +29,8 @@ class MethodRecord {
 
   // What a run has to show for itself just now.
   using Evaluate = std::function<models::Evaluation()>;
-  // Adds a point to the curve where one is due. False: stop early. Errors: Errc::not_finite.
+  // Adds a point to the curve where one is due, and tells how far the run is. False: stop early. Errors:
+  // Errc::not_finite.
   Result<bool> watch(std::uint64_t samples, TimePoint now, const Evaluate& evaluate);
 
   // `replicas`: each peer's weights, [params] each; one for all where they are the same by construction. `evaluation`:
@@ -48,8 +50,8 @@ class MethodRecord {
   const Learners& learners_;
   const Progress& progress_;
   std::vector<Traffic> traffic_;
-  std::vector<CurvePoint> curve_;
-  std::uint64_t next_point_ = 0, updates_ = 0;
+  Curve curve_;
+  std::uint64_t updates_ = 0;
   Duration computed_{0};
   bool stopped_ = false;
 };
