@@ -4,10 +4,10 @@
 usage: methods_table.py RUMOR RUN [--nodes 4,16,32] [--networks lan,wan,home] [--rates 0.5,1,2] [--keep DIR]
                         [--set KEY=VALUE]... METHOD...
 
-METHOD: as `rumor compare --methods` has it, each an argument of its own. The networks are, one way: lan, 10 Gbit/s
-and 0.2 ms; wan, 100 Mbit/s and 60 ms; home, 20 Mbit/s up, 100 down, 100 ms, and peers whose steps take 1 to 4 times
-as long. A step takes 20 virtual ms. With --keep what has been tried is kept, and the same command goes on after an
-interruption.
+METHOD: as `rumor compare --methods` has it, each an argument of its own; {nodes} in it is the number of peers. The
+networks are, one way: lan, 10 Gbit/s and 0.2 ms; wan, 100 Mbit/s and 60 ms; home, 20 Mbit/s up, 100 down, 100 ms, and
+peers whose steps take 1 to 4 times as long. A step takes 20 virtual ms. With --keep what has been tried is kept, and
+the same command goes on after an interruption.
 """
 
 import argparse
@@ -49,7 +49,8 @@ def compare(arguments, network, nodes, folder):
     shape = folder / f'{network}.toml'
     shape.write_text(text, encoding='utf-8')
     out = folder / 'result.json'
-    command = [arguments.rumor, 'compare', arguments.run, '--methods', ','.join(arguments.methods),
+    methods = ','.join(arguments.methods).replace('{nodes}', str(nodes))
+    command = [arguments.rumor, 'compare', arguments.run, '--methods', methods,
                '--nodes', str(nodes), '--network', str(shape), '--rates', arguments.rates, '--json', str(out), *options]
     if arguments.keep:
         command += ['--keep', arguments.keep]
