@@ -27,7 +27,7 @@ def opens_its_source(header):
 
 
 def headers():
-    """Every header of the tree but those for the CUDA compiler, which g++ cannot read, and those that begin a source."""
+    """Every header of the tree that begins no source, but those for the CUDA compiler, which g++ cannot read."""
     found = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob('*.h')]
     return sorted(path for path in found if not path.startswith('gpu/cuda/') and not opens_its_source(path))
 
