@@ -5,6 +5,7 @@
 
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
+#include "runtime/model_trainer.h"
 
 namespace rumor {
 
@@ -27,7 +28,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       log_(options_.disk != nullptr ? config.log_bytes : limits::log_bytes_max,
            options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
-      in_flight_(trainer_->layout(), config.in_flight_weight),
+      in_flight_(trainer_->layout(), trainer_->looks_ahead() ? config.in_flight_weight : 0),
       staleness_(config.staleness),
       wants_others_(trainer_->wants_changes_of_others()) {
   options_.start.reset();
@@ -53,18 +54,23 @@ Node::~Node() = default;
 
 Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
                                            std::shared_ptr<const models::DataSet> data, NodeOptions options) {
+  // Batches differ between peers by shard; two peers on the same shard still draw in different orders.
+  const std::uint64_t sampling = mix64(config.seed ^ ByteReader(options.node.view()).u64());
+  auto trainer = ModelTrainer::create(config, std::move(data), options.shard, sampling);
+  if (!trainer) return trainer.error();
+  return create(config, std::move(trainer).value(), std::move(options));
+}
+
+Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_ptr<Trainer> trainer,
+                                           NodeOptions options) {
   if (config.mode != "broadcast")
     return Error{Errc::usage, str("exchange.mode = \"", config.mode,
                                   "\" is a baseline of the simulator; a peer runs \"broadcast\"")};
-  // Batches differ between peers by shard; two peers on the same shard still draw in different orders.
-  const std::uint64_t sampling = mix64(config.seed ^ ByteReader(options.node.view()).u64());
-  auto trainer = Trainer::create(config, std::move(data), options.shard, sampling);
-  if (!trainer) return trainer.error();
   const models::StartWeights* const start = options.start.get();
-  if (start != nullptr && start->weights.size() != (*trainer)->layout().params())
+  if (start != nullptr && start->weights.size() != trainer->layout().params())
     return Error{Errc::usage, "the weights to start from are of another model"};
-  const RunId run = run_id(config, (*trainer)->layout(), start);
-  return std::unique_ptr<Node>(new Node(config, std::move(options), std::move(trainer).value(), run));
+  const RunId run = run_id(config, trainer->layout(), start);
+  return std::unique_ptr<Node>(new Node(config, std::move(options), std::move(trainer), run));
 }
 
 Result<void> Node::restore(BytesView bytes) {
@@ -90,7 +96,8 @@ Result<std::string> Node::open_disk() {
 void Node::start(TimePoint now, NodeOutbox& out) {
   now_ = now;
   replay_log();
-  next_evaluation_ = options_.evaluation_every > Duration{0} ? now : never;
+  if (!trainer_->evaluates()) final_evaluation_done_ = true;
+  next_evaluation_ = options_.evaluation_every > Duration{0} && trainer_->evaluates() ? now : never;
   if (options_.checkpoint_every > Duration{0}) next_checkpoint_ = now + options_.checkpoint_every;
   protocol_->start(now, protocol_out_);
   advance(now, out);

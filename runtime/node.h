@@ -25,6 +25,7 @@
 #include "runtime/node_events.h"
 #include "runtime/node_status.h"
 #include "runtime/replica.h"
+#include "runtime/run_config.h"
 #include "runtime/snapshots.h"
 #include "runtime/staleness.h"
 #include "runtime/update_log.h"
@@ -58,6 +59,9 @@ class Node final : private gossip::UpdateStore {
   // Errors: Errc::usage, Errc::limit (model, data and shard do not fit together).
   static Result<std::unique_ptr<Node>> create(const RunConfig& config,
                                               std::shared_ptr<const models::DataSet> data,
+                                              NodeOptions options);
+  // The same with another trainer than the built-in models: no data set, and nothing is evaluated unless it can.
+  static Result<std::unique_ptr<Node>> create(const RunConfig& config, std::unique_ptr<Trainer> trainer,
                                               NodeOptions options);
   ~Node() override;
 
@@ -138,7 +142,6 @@ class Node final : private gossip::UpdateStore {
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
-  void follow_weights();
   Bytes make_checkpoint() const;
   void end(int status, TimePoint now, NodeOutbox& out);
   std::uint64_t samples_wanted() const;

@@ -37,7 +37,7 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
     return start_evaluation(options_.evaluation_rows, out);
   }
   if (next_step_ <= now && !waits_for_others(now)) return start_step(now, out);
-  if (replica_.recent_entries() >= entries_worth_going_first) follow_weights();
+  if (replica_.recent_entries() >= entries_worth_going_first) trainer_->follow(replica_);
 }
 
 // Early in the run, when the others are to train alone. Where there are none of them, somebody has to begin.
@@ -70,13 +70,8 @@ bool Node::waits_for_others(TimePoint now) {
   return false;
 }
 
-// What waits goes onto weights and view in one pass.
-void Node::follow_weights() {
-  if (!replica_.refresh(trainer_->view(), trainer_->parallel())) trainer_->refresh(replica_.weights());
-}
-
 void Node::start_step(TimePoint now, NodeOutbox& out) {
-  follow_weights();
+  trainer_->follow(replica_);
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
   computing_ = true;
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
@@ -88,7 +83,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   staleness_.step_began();
   tell_of_brake(out);
   out.push_back(StartStep{{rate, config_.density_at(peers, progress()), own_period_,
-                           seconds, !protocol_->may_publish(now), std::move(others_)}});
+                           seconds, !protocol_->may_publish(now), std::move(others_), peers}});
   others_.clear();
   others_entries_ = 0;
 }

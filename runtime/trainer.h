@@ -1,29 +1,27 @@
-// Trainer: the compute of one peer. From the float view of the weights to the next update.
+// Trainer: who computes, as a replica sees it. It hands over local change, step by step, and receives remote change.
 //
-// The node decides when a step starts and what its rate is; the trainer runs it wherever the driver puts it
-// (a worker thread, or in place in the simulator). Its memory (float view, gradient, residual, optimizer
-// state, activations) belongs to whoever runs step() or evaluate() from the StartStep / StartEvaluation
-// effect until the node is told the result, and to the protocol thread otherwise. No locks: ownership passes
-// with the effect.
+// The built-in models are one user of this interface (runtime/model_trainer.h), a training loop of another program can
+// be another: the replica does not care.
+//
+// The node decides when a step may start; the driver says where it runs (a worker thread, a thread of another program,
+// or in place in the simulator). The trainer's memory (float view, gradient, residual, optimizer state, activations)
+// belongs to whoever runs step() or evaluate() from the StartStep / StartEvaluation effect until the node is told the
+// result, and to the protocol thread otherwise. No locks: ownership passes with the effect.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compress/apply.h"
-#include "compress/budget.h"
 #include "compress/compressor.h"
-#include "models/dataset.h"
-#include "models/hogwild.h"
 #include "models/model.h"
-#include "models/optimizer.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/memory_use.h"
-#include "runtime/run_config.h"
 
 namespace rumor {
+
+class Replica;
 
 // What a step is told.
 struct StepPlan {
@@ -34,6 +32,7 @@ struct StepPlan {
   bool hold = false;   // no update: the change waits in the residual
   // What others changed since the last step began; only where the optimizer asks for it.
   std::vector<compress::SparseUpdate> others = {};
+  std::size_t peers = 1;  // live ones, this one too
 };
 
 // What it brings back.
@@ -47,77 +46,46 @@ struct StepResult {
   std::string failure;  // empty, or why training cannot go on (a non-finite gradient)
 };
 
-// Mean loss and accuracy over the first `rows_max` test rows, in blocks that bound the model's activations.
-models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
-                                    std::span<const float> weights, std::uint32_t rows_max);
-
 class Trainer {
  public:
-  // Errors: Errc::usage for an unknown model or optimizer, Errc::limit for a shard without enough rows.
-  static Result<std::unique_ptr<Trainer>> create(const RunConfig& config,
-                                                 std::shared_ptr<const models::DataSet> data,
-                                                 models::Shard shard, std::uint64_t sampling_seed);
+  virtual ~Trainer() = default;
 
-  const ParamLayout& layout() const { return model_->layout(); }
-  LargeVector<std::int32_t> initial_weights() const;
+  virtual const ParamLayout& layout() const = 0;
+  virtual LargeVector<std::int32_t> initial_weights() const = 0;
 
   // ---- between steps, on the protocol thread ----
-  // view[i] = weights[i] on the grid, for every i.
-  void refresh(std::span<const std::int32_t> weights);
-  // The view itself, for those who know where it changes.
-  compress::FloatView view();
-  // The weights as floats, for evaluate(). They lie where the gradient of the next step will: valid until then.
-  std::span<const float> weights_to_evaluate(std::span<const std::int32_t> weights);
-  std::span<const float> residual() const { return compressor_->residual(); }
-  Bytes optimizer_state() const { return optimizer_->save(); }
-  // Errors: Errc::corrupt.
-  Result<void> restore(std::span<const float> residual, BytesView optimizer_state);
-  compress::CompressorStats compression() const { return compressor_->stats(); }
-  // All but weights, in_flight and log; entries as far as they are the compressor's.
-  MemoryUse memory() const;
+  // Remote change: what the replica took since the last call goes onto its weights, and the view shows them.
+  virtual void follow(Replica& replica) = 0;
+  // The weights as floats, for those who know where to change them.
+  virtual compress::FloatView view() = 0;
+  // Whether the view is to run ahead of the replica by what others are expected to do (runtime/in_flight_view.h).
+  virtual bool looks_ahead() const { return true; }
   // Whether StepPlan.others is looked at.
-  bool wants_changes_of_others() const { return optimizer_->wants_changes_of_others(); }
-
+  virtual bool wants_changes_of_others() const { return false; }
+  // What it has learned and not yet handed over, one float a parameter.
+  virtual std::span<const float> residual() const = 0;
+  // What else a restart needs; opaque.
+  virtual Bytes optimizer_state() const = 0;
+  // Errors: Errc::corrupt.
+  virtual Result<void> restore(std::span<const float> residual, BytesView optimizer_state) = 0;
+  virtual compress::CompressorStats compression() const = 0;
+  // All but weights, in_flight and log; entries as far as they are the compressor's.
+  virtual MemoryUse memory() const = 0;
   // Of a step's forward pass, about.
-  std::uint64_t multiply_adds() const { return model_->multiply_adds(batch_); }
-  // For the model, the passes over all parameters and coding, and for Hogwild! workers, of which as many are at work as
-  // it can run at once; null: the caller's thread. Must outlive its use.
-  void set_parallel(Parallel* parallel);
-  Parallel& parallel() { return codec_.parallel != nullptr ? *codec_.parallel : alone_; }
+  virtual std::uint64_t multiply_adds() const { return 0; }
+  // For passes over all parameters, and what else it can spread; null: the caller's thread. Must outlive its use.
+  virtual void set_parallel(Parallel* parallel) = 0;
+  virtual Parallel& parallel() = 0;
 
   // ---- wherever the driver runs compute ----
-  // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other. With Hogwild!
-  // workers a step is a round of theirs, and what they changed goes the same way.
-  StepResult step(const StepPlan& plan);
+  // Local change.
+  virtual StepResult step(const StepPlan& plan) = 0;
+  // Whether there is a test set; without one the two below are not called.
+  virtual bool evaluates() const { return true; }
+  // The weights as floats, for evaluate(). They lie where the gradient of the next step will: valid until then.
+  virtual std::span<const float> weights_to_evaluate(std::span<const std::int32_t> weights) = 0;
   // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
-  models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max);
-
-  // Weights as floats.
-  static std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
-
- private:
-  Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data);
-  Result<void> make_workers(const RunConfig& config, const models::ModelConfig& model);
-  Result<void> absorb_batch(const StepPlan& plan, StepResult& result);
-  Result<void> absorb_round(const StepPlan& plan, StepResult& result);
-  void revise(const StepPlan& plan);
-  void encode(StepResult& result);
-
-  int grid_bits_;
-  std::uint32_t batch_, batches_;  // rows of a mini-batch, mini-batches of a step
-  double clip_;
-  std::uint64_t seed_;
-  std::shared_ptr<const models::DataSet> data_;
-  std::unique_ptr<models::Model> model_;
-  std::unique_ptr<models::Optimizer> optimizer_;
-  std::optional<models::Hogwild> hogwild_;  // where the run file says so
-  std::optional<models::BatchSampler> sampler_;
-  std::unique_ptr<compress::Compressor> compressor_;
-  compress::CodecOptions codec_;
-  Serial alone_;
-  std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
-  double seconds_held_ = 0;                     // of steps without an update, since the last
-  LargeVector<float> view_, gradient_;
+  virtual models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) = 0;
 };
 
 }  // namespace rumor

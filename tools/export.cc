@@ -9,7 +9,7 @@
 #include "runtime/base/text.h"
 #include "runtime/checkpoint.h"
 #include "runtime/daemon/storage.h"
-#include "runtime/trainer.h"
+#include "runtime/model_trainer.h"
 #include "tools/command.h"
 
 namespace rumor::tools {
@@ -30,7 +30,7 @@ Result<Exported> read_state(const std::string& state) {
     auto checkpoint = decode_checkpoint(*form, bytes);
     if (!checkpoint) return checkpoint.error();
     exported.samples = checkpoint->replica.samples;
-    exported.weights = Trainer::to_floats(checkpoint->replica.weights, form->grid_bits);
+    exported.weights = ModelTrainer::to_floats(checkpoint->replica.weights, form->grid_bits);
     exported.form = std::move(form).value();
     return {};
   });

@@ -6,6 +6,7 @@
 #include "compress/update.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
+#include "runtime/model_trainer.h"
 
 namespace rumor::sim {
 
@@ -45,7 +46,7 @@ models::Evaluation TrainingRecord::evaluate(Node& node) {
   const gossip::ReplicaDigest& digest = node.replica().digest();
   const std::string name = digest.have_hash.hex() + str(digest.fingerprint);
   if (!last_evaluation_ || last_evaluation_->first != name) {
-    const auto weights = Trainer::to_floats(node.replica().weights(), config_.grid_bits);
+    const auto weights = ModelTrainer::to_floats(node.replica().weights(), config_.grid_bits);
     last_evaluation_ = {name, node.trainer().evaluate(weights, UINT32_MAX)};
   }
   return last_evaluation_->second;

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "runtime/daemon/thread_pool.h"
-#include "runtime/trainer.h"
+#include "runtime/model_trainer.h"
 
 using namespace rumor;
 using daemon::ThreadPool;
@@ -28,7 +28,7 @@ struct Task {
     config.hidden = {hidden};
     data->describe(config);
     std::iota(rows.begin(), rows.end(), 7);
-    weights = Trainer::to_floats(models::initial_weights(*model(), 3, 24), 24);
+    weights = ModelTrainer::to_floats(models::initial_weights(*model(), 3, 24), 24);
   }
   std::unique_ptr<models::Model> model() const { return models::make_model(config).value(); }
   std::unique_ptr<models::Optimizer> optimizer(const std::string& kind) const {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(several_workers_change_about_as_much) {
 BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
   const RunConfig config = racing(3);
   const auto data = models::load_data(config.data).value();
-  auto trainer = Trainer::create(config, data, {0, 1}, 1).value();
+  auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
   ThreadPool pool(3);
   trainer->set_parallel(&pool);
   auto weights = trainer->initial_weights();
@@ -134,12 +134,12 @@ BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
   }
   BOOST_TEST(first > 2.0);
   BOOST_TEST(last < 1.0);
-  BOOST_TEST(*trainer->evaluate(Trainer::to_floats(weights, config.grid_bits), 1000).accuracy > 0.6);
+  BOOST_TEST(*trainer->evaluate(ModelTrainer::to_floats(weights, config.grid_bits), 1000).accuracy > 0.6);
 }
 
 BOOST_AUTO_TEST_CASE(a_change_that_is_not_finite_ends_the_training) {
   const RunConfig config = racing(2);
-  auto trainer = Trainer::create(config, models::load_data(config.data).value(), {0, 1}, 1).value();
+  auto trainer = ModelTrainer::create(config, models::load_data(config.data).value(), {0, 1}, 1).value();
   trainer->refresh(trainer->initial_weights());
   BOOST_TEST(!trainer->step({.rate = 1e30, .density = 0.01, .period = 1}).failure.empty());
 }

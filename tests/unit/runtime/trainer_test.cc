@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "runtime/trainer.h"
+#include "runtime/model_trainer.h"
 
 using namespace rumor;
 
@@ -37,7 +37,7 @@ RunConfig config_for_rows() {
 }
 
 // The columns of the first layer that an epoch's updates move: the rows of the trainer's shard.
-std::set<std::uint32_t> rows_seen(Trainer& trainer, std::uint32_t steps) {
+std::set<std::uint32_t> rows_seen(ModelTrainer& trainer, std::uint32_t steps) {
   trainer.refresh(trainer.initial_weights());
   const std::uint32_t first_layer = trainer.layout().tensors().front().size;
   std::set<std::uint32_t> seen;
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(shards_of_different_peers_do_not_overlap) {
   std::set<std::uint32_t> all;
   std::size_t sum = 0;
   for (std::uint32_t index = 0; index < 4; ++index) {
-    auto trainer = Trainer::create(config_for_rows(), data, {index, 4}, 1000 + index);
+    auto trainer = ModelTrainer::create(config_for_rows(), data, {index, 4}, 1000 + index);
     BOOST_REQUIRE(trainer.ok());
     const auto seen = rows_seen(**trainer, rows / 4);
     BOOST_TEST(!seen.empty());
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(shards_of_different_peers_do_not_overlap) {
 }
 
 BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
-  auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
+  auto trainer = ModelTrainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
   trainer->refresh(trainer->initial_weights());
   const StepResult result = trainer->step({0.1, 0.2, 3});
   const auto decoded = compress::decode(trainer->layout(), result.payload);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_payload_decodes_to_the_update_beside_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_that_is_held_back_leaves_its_change_in_the_residual) {
-  auto trainer = Trainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
+  auto trainer = ModelTrainer::create(config_for_rows(), one_hot_rows(), {0, 1}, 7).value();
   trainer->refresh(trainer->initial_weights());
   const StepResult held = trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true});
   BOOST_TEST(held.held);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
   RunConfig config = config_for_rows();
   config.bytes_per_update = 100;
   config.model.hidden = {64};
-  auto trainer = Trainer::create(config, one_hot_rows(), {0, 1}, 7).value();
+  auto trainer = ModelTrainer::create(config, one_hot_rows(), {0, 1}, 7).value();
   trainer->refresh(trainer->initial_weights());
   std::size_t sum = 0;
   for (std::uint32_t s = 0; s < 20; ++s) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
 std::vector<float> residual_with(const std::string& optimizer, const std::vector<compress::SparseUpdate>& others) {
   RunConfig config = config_for_rows();
   config.optimizer.kind = optimizer;
-  auto trainer = Trainer::create(config, one_hot_rows(), {0, 1}, 7).value();
+  auto trainer = ModelTrainer::create(config, one_hot_rows(), {0, 1}, 7).value();
   BOOST_TEST(trainer->wants_changes_of_others() == (optimizer == "adaptive_revision"));
   trainer->refresh(trainer->initial_weights());
   BOOST_REQUIRE(trainer->step({.rate = 0.1, .density = 0.2, .period = 1, .hold = true}).failure.empty());
@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE(what_others_changed_revises_the_places_they_touched) {
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_that_does_not_exist_is_refused) {
-  const auto refused = Trainer::create(config_for_rows(), one_hot_rows(), {4, 4}, 1);
+  const auto refused = ModelTrainer::create(config_for_rows(), one_hot_rows(), {4, 4}, 1);
   BOOST_REQUIRE(!refused.ok());
   BOOST_TEST((refused.error().code == Errc::usage));
-  BOOST_TEST(!Trainer::create(config_for_rows(), one_hot_rows(), {0, rows + 1}, 1).ok());
+  BOOST_TEST(!ModelTrainer::create(config_for_rows(), one_hot_rows(), {0, rows + 1}, 1).ok());
 }

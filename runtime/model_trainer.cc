@@ -1,4 +1,4 @@
-#include "runtime/trainer.h"
+#include "runtime/model_trainer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
+#include "runtime/replica.h"
 
 namespace rumor {
 
@@ -21,7 +22,7 @@ void fill_floats(std::span<const std::int32_t> weights, int grid_bits, std::span
 
 }  // namespace
 
-Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
+ModelTrainer::ModelTrainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
     : grid_bits_(config.grid_bits),
       batch_(config.batch),
       batches_(config.batches()),
@@ -29,7 +30,7 @@ Trainer::Trainer(const RunConfig& config, std::shared_ptr<const models::DataSet>
       seed_(config.seed),
       data_(std::move(data)) {}
 
-Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
+Result<std::unique_ptr<ModelTrainer>> ModelTrainer::create(const RunConfig& config,
                                                  std::shared_ptr<const models::DataSet> data,
                                                  models::Shard shard, std::uint64_t sampling_seed) {
   shard.seed = config.seed;  // one split for the whole run: parts must not overlap
@@ -42,7 +43,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
   const std::uint32_t params = (*model)->layout().params();
   auto optimizer = models::make_optimizer(config.optimizer, params);
   if (!optimizer) return optimizer.error();
-  std::unique_ptr<Trainer> trainer(new Trainer(config, data));
+  std::unique_ptr<ModelTrainer> trainer(new ModelTrainer(config, data));
   trainer->model_ = std::move(model).value();
   trainer->optimizer_ = std::move(optimizer).value();
   if (auto made = trainer->make_workers(config, model_config); !made) return made.error();
@@ -60,7 +61,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const RunConfig& config,
 }
 
 // Models for the workers besides the one that evaluates: activations come with the first batch.
-Result<void> Trainer::make_workers(const RunConfig& config, const models::ModelConfig& model) {
+Result<void> ModelTrainer::make_workers(const RunConfig& config, const models::ModelConfig& model) {
   if (config.workers() == 0) return {};
   std::vector<std::unique_ptr<models::Model>> models;
   for (std::uint32_t worker = 0; worker < config.workers(); ++worker) {
@@ -72,27 +73,31 @@ Result<void> Trainer::make_workers(const RunConfig& config, const models::ModelC
   return {};
 }
 
-LargeVector<std::int32_t> Trainer::initial_weights() const {
+LargeVector<std::int32_t> ModelTrainer::initial_weights() const {
   return models::initial_weights(*model_, seed_, grid_bits_);
 }
 
-void Trainer::refresh(std::span<const std::int32_t> weights) { fill_floats(weights, grid_bits_, view_); }
+void ModelTrainer::refresh(std::span<const std::int32_t> weights) { fill_floats(weights, grid_bits_, view_); }
 
-compress::FloatView Trainer::view() { return {view_, std::ldexp(1.0f, -grid_bits_)}; }
+void ModelTrainer::follow(Replica& replica) {
+  if (!replica.refresh(view(), parallel())) refresh(replica.weights());
+}
 
-std::span<const float> Trainer::weights_to_evaluate(std::span<const std::int32_t> weights) {
+compress::FloatView ModelTrainer::view() { return {view_, std::ldexp(1.0f, -grid_bits_)}; }
+
+std::span<const float> ModelTrainer::weights_to_evaluate(std::span<const std::int32_t> weights) {
   fill_floats(weights, grid_bits_, gradient_);
   return gradient_;
 }
 
-Result<void> Trainer::restore(std::span<const float> residual, BytesView optimizer_state) {
+Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView optimizer_state) {
   if (residual.size() != view_.size()) return Error{Errc::corrupt, "its residual is of another size"};
   if (auto loaded = optimizer_->load(optimizer_state); !loaded) return loaded;
   compressor_->restore_residual(residual);
   return {};
 }
 
-MemoryUse Trainer::memory() const {
+MemoryUse ModelTrainer::memory() const {
   MemoryUse use;
   use.view = capacity_bytes(view_);
   use.gradient = capacity_bytes(gradient_);
@@ -104,14 +109,14 @@ MemoryUse Trainer::memory() const {
   return use;
 }
 
-void Trainer::set_parallel(Parallel* parallel) {
+void ModelTrainer::set_parallel(Parallel* parallel) {
   model_->set_parallel(parallel);
   if (hogwild_) hogwild_->set_parallel(parallel);
   compressor_->set_parallel(parallel);
   codec_.parallel = parallel;
 }
 
-StepResult Trainer::step(const StepPlan& plan) {
+StepResult ModelTrainer::step(const StepPlan& plan) {
   StepResult result;
   seconds_held_ += plan.seconds;
   if (!plan.hold && budget_) compressor_->set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
@@ -130,7 +135,7 @@ StepResult Trainer::step(const StepPlan& plan) {
   return result;
 }
 
-Result<void> Trainer::absorb_batch(const StepPlan& plan, StepResult& result) {
+Result<void> ModelTrainer::absorb_batch(const StepPlan& plan, StepResult& result) {
   result.loss = model_->loss_and_gradient(view_, sampler_->next(), gradient_);
   if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
   if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
@@ -138,7 +143,7 @@ Result<void> Trainer::absorb_batch(const StepPlan& plan, StepResult& result) {
 }
 
 // The workers' change takes the place of the gradient.
-Result<void> Trainer::absorb_round(const StepPlan& plan, StepResult& result) {
+Result<void> ModelTrainer::absorb_round(const StepPlan& plan, StepResult& result) {
   std::vector<StepRule> rules;
   for (std::uint32_t batch = 0; batch < batches_; ++batch) rules.push_back(optimizer_->begin_step(plan.rate, view_));
   result.loss = hogwild_->round(view_, sampler_->next_rows(), rules, gradient_);
@@ -146,7 +151,7 @@ Result<void> Trainer::absorb_round(const StepPlan& plan, StepResult& result) {
 }
 
 // The changes of all others, added up as integers: their order does not matter.
-void Trainer::revise(const StepPlan& plan) {
+void ModelTrainer::revise(const StepPlan& plan) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
   for (const compress::SparseUpdate& update : plan.others)
     for (const compress::StepRun& run : compress::step_runs(layout(), update))
@@ -170,7 +175,7 @@ void Trainer::revise(const StepPlan& plan) {
 }
 
 // Never more than an update may have, whatever the density: what is cut off waits in the residual.
-void Trainer::encode(StepResult& result) {
+void ModelTrainer::encode(StepResult& result) {
   if (!budget_) result.payload = compress::encode(model_->layout(), result.update, codec_);
   if (budget_ || result.payload.size() > limits::payload_bytes_max) {
     const std::uint64_t bytes_max =
@@ -198,11 +203,11 @@ models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet&
   return mean;
 }
 
-models::Evaluation Trainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
+models::Evaluation ModelTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
   return evaluate_on_test(*model_, *data_, weights, rows_max);
 }
 
-std::vector<float> Trainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
+std::vector<float> ModelTrainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
   std::vector<float> floats(weights.size());
   fill_floats(weights, grid_bits, floats);
   return floats;
