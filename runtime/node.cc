@@ -163,6 +163,22 @@ void Node::stop(TimePoint now, NodeOutbox& out) {
   advance(now, out);
 }
 
+void Node::finish(TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  options_.until_samples = 0;
+  advance(now, out);
+}
+
+void Node::checkpoint_soon() {
+  if (options_.checkpoint_every > Duration{0}) next_checkpoint_ = TimePoint{};
+}
+
+std::unique_ptr<Trainer> Node::release_trainer() {
+  trainer_->follow(replica_);
+  trainer_->set_parallel(nullptr);
+  return std::move(trainer_);
+}
+
 TimePoint Node::next_deadline() const {
   if (phase_ == Phase::ended) return never;
   TimePoint at = std::min({protocol_->next_deadline(), settle_deadline_});

@@ -85,6 +85,10 @@ class Node final : private gossip::UpdateStore {
   Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out);
   void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
   void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);
+  // Trains no more: settles with its neighbours as at the end of the run, then Finished{0}.
+  void finish(TimePoint now, NodeOutbox& out);
+  // The next checkpoint is due between this step and the next.
+  void checkpoint_soon();
   // Graceful end: after the step under way a checkpoint, goodbye to the links, Finished{0}.
   void stop(TimePoint now, NodeOutbox& out);
 
@@ -92,6 +96,8 @@ class Node final : private gossip::UpdateStore {
 
   // ---- questions ----
   Trainer& trainer() { return *trainer_; }
+  // Its view shows the weights; nothing but questions about status may be asked of the node afterwards.
+  std::unique_ptr<Trainer> release_trainer();
   const Replica& replica() const { return replica_; }
   const gossip::Protocol& protocol() const { return *protocol_; }
   const UpdateLog& log() const { return log_; }

@@ -59,6 +59,8 @@ class Replica {
   // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
   // restored; then read all of the weights.
   bool refresh(const compress::FloatView& view, Parallel& parallel);
+  // What was taken since the last refresh(), as far as it was kept in mind.
+  std::span<const SharedUpdate> recent() const { return recent_; }
   // Entries taken since the last refresh().
   std::uint64_t recent_entries() const { return recent_entries_; }
 

@@ -1,7 +1,7 @@
 // Trainer: who computes, as a replica sees it. It hands over local change, step by step, and receives remote change.
 //
-// The built-in models are one user of this interface (runtime/model_trainer.h), a training loop of another program can
-// be another: the replica does not care.
+// The built-in models are one user of this interface (runtime/model_trainer.h), a training loop of another program is
+// another (runtime/outside_trainer.h): the replica does not care.
 //
 // The node decides when a step may start; the driver says where it runs (a worker thread, a thread of another program,
 // or in place in the simulator). The trainer's memory (float view, gradient, residual, optimizer state, activations)
