@@ -37,10 +37,11 @@ namespace {
 // second.
 constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
-class EventLoop final : net::TransportEvents {
+class EventLoop final : net::TransportEvents, HandoverEvents {
  public:
-  EventLoop(const PeerOptions& options, net::Identity identity, PeerFiles files, PeerAdmission admission)
+  EventLoop(const PeerOptions& options, Guest* guest, net::Identity identity, PeerFiles files, PeerAdmission admission)
       : options_(options),
+        guest_(guest),
         files_(std::move(files)),
         admission_(std::move(admission)),
         pauses_(std::chrono::duration_cast<Pauses::Span>(
@@ -49,7 +50,7 @@ class EventLoop final : net::TransportEvents {
         transport_(io_, std::move(identity), *this),
         timer_(io_),
         report_timer_(io_),
-        signals_(io_, SIGINT, SIGTERM),
+        signals_(io_),
         compute_(io_),
         storage_(io_) {}
 
@@ -58,6 +59,20 @@ class EventLoop final : net::TransportEvents {
   PeerEnd run();
 
  private:
+  // HandoverEvents
+  void on_step_given(StepResult result) override {
+    node_->on_step_done(std::move(result), now(), out_);
+    carry_out();
+  }
+  void on_checkpoint_asked() override { node_->checkpoint_soon(); }
+  void on_finish_asked() override {
+    node_->finish(now(), out_);
+    carry_out();
+  }
+  void on_stop_asked() override {
+    node_->stop(now(), out_);
+    carry_out();
+  }
   // net::TransportEvents
   void on_link_up(const gossip::LinkUp& up) override {
     node_->on_link_up(up, now(), out_);
@@ -101,7 +116,10 @@ class EventLoop final : net::TransportEvents {
   void effect(gossip::Send& e) { transport_.send(e.link, std::move(e.frame), e.lane); }
   void effect(gossip::Dial& e) { transport_.dial(e.address); }
   void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
-  void effect(gossip::Note& e) { console_.note(e); }
+  void effect(gossip::Note& e) {
+    console_.note(e);
+    if (guest_ != nullptr && e.level == gossip::Note::Level::error) guest_->handover.complain(e.text);
+  }
   template <class Job, class Done>
   void compute(Job job, Done done);
   void effect(StartStep& e);
@@ -115,6 +133,7 @@ class EventLoop final : net::TransportEvents {
   void effect(Finished& e);
 
   const PeerOptions& options_;
+  Guest* const guest_;  // null: the built-in models train
   PeerFiles files_;
   PeerAdmission admission_;
   Pauses pauses_;
@@ -168,9 +187,10 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
     status_ = std::move(server).value();
   }
   models::ModelConfig model = options_.config.model;
-  data->describe(model);
+  if (data != nullptr) data->describe(model);
   if (auto made = make_node(std::move(data), std::move(start), *bound); !made) return made;
-  if (auto kept = files_.describe(models::model_json(model)); !kept) return kept;
+  if (guest_ == nullptr)
+    if (auto kept = files_.describe(models::model_json(model)); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   console_.started(node_->status(now()), *bound, status_ ? status_->address() : "", files_.directory());
@@ -199,7 +219,8 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
   node.report_applied = true;
   node.disk = files_.disk();
   if (options_.state) node.checkpoint_every = options_.checkpoint_every;
-  auto made = Node::create(options_.config, std::move(data), std::move(node));
+  auto made = guest_ != nullptr ? Node::create(options_.config, std::move(guest_->trainer), std::move(node))
+                                : Node::create(options_.config, std::move(data), std::move(node));
   if (!made) return made.error();
   node_ = std::move(made).value();
   const Trainer& trainer = node_->trainer();
@@ -220,12 +241,24 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
 }
 
 PeerEnd EventLoop::run() {
-  await_signal();
+  if (guest_ == nullptr) {
+    signals_.add(SIGINT);
+    signals_.add(SIGTERM);
+    await_signal();
+  } else {
+    guest_->handover.publish(status_json(node_->status(now())));
+    guest_->handover.connect(*this, [this](Handover::Job job) { asio::post(io_, std::move(job)); });
+  }
   node_->start(now(), out_);
   carry_out();
   report();
   io_.run();
   const NodeStatus status = node_->status(now());
+  if (guest_ != nullptr) {
+    guest_->handover.publish(status_json(status));
+    guest_->handover.disconnect();
+    guest_->trainer = node_->release_trainer();
+  }
   console_.finished(status);
   return {exit_status_.value_or(0), status_json(status)};
 }
@@ -274,6 +307,7 @@ void EventLoop::compute(Job job, Done done) {
 }
 
 void EventLoop::effect(StartStep& e) {
+  if (guest_ != nullptr) return guest_->handover.offer(std::move(e.plan));
   compute([this, plan = e.plan] { return node_->trainer().step(plan); },
           [this](StepResult result) { node_->on_step_done(std::move(result), now(), out_); });
 }
@@ -376,6 +410,7 @@ void EventLoop::report() {
   status.pause_ms = pause.count();
   tell_of_log(status.log_trouble);
   if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
+  if (guest_ != nullptr) guest_->handover.publish(status_json(status));
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;
   if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds &&
@@ -407,23 +442,31 @@ void EventLoop::stop_politely(const std::string& why) {
 
 }  // namespace
 
-Result<PeerEnd> run_peer(const PeerOptions& options) {
+Result<PeerEnd> run_peer(const PeerOptions& options, Guest* guest) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
-  std::signal(SIGXFSZ, SIG_IGN);
+  if (guest == nullptr) std::signal(SIGXFSZ, SIG_IGN);
   auto files = PeerFiles::open(options.state);
   if (!files) return files.error();
   auto identity = files->identity();
   if (!identity) return identity.error();
-  auto data = models::load_data(options.config.data, options.config.model.context);
-  if (!data) return data.error();
   const RunConfig& config = options.config;
-  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
-  if (!start) return start.error();
+  std::shared_ptr<const models::DataSet> data;
+  std::shared_ptr<const models::StartWeights> start;
+  if (guest != nullptr) {
+    start = guest->start;
+  } else {
+    auto loaded = models::load_data(config.data, config.model.context);
+    if (!loaded) return loaded.error();
+    data = std::move(loaded).value();
+    auto weights = models::load_start_weights(config.weights, config.model, *data, config.grid_bits);
+    if (!weights) return weights.error();
+    start = std::move(weights).value();
+  }
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();
-  EventLoop loop(options, std::move(identity).value(), std::move(files).value(),
+  EventLoop loop(options, guest, std::move(identity).value(), std::move(files).value(),
                  std::move(admission).value());
-  if (auto opened = loop.open(std::move(data).value(), std::move(start).value()); !opened)
+  if (auto opened = loop.open(std::move(data), std::move(start)); !opened)
     return opened.error();
   return loop.run();
 }

@@ -14,6 +14,7 @@
 #include "models/dataset.h"
 #include "runtime/base/result.h"
 #include "runtime/base/time.h"
+#include "runtime/daemon/handover.h"
 #include "runtime/run_config.h"
 
 namespace rumor::daemon {
@@ -30,6 +31,14 @@ struct PeerOptions {
   bool quiet = false;    // no progress lines
 };
 
+// A training loop of another program that trains in place of the built-in models, on its own thread.
+struct Guest {
+  // The node has it while run_peer() runs; it is back when that returns, and its view shows the last weights.
+  std::unique_ptr<Trainer> trainer;
+  std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
+  Handover handover;                                  // disconnected when run_peer() returns
+};
+
 struct PeerEnd {
   int exit_status = 0;
   std::string status_json;  // the last /status
@@ -37,6 +46,7 @@ struct PeerEnd {
 
 // Runs a peer until it is done, stopped, or fails. What it has to say goes to stderr.
 // Errors: what kept it from starting (port in use, damaged data, another run's state).
-Result<PeerEnd> run_peer(const PeerOptions& options);
+// With a guest no data set is loaded, and signals are left to the program whose guest it is.
+Result<PeerEnd> run_peer(const PeerOptions& options, Guest* guest = nullptr);
 
 }  // namespace rumor::daemon

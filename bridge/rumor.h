@@ -1,0 +1,138 @@
+/* librumor: a peer of a Rumor run inside another program, behind a C ABI. For training loops that are not Rumor's own:
+ * PyTorch (python/rumor is written on this), JAX, C.
+ *
+ * The program trains weights of its own, in its own memory, with its own optimizer. After each step of it, it calls
+ * rumor_step(). That hands over what has changed, and writes into the same memory what other peers have changed.
+ * Everything else, connections, updates, checkpoints, is done by threads of the library.
+ *
+ *   rumor_swarm* swarm;
+ *   rumor_create("my-run", &swarm);
+ *   rumor_option(swarm, "seed", "192.0.2.7:7711");
+ *   const uint32_t shape[] = {10, 784};
+ *   rumor_parameter(swarm, "weight", RUMOR_F32, 2, shape, weight);
+ *   if (rumor_start(swarm, 30) != RUMOR_OK) fprintf(stderr, "%s\n", rumor_error());
+ *   while (...) { ...one step of the optimizer on `weight`...; if (rumor_step(swarm, batch, loss) != RUMOR_OK) break; }
+ *   rumor_leave(swarm, 10);
+ *   rumor_free(swarm);
+ *
+ * What is exchanged. Each peer's weights are the run's shared weights and its drift: what it has learned and not yet
+ * handed over. Of the drift the largest entries are sent (compress.density of all parameters for each step), each as
+ * its share of the mean over the live peers. So the learning rate of the loop stays right for any number of peers, as
+ * with averaged gradients, and a peer that is alone trains as if it were alone. Shared weights are equal bit for bit on
+ * all peers that have the same updates; after rumor_leave() the program's memory holds these.
+ *
+ * How a run begins. All peers begin with the same weights: these are part of the run's identity, with its name and the
+ * names and shapes of the tensors. So make the model from the same seed, or load the same file, everywhere. A peer that
+ * begins with other weights is refused with RUMOR_MISMATCH. In a run of a run file with a built-in model (fashion-mlp)
+ * they come from the run's seed, and rumor_start() writes them into the program's memory.
+ *
+ * Threads. A swarm is used by one thread at a time, but rumor_status(), which any thread may call between
+ * rumor_create() and rumor_free(). rumor_step(), rumor_start() and rumor_leave() write into the program's memory before
+ * they return; at no other time does the library touch it. No function calls back. The library installs no signal
+ * handler, its threads take no signals, and it does not write to stdout; what it has to say goes to stderr.
+ *
+ * Processes. A swarm belongs to the process that started it: after fork() the child gets RUMOR_FORKED for all calls but
+ * rumor_free(), which then frees nothing.
+ *
+ * Errors. Functions return RUMOR_OK or one of the codes below; rumor_error() tells why, and how it is mended. No
+ * exception and no abort is for bad input. Codes and functions are only added; rumor_abi() grows when they are.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RUMOR_ABI 1
+
+#define RUMOR_OK 0
+#define RUMOR_USAGE 1      /* a wrong argument, option or run file; or called in the wrong order */
+#define RUMOR_NOT_FOUND 2  /* a file that does not exist */
+#define RUMOR_IO 3         /* the system refused: a port in use, a directory that cannot be written */
+#define RUMOR_CORRUPT 4    /* a damaged file */
+#define RUMOR_MISMATCH 5   /* other peers or the state directory are of another run, or do not admit this peer */
+#define RUMOR_LIMIT 6      /* beyond a bound; a weight that is not finite or beyond the grid */
+#define RUMOR_DIVERGED 7   /* replicas with the same updates differ: one of the machines computes wrongly */
+#define RUMOR_NOT_FINITE 8 /* training has diverged: a change that is not a finite number */
+#define RUMOR_ENDED 20     /* the peer has ended: by rumor_leave(), or since the run's samples are reached */
+#define RUMOR_ALONE 21     /* nobody could be reached in time; the peer goes on trying, training may begin */
+#define RUMOR_FORKED 22    /* started in another process */
+#define RUMOR_INTERNAL 23  /* out of memory, or a fault of the library */
+
+#define RUMOR_F32 0
+#define RUMOR_BF16 1
+
+#if defined(__GNUC__)
+#define RUMOR_API __attribute__((visibility("default")))
+#else
+#define RUMOR_API
+#endif
+
+typedef struct rumor_swarm rumor_swarm;
+
+/* Of the library at hand; at least RUMOR_ABI of the header that a program was written with. */
+RUMOR_API int rumor_abi(void);
+/* Of the project, such as "0.1.0". */
+RUMOR_API const char* rumor_version(void);
+/* Why the last call of this thread that failed did: one line. Valid until its next call of a function that fails. */
+RUMOR_API const char* rumor_error(void);
+
+/* `run`: a run file (with a '/' or ending in .toml), a built-in run (fashion-mlp, ...), or the name of a run whose model
+ * only the programs know. *swarm is set only with RUMOR_OK, and ends with rumor_free(). */
+RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
+
+/* Before rumor_start(). `name` is a key of run files, "compress.density" or "network.up_mbit", or one of
+ *   seed               host:port of a peer to join through, or several with commas; may be given again
+ *   listen             host:port to be reached at; 127.0.0.1:0 if not given
+ *   status             host:port of the status page; none if not given
+ *   state              directory for identity, checkpoints and the update log; nothing is kept if not given
+ *   allow, token       files that say who may join (rumor key)
+ *   until_samples      end when the run has seen so many samples, all peers together
+ *   checkpoint_seconds between two checkpoints, 10 if not given
+ *   threads            for passes over all weights; by their number if not given
+ *   overhead           the share of time that rumor_step() may take, 0.05 if not given: where a pass over all weights
+ *                      takes more, several steps go into one update, with as many entries as they would have had
+ *   quiet              1: no lines of progress on stderr */
+RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* value);
+
+/* Before rumor_start(), in the same order on all peers. `data`: the product of `shape` values, contiguous, row-major,
+ * which stay there until rumor_leave() returns. RUMOR_F32, or RUMOR_BF16 (the upper halves of floats). Name and shape
+ * are copied. rank 0 is a single value. In a run with a built-in model its names, shapes and order are wanted. */
+RUMOR_API int rumor_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape,
+                              void* data);
+/* The same for memory of any kind that is this peer's own, such as running means of BatchNorm: kept in checkpoints and
+ * restored from them, never sent. */
+RUMOR_API int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data);
+
+/* Takes up the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has what the
+ * others have. The memory of the parameters then holds the weights to go on from. RUMOR_ALONE is not a failure: the peer
+ * is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed. */
+RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
+
+/* After each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never waits for
+ * the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
+RUMOR_API int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss);
+
+/* The object that a status address serves as /status, as JSON and a zero byte, as of at most a quarter of a second
+ * ago. *needed: bytes it takes. A buffer that is too small gets nothing, and the call returns RUMOR_LIMIT; null and 0
+ * ask for the size. */
+RUMOR_API int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t* needed);
+
+/* A checkpoint as soon as the next update is made, besides those by the clock. Needs `state`. */
+RUMOR_API int rumor_checkpoint(rumor_swarm* swarm);
+
+/* Makes a last update, waits up to `wait_seconds` until all neighbours have finished too and hold the same digest,
+ * writes the last checkpoint, says goodbye, and puts the shared weights into the program's memory, which the library
+ * does not touch any more; what is left of the drift goes. RUMOR_OK; or why the peer had ended before. Once; later calls
+ * return RUMOR_ENDED. */
+RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
+
+/* Ends what has not ended, within a few seconds, without touching the program's memory. Null does nothing. */
+RUMOR_API void rumor_free(rumor_swarm* swarm);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,344 @@
+#include "bridge/swarm.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "models/model.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+#include "runtime/daemon/storage.h"
+
+namespace rumor::bridge {
+
+namespace {
+
+constexpr std::size_t run_file_bytes_max = 1 << 20;
+// After which a peer that was asked to end is sure to have ended, but for a disk that does not answer.
+constexpr Duration stop_patience = 60s;
+
+// Of a run whose model only the programs know.
+constexpr std::string_view outside_family = "outside";
+// Longer than anybody trains: the programs say when it is over.
+constexpr std::uint64_t samples_unbounded = std::uint64_t{1} << 50;
+
+Result<RunConfig> config_of(const std::string& run) {
+  if (const std::string_view text = preset_text(run); !text.empty()) return parse_run_config(text, run);
+  if (run.find('/') != std::string::npos || run.ends_with(".toml")) {
+    const auto text = daemon::read_file(run, run_file_bytes_max);
+    if (!text) return text.error();
+    return parse_run_config({reinterpret_cast<const char*>(text->data()), text->size()}, run);
+  }
+  if (run.empty()) return Error{Errc::usage, "a run wants a name, the same for all of its peers"};
+  RunConfig config;
+  config.name = run;
+  config.samples = samples_unbounded;
+  config.model.family = outside_family;
+  return config;
+}
+
+Result<double> number_of(const std::string& name, const std::string& value, double least, double most) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || !(number >= least && number <= most))
+    return Error{Errc::usage, str("option ", name, " = '", value, "' wants a number from ", least, " to ", most)};
+  return number;
+}
+
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    if (comma > at) parts.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+std::string shape_text(const TensorInfo& info) {
+  std::string text;
+  for (const std::uint32_t extent : info.shape) text += str(text.empty() ? "" : " x ", extent);
+  return text.empty() ? "a single value" : text;
+}
+
+// What the program has is what the run's model has.
+Result<void> compare(const ParamLayout& wanted, const ParamLayout& given) {
+  const auto describe = [](const TensorInfo& info) { return str(info.name, " (", shape_text(info), ")"); };
+  const std::size_t both = std::min(wanted.tensors().size(), given.tensors().size());
+  for (std::size_t t = 0; t < both; ++t) {
+    const TensorInfo &one = wanted.tensors()[t], &other = given.tensors()[t];
+    if (one.name != other.name || one.shape != other.shape)
+      return Error{Errc::mismatch, str("tensor ", t + 1, " of the run's model is ", describe(one), ", that of this ",
+                                       "program is ", describe(other), "; names, shapes and order must be the same")};
+  }
+  if (wanted.tensors().size() != given.tensors().size())
+    return Error{Errc::mismatch, str("the run's model has ", wanted.tensors().size(), " tensors, that of this program ",
+                                     given.tensors().size())};
+  return {};
+}
+
+// Blocks all signals of this thread, and thereby of those that it starts meanwhile.
+class SignalsOff {
+ public:
+  SignalsOff() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsOff() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsOff(const SignalsOff&) = delete;
+  SignalsOff& operator=(const SignalsOff&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Swarm::Swarm(RunConfig config) : home_(getpid()) { options_.config = std::move(config); }
+
+Result<std::unique_ptr<Swarm>> Swarm::create(const std::string& run) {
+  auto config = config_of(run);
+  if (!config) return config.error();
+  return std::unique_ptr<Swarm>(new Swarm(std::move(config).value()));
+}
+
+Swarm::~Swarm() {
+  if (thread_.joinable()) end(Duration{0}, false);
+}
+
+bool Swarm::is_at_home() const { return getpid() == home_; }
+
+// ---- before the start ----
+
+Result<void> Swarm::option(const std::string& name, const std::string& value) {
+  RunConfig& config = options_.config;
+  const std::map<std::string, std::function<void()>> texts = {
+      {"seed", [&] { for (std::string& seed : parts_of(value)) config.seeds.push_back(std::move(seed)); }},
+      {"listen", [&] { config.listen = value; }},
+      {"status", [&] { config.status = value; }},
+      {"state", [&] { options_.state = value; }},
+      {"allow", [&] { config.allow = value; }},
+      {"token", [&] { config.token = value; }},
+  };
+  if (const auto text = texts.find(name); text != texts.end()) {
+    if (value.empty()) return Error{Errc::usage, str("option ", name, " is empty")};
+    text->second();
+    return {};
+  }
+  struct Number {
+    double least, most;
+    std::function<void(double)> set;
+  };
+  const std::map<std::string, Number> numbers = {
+      {"until_samples", {1, 1e15, [&](double v) { options_.until_samples = static_cast<std::uint64_t>(v); }}},
+      {"checkpoint_seconds", {0.1, 1e6, [&](double v) { options_.checkpoint_every = from_seconds(v); }}},
+      {"threads", {0, 64, [&](double v) { options_.threads = static_cast<unsigned>(v); }}},
+      {"overhead", {1e-4, 1, [&](double v) { overhead_ = v; }}},
+      {"quiet", {0, 1, [&](double v) { options_.quiet = v != 0; }}},
+  };
+  if (const auto number = numbers.find(name); number != numbers.end()) {
+    const auto read = number_of(name, value, number->second.least, number->second.most);
+    if (!read) return read.error();
+    number->second.set(*read);
+    return {};
+  }
+  if (name.find('.') != std::string::npos) return override_run_config(config, name + "=" + value);
+  std::vector<std::string> known;
+  for (const auto& [text, set] : texts) known.push_back(text);
+  for (const auto& [text, set] : numbers) known.push_back(text);
+  const std::string hint = nearest(name, known);
+  return Error{Errc::usage, str("unknown option ", name, hint.empty() ? "" : "; did you mean " + hint + "?",
+                                hint.empty() ? "; keys of run files have a section, such as compress.density" : "")};
+}
+
+Result<void> Swarm::parameter(TensorInfo info, OutsideTensor memory) {
+  if (info.name.size() > limits::tensor_name_bytes_max || info.shape.size() > limits::tensor_rank_max)
+    return Error{Errc::limit, str("tensor ", info.name.substr(0, 64), " has a name of more than ",
+                                  limits::tensor_name_bytes_max, " bytes or more than ", limits::tensor_rank_max,
+                                  " dimensions")};
+  infos_.push_back(std::move(info));
+  tensors_.push_back(memory);
+  return {};
+}
+
+Result<void> Swarm::local(std::span<std::uint8_t> memory) {
+  local_.push_back(memory);
+  return {};
+}
+
+// ---- the start ----
+
+// Weights from the run's seed, as its other peers make them.
+Result<LargeVector<std::int32_t>> Swarm::start_of_built_in(const ParamLayout& layout) {
+  const RunConfig& config = options_.config;
+  const auto data = models::load_data(config.data, config.model.context);
+  if (!data) return Error{data.error().code, "this run's model is known from its data: " + data.error().text};
+  models::ModelConfig shape = config.model;
+  (*data)->describe(shape);
+  const auto model = models::make_model(shape);
+  if (!model) return model.error();
+  if (auto equal = compare((*model)->layout(), layout); !equal) return equal.error();
+  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
+  if (!start) return start.error();
+  guest_.start = std::move(start).value();
+  return guest_.start ? guest_.start->weights : models::initial_weights(**model, config.seed, config.grid_bits);
+}
+
+Result<void> Swarm::make_trainer() {
+  const RunConfig& config = options_.config;
+  const auto layout = ParamLayout::create(infos_);
+  if (!layout) return layout.error();
+  auto own = OutsideTrainer::on_grid(*layout, tensors_, config.grid_bits);
+  if (!own) return own.error();
+  LargeVector<std::int32_t> first;
+  if (config.model.family == outside_family) {
+    auto start = std::make_shared<models::StartWeights>();
+    start->weights = std::move(own).value();
+    start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
+                          start->weights.size() * sizeof(std::int32_t)});
+    first = start->weights;
+    guest_.start = std::move(start);
+  } else {
+    auto start = start_of_built_in(*layout);
+    if (!start) return start.error();
+    first = std::move(start).value();
+  }
+  auto trainer = OutsideTrainer::create(config, *layout, tensors_, local_, std::move(first));
+  if (!trainer) return trainer.error();
+  trainer_ = trainer->get();
+  guest_.trainer = std::move(trainer).value();
+  return {};
+}
+
+Result<bool> Swarm::start(Duration patience) {
+  if (began_) return Error{Errc::usage, "this swarm was started before; make another one"};
+  began_ = true;
+  if (auto made = make_trainer(); !made) return made.error();
+  {
+    const SignalsOff off;
+    thread_ = std::thread([this] { run(); });
+  }
+  guest_.handover.wait_for_connection();
+  const bool answered = guest_.handover.wait_for_plan(patience);
+  if (guest_.handover.closed()) {
+    thread_.join();
+    if (auto why = reason(); !why) return why.error();
+    return Error{Errc::usage, "the run has seen all of its samples"};
+  }
+  if (auto plan = guest_.handover.take()) {
+    trainer_->catch_up();
+    guest_.handover.put_back(std::move(*plan));
+  }
+  last_train_ = Clock::now();
+  return answered;
+}
+
+void Swarm::run() {
+  try {
+    ended_ = daemon::run_peer(options_, &guest_);
+  } catch (const std::exception& error) {
+    ended_ = Error{Errc::io, str("the peer broke off: ", error.what())};
+  }
+  guest_.handover.close();
+}
+
+// ---- training ----
+
+Result<bool> Swarm::step(std::uint32_t samples, double loss) {
+  work_.steps += 1;
+  work_.samples += samples;
+  loss_sum_ += std::isfinite(loss) ? loss : 0;
+  work_.loss = loss_sum_ / work_.steps;
+  if (guest_.handover.closed()) {
+    if (auto why = reason(); !why) return why.error();
+    return false;
+  }
+  const auto since = std::chrono::duration<double>(Clock::now() - last_train_);
+  if (std::chrono::duration<double>(train_time_).count() > overhead_ * since.count()) return true;
+  if (const auto plan = guest_.handover.take()) train(*plan);
+  return true;
+}
+
+void Swarm::train(const StepPlan& plan) {
+  const Clock::time_point begin = Clock::now();
+  trainer_->told(work_);
+  guest_.handover.give(trainer_->step(plan));
+  work_ = {};
+  loss_sum_ = 0;
+  last_train_ = Clock::now();
+  train_time_ = last_train_ - begin;
+}
+
+Result<void> Swarm::checkpoint() {
+  if (!options_.state) return Error{Errc::usage, "a checkpoint wants a directory; give the option state"};
+  guest_.handover.ask_for_checkpoint();
+  return {};
+}
+
+// ---- the end ----
+
+Result<void> Swarm::leave(Duration patience) {
+  end(patience, true);
+  if (guest_.trainer) trainer_->settle_on_shared();
+  return reason();
+}
+
+// Answers what the peer asks for until it has ended.
+void Swarm::end(Duration patience, bool with_memory) {
+  daemon::Handover& handover = guest_.handover;
+  const auto serve = [&](Duration time) {
+    const Clock::time_point until = Clock::now() + time;
+    while (!handover.closed()) {
+      const auto left = std::chrono::duration_cast<Duration>(until - Clock::now());
+      if (left <= Duration{0} || !handover.wait_for_plan(left)) return;
+      const auto plan = handover.take();
+      if (!plan) continue;
+      if (with_memory) {
+        train(*plan);
+      } else {
+        StepResult nothing;
+        nothing.held = true;
+        nothing.period = plan->period;
+        handover.give(std::move(nothing));
+      }
+    }
+  };
+  // What was learned last goes with the last update; between two steps the plan for it comes at once.
+  if (with_memory && work_.steps > 0) handover.wait_for_plan(std::min<Duration>(patience, 1s));
+  if (patience > Duration{0}) {
+    handover.ask_to_finish();
+    serve(patience);
+  }
+  handover.ask_to_stop();
+  serve(stop_patience);
+  thread_.join();
+}
+
+// Why the peer has ended, where that is not as it should be.
+Result<void> Swarm::reason() const {
+  if (!ended_) return {};
+  if (!ended_->ok()) return ended_->error();
+  const std::string why = guest_.handover.complaint();
+  switch ((*ended_)->exit_status) {
+    case 0:
+      return {};
+    case 3:
+      return Error{Errc::mismatch,
+                   str(why, "; where the name of the run is right, the models differ: in names or shapes of tensors, ",
+                       "or in the weights they begin with, which must be equal everywhere: make the model from the ",
+                       "same seed, such as torch.manual_seed(1), or load the same file")};
+    case 4:
+      return Error{Errc::diverged, why};
+    default:
+      return Error{Errc::not_finite, why.empty() ? "the peer has failed" : why};
+  }
+}
+
+}  // namespace rumor::bridge

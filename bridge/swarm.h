@@ -1,0 +1,72 @@
+// Swarm: one peer inside another program, as C++. rumor.h is the same for everybody, and the manual.
+//
+// Threads: as rumor.h. A thread of its own runs the event loop (runtime/daemon/event_loop.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/daemon/event_loop.h"
+#include "runtime/outside_trainer.h"
+
+namespace rumor::bridge {
+
+class Swarm {
+ public:
+  // Errors: Errc::usage, Errc::not_found, Errc::io.
+  static Result<std::unique_ptr<Swarm>> create(const std::string& run);
+  // Ends the peer, without touching the program's memory.
+  ~Swarm();
+
+  Result<void> option(const std::string& name, const std::string& value);
+  Result<void> parameter(TensorInfo info, OutsideTensor memory);
+  Result<void> local(std::span<std::uint8_t> memory);
+  // False: nobody could be reached in time.
+  Result<bool> start(Duration patience);
+  // False: the peer has ended by itself, as it should.
+  Result<bool> step(std::uint32_t samples, double loss);
+  std::string status() const { return guest_.handover.status_json(); }
+  Result<void> checkpoint();
+  Result<void> leave(Duration patience);
+
+  bool began() const { return began_; }                  // start() was called
+  bool running() const { return thread_.joinable(); }  // and succeeded, and leave() was not called
+  // Whether this is the process that made it.
+  bool is_at_home() const;
+
+ private:
+  explicit Swarm(RunConfig config);
+  Result<void> make_trainer();
+  Result<LargeVector<std::int32_t>> start_of_built_in(const ParamLayout& layout);
+  void run();
+  void train(const StepPlan& plan);
+  void end(Duration patience, bool with_memory);
+  Result<void> reason() const;
+
+  daemon::PeerOptions options_;
+  double overhead_ = 0.05;
+  std::vector<TensorInfo> infos_;
+  std::vector<OutsideTensor> tensors_;
+  std::vector<std::span<std::uint8_t>> local_;
+  bool began_ = false;
+  pid_t home_;
+
+  daemon::Guest guest_;
+  OutsideTrainer* trainer_ = nullptr;  // the guest's; ours while we have the turn
+  std::thread thread_;
+  std::optional<Result<daemon::PeerEnd>> ended_;  // set by the thread, read after it
+
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_train_ = Clock::now();  // when it was over
+  Clock::duration train_time_{};
+  OutsideWork work_;                             // since then
+  double loss_sum_ = 0;
+};
+
+}  // namespace rumor::bridge

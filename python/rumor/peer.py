@@ -1,0 +1,77 @@
+"""Peer: librumor's functions as an object, for memory of any kind. swarm.py puts PyTorch models into it."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import weakref
+from typing import Any, Sequence
+
+from . import _library
+from ._library import ALONE, BF16, ENDED, F32
+
+
+def _free(library: ctypes.CDLL, handle: ctypes.c_void_p, home: int) -> None:
+    if os.getpid() == home:
+        library.rumor_free(handle)
+
+
+class Peer:
+    """One peer of a run. Tell options and memory, start(), step() after each step of the optimizer, leave().
+
+    For one thread at a time. What it was given must stay where it is until leave() has returned."""
+
+    def __init__(self, run: str):
+        self._library = _library.load()
+        self._handle = ctypes.c_void_p()
+        self._check(self._library.rumor_create(run.encode(), ctypes.byref(self._handle)))
+        # At the end of the process at the latest: the peer's threads must not outlive what they use.
+        self._end = weakref.finalize(self, _free, self._library, self._handle, os.getpid())
+
+    def _check(self, code: int, *fine: int) -> int:
+        return _library.check(self._library, code, *fine)
+
+    def option(self, name: str, value: Any) -> None:
+        """An option or a key of run files, such as 'compress.density'; rumor.h lists them."""
+        text = str(int(value)) if isinstance(value, bool) else str(value)
+        self._check(self._library.rumor_option(self._handle, name.encode(), text.encode()))
+
+    def parameter(self, name: str, shape: Sequence[int], address: int, bf16: bool = False) -> None:
+        """One tensor of the model: contiguous, row-major, float32 or bfloat16. In the same order on all peers."""
+        extents = (ctypes.c_uint32 * len(shape))(*shape)
+        kind = BF16 if bf16 else F32
+        self._check(self._library.rumor_parameter(self._handle, name.encode(), kind, len(shape), extents, address))
+
+    def local(self, name: str, size: int, address: int) -> None:
+        """Memory that is this peer's own: `size` bytes, kept in checkpoints, never sent."""
+        self._check(self._library.rumor_local(self._handle, name.encode(), size, address))
+
+    def start(self, wait: float = 30) -> bool:
+        """Joins. False: nobody has answered within `wait` seconds; the peer goes on trying."""
+        return self._check(self._library.rumor_start(self._handle, wait), ALONE) != ALONE
+
+    def step(self, samples: int, loss: float = 0.0) -> bool:
+        """After a step of the optimizer. False: the run has ended."""
+        return self._check(self._library.rumor_step(self._handle, samples, loss), ENDED) != ENDED
+
+    def status(self) -> dict[str, Any]:
+        """What `rumor peer` serves as /status; empty before the peer has started."""
+        size = ctypes.c_size_t()
+        for _ in range(100):  # it may grow in between
+            self._check(self._library.rumor_status(self._handle, None, 0, ctypes.byref(size)))
+            room = ctypes.create_string_buffer(size.value + 256)
+            if self._library.rumor_status(self._handle, room, len(room), ctypes.byref(size)) == _library.OK:
+                return json.loads(room.value) if room.value else {}
+        return {}
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint with the next update."""
+        self._check(self._library.rumor_checkpoint(self._handle))
+
+    def leave(self, wait: float = 10) -> None:
+        """Ends: the memory holds the run's shared weights then. Waits up to `wait` seconds for the others."""
+        self._check(self._library.rumor_leave(self._handle, wait), ENDED)
+
+    def close(self) -> None:
+        """Ends at once, without touching the memory."""
+        self._end()
