@@ -80,8 +80,8 @@ RUMOR_API const char* rumor_version(void);
 /* Why the last call of this thread that failed did: one line. Valid until its next call of a function that fails. */
 RUMOR_API const char* rumor_error(void);
 
-/* `run`: a run file (with a '/' or ending in .toml), a built-in run (fashion-mlp, ...), or the name of a run whose model
- * only the programs know. *swarm is set only with RUMOR_OK, and ends with rumor_free(). */
+/* `run`: a run file (with a '/' or ending in .toml), a built-in run (fashion-mlp, ...), or the name of a run whose
+ * model only the programs know. *swarm is set only with RUMOR_OK, and ends with rumor_free(). */
 RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
 
 /* Before rumor_start(). `name` is a key of run files, "compress.density" or "network.up_mbit", or one of
@@ -100,7 +100,8 @@ RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* val
 
 /* Before rumor_start(), in the same order on all peers. `data`: the product of `shape` values, contiguous, row-major,
  * which stay there until rumor_leave() returns. RUMOR_F32, or RUMOR_BF16 (the upper halves of floats). Name and shape
- * are copied. rank 0 is a single value. In a run with a built-in model its names, shapes and order are wanted. */
+ * are copied. rank 0 is a single value. In a run with a built-in model its shapes in its order are wanted, whatever the
+ * names. */
 RUMOR_API int rumor_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape,
                               void* data);
 /* The same for memory of any kind that is this peer's own, such as running means of BatchNorm: kept in checkpoints and
@@ -108,8 +109,8 @@ RUMOR_API int rumor_parameter(rumor_swarm* swarm, const char* name, int type, si
 RUMOR_API int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data);
 
 /* Takes up the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has what the
- * others have. The memory of the parameters then holds the weights to go on from. RUMOR_ALONE is not a failure: the peer
- * is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed. */
+ * others have. The memory of the parameters then holds the weights to go on from. RUMOR_ALONE is not a failure: the
+ * peer is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed. */
 RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 
 /* After each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never waits for
@@ -126,8 +127,8 @@ RUMOR_API int rumor_checkpoint(rumor_swarm* swarm);
 
 /* Makes a last update, waits up to `wait_seconds` until all neighbours have finished too and hold the same digest,
  * writes the last checkpoint, says goodbye, and puts the shared weights into the program's memory, which the library
- * does not touch any more; what is left of the drift goes. RUMOR_OK; or why the peer had ended before. Once; later calls
- * return RUMOR_ENDED. */
+ * does not touch any more; what is left of the drift goes. RUMOR_OK; or why the peer had ended before. Once; later
+ * calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
 /* Ends what has not ended, within a few seconds, without touching the program's memory. Null does nothing. */

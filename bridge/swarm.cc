@@ -67,15 +67,15 @@ std::string shape_text(const TensorInfo& info) {
   return text.empty() ? "a single value" : text;
 }
 
-// What the program has is what the run's model has.
+// What the program has is what the run's model has, whatever it calls it.
 Result<void> compare(const ParamLayout& wanted, const ParamLayout& given) {
   const auto describe = [](const TensorInfo& info) { return str(info.name, " (", shape_text(info), ")"); };
   const std::size_t both = std::min(wanted.tensors().size(), given.tensors().size());
   for (std::size_t t = 0; t < both; ++t) {
     const TensorInfo &one = wanted.tensors()[t], &other = given.tensors()[t];
-    if (one.name != other.name || one.shape != other.shape)
+    if (one.shape != other.shape)
       return Error{Errc::mismatch, str("tensor ", t + 1, " of the run's model is ", describe(one), ", that of this ",
-                                       "program is ", describe(other), "; names, shapes and order must be the same")};
+                                       "program is ", describe(other), "; shapes and order must be the same")};
   }
   if (wanted.tensors().size() != given.tensors().size())
     return Error{Errc::mismatch, str("the run's model has ", wanted.tensors().size(), " tensors, that of this program ",
@@ -175,8 +175,20 @@ Result<void> Swarm::local(std::span<std::uint8_t> memory) {
 
 // ---- the start ----
 
-// Weights from the run's seed, as its other peers make them.
-Result<LargeVector<std::int32_t>> Swarm::start_of_built_in(const ParamLayout& layout) {
+// The program's weights, which are part of the run's identity.
+Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
+  auto own = OutsideTrainer::on_grid(layout, tensors_, options_.config.grid_bits);
+  if (!own) return own.error();
+  auto start = std::make_shared<models::StartWeights>();
+  start->weights = std::move(own).value();
+  start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
+                        start->weights.size() * sizeof(std::int32_t)});
+  guest_.start = start;
+  return Start{std::move(layout), start->weights};
+}
+
+// Weights from the run's seed or its file, as its other peers make them.
+Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
   const RunConfig& config = options_.config;
   const auto data = models::load_data(config.data, config.model.context);
   if (!data) return Error{data.error().code, "this run's model is known from its data: " + data.error().text};
@@ -188,29 +200,18 @@ Result<LargeVector<std::int32_t>> Swarm::start_of_built_in(const ParamLayout& la
   auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
   if (!start) return start.error();
   guest_.start = std::move(start).value();
-  return guest_.start ? guest_.start->weights : models::initial_weights(**model, config.seed, config.grid_bits);
+  return Start{(*model)->layout(), guest_.start ? guest_.start->weights
+                                                : models::initial_weights(**model, config.seed, config.grid_bits)};
 }
 
 Result<void> Swarm::make_trainer() {
   const RunConfig& config = options_.config;
-  const auto layout = ParamLayout::create(infos_);
+  auto layout = ParamLayout::create(infos_);
   if (!layout) return layout.error();
-  auto own = OutsideTrainer::on_grid(*layout, tensors_, config.grid_bits);
-  if (!own) return own.error();
-  LargeVector<std::int32_t> first;
-  if (config.model.family == outside_family) {
-    auto start = std::make_shared<models::StartWeights>();
-    start->weights = std::move(own).value();
-    start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
-                          start->weights.size() * sizeof(std::int32_t)});
-    first = start->weights;
-    guest_.start = std::move(start);
-  } else {
-    auto start = start_of_built_in(*layout);
-    if (!start) return start.error();
-    first = std::move(start).value();
-  }
-  auto trainer = OutsideTrainer::create(config, *layout, tensors_, local_, std::move(first));
+  const bool outside = config.model.family == outside_family;
+  auto start = outside ? start_outside(std::move(layout).value()) : start_built_in(*layout);
+  if (!start) return start.error();
+  auto trainer = OutsideTrainer::create(config, start->layout, tensors_, local_, std::move(start->weights));
   if (!trainer) return trainer.error();
   trainer_ = trainer->get();
   guest_.trainer = std::move(trainer).value();

@@ -43,7 +43,13 @@ class Swarm {
  private:
   explicit Swarm(RunConfig config);
   Result<void> make_trainer();
-  Result<LargeVector<std::int32_t>> start_of_built_in(const ParamLayout& layout);
+  // How the run begins.
+  struct Start {
+    ParamLayout layout;
+    LargeVector<std::int32_t> weights;
+  };
+  Result<Start> start_outside(ParamLayout layout);
+  Result<Start> start_built_in(const ParamLayout& layout);
   void run();
   void train(const StepPlan& plan);
   void end(Duration patience, bool with_memory);

@@ -1,4 +1,15 @@
-"""Rumor for PyTorch: train one model on machines that belong to different people, with three added lines."""
-from ._library import MismatchError, RumorError
+"""Rumor for PyTorch: train one model on machines that belong to different people, with three added lines.
 
-__all__ = ['MismatchError', 'RumorError']
+    swarm = rumor.join('my-run', model, seeds=['192.0.2.7:7711'])
+    ...
+        optimizer.step()
+        swarm.step()
+    ...
+    swarm.leave()
+"""
+from ._library import MismatchError, RumorError
+from .callbacks import lightning_callback, trainer_callback
+from .peer import Peer
+from .swarm import Swarm, join
+
+__all__ = ['MismatchError', 'Peer', 'RumorError', 'Swarm', 'join', 'lightning_callback', 'trainer_callback']

@@ -1,0 +1,149 @@
+"""join(): a PyTorch model becomes a peer of a run."""
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+from .peer import Peer
+
+if TYPE_CHECKING:
+    import torch
+
+
+class _Tensor:
+    """Where the library finds one tensor: its own memory, or a copy where that is not float32 or bfloat16 in one piece
+    on the CPU."""
+
+    def __init__(self, name: str, tensor: torch.Tensor, is_local: bool):
+        import torch
+        self.name, self.tensor = name, tensor
+        fits = tensor.device.type == 'cpu' and tensor.is_contiguous() and (
+            is_local or tensor.dtype in (torch.float32, torch.bfloat16))
+        if fits:
+            self.copy, self.seen = None, tensor.detach()
+        else:
+            dtype = tensor.dtype if is_local else torch.float32
+            self.copy = self.seen = torch.empty(tensor.shape, dtype=dtype)
+        self.address = self.seen.data_ptr()
+        self.place = tensor.data_ptr()
+        self.take()
+
+    def take(self) -> None:
+        """Before the library looks at it."""
+        if self.tensor.data_ptr() != self.place:
+            raise RuntimeError(f'{self.name} has moved: give the model its device and type before rumor.join()')
+        if self.copy is not None:
+            self.copy.copy_(self.tensor.detach())
+
+    def put(self) -> None:
+        """After the library has written."""
+        if self.copy is not None:
+            self.tensor.detach().copy_(self.copy)
+
+
+class Swarm:
+    """A model that trains together with others. Made by join(); call step() after each optimizer.step()."""
+
+    def __init__(self, peer: Peer, model: torch.nn.Module, batch_size: int):
+        self._peer, self._batch_size, self._left = peer, batch_size, False
+        self._parameters = [_Tensor(name, tensor, False) for name, tensor in model.named_parameters()
+                            if tensor.requires_grad]
+        if not self._parameters:
+            raise ValueError('the model has no parameter that is trained')
+        self._locals = [_Tensor(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
+        for one in self._parameters:
+            is_bf16 = str(one.seen.dtype) == 'torch.bfloat16'
+            peer.parameter(one.name, tuple(one.seen.shape), one.address, is_bf16)
+        for one in self._locals:
+            peer.local(one.name, one.seen.numel() * one.seen.element_size(), one.address)
+
+    def _start(self, wait: float) -> None:
+        if not self._peer.start(wait):
+            warnings.warn('rumor: nobody has answered yet; training alone until somebody does', stacklevel=3)
+        self._put(self._parameters + self._locals)
+
+    @staticmethod
+    def _put(tensors: list[_Tensor]) -> None:
+        for one in tensors:
+            one.put()
+
+    def step(self, samples: int | None = None, loss: float | torch.Tensor | None = None) -> bool:
+        """After each optimizer.step(): hands over what it changed, takes in what others changed. Never waits.
+
+        samples: rows that the step saw, instead of join()'s batch_size. loss: shown in the status.
+        False: the run has ended; call leave()."""
+        for one in self._parameters:
+            one.take()
+        for one in self._locals:
+            one.take()
+        rows = self._batch_size if samples is None else samples
+        goes_on = self._peer.step(rows, 0.0 if loss is None else float(loss))
+        self._put(self._parameters)
+        return goes_on
+
+    def leave(self, wait: float = 10.0) -> None:
+        """Ends, and puts the weights that all peers share into the model. Waits up to `wait` seconds until the others
+        have finished too; a checkpoint is written where join() was given a directory. Further calls do nothing."""
+        if self._left:
+            return
+        self._left = True
+        for one in self._parameters + self._locals:
+            one.take()
+        self._peer.leave(wait)
+        self._put(self._parameters)
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint with the next update, besides those by the clock. Needs join()'s state."""
+        self._peer.checkpoint()
+
+    def status(self) -> dict[str, Any]:
+        """Peers, samples, traffic, digest and more: the object that /status serves."""
+        return self._peer.status()
+
+    def __enter__(self) -> Swarm:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self.leave()
+        else:
+            self._left = True
+            self._peer.close()
+
+
+def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), listen: str | None = None,
+         status: str | None = None, state: str | os.PathLike[str] | None = None, density: float | None = None,
+         batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
+         options: Mapping[str, Any] | None = None) -> Swarm:
+    """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
+    (torch.manual_seed), or load the same file. A later peer then takes what the others have learned.
+
+    run            a name that all peers of the run share; or a run file, or a built-in run such as 'fashion-mlp',
+                   whose model this one then has to match, shape by shape
+    seeds          host:port of peers to join through; none: this is the first
+    listen         host:port to be reached at; not given: a free port of 127.0.0.1
+    status         host:port of a status page; none if not given
+    state          a directory for identity and checkpoints: a script that is started again goes on where it was
+    density        share of all parameters that an update holds; 0.001 if not given
+    batch_size     samples of a step, unless step() says otherwise
+    until_samples  step() returns False when all peers together have seen so many
+    wait           seconds to wait for a first answer
+    options        any other option of rumor.h and key of run files: {'network.up_mbit': 10}
+
+    Parameters that need no gradient are left alone. Buffers, such as running statistics of BatchNorm, stay this peer's
+    own; they are kept in checkpoints. The state of the optimizer is not: save it as you always do. Tensors on other
+    devices, or of other types than float32 and bfloat16, are copied twice a step.
+
+    Raises MismatchError where the others have another model or other weights to begin with, RumorError for the rest."""
+    peer = Peer(os.fspath(run))
+    for seed in [seeds] if isinstance(seeds, str) else seeds:
+        peer.option('seed', seed)
+    told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
+            'compress.density': density, 'until_samples': until_samples, **(options or {})}
+    for name, value in told.items():
+        if value is not None:
+            peer.option(name, value)
+    swarm = Swarm(peer, model, batch_size)
+    swarm._start(wait)
+    return swarm
