@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
@@ -47,6 +48,7 @@ class Swarm:
 
     def __init__(self, peer: Peer, model: torch.nn.Module, batch_size: int):
         self._peer, self._batch_size, self._left = peer, batch_size, False
+        self._samples, self._samples_until = 0, 0.0
         self._parameters = [_Tensor(name, tensor, False) for name, tensor in model.named_parameters()
                             if tensor.requires_grad]
         if not self._parameters:
@@ -100,6 +102,15 @@ class Swarm:
     def status(self) -> dict[str, Any]:
         """Peers, samples, traffic, digest and more: the object that /status serves."""
         return self._peer.status()
+
+    @property
+    def samples(self) -> int:
+        """What the run has seen so far, all peers together, as of a quarter of a second ago: for learning rates that
+        fall with the progress of the run. Cheap enough for every step."""
+        now = time.monotonic()
+        if now >= self._samples_until:
+            self._samples, self._samples_until = self.status().get('samples', 0), now + 0.25
+        return self._samples
 
     def __enter__(self) -> Swarm:
         return self

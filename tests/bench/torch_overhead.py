@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""What swarm.step() costs a PyTorch loop: bursts of steps with it and without it, in turns, in one process.
+
+A step is forward, backward and plain SGD on random data: no optimizer takes less. Another peer trains along in a
+process of its own and sends updates. "overhead" is the time of a step with swarm.step() over that of one without,
+less one, median of the pairs, with all that threads of the peer do meanwhile; "in step" the share of the time between
+entering and leaving swarm.step(); "steps an update" how many steps of the loop went into one, since a pass over all
+weights would else take more than its share (rumor.h, `overhead`).
+
+Usage: torch_overhead.py [--rounds N] [--seconds S] [--density D] [--models a,b] [--json FILE] LIBRARY PACKAGE
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+SKIPPED = 77
+
+try:
+    import torch
+except ImportError:
+    print('python3 has no PyTorch (python3-torch)')
+    sys.exit(SKIPPED)
+
+from torch_speed import MODELS, cross_entropy, pictures  # noqa: E402
+
+KNOWN = {
+    'mlp-128': MODELS['mlp-128'],
+    'mlp-wide': dict(text='MLP 784-2048-2048-2048-10, batch 256',
+                     net=lambda nn: nn.Sequential(nn.Linear(784, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU(),
+                                                  nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10)),
+                     batch=lambda torch: pictures(torch, 256, (784,)), loss=cross_entropy),
+    'gpt-6x384': MODELS['gpt-6x384'],
+}
+
+PARTNER = '''
+import os, sys, time
+sys.path[:0] = sys.argv[1:3]
+import torch, rumor
+from torch_overhead import KNOWN
+torch.set_num_threads(1)
+torch.manual_seed(1)
+os.nice(10)
+model = KNOWN[sys.argv[3]]['net'](torch.nn)
+swarm = rumor.join('overhead', model, seeds=[sys.argv[4]], density=float(sys.argv[5]),
+                   options={'quiet': True, 'overhead': 1, 'threads': 1})
+with torch.no_grad():
+    while True:
+        for parameter in model.parameters():
+            parameter.view(-1)[::100].add_(1e-5)
+        swarm.step()
+        time.sleep(0.5)
+'''
+
+
+class Loop:
+    def __init__(self, name, package, density):
+        torch.manual_seed(1)
+        self.known = KNOWN[name]
+        self.net = self.known['net'](torch.nn)
+        self.params = sum(p.numel() for p in self.net.parameters())
+        self.optimizer = torch.optim.SGD(self.net.parameters(), 0.01)
+        self.batch = self.known['batch'](torch)
+        import rumor
+        listen = '127.0.0.1:17717'
+        self.swarm = rumor.join('overhead', self.net, listen=listen, density=density, options={'quiet': True})
+        here = os.path.dirname(os.path.abspath(__file__))
+        self.partner = subprocess.Popen([sys.executable, '-c', PARTNER, package, here, name, listen, str(density)],
+                                        stderr=subprocess.DEVNULL)
+        self.inside = 0.0
+        while self.swarm.status()['live_peers'] < 2:
+            self.step(True)
+
+    def step(self, with_swarm):
+        self.optimizer.zero_grad()
+        self.known['loss'](torch, self.net, self.batch).backward()
+        self.optimizer.step()
+        if with_swarm:
+            begin = time.perf_counter()
+            self.swarm.step()
+            self.inside += time.perf_counter() - begin
+
+    def burst(self, with_swarm, seconds):
+        """Seconds a step."""
+        begin, steps = time.perf_counter(), 0
+        while steps < 4 or time.perf_counter() - begin < seconds:
+            self.step(with_swarm)
+            steps += 1
+        return (time.perf_counter() - begin) / steps, steps
+
+    def end(self):
+        self.swarm.leave(0)
+        self.partner.kill()
+        self.partner.wait()
+
+
+def measure(name, package, options):
+    loop = Loop(name, package, options.density)
+    loop.burst(True, options.seconds / 2)
+    loop.inside, ratios, without, steps, time_with = 0.0, [], [], 0, 0.0
+    first = loop.swarm.status()['steps']
+    for _ in range(options.rounds):
+        plain, _ = loop.burst(False, options.seconds)
+        with_swarm, count = loop.burst(True, options.seconds)
+        ratios.append(with_swarm / plain)
+        without.append(plain)
+        steps += count
+        time_with += with_swarm * count
+    time.sleep(0.5)
+    updates = max(loop.swarm.status()['steps'] - first, 1)
+    peers = loop.swarm.status()['live_peers']
+    loop.end()
+    return {'model': name, 'text': loop.known['text'], 'params': loop.params,
+            'step_ms': statistics.median(without) * 1e3,
+            'overhead': statistics.median(ratios) - 1, 'in_step': loop.inside / time_with,
+            'steps_an_update': steps / updates, 'live_peers': peers}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
+    parser.add_argument('--rounds', type=int, default=7)
+    parser.add_argument('--seconds', type=float, default=3)
+    parser.add_argument('--density', type=float, default=0.001)
+    parser.add_argument('--models', default=','.join(KNOWN))
+    parser.add_argument('--json')
+    parser.add_argument('library')
+    parser.add_argument('package')
+    options = parser.parse_args()
+    os.environ['RUMOR_LIBRARY'] = options.library
+    sys.path.insert(0, options.package)
+    results = []
+    print(f'PyTorch {torch.__version__}, {torch.get_num_threads()} threads, density {options.density}', flush=True)
+    for name in options.models.split(','):
+        result = measure(name, options.package, options)
+        results.append(result)
+        print(f'{result["text"]}: {result["params"] / 1e6:.1f} M parameters, {result["step_ms"]:.1f} ms a step; '
+              f'overhead {result["overhead"] * 100:.1f} %, in step {result["in_step"] * 100:.1f} %, '
+              f'{result["steps_an_update"]:.1f} steps an update', flush=True)
+    if options.json:
+        with open(options.json, 'w', encoding='utf-8') as file:
+            json.dump(results, file, indent=2)
+
+
+if __name__ == '__main__':
+    main()
