@@ -25,9 +25,6 @@ constexpr Duration stop_patience = 60s;
 
 // Of a run whose model only the programs know.
 constexpr std::string_view outside_family = "outside";
-// Longer than anybody trains: the programs say when it is over.
-constexpr std::uint64_t samples_unbounded = std::uint64_t{1} << 50;
-
 Result<RunConfig> config_of(const std::string& run) {
   if (const std::string_view text = preset_text(run); !text.empty()) return parse_run_config(text, run);
   if (run.find('/') != std::string::npos || run.ends_with(".toml")) {

@@ -28,7 +28,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       log_(options_.disk != nullptr ? config.log_bytes : limits::log_bytes_max,
            options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
-      in_flight_(trainer_->layout(), trainer_->looks_ahead() ? config.in_flight_weight : 0),
+      in_flight_(trainer_->layout(), trainer_->computes_at_shared_weights() ? config.in_flight_weight : 0),
       staleness_(config.staleness),
       wants_others_(trainer_->wants_changes_of_others()) {
   options_.start.reset();
@@ -232,7 +232,7 @@ void Node::tell_of_log(TimePoint now, NodeOutbox& out) {
 
 // Once: who sees it in a log knows where to look for more.
 void Node::tell_of_brake(NodeOutbox& out) {
-  if (brake_told_ || staleness_.brake() > 0.9) return;
+  if (brake_told_ || staleness_.brake() > 0.9 || !trainer_->computes_at_shared_weights()) return;
   brake_told_ = true;
   out.push_back(gossip::Note{
       gossip::Note::Level::warning,

@@ -60,7 +60,7 @@ class OutsideTrainer final : public Trainer {
   LargeVector<std::int32_t> initial_weights() const override { return start_; }
   void follow(Replica& replica) override;
   compress::FloatView view() override;
-  bool looks_ahead() const override { return false; }
+  bool computes_at_shared_weights() const override { return false; }
   std::span<const float> residual() const override { return compressor_->residual(); }
   // The local memory, as of the last step().
   Bytes optimizer_state() const override { return local_copy_; }

@@ -34,6 +34,9 @@ inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "d
 // Entries / parameters of one update, at most.
 inline constexpr double density_max = 0.2;
 
+// For run.samples: longer than anybody trains, so that it ends when somebody says so.
+inline constexpr std::uint64_t samples_unbounded = std::uint64_t{1} << 50;
+
 struct RunConfig {
   // [run]
   std::string name = "unnamed";  // (shared)

@@ -203,7 +203,7 @@ std::vector<Key> training_keys() {
       {"run.owner", [](C& c, const Node& n) { return read_owner(n, c.owner); },
        [](const C& c) { return c.owner; }},
       {"run.samples",
-       [](C& c, const Node& n) { return read_integer(n, 1, std::int64_t{1} << 50, c.samples); },
+       [](C& c, const Node& n) { return read_integer(n, 1, samples_unbounded, c.samples); },
        [](const C& c) { return str(c.samples); }},
       {"data.kind",
        [](C& c, const Node& n) {

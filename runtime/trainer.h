@@ -58,8 +58,9 @@ class Trainer {
   virtual void follow(Replica& replica) = 0;
   // The weights as floats, for those who know where to change them.
   virtual compress::FloatView view() = 0;
-  // Whether the view is to run ahead of the replica by what others are expected to do (runtime/in_flight_view.h).
-  virtual bool looks_ahead() const { return true; }
+  // Whether it computes at the shared weights, with the rate of the plan. Then the view runs ahead of the replica by
+  // what others are expected to do (runtime/in_flight_view.h), and the rate is braked where updates come late.
+  virtual bool computes_at_shared_weights() const { return true; }
   // Whether StepPlan.others is looked at.
   virtual bool wants_changes_of_others() const { return false; }
   // What it has learned and not yet handed over, one float a parameter.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/text.h"
+#include "runtime/run_config.h"
 
 namespace rumor::daemon {
 
@@ -78,7 +79,9 @@ void Console::progress(const NodeStatus& s, double seconds) {
   last_received_ = s.traffic.received_bytes;
   last_samples_ = s.samples;
   next_at_ = seconds + (terminal_ ? 0.5 : 5.0);
-  std::string text = str(s.phase, "  ", s.samples, "/", s.samples_planned, " samples (", fixed(samples, 0),
+  // A run of another program's training loop may have no end that is known.
+  const std::string planned = s.samples_planned < samples_unbounded ? str("/", s.samples_planned) : "";
+  std::string text = str(s.phase, "  ", s.samples, planned, " samples (", fixed(samples, 0),
                          "/s)  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
   if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
   text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
