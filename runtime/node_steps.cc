@@ -15,6 +15,8 @@ namespace {
 // More steps behind one update than anybody's batch: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
 constexpr std::uint32_t all_rows = UINT32_MAX;
+// A pass over all parameters, on the protocol thread.
+constexpr Duration compression_every = 10s, compression_soon = 100ms;  // soon: nothing has been sent yet
 // So long those who are to wait at first wait for somebody to begin.
 constexpr Duration early_patience = 10s;
 // While the trainer waits for its period to end, so many entries go onto the view without waiting for more: some 5 ms
@@ -100,6 +102,10 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   computing_ = false;
   trainer_memory_ = trainer_->memory();
   if (phase_ == Phase::ended) return advance(now, out);
+  if (!trainer_->evaluates() && next_compression_ <= now) {  // who evaluates looks then
+    compression_ = trainer_->compression();
+    next_compression_ = now + (compression_.step > 0 ? compression_every : compression_soon);
+  }
   if (!result.failure.empty()) {
     out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure +
                                                                "; a lower optimizer.rate may help"});

@@ -74,6 +74,7 @@ def killed(package):
     for end in ends:
         assert end['lost'] == 0 and end['samples'] >= 2000
         assert end['error'] < 0.1, 'the target is not met'
+        assert end['threshold'] > 0, 'the status does not know how updates are made'
     assert ends[1]['count'] > 200, 'the checkpoint did not bring back what was local'
 
 

@@ -44,7 +44,8 @@ def main(package, told):
     status = peer.status()
     error = (sum((w - t) ** 2 for w, t in zip(weights, target)) / PARAMS) ** 0.5
     print(json.dumps({'digest': status['digest'], 'samples': status['samples'], 'updates': status['updates'],
-                      'lost': status['traffic']['updates_lost'], 'error': error, 'count': count[0]}))
+                      'lost': status['traffic']['updates_lost'], 'error': error, 'count': count[0],
+                      'threshold': status['compression']['threshold']}))
 
 
 if __name__ == '__main__':
