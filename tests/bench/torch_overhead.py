@@ -3,9 +3,10 @@
 
 A step is forward, backward and plain SGD on random data: no optimizer takes less. Another peer trains along in a
 process of its own and sends updates. "overhead" is the time of a step with swarm.step() over that of one without,
-less one, median of the pairs, with all that threads of the peer do meanwhile; "in step" the share of the time between
-entering and leaving swarm.step(); "steps an update" how many steps of the loop went into one, since a pass over all
-weights would else take more than its share (rumor.h, `overhead`).
+less one, median of the pairs, with all that threads of the peer do meanwhile; "processor time" the same in seconds of
+the processor, which other programs on the machine disturb less; "in step" the share of the time between entering and
+leaving swarm.step(); "steps an update" how many steps of the loop went into one, since a pass over all weights would
+else take more than its share (rumor.h, `overhead`).
 
 Usage: torch_overhead.py [--rounds N] [--seconds S] [--density D] [--models a,b] [--json FILE] LIBRARY PACKAGE
 """
@@ -85,12 +86,12 @@ class Loop:
             self.inside += time.perf_counter() - begin
 
     def burst(self, with_swarm, seconds):
-        """Seconds a step."""
-        begin, steps = time.perf_counter(), 0
+        """Seconds a step, of the clock and of the processor in all threads of this process, and steps."""
+        begin, cpu_begin, steps = time.perf_counter(), time.process_time(), 0
         while steps < 4 or time.perf_counter() - begin < seconds:
             self.step(with_swarm)
             steps += 1
-        return (time.perf_counter() - begin) / steps, steps
+        return (time.perf_counter() - begin) / steps, (time.process_time() - cpu_begin) / steps, steps
 
     def end(self):
         self.swarm.leave(0)
@@ -101,12 +102,13 @@ class Loop:
 def measure(name, package, options):
     loop = Loop(name, package, options.density)
     loop.burst(True, options.seconds / 2)
-    loop.inside, ratios, without, steps, time_with = 0.0, [], [], 0, 0.0
+    loop.inside, ratios, cpu_ratios, without, steps, time_with = 0.0, [], [], [], 0, 0.0
     first = loop.swarm.status()['steps']
     for _ in range(options.rounds):
-        plain, _ = loop.burst(False, options.seconds)
-        with_swarm, count = loop.burst(True, options.seconds)
+        plain, cpu_plain, _ = loop.burst(False, options.seconds)
+        with_swarm, cpu_with, count = loop.burst(True, options.seconds)
         ratios.append(with_swarm / plain)
+        cpu_ratios.append(cpu_with / cpu_plain)
         without.append(plain)
         steps += count
         time_with += with_swarm * count
@@ -116,7 +118,8 @@ def measure(name, package, options):
     loop.end()
     return {'model': name, 'text': loop.known['text'], 'params': loop.params,
             'step_ms': statistics.median(without) * 1e3,
-            'overhead': statistics.median(ratios) - 1, 'in_step': loop.inside / time_with,
+            'overhead': statistics.median(ratios) - 1, 'cpu_overhead': statistics.median(cpu_ratios) - 1,
+            'in_step': loop.inside / time_with,
             'steps_an_update': steps / updates, 'live_peers': peers}
 
 
@@ -138,8 +141,8 @@ def main():
         result = measure(name, options.package, options)
         results.append(result)
         print(f'{result["text"]}: {result["params"] / 1e6:.1f} M parameters, {result["step_ms"]:.1f} ms a step; '
-              f'overhead {result["overhead"] * 100:.1f} %, in step {result["in_step"] * 100:.1f} %, '
-              f'{result["steps_an_update"]:.1f} steps an update', flush=True)
+              f'overhead {result["overhead"] * 100:.1f} %, processor time {result["cpu_overhead"] * 100:.1f} %, '
+              f'in step {result["in_step"] * 100:.1f} %, {result["steps_an_update"]:.1f} steps an update', flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump(results, file, indent=2)
