@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -17,7 +16,6 @@
 #include "runtime/base/check.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
-#include "runtime/base/text.h"
 
 namespace rumor::compress {
 
@@ -140,34 +138,17 @@ Result<void> Compressor::Impl::check_finite() const {
     if (piece.largest < infinity_bits) continue;
     std::uint32_t position = piece.begin;
     while (magnitude_bits(residual.data()[position]) < infinity_bits) ++position;
-    const auto after =
-        std::upper_bound(layout.tensors().begin(), layout.tensors().end(), position,
-                         [](std::uint32_t p, const TensorInfo& tensor) { return p < tensor.offset; });
-    const TensorInfo& tensor = *std::prev(after);
-    return Error{Errc::limit,
-                 str("tensor ", tensor.name, " has a change that is not a finite number at position ",
-                     position - tensor.offset, "; the model has diverged, try a smaller rate")};
+    return not_finite_at(layout, position);
   }
   return {};
 }
 
-// What an entry of the group is worth. A float before it is rounded to the grid: then the rounded one is a float
-// too, and leaves the residual without a rounding of its own.
 Result<void> Compressor::Impl::choose_step(RankGroup& group) {
-  const float threshold = std::bit_cast<float>(group.threshold);
-  float worth = threshold;
+  float worth = std::bit_cast<float>(group.threshold);
   if (options.emit == Emit::mean)
     worth = static_cast<float>(selected_magnitudes(pieces_of(group), group.threshold, *parallel) /
                                static_cast<double>(group.selected));
-  const double units = std::round(std::ldexp(static_cast<double>(worth), options.grid_bits));
-  if (units > std::numeric_limits<std::int32_t>::max())
-    return Error{Errc::limit,
-                 str("the change of the weights reached ", threshold, ", beyond what the weight grid can ",
-                     "hold; the model has diverged, try a smaller rate")};
-  RUMOR_CHECK(units >= 1);
-  group.step_units = static_cast<std::int32_t>(units);
-  group.step = static_cast<float>(std::ldexp(units, -options.grid_bits));
-  return {};
+  return group.set_step(worth, options.grid_bits);
 }
 
 // Threshold and step of every group from its candidates.

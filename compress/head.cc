@@ -10,7 +10,8 @@
 namespace rumor::compress {
 namespace {
 
-constexpr unsigned width_bits = 5;
+constexpr unsigned version = 2;
+constexpr unsigned version_bits = 3, width_bits = 5;
 
 void put_step(BitWriter& out, std::int32_t step, unsigned width) {
   const auto value = static_cast<std::uint32_t>(step);
@@ -132,6 +133,33 @@ Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width,
   if (8 * head.entries > entries_per_byte * in.remaining())
     return damaged("too short for its entry counts", in.position());
   return head;
+}
+
+BitWriter begin_payload(const Head& head) {
+  BitWriter out(Bytes{static_cast<std::uint8_t>(version | (step_width(head) << version_bits))});
+  put_head(out, head);
+  return out;
+}
+
+Bytes empty_payload() {
+  return {static_cast<std::uint8_t>(version)};
+}
+
+Result<PayloadStart> open_payload(const ParamLayout& layout, BytesView payload) {
+  if (payload.empty()) return Error{Errc::corrupt, "update payload is empty; the shortest has one byte"};
+  if ((payload[0] & ((1u << version_bits) - 1)) != version)
+    return Error{Errc::corrupt, str("update payload has version ", payload[0] & 7, ", this program knows ",
+                                    version, "; it is damaged or its sender is of another release")};
+  const unsigned width = payload[0] >> version_bits;
+  PayloadStart start{{}, BitReader(payload.subspan(1))};
+  if (width == 0) {
+    if (payload.size() > 1) return damaged("bytes after an empty update", 0);
+    return start;
+  }
+  Result<Head> head = take_head(start.in, layout, width, entries_per_byte_canonical);
+  if (!head) return head.error();
+  start.head = std::move(*head);
+  return start;
 }
 
 }  // namespace rumor::compress

@@ -40,6 +40,19 @@ inline constexpr unsigned entries_per_byte_canonical = 4, entries_per_byte_trans
 // more than the bytes left can hold.
 Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width, unsigned entries_per_byte);
 
+// The start of a canonical payload, byte 0 and head. Requires: entries > 0.
+BitWriter begin_payload(const Head& head);
+// The whole payload of an update without entries.
+Bytes empty_payload();
+
+// Reads what these wrote; `in` stands behind it. entries == 0: an update without entries, which is all of the payload.
+// Refers to `payload`. Errors: Errc::corrupt.
+struct PayloadStart {
+  Head head;
+  BitReader in;
+};
+Result<PayloadStart> open_payload(const ParamLayout& layout, BytesView payload);
+
 // An error with the byte at which reading stopped; bit counts from the end of byte 0.
 Error damaged(const char* what, std::uint64_t bit);
 

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 
 #include "runtime/base/check.h"
+#include "runtime/base/text.h"
 
 namespace rumor::compress {
 
@@ -42,6 +44,27 @@ RankGroup::Collected RankGroup::collected(std::span<const Piece> pieces, std::ui
   if (candidates > room() || std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; }))
     return Collected::too_many;
   return candidates >= wanted || cutoff <= floor_bits ? Collected::enough : Collected::too_few;
+}
+
+Result<void> RankGroup::set_step(float worth, int grid_bits) {
+  const double units = std::round(std::ldexp(static_cast<double>(worth), grid_bits));
+  if (units > std::numeric_limits<std::int32_t>::max())
+    return Error{Errc::limit,
+                 str("the change of the weights reached ", std::bit_cast<float>(threshold), ", beyond what the weight ",
+                     "grid can hold; the model has diverged, try a smaller rate")};
+  RUMOR_CHECK(units >= 1);
+  step_units = static_cast<std::int32_t>(units);
+  step = static_cast<float>(std::ldexp(units, -grid_bits));
+  return {};
+}
+
+Error not_finite_at(const ParamLayout& layout, std::uint32_t position) {
+  const auto after =
+      std::upper_bound(layout.tensors().begin(), layout.tensors().end(), position,
+                       [](std::uint32_t p, const TensorInfo& tensor) { return p < tensor.offset; });
+  const TensorInfo& tensor = *std::prev(after);
+  return Error{Errc::limit, str("tensor ", tensor.name, " has a change that is not a finite number at position ",
+                                position - tensor.offset, "; the model has diverged, try a smaller rate")};
 }
 
 std::size_t count_candidates(std::span<const Piece> pieces) {

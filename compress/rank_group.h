@@ -10,6 +10,8 @@
 
 #include "compress/magnitudes.h"
 #include "compress/scan_pass.h"
+#include "runtime/base/param_layout.h"
+#include "runtime/base/result.h"
 
 namespace rumor::compress {
 
@@ -56,7 +58,15 @@ struct RankGroup {
   enum class Collected : std::uint8_t { enough, too_few, too_many };
   Collected collected(std::span<const Piece> pieces, std::uint32_t floor_bits);
   void forget() { threshold = 0; }
+
+  // What an entry is worth: `worth`, in weight units, rounded to the grid. A float before it is rounded: then the
+  // rounded one is a float too, and leaves the residual without a rounding of its own. Errors: Errc::limit, beyond the
+  // grid. Requires: worth at least half a grid unit.
+  Result<void> set_step(float worth, int grid_bits);
 };
+
+// Why a residual that is no finite number at `position` of the flat vector cannot be sent. Errc::limit.
+Error not_finite_at(const ParamLayout& layout, std::uint32_t position);
 
 // Candidates of all pieces.
 std::size_t count_candidates(std::span<const Piece> pieces);

@@ -10,12 +10,6 @@
 namespace rumor::compress {
 namespace {
 
-RicePart rice_part(const ParamLayout& layout, const Part& part) {
-  const std::uint32_t span = part.end - part.begin;
-  const RiceCode code = rice_code(span, part.count);
-  return {layout.tensors()[part.tensor].offset + part.begin, span, part.count, code.low_bits, code.thirds};
-}
-
 // Ascending, inside the part, signs 0 or 1. Without branches, and many at a time whatever the compiler makes
 // of loops: it runs before every encoding. Positions end below 2^31, so that signed comparisons do.
 bool fits(const RicePart& part, const std::uint32_t* index, const std::uint8_t* negative) {
@@ -36,6 +30,12 @@ bool fits(const RicePart& part, const std::uint32_t* index, const std::uint8_t* 
 }
 
 }  // namespace
+
+RicePart rice_part(const ParamLayout& layout, const Part& part) {
+  const std::uint32_t span = part.end - part.begin;
+  const RiceCode code = rice_code(span, part.count);
+  return {layout.tensors()[part.tensor].offset + part.begin, span, part.count, code.low_bits, code.thirds};
+}
 
 std::uint64_t rice_body_bits_max(std::span<const Part> parts) {
   std::uint64_t bits = 0;

@@ -15,6 +15,9 @@ namespace rumor::compress {
 // Bytes behind the end of a body that kernels may read (decode) or overwrite (encode).
 inline constexpr std::size_t rice_slack_bytes = 64;
 
+// A part as the kernels want it: in positions of the flat vector, with its divisor.
+RicePart rice_part(const ParamLayout& layout, const Part& part);
+
 // Most bits that the body of these parts can have.
 std::uint64_t rice_body_bits_max(std::span<const Part> parts);
 

@@ -11,13 +11,9 @@
 #include "compress/rice_segment.h"
 #include "compress/segment_table.h"
 #include "runtime/base/check.h"
-#include "runtime/base/text.h"
 
 namespace rumor::compress {
 namespace {
-
-constexpr unsigned version = 2;
-constexpr unsigned version_bits = 3;
 
 const RiceKernels& kernels_of(const CodecOptions& options) {
   return options.rice != nullptr ? *options.rice : rice_kernels();
@@ -82,24 +78,17 @@ Result<void> decode_many(const ParamLayout& layout, BytesView payload, BitReader
 
 Result<void> decode_entries(const ParamLayout& layout, BytesView payload, SparseUpdate& out,
                             const CodecOptions& options) {
-  if (payload.empty()) return Error{Errc::corrupt, "update payload is empty; the shortest has one byte"};
-  if ((payload[0] & ((1u << version_bits) - 1)) != version)
-    return Error{Errc::corrupt, str("update payload has version ", payload[0] & 7, ", this program knows ",
-                                    version, "; it is damaged or its sender is of another release")};
-  const unsigned width = payload[0] >> version_bits;
-  if (width == 0) {
-    if (payload.size() > 1) return damaged("bytes after an empty update", 0);
-    return {};
-  }
-  BitReader in(payload.subspan(1));
-  Result<Head> head = take_head(in, layout, width, entries_per_byte_canonical);
-  if (!head) return head.error();
-  out.step = head->step;
-  out.tensor_step = std::move(head->tensor_step);
-  Segments segments = cut_segments(layout, head->counts);
+  Result<PayloadStart> start = open_payload(layout, payload);
+  if (!start) return start.error();
+  Head& head = start->head;
+  BitReader& in = start->in;
+  if (head.entries == 0) return {};
+  out.step = head.step;
+  out.tensor_step = std::move(head.tensor_step);
+  Segments segments = cut_segments(layout, head.counts);
   if (segments.list.size() > 1) return decode_many(layout, payload, in, segments, out, options);
-  out.index.resize(head->entries);
-  out.negative.resize(head->entries);
+  out.index.resize(head.entries);
+  out.negative.resize(head.entries);
   if (!rice_decode_within(layout, segments.parts, payload, 0, payload.size(), 8 + in.position(),
                           out.index.data(), out.negative.data(), kernels_of(options)))
     return damaged("entries outside their tensor, past the end, or bits after the last", in.position());
@@ -140,11 +129,8 @@ void settle_steps(SparseUpdate& update) {
 
 Bytes encode(const ParamLayout& layout, const SparseUpdate& update, const CodecOptions& options) {
   const Head head = head_of(layout, update);
-  const unsigned width = step_width(head);
-  Bytes start{static_cast<std::uint8_t>(version | (width << version_bits))};
-  if (width == 0) return start;
-  BitWriter out(std::move(start));
-  put_head(out, head);
+  if (head.entries == 0) return empty_payload();
+  BitWriter out = begin_payload(head);
   const Segments segments = segments_of(layout, head.counts, update.index);
   if (segments.list.size() == 1)
     return encode_one(layout, update, std::move(out), segments, kernels_of(options));
