@@ -1,0 +1,52 @@
+// DeviceCodec: payloads of compress/FORMAT.md, chapter 4, whose entries never leave the GPU.
+//
+// The device does what there is one of for each entry: fields, thirds and quotients of the bodies. The host does what
+// there is one of for each tensor or segment: head, table, checksums (it reads those bytes anyway, to hash or to send
+// them) and all that decides whether a payload is accepted. So what crosses the bus is the payload, some numbers a
+// tensor and segment, and nothing for each entry.
+//
+// encode() and decode() give the bytes, the entries and the errors of compress/update.h.
+//
+// Thread: one caller at a time. Memory, device: the payload, at its longest, and 32 bytes a part.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compress/segment.h"
+#include "compress/segment_table.h"
+#include "gpu/device.h"
+#include "gpu/device_update.h"
+#include "runtime/base/parallel.h"
+
+namespace rumor::gpu {
+
+class DeviceCodec {
+ public:
+  // Copies the layout; refers to `gpu`.
+  DeviceCodec(const Gpu& gpu, ParamLayout layout) : gpu_(&gpu), layout_(std::move(layout)) {}
+
+  // The canonical payload. Requires: `update` as compress::encode() wants it. Errors: Errc::io, Errc::limit.
+  Result<Bytes> encode(const DeviceUpdate& update);
+
+  // Reads a payload into `out`, whose memory is reused. On error `out` is empty. Errors: Errc::corrupt as
+  // compress::decode(); Errc::io, Errc::limit.
+  Result<void> decode(BytesView payload, DeviceUpdate& out, Parallel* parallel = nullptr);
+
+ private:
+  Result<void> send(const compress::Segments& segments, std::vector<CodeSegment> places);
+  Result<void> set_begins(const DeviceUpdate& update, compress::Segments& segments);
+  Result<void> decode_bodies(BytesView payload, const compress::Segments& segments, std::vector<CodeSegment> places,
+                             DeviceUpdate& out, std::vector<std::uint32_t>& sound);
+  Result<void> decode_entries(BytesView payload, DeviceUpdate& out, Parallel* parallel);
+
+  const Gpu* gpu_;
+  ParamLayout layout_;
+  DeviceArray<CodePart> parts_;
+  DeviceArray<CodeSegment> segments_;
+  DeviceArray<std::uint8_t> bytes_;
+  DeviceArray<std::uint64_t> ends_;
+  DeviceArray<std::uint32_t> words_, gathered_;
+};
+
+}  // namespace rumor::gpu

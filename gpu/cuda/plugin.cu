@@ -1,0 +1,188 @@
+// The plugin: devices, memory and errors by the CUDA runtime, and the kernels behind the table.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "gpu/table.h"
+
+namespace rumor::gpu {
+
+struct Device {
+  int ordinal = 0;
+  cudaStream_t stream = nullptr;
+  cudaError_t failure = cudaSuccess;  // the first
+
+  // Notes a failure; everything after it may be wrong, so the next wait reports it.
+  void note(cudaError_t result) {
+    if (result != cudaSuccess && failure == cudaSuccess) failure = result;
+  }
+};
+
+template <class... Params, class... Args>
+void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args) {
+  device.note(cudaSetDevice(device.ordinal));
+  kernel<<<static_cast<unsigned>(blocks), threads, 0, device.stream>>>(static_cast<Params>(args)...);
+  device.note(cudaGetLastError());
+}
+
+inline void fill_bytes(Device& device, void* to, int byte, std::size_t bytes) {
+  device.note(cudaMemsetAsync(to, byte, bytes, device.stream));
+}
+
+}  // namespace rumor::gpu
+
+#include "gpu/cuda/slots.cuh"
+
+namespace rumor::gpu {
+namespace {
+
+Status fail(ErrorText* error, Status status, const char* what, const char* mend) {
+  std::snprintf(error->text, sizeof error->text, "%s%s%s", what, mend[0] != '\0' ? "; " : "", mend);
+  return status;
+}
+
+// What a result of the runtime means for whoever started this program.
+Status status_of(cudaError_t result, ErrorText* error) {
+  switch (result) {
+    case cudaSuccess:
+      return Status::ok;
+    case cudaErrorInsufficientDriver: {
+      int driver = 0, runtime = 0;
+      if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+        return fail(error, Status::no_driver, "no NVIDIA driver is loaded", "install it, or use --device cpu");
+      static_cast<void>(cudaRuntimeGetVersion(&runtime));
+      char text[160];
+      std::snprintf(text, sizeof text, "the NVIDIA driver knows CUDA %d.%d and this build needs %d.%d", driver / 1000,
+                    driver / 10 % 100, runtime / 1000, runtime / 10 % 100);
+      return fail(error, Status::driver_too_old, text, "update the driver, or use --device cpu");
+    }
+    case cudaErrorNoDevice:
+      return fail(error, Status::no_device, "the NVIDIA driver finds no GPU", "use --device cpu");
+    case cudaErrorInvalidDevice:
+      return fail(error, Status::no_device, "there is no GPU of this number", "");
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidPtx:
+    case cudaErrorUnsupportedPtxVersion:
+      return fail(error, Status::no_architecture, "this build has no code for this GPU",
+                  "build it with its architecture in -Dgpu_arch");
+    case cudaErrorMemoryAllocation:
+      return fail(error, Status::out_of_memory, "the GPU has too little free memory",
+                  "use a smaller model or batch, or end what else runs on it");
+    default:
+      return fail(error, Status::failed, cudaGetErrorString(result), "");
+  }
+}
+
+Status count(int* devices, ErrorText* error) {
+  *devices = 0;
+  const cudaError_t result = cudaGetDeviceCount(devices);
+  static_cast<void>(cudaGetLastError());  // said once is enough
+  return status_of(result, error);
+}
+
+Status open(int ordinal, Device** device, ErrorText* error) {
+  *device = nullptr;
+  auto* opened = new Device;
+  opened->ordinal = ordinal;
+  opened->note(cudaSetDevice(ordinal));
+  if (opened->failure == cudaSuccess) opened->note(cudaStreamCreateWithFlags(&opened->stream, cudaStreamNonBlocking));
+  // Whether there is code for this GPU shows only when a kernel is asked for.
+  cudaFuncAttributes attributes;
+  if (opened->failure == cudaSuccess) opened->note(cudaFuncGetAttributes(&attributes, begin_scan));
+  static_cast<void>(cudaGetLastError());
+  if (opened->failure == cudaSuccess) {
+    *device = opened;
+    return Status::ok;
+  }
+  const Status status = status_of(opened->failure, error);
+  if (opened->stream != nullptr) static_cast<void>(cudaStreamDestroy(opened->stream));
+  delete opened;
+  return status;
+}
+
+void close(Device* device) {
+  static_cast<void>(cudaSetDevice(device->ordinal));
+  static_cast<void>(cudaStreamSynchronize(device->stream));
+  static_cast<void>(cudaStreamDestroy(device->stream));
+  delete device;
+}
+
+Status describe(Device* device, DeviceInfo* info, ErrorText* error) {
+  cudaDeviceProp properties;
+  std::size_t free_bytes = 0, all_bytes = 0;
+  device->note(cudaSetDevice(device->ordinal));
+  device->note(cudaGetDeviceProperties(&properties, device->ordinal));
+  device->note(cudaMemGetInfo(&free_bytes, &all_bytes));
+  if (device->failure != cudaSuccess) return status_of(device->failure, error);
+  std::snprintf(info->name, sizeof info->name, "%.127s", properties.name);
+  info->major = properties.major;
+  info->minor = properties.minor;
+  info->memory_bytes = all_bytes;
+  info->free_bytes = free_bytes;
+  return Status::ok;
+}
+
+void* allocate(Device* device, std::size_t bytes) {
+  void* memory = nullptr;
+  device->note(cudaSetDevice(device->ordinal));
+  const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+  if (result == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  if (result != cudaErrorMemoryAllocation) device->note(result);  // too little memory leaves a device usable
+  return nullptr;
+}
+
+// Memory of the device may still be in use by its stream; cudaFree waits for that.
+void release(Device* device, void* memory) {
+  device->note(cudaFree(memory));
+}
+
+// From pageable memory the runtime has taken the bytes when it returns.
+void copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream));
+}
+
+void fill(Device* device, void* to, int byte, std::size_t bytes) {
+  if (bytes != 0) fill_bytes(*device, to, byte, bytes);
+}
+
+void copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device->stream));
+}
+
+Status wait(Device* device, ErrorText* error) {
+  device->note(cudaStreamSynchronize(device->stream));
+  return status_of(device->failure, error);
+}
+
+Status copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
+  if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream));
+  return wait(device, error);
+}
+
+GpuTable make_table() {
+  GpuTable table = {};
+  set_kernels(table);
+  table.name = "cuda";
+  table.count = count;
+  table.open = open;
+  table.close = close;
+  table.describe = describe;
+  table.allocate = allocate;
+  table.release = release;
+  table.copy_in = copy_in;
+  table.fill = fill;
+  table.copy_within = copy_within;
+  table.copy_out = copy_out;
+  table.wait = wait;
+  return table;
+}
+
+}  // namespace
+}  // namespace rumor::gpu
+
+extern "C" __attribute__((visibility("default"))) const rumor::gpu::GpuTable* rumor_gpu_table() {
+  static const rumor::gpu::GpuTable table = rumor::gpu::make_table();
+  return &table;
+}

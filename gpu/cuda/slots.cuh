@@ -1,0 +1,143 @@
+// The slots of a table: which kernels do the work of each, in which grids.
+//
+// Whoever includes this has declared before it how to start a kernel:
+//   template <class... Params, class... Args>
+//   void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args);
+//   void fill_bytes(Device& device, void* to, int byte, std::size_t bytes);
+#pragma once
+
+#include "gpu/cuda/apply.cuh"
+#include "gpu/cuda/emit.cuh"
+#include "gpu/cuda/rice.cuh"
+#include "gpu/cuda/scan.cuh"
+#include "gpu/cuda/select.cuh"
+#include "gpu/table.h"
+
+namespace rumor::gpu {
+namespace slots {
+
+constexpr unsigned plain_threads = 256;
+// Blocks of a kernel that walks in strides of its grid: enough to fill every GPU, few enough to begin quickly.
+constexpr std::uint64_t stride_blocks_max = 2048;
+
+inline std::uint64_t blocks_of(std::uint64_t items, unsigned each) {
+  return items / each + (items % each != 0 ? 1 : 0);
+}
+
+inline std::uint64_t stride_blocks(std::uint64_t items, unsigned threads) {
+  const std::uint64_t blocks = blocks_of(items, threads);
+  return blocks < stride_blocks_max ? blocks : stride_blocks_max;
+}
+
+inline void scan(Device* device, const ScanArgs* args) {
+  launch(*device, begin_scan, 1, 1, args->selection);
+  const std::uint64_t tiles = blocks_of(args->params, tile_params);
+  if (tiles == 0) return;
+  switch (args->form) {
+    case Change::floats:
+      return launch(*device, scan_tiles<Change::floats>, tiles, scan_threads, *args);
+    case Change::bf16:
+      return launch(*device, scan_tiles<Change::bf16>, tiles, scan_threads, *args);
+  }
+}
+
+inline void select(Device* device, const Source* source, std::uint32_t wanted, std::uint32_t least,
+                   SelectScratch scratch, Selection* selection) {
+  fill_bytes(*device, scratch.bins, 0, radix_bins * sizeof(std::uint32_t));
+  const std::uint32_t most = source->tiles != nullptr ? source->room : source->params;
+  const std::uint64_t blocks = most == 0 ? 1 : stride_blocks(most, 8 * select_threads);
+  for (unsigned digit = 0; digit < digit_count; ++digit) {
+    launch(*device, count_digits, blocks, select_threads, *source, digit, least, scratch.bins, selection);
+    launch(*device, find_digit, 1, select_threads, digit, wanted, scratch.bins, selection);
+  }
+}
+
+inline void emit(Device* device, const Source* source, SelectScratch scratch, const Selection* selection,
+                 std::uint32_t* index, std::uint8_t* negative) {
+  const std::uint64_t tiles = blocks_of(source->params, tile_params);
+  if (tiles == 0) return;
+  const std::uint64_t blocks = blocks_of(tiles, emit_warps);
+  launch(*device, count_tiles, blocks, emit_threads, *source, selection, scratch.tile_counts);
+  launch(*device, place_tiles, 1, place_threads, static_cast<std::uint32_t>(tiles), scratch.tile_counts);
+  launch(*device, write_tiles, blocks, emit_threads, *source, selection, scratch.tile_counts, index, negative);
+}
+
+inline void settle(Device* device, float* residual, const std::uint32_t* index, std::uint32_t count, float step) {
+  if (count == 0) return;
+  launch(*device, settle_entries, stride_blocks(count, plain_threads), plain_threads, residual, index, count, step);
+}
+
+inline void sum_magnitudes(Device* device, const float* residual, const std::uint32_t* index, std::uint32_t count,
+                           std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
+  constexpr unsigned threads = 32;  // the pieces are few: one warp each on many multiprocessors
+  if (pieces == 0) return;
+  launch(*device, sum_pieces, blocks_of(pieces, threads), threads, residual, index, count, piece_shift, pieces, sums);
+}
+
+inline void count_below(Device* device, const std::uint32_t* index, std::uint32_t count, const std::uint32_t* edges,
+                        std::uint32_t edge_count, std::uint32_t* below) {
+  if (edge_count == 0) return;
+  launch(*device, count_below_edges, blocks_of(edge_count, plain_threads), plain_threads, index, count, edges,
+         edge_count, below);
+}
+
+inline void gather(Device* device, const std::uint32_t* from, const std::uint32_t* at, std::uint32_t count,
+                   std::uint32_t* to) {
+  if (count == 0) return;
+  launch(*device, gather_words, stride_blocks(count, plain_threads), plain_threads, from, at, count, to);
+}
+
+inline void encode(Device* device, const CodePart* parts, const CodeSegment* segments, std::uint32_t segment_count,
+                   const std::uint32_t* index, const std::uint8_t* negative, std::uint8_t* bytes, std::uint64_t* ends) {
+  if (segment_count == 0) return;
+  launch(*device, encode_segments, segment_count, code_threads, parts, segments, index, negative,
+         reinterpret_cast<std::uint32_t*>(bytes), ends);
+}
+
+inline void decode(Device* device, const CodePart* parts, const CodeSegment* segments, std::uint32_t segment_count,
+                   const std::uint8_t* bytes, std::uint32_t* index, std::uint8_t* negative, std::uint32_t* sound) {
+  if (segment_count == 0) return;
+  launch(*device, decode_segments, segment_count, code_threads, parts, segments,
+         reinterpret_cast<const std::uint32_t*>(bytes), index, negative, sound);
+}
+
+inline void apply(Device* device, const Entries* entries, std::int32_t* weights, float* view, float unit) {
+  if (entries->count == 0) return;
+  launch(*device, apply_entries, stride_blocks(entries->count, apply_threads), apply_threads, *entries, weights, view,
+         unit);
+}
+
+inline void fingerprint_entries(Device* device, const Entries* entries, std::uint64_t seed, std::uint32_t* lanes) {
+  if (entries->count == 0) return;
+  launch(*device, add_entry_fingerprints, stride_blocks(entries->count, 4 * apply_threads), apply_threads, *entries,
+         seed, lanes);
+}
+
+inline void fingerprint_weights(Device* device, const std::int32_t* weights, std::uint32_t params, std::uint64_t seed,
+                                std::uint32_t* lanes) {
+  if (params == 0) return;
+  launch(*device, add_weight_fingerprints, stride_blocks(params, 8 * apply_threads), apply_threads, weights, params,
+         seed, lanes);
+}
+
+}  // namespace slots
+
+// The kernels of a table; devices and memory are the includer's.
+inline void set_kernels(GpuTable& table) {
+  table.version = table_version;
+  table.bytes = sizeof(GpuTable);
+  table.scan = slots::scan;
+  table.select = slots::select;
+  table.emit = slots::emit;
+  table.settle = slots::settle;
+  table.sum_magnitudes = slots::sum_magnitudes;
+  table.count_below = slots::count_below;
+  table.gather = slots::gather;
+  table.encode = slots::encode;
+  table.decode = slots::decode;
+  table.apply = slots::apply;
+  table.fingerprint_entries = slots::fingerprint_entries;
+  table.fingerprint_weights = slots::fingerprint_weights;
+}
+
+}  // namespace rumor::gpu

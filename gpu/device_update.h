@@ -1,0 +1,46 @@
+// DeviceUpdate: a SparseUpdate (compress/update.h) whose entries lie on a GPU.
+//
+// Thread: one owner.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/device.h"
+#include "runtime/base/param_layout.h"
+
+namespace rumor::gpu {
+
+struct DeviceUpdate {
+  DeviceArray<std::uint32_t> index;  // the first `count`
+  DeviceArray<std::uint8_t> negative;
+  std::uint32_t count = 0;
+  std::int32_t step = 0;                  // as in SparseUpdate
+  std::vector<std::int32_t> tensor_step;  // as in SparseUpdate
+  std::vector<std::uint32_t> counts;      // entries of each tensor; empty, or their sum is `count`
+  DeviceArray<StepSpan> steps;            // the first `step_count`, by set_steps()
+  std::uint32_t step_count = 0;
+
+  Entries entries() const { return {index.data(), negative.data(), count, steps.data(), step_count}; }
+  // Room for so many entries. Errors: Errc::limit.
+  Result<void> make_room(const Gpu& gpu, std::size_t entries);
+  // Writes `steps` from step, tensor_step and counts. Errors: Errc::limit.
+  Result<void> set_steps(const Gpu& gpu);
+  // No entries; the room stays.
+  void clear();
+};
+
+// Counts the entries of each tensor of a layout.
+class TensorCounter {
+ public:
+  // Refers to `gpu`. Errors: Errc::limit.
+  static Result<TensorCounter> create(const Gpu& gpu, const ParamLayout& layout);
+  // Sets update.counts from its positions. Errors: Errc::io.
+  Result<void> count(DeviceUpdate& update) const;
+
+ private:
+  const Gpu* gpu_ = nullptr;
+  DeviceArray<std::uint32_t> edges_, below_;
+};
+
+}  // namespace rumor::gpu

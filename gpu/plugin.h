@@ -1,0 +1,22 @@
+// The CUDA plugin: librumor_cuda.so, opened when it is asked for. Without it, or without what it needs, this program
+// runs as ever on the CPU.
+//
+// Looked for, in this order: $RUMOR_CUDA (a file), beside the program, in ../gpu as in a build folder, in ../lib, and
+// where the system looks. Once opened it stays open.
+//
+// Thread: plain function.
+#pragma once
+
+#include "gpu/table.h"
+#include "runtime/base/result.h"
+
+namespace rumor::gpu {
+
+// Errors: Errc::not_found where there is no plugin, with what the system says of each place; Errc::mismatch where it is
+// of another release.
+Result<const GpuTable*> open_plugin();
+
+// The same for one file.
+Result<const GpuTable*> open_plugin(const char* file);
+
+}  // namespace rumor::gpu
