@@ -354,7 +354,8 @@ NodeStatus Node::status(TimePoint now) const {
   for (std::size_t t = 0; t < compression_.tensors.size(); ++t) {
     const TensorInfo& info = trainer_->layout().tensors()[t];
     s.tensors.push_back(
-        {info.name, info.size, compression_.tensors[t].entries, compression_.tensors[t].residual_rms});
+        {info.name, info.size, compression_.tensors[t].entries, compression_.tensors[t].residual_rms,
+         compression_.tensors[t].threshold});
     waiting += compression_.tensors[t].residual_sum;
     leaving += compression_.step * compression_.tensors[t].entries;
   }

@@ -21,6 +21,7 @@ struct TrainingFigures {
   std::uint64_t own_updates() const { return steps - steps_held; }
   double train_loss = 0;                 // moving average over own batches
   std::optional<double> loss, accuracy;  // of the last evaluation, on the test set
+  std::uint64_t evaluations = 0;
   std::uint64_t own_payload_bytes = 0;   // of all own updates
   std::uint64_t own_entries = 0;
   double own_bound_bits = 0;  // bits that independent positions and signs would need for them
@@ -33,6 +34,13 @@ struct TensorStatus {
   std::string name;
   std::uint64_t params = 0, entries = 0;  // entries of the last own update
   double residual_rms = 0;
+  double threshold = 0;  // its least magnitude sent, in weight units; 0 where nothing was
+};
+
+// What limits training: a word for programs (joining, alone, compute, pace, link, slow peer, done), and a sentence
+// for people.
+struct Limit {
+  std::string kind, text;
 };
 
 struct NodeStatus {
@@ -60,12 +68,17 @@ struct NodeStatus {
   std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was
   double pause_ms = 0;          // the longest that training waited for the next step, in the last ten seconds
 
+  Limit limit;                  // now (daemon/bottleneck.h)
+  double compute_share = 0;     // of the last ten seconds, spent on steps and evaluations
+  double uptime_seconds = 0;
+
   double density() const;
   double bits_per_entry() const;
   double bound_bits_per_entry() const;
   double staleness_mean() const;
   double bytes_per_parameter() const;
-  double ratio() const;  // dense fp32 bytes of the own updates / their payload bytes
+  std::uint64_t dense_bytes() const;  // of the own updates in fp32, sent once
+  double ratio() const;               // dense_bytes() / the payload bytes of the own updates
 };
 
 // The /status object (ARCHITECTURE.md, "Contracts"), as JSON text.

@@ -155,6 +155,7 @@ void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, Nod
   trainer_memory_ = trainer_->memory();
   // A model that takes long to evaluate does it less often: at most a tenth of the time.
   if (next_evaluation_ != never) next_evaluation_ = std::max(next_evaluation_, now + 9 * (now - evaluation_began_));
+  ++figures_.evaluations;
   figures_.loss = evaluation.loss;
   figures_.accuracy = evaluation.accuracy;
   if (complete_evaluation_) final_evaluation_done_ = true;

@@ -289,6 +289,8 @@ std::vector<Key> exchange_keys() {
       {"network.seeds", [](C& c, const Node& n) { return read_list(n, c.seeds); }, nullptr},
       {"network.advertise", [](C& c, const Node& n) { return read_list(n, c.advertise); }, nullptr},
       {"network.status", [](C& c, const Node& n) { return read_text(n, c.status); }, nullptr},
+      {"network.status_token", [](C& c, const Node& n) { return read_text(n, c.status_token); }, nullptr},
+      {"network.events", [](C& c, const Node& n) { return read_text(n, c.events); }, nullptr},
       {"network.allow", [](C& c, const Node& n) { return read_text(n, c.allow); }, nullptr},
       {"network.revoke", [](C& c, const Node& n) { return read_text(n, c.revoke); }, nullptr},
       {"network.token", [](C& c, const Node& n) { return read_text(n, c.token); }, nullptr},

@@ -28,9 +28,14 @@ double NodeStatus::staleness_mean() const {
                                         : 0;
 }
 
+std::uint64_t NodeStatus::dense_bytes() const {
+  return 4 * training.own_updates() * params;
+}
+
 double NodeStatus::ratio() const {
-  const double dense = 4.0 * static_cast<double>(training.own_updates()) * static_cast<double>(params);
-  return training.own_payload_bytes > 0 ? dense / static_cast<double>(training.own_payload_bytes) : 0;
+  return training.own_payload_bytes > 0
+             ? static_cast<double>(dense_bytes()) / static_cast<double>(training.own_payload_bytes)
+             : 0;
 }
 
 double NodeStatus::bytes_per_parameter() const {
@@ -77,6 +82,7 @@ ordered_json traffic_json(const NodeStatus& s) {
           {"sent_canonical_bytes", t.sent_canonical_bytes},
           {"update_bytes_mean", updates > 0 ? static_cast<double>(s.training.own_payload_bytes) / updates : 0},
           {"dense_update_bytes", 4 * s.params},
+          {"dense_bytes", s.dense_bytes()},
           {"ratio", s.ratio()},
           {"updates_received", t.updates_received},
           {"updates_duplicate", t.updates_duplicate},
@@ -122,6 +128,7 @@ ordered_json compression_json(const NodeStatus& s) {
          {"entries", tensor.entries},
          {"density",
           tensor.params ? static_cast<double>(tensor.entries) / static_cast<double>(tensor.params) : 0},
+         {"threshold", tensor.threshold},
          {"residual_rms", tensor.residual_rms}});
   return {{"density", s.density()},
           {"target_density", s.target_density},
@@ -144,10 +151,13 @@ std::string status_json(const NodeStatus& s) {
   j["node_id"] = s.node_id;
   j["phase"] = s.phase;
   j["waiting_for"] = s.waiting_for;
+  j["limit"] = {{"kind", s.limit.kind}, {"text", s.limit.text}, {"compute_share", s.compute_share}};
+  j["uptime_s"] = s.uptime_seconds;
   j["params"] = s.params;
   j["samples"] = s.samples;
   j["samples_planned"] = s.samples_planned;
   j["loss"] = s.training.loss.value_or(s.training.train_loss);
+  if (s.training.loss) j["test_loss"] = *s.training.loss;
   j["train_loss"] = s.training.train_loss;
   if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
   j["steps"] = s.training.steps;
@@ -170,7 +180,8 @@ std::string status_json(const NodeStatus& s) {
   j["storage_trouble"] = s.storage_trouble;
   j["traffic"] = traffic_json(s);
   j["compression"] = compression_json(s);
-  return j.dump(2) + "\n";
+  // Reasons in `waiting_for` may come from others, and need not be UTF-8.
+  return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace rumor

@@ -44,7 +44,10 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--state", c.state, "directory for identity and checkpoints; made when missing");
   peer->add_option("--allow", c.allow, "file of keys that may link to this peer; see `rumor key --help`");
   peer->add_option("--token", c.token, "file of a join token");
-  peer->add_option("--status", c.status, "serve /status, /metrics and a page at HOST:PORT");
+  peer->add_option("--status", c.status, "serve a page for people, /status and /metrics at HOST:PORT");
+  peer->add_option("--status-token", c.status_token,
+                   "file of a token that the status address asks for; needed where it is not on loopback");
+  peer->add_option("--events", c.events, "write what happens to FILE, a line of JSON each; rotated at 8 MiB");
   peer->add_option("--device", c.device, "cpu")->check(CLI::IsMember({"cpu", "cuda"}));
   peer->add_option("--threads", c.threads,
                    "for a step and the passes over all weights (default: by the size of the model;\n"

@@ -46,9 +46,10 @@ void Console::clear() {
   line_open_ = false;
 }
 
-void Console::line(const std::string& text) {
+void Console::tell(gossip::Note::Level level, const std::string& text, const char* prefix) {
   clear();
-  std::fprintf(stderr, "rumor: %s\n", text.c_str());
+  std::fprintf(stderr, "rumor: %s%s\n", prefix, text.c_str());
+  if (listener_) listener_(level, text);
 }
 
 void Console::note(const gossip::Note& note) {
@@ -56,7 +57,7 @@ void Console::note(const gossip::Note& note) {
   const char* prefix = note.level == gossip::Note::Level::error     ? "error: "
                        : note.level == gossip::Note::Level::warning ? "warning: "
                                                                     : "";
-  line(prefix + note.text);
+  tell(note.level, note.text, prefix);
 }
 
 void Console::started(const NodeStatus& s, const std::string& listening, const std::string& status_address,
@@ -94,7 +95,7 @@ void Console::progress(const NodeStatus& s, double seconds) {
     std::fflush(stderr);
     line_open_ = true;
   } else {
-    line(text);
+    std::fprintf(stderr, "rumor: %s\n", text.c_str());
   }
 }
 

@@ -4,7 +4,9 @@
 // Thread: the protocol thread.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "runtime/node_status.h"
 
@@ -12,17 +14,24 @@ namespace rumor::daemon {
 
 class Console {
  public:
+  // Hears each line that is told, but for progress.
+  using Listener = std::function<void(gossip::Note::Level, const std::string&)>;
+
   Console();
+  void listen(Listener listener) { listener_ = std::move(listener); }
   void started(const NodeStatus& status, const std::string& listening, const std::string& status_address,
                const std::string& state);
   void note(const gossip::Note& note);
-  void line(const std::string& text);
+  void line(const std::string& text) { tell(gossip::Note::Level::info, text); }
+  void warning(const std::string& text) { note({gossip::Note::Level::warning, text}); }
   // Called often; prints when it is time.
   void progress(const NodeStatus& status, double seconds);
   void finished(const NodeStatus& status);
 
  private:
   void clear();
+  void tell(gossip::Note::Level level, const std::string& text, const char* prefix = "");
+  Listener listener_;
   bool terminal_;
   bool line_open_ = false;
   double next_at_ = 0;

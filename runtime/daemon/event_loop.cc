@@ -20,11 +20,10 @@
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
 #include "runtime/daemon/console.h"
+#include "runtime/daemon/peer_view.h"
 #include "runtime/daemon/pauses.h"
 #include "runtime/daemon/peer_admission.h"
 #include "runtime/daemon/peer_files.h"
-#include "runtime/daemon/status_metrics.h"
-#include "runtime/daemon/status_server.h"
 #include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
 #include "runtime/node.h"
@@ -51,8 +50,11 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
         timer_(io_),
         report_timer_(io_),
         signals_(io_),
+        view_(options.config.period_ms),
         compute_(io_),
-        storage_(io_) {}
+        storage_(io_) {
+    console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
+  }
 
   Result<void> open(std::shared_ptr<const models::DataSet> data,
                     std::shared_ptr<const models::StartWeights> start);
@@ -146,7 +148,7 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
   Console console_;
   std::optional<ThreadPool> pool_;
   std::unique_ptr<Node> node_;
-  std::unique_ptr<StatusServer> status_;
+  PeerView view_;
   NodeOutbox out_;
   bool carrying_out_ = false;
   std::deque<std::shared_ptr<const Bytes>> recent_;  // own payloads, newest last
@@ -181,11 +183,8 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
   transport_.limit_rates(bytes_of(options_.config.up_mbit), bytes_of(options_.config.down_mbit));
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
-  if (!options_.config.status.empty()) {
-    auto server = StatusServer::start(options_.config.status);
-    if (!server) return server.error();
-    status_ = std::move(server).value();
-  }
+  if (auto viewed = view_.open(options_.config); !viewed)
+    return viewed;
   models::ModelConfig model = options_.config.model;
   if (data != nullptr) data->describe(model);
   if (auto made = make_node(std::move(data), std::move(start), *bound); !made) return made;
@@ -193,7 +192,7 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
     if (auto kept = files_.describe(models::model_json(model)); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
-  console_.started(node_->status(now()), *bound, status_ ? status_->address() : "", files_.directory());
+  console_.started(node_->status(now()), *bound, view_.address(), files_.directory());
   return {};
 }
 
@@ -300,6 +299,7 @@ void EventLoop::compute(Job job, Done done) {
         return std::tuple(std::move(result), begin, Clock::now());
       },
       [this, done = std::move(done)](auto ran) {
+        view_.computed(std::chrono::duration<double>(std::get<2>(ran) - std::get<1>(ran)).count());
         if (node_->training()) pauses_.ran(std::get<1>(ran), std::get<2>(ran));
         done(std::move(std::get<0>(ran)));
         carry_out();
@@ -357,7 +357,7 @@ void EventLoop::save_waiting() {
 
 void EventLoop::on_saved(const Result<void>& saved) {
   --saves_under_way_;
-  if (!saved) console_.line("checkpoint not written: " + saved.error().text + "; training goes on");
+  if (!saved) console_.warning("checkpoint not written: " + saved.error().text + "; training goes on");
   if (saved && !storage_trouble_.empty()) console_.line("checkpoints are written again");
   storage_trouble_ = saved ? "" : saved.error().text;
   save_waiting();
@@ -373,7 +373,7 @@ void EventLoop::effect(Finished& e) {
   storage_.submit([] { return 0; },
                   [this](int) {
                     leaving_ = true;
-                    status_.reset();
+                    view_.close();
                     if (transport_.links() == 0) return close_network();
                     report_timer_.expires_after(std::chrono::seconds(3));
                     report_timer_.async_wait([this](const asio::error_code&) { close_network(); });
@@ -382,14 +382,14 @@ void EventLoop::effect(Finished& e) {
 
 void EventLoop::look_at_admission() {
   PeerAdmission::News news = admission_.look();
-  for (const std::string& complaint : news.complaints) console_.line(complaint);
+  for (const std::string& complaint : news.complaints) console_.warning(complaint);
   if (news.rule) {
     console_.line("the allowlist has changed");
     node_->set_rule(admission_.rule(), now(), out_);
   }
   for (const gossip::Revocation& revocation : news.revocations)
     if (auto taken = node_->revoke(revocation, now(), out_); !taken)
-      console_.line("a revocation was not followed: " + taken.error().text);
+      console_.warning("a revocation was not followed: " + taken.error().text);
   carry_out();
   if (auto kept = admission_.keep(node_->protocol().own_admit()); !kept) console_.line(kept.error().text);
 }
@@ -409,7 +409,7 @@ void EventLoop::report() {
   const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
   status.pause_ms = pause.count();
   tell_of_log(status.log_trouble);
-  if (status_) status_->publish({status_json(status), status_metrics(status), recent_updates()});
+  view_.look(to_seconds(now().time_since_epoch()), status, [this] { return recent_updates(); });
   if (guest_ != nullptr) guest_->handover.publish(status_json(status));
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;

@@ -20,7 +20,7 @@
 namespace rumor::daemon {
 
 struct PeerOptions {
-  RunConfig config;  // listen, seeds, advertise and status are taken from its [network]
+  RunConfig config;  // listen, seeds, advertise, status and its token are taken from its [network]
   models::Shard shard;
   std::optional<std::string> state;    // directory; none: nothing is kept
   std::optional<std::string> capture;  // file that own updates are written to

@@ -9,8 +9,9 @@
 
 namespace rumor::daemon {
 
-// The body of http://HOST_PORT PATH. Errors: Errc::not_found (nobody answers there), Errc::io (not a status
-// server).
-Result<std::string> http_get(const std::string& host_port, const std::string& path);
+// The body of http://HOST_PORT PATH. `token`: of the status address; empty: none. Errors: Errc::not_found (nobody
+// answers there), Errc::usage (it wants another token), Errc::io (not a status server).
+Result<std::string> http_get(const std::string& host_port, const std::string& path,
+                             const std::string& token = "");
 
 }  // namespace rumor::daemon

@@ -14,18 +14,13 @@
 #include "runtime/base/text.h"
 #include "runtime/base/time.h"
 #include "runtime/daemon/status_page.h"
+#include "runtime/daemon/status_token.h"
 
 namespace rumor::daemon {
 namespace {
 
 constexpr std::size_t threads = 4;
 constexpr std::size_t request_body_bytes_max = 4 << 10;
-
-// Only what stands in the page itself may run, and it may only talk to us.
-constexpr char page_policy[] =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src "
-    "data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 // The host of a Host header, whose port may be missing.
 bool names_this_machine(const std::string& header) {
@@ -36,6 +31,18 @@ bool names_this_machine(const std::string& header) {
   return without_port.ok() && net::is_loopback(without_port->host);
 }
 
+// As a header or in the address, which a link to the page can carry.
+std::string shown_token(const httplib::Request& request) {
+  constexpr std::string_view scheme = "Bearer ";
+  const std::string header = request.get_header_value("Authorization");
+  return header.starts_with(scheme) ? header.substr(scheme.size()) : request.get_param_value("token");
+}
+
+void refuse(httplib::Response& response, int status, const char* why) {
+  response.status = status;
+  response.set_content(why, "text/plain");
+}
+
 }  // namespace
 
 struct StatusServer::Impl {
@@ -44,7 +51,8 @@ struct StatusServer::Impl {
     return snapshot;
   }
   void serve_snapshot(const char* path, std::string StatusSnapshot::*text, const char* type);
-  void set_up(bool loopback);
+  void set_up(bool loopback, const std::string& token);
+  void guard(bool loopback, const std::string& token);
   Result<void> bind(const net::Address& wanted);
   Result<void> run();
 
@@ -66,7 +74,23 @@ void StatusServer::Impl::serve_snapshot(const char* path, std::string StatusSnap
   });
 }
 
-void StatusServer::Impl::set_up(bool loopback) {
+// Who may ask.
+void StatusServer::Impl::guard(bool loopback, const std::string& token) {
+  using Answer = httplib::Server::HandlerResponse;
+  server.set_pre_routing_handler([=](const httplib::Request& request, httplib::Response& response) {
+    if (token.empty() && loopback && !names_this_machine(request.get_header_value("Host"))) {
+      refuse(response, 403, "this address serves its own machine only\n");
+      return Answer::Handled;
+    }
+    const bool open = token.empty() || request.path == "/" || request.path == "/healthz";
+    if (open || same_token(shown_token(request), token)) return Answer::Unhandled;
+    response.set_header("WWW-Authenticate", "Bearer");
+    refuse(response, 401, "this address wants its token: Authorization: Bearer TOKEN, or ?token=TOKEN\n");
+    return Answer::Handled;
+  });
+}
+
+void StatusServer::Impl::set_up(bool loopback, const std::string& token) {
   server.new_task_queue = [] { return new httplib::ThreadPool(threads); };  // the server takes and deletes it
   server.set_payload_max_length(request_body_bytes_max);
   server.set_keep_alive_max_count(1);  // an idle connection would hold up the end
@@ -79,26 +103,21 @@ void StatusServer::Impl::set_up(bool loopback) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  if (loopback) {
-    server.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-      if (names_this_machine(request.get_header_value("Host")))
-        return httplib::Server::HandlerResponse::Unhandled;
-      response.status = 403;
-      response.set_content("this address serves its own machine only\n", "text/plain");
-      return httplib::Server::HandlerResponse::Handled;
-    });
-  }
+  guard(loopback, token);
   serve_snapshot("/status", &StatusSnapshot::status_json, "application/json");
   serve_snapshot("/metrics", &StatusSnapshot::metrics_text, "text/plain; version=0.0.4; charset=utf-8");
   serve_snapshot("/updates", &StatusSnapshot::updates, "application/octet-stream");
+  serve_snapshot("/history", &StatusSnapshot::history_json, "application/json");
+  serve_snapshot("/events", &StatusSnapshot::events_json, "application/json");
   server.Get("/healthz", [this](const httplib::Request&, httplib::Response& response) {
     const bool ready = current() != nullptr;
     response.status = ready ? 200 : 503;
     response.set_content(ready ? "ok\n" : "starting\n", "text/plain");
   });
   server.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_header("Content-Security-Policy", page_policy);
-    response.set_content(status_page, "text/html; charset=utf-8");
+    response.set_header("Content-Security-Policy", std::string(status_page_policy));
+    response.set_header("Referrer-Policy", "no-referrer");
+    response.set_content(status_page.data(), status_page.size(), "text/html; charset=utf-8");
   });
 }
 
@@ -139,18 +158,17 @@ Result<void> StatusServer::Impl::run() {
 
 StatusServer::StatusServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::string& host_port, bool allow_remote) {
+Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::string& host_port,
+                                                           const std::string& token) {
   const auto wanted = net::parse_address(host_port);
   if (!wanted) return wanted.error();
   const bool loopback = net::is_loopback(wanted->host);
-  if (!loopback && !allow_remote) {
-    return Error{Errc::usage, str("the status address ", host_port,
-                                  " can be reached from other machines, and it asks "
-                                  "nobody for a password; use 127.0.0.1:",
-                                  wanted->port)};
-  }
+  if (!loopback && token.empty())
+    return Error{Errc::usage, str("the status address ", host_port, " can be reached from other machines, and it asks ",
+                                  "nobody for a password; use 127.0.0.1:", wanted->port,
+                                  ", or set a token with --status-token FILE")};
   auto impl = std::make_unique<Impl>();
-  impl->set_up(loopback);
+  impl->set_up(loopback, token);
   if (Result<void> bound = impl->bind(*wanted); !bound) return bound.error();
   if (Result<void> running = impl->run(); !running) return running.error();
   return std::unique_ptr<StatusServer>(new StatusServer(std::move(impl)));

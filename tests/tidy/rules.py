@@ -39,7 +39,7 @@ REAL_TIME = ['runtime/daemon', 'gossip/asio', 'bridge', 'tools', 'tests']
 
 CODE = ('.cc', '.h', '.cu', '.cuh')
 HEADERS = ('.h', '.cuh')
-SCRIPTS = ('.py', '.sh', '.build', '.proto', '.txt')
+SCRIPTS = ('.py', '.sh', '.build', '.proto', '.txt', '.css', '.js')
 
 
 class Complaint(NamedTuple):

@@ -7,12 +7,15 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <fstream>
 #include <limits>
 #include <thread>
 
 #include "gossip/asio/address.h"
 #include "runtime/daemon/prometheus_text.h"
 #include "runtime/daemon/status_server.h"
+#include "runtime/daemon/status_token.h"
+#include "tests/unit/net/scratch.h"
 
 namespace rumor::daemon {
 namespace {
@@ -41,13 +44,13 @@ BOOST_AUTO_TEST_SUITE(status)
 BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
   const auto server = serve();
   httplib::Client client = client_of(*server);
-  for (const char* path : {"/status", "/metrics", "/healthz"}) {
+  for (const char* path : {"/status", "/metrics", "/history", "/events", "/healthz"}) {
     const auto early = client.Get(path);
     BOOST_REQUIRE(early);
     BOOST_TEST(early->status == 503);
   }
   for (const std::string text : {"one", "two"}) {
-    server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n"});
+    server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n", "", "[1]", "[2]"});
     const auto status = client.Get("/status"), metrics = client.Get("/metrics"),
                health = client.Get("/healthz");
     BOOST_REQUIRE((status && metrics && health));
@@ -57,6 +60,8 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
     BOOST_TEST(metrics->body == "rumor_n " + text + "\n");
     BOOST_TEST(metrics->get_header_value("Content-Type").starts_with("text/plain; version=0.0.4"));
     BOOST_TEST(health->body == "ok\n");
+    BOOST_TEST(client.Get("/history")->body == "[1]");
+    BOOST_TEST(client.Get("/events")->body == "[2]");
   }
   BOOST_TEST(client.Get("/nothing")->status == 404);
   BOOST_TEST(client.Post("/status", "x", "text/plain")->status == 404);  // it only reads
@@ -69,10 +74,13 @@ BOOST_AUTO_TEST_CASE(the_page_stands_alone) {
   BOOST_TEST(page->status == 200);
   BOOST_TEST(page->body.starts_with("<!doctype html>"));
   BOOST_TEST(page->body.ends_with("</html>\n"));
-  BOOST_TEST(contains(page->body, "fetch(\"/status\""));
-  for (const char* foreign : {"http://", "https://", "src=", "innerHTML", "@import"})
+  BOOST_TEST(contains(page->body, "ask(\"/status\""));
+  BOOST_TEST(contains(page->body, "prefers-color-scheme: dark"));
+  for (const char* foreign : {"https://", "src=", "href=\"page", "innerHTML", "@import"})
     BOOST_TEST(!contains(page->body, foreign), foreign);
-  BOOST_TEST(contains(page->get_header_value("Content-Security-Policy"), "default-src 'none'"));
+  const std::string policy = page->get_header_value("Content-Security-Policy");
+  BOOST_TEST(contains(policy, "default-src 'none'; style-src 'sha256-"));
+  BOOST_TEST(!contains(policy, "unsafe"));
 }
 
 BOOST_AUTO_TEST_CASE(only_this_machine_is_served) {
@@ -82,7 +90,7 @@ BOOST_AUTO_TEST_CASE(only_this_machine_is_served) {
     BOOST_TEST((server.error().code == Errc::usage));
     BOOST_TEST(contains(server.error().text, "127.0.0.1"));
   }
-  BOOST_TEST(StatusServer::start("0.0.0.0:0", true).ok());
+  BOOST_TEST(StatusServer::start("0.0.0.0:0", "a token of some length").ok());
 
   const auto server = serve();  // a web page that points its own name here learns nothing
   server->publish({"{}", ""});
@@ -91,6 +99,50 @@ BOOST_AUTO_TEST_CASE(only_this_machine_is_served) {
   BOOST_TEST(client.Get("/status", {{"Host", "evil.example"}})->status == 403);
   BOOST_TEST(client.Get("/status", {{"Host", "localhost:9"}})->status == 200);
   BOOST_TEST(client.Get("/status", {{"Host", "[::1]"}})->status == 200);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_the_token_is_served) {
+  auto started = StatusServer::start("127.0.0.1:0", "0123456789abcdef");
+  BOOST_REQUIRE(started.ok());
+  (*started)->publish({"{}", "", "", "", ""});
+  httplib::Client client = client_of(**started);
+  for (const char* path : {"/status", "/metrics", "/history", "/events", "/updates", "/nothing"}) {
+    const auto refused = client.Get(path);
+    BOOST_TEST(refused->status == 401, path);
+    BOOST_TEST(refused->get_header_value("WWW-Authenticate") == "Bearer");
+    BOOST_TEST(contains(refused->body, "token"));
+  }
+  const auto bearer = [&](const std::string& token) {
+    return client.Get("/status", {{"Authorization", "Bearer " + token}})->status;
+  };
+  BOOST_TEST(bearer("0123456789abcdef") == 200);
+  for (const char* wrong : {"", "0123456789abcde", "0123456789abcdeg", "0123456789abcdef0", "0123456789ABCDEF"})
+    BOOST_TEST(bearer(wrong) == 401, wrong);
+  BOOST_TEST(client.Get("/status", {{"Authorization", "Basic 0123456789abcdef"}})->status == 401);
+  BOOST_TEST(client.Get("/status?token=0123456789abcdef")->status == 200);
+  BOOST_TEST(client.Get("/status?token=0123456789abcde")->status == 401);
+  BOOST_TEST(client.Get("/", {{"Host", "my.machine:80"}})->status == 200);  // it holds nothing of the run
+  BOOST_TEST(client.Get("/healthz")->status == 200);
+  client.set_default_headers({{"Host", "my.machine:80"}});
+  BOOST_TEST(bearer("0123456789abcdef") == 200);  // the token keeps strangers out, whatever they call us
+}
+
+BOOST_AUTO_TEST_CASE(a_token_is_long_and_printable) {
+  Scratch scratch;
+  const auto read = [&](const std::string& text) {
+    std::ofstream(scratch.path("token"), std::ios::binary) << text;
+    return read_status_token(scratch.path("token"));
+  };
+  BOOST_TEST(*read("0123456789abcdef\n") == "0123456789abcdef");
+  BOOST_TEST(*read("0123456789abcdef\r\nsecond line\n") == "0123456789abcdef");
+  for (const std::string& bad : {std::string(), std::string("short\n"), std::string("with a blank in between\n"),
+                                std::string("\n0123456789abcdef\n"), std::string(257, 'x')}) {
+    const auto token = read(bad);
+    BOOST_REQUIRE(!token.ok());
+    BOOST_TEST((token.error().code == Errc::usage));
+    BOOST_TEST(contains(token.error().text, "openssl rand"));
+  }
+  BOOST_TEST((read_status_token(scratch.path("none")).error().code == Errc::not_found));
 }
 
 BOOST_AUTO_TEST_CASE(a_port_in_use_is_named) {

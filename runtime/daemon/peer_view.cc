@@ -1,0 +1,57 @@
+#include "runtime/daemon/peer_view.h"
+
+#include <chrono>
+
+#include "runtime/daemon/status_metrics.h"
+#include "runtime/daemon/status_token.h"
+
+namespace rumor::daemon {
+namespace {
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+EventLevel level_of(gossip::Note::Level level) {
+  switch (level) {
+    case gossip::Note::Level::warning: return EventLevel::warning;
+    case gossip::Note::Level::error: return EventLevel::error;
+    case gossip::Note::Level::debug:
+    case gossip::Note::Level::info: return EventLevel::info;
+  }
+  return EventLevel::info;
+}
+
+}  // namespace
+
+Result<void> PeerView::open(const RunConfig& config) {
+  if (!config.events.empty())
+    if (auto opened = journal_.open(config.events); !opened) return opened;
+  if (config.status.empty()) return {};
+  std::string token;
+  if (!config.status_token.empty()) {
+    auto read = read_status_token(config.status_token);
+    if (!read) return read.error();
+    token = std::move(read).value();
+  }
+  auto server = StatusServer::start(config.status, token);
+  if (!server) return server.error();
+  server_ = std::move(server).value();
+  return {};
+}
+
+void PeerView::said(gossip::Note::Level level, const std::string& text) {
+  journal_.add(unix_seconds(), "log", level_of(level), text);
+}
+
+void PeerView::look(double seconds, NodeStatus& status, const std::function<std::string()>& updates) {
+  status.uptime_seconds = seconds;
+  bottleneck_.judge(seconds, status);
+  journal_.observe(unix_seconds(), status);
+  history_.observe(seconds, status);
+  if (status.storage_trouble.empty()) status.storage_trouble = journal_.trouble();
+  if (!server_) return;
+  server_->publish({status_json(status), status_metrics(status), updates(), history_.json(), journal_.json()});
+}
+
+}  // namespace rumor::daemon

@@ -1,0 +1,48 @@
+// PeerView: all that a running peer shows of itself beside its console: the status address, the curves behind its
+// page, the journal of events, the sentence about what limits training. The event loop brings it what happens.
+//
+// Thread: the protocol thread. Cost: some tens of microseconds four times a second, without a status address next to
+// nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "gossip/events.h"
+#include "runtime/daemon/bottleneck.h"
+#include "runtime/daemon/event_journal.h"
+#include "runtime/daemon/run_history.h"
+#include "runtime/daemon/status_server.h"
+#include "runtime/run_config.h"
+
+namespace rumor::daemon {
+
+class PeerView {
+ public:
+  explicit PeerView(double period_ms) : bottleneck_(period_ms) {}
+
+  // As network.status, network.status_token and network.events say. Errors: as StatusServer::start,
+  // read_status_token and RotatingFile::open.
+  Result<void> open(const RunConfig& config);
+  // Of the status server; empty: none.
+  std::string address() const { return server_ ? server_->address() : ""; }
+
+  // A line of the console.
+  void said(gossip::Note::Level level, const std::string& text);
+  // A step or an evaluation took so long.
+  void computed(double seconds) { bottleneck_.computed(seconds); }
+  // What the peer is like now: completes `status` (limit, uptime) and shows it. Some times a second; `seconds` since
+  // the start. `updates` makes a capture of the newest own updates; asked only where it can be shown.
+  void look(double seconds, NodeStatus& status, const std::function<std::string()>& updates);
+  // Stops serving.
+  void close() { server_.reset(); }
+
+ private:
+  Bottleneck bottleneck_;
+  RunHistory history_;
+  EventJournal journal_;
+  std::unique_ptr<StatusServer> server_;
+};
+
+}  // namespace rumor::daemon
