@@ -37,7 +37,7 @@ struct TensorStatus {
   double threshold = 0;  // its least magnitude sent, in weight units; 0 where nothing was
 };
 
-// What limits training: a word for programs (joining, alone, compute, pace, link, slow peer, done), and a sentence
+// What limits training: a word for programs (joining, alone, compute, pace, link, slow_peer, done), and a sentence
 // for people.
 struct Limit {
   std::string kind, text;
@@ -70,7 +70,8 @@ struct NodeStatus {
 
   Limit limit;                  // now (daemon/bottleneck.h)
   double compute_share = 0;     // of the last ten seconds, spent on steps and evaluations
-  double uptime_seconds = 0;
+  double uptime_seconds = 0, unix_seconds = 0;
+  std::string version;  // of the program
 
   double density() const;
   double bits_per_entry() const;

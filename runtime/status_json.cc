@@ -153,6 +153,8 @@ std::string status_json(const NodeStatus& s) {
   j["waiting_for"] = s.waiting_for;
   j["limit"] = {{"kind", s.limit.kind}, {"text", s.limit.text}, {"compute_share", s.compute_share}};
   j["uptime_s"] = s.uptime_seconds;
+  j["unix_s"] = s.unix_seconds;
+  j["version"] = s.version;
   j["params"] = s.params;
   j["samples"] = s.samples;
   j["samples_planned"] = s.samples_planned;

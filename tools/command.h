@@ -94,12 +94,35 @@ struct CompareCommand {
 int run_compare_command(const CompareCommand& command);
 
 struct StatsCommand {
-  std::string source;
+  std::string source, token;
   std::optional<double> density;
   std::optional<std::uint64_t> budget_bytes;
   std::optional<std::string> json, report;
 };
 int run_stats_command(const StatsCommand& command);
+
+struct StatusCommand {
+  std::string address, token;  // token: a file, or empty
+  bool json = false;
+};
+int run_status_command(const StatusCommand& command);
+
+struct TopCommand {
+  std::vector<std::string> addresses;
+  std::string token;
+  double every = 1;  // seconds
+};
+int run_top_command(const TopCommand& command);
+
+struct DoctorCommand {
+  RunSource run;  // no name: only what does not depend on it
+  std::string state, peer, token;
+  std::vector<std::string> dial;
+};
+int run_doctor_command(const DoctorCommand& command);
+
+// The token in a file (daemon/status_token.h); of no file the empty one.
+Result<std::string> load_status_token(const std::string& path);
 
 struct SampleCommand {
   std::string source;  // a state directory, a directory with model.safetensors, or a safetensors file

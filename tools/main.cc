@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "models/kernels.h"
+#include "runtime/daemon/version.h"
 #include "tools/command.h"
 
 namespace {
@@ -11,6 +12,7 @@ using namespace rumor::tools;
 
 constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
+constexpr const char* token_help = "file of the token that the status address asks for";
 constexpr const char* weights_help =
     "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors;\n"
     "the same on all peers, for its content is part of the run's name";
@@ -242,6 +244,7 @@ void add_stats(CLI::App& app, StatsCommand& c) {
           ->check(CLI::Range(1e-6, 0.5));
   stats->add_option("--budget", c.budget_bytes, "for dense files: bytes an update may take")
       ->excludes(density);
+  stats->add_option("--status-token", c.token, token_help);
   stats->add_option("--report", c.report, "write DIR/index.html: history and histograms; self-contained");
   stats->add_option("--json", c.json, "write the result to FILE (- for stdout)");
 }
@@ -266,6 +269,48 @@ void add_sample(CLI::App& app, SampleCommand& c) {
       ->check(CLI::Range(1, 65536));
 }
 
+void add_status(CLI::App& app, StatusCommand& c) {
+  CLI::App* sub = app.add_subcommand("status", "Show what a running peer says of itself");
+  sub->footer(
+      "ADDRESS is what the peer was given with --status; a browser shows a page there:\n"
+      "  rumor peer fashion-mlp --status 127.0.0.1:7734\n"
+      "  rumor status 127.0.0.1:7734\n"
+      "Another machine's, which has no --status-token, over a tunnel:\n"
+      "  ssh -L 7734:127.0.0.1:7734 that.machine");
+  sub->add_option("ADDRESS", c.address, "HOST:PORT")->required();
+  sub->add_option("--status-token", c.token, token_help);
+  sub->add_flag("--json", c.json, "the status as it came, for programs");
+}
+
+void add_top(CLI::App& app, TopCommand& c) {
+  CLI::App* sub = app.add_subcommand("top", "Watch running peers in the terminal");
+  sub->footer(
+      "One address: its figures and neighbours. Several: a line each. q or Ctrl-C ends it; where stdout is no\n"
+      "terminal it prints once.\n"
+      "  rumor top 127.0.0.1:7734 127.0.0.1:7735");
+  sub->add_option("ADDRESS", c.addresses, "HOST:PORT, what the peers were given with --status")->required();
+  sub->add_option("--status-token", c.token, token_help);
+  sub->add_option("--every", c.every, "seconds between two looks (default 1)")->check(CLI::Range(0.1, 3600.0));
+}
+
+void add_doctor(CLI::App& app, DoctorCommand& c) {
+  CLI::App* sub = app.add_subcommand("doctor", "Find out what keeps a peer from running well, and how to mend it");
+  sub->footer(
+      "Without anything it looks at the machine; with a run file also at data, disk, ports and seeds. A peer that\n"
+      "runs is asked by its status address:\n"
+      "  rumor doctor run.toml --state peer-1\n"
+      "  rumor doctor --peer 127.0.0.1:7734\n"
+      "Whether others can reach this machine only they can tell: run this on one of theirs.\n"
+      "  rumor doctor --dial my.host.name:7001\n"
+      "Exit status 1 when something is broken.");
+  sub->add_option("RUN", c.run.name, run_help);
+  sub->add_option("--state", c.state, "the state directory it has or will have");
+  sub->add_option("--peer", c.peer, "HOST:PORT, the status address of a peer that runs");
+  sub->add_option("--status-token", c.token, token_help);
+  sub->add_option("--dial", c.dial, "see whether somebody takes connections at HOST:PORT,...")->delimiter(',');
+  sub->add_option("--set", c.run.overrides, set_help);
+}
+
 void add_export(CLI::App& app, ExportCommand& c) {
   CLI::App* sub = app.add_subcommand("export", "Write a peer's weights as safetensors, for PyTorch and others");
   sub->footer(
@@ -284,7 +329,7 @@ void add_export(CLI::App& app, ExportCommand& c) {
 int main(int argc, char** argv) {
   CLI::App app{"Rumor: machines of different people train one model together, with no server."};
   app.footer(exit_help);
-  app.set_version_flag("--version", "rumor " RUMOR_VERSION);
+  app.set_version_flag("--version", std::string("rumor ") + rumor::daemon::version());
   app.require_subcommand(1);
   PeerCommand peer;
   SimCommand sim;
@@ -293,18 +338,23 @@ int main(int argc, char** argv) {
   KeyCommand key;
   SampleCommand sample;
   ExportCommand exported;
+  StatusCommand status;
+  TopCommand top;
+  DoctorCommand doctor;
   add_peer(app, peer);
   add_key(app, key);
   add_sim(app, sim);
   add_compare(app, compare);
+  add_status(app, status);
+  add_top(app, top);
+  add_doctor(app, doctor);
   add_stats(app, stats);
   add_sample(app, sample);
   add_export(app, exported);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);  // prints help or the message
-    return status == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? 0 : 2;  // prints help or the message
   }
   const char* kernels = std::getenv("RUMOR_KERNELS");
   if (auto chosen = rumor::models::select_kernels(kernels == nullptr ? "" : kernels); !chosen)
@@ -314,6 +364,9 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("sample")) return run_sample_command(sample);
   if (app.got_subcommand("export")) return run_export_command(exported);
   if (app.got_subcommand("compare")) return run_compare_command(compare);
+  if (app.got_subcommand("status")) return run_status_command(status);
+  if (app.got_subcommand("top")) return run_top_command(top);
+  if (app.got_subcommand("doctor")) return run_doctor_command(doctor);
   if (app.got_subcommand("stats")) return run_stats_command(stats);
   return sim.daemons ? run_daemons_command(sim) : run_sim_command(sim);
 }

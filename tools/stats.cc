@@ -28,7 +28,7 @@ Result<StatsReport> stats_of(const StatsCommand& command) {
       return Error{Errc::not_found, str("there is no file or directory ", command.source,
                                         "; a running peer is named by its status address, HOST:PORT")};
     if (dense_options) return not_dense("a running peer");
-    return stats_of_running_peer(command.source);
+    return stats_of_running_peer(command.source, command.token);
   }
   const auto bytes = daemon::read_file(command.source);
   if (!bytes) return bytes.error();

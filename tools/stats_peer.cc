@@ -10,6 +10,7 @@
 #include "runtime/daemon/http_get.h"
 #include "runtime/daemon/storage.h"
 #include "runtime/update_log.h"
+#include "tools/command.h"
 
 namespace rumor::tools {
 
@@ -90,13 +91,15 @@ Result<StatsReport> stats_of_state_directory(const std::string& directory) {
   return report;
 }
 
-Result<StatsReport> stats_of_running_peer(const std::string& host_port) {
-  const auto updates = daemon::http_get(host_port, "/updates");
+Result<StatsReport> stats_of_running_peer(const std::string& host_port, const std::string& token_file) {
+  const auto token = load_status_token(token_file);
+  if (!token) return token.error();
+  const auto updates = daemon::http_get(host_port, "/updates", *token);
   if (!updates) return updates.error();
   Result<StatsReport> report = stats_of_capture(
       host_port, {reinterpret_cast<const std::uint8_t*>(updates->data()), updates->size()});
   if (!report) return report;
-  const auto status = daemon::http_get(host_port, "/status");
+  const auto status = daemon::http_get(host_port, "/status", *token);
   if (!status) return status.error();
   add_status(*report, *status);
   return report;

@@ -31,7 +31,7 @@ Limit not_training(const NodeStatus& s) {
 
 Limit late(const NodeStatus& s) {
   const PeerStaleness* slow = latest(s);
-  return {"slow peer", str("Updates come late: they are ", fixed(s.staleness_mean(), 1), " of our steps old",
+  return {"slow_peer", str("Updates come late: they are ", fixed(s.staleness_mean(), 1), " of our steps old",
                            slow ? str(", those of ", slow->node.brief(), " ", fixed(slow->mean, 1)) : "",
                            ", so the learning rate is lowered to ", percent(s.rate_factor), ".")};
 }
@@ -53,7 +53,7 @@ Limit pace(const NodeStatus& s, double compute, double period_ms) {
 Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps, double period_ms) {
   if (s.phase != "training") return not_training(s);
   if (wait >= notable)
-    return {"slow peer", str("Others: ", percent(wait), " of the time it waits for them, as the run file asks.")};
+    return {"slow_peer", str("Others: ", percent(wait), " of the time it waits for them, as the run file asks.")};
   if (steps == 0) return {"compute", "The first step is being computed."};
   if (held >= notable)
     return {"link", str("The network: ", percent(held), " of the steps were kept back, since links take no more or ",

@@ -4,6 +4,7 @@
 
 #include "runtime/daemon/status_metrics.h"
 #include "runtime/daemon/status_token.h"
+#include "runtime/daemon/version.h"
 
 namespace rumor::daemon {
 namespace {
@@ -46,6 +47,8 @@ void PeerView::said(gossip::Note::Level level, const std::string& text) {
 
 void PeerView::look(double seconds, NodeStatus& status, const std::function<std::string()>& updates) {
   status.uptime_seconds = seconds;
+  status.unix_seconds = unix_seconds();
+  status.version = version();
   bottleneck_.judge(seconds, status);
   journal_.observe(unix_seconds(), status);
   history_.observe(seconds, status);

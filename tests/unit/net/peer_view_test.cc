@@ -137,10 +137,10 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   BOOST_TEST(kind(s, 0.9, 0, 0) == "compute");
   BOOST_TEST(kind(s, 0.3, 0, 0, 4) == "pace");
   BOOST_TEST(kind(s, 0.9, 0, 0.5) == "link");
-  BOOST_TEST(kind(s, 0.3, 0.5, 0.5) == "slow peer");
+  BOOST_TEST(kind(s, 0.3, 0.5, 0.5) == "slow_peer");
   s.rate_factor = 0.5;
   s.staleness = {live(0x11, 3), live(0x22, 40)};
-  BOOST_TEST(kind(s, 0.9, 0, 0) == "slow peer");
+  BOOST_TEST(kind(s, 0.9, 0, 0) == "slow_peer");
   BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("those of 22000000 40.0") != std::string::npos);
   BOOST_TEST(kind(training_with(0), 0.9, 0, 0) == "alone");
   for (const char* phase : {"settling", "finished", "ended"}) {

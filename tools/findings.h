@@ -1,0 +1,29 @@
+// Findings: what `rumor doctor` found, a line each, with the mend below what is not well.
+//
+// Thread: one owner.
+#pragma once
+
+#include <string>
+
+namespace rumor::tools {
+
+class Findings {
+ public:
+  void good(const std::string& what, const std::string& found) { add("ok  ", what, found, ""); }
+  // Works, but not as well as it might.
+  void warn(const std::string& what, const std::string& found, const std::string& mend);
+  // Keeps a peer from running.
+  void bad(const std::string& what, const std::string& found, const std::string& mend);
+
+  bool broken() const { return broken_ > 0; }
+  // All lines, and what they come to.
+  std::string text() const;
+
+ private:
+  void add(const char* verdict, const std::string& what, const std::string& found, const std::string& mend);
+
+  std::string text_;
+  int broken_ = 0, warned_ = 0;
+};
+
+}  // namespace rumor::tools

@@ -1,0 +1,32 @@
+// FullScreen: the terminal as one picture that is drawn again and again, for as long as this lives. What stood there
+// before comes back afterwards, also after Ctrl-C (watch_for_signals() must be armed).
+//
+// It writes the sequences that every terminal since the VT100 knows, and xterm's for the second screen.
+//
+// Thread: one owner; one at a time.
+#pragma once
+
+#include <termios.h>
+
+#include <optional>
+#include <string>
+
+namespace rumor::tools {
+
+class FullScreen {
+ public:
+  FullScreen();
+  ~FullScreen();
+  FullScreen(const FullScreen&) = delete;
+  FullScreen& operator=(const FullScreen&) = delete;
+
+  // In place of what is shown; lines that are too many or too long for the window are cut.
+  void show(const std::string& text);
+  // Waits so long for a key or a signal; true for q, Q, Escape, Ctrl-C, or when the keyboard is gone.
+  bool asked_to_end(double seconds);
+
+ private:
+  std::optional<termios> before_;  // none: stdin is no terminal
+};
+
+}  // namespace rumor::tools
