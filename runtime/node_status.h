@@ -42,6 +42,7 @@ struct TensorStatus {
 struct Limit {
   std::string kind, text;
 };
+inline constexpr const char* limit_kinds[] = {"joining", "alone", "compute", "pace", "link", "slow_peer", "done"};
 
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;

@@ -102,6 +102,7 @@ struct RunConfig {
   std::string status;  // empty: no status server
   std::string status_token;  // file of the token that it asks for; empty: none, and then loopback only
   std::string events;  // file that what happens is written to, a line of JSON each (daemon/event_journal.h)
+  std::string tensorboard;  // directory for an event file of TensorBoard (daemon/tensorboard.h)
   std::string allow;   // file of keys that may be linked (gossip/admission.h); read again when it changes
   std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
   std::string token;   // file of a join token, as `rumor key token` writes it

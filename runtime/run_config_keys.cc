@@ -291,6 +291,7 @@ std::vector<Key> exchange_keys() {
       {"network.status", [](C& c, const Node& n) { return read_text(n, c.status); }, nullptr},
       {"network.status_token", [](C& c, const Node& n) { return read_text(n, c.status_token); }, nullptr},
       {"network.events", [](C& c, const Node& n) { return read_text(n, c.events); }, nullptr},
+      {"network.tensorboard", [](C& c, const Node& n) { return read_text(n, c.tensorboard); }, nullptr},
       {"network.allow", [](C& c, const Node& n) { return read_text(n, c.allow); }, nullptr},
       {"network.revoke", [](C& c, const Node& n) { return read_text(n, c.revoke); }, nullptr},
       {"network.token", [](C& c, const Node& n) { return read_text(n, c.token); }, nullptr},

@@ -50,6 +50,7 @@ int run_peer_command(const PeerCommand& command) {
   if (!command.status.empty()) options.config.status = command.status;
   if (!command.status_token.empty()) options.config.status_token = command.status_token;
   if (!command.events.empty()) options.config.events = command.events;
+  if (!command.tensorboard.empty()) options.config.tensorboard = command.tensorboard;
   if (!command.allow.empty()) options.config.allow = command.allow;
   if (!command.token.empty()) options.config.token = command.token;
   if (!command.seeds.empty()) options.config.seeds = command.seeds;

@@ -28,6 +28,11 @@ EventLevel level_of(gossip::Note::Level level) {
 Result<void> PeerView::open(const RunConfig& config) {
   if (!config.events.empty())
     if (auto opened = journal_.open(config.events); !opened) return opened;
+  if (!config.tensorboard.empty()) {
+    auto log = TensorBoardLog::open(config.tensorboard, unix_seconds());
+    if (!log) return log.error();
+    tensorboard_.emplace(std::move(log).value());
+  }
   if (config.status.empty()) return {};
   std::string token;
   if (!config.status_token.empty()) {
@@ -52,7 +57,10 @@ void PeerView::look(double seconds, NodeStatus& status, const std::function<std:
   bottleneck_.judge(seconds, status);
   journal_.observe(unix_seconds(), status);
   history_.observe(seconds, status);
-  if (status.storage_trouble.empty()) status.storage_trouble = journal_.trouble();
+  std::string trouble = journal_.trouble();
+  if (tensorboard_)
+    if (const auto written = tensorboard_->observe(unix_seconds(), status); !written) trouble = written.error().text;
+  if (status.storage_trouble.empty()) status.storage_trouble = trouble;
   if (!server_) return;
   server_->publish({status_json(status), status_metrics(status), updates(), history_.json(), journal_.json()});
 }

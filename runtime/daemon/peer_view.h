@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gossip/events.h"
@@ -14,6 +15,7 @@
 #include "runtime/daemon/event_journal.h"
 #include "runtime/daemon/run_history.h"
 #include "runtime/daemon/status_server.h"
+#include "runtime/daemon/tensorboard.h"
 #include "runtime/run_config.h"
 
 namespace rumor::daemon {
@@ -22,8 +24,8 @@ class PeerView {
  public:
   explicit PeerView(double period_ms) : bottleneck_(period_ms) {}
 
-  // As network.status, network.status_token and network.events say. Errors: as StatusServer::start,
-  // read_status_token and RotatingFile::open.
+  // As network.status, status_token, events and tensorboard say. Errors: as StatusServer::start, read_status_token,
+  // RotatingFile::open and TensorBoardLog::open.
   Result<void> open(const RunConfig& config);
   // Of the status server; empty: none.
   std::string address() const { return server_ ? server_->address() : ""; }
@@ -42,6 +44,7 @@ class PeerView {
   Bottleneck bottleneck_;
   RunHistory history_;
   EventJournal journal_;
+  std::optional<TensorBoardLog> tensorboard_;
   std::unique_ptr<StatusServer> server_;
 };
 
