@@ -143,6 +143,17 @@ Result<RunConfig> parse_run_config(std::string_view text, const std::string& sou
 // Applies "section.key=value" (value as TOML; a bare word is taken as text). Errors: Errc::usage.
 Result<void> override_run_config(RunConfig& config, const std::string& assignment);
 
+// One key of a run file, for the reference.
+struct RunKey {
+  std::string name;   // "section.key"
+  std::string wants;  // "a number from 0 to 1", as an error says it
+  bool shared;        // goes into the run id
+};
+// All of them, section by section.
+std::vector<RunKey> run_keys();
+// What a key is, in a few words; empty for an unknown one.
+std::string_view run_key_help(std::string_view name);
+
 // Names the run: SHA-256 over the shared keys, the layout, the format versions and, where the run starts from weights
 // of a file, their hash; cut to 16 bytes. `start`: null for weights from the seed.
 RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start = nullptr);

@@ -462,6 +462,22 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
   return Error{Errc::usage, str(where, "cannot read the value of ", assignment)};
 }
 
+// What a key wants is what it says to a value that nothing wants.
+std::vector<RunKey> run_keys() {
+  const toml::table unwanted;
+  std::vector<RunKey> list;
+  for (const Key& key : all_keys()) {
+    RunConfig ignored;
+    std::string wants = key.read(ignored, unwanted);
+    if (wants.starts_with("wants ")) wants.erase(0, 6);
+    list.push_back({key.name, std::move(wants), key.shared != nullptr});
+  }
+  std::stable_sort(list.begin(), list.end(), [](const RunKey& a, const RunKey& b) {
+    return a.name.substr(0, a.name.find('.')) < b.name.substr(0, b.name.find('.'));
+  });
+  return list;
+}
+
 RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start) {
   ByteWriter out;
   out.text("rumor-run-1");

@@ -124,6 +124,15 @@ int run_doctor_command(const DoctorCommand& command);
 // The token in a file (daemon/status_token.h); of no file the empty one.
 Result<std::string> load_status_token(const std::string& path);
 
+struct CommandDoc;  // reference.h
+struct HelpCommand {
+  std::string command;  // whose page; empty: of the program
+  bool markdown = false, man = false;
+  std::string completion;  // shell
+};
+// All but plain help, which is the command line's own.
+int run_help_command(const HelpCommand& command, const CommandDoc& program);
+
 struct SampleCommand {
   std::string source;  // a state directory, a directory with model.safetensors, or a safetensors file
   std::string prompt;

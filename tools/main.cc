@@ -1,10 +1,12 @@
 // rumor: the command line. One subcommand a file; this one only reads what was typed.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 
 #include "models/kernels.h"
 #include "runtime/daemon/version.h"
 #include "tools/command.h"
+#include "tools/reference.h"
 
 namespace {
 
@@ -325,10 +327,63 @@ void add_export(CLI::App& app, ExportCommand& c) {
   sub->add_option("--to", c.to, "FILE.safetensors, or a folder")->required();
 }
 
+void add_help(CLI::App& app, HelpCommand& c) {
+  CLI::App* sub = app.add_subcommand("help", "Say what the program knows of itself");
+  sub->footer(
+      "  rumor help peer                 as rumor peer --help\n"
+      "  rumor help --markdown           the reference: commands, options, run file keys, metrics, exit status\n"
+      "  rumor help --man peer | man -l -\n"
+      "  source <(rumor help --completion bash)");
+  sub->add_option("COMMAND", c.command, "whose");
+  sub->add_flag("--markdown", c.markdown, "the reference of everything");
+  sub->add_flag("--man", c.man, "a man page");
+  sub->add_option("--completion", c.completion, "for a shell")->check(CLI::IsMember({"bash", "zsh", "fish"}));
+}
+
+OptionDoc describe(const CLI::Option& option) {
+  OptionDoc doc{.name = option.get_positional() ? option.get_name(true) : "--" + option.get_lnames().front(),
+                .argument = {},
+                .help = option.get_description(),
+                .required = option.get_required(),
+                .choices = {}};
+  if (option.get_type_size_max() > 0) doc.argument = option.get_type_name();
+  const std::size_t open = doc.argument.find('{'), close = doc.argument.find('}');
+  if (open == std::string::npos || close == std::string::npos) return doc;
+  doc.argument = doc.argument.substr(open + 1, close - open - 1);
+  doc.choices = CLI::detail::split(doc.argument, ',');
+  return doc;
+}
+
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](CLI::App*) { return true; });
+}
+
+CommandDoc describe(CLI::App& app) {
+  CommandDoc doc;
+  doc.name = app.get_name();
+  doc.summary = app.get_description();
+  doc.footer = app.get_footer();
+  for (const CLI::Option* option : app.get_options())
+    (option->get_positional() ? doc.positionals : doc.options).push_back(describe(*option));
+  for (CLI::App* sub : commands_of(app)) doc.commands.push_back(describe(*sub));
+  return doc;
+}
+
+int tell_help(CLI::App& app, const HelpCommand& c) {
+  if (c.markdown || c.man || !c.completion.empty()) return run_help_command(c, describe(app));
+  CLI::App* whose = c.command.empty() ? &app : nullptr;
+  for (CLI::App* sub : commands_of(app))
+    if (sub->get_name() == c.command) whose = sub;
+  if (whose == nullptr)
+    return fail({rumor::Errc::usage, "there is no command " + c.command + "; `rumor --help` names them"});
+  std::fputs(whose->help(whose == &app ? "" : "rumor").c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Rumor: machines of different people train one model together, with no server."};
+  CLI::App app{"Rumor: machines of different people train one model together, with no server.", "rumor"};
   app.footer(exit_help);
   app.set_version_flag("--version", std::string("rumor ") + rumor::daemon::version());
   app.require_subcommand(1);
@@ -342,6 +397,7 @@ int main(int argc, char** argv) {
   StatusCommand status;
   TopCommand top;
   DoctorCommand doctor;
+  HelpCommand help;
   add_peer(app, peer);
   add_key(app, key);
   add_sim(app, sim);
@@ -352,6 +408,7 @@ int main(int argc, char** argv) {
   add_stats(app, stats);
   add_sample(app, sample);
   add_export(app, exported);
+  add_help(app, help);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -365,6 +422,7 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("sample")) return run_sample_command(sample);
   if (app.got_subcommand("export")) return run_export_command(exported);
   if (app.got_subcommand("compare")) return run_compare_command(compare);
+  if (app.got_subcommand("help")) return tell_help(app, help);
   if (app.got_subcommand("status")) return run_status_command(status);
   if (app.got_subcommand("top")) return run_top_command(top);
   if (app.got_subcommand("doctor")) return run_doctor_command(doctor);

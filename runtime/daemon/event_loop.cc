@@ -50,7 +50,7 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
         timer_(io_),
         report_timer_(io_),
         signals_(io_),
-        view_(options.config.period_ms),
+        view_(options.config.period_ms, guest == nullptr),
         compute_(io_),
         storage_(io_) {
     console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "runtime/base/text.h"
+#include "runtime/daemon/service_notify.h"
 #include "runtime/daemon/status_metrics.h"
 #include "runtime/daemon/status_token.h"
 #include "runtime/daemon/version.h"
@@ -46,6 +48,20 @@ Result<void> PeerView::open(const RunConfig& config) {
   return {};
 }
 
+// Ready when a look is to be had: it listens, and its state is read.
+void PeerView::tell_service(double seconds, const NodeStatus& s) {
+  if (!own_process_ || seconds < tell_service_at_) return;
+  const std::string ready = tell_service_at_ == 0 ? "READY=1\n" : "";
+  tell_service_at_ = seconds + 5;
+  notify_service(str(ready, "STATUS=", s.phase, ", ", s.samples, " of ", s.samples_planned, " samples, neighbours: ",
+                     s.peers.size()));
+}
+
+void PeerView::close() {
+  if (own_process_) notify_service("STOPPING=1");
+  server_.reset();
+}
+
 void PeerView::said(gossip::Note::Level level, const std::string& text) {
   journal_.add(unix_seconds(), "log", level_of(level), text);
 }
@@ -61,6 +77,7 @@ void PeerView::look(double seconds, NodeStatus& status, const std::function<std:
   if (tensorboard_)
     if (const auto written = tensorboard_->observe(unix_seconds(), status); !written) trouble = written.error().text;
   if (status.storage_trouble.empty()) status.storage_trouble = trouble;
+  tell_service(seconds, status);
   if (!server_) return;
   server_->publish({status_json(status), status_metrics(status), updates(), history_.json(), journal_.json()});
 }

@@ -1,5 +1,6 @@
 // PeerView: all that a running peer shows of itself beside its console: the status address, the curves behind its
-// page, the journal of events, the sentence about what limits training. The event loop brings it what happens.
+// page, the journal of events, the sentence about what limits training, words to the service manager. The event loop
+// brings it what happens.
 //
 // Thread: the protocol thread. Cost: some tens of microseconds four times a second, without a status address next to
 // nothing.
@@ -22,7 +23,8 @@ namespace rumor::daemon {
 
 class PeerView {
  public:
-  explicit PeerView(double period_ms) : bottleneck_(period_ms) {}
+  // `own_process`: the peer is all that the process does, so a service manager may be told of it.
+  PeerView(double period_ms, bool own_process) : bottleneck_(period_ms), own_process_(own_process) {}
 
   // As network.status, status_token, events and tensorboard say. Errors: as StatusServer::start, read_status_token,
   // RotatingFile::open and TensorBoardLog::open.
@@ -37,11 +39,15 @@ class PeerView {
   // What the peer is like now: completes `status` (limit, uptime) and shows it. Some times a second; `seconds` since
   // the start. `updates` makes a capture of the newest own updates; asked only where it can be shown.
   void look(double seconds, NodeStatus& status, const std::function<std::string()>& updates);
-  // Stops serving.
-  void close() { server_.reset(); }
+  // Stops serving; the process is about to end.
+  void close();
 
  private:
+  void tell_service(double seconds, const NodeStatus& status);
+
   Bottleneck bottleneck_;
+  bool own_process_;
+  double tell_service_at_ = 0;
   RunHistory history_;
   EventJournal journal_;
   std::optional<TensorBoardLog> tensorboard_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "runtime/base/sha256.h"
@@ -244,6 +245,22 @@ BOOST_AUTO_TEST_CASE(the_early_phase_is_denser_where_asked) {
 }
 
 // Who owns a run is part of its name; who has none keeps the name it had.
+BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
+  const std::vector<RunKey> keys = run_keys();
+  BOOST_TEST(keys.size() > 70);
+  for (const RunKey& key : keys) {
+    BOOST_TEST(!run_key_help(key.name).empty(), key.name);
+    BOOST_TEST(!key.wants.empty(), key.name);
+  }
+  const auto named = [&](const std::string& name) {
+    return *std::find_if(keys.begin(), keys.end(), [&](const RunKey& key) { return key.name == name; });
+  };
+  BOOST_TEST(named("exchange.in_flight_weight").wants == "a number from 0 to 1");
+  BOOST_TEST(named("run.name").shared);
+  BOOST_TEST(!named("network.status_token").shared);
+  BOOST_TEST(run_key_help("network.nothing").empty());
+}
+
 BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
   const std::string key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
   RunConfig config;

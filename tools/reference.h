@@ -1,0 +1,41 @@
+// What the program knows of itself, as text: the reference, man pages, completions of shells. Made from the command
+// line's own description, the keys of the run file and a peer's own metrics, so none of them can drift.
+//
+// Thread: plain functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace rumor::tools {
+
+struct OptionDoc {
+  std::string name;      // "--listen", or "RUN" for what has no dashes
+  std::string argument;  // what it takes: "TEXT", "INT in [1 - 64]"; empty: nothing
+  std::string help;
+  bool required = false;
+  std::vector<std::string> choices;  // where it takes one of these
+};
+
+struct CommandDoc {
+  std::string name, summary, footer;
+  std::vector<OptionDoc> positionals, options;
+  std::vector<CommandDoc> commands;
+};
+
+// "rumor [OPTIONS] COMMAND", "rumor peer [OPTIONS] RUN". `parent`: names before, "rumor" or "rumor key".
+std::string synopsis(const CommandDoc& command, const std::string& parent);
+
+// Every command, option, run file key, metric and exit status, as Markdown.
+std::string reference_markdown(const CommandDoc& program);
+
+// A page for man(7) macros: of the program, or of one of its commands ("rumor-peer.1"). Errors: Errc::usage (no such
+// command).
+Result<std::string> man_page(const CommandDoc& program, const std::string& command);
+
+// For bash, zsh or fish. Errors: Errc::usage (another shell).
+Result<std::string> completion(const CommandDoc& program, const std::string& shell);
+
+}  // namespace rumor::tools
