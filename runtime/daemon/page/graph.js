@@ -19,6 +19,7 @@ class Graph {
     this.self = self;
     this.more = Math.max(0, peers.length - 40);
     this.peers = peers.slice(0, 40);
+    this.box.classList.toggle("few", peers.length < 3);
     this.draw();
   }
 
