@@ -63,6 +63,7 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
  private:
   // HandoverEvents
   void on_step_given(StepResult result) override {
+    view_.computed(to_seconds(now() - offered_));  // the other program's step: it comes by when it has made one
     node_->on_step_done(std::move(result), now(), out_);
     carry_out();
   }
@@ -135,7 +136,8 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
   void effect(Finished& e);
 
   const PeerOptions& options_;
-  Guest* const guest_;  // null: the built-in models train
+  Guest* const guest_;   // null: the built-in models train
+  TimePoint offered_{};  // when the last plan was, to the guest
   PeerFiles files_;
   PeerAdmission admission_;
   Pauses pauses_;
@@ -307,7 +309,10 @@ void EventLoop::compute(Job job, Done done) {
 }
 
 void EventLoop::effect(StartStep& e) {
-  if (guest_ != nullptr) return guest_->handover.offer(std::move(e.plan));
+  if (guest_ != nullptr) {
+    offered_ = now();
+    return guest_->handover.offer(std::move(e.plan));
+  }
   compute([this, plan = e.plan] { return node_->trainer().step(plan); },
           [this](StepResult result) { node_->on_step_done(std::move(result), now(), out_); });
 }
