@@ -1,4 +1,4 @@
-"""What a package brings: man pages, completions, the unit, the .deb, the example for Slurm; and the reference.
+"""What a package brings: man pages, completions, librumor, the unit, the .deb, the example for Slurm; the reference.
 
 usage: install.py RUMOR BUILD
 
@@ -117,6 +117,19 @@ def check_completions(prefix):
             assert 'status-token' in text.read(), path
 
 
+def check_pkg_config(root, prefix):
+    """A program in C is built and run with no more than what was installed."""
+    pkg_config, = (folder for folder, _, files in os.walk(prefix) if 'rumor.pc' in files)
+    env = dict(os.environ, PKG_CONFIG_PATH=pkg_config, PKG_CONFIG_SYSROOT_DIR=root)
+    source, program = (os.path.join(root, name) for name in ('version.c', 'version'))
+    with open(source, 'w', encoding='utf-8') as file:
+        file.write('#include <rumor.h>\n#include <stdio.h>\nint main(void) { return puts(rumor_version()) < 0; }\n')
+    flags = call('pkg-config', '--cflags', '--libs', 'rumor', env=env).split()
+    call('cc', source, '-o', program, *flags)
+    said = call(program, env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(pkg_config)))
+    assert said.split() == call('pkg-config', '--modversion', 'rumor', env=env).split(), said
+
+
 def check_unit(prefix):
     path = os.path.join(prefix, 'lib/systemd/system/rumor@.service')
     with open(path, encoding='utf-8') as file:
@@ -210,6 +223,7 @@ def main():
         prefix = install(build, os.path.join(folder, 'root'))
         check_man(prefix)
         check_completions(prefix)
+        check_pkg_config(os.path.join(folder, 'root'), prefix)
         check_unit(prefix)
     check_deb(build)
 
