@@ -6,6 +6,7 @@ namespace rumor::sim {
 
 namespace {
 constexpr std::uint64_t tellings = 1000;  // of a run
+constexpr std::uint64_t untold_max = 4096;
 }
 
 void Curve::add(CurvePoint point) {
@@ -14,7 +15,9 @@ void Curve::add(CurvePoint point) {
 }
 
 bool Curve::tell(std::uint64_t samples, const Progress& progress) {
-  if (points_.empty() || !progress || samples * tellings < next_telling_ * samples_) return true;
+  if (points_.empty() || !progress) return true;
+  if (samples * tellings < next_telling_ * samples_ && ++untold_ < untold_max) return true;
+  untold_ = 0;
   next_telling_ = samples * tellings / samples_ + 1;
   CurvePoint now = points_.back();
   now.samples = samples;

@@ -26,8 +26,8 @@ class Curve {
   bool reaches(double virtual_seconds) const {
     return !points_.empty() && points_.back().virtual_seconds >= virtual_seconds;
   }
-  // Tells who watches, a thousand times in a run at the most; nothing before the first point and once they are taken.
-  // False: they say stop.
+  // Tells who watches, when a thousandth of the run is done and now and then while it stands still, so that it can be
+  // stopped then too; nothing before the first point and once they are taken. False: they say stop.
   bool tell(std::uint64_t samples, const Progress& progress);
 
   // The run is over.
@@ -37,6 +37,7 @@ class Curve {
   std::uint64_t samples_;
   std::uint32_t points_wanted_;
   std::uint64_t next_point_ = 0, next_telling_ = 0;  // by number
+  std::uint64_t untold_ = 0;  // calls of tell() since
   std::vector<CurvePoint> points_;
 };
 

@@ -91,7 +91,8 @@ std::size_t Network::waiting(std::size_t from, TimePoint now) const {
 }
 
 TimePoint Network::falls_to(std::size_t from, std::size_t bytes) const {
-  return up_free_[from] - cost(bytes, model_.up_bytes_per_second);
+  // The longest wait whose bytes, rounded as waiting() does, are no more.
+  return up_free_[from] - Duration(((bytes + 1) * 1'000'000 - 1) / model_.up_bytes_per_second);
 }
 
 }  // namespace rumor::sim

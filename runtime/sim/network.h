@@ -37,7 +37,8 @@ class Network {
   TimePoint deliver(std::size_t from, std::size_t to, std::size_t bytes, TimePoint now);
   // Latency of the pair, one way.
   Duration latency(std::size_t from, std::size_t to) const { return latency_[from * nodes_ + to]; }
-  // Bytes waiting on the uplink of `from` at `now`, and when they will have fallen to `bytes`.
+  // Bytes waiting on the uplink of `from` at `now`, and when they will have fallen to `bytes`: the first time at which
+  // waiting() says so.
   std::size_t waiting(std::size_t from, TimePoint now) const;
   TimePoint falls_to(std::size_t from, std::size_t bytes) const;
 

@@ -1,6 +1,7 @@
 // The pieces of the virtual world on their own.
 #include <boost/test/unit_test.hpp>
 
+#include "runtime/sim/curve.h"
 #include "runtime/sim/delivery.h"
 #include "runtime/sim/event_queue.h"
 #include "runtime/sim/fault_plan.h"
@@ -31,6 +32,30 @@ BOOST_AUTO_TEST_CASE(a_frame_costs_latency_and_bandwidth) {
   BOOST_TEST(network.waiting(0, TimePoint{50ms}) == 150'000u);
   // Another pair is not held up.
   BOOST_TEST(network.deliver(1, 2, 1000, TimePoint{0ms}).time_since_epoch().count() == 11'500);
+}
+
+BOOST_AUTO_TEST_CASE(a_backlog_falls_when_it_was_said_to) {
+  for (const std::uint64_t speed : {1'000u, 999'983u, 1'000'000u, 2'500'000u, 12'500'000u, 1'250'000'000u}) {
+    sim::Network network({"test", 10ms, 10ms, 0ms, speed, speed}, 2, 1);
+    network.deliver(0, 1, 300'001, TimePoint{7us});
+    for (const std::size_t bytes : {0u, 1u, 999u, 65'536u, 100'000u, 262'144u, 300'000u}) {
+      const TimePoint at = network.falls_to(0, bytes);
+      BOOST_TEST(network.waiting(0, at) <= bytes);
+      BOOST_TEST(network.waiting(0, at - 1us) > bytes);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_watches_a_curve_can_stop_a_run_that_stands_still) {
+  sim::Curve curve(1000, 10);
+  sim::CurvePoint first;
+  curve.add(first);
+  int told = 0;
+  const auto progress = [&](const sim::CurvePoint&, double) { return ++told < 3; };
+  std::uint64_t calls = 0;
+  while (curve.tell(5, progress) && calls < 1'000'000) ++calls;
+  BOOST_TEST(told == 3);
+  BOOST_TEST(calls < 20'000u);
 }
 
 BOOST_AUTO_TEST_CASE(network_files_are_read_and_refused) {
