@@ -79,6 +79,7 @@ void Overlay::ping(Link& link) {
 }
 
 void Overlay::on_pong(Link& link, const Pong& pong) {
+  met_own_run_ = true;  // they have admitted us, or they would not answer
   if (pong.nonce == link.ping) link.round_trip = core_.now - link.ping_sent_at;
 }
 
@@ -220,8 +221,8 @@ void Overlay::admitted(Link& link, const Hello& hello) {
   link.was_admitted = true;
   link.their_stream = hello.stream;
   link.codings = hello.codings;
-  met_own_run_ = true;
-  ping(link);  // at once, for the round trip
+  if (link.dialled_by_us) met_own_run_ = true;  // who was dialled greets after having admitted us
+  ping(link);                                   // at once, for the round trip
   send_table(link);
   core_.members.heard(link.node, core_.now);
   if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) {

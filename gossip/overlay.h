@@ -49,7 +49,7 @@ class Overlay {
   std::string tried_text() const;
   std::string refused_by_run() const;
   bool has_contacts() const;
-  // A peer of our run has been linked at some time.
+  // A peer of our run has been linked at some time, and took us for one of the run too.
   bool met_own_run() const { return met_own_run_; }
   void check_invariants() const;
 

@@ -205,6 +205,17 @@ BOOST_AUTO_TEST_CASE(a_stranger_learns_nothing_and_is_told_why) {
     BOOST_TEST(int{type} == static_cast<int>(FrameType::reject));
 }
 
+BOOST_AUTO_TEST_CASE(a_stranger_that_was_dialled_first_is_told_as_well) {
+  World world(2, 5);
+  world.rules[0] = {false, {}, {}, {}};  // nobody
+  world.start(1, {"n0"});
+  world.run_for(3s);  // nobody answers there, so it waits before it dials again
+  world.start(0, {"n1"});
+  world.run_for(20s);
+  BOOST_TEST(world.nodes[0].protocol->peers().empty());
+  BOOST_TEST(says(world.nodes[1].protocol->refused_by_run(), "does not admit this peer"));
+}
+
 BOOST_AUTO_TEST_CASE(who_is_on_the_list_is_linked_until_it_is_taken_off) {
   World world(3, 6);
   for (std::size_t i = 0; i < 3; ++i) {
