@@ -88,4 +88,4 @@ def main(library, package, page):
 
 
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    main(*map(os.path.abspath, sys.argv[1:]))
