@@ -1,4 +1,4 @@
-// OutsideTrainer: a training loop of another program as a trainer: PyTorch, through bridge/rumor.h.
+// OutsideTrainer: a training loop of another program as a trainer: PyTorch, through runtime/bridge/rumor.h.
 //
 // The loop trains weights of its own, in its own memory, with its own optimizer. They are x = w + r: w the shared
 // weights, r the drift, what the loop has done and not yet handed over. A step adds to r what the loop changed in x

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 import rules  # noqa: E402
 import self_test  # noqa: E402
 
-FOLDERS = ['.ci', 'bridge', 'compress', 'docs', 'gossip', 'gpu', 'models', 'python', 'runtime', 'tests', 'tools']
+FOLDERS = ['.ci', 'compress', 'gossip', 'gpu', 'models', 'runtime', 'tests', 'tools']
 SUFFIXES = rules.CODE + rules.SCRIPTS + ('.md', '.toml', '.html', '.css', '.js')
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ['runtime', 'compress', 'gossip', 'models', 'gpu', 'bridge', 'tools', 'tests']
+FOLDERS = ['runtime', 'compress', 'gossip', 'models', 'gpu', 'tools', 'tests']
 
 
 def opens_its_source(header):

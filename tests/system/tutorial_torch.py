@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the code blocks of docs/your-pytorch-model.md as they stand. Skipped (77) without PyTorch or Fashion-MNIST.
+"""Runs the code blocks of tools/tutorials/your-pytorch-model.md as they stand.
+
+Skipped (77) without PyTorch or Fashion-MNIST.
 
 Two scripts, one killed and started again, end with equal digests, and within half a point of the accuracy that the same
 script reaches alone with twice the batch (a stand-in for the package counts its samples).
@@ -68,9 +70,11 @@ def main(library, package, page):
         assert twice != scripts[0]
         (here / 'alone' / 'train.py').write_text(twice, encoding='utf-8')
         source = here / 'source'  # as the page has it, wherever this build is
-        (source / 'build' / 'bridge').mkdir(parents=True)
-        (source / 'build' / 'bridge' / 'librumor.so.1').symlink_to(library)
-        (source / 'python').symlink_to(package)
+        built = source / 'build' / 'runtime' / 'bridge'
+        built.mkdir(parents=True)
+        (built / 'librumor.so.1').symlink_to(library)
+        (source / 'runtime' / 'bridge').mkdir(parents=True)
+        (source / 'runtime' / 'bridge' / 'python').symlink_to(package)
         (here / 'bin').mkdir()
         (here / 'bin' / 'python3').symlink_to(shutil.which(python))
         env = dict(os.environ, RUMOR_SOURCE=str(source), PATH=f'{here / "bin"}:{os.environ["PATH"]}',

@@ -1,4 +1,4 @@
-"""Runs what the pages of docs/ tell the reader to type, and finds what they say comes of it.
+"""Runs what the pages of tools/tutorials/ tell the reader to type, and finds what they say comes of it.
 
 usage: tutorials.py RUMOR PAGE.md...
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bridge/rumor.h"
+#include "runtime/bridge/rumor.h"
 
 static int failures = 0;
 

@@ -33,9 +33,9 @@ def _candidates() -> list[str]:
     if named:
         return [named]
     here = pathlib.Path(__file__).resolve().parent
-    root = here.parent.parent
     places = [here / NAME]  # beside the package
-    places += sorted(root.glob(f'build*/bridge/{NAME}'), key=lambda path: -path.stat().st_mtime)  # a working tree
+    for tree in here.parents[3:4]:  # a working tree
+        places += sorted(tree.glob(f'build*/runtime/bridge/{NAME}'), key=lambda path: -path.stat().st_mtime)
     places += [folder / NAME for folder in map(pathlib.Path, ('/usr/local/lib', '/usr/lib'))]
     places += [path for folder in ('/usr/local/lib', '/usr/lib') for path in pathlib.Path(folder).glob(f'*/{NAME}')]
     return [str(path) for path in places if path.exists()] + [NAME]  # and wherever the linker looks
@@ -50,7 +50,7 @@ def load() -> ctypes.CDLL:
         except OSError as error:
             tried.append(str(error))
     raise ImportError('librumor was not found: ' + '; '.join(tried) + '. Build and install Rumor (meson install), or '
-                      f'set RUMOR_LIBRARY to the path of {NAME}, such as /home/me/rumor/build/bridge/{NAME}')
+                      f'set RUMOR_LIBRARY to the path of {NAME}, such as /home/me/rumor/build/runtime/bridge/{NAME}')
 
 
 def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:

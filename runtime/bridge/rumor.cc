@@ -1,5 +1,5 @@
-// The C ABI: checks arguments, keeps exceptions in, and hands on to bridge/swarm.h.
-#include "bridge/rumor.h"
+// The C ABI: checks arguments, keeps exceptions in, and hands on to runtime/bridge/swarm.h.
+#include "runtime/bridge/rumor.h"
 
 #include <cstring>
 #include <exception>
@@ -7,8 +7,9 @@
 #include <new>
 #include <string>
 
-#include "bridge/swarm.h"
 #include "runtime/base/text.h"
+#include "runtime/bridge/swarm.h"
+#include "runtime/daemon/version.h"
 
 struct rumor_swarm {
   std::unique_ptr<rumor::bridge::Swarm> swarm;
@@ -77,7 +78,7 @@ rumor::Duration patience(double seconds) {
 
 int rumor_abi(void) { return RUMOR_ABI; }
 
-const char* rumor_version(void) { return RUMOR_VERSION; }
+const char* rumor_version(void) { return rumor::daemon::version(); }
 
 const char* rumor_error(void) {
   return last_error.empty() ? "out of memory, or nothing has failed" : last_error.c_str();

@@ -1,4 +1,4 @@
-#include "bridge/swarm.h"
+#include "runtime/bridge/swarm.h"
 
 #include <signal.h>
 #include <unistd.h>
