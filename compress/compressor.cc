@@ -65,7 +65,14 @@ struct Compressor::Impl {
   Result<void> choose_step(RankGroup& group);
   void emit(SparseUpdate& out);
   void clear(SparseUpdate& out);
+  void forget();
 };
+
+// What was found in a residual that is about to be another.
+void Compressor::Impl::forget() {
+  for (Piece& piece : pieces) piece.pending.clear();
+  for (RankGroup& group : groups) group.forget();
+}
 
 void Compressor::Impl::add_group(std::uint32_t offset, std::uint32_t size) {
   RankGroup group{.size = size, .first_piece = pieces.size()};
@@ -309,9 +316,13 @@ std::span<const float> Compressor::residual() const {
 
 void Compressor::restore_residual(std::span<const float> residual) {
   RUMOR_CHECK(residual.size() == impl_->residual.size());
-  for (Piece& piece : impl_->pieces) piece.pending.clear();
+  impl_->forget();
   std::copy(residual.begin(), residual.end(), impl_->residual.data());
-  for (RankGroup& group : impl_->groups) group.forget();
+}
+
+void Compressor::clear_residual() {
+  impl_->forget();
+  std::fill(impl_->residual.begin(), impl_->residual.end(), 0.0f);
 }
 
 std::size_t Compressor::residual_bytes() const { return capacity_bytes(impl_->residual); }

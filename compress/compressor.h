@@ -108,6 +108,8 @@ class Compressor {
   std::span<const float> residual() const;
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
+  // What waits is nothing: as restore_residual() of zeros.
+  void clear_residual();
 
   // Of the residual; of candidates and of entries that have not left it yet.
   std::size_t residual_bytes() const;

@@ -204,22 +204,24 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
 
 void OutsideTrainer::catch_up() {
   gather();
-  const auto all = std::span<const float>(written_);
   std::vector<std::uint32_t> index;
   std::vector<float> change;
-  for (std::uint32_t i = 0; i < all.size(); ++i)
-    if (all[i] != 0) {
+  for (std::uint32_t i = 0; i < written_.size(); ++i) {
+    if (written_[i] != 0) {
       index.push_back(i);
-      change.push_back(all[i]);
+      change.push_back(written_[i]);
     }
-  compressor_->add(index, change);
+    if (index.size() < stretch_params && i + 1 < written_.size()) continue;
+    compressor_->add(index, change);
+    index.clear();
+    change.clear();
+  }
   remember_written();
   show(nullptr);
 }
 
 void OutsideTrainer::settle_on_shared() {
-  const std::vector<float> none(layout_.params(), 0.0f);
-  compressor_->restore_residual(none);
+  compressor_->clear_residual();
   show_all();
 }
 

@@ -17,7 +17,6 @@ PublicCopies::PublicCopies(const RunConfig& config, const ClusterOptions& option
       compressor_(layout, {.grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope}),
       unit_(std::ldexp(1.0f, -config.grid_bits)),
       difference_(layout.params()),
-      nothing_(layout.params()),
       peers_(heard.size()) {
   connect(heard, TimePoint{});
   for (Peer& peer : peers_) {
@@ -57,7 +56,7 @@ void PublicCopies::forget(std::size_t peer) {
 Result<void> PublicCopies::tell(std::size_t peer, std::span<const float> weights, double density, TimePoint now) {
   Peer& p = peers_[peer];
   for (std::size_t at = 0; at < difference_.size(); ++at) difference_[at] = weights[at] - p.own[at];
-  compressor_.restore_residual(nothing_);
+  compressor_.clear_residual();
   compressor_.set_density(density);
   auto change = std::make_shared<compress::SparseUpdate>();
   if (!compressor_.absorb(difference_, *change))

@@ -91,7 +91,7 @@ class PublicCopies {
   Network network_;
   compress::Compressor compressor_;  // of all peers, one after another: nothing is left in it
   float unit_;                       // of the weight grid
-  std::vector<float> difference_, nothing_;
+  std::vector<float> difference_;
   std::vector<Peer> peers_;
   std::uint64_t links_ = 0, told_ = 0, entries_ = 0, payload_bytes_ = 0;
   double bound_bits_ = 0;
