@@ -29,8 +29,10 @@ void print_spreading(const sim::SpreadingResult& r, double wall) {
   print("hops", fixed(r.hops_mean, 2), str("mean; at most ", fixed(r.hops_max, 0)));
   print("busiest uplink", fixed(r.busiest_uplink, 2), "times the mean");
   print("control", fixed(r.control_share * 100, 2) + " %", "of all bytes sent");
-  if (r.options.outage > Duration{0})
+  if (r.options.outage > Duration{0}) {
+    print("in the outage", fixed(r.outage_goodput * 100, 1) + " %", "of what was made meanwhile arrived meanwhile");
     print("recovered after", fixed(r.recovered_seconds, 0) + " s", "95 % of what is made arrives again");
+  }
   print("virtual time", fixed(r.virtual_seconds, 0) + " s", str("computed in ", fixed(wall, 1), " s"));
   std::printf("\n");
 }

@@ -210,16 +210,8 @@ std::unique_ptr<gossip::LinkCoder> PayloadStore::coder_for_link() const {
   return std::make_unique<NoCoder>();
 }
 
-Result<Bytes> PayloadStore::bytes_of(const gossip::HaveSet* names) const {
-  if (names != nullptr && *names != have_) return Error{Errc::limit, "it cannot go back to that cut"};
-  ByteWriter out;
-  have_.encode(out);
-  out.u64(fingerprint_);
-  return out.take();
-}
-
-Result<void> PayloadStore::install(BytesView snapshot) {
-  ByteReader in(snapshot);
+Result<void> PayloadStore::restore(BytesView checkpoint) {
+  ByteReader in(checkpoint);
   Result<gossip::HaveSet> have = gossip::HaveSet::decode(in);
   if (!have) return have.error();
   fingerprint_ = in.u64();
@@ -251,10 +243,6 @@ Bytes PayloadStore::checkpoint(const NodeId&) const {
   have_.encode(out);
   out.u64(fingerprint_);
   return out.take();
-}
-
-Result<void> PayloadStore::restore(BytesView checkpoint) {
-  return install(checkpoint);
 }
 
 }  // namespace rumor::sim

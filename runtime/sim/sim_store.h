@@ -132,13 +132,12 @@ class PayloadStore final : public PeerStore {
 
  private:
   void mark(const UpdateKey& key, std::uint64_t fingerprint);
-  Result<Bytes> bytes_of(const gossip::HaveSet* names) const;
-  Result<void> install(BytesView snapshot);
 
   PayloadPool& pool_;
-  gossip::BlobSnapshots snapshots_{[this](const gossip::HaveSet* names) { return bytes_of(names); },
-                                   [this](BytesView bytes) { return install(bytes); },
-                                   [this]() -> const gossip::HaveSet& { return have_; }};
+  // None are given: without weights they would cost nothing, and hide what updates cost.
+  gossip::BlobSnapshots snapshots_{
+      [](const gossip::HaveSet*) { return Error{Errc::limit, "there are no weights to make a cut of"}; },
+      [this](BytesView bytes) { return restore(bytes); }, [this]() -> const gossip::HaveSet& { return have_; }};
   gossip::HaveSet have_;
   std::set<gossip::Revocation> revocations_;
   std::uint64_t fingerprint_ = 0;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/sim/protocol_world.h"
 
@@ -43,6 +44,7 @@ class Meter final : public WorldObserver {
     const auto at = updates_.find(header.key);
     if (at == updates_.end()) return;
     Update& update = at->second;
+    RUMOR_CHECK(update.hops[i] == unseen);
     const std::uint8_t before = update.hops[from];
     update.hops[i] = before == unseen ? 1 : static_cast<std::uint8_t>(before + 1);
     update.last = world_.now();
@@ -138,6 +140,13 @@ void stop_a_third(ProtocolWorld& world, Duration outage) {
   world.at(world.now() + outage, [set] { set(false); });
 }
 
+// Of what is made in that time, how much arrives.
+double goodput(const Meter& meter, TimePoint from, TimePoint until, double deliveries_per_second) {
+  const auto arrived = std::count_if(meter.arrived_at.begin(), meter.arrived_at.end(),
+                                     [&](TimePoint at) { return at >= from && at < until; });
+  return static_cast<double>(arrived) / (deliveries_per_second * to_seconds(until - from));
+}
+
 // The first second from which on, for five seconds, 95 % of what is made arrives.
 double recovery(const Meter& meter, TimePoint from, TimePoint until, double deliveries_per_second) {
   const auto seconds = static_cast<std::size_t>(to_seconds(until - from));
@@ -210,8 +219,10 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
   meter.summarize(result);
   const double rate =
       static_cast<double>(options.nodes) * static_cast<double>(options.nodes - 1) / result.interval_seconds;
-  if (options.outage > Duration{0})
+  if (options.outage > Duration{0}) {
+    result.outage_goodput = goodput(meter, measured, measured + options.outage, rate);
     result.recovered_seconds = recovery(meter, measured + options.outage, ends, rate);
+  }
   result.virtual_seconds = to_seconds(world.now().time_since_epoch());
   result.trace = world.trace();
   result.events = world.events();
@@ -241,7 +252,9 @@ std::string to_json(const SpreadingResult& r, double wall_seconds) {
   j["busiest_uplink"] = r.busiest_uplink;
   j["control_fraction"] = r.control_share;
   if (r.options.outage > Duration{0})
-    j["outage"] = {{"seconds", to_seconds(r.options.outage)}, {"recovered_seconds", r.recovered_seconds}};
+    j["outage"] = {{"seconds", to_seconds(r.options.outage)},
+                   {"goodput", r.outage_goodput},
+                   {"recovered_seconds", r.recovered_seconds}};
   return j.dump(2) + "\n";
 }
 

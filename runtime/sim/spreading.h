@@ -38,6 +38,7 @@ struct SpreadingResult {
   double hops_mean = 0, hops_max = 0;
   double busiest_uplink = 0;     // over the mean
   double control_share = 0;      // of bytes sent
+  double outage_goodput = 0;     // of what was made during the outage, how much arrived meanwhile
   double recovered_seconds = 0;  // after the outage until 95 % of what is made arrives again
   std::uint64_t trace = 0, events = 0;
 };
