@@ -22,6 +22,10 @@ void fill_floats(std::span<const std::int32_t> weights, int grid_bits, std::span
 
 }  // namespace
 
+std::uint64_t sampling_seed(const RunConfig& config, const NodeId& node) {
+  return mix64(config.seed ^ ByteReader(node.view()).u64());
+}
+
 ModelTrainer::ModelTrainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data)
     : grid_bits_(config.grid_bits),
       batch_(config.batch),

@@ -23,6 +23,9 @@ namespace rumor {
 models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
                                     std::span<const float> weights, std::uint32_t rows_max);
 
+// Batches differ between peers by shard; two peers on the same shard still draw in different orders.
+std::uint64_t sampling_seed(const RunConfig& config, const NodeId& node);
+
 class ModelTrainer final : public Trainer {
  public:
   // Errors: Errc::usage for an unknown model or optimizer, Errc::limit for a shard without enough rows.

@@ -54,9 +54,7 @@ Node::~Node() = default;
 
 Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
                                            std::shared_ptr<const models::DataSet> data, NodeOptions options) {
-  // Batches differ between peers by shard; two peers on the same shard still draw in different orders.
-  const std::uint64_t sampling = mix64(config.seed ^ ByteReader(options.node.view()).u64());
-  auto trainer = ModelTrainer::create(config, std::move(data), options.shard, sampling);
+  auto trainer = ModelTrainer::create(config, std::move(data), options.shard, sampling_seed(config, options.node));
   if (!trainer) return trainer.error();
   return create(config, std::move(trainer).value(), std::move(options));
 }

@@ -180,7 +180,7 @@ Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   start->weights = std::move(own).value();
   start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
                         start->weights.size() * sizeof(std::int32_t)});
-  guest_.start = start;
+  training_.start = start;
   return Start{std::move(layout), start->weights};
 }
 
@@ -196,8 +196,8 @@ Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
   if (auto equal = compare((*model)->layout(), layout); !equal) return equal.error();
   auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
   if (!start) return start.error();
-  guest_.start = std::move(start).value();
-  return Start{(*model)->layout(), guest_.start ? guest_.start->weights
+  training_.start = std::move(start).value();
+  return Start{(*model)->layout(), training_.start ? training_.start->weights
                                                 : models::initial_weights(**model, config.seed, config.grid_bits)};
 }
 
@@ -211,7 +211,7 @@ Result<void> Swarm::make_trainer() {
   auto trainer = OutsideTrainer::create(config, start->layout, tensors_, local_, std::move(start->weights));
   if (!trainer) return trainer.error();
   trainer_ = trainer->get();
-  guest_.trainer = std::move(trainer).value();
+  training_.trainer = std::move(trainer).value();
   return {};
 }
 
@@ -223,16 +223,16 @@ Result<bool> Swarm::start(Duration patience) {
     const SignalsOff off;
     thread_ = std::thread([this] { run(); });
   }
-  guest_.handover.wait_for_connection();
-  const bool answered = guest_.handover.wait_for_plan(patience);
-  if (guest_.handover.closed()) {
+  handover_.wait_for_connection();
+  const bool answered = handover_.wait_for_plan(patience);
+  if (handover_.closed()) {
     thread_.join();
     if (auto why = reason(); !why) return why.error();
     return Error{Errc::usage, "the run has seen all of its samples"};
   }
-  if (auto plan = guest_.handover.take()) {
+  if (auto plan = handover_.take()) {
     trainer_->catch_up();
-    guest_.handover.put_back(std::move(*plan));
+    handover_.put_back(std::move(*plan));
   }
   last_train_ = Clock::now();
   return answered;
@@ -240,11 +240,11 @@ Result<bool> Swarm::start(Duration patience) {
 
 void Swarm::run() {
   try {
-    ended_ = daemon::run_peer(options_, &guest_);
+    ended_ = daemon::run_embedded_peer(options_, std::move(training_), handover_);
   } catch (const std::exception& error) {
     ended_ = Error{Errc::io, str("the peer broke off: ", error.what())};
   }
-  guest_.handover.close();
+  handover_.close();
 }
 
 // ---- training ----
@@ -254,20 +254,20 @@ Result<bool> Swarm::step(std::uint32_t samples, double loss) {
   work_.samples += samples;
   loss_sum_ += std::isfinite(loss) ? loss : 0;
   work_.loss = loss_sum_ / work_.steps;
-  if (guest_.handover.closed()) {
+  if (handover_.closed()) {
     if (auto why = reason(); !why) return why.error();
     return false;
   }
   const auto since = std::chrono::duration<double>(Clock::now() - last_train_);
   if (std::chrono::duration<double>(train_time_).count() > overhead_ * since.count()) return true;
-  if (const auto plan = guest_.handover.take()) train(*plan);
+  if (const auto plan = handover_.take()) train(*plan);
   return true;
 }
 
 void Swarm::train(const StepPlan& plan) {
   const Clock::time_point begin = Clock::now();
   trainer_->told(work_);
-  guest_.handover.give(trainer_->step(plan));
+  handover_.give(trainer_->step(plan));
   work_ = {};
   loss_sum_ = 0;
   last_train_ = Clock::now();
@@ -276,7 +276,7 @@ void Swarm::train(const StepPlan& plan) {
 
 Result<void> Swarm::checkpoint() {
   if (!options_.state) return Error{Errc::usage, "a checkpoint wants a directory; give the option state"};
-  guest_.handover.ask_for_checkpoint();
+  handover_.ask_for_checkpoint();
   return {};
 }
 
@@ -284,19 +284,18 @@ Result<void> Swarm::checkpoint() {
 
 Result<void> Swarm::leave(Duration patience) {
   end(patience, true);
-  if (guest_.trainer) trainer_->settle_on_shared();
+  if (ended_ && ended_->ok()) trainer_->settle_on_shared();
   return reason();
 }
 
 // Answers what the peer asks for until it has ended.
 void Swarm::end(Duration patience, bool with_memory) {
-  daemon::Handover& handover = guest_.handover;
   const auto serve = [&](Duration time) {
     const Clock::time_point until = Clock::now() + time;
-    while (!handover.closed()) {
+    while (!handover_.closed()) {
       const auto left = std::chrono::duration_cast<Duration>(until - Clock::now());
-      if (left <= Duration{0} || !handover.wait_for_plan(left)) return;
-      const auto plan = handover.take();
+      if (left <= Duration{0} || !handover_.wait_for_plan(left)) return;
+      const auto plan = handover_.take();
       if (!plan) continue;
       if (with_memory) {
         train(*plan);
@@ -304,17 +303,17 @@ void Swarm::end(Duration patience, bool with_memory) {
         StepResult nothing;
         nothing.held = true;
         nothing.period = plan->period;
-        handover.give(std::move(nothing));
+        handover_.give(std::move(nothing));
       }
     }
   };
   // What was learned last goes with the last update; between two steps the plan for it comes at once.
-  if (with_memory && work_.steps > 0) handover.wait_for_plan(std::min<Duration>(patience, 1s));
+  if (with_memory && work_.steps > 0) handover_.wait_for_plan(std::min<Duration>(patience, 1s));
   if (patience > Duration{0}) {
-    handover.ask_to_finish();
+    handover_.ask_to_finish();
     serve(patience);
   }
-  handover.ask_to_stop();
+  handover_.ask_to_stop();
   serve(stop_patience);
   thread_.join();
 }
@@ -323,7 +322,7 @@ void Swarm::end(Duration patience, bool with_memory) {
 Result<void> Swarm::reason() const {
   if (!ended_) return {};
   if (!ended_->ok()) return ended_->error();
-  const std::string why = guest_.handover.complaint();
+  const std::string why = handover_.complaint();
   switch ((*ended_)->exit_status) {
     case 0:
       return {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/daemon/event_loop.h"
+#include "runtime/daemon/handover.h"
 #include "runtime/outside_trainer.h"
 
 namespace rumor::bridge {
@@ -31,7 +32,7 @@ class Swarm {
   Result<bool> start(Duration patience);
   // False: the peer has ended by itself, as it should.
   Result<bool> step(std::uint32_t samples, double loss);
-  std::string status() const { return guest_.handover.status_json(); }
+  std::string status() const { return handover_.status_json(); }
   Result<void> checkpoint();
   Result<void> leave(Duration patience);
 
@@ -63,8 +64,9 @@ class Swarm {
   bool began_ = false;
   pid_t home_;
 
-  daemon::Guest guest_;
-  OutsideTrainer* trainer_ = nullptr;  // the guest's; ours while we have the turn
+  daemon::Training training_;          // until the peer has it
+  OutsideTrainer* trainer_ = nullptr;  // the peer's; ours while we have the turn
+  daemon::Handover handover_;
   std::thread thread_;
   std::optional<Result<daemon::PeerEnd>> ended_;  // set by the thread, read after it
 

@@ -1,5 +1,4 @@
 #include "runtime/daemon/event_loop.h"
-#include "models/model_json.h"
 
 #include <openssl/rand.h>
 
@@ -13,19 +12,21 @@
 #include <cstdlib>
 #include <deque>
 #include <optional>
-#include <tuple>
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
+#include "models/model_json.h"
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
 #include "runtime/daemon/console.h"
-#include "runtime/daemon/peer_view.h"
 #include "runtime/daemon/pauses.h"
 #include "runtime/daemon/peer_admission.h"
 #include "runtime/daemon/peer_files.h"
+#include "runtime/daemon/peer_view.h"
 #include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
+#include "runtime/daemon/worker_steps.h"
+#include "runtime/model_trainer.h"
 #include "runtime/node.h"
 
 namespace rumor::daemon {
@@ -36,11 +37,14 @@ namespace {
 // second.
 constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
-class EventLoop final : net::TransportEvents, HandoverEvents {
+class EventLoop final : net::TransportEvents, StepEvents {
  public:
-  EventLoop(const PeerOptions& options, Guest* guest, net::Identity identity, PeerFiles files, PeerAdmission admission)
+  // `runner`: null: a thread of ours does the steps.
+  EventLoop(const PeerOptions& options, bool own_process, StepRunner* runner, net::Identity identity, PeerFiles files,
+            PeerAdmission admission)
       : options_(options),
-        guest_(guest),
+        own_process_(own_process),
+        steps_(runner),
         files_(std::move(files)),
         admission_(std::move(admission)),
         pauses_(std::chrono::duration_cast<Pauses::Span>(
@@ -50,20 +54,19 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
         timer_(io_),
         report_timer_(io_),
         signals_(io_),
-        view_(options.config.period_ms, guest == nullptr),
+        view_(options.config.period_ms, own_process),
         compute_(io_),
         storage_(io_) {
     console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
   }
 
-  Result<void> open(std::shared_ptr<const models::DataSet> data,
-                    std::shared_ptr<const models::StartWeights> start);
+  Result<void> open(Training training);
   PeerEnd run();
 
  private:
-  // HandoverEvents
-  void on_step_given(StepResult result) override {
-    view_.computed(to_seconds(now() - offered_));  // the other program's step: it comes by when it has made one
+  // StepEvents
+  void on_step_done(StepResult result, Time begin, Time end) override {
+    computed(begin, end);
     node_->on_step_done(std::move(result), now(), out_);
     carry_out();
   }
@@ -102,8 +105,8 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
   TimePoint now() const {
     return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - started_));
   }
-  Result<void> make_node(std::shared_ptr<const models::DataSet> data,
-                         std::shared_ptr<const models::StartWeights> start, const std::string& bound);
+  Result<void> make_node(Training training, const std::string& bound);
+  void computed(Time begin, Time end);
   void carry_out();
   void arm();
   void report();
@@ -121,11 +124,9 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
   void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
   void effect(gossip::Note& e) {
     console_.note(e);
-    if (guest_ != nullptr && e.level == gossip::Note::Level::error) guest_->handover.complain(e.text);
+    if (e.level == gossip::Note::Level::error) steps_->complain(e.text);
   }
-  template <class Job, class Done>
-  void compute(Job job, Done done);
-  void effect(StartStep& e);
+  void effect(StartStep& e) { steps_->offer(std::move(e.plan)); }
   void effect(StartEvaluation& e);
   void effect(SaveCheckpoint& e);
   void save_waiting();
@@ -136,8 +137,9 @@ class EventLoop final : net::TransportEvents, HandoverEvents {
   void effect(Finished& e);
 
   const PeerOptions& options_;
-  Guest* const guest_;   // null: the built-in models train
-  TimePoint offered_{};  // when the last plan was, to the guest
+  const bool own_process_;
+  StepRunner* steps_;  // ours, or that of the program around us
+  std::optional<WorkerSteps> own_steps_;
   PeerFiles files_;
   PeerAdmission admission_;
   Pauses pauses_;
@@ -171,8 +173,7 @@ std::uint64_t system_random() {
   return value;
 }
 
-Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
-                             std::shared_ptr<const models::StartWeights> start) {
+Result<void> EventLoop::open(Training training) {
   const std::string& listen = options_.config.listen;
   const auto address = net::parse_address(listen);
   if (!address) return address.error();
@@ -185,22 +186,18 @@ Result<void> EventLoop::open(std::shared_ptr<const models::DataSet> data,
   transport_.limit_rates(bytes_of(options_.config.up_mbit), bytes_of(options_.config.down_mbit));
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
-  if (auto viewed = view_.open(options_.config); !viewed)
-    return viewed;
-  models::ModelConfig model = options_.config.model;
-  if (data != nullptr) data->describe(model);
-  if (auto made = make_node(std::move(data), std::move(start), *bound); !made) return made;
-  if (guest_ == nullptr)
-    if (auto kept = files_.describe(models::model_json(model)); !kept) return kept;
+  if (auto viewed = view_.open(options_.config); !viewed) return viewed;
+  const std::string model_json = training.model_json;
+  if (auto made = make_node(std::move(training), *bound); !made) return made;
+  if (!model_json.empty())
+    if (auto kept = files_.describe(model_json); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   console_.started(node_->status(now()), *bound, view_.address(), files_.directory());
   return {};
 }
 
-Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
-                                  std::shared_ptr<const models::StartWeights> start,
-                                  const std::string& bound) {
+Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   NodeOptions node;
   node.node = identity_.id();
   node.stream = gossip::stream_of(node.node, system_random());
@@ -214,22 +211,21 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
   node.admit = admission_.admit(node.node);
   node.unix_start = unix_now();
   node.observe = admission_.observe();
-  node.shard = options_.shard;
-  node.start = std::move(start);
+  node.start = std::move(training.start);
   node.until_samples = options_.until_samples;
   node.report_applied = true;
   node.disk = files_.disk();
   if (options_.state) node.checkpoint_every = options_.checkpoint_every;
-  auto made = guest_ != nullptr ? Node::create(options_.config, std::move(guest_->trainer), std::move(node))
-                                : Node::create(options_.config, std::move(data), std::move(node));
+  auto made = Node::create(options_.config, std::move(training.trainer), std::move(node));
   if (!made) return made.error();
   node_ = std::move(made).value();
-  const Trainer& trainer = node_->trainer();
+  Trainer& trainer = node_->trainer();
+  if (steps_ == nullptr) steps_ = &own_steps_.emplace(compute_, trainer);
   const unsigned threads = options_.threads != 0
                                ? options_.threads
                                : ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
   pool_.emplace(std::max(threads, options_.config.hogwild));
-  node_->trainer().set_parallel(&*pool_);
+  trainer.set_parallel(&*pool_);
   if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
   const auto opened = node_->open_disk();
@@ -242,26 +238,22 @@ Result<void> EventLoop::make_node(std::shared_ptr<const models::DataSet> data,
 }
 
 PeerEnd EventLoop::run() {
-  if (guest_ == nullptr) {
+  if (own_process_) {
     signals_.add(SIGINT);
     signals_.add(SIGTERM);
     await_signal();
-  } else {
-    guest_->handover.publish(status_json(node_->status(now())));
-    guest_->handover.connect(*this, [this](Handover::Job job) { asio::post(io_, std::move(job)); });
   }
+  steps_->publish(node_->status(now()));
+  steps_->connect(*this, [this](StepRunner::Job job) { asio::post(io_, std::move(job)); });
   node_->start(now(), out_);
   carry_out();
   report();
   io_.run();
   const NodeStatus status = node_->status(now());
-  if (guest_ != nullptr) {
-    guest_->handover.publish(status_json(status));
-    guest_->handover.disconnect();
-    guest_->trainer = node_->release_trainer();
-  }
+  steps_->publish(status);
+  steps_->disconnect();
   console_.finished(status);
-  return {exit_status_.value_or(0), status_json(status)};
+  return {exit_status_.value_or(0), status_json(status), node_->release_trainer()};
 }
 
 void EventLoop::carry_out() {
@@ -290,36 +282,21 @@ void EventLoop::arm() {
   });
 }
 
-// job() on the thread that computes, then done(result) here; what the trainer waited in between is a pause.
-template <class Job, class Done>
-void EventLoop::compute(Job job, Done done) {
-  using Clock = std::chrono::steady_clock;
-  compute_.submit(
-      [job = std::move(job)] {
-        const Clock::time_point begin = Clock::now();
-        auto result = job();
-        return std::tuple(std::move(result), begin, Clock::now());
-      },
-      [this, done = std::move(done)](auto ran) {
-        view_.computed(std::chrono::duration<double>(std::get<2>(ran) - std::get<1>(ran)).count());
-        if (node_->training()) pauses_.ran(std::get<1>(ran), std::get<2>(ran));
-        done(std::move(std::get<0>(ran)));
-        carry_out();
-      });
-}
-
-void EventLoop::effect(StartStep& e) {
-  if (guest_ != nullptr) {
-    offered_ = now();
-    return guest_->handover.offer(std::move(e.plan));
-  }
-  compute([this, plan = e.plan] { return node_->trainer().step(plan); },
-          [this](StepResult result) { node_->on_step_done(std::move(result), now(), out_); });
+// A step or an evaluation; what the trainer waited in between is a pause.
+void EventLoop::computed(Time begin, Time end) {
+  view_.computed(std::chrono::duration<double>(end - begin).count());
+  if (node_->training()) pauses_.ran(begin, end);
 }
 
 void EventLoop::effect(StartEvaluation& e) {
-  compute([this, weights = e.weights, rows = e.rows_max] { return node_->trainer().evaluate(weights, rows); },
-          [this](const models::Evaluation& evaluation) { node_->on_evaluated(evaluation, now(), out_); });
+  compute_.submit(timed([this, weights = e.weights, rows = e.rows_max] {
+                    return node_->trainer().evaluate(weights, rows);
+                  }),
+                  [this](const Timed<models::Evaluation>& evaluation) {
+                    computed(evaluation.begin, evaluation.end);
+                    node_->on_evaluated(evaluation.result, now(), out_);
+                    carry_out();
+                  });
 }
 
 void EventLoop::effect(Published& e) {
@@ -415,7 +392,7 @@ void EventLoop::report() {
   status.pause_ms = pause.count();
   tell_of_log(status.log_trouble);
   view_.look(to_seconds(now().time_since_epoch()), status, [this] { return recent_updates(); });
-  if (guest_ != nullptr) guest_->handover.publish(status_json(status));
+  steps_->publish(status);
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;
   if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds &&
@@ -445,35 +422,46 @@ void EventLoop::stop_politely(const std::string& why) {
   carry_out();
 }
 
-}  // namespace
+Result<Training> built_in(const PeerOptions& options, const NodeId& node) {
+  const RunConfig& config = options.config;
+  auto data = models::load_data(config.data, config.model.context);
+  if (!data) return data.error();
+  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
+  if (!start) return start.error();
+  models::ModelConfig model = config.model;
+  (*data)->describe(model);
+  auto trainer = ModelTrainer::create(config, std::move(data).value(), options.shard, sampling_seed(config, node));
+  if (!trainer) return trainer.error();
+  return Training{std::move(trainer).value(), std::move(start).value(), models::model_json(model)};
+}
 
-Result<PeerEnd> run_peer(const PeerOptions& options, Guest* guest) {
-  // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
-  if (guest == nullptr) std::signal(SIGXFSZ, SIG_IGN);
+// `embedded`, done by `runner`; or what the run file says, done by a thread of ours.
+Result<PeerEnd> run(const PeerOptions& options, std::optional<Training> embedded, StepRunner* runner) {
   auto files = PeerFiles::open(options.state);
   if (!files) return files.error();
   auto identity = files->identity();
   if (!identity) return identity.error();
-  const RunConfig& config = options.config;
-  std::shared_ptr<const models::DataSet> data;
-  std::shared_ptr<const models::StartWeights> start;
-  if (guest != nullptr) {
-    start = guest->start;
-  } else {
-    auto loaded = models::load_data(config.data, config.model.context);
-    if (!loaded) return loaded.error();
-    data = std::move(loaded).value();
-    auto weights = models::load_start_weights(config.weights, config.model, *data, config.grid_bits);
-    if (!weights) return weights.error();
-    start = std::move(weights).value();
-  }
+  const bool own_process = !embedded;
+  auto training = own_process ? built_in(options, identity->id()) : Result<Training>(std::move(*embedded));
+  if (!training) return training.error();
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();
-  EventLoop loop(options, guest, std::move(identity).value(), std::move(files).value(),
+  EventLoop loop(options, own_process, runner, std::move(identity).value(), std::move(files).value(),
                  std::move(admission).value());
-  if (auto opened = loop.open(std::move(data), std::move(start)); !opened)
-    return opened.error();
+  if (auto opened = loop.open(std::move(training).value()); !opened) return opened.error();
   return loop.run();
+}
+
+}  // namespace
+
+Result<PeerEnd> run_peer(const PeerOptions& options) {
+  // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return run(options, std::nullopt, nullptr);
+}
+
+Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner) {
+  return run(options, std::move(training), &runner);
 }
 
 }  // namespace rumor::daemon

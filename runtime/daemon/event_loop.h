@@ -1,9 +1,7 @@
 // EventLoop: the thin real driver of one node. Sockets, timers, threads and files on one side, runtime/node.h
 // on the other; no decision of the protocol is taken here.
 //
-// Threads: the caller of run() is the protocol thread; one worker computes, one writes files, the status
-// server has its own. Signals: the first SIGINT or SIGTERM ends the run cleanly (checkpoint, goodbye), a
-// second one at once.
+// Threads: the caller is the protocol thread; one worker computes, one writes files, the status server has its own.
 #pragma once
 
 #include <memory>
@@ -14,7 +12,7 @@
 #include "models/dataset.h"
 #include "runtime/base/result.h"
 #include "runtime/base/time.h"
-#include "runtime/daemon/handover.h"
+#include "runtime/daemon/step_runner.h"
 #include "runtime/run_config.h"
 
 namespace rumor::daemon {
@@ -31,22 +29,28 @@ struct PeerOptions {
   bool quiet = false;    // no progress lines
 };
 
-// A training loop of another program that trains in place of the built-in models, on its own thread.
-struct Guest {
-  // The node has it while run_peer() runs; it is back when that returns, and its view shows the last weights.
+// What a peer trains.
+struct Training {
   std::unique_ptr<Trainer> trainer;
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
-  Handover handover;                                  // disconnected when run_peer() returns
+  // What the model is (models/model_json.h), kept in the state directory for who reads a checkpoint without the run
+  // file; empty: only the program knows.
+  std::string model_json;
 };
 
 struct PeerEnd {
   int exit_status = 0;
-  std::string status_json;  // the last /status
+  std::string status_json;           // the last /status
+  std::unique_ptr<Trainer> trainer;  // its view shows the last weights
 };
 
-// Runs a peer until it is done, stopped, or fails. What it has to say goes to stderr.
+// Both run a peer until it is done, stopped, or fails. What it has to say goes to stderr.
 // Errors: what kept it from starting (port in use, damaged data, another run's state).
-// With a guest no data set is loaded, and signals are left to the program whose guest it is.
-Result<PeerEnd> run_peer(const PeerOptions& options, Guest* guest = nullptr);
+
+// A peer that is all that this process does, with the run's own model and data. The first SIGINT or SIGTERM ends it
+// cleanly (checkpoint, goodbye), a second one at once; a service manager hears of it.
+Result<PeerEnd> run_peer(const PeerOptions& options);
+// A peer inside another program, to whom signals are left; `runner` does the steps, and is disconnected at the end.
+Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner);
 
 }  // namespace rumor::daemon

@@ -5,7 +5,7 @@
 
 namespace rumor::daemon {
 
-void Handover::connect(HandoverEvents& events, std::function<void(Job)> post) {
+void Handover::connect(StepEvents& events, std::function<void(Job)> post) {
   const std::lock_guard lock(mutex_);
   events_ = &events;
   post_ = std::move(post);
@@ -15,17 +15,19 @@ void Handover::connect(HandoverEvents& events, std::function<void(Job)> post) {
 void Handover::offer(StepPlan plan) {
   const std::lock_guard lock(mutex_);
   plan_ = std::move(plan);
+  offered_ = std::chrono::steady_clock::now();
   changed_.notify_all();
 }
 
-void Handover::publish(std::string status_json) {
+void Handover::publish(const NodeStatus& status) {
+  std::string text = rumor::status_json(status);
   const std::lock_guard lock(mutex_);
-  status_json_ = std::move(status_json);
+  status_json_.swap(text);
 }
 
-void Handover::complain(std::string text) {
+void Handover::complain(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  complaint_ = std::move(text);
+  complaint_ = text;
 }
 
 void Handover::disconnect() {
@@ -55,7 +57,10 @@ void Handover::give(StepResult result) {
   changed_.notify_all();
   if (events_ == nullptr) return;
   auto shared = std::make_shared<StepResult>(std::move(result));
-  post_([events = events_, shared] { events->on_step_given(std::move(*shared)); });
+  // The other program's step too: it comes by when it has made one.
+  post_([events = events_, shared, begin = offered_, end = std::chrono::steady_clock::now()] {
+    events->on_step_done(std::move(*shared), begin, end);
+  });
 }
 
 void Handover::put_back(StepPlan plan) {
@@ -75,7 +80,7 @@ bool Handover::wait_for_plan(Duration patience) {
   return changed_.wait_for(lock, patience, [this] { return plan_.has_value() || closed_; });
 }
 
-void Handover::ask(void (HandoverEvents::*what)()) {
+void Handover::ask(void (StepEvents::*what)()) {
   const std::lock_guard lock(mutex_);
   if (events_ != nullptr) post_([events = events_, what] { (events->*what)(); });
 }

@@ -4,7 +4,7 @@
 // step on its own thread and gives the result back. From offer() to give() the trainer's memory belongs to the training
 // loop (runtime/trainer.h), and to the event loop otherwise. Neither ever waits for the other, but for disconnect().
 //
-// Threads: connect, offer, publish, complain and disconnect on the event loop's; the rest on any other.
+// Threads: a StepRunner's functions on the event loop's, close() where that has ended; the rest on any other.
 #pragma once
 
 #include <condition_variable>
@@ -14,31 +14,19 @@
 #include <string>
 
 #include "runtime/base/time.h"
-#include "runtime/trainer.h"
+#include "runtime/daemon/step_runner.h"
 
 namespace rumor::daemon {
 
-// What the other program asks of the event loop.
-struct HandoverEvents {
-  virtual ~HandoverEvents() = default;
-  virtual void on_step_given(StepResult result) = 0;
-  virtual void on_checkpoint_asked() = 0;
-  virtual void on_finish_asked() = 0;  // train no more, settle with the neighbours, end
-  virtual void on_stop_asked() = 0;    // end
-};
-
-class Handover {
+class Handover final : public StepRunner {
  public:
   // ---- the event loop ----
-  // `post`: runs a job on the event loop soon, from any thread.
-  using Job = std::function<void()>;
-  void connect(HandoverEvents& events, std::function<void(Job)> post);
-  void offer(StepPlan plan);
-  void publish(std::string status_json);
-  // Why the peer is about to end.
-  void complain(std::string text);
-  // Nothing is passed on from now on. Waits for a turn that is under way.
-  void disconnect();
+  void connect(StepEvents& events, std::function<void(Job)> post) override;
+  void offer(StepPlan plan) override;
+  void publish(const NodeStatus& status) override;
+  void complain(const std::string& text) override;
+  // Waits for a turn that is under way.
+  void disconnect() override;
   // The peer has ended, and all that there is to know about why is known.
   void close();
 
@@ -52,9 +40,9 @@ class Handover {
   // Until a plan waits, or the peer has ended. False: not within this time.
   bool wait_for_plan(Duration patience);
 
-  void ask_for_checkpoint() { ask(&HandoverEvents::on_checkpoint_asked); }
-  void ask_to_finish() { ask(&HandoverEvents::on_finish_asked); }
-  void ask_to_stop() { ask(&HandoverEvents::on_stop_asked); }
+  void ask_for_checkpoint() { ask(&StepEvents::on_checkpoint_asked); }
+  void ask_to_finish() { ask(&StepEvents::on_finish_asked); }
+  void ask_to_stop() { ask(&StepEvents::on_stop_asked); }
 
   bool closed() const;
   bool wait_for_close(Duration patience);
@@ -64,13 +52,14 @@ class Handover {
   std::string complaint() const;
 
  private:
-  void ask(void (HandoverEvents::*what)());
+  void ask(void (StepEvents::*what)());
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  HandoverEvents* events_ = nullptr;  // null: not connected, or closed
+  StepEvents* events_ = nullptr;  // null: not connected, or closed
   std::function<void(Job)> post_;
   std::optional<StepPlan> plan_;
+  StepEvents::Time offered_{};  // when the last plan was
   bool turn_taken_ = false, closed_ = false;
   std::string status_json_, complaint_;
 };

@@ -7,11 +7,29 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 
 namespace rumor::daemon {
+
+// What a job brought, and when it ran.
+template <class T>
+struct Timed {
+  std::chrono::steady_clock::time_point begin, end;
+  T result;
+};
+
+template <class Job>
+auto timed(Job job) {
+  return [job = std::move(job)] {
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = job();
+    return Timed<decltype(job())>{begin, std::chrono::steady_clock::now(), std::move(result)};
+  };
+}
 
 class Worker {
  public:
