@@ -25,15 +25,16 @@ class Loop:
 
     def __init__(self, package, directory, number, ports, samples, **more):
         self.log = open(os.path.join(directory, f'log-{number}'), 'a', encoding='utf-8')
-        self.arguments = [sys.executable, str(HERE / 'bridge_peer.py'), package, json.dumps(
-            {'number': number, 'port': ports[2 * number], 'status': ports[2 * number + 1], 'samples': samples,
-             'seeds': [f'127.0.0.1:{port}' for k, port in enumerate(ports[::2]) if k != number],
-             'state': os.path.join(directory, f'state-{number}'), **more})]
+        self.package = package
+        self.told = {'number': number, 'port': ports[2 * number], 'status': ports[2 * number + 1], 'samples': samples,
+                     'seeds': [f'127.0.0.1:{port}' for k, port in enumerate(ports[::2]) if k != number],
+                     'state': os.path.join(directory, f'state-{number}'), **more}
         self.status_address = f'127.0.0.1:{ports[2 * number + 1]}'
         self.process = None
 
-    def start(self):
-        self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE, stderr=self.log, text=True)
+    def start(self, **more):
+        arguments = [sys.executable, str(HERE / 'bridge_peer.py'), self.package, json.dumps({**self.told, **more})]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=self.log, text=True)
         return self
 
     def result(self):
@@ -44,6 +45,9 @@ class Loop:
     def samples(self):
         status = peers.Peer.status(self)
         return status['samples'] if status else 0
+
+    def has_checkpoint(self):
+        return os.path.exists(os.path.join(self.told['state'], 'checkpoint.1'))
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -60,8 +64,9 @@ def killed(package):
     directory, loops = run(package, 3, 2000)
     try:
         for loop in loops:
-            loop.start()
+            loop.start(count=1_000_000)
         wait_for('600 samples', lambda: loops[0].samples() > 600)
+        wait_for('a checkpoint', loops[1].has_checkpoint)
         loops[1].kill()
         wait_for('1000 samples', lambda: loops[0].samples() > 1000)
         loops[1].start()
@@ -75,17 +80,16 @@ def killed(package):
         assert end['lost'] == 0 and end['samples'] >= 2000
         assert end['error'] < 0.1, 'the target is not met'
         assert end['threshold'] > 0, 'the status does not know how updates are made'
-    assert ends[1]['count'] > 200, 'the checkpoint did not bring back what was local'
+    assert ends[1]['count'] > 1_000_000, 'the checkpoint did not bring back what was local'
 
 
 def refused(package):
     directory, loops = run(package, 2, 3000)
     stranger = loops[1]
-    stranger.arguments[-1] = json.dumps(dict(json.loads(stranger.arguments[-1]), first=0.25))
     try:
         loops[0].start()
         wait_for('100 samples', lambda: loops[0].samples() > 100)
-        stranger.start()
+        stranger.start(first=0.25)
         why = stranger.result()['refused']
         end = loops[0].result()
     finally:

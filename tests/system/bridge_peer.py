@@ -1,6 +1,7 @@
 """A training loop of its own around librumor, without PyTorch: a vector that is drawn towards a target, with noise.
 
-usage: bridge_peer.py PACKAGE JSON   JSON: number, port, status, state, seeds, samples, first (value of all weights)
+usage: bridge_peer.py PACKAGE JSON   JSON: number, port, status, state, seeds, samples, first (value of all weights),
+                                     count (of steps, to begin with)
 Prints one line of JSON at the end: digest, samples, updates, lost, error (root mean square against the target).
 """
 import array
@@ -17,7 +18,7 @@ def main(package, told):
     from rumor.peer import Peer
     from rumor import MismatchError
     weights = array.array('f', [told.get('first', 0.0)] * PARAMS)
-    count = array.array('I', [0])
+    count = array.array('I', [told.get('count', 0)])
     target = [random.Random(i).uniform(-1, 1) for i in range(PARAMS)]
     noise = random.Random(told['number'])
     peer = Peer('bridge-test')
