@@ -3,15 +3,17 @@
 // Two lanes of 32 bits: lane j is sum over i of w[i] * r_j(i) mod 2^32, r odd and drawn from the run id.
 // Working mod 2^32, as the weights do, keeps it linear through wrap-around: F(state) == F(initial) + sum of
 // F(update), always. A changed entry, a lost or a doubled update shows with probability 1 - 2^-64. The
-// coefficients are public: this finds bugs and damage, not forgers. Cost: one multiply-mix per entry.
+// coefficients are public: this finds bugs and damage, not forgers. Cost: one multiply-mix per entry, several at a time
+// (fingerprint_kernels.h).
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "compress/update.h"
-#include "runtime/base/prng.h"
+#include "runtime/base/mix64.h"
 #include "runtime/base/types.h"
+#include "runtime/fingerprint_kernels.h"
 
 namespace rumor {
 
@@ -19,8 +21,8 @@ class Fingerprinter {
  public:
   explicit Fingerprinter(const RunId& run);
 
-  // Of a whole weight vector. O(params).
-  std::uint64_t of_weights(std::span<const std::int32_t> weights) const;
+  // Of a whole weight vector, or of a stretch of one that begins at position `first`. O(params).
+  std::uint64_t of_weights(std::span<const std::int32_t> weights, std::uint32_t first = 0) const;
   // Of the change an update makes. O(entries).
   std::uint64_t of_update(const ParamLayout& layout, const compress::SparseUpdate& update) const;
   // Of one weight that moved by `change` (mod 2^32) at position i.
@@ -44,6 +46,7 @@ class Fingerprinter {
   }
   std::uint64_t coefficients(std::uint32_t i) const { return mix64(seed_ + i) | 0x0000'0001'0000'0001u; }
   std::uint64_t seed_;
+  const FingerprintKernels* kernels_ = &fingerprint_kernels();
 };
 
 }  // namespace rumor

@@ -171,7 +171,9 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   const std::string name = str("update ", header.key.seq, " of stream ", header.key.stream.brief());
   if (header.key.seq == 0 || header.samples > update_samples_max)
     return Error{Errc::corrupt, name + ": its header is out of range"};
-  auto decoded = compress::decode(trainer_->layout(), *update.payload);
+  // The trainer's threads are idle between two steps, when a long decoding would keep it waiting.
+  auto decoded = compress::decode(trainer_->layout(), *update.payload,
+                                  {.parallel = computing_ ? nullptr : &trainer_->parallel()});
   if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
   const bool wanted = wants_others_ && header.origin != options_.node;
   compress::SparseUpdate change = wanted ? *decoded : compress::SparseUpdate();

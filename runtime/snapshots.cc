@@ -192,11 +192,8 @@ std::size_t Snapshots::hash_chunk() {
   const std::size_t number = making.hashes.size();
   const Chunk& chunk = making.chunks[number];
   making.hashes.push_back(sha256(bytes_of(chunk)));
-  const Fingerprinter& fingerprinter = replica_.fingerprinter();
-  auto position = static_cast<std::uint32_t>(number * chunk_weights_);
-  for (const std::int32_t weight : chunk)
-    making.sum = Fingerprinter::add(making.sum,
-                                    fingerprinter.of_change(position++, static_cast<std::uint32_t>(weight)));
+  const auto first = static_cast<std::uint32_t>(number * chunk_weights_);
+  making.sum = Fingerprinter::add(making.sum, replica_.fingerprinter().of_weights(chunk, first));
   return chunk.size() * sizeof(std::int32_t) * hash_factor;
 }
 

@@ -11,15 +11,9 @@
 #include <string_view>
 #include <utility>
 
-namespace rumor {
+#include "runtime/base/mix64.h"
 
-// One step of splitmix64: a good 64-bit mixer, also used for fingerprint coefficients.
-constexpr std::uint64_t mix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+namespace rumor {
 
 class Prng {
  public:

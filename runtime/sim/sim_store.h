@@ -14,6 +14,7 @@
 
 #include "gossip/blob_snapshots.h"
 #include "gossip/update_store.h"
+#include "runtime/base/prng.h"
 #include "runtime/checkpoint.h"
 #include "runtime/disk.h"
 #include "runtime/replica.h"

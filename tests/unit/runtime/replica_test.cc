@@ -67,6 +67,37 @@ BOOST_AUTO_TEST_CASE(the_fingerprint_is_linear_through_wrap_around) {
   BOOST_TEST(f.of_weights(weights) == Fingerprinter::add(before, f.of_update(test::flat_layout(4), update)));
 }
 
+BOOST_AUTO_TEST_CASE(the_fingerprint_is_what_its_definition_says_with_all_kernels) {
+  Prng prng(5);
+  for (const FingerprintKernels* set :
+       {&fingerprint_kernels_portable, fingerprint_kernels_avx2(), fingerprint_kernels_avx512()}) {
+    if (set == nullptr) continue;
+    for (const std::size_t count : {0u, 1u, 3u, 7u, 8u, 9u, 16u, 31u, 64u, 1000u}) {
+      const std::uint64_t seed = prng.next();
+      const auto first = static_cast<std::uint32_t>(prng.next());
+      std::vector<std::int32_t> weights(count);
+      std::vector<std::uint32_t> index(count);
+      std::vector<std::uint8_t> negative(count);
+      LaneSums of_weights{0, 0}, of_entries{0, 0};
+      for (std::size_t i = 0; i < count; ++i) {
+        weights[i] = static_cast<std::int32_t>(prng.next());
+        index[i] = static_cast<std::uint32_t>(prng.next());
+        negative[i] = prng.next() & 1;
+        const auto w = static_cast<std::uint32_t>(weights[i]), sign = negative[i] != 0 ? ~0u : 1u;
+        const std::uint64_t r = mix64(seed + first + i), s = mix64(seed + index[i]);
+        of_weights.low += w * (static_cast<std::uint32_t>(r) | 1);
+        of_weights.high += w * (static_cast<std::uint32_t>(r >> 32) | 1);
+        of_entries.low += sign * (static_cast<std::uint32_t>(s) | 1);
+        of_entries.high += sign * (static_cast<std::uint32_t>(s >> 32) | 1);
+      }
+      const LaneSums a = set->weights(seed, first, weights.data(), count);
+      const LaneSums b = set->entries(seed, index.data(), negative.data(), count);
+      BOOST_TEST((a.low == of_weights.low && a.high == of_weights.high), set->name << ' ' << count);
+      BOOST_TEST((b.low == of_entries.low && b.high == of_entries.high), set->name << ' ' << count);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(each_tensor_moves_by_its_own_step) {
   const ParamLayout layout = ParamLayout::create({{"a", {3}}, {"b", {2}}, {"c", {1}}}).value();
   const compress::SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {7, 0, 100}};
