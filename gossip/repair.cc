@@ -59,7 +59,9 @@ void Repair::differs(Link& link, const Digest& digest) {
   const bool both_finished = core_.finished && digest.finished;
   if (!both_finished && link.mismatches < 2) return;
   const bool flowing = core_.now - core_.changed_at < flow_within;
-  const Duration interval = both_finished ? vector_finished : flowing ? vector_in_flow : vector_quiet;
+  const auto streams = static_cast<std::int64_t>(core_.store.have().streams().size());
+  const Duration in_flow = std::max(vector_in_flow, streams * vector_in_flow_a_stream);
+  const Duration interval = both_finished ? vector_finished : flowing ? in_flow : vector_quiet;
   link.vector_due = std::max(core_.now, link.vector_sent_at + interval);
   due_by(link.vector_due);
 }

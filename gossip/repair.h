@@ -15,6 +15,8 @@ class Repair {
  public:
   static constexpr Duration digest_changed = 1s, digest_idle = 10s, settle_quiet = 5ms, settle_latest = 200ms;
   static constexpr Duration vector_in_flow = 10s, vector_quiet = 1s, vector_finished = 100ms;
+  // In flow, of each stream that a vector names: with a thousand they would be most of all control bytes.
+  static constexpr Duration vector_in_flow_a_stream = 40ms;
   static constexpr Duration flow_within = 1s, pull_grace = 2s;
   static constexpr std::uint32_t vector_parts_max = 64;
   static constexpr std::uint64_t gone_max = 65'536;

@@ -214,6 +214,27 @@ BOOST_AUTO_TEST_CASE(questions_for_vectors_are_answered_at_a_measured_pace) {
   BOOST_TEST(answers() - before >= 1);
 }
 
+// A vector names every stream: where there are many, they are not told over and over while updates flow.
+BOOST_AUTO_TEST_CASE(vectors_of_many_streams_come_less_often) {
+  const auto vectors_in_a_minute = [](std::uint32_t streams) {
+    World world(2);
+    for (std::uint32_t number = 0; number < streams; ++number) {
+      const StoredUpdate update = world.nodes[0].store->make(stream_number(number), world.nodes[0].id, 1, 8);
+      BOOST_REQUIRE(world.nodes[1].store->accept(update).ok());
+    }
+    world.start_all();
+    world.run_for(2s);
+    world.publish_all(60s, 50);
+    world.run_for(60s);
+    const std::vector<std::uint8_t>& sent = world.sent_to(1);
+    return std::count(sent.begin(), sent.end(), static_cast<std::uint8_t>(FrameType::vector));
+  };
+  const auto few = vectors_in_a_minute(10), many = vectors_in_a_minute(1'000);
+  BOOST_TEST(few >= 5);
+  BOOST_TEST(many <= few / 2);
+  BOOST_TEST(many >= 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace rumor::gossip::test
