@@ -9,8 +9,8 @@ namespace rumor::compress {
 namespace {
 
 // Magnitudes are counted by their high bits, then by the low bits of those that share the high ones.
-constexpr unsigned low_bits = 16;
-constexpr std::uint32_t high_bins = 1u << (31 - low_bits), low_bins = 1u << low_bits;
+constexpr unsigned low_bin_bits = 16;
+constexpr std::uint32_t high_bins = 1u << (31 - low_bin_bits), low_bins = 1u << low_bin_bits;
 
 // How many values lie in each bin. bin_of(magnitude bits): less than `bins`, or `bins` for those that do not
 // count.
@@ -48,7 +48,7 @@ BinRank find(const std::vector<std::uint32_t>& counts, std::uint32_t rank) {
 
 BinRank find_high(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
                   Parallel& parallel) {
-  return find(histogram(residual, pieces, high_bins, parallel, [](std::uint32_t m) { return m >> low_bits; }),
+  return find(histogram(residual, pieces, high_bins, parallel, [](std::uint32_t m) { return m >> low_bin_bits; }),
               wanted);
 }
 
@@ -79,15 +79,15 @@ void write_down(const float* residual, std::uint32_t threshold, std::size_t equa
 
 std::uint32_t cutoff_by_histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
                                   Parallel& parallel) {
-  return find_high(residual, pieces, wanted, parallel).bin << low_bits;
+  return find_high(residual, pieces, wanted, parallel).bin << low_bin_bits;
 }
 
 std::uint32_t collect_largest(const float* residual, std::span<Piece> pieces, std::uint32_t wanted,
                               Parallel& parallel) {
   const BinRank high = find_high(residual, pieces, wanted, parallel);
-  const auto low_bin = [&](std::uint32_t m) { return m >> low_bits == high.bin ? m % low_bins : low_bins; };
+  const auto low_bin = [&](std::uint32_t m) { return m >> low_bin_bits == high.bin ? m % low_bins : low_bins; };
   const BinRank low = find(histogram(residual, pieces, low_bins, parallel, low_bin), high.rank);
-  const std::uint32_t threshold = high.bin << low_bits | low.bin;
+  const std::uint32_t threshold = high.bin << low_bin_bits | low.bin;
   parallel.each(pieces.size(),
                 [&](std::size_t p) { pieces[p].ties = count_equal(residual, threshold, pieces[p]); });
   std::size_t equal = low.rank;

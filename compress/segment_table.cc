@@ -10,7 +10,7 @@
 namespace rumor::compress {
 namespace {
 
-constexpr unsigned mode_bits = 3, length_bits = 20, checksum_bits = 32, begin_bits = 31;
+constexpr unsigned length_bits = 20, checksum_bits = 32, begin_bits = 31;
 
 static_assert(segment_bytes_max == (1u << length_bits) - 1);
 

@@ -25,6 +25,9 @@ struct SegmentPlace {
   SegmentMode mode = SegmentMode::rice;
 };
 
+// Of a segment's mode, where it is said.
+inline constexpr unsigned mode_bits = 3;
+
 // Canonical payloads know only RICE and do not say it.
 enum class TableKind : std::uint8_t { canonical, transport };
 

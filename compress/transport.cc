@@ -15,7 +15,6 @@ namespace {
 
 constexpr unsigned version = 6;
 constexpr unsigned version_bits = 3;
-constexpr unsigned mode_bits = 3;
 
 const RiceKernels& kernels_of(const CodecOptions& options) {
   return options.rice != nullptr ? *options.rice : rice_kernels();

@@ -13,10 +13,7 @@ namespace {
 constexpr std::uint32_t channels = 3, side = 32, pixels = channels * side * side, classes = 10;
 constexpr std::size_t record = 1 + pixels;
 constexpr std::size_t file_bytes_max = std::size_t{1} << 30;
-
-Error damaged(const std::string& file, std::size_t offset, const std::string& what) {
-  return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what, "; fetch the file again")};
-}
+constexpr const char* again = "; fetch the file again";
 
 Result<void> append_records(const std::string& path, ByteExamples& examples) {
   const auto file = MappedFile::open(path);
@@ -25,11 +22,11 @@ Result<void> append_records(const std::string& path, ByteExamples& examples) {
   if (bytes.size() > file_bytes_max)
     return Error{Errc::limit, str(path, " is over ", file_bytes_max, " bytes")};
   if (bytes.empty() || bytes.size() % record != 0)
-    return damaged(path, bytes.size(), str("the file ends inside a record of ", record, " bytes"));
+    return damaged(path, bytes.size(), str("the file ends inside a record of ", record, " bytes", again));
   const std::size_t rows = bytes.size() / record;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::uint8_t label = bytes[row * record];
-    if (label >= classes) return damaged(path, row * record, str("label ", int{label}, ", expected 0 to 9"));
+    if (label >= classes) return damaged(path, row * record, str("label ", int{label}, ", expected 0 to 9", again));
     examples.label.push_back(label);
   }
   const std::size_t begin = examples.pixels.size();

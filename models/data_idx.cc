@@ -17,10 +17,6 @@ struct Part {
   std::string label_file;
 };
 
-Error damaged(const std::string& file, std::size_t offset, const std::string& what) {
-  return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what)};
-}
-
 // The file itself or its gzip form.
 Result<std::string> find_file(const std::string& directory, const std::string& name) {
   for (const char* ending : {"", ".gz"}) {

@@ -8,8 +8,15 @@
 
 #include "models/dataset.h"
 #include "models/token_array.h"
+#include "runtime/base/result.h"
+#include "runtime/base/text.h"
 
 namespace rumor::models {
+
+// For people: where a data file is not what it should be.
+inline Error damaged(const std::string& file, std::size_t offset, const std::string& what) {
+  return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what)};
+}
 
 // The four files of an MNIST-style set: {train,t10k}-{images-idx3,labels-idx1}-ubyte, each plain or with .gz.
 // Errors: as load_data.

@@ -18,10 +18,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t header_bytes = 1024;
 constexpr std::uint32_t gpt2_magic = 20'240'520, llama3_magic = 20'240'801, version = 1;
 
-Error damaged(const std::string& file, std::size_t offset, const std::string& what) {
-  return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what)};
-}
-
 std::uint32_t word_at(BytesView bytes, std::size_t at) {
   std::uint32_t word = 0;
   std::memcpy(&word, bytes.data() + at, sizeof word);
@@ -61,7 +57,7 @@ std::size_t first_beyond(BytesView words) {
   return words.size();
 }
 
-Result<void> append_file(const std::string& path, TokenArray& all) {
+Result<void> append_tokens(const std::string& path, TokenArray& all) {
   auto file = MappedFile::open(path);
   if (!file) return file.error();
   const BytesView bytes = (*file)->bytes();
@@ -89,7 +85,7 @@ Result<std::shared_ptr<const DataSet>> load_token_data(const std::string& path, 
             "a folder with *.bin files named after train and val, as nanoGPT's prepare.py writes them")};
   if (!fs::is_directory(path, ignored)) {
     TokenArray all;
-    if (auto read = append_file(path, all); !read) return read.error();
+    if (auto read = append_tokens(path, all); !read) return read.error();
     return hold_out(last_name(path), all, gpt2_vocabulary, context);
   }
   const auto files = files_in(path);
@@ -102,7 +98,7 @@ Result<std::shared_ptr<const DataSet>> load_token_data(const std::string& path, 
                        : name.find("train") != std::string::npos ? &train
                                                                  : nullptr;
     if (part == nullptr) continue;
-    if (auto read = append_file(file, *part); !read) return read.error();
+    if (auto read = append_tokens(file, *part); !read) return read.error();
   }
   if (train.size() == 0 || test.size() == 0)
     return Error{Errc::not_found,

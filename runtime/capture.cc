@@ -8,16 +8,16 @@
 namespace rumor {
 
 namespace {
-constexpr std::uint8_t magic[9] = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 'P', 1};
+constexpr std::uint8_t capture_magic[9] = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 'P', 1};
 }
 
 bool looks_like_capture(BytesView bytes) {
-  return bytes.size() >= 8 && std::equal(magic, magic + 8, bytes.begin());
+  return bytes.size() >= 8 && std::equal(capture_magic, capture_magic + 8, bytes.begin());
 }
 
 Bytes encode_capture_head(const RunForm& form) {
   ByteWriter out;
-  out.raw(magic);
+  out.raw(capture_magic);
   form.encode(out);
   return out.take();
 }
@@ -32,7 +32,7 @@ Result<Capture> decode_capture(BytesView bytes) {
   if (!looks_like_capture(bytes)) return Error{Errc::corrupt, "it is not a capture"};
   ByteReader in(bytes);
   in.raw(8);
-  if (const int version = in.u8(); version != magic[8])
+  if (const int version = in.u8(); version != capture_magic[8])
     return Error{Errc::mismatch,
                  str("it is a capture of version ", version, "; this program reads version 1")};
   Capture capture;

@@ -38,7 +38,7 @@ bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations)
 
 namespace {
 
-constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 3};
+constexpr std::uint8_t checkpoint_magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 3};
 constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
 
@@ -56,7 +56,7 @@ Vector from_bytes(BytesView bytes, std::size_t count) {
 }
 
 void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& replica) {
-  out.raw(magic);
+  out.raw(checkpoint_magic);
   form.encode(out);
   out.u64(replica.weights.size());
   out.raw(as_bytes(std::span(replica.weights)));
@@ -100,15 +100,15 @@ Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
 
 // The bytes between magic and trailing hash, once both are right.
 Result<BytesView> unseal(BytesView bytes) {
-  if (bytes.size() < sizeof magic + Hash256::size || std::memcmp(bytes.data(), magic, 7) != 0)
+  if (bytes.size() < sizeof checkpoint_magic + Hash256::size || std::memcmp(bytes.data(), checkpoint_magic, 7) != 0)
     return Error{Errc::corrupt, "it is not a checkpoint, or its first bytes are damaged"};
   const BytesView body = bytes.first(bytes.size() - Hash256::size);
   if (!mutant(8) && sha256(body) != Hash256::from(bytes.last(Hash256::size)))
     return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
-  if (bytes[7] != magic[7])
+  if (bytes[7] != checkpoint_magic[7])
     return Error{Errc::mismatch,
                  str("it is of format version ", int{bytes[7]}, ", this program reads version 3")};
-  return body.subspan(sizeof magic);
+  return body.subspan(sizeof checkpoint_magic);
 }
 
 Result<RunForm> read_head(ByteReader& in) {

@@ -93,7 +93,7 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *   until_samples      end when the run has seen so many samples, all peers together
  *   checkpoint_seconds between two checkpoints, 10 if not given
  *   threads            for passes over all weights; by their number if not given
- *   overhead           the share of time that rumor_step() may take, 0.05 if not given: where a pass over all weights
+ *   overhead           the share of time that rumor_step() may take, 0.04 if not given: where a pass over all weights
  *                      takes more, several steps go into one update, with as many entries as they would have had
  *   quiet              1: no lines of progress on stderr */
 RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* value);

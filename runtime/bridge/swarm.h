@@ -57,7 +57,7 @@ class Swarm {
   Result<void> reason() const;
 
   daemon::PeerOptions options_;
-  double overhead_ = 0.05;
+  double overhead_ = 0.04;
   std::vector<TensorInfo> infos_;
   std::vector<OutsideTensor> tensors_;
   std::vector<std::span<std::uint8_t>> local_;
