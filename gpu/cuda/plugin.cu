@@ -74,14 +74,16 @@ Status status_of(cudaError_t result, ErrorText* error) {
   }
 }
 
-Status count(int* devices, ErrorText* error) {
+}  // namespace
+
+Status machine::count(int* devices, ErrorText* error) {
   *devices = 0;
   const cudaError_t result = cudaGetDeviceCount(devices);
   static_cast<void>(cudaGetLastError());  // said once is enough
   return status_of(result, error);
 }
 
-Status open(int ordinal, Device** device, ErrorText* error) {
+Status machine::open(int ordinal, Device** device, ErrorText* error) {
   *device = nullptr;
   auto* opened = new Device;
   opened->ordinal = ordinal;
@@ -101,14 +103,14 @@ Status open(int ordinal, Device** device, ErrorText* error) {
   return status;
 }
 
-void close(Device* device) {
+void machine::close(Device* device) {
   static_cast<void>(cudaSetDevice(device->ordinal));
   static_cast<void>(cudaStreamSynchronize(device->stream));
   static_cast<void>(cudaStreamDestroy(device->stream));
   delete device;
 }
 
-Status describe(Device* device, DeviceInfo* info, ErrorText* error) {
+Status machine::describe(Device* device, DeviceInfo* info, ErrorText* error) {
   cudaDeviceProp properties;
   std::size_t free_bytes = 0, all_bytes = 0;
   device->note(cudaSetDevice(device->ordinal));
@@ -123,7 +125,7 @@ Status describe(Device* device, DeviceInfo* info, ErrorText* error) {
   return Status::ok;
 }
 
-void* allocate(Device* device, std::size_t bytes) {
+void* machine::allocate(Device* device, std::size_t bytes) {
   void* memory = nullptr;
   device->note(cudaSetDevice(device->ordinal));
   const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
@@ -134,55 +136,32 @@ void* allocate(Device* device, std::size_t bytes) {
 }
 
 // Memory of the device may still be in use by its stream; cudaFree waits for that.
-void release(Device* device, void* memory) {
+void machine::release(Device* device, void* memory) {
   device->note(cudaFree(memory));
 }
 
 // From pageable memory the runtime has taken the bytes when it returns.
-void copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
+void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
   if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream));
 }
 
-void fill(Device* device, void* to, int byte, std::size_t bytes) {
-  if (bytes != 0) fill_bytes(*device, to, byte, bytes);
-}
-
-void copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
+void machine::copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
   if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device->stream));
 }
 
-Status wait(Device* device, ErrorText* error) {
+Status machine::wait(Device* device, ErrorText* error) {
   device->note(cudaStreamSynchronize(device->stream));
   return status_of(device->failure, error);
 }
 
-Status copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
+Status machine::copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
   if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream));
   return wait(device, error);
 }
 
-GpuTable make_table() {
-  GpuTable table = {};
-  set_kernels(table);
-  table.name = "cuda";
-  table.count = count;
-  table.open = open;
-  table.close = close;
-  table.describe = describe;
-  table.allocate = allocate;
-  table.release = release;
-  table.copy_in = copy_in;
-  table.fill = fill;
-  table.copy_within = copy_within;
-  table.copy_out = copy_out;
-  table.wait = wait;
-  return table;
-}
-
-}  // namespace
 }  // namespace rumor::gpu
 
 extern "C" __attribute__((visibility("default"))) const rumor::gpu::GpuTable* rumor_gpu_table() {
-  static const rumor::gpu::GpuTable table = rumor::gpu::make_table();
+  static const rumor::gpu::GpuTable table = rumor::gpu::make_table("cuda");
   return &table;
 }

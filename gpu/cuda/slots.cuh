@@ -1,9 +1,10 @@
-// The slots of a table: which kernels do the work of each, in which grids.
+// The slots of a table: which kernels do the work of each, in which grids; and the table made of them and of a machine.
 //
-// Whoever includes this has declared before it how to start a kernel:
+// Whoever includes this is the machine: it has defined before how to start a kernel,
 //   template <class... Params, class... Args>
 //   void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args);
 //   void fill_bytes(Device& device, void* to, int byte, std::size_t bytes);
+// and defines afterwards what is declared in namespace machine.
 #pragma once
 
 #include "gpu/cuda/apply.cuh"
@@ -27,6 +28,10 @@ inline std::uint64_t blocks_of(std::uint64_t items, unsigned each) {
 inline std::uint64_t stride_blocks(std::uint64_t items, unsigned threads) {
   const std::uint64_t blocks = blocks_of(items, threads);
   return blocks < stride_blocks_max ? blocks : stride_blocks_max;
+}
+
+inline void fill(Device* device, void* to, int byte, std::size_t bytes) {
+  if (bytes != 0) fill_bytes(*device, to, byte, bytes);
 }
 
 inline void scan(Device* device, const ScanArgs* args) {
@@ -122,10 +127,39 @@ inline void fingerprint_weights(Device* device, const std::int32_t* weights, std
 
 }  // namespace slots
 
-// The kernels of a table; devices and memory are the includer's.
-inline void set_kernels(GpuTable& table) {
+// Devices and their memory, as gpu/table.h has them.
+namespace machine {
+
+Status count(int* devices, ErrorText* error);
+Status open(int ordinal, Device** device, ErrorText* error);
+void close(Device* device);
+Status describe(Device* device, DeviceInfo* info, ErrorText* error);
+void* allocate(Device* device, std::size_t bytes);
+void release(Device* device, void* memory);
+void copy_in(Device* device, void* to, const void* from, std::size_t bytes);
+void copy_within(Device* device, void* to, const void* from, std::size_t bytes);
+Status copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error);
+Status wait(Device* device, ErrorText* error);
+
+}  // namespace machine
+
+// The table of this machine.
+inline GpuTable make_table(const char* name) {
+  GpuTable table = {};
   table.version = table_version;
   table.bytes = sizeof(GpuTable);
+  table.name = name;
+  table.count = machine::count;
+  table.open = machine::open;
+  table.close = machine::close;
+  table.describe = machine::describe;
+  table.allocate = machine::allocate;
+  table.release = machine::release;
+  table.copy_in = machine::copy_in;
+  table.fill = slots::fill;
+  table.copy_within = machine::copy_within;
+  table.copy_out = machine::copy_out;
+  table.wait = machine::wait;
   table.scan = slots::scan;
   table.select = slots::select;
   table.emit = slots::emit;
@@ -138,6 +172,7 @@ inline void set_kernels(GpuTable& table) {
   table.apply = slots::apply;
   table.fingerprint_entries = slots::fingerprint_entries;
   table.fingerprint_weights = slots::fingerprint_weights;
+  return table;
 }
 
 }  // namespace rumor::gpu

@@ -37,7 +37,7 @@ void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, uns
 }
 
 inline void fill_bytes(Device&, void* to, int byte, std::size_t bytes) {
-  if (bytes != 0) std::memset(to, byte, bytes);
+  std::memset(to, byte, bytes);
 }
 
 }  // namespace rumor::gpu
@@ -45,14 +45,13 @@ inline void fill_bytes(Device&, void* to, int byte, std::size_t bytes) {
 #include "gpu/cuda/slots.cuh"
 
 namespace rumor::gpu {
-namespace {
 
-Status count(int* devices, ErrorText*) {
+Status machine::count(int* devices, ErrorText*) {
   *devices = 1;
   return Status::ok;
 }
 
-Status open(int ordinal, Device** device, ErrorText* error) {
+Status machine::open(int ordinal, Device** device, ErrorText* error) {
   *device = nullptr;
   if (ordinal == 0) {
     *device = new Device;
@@ -62,12 +61,12 @@ Status open(int ordinal, Device** device, ErrorText* error) {
   return Status::no_device;
 }
 
-void close(Device* device) {
+void machine::close(Device* device) {
   for (const auto& [memory, bytes] : device->memory) std::free(memory);
   delete device;
 }
 
-Status describe(Device* device, DeviceInfo* info, ErrorText*) {
+Status machine::describe(Device* device, DeviceInfo* info, ErrorText*) {
   *info = {};
   std::snprintf(info->name, sizeof info->name, "emulation");
   info->memory_bytes = memory_max;
@@ -76,7 +75,7 @@ Status describe(Device* device, DeviceInfo* info, ErrorText*) {
 }
 
 // Aligned as the memory of a GPU is, and full of what nobody wrote.
-void* allocate(Device* device, std::size_t bytes) {
+void* machine::allocate(Device* device, std::size_t bytes) {
   if (memory_max != 0 && device->used + bytes > memory_max) return nullptr;
   void* memory = nullptr;
   if (posix_memalign(&memory, 256, bytes == 0 ? 1 : bytes) != 0) return nullptr;
@@ -86,7 +85,7 @@ void* allocate(Device* device, std::size_t bytes) {
   return memory;
 }
 
-void release(Device* device, void* memory) {
+void machine::release(Device* device, void* memory) {
   const auto at = device->memory.find(memory);
   if (at == device->memory.end()) {
     if (memory != nullptr) device->failure = "memory that is not of this device was released";
@@ -97,51 +96,28 @@ void release(Device* device, void* memory) {
   std::free(memory);
 }
 
-void copy_in(Device*, void* to, const void* from, std::size_t bytes) {
+void machine::copy_in(Device*, void* to, const void* from, std::size_t bytes) {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
-void fill(Device* device, void* to, int byte, std::size_t bytes) {
-  fill_bytes(*device, to, byte, bytes);
-}
-
-void copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
+void machine::copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
   copy_in(device, to, from, bytes);
 }
 
-Status wait(Device* device, ErrorText* error) {
+Status machine::wait(Device* device, ErrorText* error) {
   if (device->failure.empty()) return Status::ok;
   std::snprintf(error->text, sizeof error->text, "%s", device->failure.c_str());
   return Status::failed;
 }
 
-Status copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
+Status machine::copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
   if (bytes != 0) std::memcpy(to, from, bytes);
   return wait(device, error);
 }
 
-GpuTable make_table() {
-  GpuTable table = {};
-  set_kernels(table);
-  table.name = "emulated";
-  table.count = count;
-  table.open = open;
-  table.close = close;
-  table.describe = describe;
-  table.allocate = allocate;
-  table.release = release;
-  table.copy_in = copy_in;
-  table.fill = fill;
-  table.copy_within = copy_within;
-  table.copy_out = copy_out;
-  table.wait = wait;
-  return table;
-}
-
-}  // namespace
 
 const GpuTable& emulated_table() {
-  static const GpuTable table = make_table();
+  static const GpuTable table = make_table("emulated");
   return table;
 }
 
