@@ -285,8 +285,11 @@ void Compressor::shrink(std::uint32_t entries, SparseUpdate& out) {
   for (RankGroup& group : impl_->groups)
     group.wanted = static_cast<std::uint32_t>(group.selected * entries / sent);
   // Fewer of the same candidates are a larger threshold, and a mean of larger ones: on the grid once, on it still,
-  // unless the mean of the largest leaves it where that of all did not. Then the update stays empty.
-  if (!impl_->choose(out)) impl_->clear(out);
+  // unless the mean of the largest leaves it where that of all did not. Then the update stays empty, and nothing of the
+  // one before may leave the residual.
+  if (impl_->choose(out)) return;
+  impl_->clear(out);
+  for (Piece& piece : impl_->pieces) piece.pending.clear();
 }
 
 void Compressor::withdraw(SparseUpdate& out) {

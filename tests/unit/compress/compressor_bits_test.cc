@@ -218,6 +218,18 @@ BOOST_AUTO_TEST_CASE(a_smaller_update_is_that_of_a_smaller_target) {
   }
 }
 
+// The mean of the four is on the grid, the largest alone is beyond it: nothing is sent, and nothing may be lost.
+BOOST_AUTO_TEST_CASE(a_smaller_update_beyond_the_grid_is_empty_and_all_of_it_waits) {
+  Compressor one(layout_of({4}), {.density = 1, .emit = Emit::mean});
+  const std::vector<float> delta{200.0f, 50.0f, -50.0f, 0.5f};
+  SparseUpdate out;
+  BOOST_TEST_REQUIRE(one.absorb(delta, out).ok());
+  BOOST_TEST_REQUIRE(out.index.size() == 4u);
+  one.shrink(1, out);
+  BOOST_TEST(out.index.empty());
+  BOOST_TEST(same_bits(one.residual(), delta));
+}
+
 BOOST_AUTO_TEST_CASE(an_update_taken_back_is_as_if_it_had_never_been_selected) {
   const ParamLayout layout = layout_of({30'000, 400});
   for (const Scope scope : {Scope::global, Scope::tensor}) {
