@@ -10,6 +10,7 @@ namespace rumor::gpu {
 
 using compress::Emit;
 using compress::RankGroup;
+using compress::Scope;
 
 namespace {
 
@@ -18,23 +19,29 @@ std::uint32_t floor_bits(int grid_bits) {
   return compress::magnitude_bits(std::ldexp(1.0f, -grid_bits - 1));
 }
 
+std::size_t tiles_of(std::uint32_t params) {
+  return params / tile_params + 1;
+}
+
 }  // namespace
 
 Result<DeviceCompressor> DeviceCompressor::create(const Gpu& gpu, const ParamLayout& layout,
                                                   compress::CompressorOptions options) {
   RUMOR_CHECK(options.density > 0 && options.density <= 1);
   RUMOR_CHECK(options.grid_bits >= 0 && options.grid_bits <= 30);
-  if (options.scope != compress::Scope::global)
-    return Error{Errc::usage, "compress.scope = \"tensor\" is not possible on a GPU yet; use \"global\""};
   DeviceCompressor made(gpu, layout, options);
   const std::uint32_t params = layout.params();
-  const std::size_t tiles = params / tile_params + 1;
   made.entries_ = made.entries_of(options.density);
-  made.group_.size = params;
+  if (options.scope == Scope::global) {
+    made.add_rank(0, params);
+  } else {
+    for (const TensorInfo& tensor : layout.tensors()) made.add_rank(tensor.offset, tensor.size);
+  }
+  const std::size_t tiles = made.places_.back().first_tile + tiles_of(made.ranks_.back().size);
   for (Result<void> room :
        {made.residual_.make_room(gpu, params, "the residual"), made.tiles_.make_room(gpu, tiles, "selection"),
         made.tile_counts_.make_room(gpu, 2 * tiles, "selection"), made.bins_.make_room(gpu, radix_bins, "selection"),
-        made.selection_.make_room(gpu, 1, "selection")})
+        made.selections_.make_room(gpu, made.ranks_.size(), "selection")})
     if (!room) return room.error();
   Result<TensorCounter> counter = TensorCounter::create(gpu, layout);
   if (!counter) return counter.error();
@@ -43,13 +50,26 @@ Result<DeviceCompressor> DeviceCompressor::create(const Gpu& gpu, const ParamLay
   return made;
 }
 
+void DeviceCompressor::add_rank(std::uint32_t offset, std::uint32_t size) {
+  Place place{.offset = offset};
+  if (!places_.empty()) place.first_tile = places_.back().first_tile + tiles_of(ranks_.back().size);
+  places_.push_back(place);
+  ranks_.push_back({.size = size});
+}
+
 std::uint32_t DeviceCompressor::entries_of(double density) const {
   const double wanted = std::round(density * layout_.params());
   return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, static_cast<double>(layout_.params())));
 }
 
+// Candidates of the ranks lie one after another.
 Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
-  const std::size_t candidates = std::min<std::size_t>(group_.room(), layout_.params());
+  std::size_t candidates = 0;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    places_[r].first_candidate = candidates;
+    places_[r].room = static_cast<std::uint32_t>(std::min<std::size_t>(ranks_[r].room(), ranks_[r].size));
+    candidates += places_[r].room;
+  }
   for (Result<void> room :
        {candidate_index_.make_room(*gpu_, candidates, "candidates"),
         candidate_value_.make_room(*gpu_, candidates, "candidates"),
@@ -59,89 +79,177 @@ Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
 }
 
 void DeviceCompressor::settle() {
-  gpu_->table().settle(gpu_->device(), residual_.data(), pending_.data(), pending_count_, pending_step_);
+  for (std::size_t r = 0; r < ranks_.size() && pending_count_ > 0; ++r)
+    gpu_->table().settle(gpu_->device(), residual_.data(), pending_.data() + places_[r].first, places_[r].selected,
+                         ranks_[r].step);
   pending_count_ = 0;
 }
 
-Result<Selection> DeviceCompressor::select(const Source& source, DeviceUpdate& out) {
-  const GpuTable& table = gpu_->table();
-  const SelectScratch scratch{bins_.data(), tile_counts_.data()};
-  table.select(gpu_->device(), &source, group_.wanted, floor_bits(options_.grid_bits), scratch, selection_.data());
-  table.emit(gpu_->device(), &source, scratch, selection_.data(), out.index.data(), out.negative.data());
-  Selection selection{};
-  if (Result<void> read = selection_.read(&selection, 1); !read) return read.error();
-  return selection;
+// Nothing of the last update leaves the residual.
+void DeviceCompressor::forget_update() {
+  pending_count_ = 0;
+  for (Place& place : places_) place.first = place.selected = 0;
+  for (RankGroup& rank : ranks_) rank.selected = 0;
 }
 
-// Added as Compressor adds them: by piece of compress/scan_pass.h, then in their order.
-Result<float> DeviceCompressor::mean_magnitude(const DeviceUpdate& update) {
-  constexpr auto piece_shift = static_cast<std::uint32_t>(std::countr_zero(compress::piece_params));
-  const std::uint32_t pieces = (layout_.params() - 1) / compress::piece_params + 1;
-  if (Result<void> room = sums_.make_room(*gpu_, pieces, "sums"); !room) return room.error();
-  gpu_->table().sum_magnitudes(gpu_->device(), residual_.data(), update.index.data(), update.count, piece_shift, pieces,
-                               sums_.data());
-  std::vector<double> sums(pieces);
-  if (Result<void> read = sums_.read(sums.data(), pieces); !read) return read.error();
-  double sum = 0;
-  for (const double of_piece : sums) sum += of_piece;
-  return static_cast<float>(sum / static_cast<double>(update.count));
-}
-
-// The entries are there; what they are worth, how many are in each tensor, and what leaves the residual.
-Result<void> DeviceCompressor::choose(const ScanArgs& args, DeviceUpdate& out) {
-  const GpuTable& table = gpu_->table();
+void DeviceCompressor::scan(const ScanArgs& change) {
   const std::uint32_t least = floor_bits(options_.grid_bits);
-  Source source{candidate_value_.data(), candidate_index_.data(), tiles_.data(), args.params, args.room};
-  Result<Selection> selection = select(source, out);
-  if (!selection) return selection.error();
-  if (selection->first_not_finite != no_position) return compress::not_finite_at(layout_, selection->first_not_finite);
-  const std::uint32_t found = selection->candidates;
-  if (group_.threshold != 0) group_.margin.adapt(std::min<std::size_t>(found, args.room), group_.wanted);
-  if (found > args.room || (found < group_.wanted && args.cutoff > least)) {
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    RankGroup& rank = ranks_[r];
+    Place& place = places_[r];
+    rank.cutoff = rank.share_of_threshold(rank.margin.share(), least);
+    place.looks_at_all = false;
+    ScanArgs args = change;
+    args.residual = residual_.data() + place.offset;
+    if (args.change != nullptr) args.change += place.offset;
+    if (args.bf16 != nullptr) args.bf16 += place.offset;
+    args.params = rank.size;
+    args.cutoff = rank.cutoff;
+    args.index = candidate_index_.data() + place.first_candidate;
+    args.value = candidate_value_.data() + place.first_candidate;
+    args.room = place.room;
+    args.tiles = tiles_.data() + place.first_tile;
+    args.selection = selections_.data() + r;
+    gpu_->table().scan(gpu_->device(), &args);
+  }
+}
+
+Source DeviceCompressor::source_of(std::size_t rank) const {
+  const Place& place = places_[rank];
+  const std::uint32_t size = ranks_[rank].size;
+  if (place.looks_at_all) return {residual_.data() + place.offset, nullptr, nullptr, size, 0, place.offset};
+  return {candidate_value_.data() + place.first_candidate,
+          candidate_index_.data() + place.first_candidate,
+          tiles_.data() + place.first_tile,
+          size,
+          place.room,
+          place.offset};
+}
+
+void DeviceCompressor::select(std::size_t rank) {
+  const Source source = source_of(rank);
+  gpu_->table().select(gpu_->device(), &source, ranks_[rank].wanted, floor_bits(options_.grid_bits),
+                       {bins_.data(), tile_counts_.data()}, selections_.data() + rank);
+}
+
+Result<std::vector<Selection>> DeviceCompressor::read_selections() {
+  std::vector<Selection> selections(ranks_.size());
+  if (Result<void> read = selections_.read(selections.data(), selections.size()); !read) return read.error();
+  return selections;
+}
+
+// The largest of each rank: among the candidates, and where those are not enough, or too many, among all.
+Result<void> DeviceCompressor::choose(DeviceUpdate& out) {
+  for (std::size_t r = 0; r < ranks_.size(); ++r) select(r);
+  Result<std::vector<Selection>> selections = read_selections();
+  if (!selections) return selections.error();
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    if (const std::uint32_t at = (*selections)[r].first_not_finite; at != no_position)
+      return compress::not_finite_at(layout_, places_[r].offset + at);
+  bool again = false;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    RankGroup& rank = ranks_[r];
+    Place& place = places_[r];
+    const std::uint32_t found = (*selections)[r].candidates;
+    if (rank.wanted == 0) continue;
+    if (rank.threshold != 0) rank.margin.adapt(std::min(found, place.room), rank.wanted);
+    const bool too_few = found < rank.wanted && rank.cutoff > floor_bits(options_.grid_bits);
+    if (found <= place.room && !too_few) continue;
     ++second_looks_;
-    source = {residual_.data(), nullptr, nullptr, args.params, 0};
-    selection = select(source, out);
-    if (!selection) return selection.error();
+    place.looks_at_all = again = true;
+    select(r);
   }
-  group_.selected = out.count = selection->selected;
-  if (out.count == 0) return out.set_steps(*gpu_);
-  group_.threshold = selection->threshold;
-  float worth = std::bit_cast<float>(group_.threshold);
+  if (again) selections = read_selections();
+  if (!selections) return selections.error();
+  return emit(*selections, out);
+}
+
+// What the selections hold becomes the update: positions, signs, and what they are worth.
+Result<void> DeviceCompressor::emit(const std::vector<Selection>& selections, DeviceUpdate& out) {
+  const GpuTable& table = gpu_->table();
+  std::uint32_t total = 0;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    places_[r].first = total;
+    ranks_[r].selected = places_[r].selected = selections[r].selected;
+    if (selections[r].selected == 0) continue;
+    ranks_[r].threshold = selections[r].threshold;
+    const Source source = source_of(r);
+    table.emit(gpu_->device(), &source, {bins_.data(), tile_counts_.data()}, selections_.data() + r,
+               out.index.data() + total, out.negative.data() + total);
+    total += selections[r].selected;
+  }
+  out.count = total;
+  if (total == 0) return out.set_steps(*gpu_);
+  if (Result<void> set = set_steps(out); !set) return set;
+  table.copy_within(gpu_->device(), pending_.data(), out.index.data(), total * sizeof(std::uint32_t));
+  pending_count_ = total;
+  return {};
+}
+
+// What an entry of each rank is worth, and how many entries each tensor has.
+Result<void> DeviceCompressor::set_steps(DeviceUpdate& out) {
+  std::vector<float> means;
   if (options_.emit == Emit::mean) {
-    const Result<float> mean = mean_magnitude(out);
-    if (!mean) return mean.error();
-    worth = *mean;
+    Result<std::vector<float>> made = mean_magnitudes(out);
+    if (!made) return made.error();
+    means = std::move(*made);
   }
-  if (Result<void> step = group_.set_step(worth, options_.grid_bits); !step) return step;
-  out.step = group_.step_units;
-  if (Result<void> counted = counter_.count(out); !counted) return counted;
-  table.copy_within(gpu_->device(), pending_.data(), out.index.data(), out.count * sizeof(std::uint32_t));
-  pending_count_ = out.count;
-  pending_step_ = group_.step;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    RankGroup& rank = ranks_[r];
+    rank.step_units = 0;
+    if (rank.selected == 0) continue;
+    const float worth = means.empty() ? std::bit_cast<float>(rank.threshold) : means[r];
+    if (Result<void> step = rank.set_step(worth, options_.grid_bits); !step) return step;
+  }
+  if (options_.scope == Scope::global) {
+    out.step = ranks_.front().step_units;
+    if (Result<void> counted = counter_.count(out); !counted) return counted;
+  } else {
+    compress::SparseUpdate steps;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      steps.tensor_step.push_back(ranks_[r].step_units);
+      out.counts.push_back(places_[r].selected);
+    }
+    compress::settle_steps(steps);
+    out.step = steps.step;
+    out.tensor_step = std::move(steps.tensor_step);
+  }
   return out.set_steps(*gpu_);
 }
 
-Result<void> DeviceCompressor::absorb(ScanArgs args, DeviceUpdate& out) {
+// Added as Compressor adds them: by piece of compress/scan_pass.h, then in their order.
+Result<std::vector<float>> DeviceCompressor::mean_magnitudes(const DeviceUpdate& update) {
+  constexpr auto piece_shift = static_cast<std::uint32_t>(std::countr_zero(compress::piece_params));
+  const auto pieces_of = [](const RankGroup& rank) { return (rank.size - 1) / compress::piece_params + 1; };
+  std::size_t all = 0;
+  for (std::size_t r = 0; r < ranks_.size(); all += pieces_of(ranks_[r++])) places_[r].first_sum = all;
+  if (Result<void> room = sums_.make_room(*gpu_, all, "sums"); !room) return room.error();
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    gpu_->table().sum_magnitudes(gpu_->device(), residual_.data(), update.index.data() + places_[r].first,
+                                 places_[r].selected, places_[r].offset, piece_shift, pieces_of(ranks_[r]),
+                                 sums_.data() + places_[r].first_sum);
+  std::vector<double> sums(all);
+  if (Result<void> read = sums_.read(sums.data(), all); !read) return read.error();
+  std::vector<float> means;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    double sum = 0;
+    for (std::size_t p = 0; p < pieces_of(ranks_[r]); ++p) sum += sums[places_[r].first_sum + p];
+    means.push_back(static_cast<float>(sum / static_cast<double>(places_[r].selected)));
+  }
+  return means;
+}
+
+Result<void> DeviceCompressor::absorb(const ScanArgs& change, DeviceUpdate& out) {
   out.clear();
-  group_.wanted = entries_;
-  group_.selected = 0;
+  compress::share_entries(ranks_, entries_, layout_.params());
   settle();  // first: more room for what is pending forgets what is
+  forget_update();
   if (Result<void> room = make_room(out); !room) return room;
-  const std::uint32_t least = floor_bits(options_.grid_bits);
-  group_.cutoff = group_.share_of_threshold(group_.margin.share(), least);
-  args.residual = residual_.data();
-  args.params = layout_.params();
-  args.cutoff = group_.cutoff;
-  args.index = candidate_index_.data();
-  args.value = candidate_value_.data();
-  args.room = static_cast<std::uint32_t>(std::min<std::size_t>(group_.room(), layout_.params()));
-  args.tiles = tiles_.data();
-  args.selection = selection_.data();
-  gpu_->table().scan(gpu_->device(), &args);
-  Result<void> chosen = choose(args, out);
+  scan(change);
+  Result<void> chosen = choose(out);
   if (!chosen) {
     out.clear();
-    group_.selected = 0;
+    forget_update();
   }
   return chosen;
 }
@@ -162,9 +270,36 @@ Result<void> DeviceCompressor::absorb_bf16(const DeviceArray<std::uint16_t>& del
   return absorb(args, out);
 }
 
+void DeviceCompressor::add(const DeviceArray<std::uint32_t>& index, const DeviceArray<float>& change,
+                           std::uint32_t count) {
+  RUMOR_CHECK(count <= index.size() && count <= change.size());
+  settle();
+  gpu_->table().add_changes(gpu_->device(), residual_.data(), index.data(), change.data(), count);
+}
+
+// Candidates, and the residual behind them, are as the last absorb() left them: what it sent is still in it.
+Result<void> DeviceCompressor::shrink(std::uint32_t entries, DeviceUpdate& out) {
+  const std::uint64_t sent = pending_count_;
+  RUMOR_CHECK(sent == out.count && entries >= 1 && entries <= sent);
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    ranks_[r].wanted = static_cast<std::uint32_t>(places_[r].selected * std::uint64_t{entries} / sent);
+  out.clear();
+  forget_update();
+  for (std::size_t r = 0; r < ranks_.size(); ++r) select(r);
+  const Result<std::vector<Selection>> selections = read_selections();
+  if (!selections) return selections.error();
+  Result<void> emitted = emit(*selections, out);
+  if (emitted) return {};
+  out.clear();
+  forget_update();
+  // As Compressor: where the mean of the largest leaves the grid, the update stays empty.
+  if (emitted.error().code == Errc::limit) return {};
+  return emitted;
+}
+
 void DeviceCompressor::withdraw(DeviceUpdate& out) {
   RUMOR_CHECK(pending_count_ == out.count);
-  pending_count_ = 0;
+  forget_update();
   out.clear();
 }
 
@@ -182,13 +317,19 @@ Result<std::vector<float>> DeviceCompressor::residual() {
 
 void DeviceCompressor::restore_residual(std::span<const float> residual) {
   RUMOR_CHECK(residual.size() == layout_.params());
-  pending_count_ = 0;
+  forget_update();
   residual_.write(residual.data(), residual.size());
-  group_.forget();
+  for (RankGroup& rank : ranks_) rank.forget();
 }
 
 double DeviceCompressor::threshold() const {
-  return std::bit_cast<float>(group_.threshold);
+  float least = 0;
+  for (const RankGroup& rank : ranks_) {
+    if (rank.selected == 0) continue;
+    const float threshold = std::bit_cast<float>(rank.threshold);
+    least = least == 0 ? threshold : std::min(least, threshold);
+  }
+  return least;
 }
 
 }  // namespace rumor::gpu

@@ -4,11 +4,13 @@
 // device ranks them (gpu/cuda/select.cuh), and where the guess of the threshold was off, the same kernels rank the
 // residual itself. The host reads some numbers an update and never a parameter.
 //
-// Scope::global only: one rank over all parameters. Changes: floats and bfloat16; step rules are not evaluated on the
-// device yet.
+// Scope::tensor ranks each tensor by itself, one after another on the device: a dozen kernels a tensor, whose starting
+// alone takes some microseconds each. All are under way before the host waits, once, as for Scope::global.
+//
+// Changes: floats and bfloat16; step rules are not evaluated on the device yet.
 //
 // Thread: one caller at a time. Memory, device: 4 bytes a parameter, 9 an entry wanted, and 8 a candidate, of which
-// there is room for six an entry and 16,384 more.
+// there is room for six an entry and 16,384 more a rank, though never for more than there are parameters.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +26,8 @@ namespace rumor::gpu {
 
 class DeviceCompressor {
  public:
-  // Refers to `gpu`; options.kernels says nothing here. Errors: Errc::limit, for too little memory; Errc::usage, for
-  // Scope::tensor. Requires: density and grid_bits as Compressor.
+  // Refers to `gpu`; options.kernels says nothing here. Errors: Errc::limit, for too little memory. Requires: density
+  // and grid_bits as Compressor.
   static Result<DeviceCompressor> create(const Gpu& gpu, const ParamLayout& layout,
                                          compress::CompressorOptions options);
 
@@ -34,49 +36,76 @@ class DeviceCompressor {
   Result<void> absorb(const DeviceArray<float>& delta, DeviceUpdate& out);
   Result<void> absorb_bf16(const DeviceArray<std::uint16_t>& delta, DeviceUpdate& out);
 
+  // residual[index[e]] += change[e] for the first `count`, as Compressor::add(); no index twice. What the last update
+  // sent is taken off first, so shrink() and withdraw() must not follow before the next absorb(). Requires: each index
+  // is below layout.params(); nothing checks that on the device.
+  void add(const DeviceArray<std::uint32_t>& index, const DeviceArray<float>& change, std::uint32_t count);
+
+  // Takes the update of the last absorb() back and sends only its `entries` largest, as Compressor::shrink(). Errors:
+  // Errc::io. Requires: the last absorb() succeeded, 1 <= entries <= what it sent.
+  Result<void> shrink(std::uint32_t entries, DeviceUpdate& out);
+
   // Takes the update of the last absorb() back altogether. Requires: it succeeded.
   void withdraw(DeviceUpdate& out);
 
   void set_density(double density);
   std::uint32_t target_entries() const { return entries_; }
 
-  // What waits, copied. What the last update sent is taken off first, so withdraw() must not follow.
+  // What waits, copied. What the last update sent is taken off first, so shrink() and withdraw() must not follow.
   Result<std::vector<float>> residual();
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
 
   // Passes over the residual beyond the one of each absorb(), since the beginning: guesses that were off.
   std::uint64_t second_looks() const { return second_looks_; }
-  // Magnitude of the least entry of the last update, in weight units.
+  // Magnitude of the least entry of the last update, in weight units; Scope::tensor: the least of all tensors.
   double threshold() const;
 
  private:
+  // Where on the device the rank of the same number has what it needs.
+  struct Place {
+    std::uint32_t offset = 0;               // of its first parameter
+    std::size_t first_tile = 0;             // in tiles_
+    std::size_t first_candidate = 0;        // in candidate_index_ and candidate_value_
+    std::uint32_t room = 0;                 // for candidates
+    bool looks_at_all = false;              // the guess was off: selects among all parameters
+    std::size_t first_sum = 0;              // in sums_, where a mean is made
+    std::uint32_t first = 0, selected = 0;  // its entries in the last update
+  };
+
   DeviceCompressor(const Gpu& gpu, const ParamLayout& layout, compress::CompressorOptions options)
       : gpu_(&gpu), layout_(layout), options_(options) {}
   std::uint32_t entries_of(double density) const;
+  void add_rank(std::uint32_t offset, std::uint32_t size);
+  Source source_of(std::size_t rank) const;
   Result<void> make_room(DeviceUpdate& out);
-  Result<void> absorb(ScanArgs args, DeviceUpdate& out);
+  Result<void> absorb(const ScanArgs& change, DeviceUpdate& out);
+  void scan(const ScanArgs& change);
   void settle();
-  Result<Selection> select(const Source& source, DeviceUpdate& out);
-  Result<void> choose(const ScanArgs& args, DeviceUpdate& out);
-  Result<float> mean_magnitude(const DeviceUpdate& update);
+  void forget_update();
+  void select(std::size_t rank);
+  Result<std::vector<Selection>> read_selections();
+  Result<void> choose(DeviceUpdate& out);
+  Result<void> emit(const std::vector<Selection>& selections, DeviceUpdate& out);
+  Result<void> set_steps(DeviceUpdate& out);
+  Result<std::vector<float>> mean_magnitudes(const DeviceUpdate& update);
 
   const Gpu* gpu_;
   ParamLayout layout_;
   compress::CompressorOptions options_;
   std::uint32_t entries_ = 1;
-  compress::RankGroup group_;
+  std::vector<compress::RankGroup> ranks_;
+  std::vector<Place> places_;
   std::uint64_t second_looks_ = 0;
   DeviceArray<float> residual_;
   DeviceArray<std::uint32_t> candidate_index_;
   DeviceArray<float> candidate_value_;
   DeviceArray<Tile> tiles_;
   DeviceArray<std::uint32_t> bins_, tile_counts_;
-  DeviceArray<Selection> selection_;
+  DeviceArray<Selection> selections_;
   DeviceArray<double> sums_;
   DeviceArray<std::uint32_t> pending_;  // sent, and still in the residual: the first pending_count_
   std::uint32_t pending_count_ = 0;
-  float pending_step_ = 0;
   TensorCounter counter_;
 };
 

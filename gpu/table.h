@@ -18,7 +18,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 1;
+inline constexpr std::uint32_t table_version = 2;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -65,7 +65,7 @@ struct Tile {
 struct Selection {
   // Of the scan.
   std::uint32_t candidates;        // those there are, be there room for them or not
-  std::uint32_t first_not_finite;  // the first position whose sum is no finite number, or no_position
+  std::uint32_t first_not_finite;  // the first parameter whose sum is no finite number, or no_position
   // Of the selection.
   std::uint32_t selected;   // as many as wanted, or all there are
   std::uint32_t threshold;  // magnitude bits of the least of them
@@ -86,13 +86,14 @@ struct ScanArgs {
   Change form;
 };
 
-// Where a selection looks: the candidates of a scan, or (tiles null) all parameters.
+// Where a selection looks: the candidates of a scan, or (tiles null) all parameters of what was scanned.
 struct Source {
   const float* value;          // device
   const std::uint32_t* index;  // device; not read without tiles: value[i] is that of parameter i
   const Tile* tiles;           // device, or null
-  std::uint32_t params;        // of the layout
+  std::uint32_t params;        // that were scanned: of the layout, or of one tensor
   std::uint32_t room;          // as in ScanArgs; where there are more candidates nothing is selected
+  std::uint32_t first;         // position in the layout of the first parameter that was scanned
 };
 
 // Scratch of a selection, device: tile_counts two for each tile, bins radix_bins.
@@ -166,17 +167,22 @@ struct GpuTable {
   void (*select)(Device* device, const Source* source, std::uint32_t wanted, std::uint32_t least, SelectScratch scratch,
                  Selection* selection);
 
-  // What select() decided, ascending: position, and 1 where the value is negative. After select() with the same
-  // arguments. index and negative have room for what was wanted.
+  // What select() decided, ascending: position in the layout, and 1 where the value is negative. After select() with
+  // the same arguments. index and negative have room for what was wanted.
   void (*emit)(Device* device, const Source* source, SelectScratch scratch, const Selection* selection,
                std::uint32_t* index, std::uint8_t* negative);
 
   // residual[i] -= step with the sign of residual[i], at every entry.
   void (*settle)(Device* device, float* residual, const std::uint32_t* index, std::uint32_t count, float step);
 
-  // sums[p]: the magnitudes at the entries with positions in [p, p + 1) << piece_shift, added as doubles in order.
+  // residual[index[e]] += change[e]. No index twice.
+  void (*add_changes)(Device* device, float* residual, const std::uint32_t* index, const float* change,
+                      std::uint32_t count);
+
+  // sums[p]: the magnitudes at the entries with positions in first + ([p, p + 1) << piece_shift), added as doubles in
+  // order.
   void (*sum_magnitudes)(Device* device, const float* residual, const std::uint32_t* index, std::uint32_t count,
-                         std::uint32_t piece_shift, std::uint32_t pieces, double* sums);
+                         std::uint32_t first, std::uint32_t piece_shift, std::uint32_t pieces, double* sums);
 
   // below[e]: how many of the ascending index[] are below edges[e].
   void (*count_below)(Device* device, const std::uint32_t* index, std::uint32_t count, const std::uint32_t* edges,

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(emit_threads)
     const std::uint32_t kept = __ballot_sync(whole_warp, first || (there && magnitude > threshold));
     if (kept >> lane_of_thread() & 1) {
       const std::uint32_t to = place + __popc(kept & lanes_below());
-      index[to] = source.tiles != nullptr ? source.index[at] : static_cast<std::uint32_t>(at);
+      index[to] = source.first + (source.tiles != nullptr ? source.index[at] : static_cast<std::uint32_t>(at));
       negative[to] = static_cast<std::uint8_t>(__float_as_uint(value) >> 31);
     }
     equal_before += __popc(equals);
@@ -111,6 +111,11 @@ __global__ void settle_entries(float* residual, const std::uint32_t* index, std:
     float& value = residual[index[e]];
     value -= copysignf(step, value);
   }
+}
+
+__global__ void add_entry_changes(float* residual, const std::uint32_t* index, const float* change,
+                                  std::uint32_t count) {
+  for (std::uint64_t e = grid_thread(); e < count; e += grid_threads()) residual[index[e]] += change[e];
 }
 
 // How many of the ascending index[] are below `edge`.
@@ -129,12 +134,12 @@ __device__ __forceinline__ std::uint32_t lower_bound(const std::uint32_t* index,
 
 // One thread a piece: a sum of floating point numbers has one order.
 __global__ void sum_pieces(const float* residual, const std::uint32_t* index, std::uint32_t count,
-                           std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
+                           std::uint32_t first, std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
   const std::uint64_t piece = grid_thread();
   if (piece >= pieces) return;
-  const std::uint32_t end = lower_bound(index, count, (piece + 1) << piece_shift);
+  const std::uint32_t end = lower_bound(index, count, first + ((piece + 1) << piece_shift));
   double sum = 0;
-  for (std::uint32_t e = lower_bound(index, count, piece << piece_shift); e < end; ++e)
+  for (std::uint32_t e = lower_bound(index, count, first + (piece << piece_shift)); e < end; ++e)
     sum += fabs(static_cast<double>(residual[index[e]]));
   sums[piece] = sum;
 }

@@ -72,11 +72,19 @@ inline void settle(Device* device, float* residual, const std::uint32_t* index, 
   launch(*device, settle_entries, stride_blocks(count, plain_threads), plain_threads, residual, index, count, step);
 }
 
+inline void add_changes(Device* device, float* residual, const std::uint32_t* index, const float* change,
+                        std::uint32_t count) {
+  if (count == 0) return;
+  launch(*device, add_entry_changes, stride_blocks(count, plain_threads), plain_threads, residual, index, change,
+         count);
+}
+
 inline void sum_magnitudes(Device* device, const float* residual, const std::uint32_t* index, std::uint32_t count,
-                           std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
+                           std::uint32_t first, std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
   constexpr unsigned threads = 32;  // the pieces are few: one warp each on many multiprocessors
   if (pieces == 0) return;
-  launch(*device, sum_pieces, blocks_of(pieces, threads), threads, residual, index, count, piece_shift, pieces, sums);
+  launch(*device, sum_pieces, blocks_of(pieces, threads), threads, residual, index, count, first, piece_shift, pieces,
+         sums);
 }
 
 inline void count_below(Device* device, const std::uint32_t* index, std::uint32_t count, const std::uint32_t* edges,
@@ -164,6 +172,7 @@ inline GpuTable make_table(const char* name) {
   table.select = slots::select;
   table.emit = slots::emit;
   table.settle = slots::settle;
+  table.add_changes = slots::add_changes;
   table.sum_magnitudes = slots::sum_magnitudes;
   table.count_below = slots::count_below;
   table.gather = slots::gather;

@@ -122,7 +122,7 @@ std::string pass(const Gpu& gpu, std::uint32_t params, double copy_bytes_per_sec
   const double scan = seconds_of(gpu, 20, [&] { gpu.table().scan(gpu.device(), &args); });
   const auto bins = must(DeviceArray<std::uint32_t>::create(gpu, radix_bins, "selection"));
   const auto counts = must(DeviceArray<std::uint32_t>::create(gpu, 2 * std::size_t{tiles}, "selection"));
-  const Source source{value.data(), index.data(), tile.data(), params, room};
+  const Source source{value.data(), index.data(), tile.data(), params, room, 0};
   const SelectScratch scratch{bins.data(), counts.data()};
   const double select = seconds_of(gpu, 20, [&] {
     gpu.table().scan(gpu.device(), &args);

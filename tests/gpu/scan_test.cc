@@ -172,7 +172,8 @@ void check_select(const Target& target, const std::vector<float>& values, std::u
   const Guarded<Selection> selection(target, 1);
   const Guarded<std::uint32_t> index(target, wanted, skip);
   const Guarded<std::uint8_t> negative(target, wanted, skip);
-  Source source{residual.data(), nullptr, nullptr, params, 0};
+  constexpr std::uint32_t first = 1000;  // position of the first value in the layout
+  Source source{residual.data(), nullptr, nullptr, params, 0, first};
   std::vector<float> sums = values;
   if (cutoff != 0) {
     for (float& sum : sums) sum += 0.0f;  // as the scan does: -0 becomes 0
@@ -180,7 +181,7 @@ void check_select(const Target& target, const std::vector<float>& values, std::u
                         cutoff,          candidates.data(), value.data(),  params,
                         tiles.data(),    selection.data(),  Change::floats};
     target.table().scan(target.device(), &args);
-    source = {value.data(), candidates.data(), tiles.data(), params, params};
+    source = {value.data(), candidates.data(), tiles.data(), params, params, first};
   }
   const SelectScratch scratch{bins.data(), counts.data()};
   target.table().select(target.device(), &source, wanted, least, scratch, selection.data());
@@ -191,7 +192,7 @@ void check_select(const Target& target, const std::vector<float>& values, std::u
   const std::vector<std::uint32_t> got_index = index.read();
   const std::vector<std::uint8_t> got_negative = negative.read();
   std::vector<Entry> got;
-  for (std::uint32_t e = 0; e < found.selected; ++e) got.push_back({got_index[e], got_negative[e]});
+  for (std::uint32_t e = 0; e < found.selected; ++e) got.push_back({got_index[e] - first, got_negative[e]});
   BOOST_TEST((got == expected));
   bins.read();
   counts.read();
@@ -271,7 +272,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_selected_among_candidates_that_had_no_room) {
   const ScanArgs args{residual.data(), change.data(),    nullptr,       10000, 1, candidates.data(), value.data(), 100,
                       tiles.data(),    selection.data(), Change::floats};
   target.table().scan(target.device(), &args);
-  const Source source{value.data(), candidates.data(), tiles.data(), 10000, 100};
+  const Source source{value.data(), candidates.data(), tiles.data(), 10000, 100, 0};
   const SelectScratch scratch{bins.data(), counts.data()};
   target.table().select(target.device(), &source, 50, 1, scratch, selection.data());
   target.table().emit(target.device(), &source, scratch, selection.data(), index.data(), negative.data());
@@ -313,7 +314,7 @@ BOOST_AUTO_TEST_CASE(tiles_by_the_thousand) {
   const std::uint32_t wanted = count * 2 / 3;
   const Guarded<std::uint32_t> got_index(target, wanted);
   const Guarded<std::uint8_t> got_negative(target, wanted);
-  const Source source{values.data(), candidates.data(), on_tiles.data(), params, count};
+  const Source source{values.data(), candidates.data(), on_tiles.data(), params, count, 0};
   const SelectScratch scratch{bins.data(), counts.data()};
   target.table().select(target.device(), &source, wanted, 1, scratch, selection.data());
   target.table().emit(target.device(), &source, scratch, selection.data(), got_index.data(), got_negative.data());
@@ -340,12 +341,22 @@ BOOST_AUTO_TEST_CASE(what_was_sent_leaves_the_residual_and_magnitudes_add_up_in_
     const Guarded<float> residual(target, values, size % 4);
     const Guarded<std::uint32_t> index(target, entries);
     const Guarded<double> sums(target, pieces);
-    target.table().sum_magnitudes(target.device(), residual.data(), index.data(), count, 18, pieces, sums.data());
-    std::vector<double> expected(pieces, 0.0);
-    for (const std::uint32_t i : entries) expected[i >> 18] += std::abs(double{values[i]});
-    BOOST_TEST((sums.read() == expected));
+    for (const std::uint32_t first : {0u, size / 3}) {
+      const auto from = std::lower_bound(entries.begin(), entries.end(), first) - entries.begin();
+      target.table().sum_magnitudes(target.device(), residual.data(), index.data() + from,
+                                    count - static_cast<std::uint32_t>(from), first, 18, pieces, sums.data());
+      std::vector<double> expected(pieces, 0.0);
+      for (const std::uint32_t i : entries)
+        if (i >= first) expected[(i - first) >> 18] += std::abs(double{values[i]});
+      BOOST_TEST((sums.read() == expected));
+    }
     target.table().settle(target.device(), residual.data(), index.data(), count, 3.1e-4f);
     for (const std::uint32_t i : entries) values[i] -= std::copysign(3.1e-4f, values[i]);
+    BOOST_TEST(same_bits(residual.read(), values));
+    const std::vector<float> changes = drawn(prng, Kind::residual, count);
+    const Guarded<float> change(target, changes);
+    target.table().add_changes(target.device(), residual.data(), index.data(), change.data(), count);
+    for (std::uint32_t e = 0; e < count; ++e) values[entries[e]] += changes[e];
     BOOST_TEST(same_bits(residual.read(), values));
     const std::vector<std::uint32_t> edge_values{0, 1, size / 2, size, 0x7fff'ffff};
     const Guarded<std::uint32_t> edges(target, edge_values), below(target, edge_values.size());
