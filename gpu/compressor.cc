@@ -19,6 +19,33 @@ std::uint32_t floor_bits(int grid_bits) {
   return compress::magnitude_bits(std::ldexp(1.0f, -grid_bits - 1));
 }
 
+Change form_of(StepRule::Kind kind) {
+  switch (kind) {
+    case StepRule::Kind::sgd: return Change::sgd;
+    case StepRule::Kind::momentum: return Change::momentum;
+    case StepRule::Kind::rmsprop: return Change::rmsprop;
+    case StepRule::Kind::adam: return Change::adam;
+    case StepRule::Kind::adamw: return Change::adamw;
+    case StepRule::Kind::adaptive_revision: return Change::adaptive_revision;
+  }
+  RUMOR_CHECK(false);
+  return Change::sgd;
+}
+
+// The change of the parameters from `offset` on.
+ScanArgs from_offset(ScanArgs change, std::uint32_t offset) {
+  const auto move = [&](auto*& pointer) {
+    if (pointer != nullptr) pointer += offset;
+  };
+  move(change.change);
+  move(change.bf16);
+  move(change.rule.first);
+  move(change.rule.second);
+  move(change.rule.last);
+  move(change.rule.weights);
+  return change;
+}
+
 std::size_t tiles_of(std::uint32_t params) {
   return params / tile_params + 1;
 }
@@ -99,10 +126,8 @@ void DeviceCompressor::scan(const ScanArgs& change) {
     Place& place = places_[r];
     rank.cutoff = rank.share_of_threshold(rank.margin.share(), least);
     place.looks_at_all = false;
-    ScanArgs args = change;
+    ScanArgs args = from_offset(change, place.offset);
     args.residual = residual_.data() + place.offset;
-    if (args.change != nullptr) args.change += place.offset;
-    if (args.bf16 != nullptr) args.bf16 += place.offset;
     args.params = rank.size;
     args.cutoff = rank.cutoff;
     args.index = candidate_index_.data() + place.first_candidate;
@@ -267,6 +292,16 @@ Result<void> DeviceCompressor::absorb_bf16(const DeviceArray<std::uint16_t>& del
   ScanArgs args{};
   args.bf16 = delta.data();
   args.form = Change::bf16;
+  return absorb(args, out);
+}
+
+Result<void> DeviceCompressor::absorb_step(const StepRule& rule, const DeviceArray<float>& gradient,
+                                           DeviceUpdate& out) {
+  RUMOR_CHECK(gradient.size() >= layout_.params());
+  ScanArgs args{};
+  args.change = gradient.data();
+  args.form = form_of(rule.kind);
+  args.rule = rule;
   return absorb(args, out);
 }
 

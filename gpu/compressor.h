@@ -7,8 +7,6 @@
 // Scope::tensor ranks each tensor by itself, one after another on the device: a dozen kernels a tensor, whose starting
 // alone takes some microseconds each. All are under way before the host waits, once, as for Scope::global.
 //
-// Changes: floats and bfloat16; step rules are not evaluated on the device yet.
-//
 // Thread: one caller at a time. Memory, device: 4 bytes a parameter, 9 an entry wanted, and 8 a candidate, of which
 // there is room for six an entry and 16,384 more a rank, though never for more than there are parameters.
 #pragma once
@@ -35,6 +33,10 @@ class DeviceCompressor {
   // those, and Errc::io.
   Result<void> absorb(const DeviceArray<float>& delta, DeviceUpdate& out);
   Result<void> absorb_bf16(const DeviceArray<std::uint16_t>& delta, DeviceUpdate& out);
+
+  // As Compressor::absorb_step(): the optimizer's step inside the pass. Gradient, moments and weights lie on the
+  // device. Requires: `rule` as Optimizer::begin_step() gives it, but its pointers, which are device memory.
+  Result<void> absorb_step(const StepRule& rule, const DeviceArray<float>& gradient, DeviceUpdate& out);
 
   // residual[index[e]] += change[e] for the first `count`, as Compressor::add(); no index twice. What the last update
   // sent is taken off first, so shrink() and withdraw() must not follow before the next absorb(). Requires: each index

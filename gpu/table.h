@@ -16,9 +16,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/step_rule.h"
+
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 2;
+inline constexpr std::uint32_t table_version = 3;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -53,6 +55,12 @@ struct DeviceInfo {
 enum class Change : std::uint32_t {
   floats = 0,  // change[i]
   bf16 = 1,    // bf16[i], the upper half of a float
+  sgd = 2,     // from here on: rule.kind of that name with gradient change[i]; the moments in `rule` are updated
+  momentum = 3,
+  rmsprop = 4,
+  adam = 5,
+  adamw = 6,
+  adaptive_revision = 7,
 };
 
 // Candidates of one tile lie next to each other, ascending; tiles in any order.
@@ -84,6 +92,7 @@ struct ScanArgs {
   Tile* tiles;                // device: one for each tile_params parameters, rounded up
   Selection* selection;       // device: `candidates` and `first_not_finite` are written
   Change form;
+  StepRule rule;  // its pointers: device
 };
 
 // Where a selection looks: the candidates of a scan, or (tiles null) all parameters of what was scanned.

@@ -5,7 +5,7 @@
 // together and ascend: the order within a warp comes from ballots, that of the warps from their counts, and one atomic
 // addition a tile finds it a place. Tiles lie in any order; emit.cuh brings them into theirs when only what is sent is
 // left. So no block waits for another, as it would in a scan with look-back, and 12 bytes a parameter are all the
-// traffic there is.
+// traffic there is; a step rule that is evaluated on the way adds its moments, read and written once.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -71,6 +71,37 @@ __device__ __forceinline__ bool is_aligned(const void* pointer, unsigned bytes) 
   return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
 }
 
+// What a step rule makes of four gradients; its moments go on. Nothing behind the end: a rule may make a NaN of zeros.
+template <Change form, bool whole>
+__device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint64_t at, const FourFloats& gradient) {
+  constexpr bool has_first = form != Change::sgd && form != Change::rmsprop;
+  constexpr bool has_second = form != Change::sgd && form != Change::momentum;
+  constexpr bool has_last = form == Change::adaptive_revision, has_weights = form == Change::adamw;
+  const StepRule& rule = args.rule;
+  FourFloats change = {}, first = {}, second = {}, last = {}, weight = {};
+  if constexpr (has_first) first = load_four<whole>(rule.first, at, args.params);
+  if constexpr (has_second) second = load_four<whole>(rule.second, at, args.params);
+  if constexpr (has_last) last = load_four<whole>(rule.last, at, args.params);
+  if constexpr (has_weights) weight = load_four<whole>(rule.weights, at, args.params);
+  RUMOR_UNROLL
+  for (unsigned j = 0; j < scan_vector; ++j) {
+    if (!whole && at + j >= args.params) break;
+    const float g = gradient.v[j];
+    if constexpr (form == Change::sgd) change.v[j] = step_rule::sgd(rule, g);
+    if constexpr (form == Change::momentum) change.v[j] = step_rule::momentum(rule, g, first.v[j]);
+    if constexpr (form == Change::rmsprop) change.v[j] = step_rule::rmsprop(rule, g, second.v[j]);
+    if constexpr (form == Change::adam) change.v[j] = step_rule::adam(rule, g, first.v[j], second.v[j]);
+    if constexpr (form == Change::adamw)
+      change.v[j] = step_rule::adamw(rule, g, first.v[j], second.v[j], weight.v[j]);
+    if constexpr (form == Change::adaptive_revision)
+      change.v[j] = step_rule::adaptive_revision(rule, g, first.v[j], second.v[j], last.v[j]);
+  }
+  if constexpr (has_first) store_four<whole>(rule.first, at, args.params, first.v);
+  if constexpr (has_second) store_four<whole>(rule.second, at, args.params, second.v);
+  if constexpr (has_last) store_four<whole>(rule.last, at, args.params, last.v);
+  return change;
+}
+
 // The sums of a lane, and a bit for each that is a candidate: bit 4 r + j is that of round r.
 template <Change form, bool whole>
 __device__ __forceinline__ std::uint32_t add_and_compare(const ScanArgs& args, std::uint64_t at, float* sums) {
@@ -84,6 +115,8 @@ __device__ __forceinline__ std::uint32_t add_and_compare(const ScanArgs& args, s
   }
   RUMOR_UNROLL
   for (unsigned r = 0; r < scan_rounds; ++r) {
+    if constexpr (form != Change::floats && form != Change::bf16)
+      change[r] = step_four<form, whole>(args, at + r * round_params, change[r]);
     RUMOR_UNROLL
     for (unsigned j = 0; j < scan_vector; ++j) sums[scan_vector * r + j] = residual[r].v[j] + change[r].v[j];
     store_four<whole>(args.residual, at + r * round_params, args.params, sums + scan_vector * r);
@@ -136,7 +169,10 @@ __global__ void __launch_bounds__(scan_threads) scan_tiles(ScanArgs args) {
   const std::uint64_t at =
       std::uint64_t{blockIdx.x} * tile_params + warp * warp_params + lane_of_thread() * scan_vector;
   float sums[scan_rounds * scan_vector];
-  const bool aligned = is_aligned(args.residual, 16) && is_aligned(args.change, 16) && is_aligned(args.bf16, 8);
+  const StepRule& rule = args.rule;
+  const bool aligned = is_aligned(args.residual, 16) && is_aligned(args.change, 16) && is_aligned(args.bf16, 8) &&
+                       is_aligned(rule.first, 16) && is_aligned(rule.second, 16) && is_aligned(rule.last, 16) &&
+                       is_aligned(rule.weights, 16);
   const bool whole = aligned && (std::uint64_t{blockIdx.x} + 1) * tile_params <= args.params;
   const std::uint32_t over =
       whole ? add_and_compare<form, true>(args, at, sums) : add_and_compare<form, false>(args, at, sums);

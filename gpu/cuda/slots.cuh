@@ -38,11 +38,24 @@ inline void scan(Device* device, const ScanArgs* args) {
   launch(*device, begin_scan, 1, 1, args->selection);
   const std::uint64_t tiles = blocks_of(args->params, tile_params);
   if (tiles == 0) return;
+  const auto start = [&](auto* kernel) { launch(*device, kernel, tiles, scan_threads, *args); };
   switch (args->form) {
     case Change::floats:
-      return launch(*device, scan_tiles<Change::floats>, tiles, scan_threads, *args);
+      return start(scan_tiles<Change::floats>);
     case Change::bf16:
-      return launch(*device, scan_tiles<Change::bf16>, tiles, scan_threads, *args);
+      return start(scan_tiles<Change::bf16>);
+    case Change::sgd:
+      return start(scan_tiles<Change::sgd>);
+    case Change::momentum:
+      return start(scan_tiles<Change::momentum>);
+    case Change::rmsprop:
+      return start(scan_tiles<Change::rmsprop>);
+    case Change::adam:
+      return start(scan_tiles<Change::adam>);
+    case Change::adamw:
+      return start(scan_tiles<Change::adamw>);
+    case Change::adaptive_revision:
+      return start(scan_tiles<Change::adaptive_revision>);
   }
 }
 

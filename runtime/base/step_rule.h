@@ -5,8 +5,8 @@
 // every operation is a single IEEE 754 one (+ - * / and square root) in the order written here.
 //
 // The formulas take any type with + - * / and overloads of square_root and larger, built from a float: a float, or a
-// vector register. They are static and always inlined, so that a file compiled for wider instructions keeps its
-// copy to itself.
+// vector register; nvcc compiles them for a GPU (gpu/cuda/scan.cuh). They are static and always inlined, so that a
+// file compiled for wider instructions keeps its copy to itself.
 //
 // Thread: plain values; the moments belong to the optimizer, and to whoever runs the step until it is done.
 #pragma once
@@ -33,10 +33,18 @@ struct StepRule {
 
 namespace step_rule {
 
+#if defined(__CUDACC__)
+#define RUMOR_STEP_INLINE static __host__ __device__ __forceinline__
+#else
 #define RUMOR_STEP_INLINE static inline __attribute__((always_inline))
+#endif
 
 RUMOR_STEP_INLINE float square_root(float value) {
+#if defined(__CUDA_ARCH__)
+  return sqrtf(value);
+#else
   return __builtin_sqrtf(value);
+#endif
 }
 // The second where either is not a number, as vector instructions have it.
 RUMOR_STEP_INLINE float larger(float a, float b) {

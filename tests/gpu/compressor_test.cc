@@ -3,11 +3,13 @@
 #include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "compress/compressor.h"
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
+#include "models/optimizer.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"
 
@@ -216,6 +218,46 @@ BOOST_AUTO_TEST_CASE(equal_steps_and_what_diverged_with_a_rank_for_each_tensor) 
   odd[600] = std::numeric_limits<float>::infinity();
   BOOST_TEST(!pair.absorb(odd));
   pair.check_residual();
+}
+
+// The step inside the pass, of every optimizer, with a rank over all and one a tensor: updates and moments.
+BOOST_AUTO_TEST_CASE(steps_of_optimizers_are_those_of_the_cpu) {
+  Prng prng(28);
+  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"}) {
+    const compress::Scope scope = prng.chance(1, 2) ? compress::Scope::global : compress::Scope::tensor;
+    const ParamLayout layout = compress::layout_of({8'200, 5, 9'003});
+    Pair pair(prng.below(9), layout, {.density = 0.02, .scope = scope});
+    const std::unique_ptr<models::Optimizer> optimizer =
+        models::make_optimizer({.kind = kind}, layout.params()).value();
+    const std::vector<float> weights = noise(prng, layout.params(), 1e-2f);
+    const Guarded<float> first(pair.target, layout.params()), second(pair.target, layout.params()),
+        last(pair.target, layout.params()), on_weights(pair.target, weights);
+    for (int step = 0; step < 3; ++step) {
+      const std::vector<float> gradient = noise(prng, layout.params(), 1e-3f);
+      const StepRule rule = optimizer->begin_step(0.01, weights);
+      StepRule on_device = rule;
+      const auto moment = [&](const Guarded<float>& to, float*& from) {
+        if (from == nullptr) return;
+        if (step == 0) to.write(std::vector<float>(from, from + layout.params()));
+        from = to.data();
+      };
+      moment(first, on_device.first);
+      moment(second, on_device.second);
+      moment(last, on_device.last);
+      if (rule.weights != nullptr) on_device.weights = on_weights.data();
+      pair.delta.write(gradient.data(), gradient.size());
+      BOOST_TEST_REQUIRE(pair.cpu.absorb_step(rule, gradient, pair.cpu_update).ok());
+      BOOST_TEST_REQUIRE(pair.gpu.absorb_step(on_device, pair.delta, pair.gpu_update).ok());
+      pair.check_payload();
+      const auto same = [&](const Guarded<float>& got, const float* expected) {
+        return expected == nullptr || std::memcmp(got.read().data(), expected, got.size() * sizeof(float)) == 0;
+      };
+      BOOST_TEST(same(first, rule.first));
+      BOOST_TEST(same(second, rule.second));
+      BOOST_TEST(same(last, rule.last));
+    }
+    pair.check_residual();
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_update_is_shrunk_and_changes_are_added_between_updates) {
