@@ -1,8 +1,8 @@
 // GpuTable: what a GPU can do, as plain function pointers: the seam between this program, which knows no CUDA, and the
 // plugin librumor_cuda.so, which is opened at run time (gpu/plugin.h). gpu/README.md tells what lies where.
 //
-// Every slot has a reference on the CPU and must give the same bits for every size: the tests compare them, on a GPU
-// and, with the same kernels compiled as plain C++, without one (tests/gpu).
+// Every slot has a reference on the CPU and must give the same bits for every size, but for what gpu/model_table.h
+// says: the tests compare them, on a GPU and, with the same kernels compiled as plain C++, without one (tests/gpu).
 //
 // Memory: pointers marked `device` come from allocate() of the same device; all others are the caller's. Device memory
 // is aligned for everything; pointers into the middle of it may be as unaligned as their type allows.
@@ -16,11 +16,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/model_table.h"
 #include "runtime/base/step_rule.h"
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 3;
+inline constexpr std::uint32_t table_version = 4;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -223,6 +224,9 @@ struct GpuTable {
   // lanes[0] and lanes[1] += that of all weights.
   void (*fingerprint_weights)(Device* device, const std::int32_t* weights, std::uint32_t params, std::uint64_t seed,
                               std::uint32_t* lanes);
+
+  // ---- models: gpu/model_table.h
+  ModelTable model;
 };
 
 }  // namespace rumor::gpu

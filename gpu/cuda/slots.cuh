@@ -9,6 +9,8 @@
 
 #include "gpu/cuda/apply.cuh"
 #include "gpu/cuda/emit.cuh"
+#include "gpu/cuda/grids.cuh"
+#include "gpu/cuda/model_slots.cuh"
 #include "gpu/cuda/rice.cuh"
 #include "gpu/cuda/scan.cuh"
 #include "gpu/cuda/select.cuh"
@@ -18,18 +20,6 @@ namespace rumor::gpu {
 namespace slots {
 
 constexpr unsigned plain_threads = 256;
-// Blocks of a kernel that walks in strides of its grid: enough to fill every GPU, few enough to begin quickly.
-constexpr std::uint64_t stride_blocks_max = 2048;
-
-inline std::uint64_t blocks_of(std::uint64_t items, unsigned each) {
-  return items / each + (items % each != 0 ? 1 : 0);
-}
-
-inline std::uint64_t stride_blocks(std::uint64_t items, unsigned threads) {
-  const std::uint64_t blocks = blocks_of(items, threads);
-  return blocks < stride_blocks_max ? blocks : stride_blocks_max;
-}
-
 inline void fill(Device* device, void* to, int byte, std::size_t bytes) {
   if (bytes != 0) fill_bytes(*device, to, byte, bytes);
 }
@@ -194,6 +184,7 @@ inline GpuTable make_table(const char* name) {
   table.apply = slots::apply;
   table.fingerprint_entries = slots::fingerprint_entries;
   table.fingerprint_weights = slots::fingerprint_weights;
+  table.model = model_table();
   return table;
 }
 

@@ -1,0 +1,48 @@
+// Bias, ReLU and GELU: what a matrix product leaves to do where its epilogue does not. With a bias a thread has a
+// column of chunk_rows rows, so that it reads its bias once.
+#pragma once
+
+#include "gpu/cuda/columns.cuh"
+#include "gpu/cuda/common.cuh"
+#include "gpu/cuda/math.cuh"
+#include "gpu/model_table.h"
+
+namespace rumor::gpu {
+
+constexpr unsigned activation_threads = 256;
+
+__global__ void __launch_bounds__(column_threads) add_bias_relu(Matrix size, const float* bias, float* x) {
+  const ChunkColumn at = chunk_column(size);
+  if (at.column >= size.columns) return;
+  const float own = bias[at.column];
+  for (std::size_t r = at.first_row; r < at.end_row; ++r) {
+    float& value = x[r * size.columns + at.column];
+    const float sum = value + own;
+    value = sum < 0.0f ? 0.0f : sum;
+  }
+}
+
+__global__ void __launch_bounds__(activation_threads)
+    back_through_relu(std::uint64_t count, const float* activation, float* change) {
+  for (std::uint64_t i = grid_thread(); i < count; i += grid_threads())
+    change[i] = activation[i] > 0.0f ? change[i] : 0.0f;
+}
+
+__global__ void __launch_bounds__(column_threads) add_bias_gelu(Matrix size, const float* bias, float* x, float* y) {
+  const ChunkColumn at = chunk_column(size);
+  if (at.column >= size.columns) return;
+  const float own = bias[at.column];
+  for (std::size_t r = at.first_row; r < at.end_row; ++r) {
+    const std::size_t i = r * size.columns + at.column;
+    const float sum = x[i] + own;
+    x[i] = sum;
+    y[i] = gelu(sum);
+  }
+}
+
+__global__ void __launch_bounds__(activation_threads)
+    back_through_gelu(std::uint64_t count, const float* x, float* change) {
+  for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) change[i] = change[i] * gelu_slope(x[i]);
+}
+
+}  // namespace rumor::gpu

@@ -1,0 +1,82 @@
+// Softmax and cross-entropy of rows of logits, in place: a block takes a row, reads it once for the largest and the sum
+// of exponentials together, and once more where the gradient takes its place. Sums are joined in one order: a thread's
+// stride, the lanes of a warp, the warps.
+#pragma once
+
+#include "gpu/cuda/common.cuh"
+#include "gpu/cuda/math.cuh"
+#include "gpu/model_table.h"
+
+namespace rumor::gpu {
+
+constexpr unsigned entropy_threads = 256;
+constexpr unsigned entropy_warps = entropy_threads / warp_threads;
+constexpr unsigned total_threads = 256;
+
+// The sum over the columns seen so far of e^(x - top). Nothing seen: top is minus infinity.
+struct TopSum {
+  float top, sum;
+};
+
+// Its sum with another top. Equal tops first: infinity less infinity is no number.
+__device__ __forceinline__ float sum_from(TopSum part, float top) {
+  return part.top == top ? part.sum : part.sum * exponential(part.top - top);
+}
+
+__device__ __forceinline__ TopSum join(TopSum a, TopSum b) {
+  const float top = b.top > a.top ? b.top : a.top;
+  return {top, sum_from(a, top) + sum_from(b, top)};
+}
+
+// Called by whole warps: that of all lanes, in each of them; joining is commutative to the bit.
+__device__ __forceinline__ TopSum warp_join(TopSum value) {
+  for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {
+    const float top = __shfl_xor_sync(whole_warp, value.top, distance);
+    const float sum = __shfl_xor_sync(whole_warp, value.sum, distance);
+    value = join(value, {top, sum});
+  }
+  return value;
+}
+
+__global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropyArgs args) {
+  __shared__ TopSum warps[entropy_warps];
+  const std::uint32_t columns = args.size.columns;
+  float* x = args.x + std::size_t{blockIdx.x} * columns;
+  const std::uint32_t target = args.target[blockIdx.x];
+  const float wanted = x[target];
+  TopSum own = {-__uint_as_float(infinity_bits), 0.0f};
+  for (std::uint32_t c = threadIdx.x; c < columns; c += entropy_threads) {
+    const float value = x[c];
+    if (value > own.top)
+      own = {value, sum_from(own, value) + 1.0f};
+    else
+      own.sum += value == own.top ? 1.0f : exponential(value - own.top);
+  }
+  own = warp_join(own);
+  if (lane_of_thread() == 0) warps[warp_of_thread()] = own;
+  __syncthreads();  // also: all have read the logit of the target
+  TopSum all = warps[0];
+  for (unsigned w = 1; w < entropy_warps; ++w) all = join(all, warps[w]);
+  if (threadIdx.x == 0) args.loss[blockIdx.x] = logf(all.sum) + (all.top - wanted);
+  if (!(args.share > 0.0f)) return;
+  const float factor = args.share / all.sum;
+  for (std::uint32_t c = threadIdx.x; c < columns; c += entropy_threads) {
+    const float pull = exponential(x[c] - all.top) * factor;
+    x[c] = c == target ? pull - args.share : pull;
+  }
+}
+
+// One block. The sum of the rows' losses.
+__global__ void __launch_bounds__(total_threads) add_losses(std::uint32_t rows, const float* loss, double* total) {
+  __shared__ double warps[total_threads / warp_threads];
+  double sum = 0;
+  for (std::uint32_t r = threadIdx.x; r < rows; r += total_threads) sum += static_cast<double>(loss[r]);
+  sum = warp_sum(sum);
+  if (lane_of_thread() == 0) warps[warp_of_thread()] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (unsigned w = 1; w < total_threads / warp_threads; ++w) sum += warps[w];
+  *total = sum;
+}
+
+}  // namespace rumor::gpu

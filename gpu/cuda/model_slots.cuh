@@ -1,0 +1,138 @@
+// The slots of a ModelTable: which kernels do the work of each, in which grids. Included by gpu/cuda/slots.cuh, which
+// says what must be there before.
+#pragma once
+
+#include "gpu/cuda/activations.cuh"
+#include "gpu/cuda/attention.cuh"
+#include "gpu/cuda/columns.cuh"
+#include "gpu/cuda/cross_entropy.cuh"
+#include "gpu/cuda/embedding.cuh"
+#include "gpu/cuda/grids.cuh"
+#include "gpu/cuda/layer_norm.cuh"
+#include "gpu/model_table.h"
+
+namespace rumor::gpu {
+namespace slots {
+
+// Of kernels that have a chunk of a column a thread.
+inline std::uint64_t chunk_blocks(Matrix size) {
+  return chunks_of(size.rows) * blocks_of(size.columns, column_threads);
+}
+
+inline bool is_empty(Matrix size) {
+  return size.rows == 0 || size.columns == 0;
+}
+
+inline void bias_relu(Device* device, Matrix size, const float* bias, float* x) {
+  if (!is_empty(size)) launch(*device, add_bias_relu, chunk_blocks(size), column_threads, size, bias, x);
+}
+
+inline void relu_backward(Device* device, std::uint64_t count, const float* activation, float* change) {
+  if (count == 0) return;
+  launch(*device, back_through_relu, stride_blocks(count, activation_threads), activation_threads, count, activation,
+         change);
+}
+
+inline void bias_gelu(Device* device, Matrix size, const float* bias, float* x, float* y) {
+  if (!is_empty(size)) launch(*device, add_bias_gelu, chunk_blocks(size), column_threads, size, bias, x, y);
+}
+
+inline void gelu_backward(Device* device, std::uint64_t count, const float* x, float* change) {
+  if (count == 0) return;
+  launch(*device, back_through_gelu, stride_blocks(count, activation_threads), activation_threads, count, x, change);
+}
+
+// The second half of a sum of columns, from the sums of chunks, `stride` floats apart.
+inline void join_chunks(Device* device, Matrix size, std::size_t stride, const float* partial, float* sum) {
+  launch(*device, sum_rows, blocks_of(size.columns, column_threads), column_threads,
+         static_cast<std::uint32_t>(chunks_of(size.rows)), size.columns, stride, partial, sum);
+}
+
+inline void column_sums(Device* device, Matrix size, const float* x, float* partial, float* sum) {
+  if (size.columns == 0) return;
+  if (size.rows > 0) launch(*device, sum_chunks, chunk_blocks(size), column_threads, size, x, partial);
+  join_chunks(device, size, size.columns, partial, sum);
+}
+
+inline void layer_norm(Device* device, const LayerNormArgs* args) {
+  if (!is_empty(args->size)) launch(*device, norm_each_row, blocks_of(args->size.rows, norm_rows), norm_threads, *args);
+}
+
+inline void layer_norm_backward(Device* device, const LayerNormChange* args) {
+  const Matrix size = args->size;
+  if (size.columns == 0) return;
+  if (size.rows > 0) {
+    launch(*device, norm_back_each_row, blocks_of(size.rows, norm_rows), norm_threads, *args);
+    launch(*device, norm_back_chunks, chunk_blocks(size), column_threads, *args);
+  }
+  const std::size_t stride = std::size_t{2} * size.columns;
+  join_chunks(device, size, stride, args->partial, args->gain_change);
+  join_chunks(device, size, stride, args->partial + size.columns, args->bias_change);
+}
+
+inline void cross_entropy(Device* device, const CrossEntropyArgs* args) {
+  if (!is_empty(args->size)) launch(*device, entropy_each_row, args->size.rows, entropy_threads, *args);
+  launch(*device, add_losses, 1, total_threads, args->size.rows, args->loss, args->total);
+}
+
+inline void embed(Device* device, const EmbedArgs* args) {
+  if (args->rows != 0 && args->width != 0) launch(*device, embed_rows, args->rows, embed_threads, *args);
+}
+
+inline void embed_backward(Device* device, const EmbedChange* args) {
+  if (args->width == 0) return;
+  if (args->distinct != 0) launch(*device, embed_back_tokens, args->distinct, embed_threads, *args);
+  if (args->context != 0) launch(*device, embed_back_places, args->context, embed_threads, *args);
+}
+
+inline std::uint64_t look_blocks(const AttentionArgs& args) {
+  return std::uint64_t{args.batch} * args.heads * blocks_of(args.context, look_rows);
+}
+
+template <unsigned dims>
+void attention_of(Device* device, const AttentionArgs& args) {
+  launch(*device, attend<dims>, look_blocks(args), look_threads, args);
+}
+template <unsigned dims>
+void attention_backward_of(Device* device, const AttentionChange& args) {
+  launch(*device, attend_back_queries<dims>, look_blocks(args.forward), look_threads, args);
+  launch(*device, attend_back_keys<dims>, look_blocks(args.forward), look_threads, args);
+}
+
+inline void attention(Device* device, const AttentionArgs* args) {
+  if (look_blocks(*args) == 0) return;
+  if (args->head_size <= 16) return attention_of<4>(device, *args);
+  if (args->head_size <= 32) return attention_of<8>(device, *args);
+  if (args->head_size <= 64) return attention_of<16>(device, *args);
+  attention_of<32>(device, *args);
+}
+
+inline void attention_backward(Device* device, const AttentionChange* args) {
+  const std::uint32_t head_size = args->forward.head_size;
+  if (look_blocks(args->forward) == 0) return;
+  if (head_size <= 16) return attention_backward_of<4>(device, *args);
+  if (head_size <= 32) return attention_backward_of<8>(device, *args);
+  if (head_size <= 64) return attention_backward_of<16>(device, *args);
+  attention_backward_of<32>(device, *args);
+}
+
+}  // namespace slots
+
+inline ModelTable model_table() {
+  ModelTable table = {};
+  table.bias_relu = slots::bias_relu;
+  table.relu_backward = slots::relu_backward;
+  table.bias_gelu = slots::bias_gelu;
+  table.gelu_backward = slots::gelu_backward;
+  table.column_sums = slots::column_sums;
+  table.layer_norm = slots::layer_norm;
+  table.layer_norm_backward = slots::layer_norm_backward;
+  table.cross_entropy = slots::cross_entropy;
+  table.embed = slots::embed;
+  table.embed_backward = slots::embed_backward;
+  table.attention = slots::attention;
+  table.attention_backward = slots::attention_backward;
+  return table;
+}
+
+}  // namespace rumor::gpu

@@ -1,0 +1,130 @@
+// ModelTable: what a model computes on a GPU besides its matrix products (gpu/table.h), as plain function pointers.
+//
+// Every slot has a reference on the CPU, in models/. The same bits: bias, ReLU, GELU, sums of columns, layer norm,
+// embedding. Within a tolerance, because sums are joined in another order: cross-entropy and attention. The order is
+// fixed either way, no sum uses atomics, so two runs on one GPU give the same bits; tests/gpu/*_kernels_test.cc
+// compare.
+//
+// Matrices are row-major without gaps. All pointers are device memory, as unaligned as their type allows; outputs
+// overlap no inputs unless said. Any size, zero included.
+// Order, thread: as gpu/table.h. C++17 and no library types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rumor::gpu {
+
+struct Device;
+
+// Rows are added up in chunks of so many, and then the sums of the chunks: what `partial` must have room for.
+inline constexpr std::uint32_t chunk_rows = 64;
+inline constexpr std::size_t chunks_of(std::uint32_t rows) {
+  return rows / chunk_rows + (rows % chunk_rows != 0 ? 1 : 0);
+}
+
+struct Matrix {
+  std::uint32_t rows, columns;
+};
+
+// y = (x - mean) * scale * gain + bias, by row, scale = 1 / sqrt(variance + 1e-5): models/layer_norm.h.
+struct LayerNormArgs {
+  Matrix size;  // at least one column
+  const float* x;
+  const float* more;  // null: y is that of x. Else that of x + more, which goes to `sum`
+  float* sum;         // may be x or more
+  const float* gain;
+  const float* bias;
+  float* y;
+  float* mean;   // [rows]
+  float* scale;  // [rows]
+};
+
+// The way back, of the last forward's x, or sum.
+struct LayerNormChange {
+  Matrix size;  // at least one column
+  const float* x;
+  const float* gain;
+  const float* mean;
+  const float* scale;
+  const float* change;  // d loss / d y
+  float* x_change;      // is added to
+  float* partial;       // scratch: chunks_of(rows) * 2 * columns
+  float* gain_change;   // [columns], overwritten
+  float* bias_change;   // [columns], overwritten
+};
+
+// loss[r] = log sum e^x[r][c] - x[r][target[r]]; total = their sum, as a double.
+// With `share` above 0, x becomes d (share * total) / d x: (softmax(x) - onehot) * share. Probabilities exist nowhere.
+struct CrossEntropyArgs {
+  Matrix size;                  // at least one column
+  float* x;                     // logits
+  const std::uint16_t* target;  // [rows], each below `columns`
+  float share;
+  float* loss;    // [rows]
+  double* total;  // one
+};
+
+// Tokens and where they stand: models/embedding.h. Row r of the batch is token[r], at place r % context.
+struct EmbedArgs {
+  std::uint32_t rows, width, context;
+  const std::uint16_t* token;  // [rows]
+  const float* table;          // [vocabulary, width]
+  const float* position;       // [context, width]
+  float* y;                    // [rows, width]
+};
+
+// The rows of one token meet in their order, without atomics: the caller has sorted them.
+struct EmbedChange {
+  std::uint32_t rows, width, context;
+  const float* change;         // [rows, width], d loss / d y
+  const std::uint32_t* row;    // [rows]: numbers of rows, those of one token together and ascending
+  const std::uint32_t* first;  // [distinct + 1]: where in `row` those of each token begin, and the end
+  const std::uint16_t* token;  // [distinct]: which they are
+  std::uint32_t distinct;
+  float* table_gradient;     // [vocabulary, width], is added to
+  float* position_gradient;  // [context, width], overwritten
+};
+
+// models/attention.h: qkv [batch * context, 3 d] -> y [batch * context, d], d = heads * head_size. No matrix of
+// context x context exists: two numbers a row are kept, from which the way back makes the softmax again (Dao et al.
+// 2022, "FlashAttention").
+inline constexpr std::uint32_t head_size_max = 128;
+struct AttentionArgs {
+  std::uint32_t batch, context, heads, head_size;  // head_size: 1 to head_size_max
+  const float* qkv;
+  float* y;
+  float* top;     // [batch, heads, context]: the largest q k^T that a row looks at
+  float* weight;  // the same: 1 / sum of e^((q k^T - top) / sqrt(head_size))
+};
+struct AttentionChange {
+  AttentionArgs forward;  // of the last forward, its y, top and weight as they came out
+  const float* change;    // d loss / d y
+  float* dot;             // scratch: [batch, heads, context]
+  float* qkv_change;      // overwritten
+};
+
+struct ModelTable {
+  // x += bias, by row; x = x < 0 ? 0 : x. A NaN passes.
+  void (*bias_relu)(Device* device, Matrix size, const float* bias, float* x);
+  // change = activation > 0 ? change : 0.
+  void (*relu_backward)(Device* device, std::uint64_t count, const float* activation, float* change);
+
+  // x += bias, by row; y = gelu(x), the tanh form of models/sequence_kernels.h.
+  void (*bias_gelu)(Device* device, Matrix size, const float* bias, float* x, float* y);
+  // change *= d gelu(x) / d x.
+  void (*gelu_backward)(Device* device, std::uint64_t count, const float* x, float* change);
+
+  // sum[c] = sum over r of x[r][c]: a bias's gradient. partial: scratch, chunks_of(rows) * columns.
+  void (*column_sums)(Device* device, Matrix size, const float* x, float* partial, float* sum);
+
+  void (*layer_norm)(Device* device, const LayerNormArgs* args);
+  void (*layer_norm_backward)(Device* device, const LayerNormChange* args);
+  void (*cross_entropy)(Device* device, const CrossEntropyArgs* args);
+  void (*embed)(Device* device, const EmbedArgs* args);
+  void (*embed_backward)(Device* device, const EmbedChange* args);
+  void (*attention)(Device* device, const AttentionArgs* args);
+  void (*attention_backward)(Device* device, const AttentionChange* args);
+};
+
+}  // namespace rumor::gpu
