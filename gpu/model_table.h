@@ -16,6 +16,8 @@
 namespace rumor::gpu {
 
 struct Device;
+enum class Status : int;
+struct ErrorText;
 
 // Rows are added up in chunks of so many, and then the sums of the chunks: what `partial` must have room for.
 inline constexpr std::uint32_t chunk_rows = 64;
@@ -104,7 +106,43 @@ struct AttentionChange {
   float* qkv_change;      // overwritten
 };
 
+// How the numbers of a matrix product are taken; their sums are floats always.
+enum class Precision : std::uint32_t {
+  fp32 = 0,
+  tf32 = 1,  // rounded to 10 bits of mantissa by the matrix units
+  bf16 = 2,  // rounded to the nearest bfloat16 before
+};
+
+// What becomes of a product.
+enum class Epilogue : std::uint32_t {
+  none = 0,
+  bias = 1,       // + bias[column]
+  bias_relu = 2,  // and ReLU
+  bias_gelu = 3,  // and GELU; what it is of goes to `before`
+};
+
+// y [rows, columns] = epilogue(a b), a [rows, depth], b [depth, columns]. Depth 0: a product of zeros.
+struct MatmulArgs {
+  std::uint32_t rows, columns, depth;
+  const float* a;
+  const float* b;
+  bool a_turned;  // a lies as [depth, rows]
+  bool b_turned;  // b lies as [columns, depth]
+  bool add;       // y += a b instead; epilogue none
+  float* y;
+  const float* bias;  // [columns]; not read with epilogue none
+  float* before;      // [rows, columns], with epilogue bias_gelu
+  Precision precision;
+  Epilogue epilogue;
+};
+
 struct ModelTable {
+  // By cuBLASLt on a GPU. Reference: the matrix product of models/kernel_table.h, within 1e-6 times the root of the
+  // depth of the largest result, of numbers rounded as `precision` says. Same bits in each run on one GPU. What went
+  // wrong before anything began is said at once: no cuBLASLt, no memory for its scratch (32 MiB; bf16: 2 bytes for each
+  // number of a and b besides), no such product. Such an error leaves the device usable.
+  Status (*matmul)(Device* device, const MatmulArgs* args, ErrorText* error);
+
   // x += bias, by row; x = x < 0 ? 0 : x. A NaN passes.
   void (*bias_relu)(Device* device, Matrix size, const float* bias, float* x);
   // change = activation > 0 ? change : 0.

@@ -11,6 +11,13 @@ namespace rumor::gpu {
 
 constexpr unsigned activation_threads = 256;
 
+__global__ void __launch_bounds__(column_threads) add_bias(Matrix size, const float* bias, float* x) {
+  const ChunkColumn at = chunk_column(size);
+  if (at.column >= size.columns) return;
+  const float own = bias[at.column];
+  for (std::size_t r = at.first_row; r < at.end_row; ++r) x[r * size.columns + at.column] += own;
+}
+
 __global__ void __launch_bounds__(column_threads) add_bias_relu(Matrix size, const float* bias, float* x) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;

@@ -9,9 +9,18 @@
 #include "gpu/cuda/embedding.cuh"
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/layer_norm.cuh"
-#include "gpu/model_table.h"
+#include "gpu/table.h"
 
 namespace rumor::gpu {
+
+namespace machine {
+
+// A product whose sizes are not zero, to bare_product(); with its epilogue, to args->y, where *finished comes back
+// true.
+Status product(Device* device, const MatmulArgs* args, bool* finished, ErrorText* error);
+
+}  // namespace machine
+
 namespace slots {
 
 // Of kernels that have a chunk of a column a thread.
@@ -116,10 +125,43 @@ inline void attention_backward(Device* device, const AttentionChange* args) {
   attention_backward_of<32>(device, *args);
 }
 
+// Where a bare product goes that has its epilogue still before it.
+inline float* bare_product(const MatmulArgs& args) {
+  return args.epilogue == Epilogue::bias_gelu ? args.before : args.y;
+}
+
+inline void finish_product(Device* device, const MatmulArgs& args) {
+  const Matrix size = {args.rows, args.columns};
+  switch (args.epilogue) {
+    case Epilogue::none:
+      return;
+    case Epilogue::bias:
+      return launch(*device, add_bias, chunk_blocks(size), column_threads, size, args.bias, args.y);
+    case Epilogue::bias_relu:
+      return bias_relu(device, size, args.bias, args.y);
+    case Epilogue::bias_gelu:
+      return bias_gelu(device, size, args.bias, args.before, args.y);
+  }
+}
+
+inline Status matmul(Device* device, const MatmulArgs* args, ErrorText* error) {
+  if (args->rows == 0 || args->columns == 0) return Status::ok;
+  bool finished = false;
+  if (args->depth != 0) {
+    const Status status = machine::product(device, args, &finished, error);
+    if (status != Status::ok) return status;
+  } else if (!args->add) {
+    fill_bytes(*device, bare_product(*args), 0, std::size_t{args->rows} * args->columns * sizeof(float));
+  }
+  if (!finished) finish_product(device, *args);
+  return Status::ok;
+}
+
 }  // namespace slots
 
 inline ModelTable model_table() {
   ModelTable table = {};
+  table.matmul = slots::matmul;
   table.bias_relu = slots::bias_relu;
   table.relu_backward = slots::relu_backward;
   table.bias_gelu = slots::bias_gelu;

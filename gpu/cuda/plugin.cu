@@ -1,17 +1,39 @@
-// The plugin: devices, memory and errors by the CUDA runtime, and the kernels behind the table.
+// The plugin: devices, memory and errors by the CUDA runtime, products by cuBLASLt, and the kernels behind the table.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 #include <cstring>
 
+#include "gpu/cuda/blas.cuh"
 #include "gpu/table.h"
 
 namespace rumor::gpu {
+
+// Device memory that grows when it must and then loses what it held.
+struct Scratch {
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+
+  ~Scratch() { static_cast<void>(cudaFree(memory)); }
+  // False: there is not so much.
+  bool make_room(std::size_t wanted) {
+    if (wanted <= bytes) return true;
+    static_cast<void>(cudaFree(memory));  // waits for what uses it
+    memory = nullptr;
+    bytes = 0;
+    const bool made = cudaMalloc(&memory, wanted) == cudaSuccess;
+    if (made) bytes = wanted;
+    static_cast<void>(cudaGetLastError());
+    return made;
+  }
+};
 
 struct Device {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
   cudaError_t failure = cudaSuccess;  // the first
+  Blas blas;
+  Scratch blas_scratch, halves_of_a, halves_of_b;
 
   // Notes a failure; everything after it may be wrong, so the next wait reports it.
   void note(cudaError_t result) {
@@ -157,6 +179,29 @@ Status machine::wait(Device* device, ErrorText* error) {
 Status machine::copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
   if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream));
   return wait(device, error);
+}
+
+Status machine::product(Device* device, const MatmulArgs* args, bool* finished, ErrorText* error) {
+  const auto no_room = [&] {
+    return blas_error(error, Status::out_of_memory, "the GPU has too little free memory for a matrix product",
+                      "use a smaller model or batch, or end what else runs on it");
+  };
+  device->note(cudaSetDevice(device->ordinal));
+  if (!device->blas_scratch.make_room(Blas::workspace_bytes)) return no_room();
+  BlasOperands operands = {args->a, args->b, slots::bare_product(*args)};
+  if (args->precision == Precision::bf16) {
+    const auto rounded = [&](const float* from, std::uint64_t count, Scratch& to) {
+      if (!to.make_room(count * sizeof(std::uint16_t))) return false;
+      launch(*device, round_to_bf16, slots::stride_blocks(count, rounding_threads), rounding_threads, count, from,
+             static_cast<std::uint16_t*>(to.memory));
+      return true;
+    };
+    if (!rounded(args->a, std::uint64_t{args->rows} * args->depth, device->halves_of_a)) return no_room();
+    if (!rounded(args->b, std::uint64_t{args->depth} * args->columns, device->halves_of_b)) return no_room();
+    operands.a = device->halves_of_a.memory;
+    operands.b = device->halves_of_b.memory;
+  }
+  return device->blas.product(*args, operands, device->blas_scratch.memory, device->stream, finished, error);
 }
 
 }  // namespace rumor::gpu

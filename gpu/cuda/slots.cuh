@@ -12,6 +12,7 @@
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/model_slots.cuh"
 #include "gpu/cuda/rice.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/cuda/scan.cuh"
 #include "gpu/cuda/select.cuh"
 #include "gpu/table.h"

@@ -6,7 +6,9 @@
 #include <exception>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "tests/gpu/emulated_product.h"
 #include "tests/gpu/emulation.h"
 
 namespace rumor::gpu {
@@ -115,6 +117,29 @@ Status machine::copy_out(Device* device, void* to, const void* from, std::size_t
   return wait(device, error);
 }
 
+
+// With the CPU's kernels; bfloat16 is made by the device's.
+Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
+  MatmulArgs taken = *args;
+  std::vector<float> a(std::size_t{args->rows} * args->depth), b(std::size_t{args->depth} * args->columns);
+  const auto round = [&](const float* from, std::vector<float>& to) {
+    std::vector<std::uint16_t> halves(to.size());
+    if (args->precision == Precision::bf16)
+      launch(*device, round_to_bf16, slots::stride_blocks(to.size(), rounding_threads), rounding_threads,
+             std::uint64_t{to.size()}, from, halves.data());
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = args->precision == Precision::bf16 ? __uint_as_float(std::uint32_t{halves[i]} << 16)
+                                                 : emulated_tf32(from[i]);
+  };
+  if (args->precision != Precision::fp32) {
+    round(args->a, a);
+    round(args->b, b);
+    taken.a = a.data();
+    taken.b = b.data();
+  }
+  if (device->failure.empty()) emulated_product(taken, slots::bare_product(*args));
+  return Status::ok;
+}
 
 const GpuTable& emulated_table() {
   static const GpuTable table = make_table("emulated");

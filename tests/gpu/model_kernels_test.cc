@@ -90,6 +90,18 @@ BOOST_AUTO_TEST_CASE(bias_and_gelu) {
   });
 }
 
+// So many values that one operation of the exponential that is rounded otherwise shows.
+BOOST_AUTO_TEST_CASE(gelu_from_end_to_end) {
+  const Target target;
+  constexpr std::uint32_t count = 60'000;
+  Floats x(count), y(count);
+  for (std::uint32_t i = 0; i < count; ++i) x[i] = -15.0f + 30.0f * static_cast<float>(i) / count;
+  const Guarded<float> on_x(target, x), on_y(target, count), bias(target, Floats{0.0f});
+  target.table().model.bias_gelu(target.device(), {count, 1}, bias.data(), on_x.data(), on_y.data());
+  cpu().gelu(count, x.data(), y.data());
+  BOOST_TEST(same_bits(on_y.read(), y));
+}
+
 BOOST_AUTO_TEST_CASE(sums_of_columns) {
   each_size(43, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = drawn(prng, size.count());

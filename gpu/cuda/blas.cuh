@@ -1,0 +1,264 @@
+// Matrix products by cuBLASLt, which is opened when the first one is asked for: compression needs none, and a machine
+// without it compresses all the same.
+//
+// A row-major matrix is the transposed of a column-major one, so y = a b is computed as y^T = b^T a^T; the bias, one
+// for each column of y, is then one for each row, as cuBLASLt wants it. Kernels that add up in no fixed order
+// (reduction in place) are never chosen: two runs give the same bits.
+//
+// Plans (layouts and the algorithm that the heuristic likes best) are kept by shape.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "gpu/model_table.h"
+#include "gpu/table.h"
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#define RUMOR_HAVE_CUBLASLT 1
+#endif
+
+namespace rumor::gpu {
+
+inline Status blas_error(ErrorText* error, Status status, const char* what, const char* mend) {
+  std::snprintf(error->text, sizeof error->text, "%s; %s", what, mend);
+  return status;
+}
+
+// Where the matrices lie by now: bf16 ones, or the caller's; y: of the bare product.
+struct BlasOperands {
+  const void* a;
+  const void* b;
+  void* y;
+};
+
+#if defined(RUMOR_HAVE_CUBLASLT)
+
+// The functions of the library that are used.
+struct BlasLibrary {
+#define RUMOR_BLAS_FUNCTIONS(each)                                                                                \
+  each(cublasLtCreate) each(cublasLtDestroy) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic)            \
+      each(cublasLtMatmulDescCreate) each(cublasLtMatmulDescDestroy) each(cublasLtMatmulDescSetAttribute)         \
+          each(cublasLtMatrixLayoutCreate) each(cublasLtMatrixLayoutDestroy) each(cublasLtMatmulPreferenceCreate) \
+              each(cublasLtMatmulPreferenceDestroy) each(cublasLtMatmulPreferenceSetAttribute)
+#define RUMOR_BLAS_MEMBER(name) decltype(&::name) name = nullptr;
+  RUMOR_BLAS_FUNCTIONS(RUMOR_BLAS_MEMBER)
+#undef RUMOR_BLAS_MEMBER
+
+  // Once for the process. Status::failed names what is missing.
+  static Status open(const BlasLibrary** library, ErrorText* error) {
+    static BlasLibrary opened;
+    static const bool there = opened.load();
+    *library = &opened;
+    if (there) return Status::ok;
+    return blas_error(error, Status::failed, opened.missing_,
+                      "install NVIDIA's cuBLAS, or put its folder into LD_LIBRARY_PATH");
+  }
+
+ private:
+  bool load() {
+    char name[64], usual[96];
+    std::snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
+    std::snprintf(usual, sizeof usual, "/usr/local/cuda/lib64/%s", name);
+    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) library = dlopen(usual, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      std::snprintf(missing_, sizeof missing_, "matrix products need %s, which is not here", name);
+      return false;
+    }
+#define RUMOR_BLAS_LOAD(name)                                           \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));       \
+  if (name == nullptr) {                                                \
+    std::snprintf(missing_, sizeof missing_, "cuBLASLt has no " #name); \
+    return false;                                                       \
+  }
+    RUMOR_BLAS_FUNCTIONS(RUMOR_BLAS_LOAD)
+#undef RUMOR_BLAS_LOAD
+#undef RUMOR_BLAS_FUNCTIONS
+    return true;
+  }
+
+  char missing_[128] = {};
+};
+
+// The products of one device. Thread: as the device.
+class Blas {
+ public:
+  Blas() = default;
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+  ~Blas() {
+    for (auto& entry : plans_) destroy(entry.second);
+    if (handle_ != nullptr) library_->cublasLtDestroy(handle_);
+  }
+
+  // One product, with its epilogue where cuBLASLt has it for this shape: then *finished. `workspace` has
+  // workspace_bytes.
+  Status product(const MatmulArgs& args, BlasOperands operands, void* workspace, cudaStream_t stream, bool* finished,
+                 ErrorText* error) {
+    if (Status opened = open(error); opened != Status::ok) return opened;
+    const Plan* plan = nullptr;
+    for (const bool fused : {true, false}) {
+      if (fused && args.epilogue == Epilogue::none) continue;
+      plan = &plan_of(args, operands, fused);
+      if (plan->works) break;
+    }
+    if (!plan->works)
+      return blas_error(error, Status::failed, "cuBLASLt has no product of this shape",
+                        "use another model.precision, or a newer cuBLAS");
+    *finished = plan->fused || args.epilogue == Epilogue::none;
+    float* const y = plan->fused ? args.y : static_cast<float*>(operands.y);
+    if (plan->fused && !set_epilogue(plan->operation, args))
+      return blas_error(error, Status::failed, "cuBLASLt refuses an epilogue", "use a newer cuBLAS");
+    const float one = 1, beta = args.add ? 1.0f : 0.0f;
+    const cublasStatus_t done =
+        library_->cublasLtMatmul(handle_, plan->operation, &one, operands.b, plan->b, operands.a, plan->a, &beta, y,
+                                 plan->y, y, plan->y, &plan->algorithm, workspace, workspace_bytes, stream);
+    if (done == CUBLAS_STATUS_SUCCESS) return Status::ok;
+    char text[96];
+    std::snprintf(text, sizeof text, "a matrix product failed with cuBLAS status %d", static_cast<int>(done));
+    return blas_error(error, Status::failed, text, "end what else runs on the GPU, or use --device cpu");
+  }
+
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+ private:
+  struct Plan {
+    bool works = false, fused = false;
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t a = nullptr, b = nullptr, y = nullptr;
+    cublasLtMatmulAlgo_t algorithm = {};
+  };
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t>;
+
+  Status open(ErrorText* error) {
+    if (handle_ != nullptr) return Status::ok;
+    if (Status opened = BlasLibrary::open(&library_, error); opened != Status::ok) return opened;
+    if (library_->cublasLtCreate(&handle_) == CUBLAS_STATUS_SUCCESS) return Status::ok;
+    handle_ = nullptr;
+    return blas_error(error, Status::out_of_memory, "cuBLASLt cannot start on this GPU",
+                      "use a smaller model or batch, or end what else runs on it");
+  }
+
+  // The largest power of two, at most 256, that an address is a multiple of.
+  static std::uint32_t alignment_of(const void* pointer) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer) | 256;
+    return static_cast<std::uint32_t>(address & (~address + 1));
+  }
+
+  template <class T>
+  bool set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    return library_->cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value) ==
+           CUBLAS_STATUS_SUCCESS;
+  }
+  template <class T>
+  bool prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
+    return library_->cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value) ==
+           CUBLAS_STATUS_SUCCESS;
+  }
+
+  // Bias and, for GELU, where its argument goes: of this call, so set each time.
+  bool set_epilogue(cublasLtMatmulDesc_t operation, const MatmulArgs& args) {
+    const cublasLtEpilogue_t kind = args.epilogue == Epilogue::bias        ? CUBLASLT_EPILOGUE_BIAS
+                                    : args.epilogue == Epilogue::bias_relu ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                                                           : CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    if (!set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, kind)) return false;
+    if (!set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias)) return false;
+    if (args.epilogue != Epilogue::bias_gelu) return true;
+    const std::int64_t apart = args.columns;
+    return set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args.before) &&
+           set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, apart);
+  }
+
+  const Plan& plan_of(const MatmulArgs& args, const BlasOperands& operands, bool fused) {
+    std::uint64_t aligned = 0;  // nine bits each
+    for (const void* pointer : {operands.a, operands.b, fused ? static_cast<const void*>(args.y) : operands.y,
+                                static_cast<const void*>(args.bias), static_cast<const void*>(args.before)})
+      aligned = aligned << 9 | alignment_of(pointer);
+    const std::uint32_t kind =
+        static_cast<std::uint32_t>(args.precision) | (fused ? static_cast<std::uint32_t>(args.epilogue) : 0u) << 4 |
+        (args.a_turned ? 1u : 0u) << 8 | (args.b_turned ? 1u : 0u) << 9 | (args.add ? 1u : 0u) << 10;
+    const Key key{args.rows, args.columns, args.depth, aligned, kind};
+    const auto found = plans_.find(key);
+    if (found != plans_.end()) return found->second;
+    Plan& plan = plans_[key];
+    plan.fused = fused;
+    plan.works = make(plan, args, operands, fused);
+    return plan;
+  }
+
+  bool make(Plan& plan, const MatmulArgs& args, const BlasOperands& operands, bool fused) {
+    const bool halves = args.precision == Precision::bf16;
+    const cudaDataType_t in = halves ? CUDA_R_16BF : CUDA_R_32F;
+    const cublasComputeType_t compute =
+        args.precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    if (library_->cublasLtMatmulDescCreate(&plan.operation, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS) return false;
+    // A matrix that lies as it is said to is, seen by columns, transposed already.
+    const cublasOperation_t for_b = args.b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t for_a = args.a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, for_b)) return false;
+    if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, for_a)) return false;
+    if (fused && !set_epilogue(plan.operation, args)) return false;
+    const std::uint64_t a_across = args.a_turned ? args.rows : args.depth;
+    const std::uint64_t a_down = args.a_turned ? args.depth : args.rows;
+    const std::uint64_t b_across = args.b_turned ? args.depth : args.columns;
+    const std::uint64_t b_down = args.b_turned ? args.columns : args.depth;
+    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, std::uint64_t across,
+                            std::uint64_t down) {
+      return library_->cublasLtMatrixLayoutCreate(made, type, across, down, static_cast<std::int64_t>(across)) ==
+             CUBLAS_STATUS_SUCCESS;
+    };
+    return layout(&plan.a, in, a_across, a_down) && layout(&plan.b, in, b_across, b_down) &&
+           layout(&plan.y, CUDA_R_32F, args.columns, args.rows) && choose(plan, operands, fused ? args.y : operands.y);
+  }
+
+  bool choose(Plan& plan, const BlasOperands& operands, const void* y) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    if (library_->cublasLtMatmulPreferenceCreate(&preference) != CUBLAS_STATUS_SUCCESS) return false;
+    constexpr std::uint32_t in_order = CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_INPLACE;
+    cublasLtMatmulHeuristicResult_t best = {};
+    int found = 0;
+    const bool asked = prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, in_order) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(operands.b)) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(operands.a)) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(y)) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(y)) &&
+                       library_->cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.b, plan.a, plan.y, plan.y,
+                                                                preference, 1, &best, &found) == CUBLAS_STATUS_SUCCESS;
+    library_->cublasLtMatmulPreferenceDestroy(preference);
+    plan.algorithm = best.algo;
+    return asked && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+  }
+
+  void destroy(Plan& plan) {
+    for (const cublasLtMatrixLayout_t layout : {plan.a, plan.b, plan.y})
+      if (layout != nullptr) library_->cublasLtMatrixLayoutDestroy(layout);
+    if (plan.operation != nullptr) library_->cublasLtMatmulDescDestroy(plan.operation);
+  }
+
+  const BlasLibrary* library_ = nullptr;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<Key, Plan> plans_;
+};
+
+#else
+
+class Blas {
+ public:
+  Status product(const MatmulArgs&, BlasOperands, void*, cudaStream_t, bool*, ErrorText* error) {
+    return blas_error(error, Status::failed, "this build has no matrix products: cublasLt.h was not there",
+                      "install cuBLAS's headers and build again");
+  }
+  static constexpr std::size_t workspace_bytes = 0;
+};
+
+#endif
+
+}  // namespace rumor::gpu
