@@ -35,6 +35,13 @@ Result<DeviceInfo> Gpu::describe() const {
   return Error{Errc::io, str("the GPU failed: ", error.text)};
 }
 
+Result<void> Gpu::matmul(const MatmulArgs& args) const {
+  ErrorText error{};
+  const Status status = table_.model.matmul(device_, &args, &error);
+  if (status == Status::ok) return {};
+  return Error{status == Status::out_of_memory ? Errc::limit : Errc::io, error.text};
+}
+
 Error Gpu::too_little_memory(const char* what, std::size_t bytes) const {
   const Result<DeviceInfo> info = describe();
   const std::string left =

@@ -29,6 +29,9 @@ class Gpu {
   Result<void> wait() const;
   Result<DeviceInfo> describe() const;
 
+  // One matrix product, as gpu/model_table.h says. Errors: Errc::limit for too little memory, Errc::io for the rest.
+  Result<void> matmul(const MatmulArgs& args) const;
+
   // Why there was no memory of so many bytes: for what, how much is left, and what would help. Errc::limit.
   Error too_little_memory(const char* what, std::size_t bytes) const;
 

@@ -1,0 +1,71 @@
+// DeviceMlp: the multi-layer perceptron of models/mlp.h on a GPU: the same tensors, loss and gradient, with parameters,
+// activations and gradient on the device. What models::Model says of its functions holds, but that parameters are
+// device memory and that a device may fail.
+//
+// The rows of a batch come from the host and the loss goes back, nothing else. Bits: the same in each run on one GPU;
+// not those of the CPU, whose products add up in another order (gpu/README.md).
+//
+// Thread: one caller at a time. Memory, device: three floats for every unit and row of the largest batch seen, a
+// sixty-fourth of that, and what products take (gpu/model_table.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/device.h"
+#include "models/model.h"
+
+namespace rumor::gpu {
+
+class DeviceMlp {
+ public:
+  // Refers to `gpu`. Errors: those of models::make_mlp().
+  static Result<DeviceMlp> create(const Gpu& gpu, const models::ModelConfig& config, Precision precision);
+
+  const ParamLayout& layout() const { return layout_; }
+  std::uint32_t inputs() const { return widths_.front(); }
+  std::uint32_t classes() const { return widths_.back(); }
+
+  // The mean loss over the batch; `gradient` is overwritten. Requires: what models::Mlp does, and layout().params()
+  // floats in both arrays. Errors: Errc::limit, too little memory, what to reduce; Errc::io, the device failed, or
+  // there are no matrix products; Errc::usage, soft targets, which only the CPU has.
+  Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
+                                  const DeviceArray<float>& gradient);
+  // In pieces of 256 rows. Errors: Errc::limit and Errc::io as above.
+  Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch);
+  // out: [rows, classes()], on the host. Errors: as evaluate().
+  Result<void> predict(const DeviceArray<float>& params, const models::Batch& batch, std::span<float> out);
+
+ private:
+  struct Layer {
+    std::uint32_t in = 0, out = 0;
+    std::uint32_t weight = 0, bias = 0;  // where they lie in the parameters: [out][in], [out]
+    DeviceArray<float> activation;       // [rows][out]: after ReLU, the last without
+  };
+
+  DeviceMlp(const Gpu& gpu, ParamLayout layout, std::vector<std::uint32_t> widths, Precision precision);
+  Result<void> make_room(std::uint32_t rows);
+  Result<void> forward(const float* params, std::span<const float> x, std::uint32_t rows);
+  Result<float> loss(std::span<const std::uint8_t> label, std::uint32_t rows);
+  Result<void> backward(const float* params, std::uint32_t rows, float* gradient);
+  Result<std::vector<float>> outputs(const float* params, std::span<const float> x, std::uint32_t rows);
+  // The numbers that go into layer i, [rows][in].
+  const float* input_of(std::size_t i) const { return i == 0 ? x_.data() : layers_[i - 1].activation.data(); }
+
+  const Gpu* gpu_;
+  ParamLayout layout_;
+  std::vector<std::uint32_t> widths_;
+  Precision precision_;
+  std::vector<Layer> layers_;
+  std::uint32_t rows_max_ = 0;  // for which there is room
+  DeviceArray<float> x_;
+  DeviceArray<float> change_, change_below_;  // d loss / d (a layer's sums): [rows][out]
+  DeviceArray<float> partial_;                // of sums over rows
+  DeviceArray<std::uint16_t> label_;
+  DeviceArray<float> row_loss_;
+  DeviceArray<double> total_loss_;
+};
+
+}  // namespace rumor::gpu
