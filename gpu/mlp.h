@@ -5,8 +5,8 @@
 // The rows of a batch come from the host and the loss goes back, nothing else. Bits: the same in each run on one GPU;
 // not those of the CPU, whose products add up in another order (gpu/README.md).
 //
-// Thread: one caller at a time. Memory, device: three floats for every unit and row of the largest batch seen, a
-// sixty-fourth of that, and what products take (gpu/model_table.h).
+// Thread: one caller at a time. Memory, device, for each row of the largest batch seen: a float for every unit and
+// input, and two more for every unit of the widest layer; and what products take (gpu/model_table.h).
 #pragma once
 
 #include <cstdint>

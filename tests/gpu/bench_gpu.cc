@@ -1,11 +1,10 @@
-// What compression costs on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
+// What compression and models cost on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
 //
 // usage: bench_gpu [--emulated] PARAMS...     PARAMS of the passes, the first also of the codec
 //
 // Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. A pass
 // over memory is told as a share of what a plain copy on the same device moves in the same time.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,65 +15,16 @@
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
 #include "gpu/plugin.h"
-#include "runtime/base/prng.h"
+#include "tests/gpu/bench_model.h"
+#include "tests/gpu/bench_support.h"
 #include "tests/gpu/emulated_table.h"
 
 namespace rumor::gpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr double density = 0.001;
-
-template <class T>
-T must(Result<T> result) {
-  if (result) return std::move(*result);
-  std::fprintf(stderr, "bench_gpu: %s\n", result.error().text.c_str());
-  std::exit(1);
-}
-void must(const Result<void>& result) {
-  if (result) return;
-  std::fprintf(stderr, "bench_gpu: %s\n", result.error().text.c_str());
-  std::exit(1);
-}
-
 bool emulated = false;  // then nothing is measured, everything is run
 
-// Seconds of one call of work(), the shortest average of some rounds.
-template <class Work>
-double seconds_of(const Gpu& gpu, int calls, const Work& work) {
-  double best = 1e30;
-  if (emulated)
-    calls = 1;
-  else
-    work();  // the first call of a kernel loads it
-  for (int round = 0; round < (emulated ? 1 : 5); ++round) {
-    must(gpu.wait());
-    const auto begin = Clock::now();
-    for (int call = 0; call < calls; ++call) work();
-    must(gpu.wait());
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count() / calls);
-  }
-  return best;
-}
-
-// Noise of about `scale`, the same block again and again.
-DeviceArray<float> noise(const Gpu& gpu, std::size_t size, float scale) {
-  DeviceArray<float> made = must(DeviceArray<float>::create(gpu, size, "noise"));
-  std::vector<float> block(std::min<std::size_t>(size, 1 << 22));
-  Prng prng(1);
-  for (float& value : block) {
-    const std::uint64_t bits = prng.next();
-    float sum = -4;
-    for (int part = 0; part < 8; ++part) sum += static_cast<float>(bits >> (8 * part) & 255) / 255;
-    value = sum * scale;
-  }
-  made.write(block.data(), block.size());
-  for (std::size_t at = block.size(); at < size; at += block.size())
-    gpu.table().copy_within(gpu.device(), made.data() + at, made.data(),
-                            std::min(block.size(), size - at) * sizeof(float));
-  must(gpu.wait());
-  return made;
-}
+constexpr double density = 0.001;
 
 // Bytes a second that a copy reads and writes.
 double copy_speed(const Gpu& gpu, std::size_t bytes) {
@@ -82,7 +32,7 @@ double copy_speed(const Gpu& gpu, std::size_t bytes) {
   const DeviceArray<std::uint8_t> to = must(DeviceArray<std::uint8_t>::create(gpu, bytes, "a copy"));
   gpu.table().fill(gpu.device(), from.data(), 1, bytes);
   const double seconds =
-      seconds_of(gpu, 10, [&] { gpu.table().copy_within(gpu.device(), to.data(), from.data(), bytes); });
+      seconds_of(gpu, emulated, 10, [&] { gpu.table().copy_within(gpu.device(), to.data(), from.data(), bytes); });
   return 2 * static_cast<double>(bytes) / seconds;
 }
 
@@ -97,7 +47,7 @@ std::string pass(const Gpu& gpu, std::uint32_t params, double copy_bytes_per_sec
   DeviceUpdate update;
   for (int warm = 0; warm < (emulated ? 2 : 8); ++warm) must(compressor.absorb(change, update));
   const std::uint64_t looks = compressor.second_looks();
-  const double absorb = seconds_of(gpu, 10, [&] { must(compressor.absorb(change, update)); });
+  const double absorb = seconds_of(gpu, emulated, 10, [&] { must(compressor.absorb(change, update)); });
   const std::uint64_t second_looks = compressor.second_looks() - looks;
 
   const std::uint32_t tiles = params / tile_params + 1, room = 8 * update.count + 16384;
@@ -119,12 +69,12 @@ std::string pass(const Gpu& gpu, std::uint32_t params, double copy_bytes_per_sec
   const ScanArgs args{residual.data(),      nothing.data(),   nullptr,       params,
                       std::max(cutoff, 1u), index.data(),     value.data(),  room,
                       tile.data(),          selection.data(), Change::floats};
-  const double scan = seconds_of(gpu, 20, [&] { gpu.table().scan(gpu.device(), &args); });
+  const double scan = seconds_of(gpu, emulated, 20, [&] { gpu.table().scan(gpu.device(), &args); });
   const auto bins = must(DeviceArray<std::uint32_t>::create(gpu, radix_bins, "selection"));
   const auto counts = must(DeviceArray<std::uint32_t>::create(gpu, 2 * std::size_t{tiles}, "selection"));
   const Source source{value.data(), index.data(), tile.data(), params, room, 0};
   const SelectScratch scratch{bins.data(), counts.data()};
-  const double select = seconds_of(gpu, 20, [&] {
+  const double select = seconds_of(gpu, emulated, 20, [&] {
     gpu.table().scan(gpu.device(), &args);
     gpu.table().select(gpu.device(), &source, update.count, 1, scratch, selection.data());
     gpu.table().emit(gpu.device(), &source, scratch, selection.data(), update.index.data(), update.negative.data());
@@ -167,18 +117,18 @@ std::string codec(const Gpu& gpu, std::uint32_t params) {
   must(compressor.absorb(change, update));
   DeviceCodec coder(gpu, layout);
   const Bytes payload = must(coder.encode(update));
-  const double encode = seconds_of(gpu, 20, [&] { must(coder.encode(update)); });
-  const double decode = seconds_of(gpu, 20, [&] { must(coder.decode(payload, decoded)); });
+  const double encode = seconds_of(gpu, emulated, 20, [&] { must(coder.encode(update)); });
+  const double decode = seconds_of(gpu, emulated, 20, [&] { must(coder.decode(payload, decoded)); });
   const auto weights = must(DeviceArray<std::int32_t>::create(gpu, params, "weights"));
   const auto view = must(DeviceArray<float>::create(gpu, params, "a view"));
   const auto lanes = must(DeviceArray<std::uint32_t>::create(gpu, 2, "a fingerprint"));
   gpu.table().fill(gpu.device(), weights.data(), 0, std::size_t{params} * 4);
   gpu.table().fill(gpu.device(), lanes.data(), 0, 8);
   const Entries entries = decoded.entries();
-  const double apply =
-      seconds_of(gpu, 50, [&] { gpu.table().apply(gpu.device(), &entries, weights.data(), view.data(), 0x1p-24f); });
+  const double apply = seconds_of(
+      gpu, emulated, 50, [&] { gpu.table().apply(gpu.device(), &entries, weights.data(), view.data(), 0x1p-24f); });
   const double fingerprint =
-      seconds_of(gpu, 50, [&] { gpu.table().fingerprint_entries(gpu.device(), &entries, 1, lanes.data()); });
+      seconds_of(gpu, emulated, 50, [&] { gpu.table().fingerprint_entries(gpu.device(), &entries, 1, lanes.data()); });
   char text[512];
   std::snprintf(text, sizeof text,
                 "{\"params\": %u, \"tensors\": %zu, \"entries\": %u, \"payload_bytes\": %zu, \"encode_s\": %.9g, "
@@ -196,9 +146,9 @@ int run(const std::vector<std::uint32_t>& sizes) {
   for (const std::uint32_t params : sizes) passes += (passes.empty() ? "" : ", ") + pass(*gpu, params, copy);
   std::printf(
       "{\"table\": \"%s\", \"gpu\": \"%s\", \"compute_capability\": \"%d.%d\", \"memory_bytes\": %llu, "
-      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s}\n",
+      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s, \"model\": %s}\n",
       table.name, info.name, info.major, info.minor, static_cast<unsigned long long>(info.memory_bytes), copy,
-      passes.c_str(), codec(*gpu, sizes.front()).c_str());
+      passes.c_str(), codec(*gpu, sizes.front()).c_str(), model_benchmarks(*gpu, emulated).c_str());
   return 0;
 }
 

@@ -48,6 +48,19 @@ bool on_device() {
   return table != &emulated_table();
 }
 
+bool has_products(const Target& target) {
+  MatmulArgs one{};
+  const Guarded<float> number(target, 1), product(target, 1);
+  one.rows = one.columns = one.depth = 1;
+  one.a = one.b = number.data();
+  one.y = product.data();
+  ErrorText error{};
+  if (target.table().model.matmul(target.device(), &one, &error) == Status::ok) return true;
+  const bool absent = on_device() && std::strstr(error.text, "needs libcublasLt") != nullptr;
+  if (absent) BOOST_TEST_MESSAGE(error.text);
+  return !absent;
+}
+
 Target::Target(std::uint64_t order) {
   set_emulated_order(order);
   gpu = std::move(Gpu::open(target_table(), 0).value());

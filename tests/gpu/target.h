@@ -15,6 +15,10 @@ namespace rumor::gpu {
 const GpuTable& target_table();
 bool on_device();
 
+struct Target;
+// False, with a message, where matrix products cannot be tried: on a GPU of a machine without cuBLASLt.
+bool has_products(const Target& target);
+
 // An open device of the target, made anew for each test case; in the emulation blocks and threads run in the order
 // that the seed draws, 0: ascending.
 struct Target {

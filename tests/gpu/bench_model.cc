@@ -1,0 +1,112 @@
+#include "tests/gpu/bench_model.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/gpu/bench_support.h"
+
+namespace rumor::gpu {
+namespace {
+
+struct Shape {
+  std::uint32_t batch, context, heads, head_size, vocabulary;
+  std::uint32_t rows() const { return batch * context; }
+  std::uint32_t width() const { return heads * head_size; }
+};
+
+DeviceArray<float> floats(const Gpu& gpu, std::size_t size) {
+  return must(DeviceArray<float>::create(gpu, size, "a benchmark"));
+}
+
+std::string number(const char* name, double value) {
+  char text[96];
+  std::snprintf(text, sizeof text, "\"%s\": %.6g", name, value);
+  return text;
+}
+
+// The widest product of a layer, with GELU behind it, in each precision.
+std::string products(const Gpu& gpu, bool emulated, const Shape& s) {
+  const std::uint32_t d = s.width();
+  const DeviceArray<float> x = noise(gpu, std::size_t{s.rows()} * d, 1),
+                           weight = noise(gpu, 4 * std::size_t{d} * d, 0.02f),
+                           bias = noise(gpu, 4 * std::size_t{d}, 0.1f), y = floats(gpu, 4 * std::size_t{s.rows()} * d),
+                           before = floats(gpu, 4 * std::size_t{s.rows()} * d);
+  std::string all;
+  constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
+    MatmulArgs args{};
+    args.rows = s.rows();
+    args.columns = 4 * d;
+    args.depth = d;
+    args.a = x.data();
+    args.b = weight.data();
+    args.y = y.data();
+    args.bias = bias.data();
+    args.before = before.data();
+    args.precision = precision;
+    args.epilogue = Epilogue::bias_gelu;
+    const Result<void> first = gpu.matmul(args);
+    if (!first && first.error().text.find("needs libcublasLt") != std::string::npos) return "null";
+    must(first);
+    const double seconds = seconds_of(gpu, emulated, 20, [&] { must(gpu.matmul(args)); });
+    const double operations = 2.0 * args.rows * args.columns * args.depth;
+    all += (all.empty() ? "{" : ", ") + number(names[static_cast<std::uint32_t>(precision)], operations / seconds);
+  }
+  return all + "}";
+}
+
+std::string attention(const Gpu& gpu, bool emulated, const Shape& s) {
+  const std::size_t all = std::size_t{s.rows()} * s.width(), rows = std::size_t{s.rows()} * s.heads;
+  const DeviceArray<float> qkv = noise(gpu, 3 * all, 1), change = noise(gpu, all, 1), y = floats(gpu, all),
+                           top = floats(gpu, rows), weight = floats(gpu, rows), dot = floats(gpu, rows),
+                           qkv_change = floats(gpu, 3 * all);
+  const AttentionArgs args{s.batch, s.context, s.heads, s.head_size, qkv.data(), y.data(), top.data(), weight.data()};
+  const AttentionChange back{args, change.data(), dot.data(), qkv_change.data()};
+  const ModelTable& model = gpu.table().model;
+  const double forward = seconds_of(gpu, emulated, 10, [&] { model.attention(gpu.device(), &args); });
+  const double backward = seconds_of(gpu, emulated, 10, [&] { model.attention_backward(gpu.device(), &back); });
+  return number("attention_s", forward) + ", " + number("attention_backward_s", backward);
+}
+
+std::string layer_norm(const Gpu& gpu, bool emulated, const Shape& s) {
+  const Matrix size{s.rows(), s.width()};
+  const std::size_t all = std::size_t{size.rows} * size.columns;
+  const DeviceArray<float> x = noise(gpu, all, 1), more = noise(gpu, all, 1), sum = floats(gpu, all),
+                           gain = noise(gpu, size.columns, 1), bias = noise(gpu, size.columns, 1), y = floats(gpu, all),
+                           mean = floats(gpu, size.rows), scale = floats(gpu, size.rows), change = noise(gpu, all, 0),
+                           partial = floats(gpu, 2 * chunks_of(size.rows) * size.columns),
+                           gain_change = floats(gpu, size.columns), bias_change = floats(gpu, size.columns);
+  const LayerNormArgs args{size,        x.data(), more.data(), sum.data(),  gain.data(),
+                           bias.data(), y.data(), mean.data(), scale.data()};
+  const LayerNormChange back{size,          sum.data(),  gain.data(),    mean.data(),        scale.data(),
+                             change.data(), more.data(), partial.data(), gain_change.data(), bias_change.data()};
+  const ModelTable& model = gpu.table().model;
+  const double forward = seconds_of(gpu, emulated, 20, [&] { model.layer_norm(gpu.device(), &args); });
+  const double backward = seconds_of(gpu, emulated, 20, [&] { model.layer_norm_backward(gpu.device(), &back); });
+  return number("layer_norm_s", forward) + ", " + number("layer_norm_backward_s", backward);
+}
+
+// The logits become their gradient, so every call but the first works on that: the same traffic.
+std::string cross_entropy(const Gpu& gpu, bool emulated, const Shape& s) {
+  const DeviceArray<float> logits = noise(gpu, std::size_t{s.rows()} * s.vocabulary, 1), loss = floats(gpu, s.rows());
+  const auto target = must(DeviceArray<std::uint16_t>::create(gpu, s.rows(), "a benchmark"));
+  const auto total = must(DeviceArray<double>::create(gpu, 1, "a benchmark"));
+  gpu.table().fill(gpu.device(), target.data(), 0, s.rows() * sizeof(std::uint16_t));
+  const CrossEntropyArgs args{{s.rows(), s.vocabulary}, logits.data(), target.data(), 1e-3f, loss.data(), total.data()};
+  return number("cross_entropy_s",
+                seconds_of(gpu, emulated, 5, [&] { gpu.table().model.cross_entropy(gpu.device(), &args); }));
+}
+
+}  // namespace
+
+std::string model_benchmarks(const Gpu& gpu, bool emulated) {
+  const Shape shape = emulated ? Shape{1, 20, 2, 8, 50} : Shape{8, 1024, 12, 64, 50257};
+  std::string text = "{\"products_per_second\": " + products(gpu, emulated, shape);
+  for (const std::string& part :
+       {attention(gpu, emulated, shape), layer_norm(gpu, emulated, shape), cross_entropy(gpu, emulated, shape)})
+    text += ", " + part;
+  return text + "}";
+}
+
+}  // namespace rumor::gpu
