@@ -70,8 +70,8 @@ Result<void> DeviceMlp::forward(const float* params, std::span<const float> x, s
   return {};
 }
 
-// The mean loss; change_ becomes its gradient.
-Result<float> DeviceMlp::loss(std::span<const std::uint8_t> label, std::uint32_t rows) {
+// change_ becomes the gradient of the mean loss, total_loss_ the sum of all rows' losses.
+void DeviceMlp::compare(std::span<const std::uint8_t> label, std::uint32_t rows) {
   RUMOR_CHECK(label.size() == rows);
   const std::vector<std::uint16_t> wanted(label.begin(), label.end());
   for (const std::uint16_t one : wanted) RUMOR_CHECK(one < classes());
@@ -81,9 +81,6 @@ Result<float> DeviceMlp::loss(std::span<const std::uint8_t> label, std::uint32_t
   const CrossEntropyArgs args{{rows, classes()}, change_.data(),    label_.data(), 1.0f / static_cast<float>(rows),
                               row_loss_.data(),  total_loss_.data()};
   gpu_->table().model.cross_entropy(gpu_->device(), &args);
-  double total = 0;
-  if (Result<void> read = total_loss_.read(&total, 1); !read) return read.error();
-  return static_cast<float>(total / rows);
 }
 
 Result<void> DeviceMlp::backward(const float* params, std::uint32_t rows, float* gradient) {
@@ -123,10 +120,11 @@ Result<float> DeviceMlp::loss_and_gradient(const DeviceArray<float>& params, con
   if (!batch.soft.probability.empty())
     return Error{Errc::usage, "soft targets are not possible on a GPU yet; use --device cpu"};
   if (Result<void> done = forward(params.data(), batch.x, batch.rows); !done) return done.error();
-  const Result<float> mean = loss(batch.label, batch.rows);
-  if (!mean) return mean;
+  compare(batch.label, batch.rows);
   if (Result<void> done = backward(params.data(), batch.rows, gradient.data()); !done) return done.error();
-  return mean;
+  double total = 0;  // read last: until here the host has not waited
+  if (Result<void> read = total_loss_.read(&total, 1); !read) return read.error();
+  return static_cast<float>(total / batch.rows);
 }
 
 // What comes out of the last layer, on the host.

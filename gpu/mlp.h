@@ -48,7 +48,7 @@ class DeviceMlp {
   DeviceMlp(const Gpu& gpu, ParamLayout layout, std::vector<std::uint32_t> widths, Precision precision);
   Result<void> make_room(std::uint32_t rows);
   Result<void> forward(const float* params, std::span<const float> x, std::uint32_t rows);
-  Result<float> loss(std::span<const std::uint8_t> label, std::uint32_t rows);
+  void compare(std::span<const std::uint8_t> label, std::uint32_t rows);
   Result<void> backward(const float* params, std::uint32_t rows, float* gradient);
   Result<std::vector<float>> outputs(const float* params, std::span<const float> x, std::uint32_t rows);
   // The numbers that go into layer i, [rows][in].
