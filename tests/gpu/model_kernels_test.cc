@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(bias_and_gelu) {
   });
 }
 
-// So many values that one operation of the exponential that is rounded otherwise shows.
+// In small steps: what is rounded otherwise than on the CPU shows in few values only.
 BOOST_AUTO_TEST_CASE(gelu_from_end_to_end) {
   const Target target;
   constexpr std::uint32_t count = 60'000;
