@@ -13,9 +13,7 @@ namespace {
 Options made_fit(Options options) {
   std::erase_if(options.run_name, [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
   options.run_name.resize(std::min<std::size_t>(options.run_name.size(), 128));
-  std::erase_if(options.advertise, [&](const std::string& address) {
-    return PeerRecord{options.self, 1, {address}}.invalid().has_value();
-  });
+  options.advertise = fit_addresses(options.self, std::move(options.advertise));
   return options;
 }
 
@@ -40,6 +38,13 @@ const Keys& checked(const std::shared_ptr<const Keys>& keys) {
 }
 
 }  // namespace
+
+std::vector<std::string> fit_addresses(const NodeId& self, std::vector<std::string> addresses) {
+  std::erase_if(addresses, [&](const std::string& address) {
+    return PeerRecord{self, 1, {address}}.invalid().has_value();
+  });
+  return addresses;
+}
 
 Core::Core(Options options_in, UpdateStore& store_in, Prng prng_in)
     : options(made_fit(std::move(options_in))),

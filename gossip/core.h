@@ -177,6 +177,9 @@ struct Stream {
   std::map<std::uint64_t, Missing> missing;  // by seq
 };
 
+// Those that a record may hold: others would take one with any other for malformed.
+std::vector<std::string> fit_addresses(const NodeId& self, std::vector<std::string> addresses);
+
 class Core {
  public:
   Core(Options options_in, UpdateStore& store_in, Prng prng_in);

@@ -35,11 +35,11 @@ bool supersedes(const PeerRecord& record, const Member& member) {
 MemberTable::MemberTable(const NodeId& self, const RunId& run, const Keys& keys,
                          std::vector<std::string> advertise, Bytes admit)
     : self_(self), run_(run), keys_(&keys) {
-  if (advertise.size() > limits::addresses_per_record_max) advertise.resize(limits::addresses_per_record_max);
   put_self(1, std::move(advertise), std::move(admit));
 }
 
 void MemberTable::put_self(std::uint64_t number, std::vector<std::string> addresses, Bytes admit) {
+  if (addresses.size() > limits::addresses_per_record_max) addresses.resize(limits::addresses_per_record_max);
   PeerRecord record{self_, number, std::move(addresses)};
   record.admit = std::move(admit);
   record.signature = keys_->sign(record_message(run_, record));
@@ -97,6 +97,13 @@ void MemberTable::renew_self() {
   const Member& own = members_.at(self_);
   if (own.record.number == record_number_max) return;
   put_self(own.record.number + 1, own.record.addresses, own.record.admit);
+}
+
+bool MemberTable::set_addresses(std::vector<std::string> addresses) {
+  const Member& own = members_.at(self_);
+  if (own.record.number == record_number_max || own.record.addresses == addresses) return false;
+  put_self(own.record.number + 1, std::move(addresses), own.record.admit);
+  return true;
 }
 
 void MemberTable::forget(TimePoint now) {

@@ -45,6 +45,8 @@ class MemberTable {
   void left(const NodeId& node);
   // Takes a greater number for our own record, so that others far away know that we live.
   void renew_self();
+  // Of our own record, which becomes newer by it. False: these are the ones it has.
+  bool set_addresses(std::vector<std::string> addresses);
   // Drops members without a word for forget_after, except those in a link (`heard` recently).
   void forget(TimePoint now);
 

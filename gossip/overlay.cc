@@ -153,6 +153,11 @@ bool Overlay::admits(Link& link, PeerRecord& record) {
   return true;
 }
 
+void Overlay::set_addresses(std::vector<std::string> addresses) {
+  if (!core_.members.set_addresses(fit_addresses(core_.options.self, std::move(addresses)))) return;
+  spread_record(core_.members.self());
+}
+
 void Overlay::judge_links() {
   for (auto& [id, link] : core_.links) {
     const Member* member = core_.members.find(link.node);

@@ -34,6 +34,8 @@ class Overlay {
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
   void on_pong(Link& link, const Pong& pong);
   void on_peers(Link& link, const Peers& peers);
+  // We can be dialled there now: every link is told.
+  void set_addresses(std::vector<std::string> addresses);
   // The rule has changed: closes links that it does not admit.
   void judge_links();
   // Compares tables.

@@ -263,6 +263,11 @@ void Protocol::leave(TimePoint now, Outbox& out) {
   impl_->overlay.leave();
 }
 
+void Protocol::set_addresses(std::vector<std::string> addresses, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->overlay.set_addresses(std::move(addresses));
+}
+
 void Protocol::set_rule(AdmissionRule rule, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   AdmissionRule& current = impl_->core.rule;

@@ -94,6 +94,8 @@ class Protocol {
   // The list has changed: links that it no longer admits are closed, and who has gone from `allowed` counts as
   // refused from now on. The owner stays as it was.
   void set_rule(AdmissionRule rule, TimePoint now, Outbox& out);
+  // Where others may dial us from now on, in place of Options::advertise: told to all members.
+  void set_addresses(std::vector<std::string> addresses, TimePoint now, Outbox& out);
   // The owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his; Errc::limit
   // when this replica can no longer take it back by itself (PROTOCOL.md 6.10).
   Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);

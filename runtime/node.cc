@@ -148,6 +148,12 @@ void Node::set_rule(gossip::AdmissionRule rule, TimePoint now, NodeOutbox& out) 
   advance(now, out);
 }
 
+void Node::set_addresses(std::vector<std::string> addresses, TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->set_addresses(std::move(addresses), now, protocol_out_);
+  advance(now, out);
+}
+
 Result<void> Node::revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out) {
   now_ = now;
   const Result<void> done = protocol_->revoke(revocation, now, protocol_out_);

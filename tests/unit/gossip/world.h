@@ -279,6 +279,7 @@ class World {
   }
 
   void dial(std::size_t i, const std::string& address) {
+    if (on_dial) on_dial(i, address);
     const Duration delay{static_cast<std::int64_t>(200 + prng_.below(delay_us_max))};
     at(now + delay, [this, i, address, delay, life = nodes[i].life] {
       if (nodes[i].life != life) return;
@@ -345,6 +346,7 @@ class World {
   TimePoint now{};
   std::uint64_t delay_us_max = 20'000;  // of a link, one way
   bool check = true;
+  std::function<void(std::size_t, const std::string&)> on_dial;
   // Frames that never arrive: from, to, type.
   std::function<bool(std::size_t, std::size_t, std::uint8_t)> drops;
   std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
