@@ -145,9 +145,10 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
 
 // One key of a run file, for the reference.
 struct RunKey {
-  std::string name;   // "section.key"
-  std::string wants;  // "a number from 0 to 1", as an error says it
-  bool shared;        // goes into the run id
+  std::string name;        // "section.key"
+  std::string wants;       // "a number from 0 to 1", as an error says it
+  std::string by_default;  // what RunConfig begins with, as one would write it; empty: nothing
+  bool shared;             // goes into the run id
 };
 // All of them, section by section.
 std::vector<RunKey> run_keys();

@@ -1,6 +1,7 @@
 // Man pages in the macros of man(7).
 #include "runtime/base/text.h"
 #include "runtime/daemon/version.h"
+#include "runtime/run_config.h"
 #include "tools/reference.h"
 
 namespace rumor::tools {
@@ -46,13 +47,24 @@ std::string body_of(const CommandDoc& command, const std::string& parent) {
   return out;
 }
 
+std::string keys_section() {
+  std::string out =
+      ".SH RUN FILE KEYS\nWritten \"key = value\" below [section], or given as \\-\\-set section.key=value. Shared: "
+      "equal on all peers of a run.\n";
+  for (const RunKey& key : run_keys())
+    out += str(".TP\n\\fB", escaped(key.name), "\\fR \\fI", escaped(key.wants), "\\fR\n",
+               escaped(std::string(run_key_help(key.name))), key.shared ? " (shared)" : "",
+               key.by_default.empty() ? "" : str("; default: ", escaped(key.by_default)), "\n");
+  return out;
+}
+
 std::string program_body(const CommandDoc& program) {
   std::string out = str(".SH SYNOPSIS\n.B rumor\n[\\fIOPTIONS\\fR] \\fICOMMAND\\fR\n.SH DESCRIPTION\n",
                         escaped(program.summary), "\n.SH COMMANDS\n");
   for (const CommandDoc& command : program.commands)
     out += str(".TP\n.BR rumor\\-", command.name, " (1)\n", escaped(command.summary), ".\n");
-  return out + str(".SH OPTIONS\n", options_of(program.options), ".SH EXIT STATUS\n.nf\n", escaped(program.footer),
-                   "\n.fi\n");
+  return out + str(".SH OPTIONS\n", options_of(program.options), keys_section(), ".SH EXIT STATUS\n.nf\n",
+                   escaped(program.footer), "\n.fi\n");
 }
 
 }  // namespace

@@ -67,9 +67,11 @@ std::string metrics_table() {
 }
 
 std::string keys_table() {
-  std::string out = row({"key", "takes", "equal on all peers", "what it is"}) + row({"---", "---", "---", "---"});
+  std::string out =
+      row({"key", "takes", "default", "equal on all peers", "what it is"}) + row({"---", "---", "---", "---", "---"});
   for (const RunKey& key : run_keys())
-    out += row({code(key.name), cell(key.wants), key.shared ? "yes" : "", cell(std::string(run_key_help(key.name)))});
+    out += row({code(key.name), cell(key.wants), key.by_default.empty() ? "" : code(key.by_default),
+                key.shared ? "yes" : "", cell(std::string(run_key_help(key.name)))});
   return out;
 }
 
@@ -88,9 +90,9 @@ std::string reference_markdown(const CommandDoc& program) {
   for (const CommandDoc& command : program.commands) out += command_section(command, program.name);
   out += str("## Exit status and environment\n\n```\n", program.footer, "\n```\n\n");
   out +=
-      "## Run file keys\n\nWritten `key = value` below `[section]`, or given as `--set section.key=value`. Keys that "
-      "are "
-      "equal on all peers go into the run id: peers that differ in one are of two runs.\n\n";
+      "## Run file keys\n\nWritten `key = value` below `[section]`, or given as `--set section.key=value`. A key that "
+      "is left out has its default; one without a default is not set then. Keys that are equal on all peers go into "
+      "the run id: peers that differ in one are of two runs.\n\n";
   out += keys_table() + "\n## Metrics\n\nAt `/metrics` of a status address, for Prometheus.\n\n" + metrics_table();
   return out;
 }

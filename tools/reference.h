@@ -31,8 +31,8 @@ std::string synopsis(const CommandDoc& command, const std::string& parent);
 // Every command, option, run file key, metric and exit status, as Markdown.
 std::string reference_markdown(const CommandDoc& program);
 
-// A page for man(7) macros: of the program, or of one of its commands ("rumor-peer.1"). Errors: Errc::usage (no such
-// command).
+// A page for man(7) macros: of the program, with all run file keys, or of one of its commands ("rumor-peer.1").
+// Errors: Errc::usage (no such command).
 Result<std::string> man_page(const CommandDoc& program, const std::string& command);
 
 // For bash, zsh or fish. Errors: Errc::usage (another shell).

@@ -59,6 +59,9 @@ def check_reference():
                 used.add(f'{section}.{key[1]}')
     keys = set(re.findall(r'^\| `(\w+\.\w+)` \|', text, re.MULTILINE))
     assert len(keys) > 70 and len(used) > 20 and used <= keys, used - keys
+    for row in ('| `optimizer.rate` | a number from 1e-09 to 1000 | `0.5` | yes |',
+                '| `network.listen` | a text in quotes | `"127.0.0.1:0"` |  |', '| `exchange.outer_rate` | '):
+        assert row in text, row
     with_typo = run('peer', 'synthetic', '--set', 'network.statu=1')
     assert 'network.status' in with_typo.stderr
     for status in range(5):
@@ -87,6 +90,8 @@ def check_man(prefix):
             shown = subprocess.run(['groff', '-man', '-Tutf8', '-ww'], input=page, capture_output=True, text=True,
                                    check=False)
             assert shown.returncode == 0 and not shown.stderr, (name, shown.stderr)
+    with gzip.open(found['rumor.1.gz'], 'rt', encoding='utf-8') as file:
+        assert re.search(r'fBoptimizer\.rate\\fR .*\npeak.*\(shared\); default: 0\.5\n', file.read())
     with gzip.open(found['rumor-peer.1.gz'], 'rt', encoding='utf-8') as file:
         assert '\\-\\-status\\-token' in file.read()
 

@@ -2,6 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
 #include "runtime/run_config.h"
 #include "tests/unit/runtime/support.h"
 
@@ -244,11 +245,16 @@ BOOST_AUTO_TEST_CASE(the_early_phase_is_denser_where_asked) {
   BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
 }
 
-// Who owns a run is part of its name; who has none keeps the name it had.
 BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
   const std::vector<RunKey> keys = run_keys();
   BOOST_TEST(keys.size() > 70);
+  const RunConfig plain;
   for (const RunKey& key : keys) {
+    // What is told to be the default can be written, and changes nothing.
+    RunConfig same;
+    if (!key.by_default.empty())
+      BOOST_TEST(override_run_config(same, key.name + "=" + key.by_default).ok(), key.name);
+    BOOST_TEST((run_id(same, rumor::test::small_layout()) == run_id(plain, rumor::test::small_layout())), key.name);
     BOOST_TEST(!run_key_help(key.name).empty(), key.name);
     BOOST_TEST(!key.wants.empty(), key.name);
   }
@@ -256,11 +262,16 @@ BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
     return *std::find_if(keys.begin(), keys.end(), [&](const RunKey& key) { return key.name == name; });
   };
   BOOST_TEST(named("exchange.in_flight_weight").wants == "a number from 0 to 1");
+  BOOST_TEST(named("exchange.in_flight_weight").by_default == str(RunConfig().in_flight_weight));
+  BOOST_TEST(named("model.hidden").by_default == "[128, 128]");
+  BOOST_TEST(named("network.listen").by_default == "\"127.0.0.1:0\"");
+  BOOST_TEST(named("compress.bytes_per_update").by_default.empty());
   BOOST_TEST(named("run.name").shared);
   BOOST_TEST(!named("network.status_token").shared);
   BOOST_TEST(run_key_help("network.nothing").empty());
 }
 
+// Who owns a run is part of its name; who has none keeps the name it had.
 BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
   const std::string key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
   RunConfig config;
