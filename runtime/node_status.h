@@ -67,6 +67,7 @@ struct NodeStatus {
   MemoryUse memory;               // the trainer's as of its last step or evaluation
   // Set by the driver:
   std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was
+  std::string port_mapping;     // where others reach it by the router, or why not; empty: no router is asked
   double pause_ms = 0;          // the longest that training waited for the next step, in the last ten seconds
 
   Limit limit;                  // now (daemon/bottleneck.h)

@@ -99,6 +99,9 @@ struct RunConfig {
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> seeds;
   std::vector<std::string> advertise;
+  // The router that is asked to let others in (daemon/port_mapper.h): "auto" or its address; empty: none. Not by
+  // default: it opens a door from everywhere to this machine, and a peer that nobody can dial trains all the same.
+  std::string map_port;
   std::string status;  // empty: no status server
   std::string status_token;  // file of the token that it asks for; empty: none, and then loopback only
   std::string events;  // file that what happens is written to, a line of JSON each (daemon/event_journal.h)

@@ -87,6 +87,7 @@ constexpr std::array local = std::to_array<Help>({
     {"network.listen", "where others dial this peer, HOST:PORT"},
     {"network.seeds", "peers to try first"},
     {"network.advertise", "how others reach this peer, where that is not network.listen"},
+    {"network.map_port", "router to ask to let others in (NAT-PMP, UPnP): auto or its address; empty: none"},
     {"network.status", "where the page, /status and /metrics are served; empty: nowhere"},
     {"network.status_token", "file of the token that the status address asks for"},
     {"network.events", "file for what happens, a line of JSON each; rotated at 8 MiB, four old ones are kept"},

@@ -62,6 +62,16 @@ Problem read_owner(const RunValue& given, std::string& out) {
   return {};
 }
 
+Problem read_router(const RunValue& given, std::string& out) {
+  const std::string router = given.exact<std::string>().value_or("?");
+  const bool dotted = router.find_first_not_of("0123456789.") == std::string::npos &&
+                      std::count(router.begin(), router.end(), '.') == 3;
+  if (!router.empty() && router != "auto" && !dotted)
+    return "wants \"auto\" or the router's IPv4 address in quotes; empty for none";
+  out = router;
+  return {};
+}
+
 Problem read_optional(const RunValue& given, double low, double high, std::optional<double>& out) {
   double value = 0;
   if (Problem p = read_number(given, low, high, value); !p.empty()) return p;
@@ -338,6 +348,7 @@ std::vector<Row> network_keys() {
       text("network.listen", at(&C::listen), of_peer),
       texts("network.seeds", at(&C::seeds)),
       texts("network.advertise", at(&C::advertise)),
+      text("network.map_port", at(&C::map_port), of_peer, read_router),
       text("network.status", at(&C::status), of_peer),
       text("network.status_token", at(&C::status_token), of_peer),
       text("network.events", at(&C::events), of_peer),

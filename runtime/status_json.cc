@@ -180,6 +180,7 @@ std::string status_json(const NodeStatus& s) {
               {"trouble", s.log_trouble}};
   j["memory"] = memory_json(s);
   j["storage_trouble"] = s.storage_trouble;
+  j["port_mapping"] = s.port_mapping;
   j["traffic"] = traffic_json(s);
   j["compression"] = compression_json(s);
   // Reasons in `waiting_for` may come from others, and need not be UTF-8.

@@ -31,7 +31,7 @@ Result<sim::NetworkModel> load_network(const std::string& name);
 struct PeerCommand {
   RunSource run;
   std::vector<std::string> seeds;
-  std::string listen, status, status_token, events, tensorboard, allow, token;  // empty: as the run file says
+  std::string listen, map_port, status, status_token, events, tensorboard, allow, token;  // empty: as the run file says
   std::string device = "cpu";
   std::string shard;  // "I/N", counted from 1
   std::optional<std::string> state, capture, json;

@@ -12,6 +12,7 @@
 #include "models/dataset.h"
 #include "models/kernels.h"
 #include "runtime/base/text.h"
+#include "runtime/daemon/port_mapper.h"
 #include "runtime/daemon/port_probe.h"
 #include "runtime/daemon/storage.h"
 #include "runtime/daemon/version.h"
@@ -112,15 +113,28 @@ void check_port(Findings& out, const char* what, const std::string& address, con
   out.good(what, address + " is free");
 }
 
+// The router is asked who it is, not for a port.
+void check_router(Findings& out, const RunConfig& config) {
+  const auto request = daemon::port_request(config.listen, config.map_port);
+  if (!request && request.error().code == Errc::mismatch) return out.good("router", request.error().text);
+  if (!request) return out.warn("router", request.error().text, "or leave network.map_port out");
+  const auto said = daemon::ask_router(*request);
+  if (said) return out.good("router", *said);
+  out.warn("router", said.error().text,
+           str("allow UPnP or NAT-PMP in its settings, or forward port ", request->port,
+               " there by hand and set network.advertise; the peer dials others all the same"));
+}
+
 void check_advertised(Findings& out, const RunConfig& config) {
   const auto address = net::parse_address(config.listen);
   if (!address) return out.bad("reachability", address.error().text, "--listen HOST:PORT");
   if (net::is_loopback(address->host))
     return out.good("reachability", str("on this machine only (--listen ", config.listen, ")"));
   const bool everywhere = address->host == "0.0.0.0" || address->host == "::";
-  if (everywhere && config.advertise.empty())
+  if (everywhere && config.advertise.empty() && config.map_port.empty())
     return out.bad("reachability", str("others are told to dial ", config.listen, ", which is nowhere"),
-                   "say how others reach this machine: network.advertise = [\"my.host.name:7001\"]");
+                   "say how others reach this machine: network.advertise = [\"my.host.name:7001\"]; at home, ask the "
+                   "router: network.map_port = \"auto\"");
   if (address->port == 0)
     return out.warn("reachability", "the port is another one at each start",
                     "--listen HOST:7001, and open it in the firewall");
@@ -147,8 +161,8 @@ void check_reached(Findings& out, const PeerReport& peer) {
   if (dialled > 0) return out.good("reachability", str("neighbours that have dialled this peer: ", dialled));
   if (peer.neighbours.empty() || peer.uptime_seconds.value_or(0) < reached_within) return;
   out.warn("reachability", "no neighbour has dialled this peer: it may not be reachable from outside",
-           "it trains all the same; to let others in, open its --listen port in firewall and router, and set "
-           "network.advertise");
+           "it trains all the same; to let others in, start it with --map-port auto, or open its --listen port in "
+           "firewall and router and set network.advertise");
 }
 
 // One that runs: what it says of itself.
@@ -164,6 +178,12 @@ void check_peer(Findings& out, const std::string& address, const std::string& to
   if (!peer->storage_trouble.empty())
     out.bad("peer", "cannot keep its state: " + peer->storage_trouble,
             "make room, or mend the disk; it trains on meanwhile");
+  if (!peer->port_mapping.empty()) {
+    if (peer->port_mapping.find("leads here") != std::string::npos)
+      out.good("router", peer->port_mapping);
+    else
+      out.warn("router", peer->port_mapping, "the peer dials others all the same, and asks again every five minutes");
+  }
   check_reached(out, *peer);
   if (peer->neighbours.empty())
     out.warn("peer", str("is alone", peer->waiting_for.empty() ? "" : ": " + peer->waiting_for),
@@ -192,6 +212,7 @@ int run_doctor_command(const DoctorCommand& command) {
     check_port(out, "listen", config->listen, "--listen");
     check_port(out, "status", config->status, "--status");
     check_advertised(out, *config);
+    if (!config->map_port.empty()) check_router(out, *config);
     for (const std::string& seed : config->seeds) check_dial(out, "seed", seed);
   } else {
     check_disk(out, command.state, RunConfig{});

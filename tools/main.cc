@@ -45,6 +45,8 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--seed", c.seeds, "peers to try first, HOST:PORT,...; tried in parallel, for ever")
       ->delimiter(',');
   peer->add_option("--listen", c.listen, "where to accept others, HOST:PORT; port 0 takes a free one");
+  peer->add_option("--map-port", c.map_port,
+                   "ask the router to let others in from outside (NAT-PMP, UPnP): auto, or its address");
   peer->add_option("--state", c.state, "directory for identity and checkpoints; made when missing");
   peer->add_option("--allow", c.allow, "file of keys that may link to this peer; see `rumor key --help`");
   peer->add_option("--token", c.token, "file of a join token");

@@ -47,6 +47,9 @@ int run_peer_command(const PeerCommand& command) {
   daemon::PeerOptions options;
   options.config = std::move(config).value();
   if (!command.listen.empty()) options.config.listen = command.listen;
+  if (!command.map_port.empty())
+    if (auto set = override_run_config(options.config, "network.map_port=" + command.map_port); !set)
+      return fail(set.error());
   if (!command.status.empty()) options.config.status = command.status;
   if (!command.status_token.empty()) options.config.status_token = command.status_token;
   if (!command.events.empty()) options.config.events = command.events;

@@ -148,6 +148,7 @@ Result<PeerReport> parse_peer_report(const std::string& body, const std::string&
   r.limit = text(part(status, "limit"), "text");
   r.digest = text(status, "digest");
   r.storage_trouble = text(status, "storage_trouble");
+  r.port_mapping = text(status, "port_mapping");
   r.version = text(status, "version");
   r.same_bits = truth(status, "digests_equal");
   const json& traffic = part(status, "traffic");

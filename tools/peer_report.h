@@ -22,7 +22,8 @@ struct NeighbourReport {
 };
 
 struct PeerReport {
-  std::string run, run_id, node_id, phase, waiting_for, limit_kind, limit, digest, storage_trouble, version;
+  std::string run, run_id, node_id, phase, waiting_for, limit_kind, limit, digest, storage_trouble, port_mapping,
+      version;
   std::optional<double> samples, samples_planned, loss, train_loss, accuracy, live_peers, members, updates, ratio,
       sent_bytes, received_bytes, dense_bytes, uptime_seconds, unix_seconds;
   bool same_bits = false;

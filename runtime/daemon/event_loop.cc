@@ -23,6 +23,7 @@
 #include "runtime/daemon/peer_admission.h"
 #include "runtime/daemon/peer_files.h"
 #include "runtime/daemon/peer_view.h"
+#include "runtime/daemon/reachability.h"
 #include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
 #include "runtime/daemon/worker_steps.h"
@@ -109,6 +110,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void computed(Time begin, Time end);
   void carry_out();
   void arm();
+  void ask_router();
   void report();
   void look_at_admission();
   std::string recent_updates() const;
@@ -151,6 +153,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   asio::signal_set signals_;
   Console console_;
   std::optional<ThreadPool> pool_;
+  Reachability reach_;
   std::unique_ptr<Node> node_;
   PeerView view_;
   NodeOutbox out_;
@@ -204,8 +207,8 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.keys = std::make_shared<net::IdentityKeys>(identity_);
   node.chance_seed = system_random();
   node.seeds = options_.config.seeds;
-  node.advertise =
-      options_.config.advertise.empty() ? std::vector<std::string>{bound} : options_.config.advertise;
+  reach_.open(options_.config, bound);
+  node.advertise = reach_.addresses();
   node.known_addresses = files_.known_addresses();
   node.rule = admission_.rule();
   node.admit = admission_.admit(node.node);
@@ -247,6 +250,7 @@ PeerEnd EventLoop::run() {
   steps_->connect(*this, [this](StepRunner::Job job) { asio::post(io_, std::move(job)); });
   node_->start(now(), out_);
   carry_out();
+  ask_router();
   report();
   io_.run();
   const NodeStatus status = node_->status(now());
@@ -254,6 +258,18 @@ PeerEnd EventLoop::run() {
   steps_->disconnect();
   console_.finished(status);
   return {exit_status_.value_or(0), status_json(status), node_->release_trainer()};
+}
+
+// After signals are awaited: what a router opens must be taken back.
+void EventLoop::ask_router() {
+  if (exit_status_) return;
+  reach_.begin(io_, [this](gossip::Note::Level level, const std::string& text, bool moved) {
+    if (exit_status_) return;
+    console_.note({level, text});
+    if (!moved) return;
+    node_->set_addresses(reach_.addresses(), now(), out_);
+    carry_out();
+  });
 }
 
 void EventLoop::carry_out() {
@@ -350,6 +366,7 @@ void EventLoop::effect(Finished& e) {
   timer_.cancel();
   report_timer_.cancel();
   signals_.cancel();
+  reach_.stop();
   save_waiting();  // the last one
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; },
@@ -388,6 +405,7 @@ void EventLoop::report() {
   if (!exit_status_) look_at_admission();
   NodeStatus status = node_->status(now());
   status.storage_trouble = storage_trouble_;
+  status.port_mapping = reach_.text();
   const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
   status.pause_ms = pause.count();
   tell_of_log(status.log_trouble);

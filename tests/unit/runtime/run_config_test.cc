@@ -245,6 +245,19 @@ BOOST_AUTO_TEST_CASE(the_early_phase_is_denser_where_asked) {
   BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
 }
 
+BOOST_AUTO_TEST_CASE(a_router_is_named_or_found) {
+  RunConfig config;
+  for (const std::string good : {"auto", "192.168.1.1", ""}) {
+    BOOST_REQUIRE(override_run_config(config, "network.map_port=\"" + good + "\"").ok());
+    BOOST_TEST(config.map_port == good);
+  }
+  for (const char* bad : {"true", "yes", "1.2.3", "router.lan", "\"fe80::1\""}) {
+    const auto set = override_run_config(config, std::string("network.map_port=") + bad);
+    BOOST_REQUIRE(!set.ok());
+    BOOST_TEST(set.error().text.find("wants \"auto\"") != std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
   const std::vector<RunKey> keys = run_keys();
   BOOST_TEST(keys.size() > 70);
