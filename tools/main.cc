@@ -93,6 +93,11 @@ void add_protocol(CLI::App& sim, SimCommand& c) {
   sim.add_option("--outage-s", c.outage_s, "a third of the links stand still for so long (default 0)")
       ->check(CLI::Range(0.0, 3600.0))
       ->group(group);
+  sim.add_option("--undiallable", c.undiallable, "share of the peers that others cannot dial, as at home (default 0)")
+      ->check(CLI::Range(0.0, 0.95))
+      ->group(group);
+  sim.add_flag("--dial-back", c.dial_back, "those peers can be dialled by the others, if not by each other")
+      ->group(group);
   sim.add_flag("--shrink", c.shrink, "find the least that still fails")->group(swarm);
   sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")
       ->group(swarm);

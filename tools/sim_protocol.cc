@@ -28,6 +28,8 @@ void print_spreading(const sim::SpreadingResult& r, double wall) {
   print("slowest node", fixed(r.worst_node_median, 2) + " s", "its median delivery");
   print("hops", fixed(r.hops_mean, 2), str("mean; at most ", fixed(r.hops_max, 0)));
   print("busiest uplink", fixed(r.busiest_uplink, 2), "times the mean");
+  print("links", fixed(r.links_mean, 2), str("a peer at the end; at least ", fixed(r.links_least, 0), "; made while ",
+                                             "measuring: ", r.connections));
   print("control", fixed(r.control_share * 100, 2) + " %", "of all bytes sent");
   if (r.options.outage > Duration{0}) {
     print("in the outage", fixed(r.outage_goodput * 100, 1) + " %", "of what was made meanwhile arrived meanwhile");
@@ -46,6 +48,8 @@ int run_spreading_profile(const SimCommand& command, const sim::NetworkModel& ne
   options.network = network;
   options.rounds = command.rounds;
   options.outage = from_seconds(command.outage_s);
+  options.undiallable = command.undiallable;
+  options.dial_back = command.dial_back;
   ProgressLine line;
   const auto start = std::chrono::steady_clock::now();
   const sim::SpreadingResult result = sim::run_spreading(options, [&](double done) {

@@ -259,7 +259,8 @@ void ProtocolWorld::dial(HostId i, const std::string& address) {
       });
     });
   }
-  const bool hangs = hosts_[to].hangs || fabric_.blocked(i, to) || fabric_.blocked(to, i);
+  const bool hangs = hosts_[to].hangs || fabric_.blocked(i, to) || fabric_.blocked(to, i) ||
+                     (options_.cannot_dial && options_.cannot_dial(i, to));
   event.value = hangs ? 1 : 0;
   queue_.push(now_ + (hangs ? dial_timeout : 4 * fabric_.latency(i, to)), event);
 }

@@ -95,6 +95,8 @@ struct WorldOptions {
   bool mixed_codings = false;          // each host another rule
   PeerMaker make_peer;                 // null: the protocol alone, with `model` or payloads
   std::uint32_t invariants_every = 8;  // turns between two check_invariants()
+  // Dials that time out for ever, as into a home network; null: none.
+  std::function<bool(HostId from, HostId to)> cannot_dial;
 };
 
 class ProtocolWorld {

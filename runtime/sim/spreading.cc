@@ -161,9 +161,18 @@ double recovery(const Meter& meter, TimePoint from, TimePoint until, double deli
   return to_seconds(until - from);
 }
 
-}  // namespace
+void summarize_links(ProtocolWorld& world, SpreadingResult& result) {
+  std::size_t sum = 0, least = SIZE_MAX;
+  for (HostId i = 0; i < world.hosts(); ++i) {
+    const std::size_t links = world.host(i).peer->protocol().peers().size();
+    sum += links;
+    least = std::min(least, links);
+  }
+  result.links_mean = static_cast<double>(sum) / static_cast<double>(world.hosts());
+  result.links_least = static_cast<double>(least);
+}
 
-SpreadingResult run_spreading(const SpreadingOptions& options, const std::function<bool(double)>& tick) {
+WorldOptions options_of_world(const SpreadingOptions& options) {
   WorldOptions world_options;
   world_options.hosts = options.nodes;
   world_options.seed = options.seed;
@@ -178,11 +187,25 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
       std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second);
   fabric.backlog_high = limits::link_backlog_high;
   fabric.backlog_low = limits::link_backlog_low;
+  const auto first_undiallable = static_cast<HostId>(
+      static_cast<double>(options.nodes) * (1 - options.undiallable) + 0.5);
+  if (options.undiallable > 0)
+    world_options.cannot_dial = [first_undiallable, back = options.dial_back](HostId from, HostId to) {
+      return to >= first_undiallable && (!back || from >= first_undiallable);
+    };
+  return world_options;
+}
+
+}  // namespace
+
+SpreadingResult run_spreading(const SpreadingOptions& options, const std::function<bool(double)>& tick) {
+  WorldOptions world_options = options_of_world(options);
+  const std::uint64_t bandwidth = world_options.fabric.bytes_per_second;
 
   SpreadingResult result;
   result.options = options;
   result.interval_seconds = static_cast<double>(options.nodes) * static_cast<double>(options.payload_bytes) /
-                            (options.load * static_cast<double>(fabric.bytes_per_second));
+                            (options.load * static_cast<double>(bandwidth));
   const Duration every = from_seconds(result.interval_seconds),
                  round = from_seconds(result.interval_seconds * options.rounds);
   const TimePoint measured = TimePoint{forming + std::max<Duration>(round, 10s)};
@@ -202,12 +225,14 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
   Totals before;
   world.at(measured, [&] {
     before = totals(world);
+    result.connections = world.fabric().connections();
     meter.open = true;
     meter.arrived_at.clear();
     if (options.outage > Duration{0}) stop_a_third(world, options.outage);
   });
   world.at(ends, [&] {
     compare(before, totals(world), result);
+    result.connections = world.fabric().connections() - result.connections;
     meter.open = false;
   });
   const TimePoint over = ends + drain;
@@ -217,6 +242,7 @@ SpreadingResult run_spreading(const SpreadingOptions& options, const std::functi
     if (tick && !tick(std::min(done, 1.0))) break;
   }
   meter.summarize(result);
+  summarize_links(world, result);
   const double rate =
       static_cast<double>(options.nodes) * static_cast<double>(options.nodes - 1) / result.interval_seconds;
   if (options.outage > Duration{0}) {
@@ -251,6 +277,7 @@ std::string to_json(const SpreadingResult& r, double wall_seconds) {
   j["hops"] = {{"mean", r.hops_mean}, {"max", r.hops_max}};
   j["busiest_uplink"] = r.busiest_uplink;
   j["control_fraction"] = r.control_share;
+  j["links"] = {{"mean", r.links_mean}, {"least", r.links_least}, {"made", r.connections}};
   if (r.options.outage > Duration{0})
     j["outage"] = {{"seconds", to_seconds(r.options.outage)},
                    {"goodput", r.outage_goodput},

@@ -26,6 +26,8 @@ struct SpreadingOptions {
   NetworkModel network;
   double rounds = 2;   // of every node, measured; as many before
   Duration outage{0};  // a third of all connections stand still for so long when measuring begins
+  double undiallable = 0;    // share of the nodes that others cannot dial, as at home; they dial all others
+  bool dial_back = false;    // they can be dialled by those that can be dialled: what reversal could give at most
 };
 
 struct SpreadingResult {
@@ -40,6 +42,8 @@ struct SpreadingResult {
   double control_share = 0;      // of bytes sent
   double outage_goodput = 0;     // of what was made during the outage, how much arrived meanwhile
   double recovered_seconds = 0;  // after the outage until 95 % of what is made arrives again
+  double links_mean = 0, links_least = 0;  // of a node, at the end
+  std::uint64_t connections = 0;           // made while measuring
   std::uint64_t trace = 0, events = 0;
 };
 
