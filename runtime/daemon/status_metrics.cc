@@ -111,8 +111,8 @@ std::string status_metrics(const NodeStatus& s) {
   out.counter("rumor_updates_duplicate_total", "Updates received that were known already.",
               real(s.traffic.updates_duplicate));
   out.counter("rumor_updates_invalid_total", "Updates refused.", real(s.traffic.updates_invalid));
-  out.counter("rumor_updates_lost_total", "Updates that nobody holds any more.",
-              real(s.traffic.updates_lost));
+  out.gauge("rumor_lost_updates", "Updates applied here that nobody holds any more; fewer when a peer gives them back.",
+            real(s.traffic.updates_lost));
   return out.text();
 }
 
