@@ -115,18 +115,34 @@ struct InFlightView::Walk {
 void InFlightView::refresh(std::span<const std::int32_t> weights, const compress::FloatView& view,
                            Parallel& parallel) {
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
-  std::uint64_t entries = 0;
-  for (const Own& own : own_) entries += own.index.size();
-  for (const std::vector<std::uint32_t>& index : left_) entries += index.size();
-  if (entries == 0) return left_.clear();  // of updates without any
+  const std::uint64_t count = entries();
+  if (count == 0) return left_.clear();  // of updates without any
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
-  compress::each_stretch(compress::all_of(layout_), entries, parallel, [&](std::size_t piece, compress::Stretch where) {
+  compress::each_stretch(compress::all_of(layout_), count, parallel, [&](std::size_t piece, compress::Stretch where) {
     Walk walk{weights, view, tiles_[piece], {}};
     for (const std::vector<std::uint32_t>& index : left_) walk.show_weights(index, where);
     for (const Own& own : own_) walk.begin(own, where.begin);
     if (!own_.empty()) walk.show(where);
   });
   left_.clear();
+}
+
+std::uint64_t InFlightView::entries() const {
+  std::uint64_t entries = 0;
+  for (const Own& own : own_) entries += own.index.size();
+  for (const std::vector<std::uint32_t>& index : left_) entries += index.size();
+  return entries;
+}
+
+void InFlightView::lift(std::span<const std::int32_t> weights, const compress::FloatView& view,
+                        Parallel& parallel) const {
+  RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
+  std::vector<std::uint32_t> no_tile;
+  const Walk walk{weights, view, no_tile, {}};
+  compress::each_stretch(compress::all_of(layout_), entries(), parallel, [&](std::size_t, compress::Stretch where) {
+    for (const std::vector<std::uint32_t>& index : left_) walk.show_weights(index, where);
+    for (const Own& own : own_) walk.show_weights(own.index, where);
+  });
 }
 
 std::size_t InFlightView::memory_bytes() const {

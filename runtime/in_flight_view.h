@@ -50,6 +50,10 @@ class InFlightView {
   // at the last call it may still show that. Work: the entries in flight, and those that came off since.
   void refresh(std::span<const std::int32_t> weights, const compress::FloatView& view, Parallel& parallel);
 
+  // Makes a view that shows the weights but where there is, or was, an overlay show them there as well. The next
+  // refresh() brings the overlay back. Work: as refresh().
+  void lift(std::span<const std::int32_t> weights, const compress::FloatView& view, Parallel& parallel) const;
+
   std::size_t in_flight() const { return own_.size(); }
   std::size_t memory_bytes() const;
 
@@ -62,6 +66,7 @@ class InFlightView {
     std::vector<NodeId> waiting_for;
   };
   struct Walk;
+  std::uint64_t entries() const;
   void take_off(const NodeId& peer, std::uint64_t period);
   void leave(Own& own) { left_.push_back(std::move(own.index)); }
 

@@ -89,11 +89,6 @@ void ModelTrainer::follow(Replica& replica) {
 
 compress::FloatView ModelTrainer::view() { return {view_, std::ldexp(1.0f, -grid_bits_)}; }
 
-std::span<const float> ModelTrainer::weights_to_evaluate(std::span<const std::int32_t> weights) {
-  fill_floats(weights, grid_bits_, gradient_);
-  return gradient_;
-}
-
 Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView optimizer_state) {
   if (residual.size() != view_.size()) return Error{Errc::corrupt, "its residual is of another size"};
   if (auto loaded = optimizer_->load(optimizer_state); !loaded) return loaded;
@@ -136,6 +131,7 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
     compressor_->withdraw(result.update);
   else
     encode(result);
+  if (plan.survey) result.compression = compressor_->stats();
   return result;
 }
 

@@ -54,7 +54,6 @@ class ModelTrainer final : public Trainer {
   // The optimizer's step is taken inside the compressor's pass, with the bits of one after the other. With Hogwild!
   // workers a step is a round of theirs, and what they changed goes the same way.
   StepResult step(const StepPlan& plan) override;
-  std::span<const float> weights_to_evaluate(std::span<const std::int32_t> weights) override;
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override;
 
   // Weights as floats.

@@ -192,8 +192,8 @@ class Node final : private gossip::UpdateStore {
   bool brake_told_ = false;
   bool begins_anyway_ = false;  // in the early phase: nobody else has
   TrainingFigures figures_;
-  compress::CompressorStats compression_;  // as of the last evaluation, or of a step some seconds ago
-  TimePoint next_compression_{};
+  compress::CompressorStats compression_;  // as of a step some seconds ago
+  TimePoint next_survey_{};
   MemoryUse trainer_memory_;               // as of the last time the trainer was ours
   std::optional<int> finished_status_;     // set once on ending, until Finished has gone out
 };

@@ -15,8 +15,7 @@ namespace {
 // More steps behind one update than anybody's batch: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
 constexpr std::uint32_t all_rows = UINT32_MAX;
-// A pass over all parameters, on the protocol thread.
-constexpr Duration compression_every = 10s, compression_soon = 100ms;  // soon: nothing has been sent yet
+constexpr Duration survey_every = 10s, survey_soon = 100ms;  // soon: nothing has been sent yet
 // So long those who are to wait at first wait for somebody to begin.
 constexpr Duration early_patience = 10s;
 // While the trainer waits for its period to end, so many entries go onto the view without waiting for more: some 5 ms
@@ -85,15 +84,17 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   staleness_.step_began();
   tell_of_brake(out);
   out.push_back(StartStep{{rate, config_.density_at(peers, progress()), own_period_,
-                           seconds, !protocol_->may_publish(now), std::move(others_), peers}});
+                           seconds, !protocol_->may_publish(now), std::move(others_), peers, next_survey_ <= now}});
   others_.clear();
   others_entries_ = 0;
 }
 
+// Of the shared weights, without what others are expected to do. No pass over all of them: the trainer waits.
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
+  trainer_->follow(replica_);
+  in_flight_.lift(replica_.weights(), trainer_->view(), trainer_->parallel());
   computing_ = true;
-  compression_ = trainer_->compression();  // the trainer is ours between two steps
-  out.push_back(StartEvaluation{trainer_->weights_to_evaluate(replica_.weights()), rows});
+  out.push_back(StartEvaluation{trainer_->view().values, rows});
 }
 
 void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
@@ -102,9 +103,9 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   computing_ = false;
   trainer_memory_ = trainer_->memory();
   if (phase_ == Phase::ended) return advance(now, out);
-  if (!trainer_->evaluates() && next_compression_ <= now) {  // who evaluates looks then
-    compression_ = trainer_->compression();
-    next_compression_ = now + (compression_.step > 0 ? compression_every : compression_soon);
+  if (result.compression) {
+    compression_ = *std::move(result.compression);
+    next_survey_ = now + (compression_.step > 0 ? survey_every : survey_soon);
   }
   if (!result.failure.empty()) {
     out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure +

@@ -197,6 +197,7 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
   else
     encode(plan.peers, result);
   show(&result.update);
+  if (plan.survey) result.compression = compressor_->stats();
   local_copy_.clear();
   for (const std::span<std::uint8_t> one : local_) local_copy_.insert(local_copy_.end(), one.begin(), one.end());
   return result;

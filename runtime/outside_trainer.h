@@ -70,7 +70,6 @@ class OutsideTrainer final : public Trainer {
   void set_parallel(Parallel* parallel) override;
   Parallel& parallel() override { return codec_.parallel != nullptr ? *codec_.parallel : alone_; }
   bool evaluates() const override { return false; }
-  std::span<const float> weights_to_evaluate(std::span<const std::int32_t>) override { return view_; }
   models::Evaluation evaluate(std::span<const float>, std::uint32_t) override { return {}; }
 
   // Before step(): what it is about.

@@ -9,6 +9,7 @@
 // result, and to the protocol thread otherwise. No locks: ownership passes with the effect.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct StepPlan {
   // What others changed since the last step began; only where the optimizer asks for it.
   std::vector<compress::SparseUpdate> others = {};
   std::size_t peers = 1;  // live ones, this one too
+  bool survey = false;    // look at all that waits, too: a pass over all parameters
 };
 
 // What it brings back.
@@ -44,6 +46,7 @@ struct StepResult {
   std::uint32_t samples = 0;
   double loss = 0;      // mean over the batch
   std::string failure;  // empty, or why training cannot go on (a non-finite gradient)
+  std::optional<compress::CompressorStats> compression;  // where the plan says so, and nothing failed
 };
 
 class Trainer {
@@ -81,10 +84,8 @@ class Trainer {
   // ---- wherever the driver runs compute ----
   // Local change.
   virtual StepResult step(const StepPlan& plan) = 0;
-  // Whether there is a test set; without one the two below are not called.
+  // Whether there is a test set; without one evaluate() is not called.
   virtual bool evaluates() const { return true; }
-  // The weights as floats, for evaluate(). They lie where the gradient of the next step will: valid until then.
-  virtual std::span<const float> weights_to_evaluate(std::span<const std::int32_t> weights) = 0;
   // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
   virtual models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) = 0;
 };

@@ -47,6 +47,26 @@ BOOST_AUTO_TEST_CASE(shares_come_off_peer_by_peer_on_arrival) {
   BOOST_TEST(view.in_flight() == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(an_overlay_is_lifted_everywhere_and_comes_back) {
+  InFlightView view(test::flat_layout(8), 0.5);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1)});
+  view.sent(update_b, 6, std::vector<NodeId>{test::node(1), test::node(2)});
+  const std::vector<std::int32_t> weights = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<float> plain(weights.begin(), weights.end());
+  std::vector<float> values = plain;
+  Serial alone;
+  view.refresh(weights, {values, 1}, alone);
+  const std::vector<float> with_overlay = values;
+  BOOST_TEST(with_overlay != plain);
+  view.lift(weights, {values, 1}, alone);
+  BOOST_TEST(values == plain, boost::test_tools::per_element());
+  view.refresh(weights, {values, 1}, alone);
+  BOOST_TEST(values == with_overlay, boost::test_tools::per_element());
+  view.answered(test::node(1), 4);  // comes off, and the view still shows it
+  view.lift(weights, {values, 1}, alone);
+  BOOST_TEST(values == plain, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
   InFlightView view(test::flat_layout(8), 0.5);
   view.sent(update_a, 4, std::vector<NodeId>{test::node(1)});
