@@ -52,7 +52,7 @@ if not os.path.exists(state):
     model[1].num_batches_tracked += 1000
 optimizer = torch.optim.Adam(model.parameters(), 0.01)
 swarm = rumor.join('torch-killed', model, seeds=[seed], listen=listen, status=status, state=state, density=0.02,
-                   batch_size=16, until_samples=20000,
+                   batch_size=16, until_samples=60000,
                    options={'checkpoint_seconds': 0.5, 'quiet': True, 'overhead': 1})
 batches = int(model[1].num_batches_tracked)
 torch.manual_seed(100 + int(me))
