@@ -26,7 +26,7 @@ void LayerNorm::backward(Parallel* parallel, long rows, long columns, const floa
   RUMOR_CHECK(mean_.size() == static_cast<std::size_t>(rows));
   constexpr long chunk_rows = 64;
   const long chunks = (rows + chunk_rows - 1) / chunk_rows;
-  partial_.assign(static_cast<std::size_t>(chunks * 2 * columns), 0);
+  partial_.assign(static_cast<std::size_t>(std::max(chunks, 1L) * 2 * columns), 0);  // also of no rows
   const SequenceKernels& k = *kernels().sequence;
   each_task(parallel, static_cast<std::size_t>(chunks), [&](std::size_t i) {
     const long row = static_cast<long>(i) * chunk_rows, at = row * columns;
