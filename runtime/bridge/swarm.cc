@@ -226,9 +226,11 @@ Result<bool> Swarm::start(Duration patience) {
   handover_.wait_for_connection();
   const bool answered = handover_.wait_for_plan(patience);
   if (handover_.closed()) {
+    // A run that is over is none to fail with: step() says so, and leave() gives its weights.
+    auto why = reason();
+    if (why) return true;
     thread_.join();
-    if (auto why = reason(); !why) return why.error();
-    return Error{Errc::usage, "the run has seen all of its samples"};
+    return why.error();
   }
   if (auto plan = handover_.take()) {
     trainer_->catch_up();

@@ -71,11 +71,13 @@ def killed(package):
         wait_for('1000 samples', lambda: loops[0].samples() > 1000)
         loops[1].start()
         ends = [loop.result() for loop in loops]
+        late = loops[1].start().result()
     finally:
         end_all(directory, loops)
     print(*ends, sep='\n')
     assert len({end['digest'] for end in ends}) == 1, 'digests differ'
     assert len({end['updates'] for end in ends}) == 1
+    assert late['digest'] == ends[0]['digest'] and late['error'] < 0.1, 'who comes when all is over gets other weights'
     for end in ends:
         assert end['lost'] == 0 and end['samples'] >= 2000
         assert end['error'] < 0.1, 'the target is not met'
