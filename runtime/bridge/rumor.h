@@ -111,7 +111,7 @@ RUMOR_API int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, vo
 /* Takes up the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has what the
  * others have. The memory of the parameters then holds the weights to go on from. RUMOR_ALONE is not a failure: the
  * peer is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed.
- * Where the run is over already, RUMOR_OK too: rumor_step() then says RUMOR_ENDED, and rumor_leave() gives the weights. */
+ * Where the run is over already: RUMOR_OK, too. rumor_step() then says RUMOR_ENDED, rumor_leave() gives the weights. */
 RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 
 /* After each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never waits for
