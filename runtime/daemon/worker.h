@@ -36,14 +36,16 @@ class Worker {
   explicit Worker(asio::io_context& loop)
       : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] { queue_.run(); }) {}
 
-  // Finishes the job under way, drops the rest, joins.
-  ~Worker() {
-    guard_.reset();
-    queue_.stop();
-    thread_.join();
-  }
+  ~Worker() { stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
+
+  // Waits for the job under way, and drops the rest: none runs any more.
+  void stop() {
+    guard_.reset();
+    queue_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
 
   // job() -> result on the worker, then done(result) on the event loop.
   template <class Job, class Done>

@@ -16,12 +16,12 @@ class WorkerSteps final : public StepRunner {
   void offer(StepPlan plan) override {
     worker_.submit(timed([this, plan = std::move(plan)] { return trainer_.step(plan); }),
                    [this](Timed<StepResult> step) {
-                     RUMOR_CHECK(events_ != nullptr);
                      events_->on_step_done(std::move(step.result), step.begin, step.end);
                    });
   }
-  // The event loop has ended, on whose thread a result would come.
-  void disconnect() override { events_ = nullptr; }
+  // Ends the worker as well: an evaluation that is under way works with the trainer, too. What they bring is not heard
+  // of: the event loop has ended.
+  void disconnect() override { worker_.stop(); }
 
  private:
   Worker& worker_;
