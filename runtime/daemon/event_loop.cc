@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "gossip/asio/address.h"
@@ -40,11 +41,11 @@ constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
 class EventLoop final : net::TransportEvents, StepEvents {
  public:
-  // `runner`: null: a thread of ours does the steps.
-  EventLoop(const PeerOptions& options, bool own_process, StepRunner* runner, net::Identity identity, PeerFiles files,
+  // `runner`: of the program around us; null: the process is ours, and a thread of ours does the steps.
+  EventLoop(const PeerOptions& options, StepRunner* runner, net::Identity identity, PeerFiles files,
             PeerAdmission admission)
       : options_(options),
-        own_process_(own_process),
+        own_process_(runner == nullptr),
         steps_(runner),
         files_(std::move(files)),
         admission_(std::move(admission)),
@@ -55,7 +56,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
         timer_(io_),
         report_timer_(io_),
         signals_(io_),
-        view_(options.config.period_ms, own_process),
+        view_(options.config.period_ms, runner == nullptr),
         compute_(io_),
         storage_(io_) {
     console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
@@ -453,20 +454,19 @@ Result<Training> built_in(const PeerOptions& options, const NodeId& node) {
   return Training{std::move(trainer).value(), std::move(start).value(), models::model_json(model)};
 }
 
-// `embedded`, done by `runner`; or what the run file says, done by a thread of ours.
-Result<PeerEnd> run(const PeerOptions& options, std::optional<Training> embedded, StepRunner* runner) {
+// `training`: asked once, of this peer.
+Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
+                    const std::function<Result<Training>(const NodeId&)>& training) {
   auto files = PeerFiles::open(options.state);
   if (!files) return files.error();
   auto identity = files->identity();
   if (!identity) return identity.error();
-  const bool own_process = !embedded;
-  auto training = own_process ? built_in(options, identity->id()) : Result<Training>(std::move(*embedded));
-  if (!training) return training.error();
+  auto trained = training(identity->id());
+  if (!trained) return trained.error();
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();
-  EventLoop loop(options, own_process, runner, std::move(identity).value(), std::move(files).value(),
-                 std::move(admission).value());
-  if (auto opened = loop.open(std::move(training).value()); !opened) return opened.error();
+  EventLoop loop(options, runner, std::move(identity).value(), std::move(files).value(), std::move(admission).value());
+  if (auto opened = loop.open(std::move(trained).value()); !opened) return opened.error();
   return loop.run();
 }
 
@@ -475,11 +475,11 @@ Result<PeerEnd> run(const PeerOptions& options, std::optional<Training> embedded
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  return run(options, std::nullopt, nullptr);
+  return run(options, nullptr, [&](const NodeId& node) { return built_in(options, node); });
 }
 
 Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner) {
-  return run(options, std::move(training), &runner);
+  return run(options, &runner, [&](const NodeId&) { return std::move(training); });
 }
 
 }  // namespace rumor::daemon
