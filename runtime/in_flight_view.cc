@@ -11,7 +11,15 @@ namespace rumor {
 
 namespace {
 constexpr std::uint64_t tile_params = 1 << 14;  // 64 KiB of overlay
+
+// At those of the positions that lie in the stretch the view shows the weights.
+void show_weights(const std::vector<std::uint32_t>& index, compress::Stretch where,
+                  std::span<const std::int32_t> weights, const compress::FloatView& view) {
+  const std::size_t end = compress::first_entry(index, where.end);
+  for (std::size_t e = compress::first_entry(index, where.begin); e < end; ++e)
+    view.set(index[e], static_cast<std::uint32_t>(weights[index[e]]));
 }
+}  // namespace
 
 InFlightView::InFlightView(ParamLayout layout, double weight) : layout_(std::move(layout)), weight_(weight) {
   RUMOR_CHECK(weight >= 0 && weight <= 1);
@@ -70,12 +78,6 @@ struct InFlightView::Walk {
   std::vector<std::uint32_t>& tile;
   std::vector<Cursor> cursors;
 
-  void show_weights(const std::vector<std::uint32_t>& index, compress::Stretch where) const {
-    const std::size_t end = compress::first_entry(index, where.end);
-    for (std::size_t e = compress::first_entry(index, where.begin); e < end; ++e)
-      view.set(index[e], static_cast<std::uint32_t>(weights[index[e]]));
-  }
-
   void begin(const Own& own, std::uint64_t position) {
     Cursor cursor{&own};
     cursor.added = cursor.shown = compress::first_entry(own.index, position);
@@ -119,8 +121,8 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
   if (count == 0) return left_.clear();  // of updates without any
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
   compress::each_stretch(compress::all_of(layout_), count, parallel, [&](std::size_t piece, compress::Stretch where) {
+    for (const std::vector<std::uint32_t>& index : left_) show_weights(index, where, weights, view);
     Walk walk{weights, view, tiles_[piece], {}};
-    for (const std::vector<std::uint32_t>& index : left_) walk.show_weights(index, where);
     for (const Own& own : own_) walk.begin(own, where.begin);
     if (!own_.empty()) walk.show(where);
   });
@@ -137,11 +139,9 @@ std::uint64_t InFlightView::entries() const {
 void InFlightView::lift(std::span<const std::int32_t> weights, const compress::FloatView& view,
                         Parallel& parallel) const {
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
-  std::vector<std::uint32_t> no_tile;
-  const Walk walk{weights, view, no_tile, {}};
   compress::each_stretch(compress::all_of(layout_), entries(), parallel, [&](std::size_t, compress::Stretch where) {
-    for (const std::vector<std::uint32_t>& index : left_) walk.show_weights(index, where);
-    for (const Own& own : own_) walk.show_weights(own.index, where);
+    for (const std::vector<std::uint32_t>& index : left_) show_weights(index, where, weights, view);
+    for (const Own& own : own_) show_weights(own.index, where, weights, view);
   });
 }
 
