@@ -1,5 +1,6 @@
 #include "runtime/sim/training_peer.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::sim {
@@ -72,6 +73,15 @@ void TrainingPeer::leave(TimePoint now, gossip::Outbox& out) {
   if (computing_.index() != 0) on_computed(now, out);
 }
 
+// What is evaluated are the shared weights, and nothing that is expected of others.
+void TrainingPeer::check_shown(const StartEvaluation& evaluation) const {
+  const float unit = node_->trainer().view().unit;
+  const std::span<const std::int32_t> weights = node_->replica().weights();
+  RUMOR_CHECK(evaluation.weights.size() == weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    RUMOR_CHECK(evaluation.weights[i] == static_cast<float>(weights[i]) * unit);
+}
+
 bool TrainingPeer::log_in_bounds() const {
   return node_->log().bytes() <= node_->config().log_bytes || node_->log().size() <= 1;
 }
@@ -93,7 +103,8 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
             const std::int64_t tenth = step_.count() / 10;
             compute_ = step_ + Duration(costs_.between(-tenth, tenth));
           } else if constexpr (std::is_same_v<E, StartEvaluation>) {
-            computing_ = evaluate_(*node_);
+            check_shown(effect);
+            computing_ = evaluate_(*node_, effect.rows_max);
             compute_ = Duration{1};
           } else if constexpr (std::is_same_v<E, SaveCheckpoint>) {
             written_ = std::move(effect.bytes);

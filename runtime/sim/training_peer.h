@@ -14,7 +14,7 @@ namespace rumor::sim {
 
 class TrainingPeer final : public SimPeer {
  public:
-  using Evaluate = std::function<models::Evaluation(Node&)>;
+  using Evaluate = std::function<models::Evaluation(Node&, std::uint32_t rows_max)>;
   // A step costs `step`, +-10 %. `restored`: the node has taken up a checkpoint.
   TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
 
@@ -43,6 +43,7 @@ class TrainingPeer final : public SimPeer {
   const Node& node() const { return *node_; }
 
  private:
+  void check_shown(const StartEvaluation& evaluation) const;
   void forward(NodeOutbox& from, gossip::Outbox& out);
 
   std::unique_ptr<Node> node_;

@@ -42,12 +42,12 @@ void TrainingRecord::ended(std::size_t i, const gossip::Counters& counters) {
   before_[i].received += counters.received_bytes;
 }
 
-models::Evaluation TrainingRecord::evaluate(Node& node) {
+models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) {
   const gossip::ReplicaDigest& digest = node.replica().digest();
-  const std::string name = digest.have_hash.hex() + str(digest.fingerprint);
+  const std::string name = str(digest.have_hash.hex(), digest.fingerprint, " ", rows_max);
   if (!last_evaluation_ || last_evaluation_->first != name) {
     const auto weights = ModelTrainer::to_floats(node.replica().weights(), config_.grid_bits);
-    last_evaluation_ = {name, node.trainer().evaluate(weights, UINT32_MAX)};
+    last_evaluation_ = {name, node.trainer().evaluate(weights, rows_max)};
   }
   return last_evaluation_->second;
 }

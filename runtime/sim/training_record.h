@@ -34,8 +34,8 @@ class TrainingRecord {
   void ended(std::size_t i, const gossip::Counters& counters);
   void restarted(std::size_t i) { delivery_.restarted(i); }
 
-  // On the whole test set. Replicas with equal digests are evaluated once.
-  models::Evaluation evaluate(Node& node);
+  // On the test set, at most `rows_max` of its rows. Replicas with equal digests are evaluated once.
+  models::Evaluation evaluate(Node& node, std::uint32_t rows_max = UINT32_MAX);
   // Adds a point to the curve when one is due, and tells how far the run is. False: `progress` says stop.
   bool watch(const Nodes& nodes, TimePoint now, const Progress& progress);
   // All figures but names, seeds and what was injected. Requires: one node is up.

@@ -80,7 +80,8 @@ StartedPeer TrainingSwarm::make_peer(const PeerStart& start) {
                    static_cast<std::uint32_t>(plan_.nodes)};
   options.start = options_.start;
   options.chance_seed = start.chance_seed;
-  options.evaluation_every = Duration{0};
+  options.evaluation_every = from_seconds(10 * to_seconds(options_.step));
+  options.evaluation_rows = 16;  // their result is of no use here; when they come is
   options.checkpoint_every = plan_.checkpoint_every;
   options.report_applied = true;
   options.disk = start.files;
@@ -88,8 +89,8 @@ StartedPeer TrainingSwarm::make_peer(const PeerStart& start) {
   RUMOR_CHECK(node.ok());  // one like it was made before the run
   RUMOR_CHECK((*node)->open_disk().ok());
   const bool restored = start.checkpoint != nullptr && (*node)->restore(*start.checkpoint).ok();
-  return {std::make_unique<TrainingPeer>(std::move(node).value(), options_.step, start.chance_seed,
-                                         [this](Node& one) { return record_.evaluate(one); }),
+  const auto evaluate = [this](Node& one, std::uint32_t rows_max) { return record_.evaluate(one, rows_max); };
+  return {std::make_unique<TrainingPeer>(std::move(node).value(), options_.step, start.chance_seed, evaluate),
           restored};
 }
 
