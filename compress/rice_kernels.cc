@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compress/bit_io.h"
+#include "runtime/base/cpu.h"
 
 namespace rumor::compress {
 
@@ -249,11 +250,7 @@ const RiceKernels rice_kernels_portable{"portable", encode, decode};
 
 const RiceKernels* rice_kernels_avx512() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                 __builtin_cpu_supports("bmi2")
-             ? &rice_kernels_avx512_table
-             : nullptr;
+  return has_avx512() ? &rice_kernels_avx512_table : nullptr;
 #else
   return nullptr;
 #endif

@@ -1,6 +1,8 @@
 // The choice among the sets of kernels. The kernels themselves: scan_kernels_variant.cc.
 #include "compress/scan_kernels.h"
 
+#include "runtime/base/cpu.h"
+
 namespace rumor::compress {
 
 #if defined(__x86_64__)
@@ -10,7 +12,7 @@ extern const ScanKernels scan_kernels_avx512_table;
 
 const ScanKernels* scan_kernels_avx2() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") ? &scan_kernels_avx2_table : nullptr;
+  return has_avx2() ? &scan_kernels_avx2_table : nullptr;
 #else
   return nullptr;
 #endif
@@ -18,9 +20,7 @@ const ScanKernels* scan_kernels_avx2() {
 
 const ScanKernels* scan_kernels_avx512() {
 #if defined(__x86_64__)
-  const bool usable = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return usable ? &scan_kernels_avx512_table : nullptr;
+  return has_avx512() ? &scan_kernels_avx512_table : nullptr;
 #else
   return nullptr;
 #endif

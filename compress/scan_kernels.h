@@ -65,8 +65,7 @@ struct ScanKernels {
 // The reference, for every processor.
 extern const ScanKernels scan_kernels_portable;
 
-// Null when this program was built for another kind of processor or this one lacks the instructions: AVX2;
-// AVX-512 F, BW, DQ, VL.
+// Null when this program was built for another kind of processor or this one lacks them (runtime/base/cpu.h).
 const ScanKernels* scan_kernels_avx2();
 const ScanKernels* scan_kernels_avx512();
 

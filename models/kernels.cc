@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "runtime/base/cpu.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -25,13 +26,8 @@ std::atomic<const KernelTable*> selected{nullptr};
 std::vector<const KernelTable*> kernel_variants() {
   std::vector<const KernelTable*> variants{&portable::table};
 #ifdef RUMOR_X86_KERNELS
-  // These ask the operating system too: a processor whose wide registers are not saved counts as one without
-  // them.
-  const bool has_fma = __builtin_cpu_supports("fma") != 0;
-  if (has_fma && __builtin_cpu_supports("avx2")) variants.push_back(&avx2::table);
-  if (has_fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    variants.push_back(&avx512::table);
+  if (has_avx2()) variants.push_back(&avx2::table);
+  if (has_avx512()) variants.push_back(&avx512::table);
 #endif
   return variants;
 }

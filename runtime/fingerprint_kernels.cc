@@ -1,6 +1,8 @@
 // The choice among the sets of kernels. The kernels themselves: fingerprint_kernels_variant.cc.
 #include "runtime/fingerprint_kernels.h"
 
+#include "runtime/base/cpu.h"
+
 namespace rumor {
 
 #if defined(__x86_64__)
@@ -10,7 +12,7 @@ extern const FingerprintKernels fingerprint_kernels_avx512_table;
 
 const FingerprintKernels* fingerprint_kernels_avx2() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") ? &fingerprint_kernels_avx2_table : nullptr;
+  return has_avx2() ? &fingerprint_kernels_avx2_table : nullptr;
 #else
   return nullptr;
 #endif
@@ -18,8 +20,7 @@ const FingerprintKernels* fingerprint_kernels_avx2() {
 
 const FingerprintKernels* fingerprint_kernels_avx512() {
 #if defined(__x86_64__)
-  const bool usable = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-  return usable ? &fingerprint_kernels_avx512_table : nullptr;
+  return has_avx512() ? &fingerprint_kernels_avx512_table : nullptr;
 #else
   return nullptr;
 #endif
