@@ -5,6 +5,7 @@
 
 #include "models/mlp.h"
 #include "models/portable_math.h"
+#include "models/softmax_row.h"
 #include "runtime/base/check.h"
 
 namespace rumor::gpu {
@@ -139,6 +140,7 @@ Result<models::Evaluation> DeviceMlp::evaluate(const DeviceArray<float>& params,
   RUMOR_CHECK(params.size() >= layout_.params());
   RUMOR_CHECK(batch.rows > 0 && batch.label.size() == batch.rows);
   constexpr std::uint32_t piece = 256;
+  std::vector<double> exponentials(classes());
   double loss = 0;
   std::uint32_t right = 0;
   for (std::uint32_t first = 0; first < batch.rows; first += piece) {
@@ -147,14 +149,12 @@ Result<models::Evaluation> DeviceMlp::evaluate(const DeviceArray<float>& params,
         outputs(params.data(), batch.x.subspan(std::size_t{first} * inputs(), std::size_t{rows} * inputs()), rows);
     if (!z) return z.error();
     for (std::uint32_t row = 0; row < rows; ++row) {
-      const auto begin = z->begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * classes());
+      const std::span<const float> logits = std::span(*z).subspan(std::size_t{row} * classes(), classes());
       const std::uint8_t label = batch.label[first + row];
       RUMOR_CHECK(label < classes());
-      const auto best = std::max_element(begin, begin + classes());
-      double sum = 0;
-      for (std::uint32_t c = 0; c < classes(); ++c) sum += models::portable_exp(double{begin[c]} - double{*best});
-      loss += models::portable_log(sum) - (double{begin[label]} - double{*best});
-      right += best - begin == label && sum == sum;
+      const models::SoftmaxRow e = models::softmax_row(logits, exponentials);
+      loss += models::surprise(logits, e, models::portable_log(e.sum), label);
+      right += e.best == label && e.sum == e.sum;
     }
   }
   return models::Evaluation{loss / batch.rows, static_cast<double>(right) / batch.rows};
@@ -165,13 +165,10 @@ Result<void> DeviceMlp::predict(const DeviceArray<float>& params, const models::
   RUMOR_CHECK(out.size() == std::size_t{batch.rows} * classes());
   const Result<std::vector<float>> z = outputs(params.data(), batch.x, batch.rows);
   if (!z) return z.error();
+  std::vector<double> exponentials(classes());
   for (std::size_t at = 0; at < z->size(); at += classes()) {
-    const float* row = z->data() + at;
-    const double top = *std::max_element(row, row + classes());
-    double sum = 0;
-    for (std::uint32_t c = 0; c < classes(); ++c) sum += models::portable_exp(double{row[c]} - top);
-    for (std::uint32_t c = 0; c < classes(); ++c)
-      out[at + c] = static_cast<float>(models::portable_exp(double{row[c]} - top) / sum);
+    const models::SoftmaxRow e = models::softmax_row(std::span(*z).subspan(at, classes()), exponentials);
+    for (std::uint32_t c = 0; c < classes(); ++c) out[at + c] = static_cast<float>(exponentials[c] / e.sum);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "models/activations.h"
 #include "models/kernels.h"
 #include "models/portable_math.h"
+#include "models/softmax_row.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
@@ -77,32 +78,22 @@ void DenseLayers::forward_units(const float* params, const State& state, const f
   k.transpose(units.size(), rows, sum, rows, state.by_row + units.begin, out);
 }
 
-// exponentials_ = exp(z - the largest); what a row's softmax is made of.
-DenseLayers::Exponentials DenseLayers::exponentials(std::uint32_t row) {
-  const std::uint32_t count = classes();
-  const float* z = layers_.back().by_row + std::size_t{row} * count;
-  exponentials_.resize(count);
-  Exponentials e;
-  for (std::uint32_t c = 1; c < count; ++c) e.best = z[c] > z[e.best] ? c : e.best;
-  const double most = z[e.best];
-  for (std::uint32_t c = 0; c < count; ++c) {
-    exponentials_[c] = portable_exp(static_cast<double>(z[c]) - most);
-    e.sum += exponentials_[c];
-  }
-  return e;
+std::span<const float> DenseLayers::logits(std::uint32_t row) const {
+  return {layers_.back().by_row + std::size_t{row} * classes(), classes()};
 }
 
 // loss = log sum exp z - z[label];  d loss / d z = softmax(z) - onehot(label), divided by the rows.
 DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns, const SoftTargets& soft) {
   State& top = layers_.back();
+  exponentials_.resize(classes());
   Outcome outcome;
   for (std::uint32_t row = 0; row < rows_; ++row) {
     const std::size_t at = std::size_t{row} * classes();
-    const float* z = top.by_row + at;
+    const std::span<const float> z = logits(row);
     RUMOR_CHECK(label[row] < classes());
-    const Exponentials e = exponentials(row);
-    const double most = z[e.best], log_sum = portable_log(e.sum);
-    outcome.loss_sum += log_sum - (static_cast<double>(z[label[row]]) - most);
+    const SoftmaxRow e = softmax_row(z, exponentials_);
+    const double log_sum = portable_log(e.sum);
+    outcome.loss_sum += surprise(z, e, log_sum, label[row]);
     outcome.right += e.best == label[row] && e.sum == e.sum;
     if (!learns) continue;
     const double weight = static_cast<double>(soft.weight);
@@ -112,7 +103,7 @@ DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns
       if (!soft.probability.empty()) {
         const double wanted = static_cast<double>(soft.probability[at + c]);
         pull = weight * (probability - wanted);
-        outcome.loss_sum += weight * wanted * (log_sum - (static_cast<double>(z[c]) - most));
+        outcome.loss_sum += weight * wanted * surprise(z, e, log_sum, c);
       }
       top.change[at + c] = static_cast<float>((probability - target + pull) / rows_);
     }
@@ -121,8 +112,9 @@ DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns
 }
 
 void DenseLayers::predict(float* out) {
+  exponentials_.resize(classes());
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    const Exponentials e = exponentials(row);
+    const SoftmaxRow e = softmax_row(logits(row), exponentials_);
     for (const double exponential : exponentials_) *out++ = static_cast<float>(exponential / e.sum);
   }
 }

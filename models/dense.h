@@ -67,11 +67,7 @@ class DenseLayers {
   void backward(const float* params, const float* x, float* gradient, float* change_x);
 
  private:
-  struct Exponentials {
-    std::uint32_t best = 0;  // class of the largest output
-    double sum = 0;
-  };
-  Exponentials exponentials(std::uint32_t row);
+  std::span<const float> logits(std::uint32_t row) const;
   // All floats lie in memory_.
   struct State {
     Layer layer;
@@ -89,7 +85,7 @@ class DenseLayers {
   LargeVector<float> memory_;          // of all activations
   std::uint32_t rows_max_ = 0;         // for which there is room
   float* x_by_unit_ = nullptr;         // [inputs][rows]
-  std::vector<double> exponentials_;
+  std::vector<double> exponentials_;   // of a row
   std::uint32_t rows_ = 0;
   Parallel* parallel_ = nullptr;
 };
