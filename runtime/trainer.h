@@ -72,6 +72,7 @@ class Trainer {
   virtual Bytes optimizer_state() const = 0;
   // Errors: Errc::corrupt.
   virtual Result<void> restore(std::span<const float> residual, BytesView optimizer_state) = 0;
+  // A pass over all parameters, on the caller's thread; within a step StepPlan.survey asks for the same.
   virtual compress::CompressorStats compression() const = 0;
   // All but weights, in_flight and log; entries as far as they are the compressor's.
   virtual MemoryUse memory() const = 0;

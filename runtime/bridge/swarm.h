@@ -68,7 +68,7 @@ class Swarm {
   OutsideTrainer* trainer_ = nullptr;  // the peer's; ours while we have the turn
   daemon::Handover handover_;
   std::thread thread_;
-  std::optional<Result<daemon::PeerEnd>> ended_;  // set by the thread, read after it
+  std::optional<Result<daemon::PeerEnd>> ended_;  // set by the thread, read once the handover is closed
 
   using Clock = std::chrono::steady_clock;
   Clock::time_point last_train_ = Clock::now();  // when it was over
