@@ -184,9 +184,10 @@ void Core::changed() {
 }
 
 void Core::count_update(std::size_t payload_bytes) {
-  // A running mean over about 16 updates; the first one sets it.
-  const std::uint64_t bytes = payload_bytes;
-  mean_update_bytes_ = mean_update_bytes_ == 0 ? bytes : (mean_update_bytes_ * 15 + bytes + 15) / 16;
+  // The mean of the first ones, then a running one over about as many.
+  updates_counted_ = std::min(updates_counted_ + 1, updates_averaged);
+  const std::uint64_t before = updates_counted_ - 1;
+  mean_update_bytes_ = (mean_update_bytes_ * before + payload_bytes + before) / updates_counted_;
 }
 
 }  // namespace rumor::gossip

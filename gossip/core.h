@@ -107,6 +107,7 @@ struct Link {
   std::vector<LocalKey> announcements;     // HAVEs not yet sent
   TimePoint announced_at{Duration{-1'000'000}};
   std::deque<AskedKey> asked;        // WANTs in flight
+  std::uint64_t given = 0;           // updates that came for a WANT
   std::deque<LocalKey> to_ask;       // waiting for room in the window
   std::vector<LocalKey> want_batch;  // of the call under way
   TimePoint data_at;                 // last DATA from it
@@ -245,6 +246,8 @@ class Core {
   void changed();
   // Of update frames, for windows and offers.
   std::uint64_t mean_update_bytes() const { return mean_update_bytes_; }
+  // Each update still tells much about the mean.
+  bool learns_update_bytes() const { return updates_counted_ < updates_averaged; }
   void count_update(std::size_t payload_bytes);
 
   const Options options;  // texts and addresses made fit for frames
@@ -281,7 +284,8 @@ class Core {
 
   std::map<StreamId, StreamIndex> stream_numbers_;
   std::vector<StreamIndex> free_streams_;  // numbers to be used again
-  std::uint64_t mean_update_bytes_ = 0;
+  static constexpr std::uint64_t updates_averaged = 16;
+  std::uint64_t mean_update_bytes_ = 0, updates_counted_ = 0;  // updates_averaged at most
 };
 
 }  // namespace rumor::gossip

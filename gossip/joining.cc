@@ -52,8 +52,8 @@ bool Joining::holds_all(const HaveSet& keys) const {
 }
 
 bool Joining::cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const {
-  const std::uint64_t mean = core_.mean_update_bytes() != 0 ? core_.mean_update_bytes() : mean_update_bytes_;
-  const std::uint64_t each = mean + frame_overhead;
+  // The donor has seen more updates than who joins.
+  const std::uint64_t each = std::max(core_.mean_update_bytes(), mean_update_bytes_) + frame_overhead;
   return (lacking >= choice_min || lacking >= choice_bytes_min / each) && lacking > snapshot_bytes / each;
 }
 
@@ -247,12 +247,22 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
   return false;
 }
 
+// Whether it brings what it was asked for. What could be had no other way may have become nobody's meanwhile: the donor
+// itself may have taken over a replica without it.
+bool Joining::helps(const Link& link, const Manifest& manifest) const {
+  if (!core_.cannot_revoke.empty()) return true;
+  const HaveSet& ours = core_.store.have();
+  if (!needed_) return !ours.includes(manifest.names);
+  const HaveSet lost = ours.missing_from(link.gone);
+  return manifest.names.missing_from(lost).count() < lost.count();
+}
+
 void Joining::take_manifest(Link& link, const Bytes& bytes) {
   if (sha256(bytes) != hash_) return core_.ban(link, "gives a snapshot without the hash it promised");
   const Result<Manifest> manifest = Manifest::decode(bytes);
   if (!manifest) return core_.ban(link, str("gives an invalid snapshot: ", manifest.error().text));
-  if (core_.store.have().includes(manifest->names) && core_.cannot_revoke.empty()) {
-    link.ask_again_at = core_.now + refused_for;  // nothing new: no honest donor offers this twice
+  if (!helps(link, *manifest)) {
+    link.ask_again_at = core_.now + refused_for;  // no honest donor offers this twice
     return stop();
   }
   if (const Result<void> begun = core_.store.snapshots().begin_intake(*manifest); !begun)

@@ -90,6 +90,7 @@ class Joining {
   void drop_donor(LinkId link);
   Donor refusal(bool later) const;
   void want_more(Link& link, Donor& donor);
+  bool helps(const Link& link, const Manifest& manifest) const;
   void take_manifest(Link& link, const Bytes& bytes);
   bool take_part(Link& link, std::uint32_t part, const Bytes& bytes);
   void seek_donors();

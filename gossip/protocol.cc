@@ -164,7 +164,9 @@ void Protocol::Impl::on(Link& link, const DataMore& message) {
 
 void Protocol::Impl::after_data(Link& link) {
   if (!core.suspects.empty()) evidence.look_at_suspects();
-  if (!link.to_pull.empty() && link.asked.size() <= spread.window() / 2) repair.refill(link);
+  if (!link.admitted() || link.to_pull.empty()) return;
+  if (core.learns_update_bytes()) joining.consider(link);
+  if (link.asked.size() <= spread.window(link) / 2) repair.refill(link);
 }
 
 void Protocol::Impl::on(Link& link, const NotAvailable& message) {

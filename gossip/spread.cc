@@ -249,6 +249,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   link.data_at = core_.now;
   know(link, key);
   const bool asked = take_answer(link, key);
+  link.given += asked ? 1 : 0;
   if (asked || !core_.have(key)) link.progress_at = core_.now;
   // Also of what we have: the histories of both ends must go on together.
   Result<Bytes> payload = decoded(link, message);

@@ -56,16 +56,18 @@ void Spread::announced(Link& link, LocalKey key) {
   }
 }
 
-std::size_t Spread::window() const {
+// Opens with what the link has given: what the first updates take says little about those after them.
+std::size_t Spread::window(const Link& link) const {
   const std::uint64_t mean = std::max<std::uint64_t>(core_.mean_update_bytes(), 1);
   if (mutant(28)) return window_max + 1;
-  return static_cast<std::size_t>(std::clamp<std::uint64_t>(window_bytes / mean, window_min, window_max));
+  const std::uint64_t most = std::min<std::uint64_t>(window_min + link.given, window_max);
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(window_bytes / mean, window_min, most));
 }
 
 // Asks now, or when the window of the link has room.
 void Spread::ask(Link& link, LocalKey key, Missing& entry) {
   RUMOR_CHECK(!entry.asked);
-  if (link.asked.size() >= window()) {
+  if (link.asked.size() >= window(link)) {
     if (link.to_ask.size() >= announcements_max) return drop_missing(key);  // the digest will find it again
     return link.to_ask.push_back(key);
   }
@@ -76,7 +78,7 @@ void Spread::ask(Link& link, LocalKey key, Missing& entry) {
 }
 
 bool Spread::pull(Link& link, LocalKey key) {
-  if (link.asked.size() >= window()) return false;
+  if (link.asked.size() >= window(link)) return false;
   Missing* entry = missing(link, key);
   if (entry == nullptr) return false;
   auto& from = entry->announcers;
@@ -101,7 +103,7 @@ bool Spread::take_answer(Link& link, LocalKey key) {
 }
 
 void Spread::fill_window(Link& link) {
-  while (!link.to_ask.empty() && link.asked.size() < window()) {
+  while (!link.to_ask.empty() && link.asked.size() < window(link)) {
     const LocalKey key = link.to_ask.front();
     link.to_ask.pop_front();
     auto& list = core_.streams[key.stream].missing;

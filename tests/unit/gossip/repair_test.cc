@@ -70,6 +70,22 @@ BOOST_AUTO_TEST_CASE(a_few_large_updates_are_reason_enough_for_a_snapshot) {
   BOOST_TEST(world.nodes[1].protocol->counters().received_bytes < 30'000'000u);
 }
 
+// Else a joiner asks for most of a history before it knows that the weights are cheaper, and gets both.
+BOOST_AUTO_TEST_CASE(small_first_updates_do_not_hide_that_the_weights_are_cheaper) {
+  for (const int small : {0, 1, 5}) {
+    World world(2);
+    world.delay_us_max = 100'000;
+    for (WorldNode& node : world.nodes) node.store->snapshot_padding = 600'000;
+    world.start(0, {});
+    for (int u = 0; u < small; ++u) world.publish(0, 100);
+    for (int u = 0; u < 100; ++u) world.publish(0, 500'000);  // 50 MB
+    world.start(1, {"n0"});
+    BOOST_TEST(world.run_while(60s, [&] { return world.nodes[1].protocol->ready_to_train() && world.all_equal(); }));
+    BOOST_TEST(world.nodes[1].protocol->counters().snapshots_installed == 1u);
+    BOOST_TEST(world.nodes[1].protocol->counters().received_bytes < 12'000'000u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_late_joiner_takes_a_snapshot_when_the_log_is_gone) {
   World world(3);
   world.start(0, {});
