@@ -148,6 +148,7 @@ class Node final : private gossip::UpdateStore {
   void start_step(TimePoint now, NodeOutbox& out);
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
+  void bring_view_up();
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
   Bytes make_checkpoint() const;
   void end(int status, TimePoint now, NodeOutbox& out);

@@ -38,7 +38,8 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
     return start_evaluation(options_.evaluation_rows, out);
   }
   if (next_step_ <= now && !waits_for_others(now)) return start_step(now, out);
-  if (replica_.recent_entries() >= entries_worth_going_first) trainer_->follow(replica_);
+  if (std::max(replica_.recent_entries(), in_flight_.shown() ? 0 : in_flight_.entries()) >= entries_worth_going_first)
+    bring_view_up();
 }
 
 // Early in the run, when the others are to train alone. Where there are none of them, somebody has to begin.
@@ -71,9 +72,15 @@ bool Node::waits_for_others(TimePoint now) {
   return false;
 }
 
-void Node::start_step(TimePoint now, NodeOutbox& out) {
+// To the shared weights, and what others are expected to do on top.
+void Node::bring_view_up() {
+  if (replica_.refreshed() && in_flight_.shown()) return;
   trainer_->follow(replica_);
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
+}
+
+void Node::start_step(TimePoint now, NodeOutbox& out) {
+  bring_view_up();
   computing_ = true;
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
   own_period_ = std::max(own_period_ + 1, replica_.period());

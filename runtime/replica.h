@@ -59,6 +59,8 @@ class Replica {
   // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
   // restored; then read all of the weights.
   bool refresh(const compress::FloatView& view, Parallel& parallel);
+  // Nothing has changed since the last refresh().
+  bool refreshed() const { return recent_complete_ && recent_.empty(); }
   // What was taken since the last refresh(), as far as it was kept in mind.
   std::span<const SharedUpdate> recent() const { return recent_; }
   // Entries taken since the last refresh().
@@ -75,6 +77,9 @@ class Replica {
   // each piece (runtime/snapshots.h).
   void begin_copy();
   void end_copy();
+  // Lets go of what was remembered, an update at a time: to free a large one takes milliseconds. True: there is none
+  // left. Requires: end_copy().
+  bool forget_copied();
   const std::vector<SharedUpdate>& since_copy() const { return since_copy_; }
 
   const ReplicaState& state() const {

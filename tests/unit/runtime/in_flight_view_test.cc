@@ -153,6 +153,32 @@ BOOST_AUTO_TEST_CASE(the_view_shows_the_sum_of_all_shares) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(it_knows_whether_it_is_shown) {
+  InFlightView view(test::flat_layout(8), 0.5);
+  std::vector<float> values(8);
+  Serial alone;
+  const auto refresh = [&] { view.refresh(std::vector<std::int32_t>(8), {values, 1}, alone); };
+  BOOST_TEST(view.shown());
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)});
+  BOOST_TEST(!view.shown());
+  refresh();
+  BOOST_TEST(view.shown());
+  BOOST_TEST(view.entries() == 2u);
+  view.answered(test::node(3), 4);
+  BOOST_TEST(view.shown());
+  view.answered(test::node(1), 4);
+  BOOST_TEST(!view.shown());
+  refresh();
+  view.lift(std::vector<std::int32_t>(8), {values, 1}, alone);
+  BOOST_TEST(!view.shown());
+  refresh();
+  view.gone(test::node(2));
+  BOOST_TEST(!view.shown());
+  refresh();
+  BOOST_TEST(view.shown());
+  BOOST_TEST(view.entries() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(memory_is_by_entries_and_not_by_parameters) {
   Prng prng(12);
   InFlightView view(test::flat_layout(1'000'000), 0.5);
