@@ -75,7 +75,12 @@ void Replica::begin_copy() {
 
 void Replica::end_copy() {
   copying_ = false;
-  since_copy_ = {};
+}
+
+bool Replica::forget_copied() {
+  RUMOR_CHECK(!copying_);
+  if (!since_copy_.empty()) since_copy_.pop_back();
+  return since_copy_.empty();
 }
 
 void Replica::forget_recent() {

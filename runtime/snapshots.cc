@@ -15,7 +15,7 @@ namespace {
 
 // What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs
 // in comparison. Of entries that wait for the weights it takes no more than that.
-constexpr std::size_t work_bytes_max = 8 << 20, hash_factor = 6, entry_bytes = 64, decode_factor = 8;
+constexpr std::size_t work_bytes_max = 4 << 20, hash_factor = 6, entry_bytes = 64, decode_factor = 8;
 constexpr std::uint64_t settled_at_a_time = work_bytes_max / entry_bytes;
 const std::string manifest_file = "join.manifest", chunks_file = "join.chunks";
 
@@ -129,6 +129,7 @@ void Snapshots::drop_cut() {
 bool Snapshots::give_up() {
   making_.reset();
   replica_.end_copy();
+  while (!replica_.forget_copied()) continue;
   return true;
 }
 
@@ -138,6 +139,8 @@ bool Snapshots::advance_cut() {
     std::size_t did = 0;
     if (making_->copied < form_.layout.params()) {
       did = copy_piece();
+    } else if (!replica_.forget_copied()) {
+      did = work_bytes_max;
     } else if (making_->undoing || !making_->undo.empty()) {
       did = undo_piece();
     } else if (making_->hashes.size() < making_->chunks.size()) {
@@ -199,7 +202,6 @@ std::size_t Snapshots::hash_chunk() {
 
 void Snapshots::finish() {
   const std::unique_ptr<Making> made = std::move(making_);
-  replica_.end_copy();
   // Other weights than the updates give, or a revocation meanwhile: no cut that anybody could check.
   if (made->sum != made->fingerprint || made->revocations != replica_.revocations()) return;
   gossip::Manifest manifest;
