@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <functional>
 #include <optional>
 
@@ -25,6 +24,7 @@
 #include "runtime/daemon/peer_files.h"
 #include "runtime/daemon/peer_view.h"
 #include "runtime/daemon/reachability.h"
+#include "runtime/daemon/recent_updates.h"
 #include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
 #include "runtime/daemon/worker_steps.h"
@@ -34,10 +34,6 @@
 namespace rumor::daemon {
 
 namespace {
-
-// What `rumor stats HOST:PORT` may ask for: enough for figures, little enough to hand out four times a
-// second.
-constexpr std::size_t recent_updates_max = 64, recent_bytes_max = 2 << 20;
 
 class EventLoop final : net::TransportEvents, StepEvents {
  public:
@@ -114,7 +110,6 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void ask_router();
   void report();
   void look_at_admission();
-  std::string recent_updates() const;
   void await_signal();
   void close_network() {
     report_timer_.cancel();
@@ -159,8 +154,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   PeerView view_;
   NodeOutbox out_;
   bool carrying_out_ = false;
-  std::deque<std::shared_ptr<const Bytes>> recent_;  // own payloads, newest last
-  std::size_t recent_bytes_ = 0;
+  RecentUpdates recent_;
   std::optional<SaveCheckpoint> waiting_save_;
   int saves_under_way_ = 0;      // two at most, at the end; else one
   std::string log_trouble_;      // why the log did not take the last update; empty: it did
@@ -223,6 +217,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   auto made = Node::create(options_.config, std::move(training.trainer), std::move(node));
   if (!made) return made.error();
   node_ = std::move(made).value();
+  recent_.open(encode_capture_head(node_->form()));
   Trainer& trainer = node_->trainer();
   if (steps_ == nullptr) steps_ = &own_steps_.emplace(compute_, trainer);
   const unsigned threads = options_.threads != 0
@@ -318,22 +313,7 @@ void EventLoop::effect(StartEvaluation& e) {
 
 void EventLoop::effect(Published& e) {
   files_.capture(*e.update.payload);
-  recent_.push_back(e.update.payload);
-  recent_bytes_ += e.update.payload->size();
-  while (recent_.size() > recent_updates_max || (recent_bytes_ > recent_bytes_max && recent_.size() > 1)) {
-    recent_bytes_ -= recent_.front()->size();
-    recent_.pop_front();
-  }
-}
-
-std::string EventLoop::recent_updates() const {
-  const Bytes head = encode_capture_head(node_->form());
-  std::string out(head.begin(), head.end());
-  for (const auto& payload : recent_) {
-    const Bytes record = encode_capture_record(*payload);
-    out.append(record.begin(), record.end());
-  }
-  return out;
+  recent_.add(e.update.payload);
 }
 
 // One write at a time. A disk that is slower than checkpoints are made gets the newest, not all of them.
@@ -410,7 +390,7 @@ void EventLoop::report() {
   const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
   status.pause_ms = pause.count();
   tell_of_log(status.log_trouble);
-  view_.look(to_seconds(now().time_since_epoch()), status, [this] { return recent_updates(); });
+  view_.look(to_seconds(now().time_since_epoch()), status, recent_.capture());
   steps_->publish(status);
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
   if (exit_status_) return;

@@ -1,6 +1,7 @@
 #include "runtime/daemon/peer_view.h"
 
 #include <chrono>
+#include <utility>
 
 #include "runtime/base/text.h"
 #include "runtime/daemon/service_notify.h"
@@ -66,7 +67,7 @@ void PeerView::said(gossip::Note::Level level, const std::string& text) {
   journal_.add(unix_seconds(), "log", level_of(level), text);
 }
 
-void PeerView::look(double seconds, NodeStatus& status, const std::function<std::string()>& updates) {
+void PeerView::look(double seconds, NodeStatus& status, std::function<std::string()> updates) {
   status.uptime_seconds = seconds;
   status.unix_seconds = unix_seconds();
   status.version = version();
@@ -79,7 +80,8 @@ void PeerView::look(double seconds, NodeStatus& status, const std::function<std:
   if (status.storage_trouble.empty()) status.storage_trouble = trouble;
   tell_service(seconds, status);
   if (!server_) return;
-  server_->publish({status_json(status), status_metrics(status), updates(), history_.json(), journal_.json()});
+  server_->publish(
+      {status_json(status), status_metrics(status), std::move(updates), history_.json(), journal_.json()});
 }
 
 }  // namespace rumor::daemon

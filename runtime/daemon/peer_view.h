@@ -37,8 +37,8 @@ class PeerView {
   // A step or an evaluation took so long.
   void computed(double seconds) { bottleneck_.computed(seconds); }
   // What the peer is like now: completes `status` (limit, uptime) and shows it. Some times a second; `seconds` since
-  // the start. `updates` makes a capture of the newest own updates; asked only where it can be shown.
-  void look(double seconds, NodeStatus& status, const std::function<std::string()>& updates);
+  // the start. `updates` makes a capture of the newest own updates; called on another thread, when somebody asks.
+  void look(double seconds, NodeStatus& status, std::function<std::string()> updates);
   // Stops serving; the process is about to end.
   void close();
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "gossip/asio/address.h"
 #include "runtime/base/text.h"
@@ -50,7 +51,7 @@ struct StatusServer::Impl {
     const std::lock_guard<std::mutex> hold(mutex);
     return snapshot;
   }
-  void serve_snapshot(const char* path, std::string StatusSnapshot::*text, const char* type);
+  void serve_snapshot(const char* path, std::function<std::string(const StatusSnapshot&)> text, const char* type);
   void set_up(bool loopback, const std::string& token);
   void guard(bool loopback, const std::string& token);
   Result<void> bind(const net::Address& wanted);
@@ -64,13 +65,13 @@ struct StatusServer::Impl {
   std::shared_ptr<const StatusSnapshot> snapshot;  // guarded by mutex; null before the first publish()
 };
 
-void StatusServer::Impl::serve_snapshot(const char* path, std::string StatusSnapshot::*text,
+void StatusServer::Impl::serve_snapshot(const char* path, std::function<std::string(const StatusSnapshot&)> text,
                                         const char* type) {
-  server.Get(path, [this, text, type](const httplib::Request&, httplib::Response& response) {
+  server.Get(path, [this, text = std::move(text), type](const httplib::Request&, httplib::Response& response) {
     const auto shown = current();
     if (!shown) response.status = 503;
     response.set_header("Cache-Control", "no-store");
-    response.set_content(shown ? (*shown).*text : "starting\n", shown ? type : "text/plain");
+    response.set_content(shown ? text(*shown) : "starting\n", shown ? type : "text/plain");
   });
 }
 
@@ -106,7 +107,8 @@ void StatusServer::Impl::set_up(bool loopback, const std::string& token) {
   guard(loopback, token);
   serve_snapshot("/status", &StatusSnapshot::status_json, "application/json");
   serve_snapshot("/metrics", &StatusSnapshot::metrics_text, "text/plain; version=0.0.4; charset=utf-8");
-  serve_snapshot("/updates", &StatusSnapshot::updates, "application/octet-stream");
+  const auto updates = [](const StatusSnapshot& shown) { return shown.updates ? shown.updates() : std::string(); };
+  serve_snapshot("/updates", updates, "application/octet-stream");
   serve_snapshot("/history", &StatusSnapshot::history_json, "application/json");
   serve_snapshot("/events", &StatusSnapshot::events_json, "application/json");
   server.Get("/healthz", [this](const httplib::Request&, httplib::Response& response) {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <memory>
+#include <functional>
 #include <string>
 
 #include "runtime/base/result.h"
@@ -29,7 +30,7 @@ namespace rumor::daemon {
 struct StatusSnapshot {
   std::string status_json;
   std::string metrics_text;
-  std::string updates;
+  std::function<std::string()> updates;  // called for each request, on a thread of the server
   std::string history_json, events_json;
 };
 

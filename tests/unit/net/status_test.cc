@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
     BOOST_TEST(early->status == 503);
   }
   for (const std::string text : {"one", "two"}) {
-    server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n", "", "[1]", "[2]"});
+    server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n", {}, "[1]", "[2]"});
     const auto status = client.Get("/status"), metrics = client.Get("/metrics"),
                health = client.Get("/healthz");
     BOOST_REQUIRE((status && metrics && health));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(only_this_machine_is_served) {
 BOOST_AUTO_TEST_CASE(who_has_the_token_is_served) {
   auto started = StatusServer::start("127.0.0.1:0", "0123456789abcdef");
   BOOST_REQUIRE(started.ok());
-  (*started)->publish({"{}", "", "", "", ""});
+  (*started)->publish({"{}", "", {}, "", ""});
   httplib::Client client = client_of(**started);
   for (const char* path : {"/status", "/metrics", "/history", "/events", "/updates", "/nothing"}) {
     const auto refused = client.Get(path);
