@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "runtime/base/check.h"
+#include "runtime/daemon/background.h"
 
 namespace rumor::daemon {
 namespace {
@@ -98,6 +99,7 @@ void ThreadPool::work(const Round& round, std::size_t self) {
 }
 
 void ThreadPool::serve(std::size_t self) {
+  stand_back();
   std::uint64_t seen = 0;
   for (;;) {
     look_out([&] { return rounds_.load(std::memory_order_relaxed) != seen; });

@@ -1,4 +1,5 @@
-// Worker: one thread that does jobs in order and hands each result back to the event loop.
+// Worker: one thread that does jobs in order and hands each result back to the event loop. It stands back where cores
+// are short (runtime/daemon/background.h).
 //
 // Thread: submit() from the event loop's thread; a job runs on the worker's; its continuation on the event
 // loop's. The job's captures pass from one thread to the other with it: nothing is shared meanwhile.
@@ -12,6 +13,8 @@
 #include <memory>
 #include <thread>
 #include <utility>
+
+#include "runtime/daemon/background.h"
 
 namespace rumor::daemon {
 
@@ -34,7 +37,10 @@ auto timed(Job job) {
 class Worker {
  public:
   explicit Worker(asio::io_context& loop)
-      : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] { queue_.run(); }) {}
+      : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] {
+          stand_back();
+          queue_.run();
+        }) {}
 
   ~Worker() { stop(); }
   Worker(const Worker&) = delete;
