@@ -4,7 +4,7 @@
 // Threads that compute are never idle. Where cores are short, the scheduler would let an answer wait for a turn of each
 // of those.
 //
-// Linux counts niceness per thread; elsewhere nothing happens.
+// Linux counts niceness (nice(2)) per thread; elsewhere nothing happens.
 #pragma once
 
 #if defined(__linux__)
@@ -14,10 +14,13 @@
 
 namespace rumor::daemon {
 
+inline constexpr int background_niceness = 5;  // more than that of the process
+
 // Of the calling thread, for good.
 inline void stand_back() {
 #if defined(__linux__)
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 5);
+  const auto self = static_cast<id_t>(gettid());
+  setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + background_niceness);
 #endif
 }
 
