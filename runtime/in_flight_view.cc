@@ -38,9 +38,10 @@ void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t peri
   }
   if (nothing || waiting_for.empty()) return;
   RUMOR_CHECK(own_.empty() || own_.back().period < period);
-  shown_ = false;
+  stale_entries_ += update.index.size();
   own_.push_back({period, std::move(shares), update.index, update.negative, std::move(waiting_for)});
   if (own_.size() > limits::in_flight_max) {
+    stale_entries_ += own_.front().index.size();
     leave(own_.front());
     own_.pop_front();
   }
@@ -60,7 +61,7 @@ void InFlightView::gone(const NodeId& peer) {
 void InFlightView::take_off(const NodeId& peer, std::uint64_t period) {
   for (Own& own : own_) {
     if (own.period > period) break;
-    if (std::erase(own.waiting_for, peer) != 0) shown_ = false;
+    if (std::erase(own.waiting_for, peer) != 0) stale_entries_ += own.index.size();
     if (own.waiting_for.empty()) leave(own);
   }
   std::erase_if(own_, [](const Own& own) { return own.waiting_for.empty(); });
@@ -119,7 +120,7 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
                            Parallel& parallel) {
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
   const std::uint64_t count = entries();
-  shown_ = true;
+  stale_entries_ = 0;
   if (count == 0) return left_.clear();  // of updates without any
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
   compress::each_stretch(compress::all_of(layout_), count, parallel, [&](std::size_t piece, compress::Stretch where) {
@@ -141,7 +142,7 @@ std::uint64_t InFlightView::entries() const {
 void InFlightView::lift(std::span<const std::int32_t> weights, const compress::FloatView& view,
                         Parallel& parallel) {
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
-  shown_ = false;
+  stale_entries_ += entries();
   compress::each_stretch(compress::all_of(layout_), entries(), parallel, [&](std::size_t, compress::Stretch where) {
     for (const std::vector<std::uint32_t>& index : left_) show_weights(index, where, weights, view);
     for (const Own& own : own_) show_weights(own.index, where, weights, view);

@@ -46,10 +46,8 @@ class InFlightView {
   // `peer` is no longer live: nothing more is expected of it.
   void gone(const NodeId& peer);
 
-  // Whether the last refresh() was of the same overlay, and no lift() came after it.
-  bool shown() const { return shown_; }
-  // Own entries in flight, and those that came off since the last refresh(): what that has to look at.
-  std::uint64_t entries() const;
+  // Entries at which the overlay has changed, or was lifted, since the last refresh(); counted each time that it did.
+  std::uint64_t stale_entries() const { return stale_entries_; }
 
   // Makes a view that shows the weights show weights plus overlay, wherever there is one. Where there has been one
   // at the last call it may still show that. Work: the entries in flight, and those that came off since.
@@ -71,12 +69,13 @@ class InFlightView {
     std::vector<NodeId> waiting_for;
   };
   struct Walk;
+  std::uint64_t entries() const;
   void take_off(const NodeId& peer, std::uint64_t period);
   void leave(Own& own) { left_.push_back(std::move(own.index)); }
 
   ParamLayout layout_;
   double weight_;
-  bool shown_ = true;
+  std::uint64_t stale_entries_ = 0;
   std::deque<Own> own_;                            // ascending period
   std::vector<std::vector<std::uint32_t>> left_;   // positions of what came off since the last refresh()
   std::vector<std::vector<std::uint32_t>> tiles_;  // of each walk: the overlay where it is, zeros in between

@@ -38,8 +38,7 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
     return start_evaluation(options_.evaluation_rows, out);
   }
   if (next_step_ <= now && !waits_for_others(now)) return start_step(now, out);
-  if (std::max(replica_.recent_entries(), in_flight_.shown() ? 0 : in_flight_.entries()) >= entries_worth_going_first)
-    bring_view_up();
+  if (std::max(replica_.recent_entries(), in_flight_.stale_entries()) >= entries_worth_going_first) bring_view_up();
 }
 
 // Early in the run, when the others are to train alone. Where there are none of them, somebody has to begin.
@@ -74,7 +73,7 @@ bool Node::waits_for_others(TimePoint now) {
 
 // To the shared weights, and what others are expected to do on top.
 void Node::bring_view_up() {
-  if (replica_.refreshed() && in_flight_.shown()) return;
+  if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
 }
