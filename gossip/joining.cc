@@ -52,8 +52,8 @@ bool Joining::holds_all(const HaveSet& keys) const {
 }
 
 bool Joining::cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const {
-  // The donor has seen more updates than who joins.
-  const std::uint64_t each = std::max(core_.mean_update_bytes(), mean_update_bytes_) + frame_overhead;
+  const std::uint64_t mean = core_.mean_update_bytes() != 0 ? core_.mean_update_bytes() : mean_update_bytes_;
+  const std::uint64_t each = mean + frame_overhead;
   return (lacking >= choice_min || lacking >= choice_bytes_min / each) && lacking > snapshot_bytes / each;
 }
 

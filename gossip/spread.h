@@ -48,6 +48,7 @@ class Spread {
   // For range pulls: asks for a key that we lack unless it is asked for already. False when the window is
   // full.
   bool pull(Link& link, LocalKey key);
+  // How many WANTs may be in flight on this link.
   std::size_t window(const Link& link) const;
 
   // How the next payload of so many bytes goes over this link.
