@@ -5,7 +5,7 @@
 
 namespace rumor {
 
-// With FMA, which every processor with AVX2 has had.
+// With FMA.
 inline bool has_avx2() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -14,7 +14,7 @@ inline bool has_avx2() {
 #endif
 }
 
-// F, BW, DQ and VL: what processors with AVX-512 have had since the first for servers. With BMI2.
+// F, BW, DQ and VL, with BMI2.
 inline bool has_avx512() {
 #if defined(__x86_64__)
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -434,19 +434,19 @@ Result<Training> built_in(const PeerOptions& options, const NodeId& node) {
   return Training{std::move(trainer).value(), std::move(start).value(), models::model_json(model)};
 }
 
-// `training`: asked once, of this peer.
+// `make_training`: what this peer trains; called once.
 Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
-                    const std::function<Result<Training>(const NodeId&)>& training) {
+                    const std::function<Result<Training>(const NodeId&)>& make_training) {
   auto files = PeerFiles::open(options.state);
   if (!files) return files.error();
   auto identity = files->identity();
   if (!identity) return identity.error();
-  auto trained = training(identity->id());
-  if (!trained) return trained.error();
+  auto training = make_training(identity->id());
+  if (!training) return training.error();
   auto admission = PeerAdmission::open(options.config, files->directory());
   if (!admission) return admission.error();
   EventLoop loop(options, runner, std::move(identity).value(), std::move(files).value(), std::move(admission).value());
-  if (auto opened = loop.open(std::move(trained).value()); !opened) return opened.error();
+  if (auto opened = loop.open(std::move(training).value()); !opened) return opened.error();
   return loop.run();
 }
 

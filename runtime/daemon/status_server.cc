@@ -107,8 +107,7 @@ void StatusServer::Impl::set_up(bool loopback, const std::string& token) {
   guard(loopback, token);
   serve_snapshot("/status", &StatusSnapshot::status_json, "application/json");
   serve_snapshot("/metrics", &StatusSnapshot::metrics_text, "text/plain; version=0.0.4; charset=utf-8");
-  const auto updates = [](const StatusSnapshot& shown) { return shown.updates ? shown.updates() : std::string(); };
-  serve_snapshot("/updates", updates, "application/octet-stream");
+  serve_snapshot("/updates", [](const StatusSnapshot& shown) { return shown.updates(); }, "application/octet-stream");
   serve_snapshot("/history", &StatusSnapshot::history_json, "application/json");
   serve_snapshot("/events", &StatusSnapshot::events_json, "application/json");
   server.Get("/healthz", [this](const httplib::Request&, httplib::Response& response) {

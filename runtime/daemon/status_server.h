@@ -18,8 +18,8 @@
 // Limits: 4 requests at a time, 4 KiB of request body, 1 s for a request to arrive, one request a connection.
 #pragma once
 
-#include <memory>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "runtime/base/result.h"
@@ -30,7 +30,7 @@ namespace rumor::daemon {
 struct StatusSnapshot {
   std::string status_json;
   std::string metrics_text;
-  std::function<std::string()> updates;  // called for each request, on a thread of the server
+  std::function<std::string()> updates;  // never null; called for each request, on a thread of the server
   std::string history_json, events_json;
 };
 

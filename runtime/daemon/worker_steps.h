@@ -16,6 +16,7 @@ class WorkerSteps final : public StepRunner {
   void offer(StepPlan plan) override {
     worker_.submit(timed([this, plan = std::move(plan)] { return trainer_.step(plan); }),
                    [this](Timed<StepResult> step) {
+                     RUMOR_CHECK(events_ != nullptr);
                      events_->on_step_done(std::move(step.result), step.begin, step.end);
                    });
   }

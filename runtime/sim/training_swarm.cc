@@ -80,7 +80,7 @@ StartedPeer TrainingSwarm::make_peer(const PeerStart& start) {
                    static_cast<std::uint32_t>(plan_.nodes)};
   options.start = options_.start;
   options.chance_seed = start.chance_seed;
-  options.evaluation_every = from_seconds(10 * to_seconds(options_.step));
+  options.evaluation_every = 10 * options_.step;
   options.evaluation_rows = 16;  // their result is of no use here; when they come is
   options.checkpoint_every = plan_.checkpoint_every;
   options.report_applied = true;

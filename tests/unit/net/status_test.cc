@@ -50,7 +50,8 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
     BOOST_TEST(early->status == 503);
   }
   for (const std::string text : {"one", "two"}) {
-    server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n", {}, "[1]", "[2]"});
+    server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n", [=] { return "updates of " + text; },
+                     "[1]", "[2]"});
     const auto status = client.Get("/status"), metrics = client.Get("/metrics"),
                health = client.Get("/healthz");
     BOOST_REQUIRE((status && metrics && health));
@@ -60,6 +61,7 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
     BOOST_TEST(metrics->body == "rumor_n " + text + "\n");
     BOOST_TEST(metrics->get_header_value("Content-Type").starts_with("text/plain; version=0.0.4"));
     BOOST_TEST(health->body == "ok\n");
+    BOOST_TEST(client.Get("/updates")->body == "updates of " + text);
     BOOST_TEST(client.Get("/history")->body == "[1]");
     BOOST_TEST(client.Get("/events")->body == "[2]");
   }
