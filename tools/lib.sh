@@ -132,6 +132,19 @@ need_packages() {
   fi
 }
 
+# The same for packages that not every system has, and $1 without which one can go on. Quick where there is none.
+want_packages() {
+  local what=$1 package
+  shift
+  for package in "$@"; do
+    if [[ -n $(missing_packages "$package") ]] && ! apt-cache show "$package" >/dev/null 2>&1; then
+      say "there is no package $package here: going on without $what"
+      return 0
+    fi
+  done
+  need_packages "$@" || say "going on without $what"
+}
+
 # Said after a configuration failed: the one cause that these scripts could not rule out before.
 configure_hint() {
   echo "Meson could not configure. Rumor is built from these Debian packages: ${build_packages[*]}" >&2
