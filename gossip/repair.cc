@@ -151,6 +151,15 @@ void Repair::answer(Link& link) {
   due_by(link.vector_due);
 }
 
+// Whether what is new of this stream may be expected of its provider. When training has ended here and there, only
+// while that still gives something.
+bool Repair::is_pushed(const Stream& stream, const Link& link) const {
+  const Link* provider = core_.find(stream.provider);
+  if (provider == nullptr) return false;
+  const bool both_finished = core_.finished && link.digest && link.digest->finished;
+  return !both_finished || core_.now - provider->data_at < flow_within;
+}
+
 void Repair::plan_pulls(Link& link) {
   link.to_pull.clear();
   link.pull_later.clear();
@@ -161,7 +170,7 @@ void Repair::plan_pulls(Link& link) {
     if (!stream) continue;  // later, when something of those before has come
     const std::uint64_t head = core_.store.have().head(id);
     // What lies above our head is probably on its way from the provider.
-    const bool flows = core_.streams[*stream].provider.has_value();
+    const bool flows = is_pushed(core_.streams[*stream], link);
     for (const SeqRange& range : ranges) {
       (flows && range.first > head ? link.pull_later : link.to_pull).push_back({*stream, range});
     }

@@ -51,6 +51,7 @@ class Repair {
   void send_digest(Link& link, bool reply);
   void send_vector(Link& link, bool reply);
   void differs(Link& link, const Digest& digest);
+  bool is_pushed(const Stream& stream, const Link& link) const;
   void plan_pulls(Link& link);
   void count_names(Link& link);
   void answer(Link& link);

@@ -100,6 +100,7 @@ class Spread {
   void subscribe(Link& link, StreamIndex stream);
   void unsubscribe(Link& link, StreamIndex stream);
   Link* best_announcer(StreamIndex stream, const Missing& entry, const Link* except);
+  Link* claimant(const UpdateKey& key, const Link* except);
   void ask_elsewhere(LocalKey key, const Link* except);
   void give_up_asked(Link& link);
   void watch_waiting();

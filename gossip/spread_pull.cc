@@ -144,6 +144,16 @@ Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Lin
   return best;
 }
 
+// One that does not announce the key but has named it in its vector, and not said since that it keeps it no longer.
+Link* Spread::claimant(const UpdateKey& key, const Link* except) {
+  Link* best = nullptr;
+  core_.each_link([&](Link& link) {
+    if (&link == except || !link.vector || !link.vector->contains(key) || link.gone.contains(key)) return;
+    if (best == nullptr || link.asked.size() < best->asked.size()) best = &link;
+  });
+  return best;
+}
+
 // The key was to come from `except` and will not. Somebody else, or nobody: then the digest will find it.
 void Spread::ask_elsewhere(LocalKey key, const Link* except) {
   auto& list = core_.streams[key.stream].missing;
@@ -151,6 +161,7 @@ void Spread::ask_elsewhere(LocalKey key, const Link* except) {
   if (at == list.end() || at->second.asked) return;
   if (except != nullptr) std::erase(at->second.announcers, except->id);
   Link* next = best_announcer(key.stream, at->second, except);
+  if (next == nullptr) next = claimant(core_.key_of(key), except);
   if (next == nullptr) return drop_missing(key);
   const Stream& stream = core_.streams[key.stream];
   if (!stream.provider && stream.id != core_.options.stream) subscribe(*next, key.stream);

@@ -107,6 +107,43 @@ BOOST_AUTO_TEST_CASE(a_late_joiner_takes_a_snapshot_when_the_log_is_gone) {
   BOOST_TEST(world.totals().updates_lost == 0u);
 }
 
+// All have it, one has it in its log: the others are asked in turn until that one is, whichever it is.
+BOOST_AUTO_TEST_CASE(an_update_that_one_of_many_neighbours_keeps_is_found) {
+  constexpr std::size_t many = 7;
+  for (std::size_t keeper = 0; keeper < many; ++keeper) {
+    World world(many + 1, keeper + 1);
+    std::vector<std::string> seeds;
+    for (std::size_t i = 0; i < many; ++i) seeds.push_back(world.name(i));
+    for (std::size_t i = 0; i < many; ++i) world.start(i, seeds);
+    world.run_for(3s);
+    world.publish(0);
+    world.run_for(1s);
+    BOOST_REQUIRE(world.all_equal());
+    for (std::size_t i = 0; i < many; ++i)
+      if (i != keeper) world.nodes[i].store->trim_log();
+    world.start(many, seeds);
+    BOOST_TEST(world.run_while(1s, [&] { return world.all_equal(); }));
+  }
+}
+
+// What a provider should push is waited for, but not when training has ended and it gives nothing.
+BOOST_AUTO_TEST_CASE(a_provider_that_is_done_is_not_waited_for) {
+  World world(2);
+  world.start_all();
+  world.publish_all(1s, 10);
+  world.run_for(3s);
+  bool deaf = true;
+  world.drops = [&](std::size_t, std::size_t to, std::uint8_t type) {
+    return deaf && to == 1 && type == static_cast<std::uint8_t>(FrameType::data);
+  };
+  world.publish(0);
+  world.run_for(1'100ms);
+  BOOST_REQUIRE(!world.all_equal());
+  deaf = false;
+  world.finish_all();
+  BOOST_TEST(world.run_while(1s, [&] { return world.all_equal(); }));
+}
+
 BOOST_AUTO_TEST_CASE(a_donor_that_dies_is_replaced) {
   World world(4, 11);
   for (WorldNode& node : world.nodes) node.store->snapshot_padding = 4'000'000;
