@@ -3,20 +3,10 @@
 
 using namespace rumor;
 
-namespace {
-
-sim::SimResult run(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto result = test::make_cluster(config, options)->run(nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(result).value();
-}
-
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(everyone_ends_with_the_same_bits) {
   for (std::size_t nodes : {std::size_t{1}, std::size_t{2}, std::size_t{5}, std::size_t{20}}) {
     BOOST_TEST_CONTEXT(nodes << " nodes") {
-      const sim::SimResult r = run(test::small_run(), test::lan(nodes));
+      const sim::SimResult r = test::run(test::small_run(), test::lan(nodes));
       BOOST_TEST(r.identical);
       BOOST_TEST(r.lost == 0u);
       BOOST_TEST(r.doubled == 0u);
@@ -29,9 +19,9 @@ BOOST_AUTO_TEST_CASE(everyone_ends_with_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(one_seed_one_trace) {
-  const sim::SimResult a = run(test::small_run(), test::lan(6, 7)),
-                       b = run(test::small_run(), test::lan(6, 7));
-  const sim::SimResult other = run(test::small_run(), test::lan(6, 8));
+  const sim::SimResult a = test::run(test::small_run(), test::lan(6, 7)),
+                       b = test::run(test::small_run(), test::lan(6, 7));
+  const sim::SimResult other = test::run(test::small_run(), test::lan(6, 8));
   BOOST_TEST(a.trace_hash == b.trace_hash);
   BOOST_TEST(a.digest == b.digest);
   BOOST_TEST(a.trace_hash != other.trace_hash);
@@ -40,7 +30,7 @@ BOOST_AUTO_TEST_CASE(one_seed_one_trace) {
 // The constant is the trace of one build on one machine: debug, release, sanitizers, g++ and clang must all
 // give it. It changes when the protocol, the recipe or the format does; then take the value this test prints.
 BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
-  const sim::SimResult r = run(test::small_run(3000), test::lan(5, 11));
+  const sim::SimResult r = test::run(test::small_run(3000), test::lan(5, 11));
   BOOST_TEST_MESSAGE("trace " << std::hex << r.trace_hash);
   BOOST_TEST(r.trace_hash == 0xee5ba78b1592a467u);
 }
@@ -48,7 +38,7 @@ BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
 BOOST_AUTO_TEST_CASE(training_learns) {
   RunConfig config = test::small_run(24'000);
   config.model.hidden = {32};
-  const sim::SimResult r = run(config, test::lan(4));
+  const sim::SimResult r = test::run(config, test::lan(4));
   BOOST_REQUIRE(r.accuracy.has_value());
   BOOST_TEST(r.curve.front().loss > 1.5);
   BOOST_TEST(r.loss < r.curve.front().loss * 0.6);
@@ -57,7 +47,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
 BOOST_AUTO_TEST_CASE(a_slow_network_delays_and_loses_nothing) {
   sim::ClusterOptions options = test::lan(5);
   options.network = sim::NetworkModel::preset("home").value();
-  const sim::SimResult r = run(test::small_run(), options);
+  const sim::SimResult r = test::run(test::small_run(), options);
   BOOST_TEST(r.identical);
   BOOST_TEST(r.delivery_p50 > 0.005);
   BOOST_TEST(r.delivery_p99 < 1.0);

@@ -24,7 +24,7 @@ std::shared_ptr<const DataSet> numbered(std::uint32_t rows) {
   return finish_data(std::move(data), {});
 }
 
-std::vector<std::uint32_t> draw(BatchSampler& sampler, const DataSet& data, std::size_t batches) {
+std::vector<std::uint32_t> drawn_rows(BatchSampler& sampler, const DataSet& data, std::size_t batches) {
   std::vector<std::uint32_t> rows;
   for (std::size_t i = 0; i < batches; ++i) {
     const Batch batch = sampler.next();
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(shards_are_disjoint_and_cover_the_set) {
     for (std::uint32_t index = 0; index < count; ++index) {
       BatchSampler sampler(data, {index, count}, 1, 42 + index);  // whatever order each draws in
       BOOST_TEST((sampler.rows() == 1003 / count || sampler.rows() == 1003 / count + 1));
-      const std::vector<std::uint32_t> rows = draw(sampler, *data, sampler.rows());
+      const std::vector<std::uint32_t> rows = drawn_rows(sampler, *data, sampler.rows());
       seen.insert(rows.begin(), rows.end());
     }
     BOOST_REQUIRE(seen.size() == 1003u);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(skewed_shards_are_disjoint_cover_the_set_and_see_few_classe
 BOOST_AUTO_TEST_CASE(every_epoch_visits_each_row_once_in_a_new_order) {
   const auto data = numbered(100);
   BatchSampler sampler(data, {1, 2}, 7, 5);  // 50 rows; batches span epochs
-  const std::vector<std::uint32_t> rows = draw(sampler, *data, 50);
+  const std::vector<std::uint32_t> rows = drawn_rows(sampler, *data, 50);
   BOOST_REQUIRE(rows.size() == 350u);
   const std::vector<std::uint32_t> first(rows.begin(), rows.begin() + 50),
       second(rows.begin() + 50, rows.begin() + 100);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(the_order_is_fixed_by_seed_and_shard) {
   const auto data = numbered(60);
   const auto rows_of = [&](Shard shard, std::uint64_t seed) {
     BatchSampler sampler(data, shard, 4, seed);
-    return draw(sampler, *data, 20);
+    return drawn_rows(sampler, *data, 20);
   };
   BOOST_TEST((rows_of({0, 3}, 1) == rows_of({0, 3}, 1)));
   BOOST_TEST((rows_of({0, 3}, 1) != rows_of({0, 3}, 2)));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(the_order_is_fixed_by_seed_and_shard) {
 BOOST_AUTO_TEST_CASE(a_batch_may_be_larger_than_the_shard) {
   const auto data = numbered(3);
   BatchSampler sampler(data, {0, 1}, 9, 1);
-  std::vector<std::uint32_t> rows = draw(sampler, *data, 1);
+  std::vector<std::uint32_t> rows = drawn_rows(sampler, *data, 1);
   std::sort(rows.begin(), rows.end());
   BOOST_TEST((rows == std::vector<std::uint32_t>{0, 0, 0, 1, 1, 1, 2, 2, 2}));
 }

@@ -17,7 +17,7 @@ namespace {
 using Doubles = std::vector<double>;
 using Floats = LargeVector<float>;
 
-Floats draw(Prng& prng, std::size_t count) {
+Floats draw_floats(Prng& prng, std::size_t count) {
   Floats values(count);
   for (float& value : values) value = static_cast<float>(prng.between(-1000, 1000)) / 1000;
   return values;
@@ -113,9 +113,9 @@ BOOST_AUTO_TEST_CASE(convolution_agrees_with_its_slow_twin) {
   for (const auto& [shape, out] : {NetSize{{5, 4, 2}, 3}, NetSize{{1, 1, 3}, 2}, NetSize{{3, 6, 1}, 17}}) {
     Prng prng(out);
     const Convolution convolution(shape, out);
-    const Floats x = draw(prng, shape.size()), weight = draw(prng, convolution.weights()),
-                 bias = draw(prng, out);
-    const Floats change = draw(prng, shape.pixels() * out);
+    const Floats x = draw_floats(prng, shape.size()), weight = draw_floats(prng, convolution.weights()),
+                 bias = draw_floats(prng, out);
+    const Floats change = draw_floats(prng, shape.pixels() * out);
     Floats y(change.size()), scratch, by_place(weight.size(), 0.5f), bias_gradient(out, 0.25f),
         weight_gradient(weight);
     Floats change_x(x.size());
@@ -154,9 +154,9 @@ BOOST_AUTO_TEST_CASE(group_norm_agrees_with_its_slow_twin) {
     const PictureShape shape{3, 4, 6};
     Prng prng(groups);
     const GroupNorm norm(shape, groups);
-    Floats x = draw(prng, shape.size());
+    Floats x = draw_floats(prng, shape.size());
     for (float& value : x) value = 3 * value + 7;  // far from its mean of zero
-    const Floats weight = draw(prng, 6), bias = draw(prng, 6), change = draw(prng, shape.size());
+    const Floats weight = draw_floats(prng, 6), bias = draw_floats(prng, 6), change = draw_floats(prng, shape.size());
     Floats y(x.size()), saved(norm.saved()), change_x = change, weight_gradient(6, 0.5f),
                                              bias_gradient(6, 0.25f);
     const auto twin = [&](const Doubles& at, const Doubles& w, const Doubles& b) {

@@ -13,7 +13,7 @@ namespace {
 using test::dot;
 using test::draw;
 
-constexpr std::uint32_t rows = 5;
+constexpr std::uint32_t batch_rows = 5;
 
 // A small model of one family, with a batch for it.
 struct Small {
@@ -27,19 +27,19 @@ struct Small {
       config.layers = 2;
       config.heads = 2;
       config.embedding = 12;
-      for (std::uint32_t i = 0; i < rows * 12; ++i) tokens.push_back(static_cast<std::uint16_t>(prng.below(37)));
+      for (std::uint32_t i = 0; i < batch_rows * 12; ++i) tokens.push_back(static_cast<std::uint16_t>(prng.below(37)));
     } else {
       config.inputs = 64;
       config.channels = 1;
       config.height = config.width = 8;
       config.stage_channels = {4};
       config.classes = outputs;
-      x = draw(prng, rows * 64);
-      for (std::uint32_t i = 0; i < rows; ++i) labels.push_back(static_cast<std::uint8_t>(prng.below(outputs)));
+      x = draw(prng, batch_rows * 64);
+      for (std::uint32_t i = 0; i < batch_rows; ++i) labels.push_back(static_cast<std::uint8_t>(prng.below(outputs)));
     }
     model = std::move(make_model(config)).value();
     params = draw(prng, model->layout().params(), 0.3);
-    soft = draw(prng, static_cast<long>(model->predictions(rows)), 0.5);
+    soft = draw(prng, static_cast<long>(model->predictions(batch_rows)), 0.5);
     for (std::size_t first = 0; first < soft.size(); first += outputs) {
       float sum = 0;
       for (std::size_t c = 0; c < outputs; ++c) sum += soft[first + c] += 0.5f;
@@ -48,7 +48,7 @@ struct Small {
   }
 
   Batch batch(std::span<const float> probability, float weight) const {
-    return {x, labels, rows, tokens, {probability, weight}};
+    return {x, labels, batch_rows, tokens, {probability, weight}};
   }
   // What row r is to be: a label, or the next token.
   std::size_t wanted(std::size_t r) const {
@@ -72,11 +72,11 @@ BOOST_AUTO_TEST_SUITE(soft_targets)
 BOOST_AUTO_TEST_CASE(predictions_are_the_distributions_that_the_loss_is_of) {
   for (const char* family : families) BOOST_TEST_CONTEXT(family) {
     Small s(family);
-    std::vector<float> p(s.model->predictions(rows));
-    BOOST_TEST_REQUIRE(p.size() == std::size_t{rows} * s.places * s.outputs);
+    std::vector<float> p(s.model->predictions(batch_rows));
+    BOOST_TEST_REQUIRE(p.size() == std::size_t{batch_rows} * s.places * s.outputs);
     s.model->predict(s.params, s.batch({}, 0), p);
     double loss = 0;
-    const std::size_t all = rows * s.places;
+    const std::size_t all = batch_rows * s.places;
     for (std::size_t r = 0; r < all; ++r) {
       double sum = 0;
       for (std::size_t c = 0; c < s.outputs; ++c) sum += static_cast<double>(p[r * s.outputs + c]);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_agree_with_the_formula) {
       for (std::size_t i = 0; i < p.size(); ++i)
         pull -= static_cast<double>(s.soft[i]) * std::log(static_cast<double>(p[i]));
       return s.model->evaluate(params, s.batch({}, 0)).loss +
-             static_cast<double>(weight) * pull / static_cast<double>(rows * s.places);
+             static_cast<double>(weight) * pull / static_cast<double>(batch_rows * s.places);
     };
     const float loss = s.model->loss_and_gradient(s.params, s.batch(s.soft, weight), gradient);
     BOOST_TEST(std::abs(static_cast<double>(loss) - formula(s.params)) < 1e-5);

@@ -5,15 +5,14 @@
 
 #include "runtime/daemon/gateway.h"
 #include "runtime/daemon/reachability.h"
+#include "tests/unit/contains.h"
 
 namespace rumor::daemon {
 namespace {
 
-const char* const header = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
+using rumor::test::contains;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+const char* const header = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
 
 // What port_request() says of these.
 Error refusal(const std::string& listening, const std::string& router) {

@@ -10,10 +10,13 @@
 
 #include "gossip/asio/tls.h"
 #include "runtime/base/limits.h"
+#include "tests/unit/contains.h"
 #include "tests/unit/net/harness.h"
 
 namespace rumor::net::test {
 namespace {
+
+using rumor::test::contains;
 
 using asio::ip::tcp;
 
@@ -162,10 +165,6 @@ struct Target {
     return socket;
   }
 };
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

@@ -15,14 +15,13 @@
 #include "runtime/daemon/prometheus_text.h"
 #include "runtime/daemon/status_server.h"
 #include "runtime/daemon/status_token.h"
+#include "tests/unit/contains.h"
 #include "tests/unit/net/scratch.h"
 
 namespace rumor::daemon {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using rumor::test::contains;
 
 std::unique_ptr<StatusServer> serve() {
   Result<std::unique_ptr<StatusServer>> server = StatusServer::start("127.0.0.1:0");

@@ -10,14 +10,13 @@
 #include <csignal>
 #include <fstream>
 
+#include "tests/unit/contains.h"
 #include "tests/unit/net/scratch.h"
 
 namespace rumor::daemon {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using rumor::test::contains;
 
 // A checkpoint in the eyes of these tests: 'C', bytes, 'E'.
 Bytes checkpoint(std::uint8_t number) {

@@ -4,21 +4,20 @@
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/run_config.h"
+#include "tests/unit/contains.h"
 #include "tests/unit/runtime/support.h"
 
 using namespace rumor;
 
 namespace {
 
+using rumor::test::contains;
+
 std::string error_of(std::string_view text) {
   const auto parsed = parse_run_config(text, "run.toml");
   if (parsed.ok()) return "";
   BOOST_TEST((parsed.error().code == Errc::usage));
   return parsed.error().text;
-}
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -35,23 +34,23 @@ BOOST_AUTO_TEST_CASE(every_preset_parses) {
 
 BOOST_AUTO_TEST_CASE(an_unknown_key_names_the_nearest_and_the_line) {
   const std::string text = error_of("[compress]\ndensitty = 0.1\n");
-  BOOST_TEST(says(text, "run.toml: line 2"));
-  BOOST_TEST(says(text, "did you mean compress.density"));
-  BOOST_TEST(says(error_of("[optimizer]\ndensity = 0.1\n"), "did you mean compress.density"));
+  BOOST_TEST(contains(text, "run.toml: line 2"));
+  BOOST_TEST(contains(text, "did you mean compress.density"));
+  BOOST_TEST(contains(error_of("[optimizer]\ndensity = 0.1\n"), "did you mean compress.density"));
 }
 
 BOOST_AUTO_TEST_CASE(values_that_do_not_fit_say_what_would) {
-  BOOST_TEST(says(error_of("[compress]\ndensity = 7\n"), "compress.density wants a number from"));
-  BOOST_TEST(says(error_of("[compress]\ndensity = \"much\"\n"), "or \"auto\""));
-  BOOST_TEST(says(error_of("[optimizer]\nkind = \"magic\"\n"), "\"sgd\" or \"momentum\""));
-  BOOST_TEST(says(error_of("[optimizer]\nbatch = 0\n"), "whole number"));
-  BOOST_TEST(says(error_of("[exchange]\nsoft_sync = -1\n"), "exchange.soft_sync wants a whole number from 0"));
-  BOOST_TEST(says(error_of("[exchange]\nstaleness = 1\n"), "did you mean exchange.staleness_scale"));
-  BOOST_TEST(says(error_of("[exchange]\nneighbours = 3\n"), "exchange.neighbours wants an even number"));
-  BOOST_TEST(says(error_of("[model]\nhidden = 5\n"), "list"));
-  BOOST_TEST(says(error_of("density = 0.1\n"), "outside a section"));
-  BOOST_TEST(says(error_of("[compress\n"), "line 1"));
-  BOOST_TEST(says(error_of("[run]\nsamples = 3\n"), "less than one batch"));
+  BOOST_TEST(contains(error_of("[compress]\ndensity = 7\n"), "compress.density wants a number from"));
+  BOOST_TEST(contains(error_of("[compress]\ndensity = \"much\"\n"), "or \"auto\""));
+  BOOST_TEST(contains(error_of("[optimizer]\nkind = \"magic\"\n"), "\"sgd\" or \"momentum\""));
+  BOOST_TEST(contains(error_of("[optimizer]\nbatch = 0\n"), "whole number"));
+  BOOST_TEST(contains(error_of("[exchange]\nsoft_sync = -1\n"), "exchange.soft_sync wants a whole number from 0"));
+  BOOST_TEST(contains(error_of("[exchange]\nstaleness = 1\n"), "did you mean exchange.staleness_scale"));
+  BOOST_TEST(contains(error_of("[exchange]\nneighbours = 3\n"), "exchange.neighbours wants an even number"));
+  BOOST_TEST(contains(error_of("[model]\nhidden = 5\n"), "list"));
+  BOOST_TEST(contains(error_of("density = 0.1\n"), "outside a section"));
+  BOOST_TEST(contains(error_of("[compress\n"), "line 1"));
+  BOOST_TEST(contains(error_of("[run]\nsamples = 3\n"), "less than one batch"));
 }
 
 BOOST_AUTO_TEST_CASE(hogwild_is_off_unless_asked_for_and_sends_as_much_for_a_sample) {
@@ -65,9 +64,9 @@ BOOST_AUTO_TEST_CASE(hogwild_is_off_unless_asked_for_and_sends_as_much_for_a_sam
   BOOST_TEST(much.density_for(1) == 0.2);
   const ParamLayout layout = test::flat_layout(8);
   BOOST_TEST((run_id(off, layout) == run_id(on, layout)));
-  BOOST_TEST(says(error_of("[optimizer]\nhogwild = 65\n"), "whole number from 0 to 64"));
-  BOOST_TEST(says(error_of("[optimizer]\nhogwild = 2\nkind = \"adaptive_revision\"\n"), "optimizer.hogwild"));
-  BOOST_TEST(says(error_of("[optimizer]\nhogwild = 2\n[exchange]\nmode = \"sync\"\n"), "optimizer.hogwild"));
+  BOOST_TEST(contains(error_of("[optimizer]\nhogwild = 65\n"), "whole number from 0 to 64"));
+  BOOST_TEST(contains(error_of("[optimizer]\nhogwild = 2\nkind = \"adaptive_revision\"\n"), "optimizer.hogwild"));
+  BOOST_TEST(contains(error_of("[optimizer]\nhogwild = 2\n[exchange]\nmode = \"sync\"\n"), "optimizer.hogwild"));
 }
 
 BOOST_AUTO_TEST_CASE(local_steps_are_mini_batches_one_after_another) {
@@ -81,9 +80,10 @@ BOOST_AUTO_TEST_CASE(local_steps_are_mini_batches_one_after_another) {
   BOOST_TEST(two.batches_in_turn() == 3u);
   BOOST_TEST(RunConfig().workers() == 0u);
   BOOST_TEST(RunConfig().batches_in_turn() == 1u);
-  BOOST_TEST(says(error_of("[exchange]\nlocal_steps = 1025\n"), "1024"));
-  BOOST_TEST(says(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nhogwild = 2\n"), "local_steps"));
-  BOOST_TEST(says(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nkind = \"adaptive_revision\"\n"), "local_steps"));
+  BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 1025\n"), "1024"));
+  BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nhogwild = 2\n"), "local_steps"));
+  BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nkind = \"adaptive_revision\"\n"),
+                      "local_steps"));
 }
 
 BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
   BOOST_TEST(warning("") == "");
   for (const char* kind : {"momentum", "adam", "adamw"}) {
     const std::string section = std::string("[optimizer]\nkind = \"") + kind + "\"\n";
-    BOOST_TEST(says(warning(section), "hurts sparse broadcast"));
+    BOOST_TEST(contains(warning(section), "hurts sparse broadcast"));
     BOOST_TEST(warning(section + "momentum = 0\n") == "");
     BOOST_TEST(warning(section + "[exchange]\nmode = \"sync\"\n") == "");
   }
@@ -127,13 +127,13 @@ BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_has_one_budget_and_an_override_takes_its_place) {
-  BOOST_TEST(says(error_of("[compress]\ndensity = 0.1\nbytes_per_update = 500\n"),
+  BOOST_TEST(contains(error_of("[compress]\ndensity = 0.1\nbytes_per_update = 500\n"),
                   "line 3: compress.bytes_per_update and compress.density exclude each other; keep one"));
   BOOST_TEST(
-      says(error_of("[compress]\nbytes_per_second = 1e5\nbytes_per_update = 500\n"), "exclude each other"));
-  BOOST_TEST(says(error_of("[compress]\nbytes_per_update = 3\n"), "bytes_per_update wants a number from 64"));
-  BOOST_TEST(says(error_of("[compress]\nbytes_per_minute = 3\n"), "unknown key compress.bytes_per_minute"));
-  BOOST_TEST(says(error_of("[compress]\nscope = \"layer\"\n"), "\"global\" or \"tensor\""));
+      contains(error_of("[compress]\nbytes_per_second = 1e5\nbytes_per_update = 500\n"), "exclude each other"));
+  BOOST_TEST(contains(error_of("[compress]\nbytes_per_update = 3\n"), "bytes_per_update wants a number from 64"));
+  BOOST_TEST(contains(error_of("[compress]\nbytes_per_minute = 3\n"), "unknown key compress.bytes_per_minute"));
+  BOOST_TEST(contains(error_of("[compress]\nscope = \"layer\"\n"), "\"global\" or \"tensor\""));
   auto config =
       parse_run_config("[compress]\nbytes_per_second = 50000\nscope = \"tensor\"\n", "run.toml").value();
   BOOST_TEST(config.bytes_per_second == 50'000);
@@ -158,9 +158,9 @@ BOOST_AUTO_TEST_CASE(convolutional_networks_have_their_keys) {
   BOOST_TEST(config->model.groups == 8u);
   BOOST_TEST(config->model.pool_every == 2u);
   BOOST_TEST(config->model.hidden.empty());
-  BOOST_TEST(says(error_of("[model]\nchannels = 32\n"), "line 2: model.channels wants a list"));
-  BOOST_TEST(says(error_of("[model]\npool_every = 0\n"), "model.pool_every wants a whole number from 1"));
-  BOOST_TEST(says(error_of("[model]\nchanels = [32]\n"), "did you mean model.channels?"));
+  BOOST_TEST(contains(error_of("[model]\nchannels = 32\n"), "line 2: model.channels wants a list"));
+  BOOST_TEST(contains(error_of("[model]\npool_every = 0\n"), "model.pool_every wants a whole number from 1"));
+  BOOST_TEST(contains(error_of("[model]\nchanels = [32]\n"), "did you mean model.channels?"));
 }
 
 BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
@@ -227,14 +227,14 @@ BOOST_AUTO_TEST_CASE(a_density_that_follows_the_rate_keeps_its_mean) {
   BOOST_TEST(!override_run_config(config, "compress.follow_rate=3").ok());
   BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
   BOOST_TEST(
-      says(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
+      contains(error_of("[compress]\nbytes_per_update = 500\nfollow_rate = true\n"), "the budget is in bytes"));
 }
 
 BOOST_AUTO_TEST_CASE(the_early_phase_is_denser_where_asked) {
   RunConfig config;
   config.density = 0.001;
   BOOST_REQUIRE(override_run_config(config, "exchange.early_density=4").ok());
-  BOOST_TEST(says(config.warning(), "exchange.early_share"));
+  BOOST_TEST(contains(config.warning(), "exchange.early_share"));
   BOOST_TEST(config.density_at(4, 0) == 0.001);
   BOOST_REQUIRE(override_run_config(config, "exchange.early_share=0.1").ok());
   BOOST_TEST(config.warning().empty());
@@ -296,6 +296,6 @@ BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
   BOOST_REQUIRE(override_run_config(config, "run.owner=" + key).ok());
   BOOST_TEST(config.owner == key);
   BOOST_TEST((run_id(config, rumor::test::small_layout()) != plain));
-  BOOST_TEST(says(error_of("[run]\nowner = \"abc\"\n"), "64 hex digits"));
-  BOOST_TEST(says(error_of("[run]\nowner = 7\n"), "64 hex digits"));
+  BOOST_TEST(contains(error_of("[run]\nowner = \"abc\"\n"), "64 hex digits"));
+  BOOST_TEST(contains(error_of("[run]\nowner = 7\n"), "64 hex digits"));
 }
