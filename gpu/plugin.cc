@@ -24,6 +24,11 @@ std::vector<std::string> places() {
     const std::filesystem::path folder = program.parent_path();
     for (const auto& at : {folder, folder / ".." / "gpu", folder / ".." / "lib"}) files.push_back(at / file_name);
   }
+  Dl_info own{};
+  if (dladdr(reinterpret_cast<const void*>(&places), &own) != 0 && own.dli_fname != nullptr) {
+    const std::filesystem::path folder = std::filesystem::path(own.dli_fname).parent_path();
+    for (const auto& at : {folder, folder / ".." / ".." / "gpu"}) files.push_back(at / file_name);
+  }
   files.emplace_back(file_name);
   return files;
 }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "runtime/base/text.h"
@@ -74,6 +75,27 @@ rumor::Duration patience(double seconds) {
   return rumor::from_seconds(seconds > 0 ? std::min(seconds, 1e9) : 0);
 }
 
+int parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape, void* data,
+              std::optional<int> device) {
+  return with(swarm, When::before_start, [&](Swarm& s) {
+    if (name == nullptr || data == nullptr || (shape == nullptr && rank > 0))
+      return fail(RUMOR_USAGE, "name, shape or data is null");
+    if (type != RUMOR_F32 && type != RUMOR_BF16)
+      return fail(RUMOR_USAGE, str("tensor ", name, ": type ", type, " is neither RUMOR_F32 nor RUMOR_BF16"));
+    if (rank > 64) return fail(RUMOR_LIMIT, str("tensor ", name, ": ", rank, " dimensions"));
+    using Type = rumor::OutsideTensor::Type;
+    return done(s.parameter({.name = name, .shape = {shape, shape + rank}},
+                            {type == RUMOR_BF16 ? Type::bf16 : Type::f32, data}, device));
+  });
+}
+
+int local(rumor_swarm* swarm, const char* name, size_t bytes, void* data, std::optional<int> device) {
+  return with(swarm, When::before_start, [&](Swarm& s) {
+    if (name == nullptr || data == nullptr) return fail(RUMOR_USAGE, "name or data is null");
+    return done(s.local({static_cast<std::uint8_t*>(data), bytes}, device));
+  });
+}
+
 }  // namespace
 
 int rumor_abi(void) { return RUMOR_ABI; }
@@ -102,23 +124,20 @@ int rumor_option(rumor_swarm* swarm, const char* name, const char* value) {
 }
 
 int rumor_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape, void* data) {
-  return with(swarm, When::before_start, [&](Swarm& s) {
-    if (name == nullptr || data == nullptr || (shape == nullptr && rank > 0))
-      return fail(RUMOR_USAGE, "name, shape or data is null");
-    if (type != RUMOR_F32 && type != RUMOR_BF16)
-      return fail(RUMOR_USAGE, str("tensor ", name, ": type ", type, " is neither RUMOR_F32 nor RUMOR_BF16"));
-    if (rank > 64) return fail(RUMOR_LIMIT, str("tensor ", name, ": ", rank, " dimensions"));
-    using Type = rumor::OutsideTensor::Type;
-    return done(s.parameter({.name = name, .shape = {shape, shape + rank}},
-                            {type == RUMOR_BF16 ? Type::bf16 : Type::f32, data}));
-  });
+  return parameter(swarm, name, type, rank, shape, data, std::nullopt);
 }
 
 int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data) {
-  return with(swarm, When::before_start, [&](Swarm& s) {
-    if (name == nullptr || data == nullptr) return fail(RUMOR_USAGE, "name or data is null");
-    return done(s.local({static_cast<std::uint8_t*>(data), bytes}));
-  });
+  return local(swarm, name, bytes, data, std::nullopt);
+}
+
+int rumor_cuda_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape, void* data,
+                         int device) {
+  return parameter(swarm, name, type, rank, shape, data, device);
+}
+
+int rumor_cuda_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data, int device) {
+  return local(swarm, name, bytes, data, device);
 }
 
 int rumor_start(rumor_swarm* swarm, double wait_seconds) {

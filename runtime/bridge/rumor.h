@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-#define RUMOR_ABI 1
+#define RUMOR_ABI 2
 
 #define RUMOR_OK 0
 #define RUMOR_USAGE 1      /* a wrong argument, option or run file; or called in the wrong order */
@@ -107,6 +107,14 @@ RUMOR_API int rumor_parameter(rumor_swarm* swarm, const char* name, int type, si
 /* The same for memory of any kind that is this peer's own, such as running means of BatchNorm: kept in checkpoints and
  * restored from them, never sent. */
 RUMOR_API int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data);
+
+/* Both for memory of the CUDA device of this number, in the numbering of this process. (ABI 2) They need the plugin
+ * librumor_cuda.so, from the same build: RUMOR_NOT_FOUND without it. rumor_start(), rumor_step() and rumor_leave() copy
+ * from the device and back when they have something to do there; what the program has queued on these tensors must be
+ * done when it calls them (cudaStreamSynchronize), and what it queues afterwards sees what they wrote. */
+RUMOR_API int rumor_cuda_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape,
+                                   void* data, int device);
+RUMOR_API int rumor_cuda_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data, int device);
 
 /* Takes up the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has what the
  * others have. The memory of the parameters then holds the weights to go on from. RUMOR_ALONE is not a failure: the

@@ -80,6 +80,14 @@ Result<void> compare(const ParamLayout& wanted, const ParamLayout& given) {
   return {};
 }
 
+// An answer to a plan without an update.
+StepResult held(const StepPlan& plan) {
+  StepResult nothing;
+  nothing.held = true;
+  nothing.period = plan.period;
+  return nothing;
+}
+
 // Blocks all signals of this thread, and thereby of those that it starts meanwhile.
 class SignalsOff {
  public:
@@ -155,17 +163,33 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
                                 hint.empty() ? "; keys of run files have a section, such as compress.density" : "")};
 }
 
-Result<void> Swarm::parameter(TensorInfo info, OutsideTensor memory) {
+Result<void> Swarm::parameter(TensorInfo info, OutsideTensor memory, std::optional<int> gpu) {
   if (info.name.size() > limits::tensor_name_bytes_max || info.shape.size() > limits::tensor_rank_max)
     return Error{Errc::limit, str("tensor ", info.name.substr(0, 64), " has a name of more than ",
                                   limits::tensor_name_bytes_max, " bytes or more than ", limits::tensor_rank_max,
                                   " dimensions")};
+  if (gpu) {
+    const std::size_t each = memory.type == OutsideTensor::Type::bf16 ? 2 : 4;
+    std::uint64_t count = 1;
+    for (const std::uint32_t extent : info.shape) {
+      count *= extent;
+      if (count > limits::params_max) return Error{Errc::limit, str("tensor ", info.name, " has too many values")};
+    }
+    const auto copy = on_gpus_.add(*gpu, memory.data, count * each);
+    if (!copy) return copy.error();
+    memory.data = *copy;
+  }
   infos_.push_back(std::move(info));
   tensors_.push_back(memory);
   return {};
 }
 
-Result<void> Swarm::local(std::span<std::uint8_t> memory) {
+Result<void> Swarm::local(std::span<std::uint8_t> memory, std::optional<int> gpu) {
+  if (gpu) {
+    const auto copy = on_gpus_.add(*gpu, memory.data(), memory.size());
+    if (!copy) return copy.error();
+    memory = {static_cast<std::uint8_t*>(*copy), memory.size()};
+  }
   local_.push_back(memory);
   return {};
 }
@@ -218,6 +242,7 @@ Result<void> Swarm::make_trainer() {
 Result<bool> Swarm::start(Duration patience) {
   if (began_) return Error{Errc::usage, "this swarm was started before; make another one"};
   began_ = true;
+  if (auto fetched = on_gpus_.fetch(); !fetched) return fetched.error();
   if (auto made = make_trainer(); !made) return made.error();
   {
     const SignalsOff off;
@@ -235,6 +260,7 @@ Result<bool> Swarm::start(Duration patience) {
   if (auto plan = handover_.take()) {
     trainer_->catch_up();
     handover_.put_back(std::move(*plan));
+    if (auto stored = on_gpus_.store(); !stored) return stored.error();
   }
   last_train_ = Clock::now();
   return answered;
@@ -262,18 +288,26 @@ Result<bool> Swarm::step(std::uint32_t samples, double loss) {
   }
   const auto since = std::chrono::duration<double>(Clock::now() - last_train_);
   if (std::chrono::duration<double>(train_time_).count() > overhead_ * since.count()) return true;
-  if (const auto plan = handover_.take()) train(*plan);
+  if (const auto plan = handover_.take()) {
+    if (auto trained = train(*plan); !trained) return trained.error();
+  }
   return true;
 }
 
-void Swarm::train(const StepPlan& plan) {
+Result<void> Swarm::train(const StepPlan& plan) {
   const Clock::time_point begin = Clock::now();
+  if (auto fetched = on_gpus_.fetch(); !fetched) {
+    handover_.give(held(plan));
+    return fetched;
+  }
   trainer_->told(work_);
   handover_.give(trainer_->step(plan));
   work_ = {};
   loss_sum_ = 0;
+  auto stored = on_gpus_.store();
   last_train_ = Clock::now();
   train_time_ = last_train_ - begin;
+  return stored;
 }
 
 Result<void> Swarm::checkpoint() {
@@ -286,7 +320,11 @@ Result<void> Swarm::checkpoint() {
 
 Result<void> Swarm::leave(Duration patience) {
   end(patience, true);
-  if (ended_ && ended_->ok()) trainer_->settle_on_shared();
+  if (ended_ && ended_->ok()) {
+    if (auto fetched = on_gpus_.fetch(); !fetched) return fetched;  // what else is there is to stay as it is
+    trainer_->settle_on_shared();
+    if (auto stored = on_gpus_.store(); !stored) return stored;
+  }
   return reason();
 }
 
@@ -300,12 +338,9 @@ void Swarm::end(Duration patience, bool with_memory) {
       const auto plan = handover_.take();
       if (!plan) continue;
       if (with_memory) {
-        train(*plan);
+        static_cast<void>(train(*plan));  // a GPU that has failed says so again when it is to have the shared weights
       } else {
-        StepResult nothing;
-        nothing.held = true;
-        nothing.period = plan->period;
-        handover_.give(std::move(nothing));
+        handover_.give(held(*plan));
       }
     }
   };

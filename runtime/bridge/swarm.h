@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/bridge/device_tensors.h"
 #include "runtime/daemon/event_loop.h"
 #include "runtime/daemon/handover.h"
 #include "runtime/outside_trainer.h"
@@ -26,8 +27,9 @@ class Swarm {
   ~Swarm();
 
   Result<void> option(const std::string& name, const std::string& value);
-  Result<void> parameter(TensorInfo info, OutsideTensor memory);
-  Result<void> local(std::span<std::uint8_t> memory);
+  // `memory` is of the GPU with this number, or of this process.
+  Result<void> parameter(TensorInfo info, OutsideTensor memory, std::optional<int> gpu);
+  Result<void> local(std::span<std::uint8_t> memory, std::optional<int> gpu);
   // False: nobody could be reached in time.
   Result<bool> start(Duration patience);
   // False: the peer has ended by itself, as it should.
@@ -52,7 +54,7 @@ class Swarm {
   Result<Start> start_outside(ParamLayout layout);
   Result<Start> start_built_in(const ParamLayout& layout);
   void run();
-  void train(const StepPlan& plan);
+  Result<void> train(const StepPlan& plan);
   void end(Duration patience, bool with_memory);
   Result<void> reason() const;
 
@@ -60,6 +62,7 @@ class Swarm {
   double overhead_ = 0.04;
   std::vector<TensorInfo> infos_;
   std::vector<OutsideTensor> tensors_;
+  DeviceTensors on_gpus_;
   std::vector<std::span<std::uint8_t>> local_;
   bool began_ = false;
   pid_t home_;

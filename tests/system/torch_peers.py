@@ -5,6 +5,7 @@ usage: torch_peers.py RUMOR LIBRARY PACKAGE SCENARIO
   killed     two scripts train a model with BatchNorm, one is killed and started again: equal digests and weights
   mixed      a script and a `rumor peer` train the built-in MLP in one run: equal digests
   kinds      bfloat16, double, transposed and frozen parameters; moved tensors are told; the model of a run is checked
+  device     tensors on a GPU, here one that only copies (tests/unit/bridge/fake_gpu.cc), with the plugin and without
   callbacks  those for Lightning and Hugging Face, called as their trainers call them (stand-ins: neither is needed)
 """
 import json
@@ -135,6 +136,59 @@ except rumor.MismatchError as error:
 print(json.dumps({}))
 '''
 
+DEVICE = COMMON + '''
+import types
+fake_gpu, = sys.argv[1:]
+
+
+class Far(torch.Tensor):
+    device = property(lambda self: torch.device('cuda', 0))
+
+    def data_ptr(self):
+        return super().data_ptr() ^ 1 << 62
+
+
+class Model:
+    def __init__(self):
+        self.weight = torch.zeros(6, 4)
+        self.halves = torch.zeros(5, dtype=torch.bfloat16)
+        self.doubles = torch.zeros(3, dtype=torch.float64)
+        self.mean = torch.zeros(2)
+        self.trained = [self.weight, self.halves, self.doubles]
+
+    def named_parameters(self):
+        for name, tensor in zip(('weight', 'halves', 'doubles'), self.trained):
+            far = tensor.as_subclass(Far)
+            far.requires_grad = True
+            yield name, far
+
+    def named_buffers(self):
+        yield 'mean', self.mean.as_subclass(Far)
+
+
+waits = []
+torch.cuda.current_stream = lambda gpu: types.SimpleNamespace(synchronize=lambda: waits.append(gpu))
+for plugin in (fake_gpu, '/no/such.so'):
+    os.environ['RUMOR_CUDA'] = plugin
+    there = plugin == fake_gpu
+    waits.clear()
+    model = Model()
+    with rumor.join('device', model, density=0.2, options={'quiet': True, 'overhead': 1}) as swarm:
+        assert [one.gpu for one in swarm._parameters + swarm._locals] == ([0, 0, None, 0] if there else [None] * 4)
+        for _ in range(300):
+            with torch.no_grad():
+                for tensor in model.trained:
+                    tensor.add_(0.02 * (3 - tensor))
+                model.mean += 1
+            time.sleep(0.001)
+            assert swarm.step(2)
+    for tensor in model.trained:
+        assert (tensor.double() - 3).abs().max().item() < 0.8, (plugin, tensor)
+    assert model.mean.tolist() == [300, 300]
+    assert waits == ([0] * 301 if there else []), (plugin, len(waits))
+print(json.dumps({}))
+'''
+
 CALLBACKS = COMMON + '''
 import types
 framework = types.ModuleType('transformers')
@@ -255,12 +309,13 @@ def mixed(python, directory):
 
 
 if __name__ == '__main__':
-    peers.RUMOR, LIBRARY, PACKAGE, SCENARIO = sys.argv[1:]
+    peers.RUMOR, LIBRARY, PACKAGE, SCENARIO, *MORE = sys.argv[1:]
     os.environ.update(RUMOR_LIBRARY=LIBRARY, RUMOR_PACKAGE=PACKAGE, PYTHONDONTWRITEBYTECODE='1',
                       PYTHONPATH=str(pathlib.Path(__file__).resolve().parent))
     PYTHON = python_with_torch()
     with tempfile.TemporaryDirectory(prefix='rumor-torch-') as DIRECTORY:
-        if SCENARIO in ('kinds', 'callbacks'):
-            Script(PYTHON, {'kinds': KINDS, 'callbacks': CALLBACKS}[SCENARIO]).start().result()
+        if SCENARIO in ('kinds', 'device', 'callbacks'):
+            scripts = {'kinds': KINDS, 'device': DEVICE, 'callbacks': CALLBACKS}
+            Script(PYTHON, scripts[SCENARIO], *MORE).start().result()
         else:
             {'killed': killed, 'mixed': mixed}[SCENARIO](PYTHON, DIRECTORY)

@@ -1,6 +1,10 @@
-// The C ABI from C: what it refuses, in words, and one peer that trains by itself, checkpoints and goes on.
+// The C ABI from C: what it refuses, in words, and one peer that trains by itself, checkpoints and goes on; its weights
+// in memory, or on a device, which here is that of fake_gpu.cc.
+//
+// usage: test_c_abi FAKE-GPU
 #define _DEFAULT_SOURCE  // mkdtemp
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -76,14 +80,22 @@ static void refuses_wrong_arguments(void) {
   rumor_free(swarm);
 }
 
+// Where fake_gpu.cc has this memory.
+static void* on_gpu(void* address) { return (void*)((uintptr_t)address ^ (uintptr_t)1 << 62); }
+
 // 100 steps towards 1; returns the digest in `digest`.
-static void train(const char* state, float* values, uint8_t* count, const char* wanted, char* digest) {
+static void train(const char* state, int gpu, float* values, uint8_t* count, const char* wanted, char* digest) {
   const uint32_t shape[2] = {10, 10};
   rumor_swarm* swarm = made("alone");
   EXPECT(rumor_option(swarm, "state", state) == RUMOR_OK);
   EXPECT(rumor_option(swarm, "compress.density", "0.2") == RUMOR_OK);
-  EXPECT(rumor_parameter(swarm, "w", RUMOR_F32, 2, shape, values) == RUMOR_OK);
-  EXPECT(rumor_local(swarm, "steps", 1, count) == RUMOR_OK);
+  if (gpu) {
+    EXPECT(rumor_cuda_parameter(swarm, "w", RUMOR_F32, 2, shape, on_gpu(values), 0) == RUMOR_OK);
+    EXPECT(rumor_cuda_local(swarm, "steps", 1, on_gpu(count), 0) == RUMOR_OK);
+  } else {
+    EXPECT(rumor_parameter(swarm, "w", RUMOR_F32, 2, shape, values) == RUMOR_OK);
+    EXPECT(rumor_local(swarm, "steps", 1, count) == RUMOR_OK);
+  }
   EXPECT(rumor_start(swarm, 10) == RUMOR_OK);
   EXPECT(rumor_option(swarm, "quiet", "1") == RUMOR_USAGE);
   size_t size = 0;
@@ -109,12 +121,12 @@ static void train(const char* state, float* values, uint8_t* count, const char* 
   rumor_free(swarm);
 }
 
-static void goes_on_from_its_checkpoint(void) {
+static void goes_on_from_its_checkpoint(int gpu) {
   char state[] = "/tmp/rumor-c-abi-XXXXXX", digest[64] = "", later[64] = "";
   EXPECT(mkdtemp(state) != NULL);
   float values[100] = {0}, again[100] = {0};
   uint8_t count = 0, count_again = 0;
-  train(state, values, &count, NULL, digest);
+  train(state, gpu, values, &count, NULL, digest);
   float least = 2, most = 0;
   for (int i = 0; i < 100; ++i) {
     least = values[i] < least ? values[i] : least;
@@ -129,7 +141,7 @@ static void goes_on_from_its_checkpoint(void) {
   EXPECT(rumor_start(other, 10) == RUMOR_MISMATCH);
   rumor_free(other);
   // The same script begins with the same weights, and goes on where it was.
-  train(state, again, &count_again, digest, later);
+  train(state, gpu, again, &count_again, digest, later);
   EXPECT(strcmp(digest, later) != 0);
   EXPECT(count_again == 200);
   least = 2;
@@ -140,11 +152,38 @@ static void goes_on_from_its_checkpoint(void) {
   EXPECT(system(command) == 0);
 }
 
-int main(void) {
+static void says_what_is_wrong_with_a_device(const char* fake_gpu) {
+  const uint32_t shape[1] = {4};
+  float values[4] = {0};
+  rumor_swarm* swarm = made("device");
+  EXPECT(setenv("RUMOR_CUDA", "/no/such.so", 1) == 0);
+  EXPECT(rumor_cuda_parameter(swarm, "w", RUMOR_F32, 1, shape, values, 0) == RUMOR_NOT_FOUND && says("/no/such.so"));
+  EXPECT(setenv("RUMOR_CUDA", fake_gpu, 1) == 0);
+  EXPECT(rumor_cuda_parameter(swarm, "w", RUMOR_F32, 1, shape, values, 1) == RUMOR_IO && says("no GPU 1"));
+  EXPECT(rumor_cuda_parameter(swarm, "w", RUMOR_F32, 2, (const uint32_t[2]){65536, 65536}, values, 0) == RUMOR_LIMIT);
+  EXPECT(rumor_cuda_parameter(swarm, "w", RUMOR_F32, 1, shape, on_gpu(values), 0) == RUMOR_OK);
+  EXPECT(rumor_option(swarm, "overhead", "1") == RUMOR_OK);
+  EXPECT(rumor_start(swarm, 10) == RUMOR_OK);
+  values[0] = -1;  // and the device fails
+  int code = RUMOR_OK;
+  for (int step = 0; step < 10000 && code == RUMOR_OK; ++step) {
+    const struct timespec millisecond = {0, 1000000};
+    nanosleep(&millisecond, NULL);
+    code = rumor_step(swarm, 1, 0);
+  }
+  EXPECT(code == RUMOR_IO && says("as it was told to"));
+  EXPECT(rumor_leave(swarm, 0) == RUMOR_IO && says("as it was told to"));
+  rumor_free(swarm);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
   EXPECT(rumor_abi() >= RUMOR_ABI);
   EXPECT(strlen(rumor_version()) > 0);
   refuses_wrong_arguments();
-  goes_on_from_its_checkpoint();
+  goes_on_from_its_checkpoint(0);
+  says_what_is_wrong_with_a_device(argv[1]);
+  goes_on_from_its_checkpoint(1);
   printf("%s\n", failures == 0 ? "the C ABI holds" : "the C ABI does not hold");
   return failures == 0 ? 0 : 1;
 }

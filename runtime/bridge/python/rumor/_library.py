@@ -6,8 +6,8 @@ import ctypes.util
 import os
 import pathlib
 
-ABI = 1
-OK, ENDED, ALONE = 0, 20, 21
+ABI = 2
+OK, NOT_FOUND, IO, ENDED, ALONE = 0, 2, 3, 20, 21
 F32, BF16 = 0, 1
 NAME = 'librumor.so.1'
 
@@ -63,6 +63,9 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
         'rumor_option': (number, [swarm, text, text]),
         'rumor_parameter': (number, [swarm, text, number, ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint32), swarm]),
         'rumor_local': (number, [swarm, text, ctypes.c_size_t, swarm]),
+        'rumor_cuda_parameter': (number, [swarm, text, number, ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint32), swarm,
+                                          number]),
+        'rumor_cuda_local': (number, [swarm, text, ctypes.c_size_t, swarm, number]),
         'rumor_start': (number, [swarm, ctypes.c_double]),
         'rumor_step': (number, [swarm, ctypes.c_uint32, ctypes.c_double]),
         'rumor_status': (number, [swarm, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),

@@ -36,15 +36,25 @@ class Peer:
         text = str(int(value)) if isinstance(value, bool) else str(value)
         self._check(self._library.rumor_option(self._handle, name.encode(), text.encode()))
 
-    def parameter(self, name: str, shape: Sequence[int], address: int, bf16: bool = False) -> None:
-        """One tensor of the model: contiguous, row-major, float32 or bfloat16. In the same order on all peers."""
-        extents = (ctypes.c_uint32 * len(shape))(*shape)
-        kind = BF16 if bf16 else F32
-        self._check(self._library.rumor_parameter(self._handle, name.encode(), kind, len(shape), extents, address))
+    def parameter(self, name: str, shape: Sequence[int], address: int, bf16: bool = False,
+                  gpu: int | None = None) -> None:
+        """One tensor of the model: contiguous, row-major, float32 or bfloat16. In the same order on all peers.
 
-    def local(self, name: str, size: int, address: int) -> None:
+        gpu: the number of the CUDA device whose memory it is; what is queued there must be done before each call."""
+        extents = (ctypes.c_uint32 * len(shape))(*shape)
+        told = self._handle, name.encode(), BF16 if bf16 else F32, len(shape), extents, address
+        if gpu is None:
+            self._check(self._library.rumor_parameter(*told))
+        else:
+            self._check(self._library.rumor_cuda_parameter(*told, gpu))
+
+    def local(self, name: str, size: int, address: int, gpu: int | None = None) -> None:
         """Memory that is this peer's own: `size` bytes, kept in checkpoints, never sent."""
-        self._check(self._library.rumor_local(self._handle, name.encode(), size, address))
+        told = self._handle, name.encode(), size, address
+        if gpu is None:
+            self._check(self._library.rumor_local(*told))
+        else:
+            self._check(self._library.rumor_cuda_local(*told, gpu))
 
     def start(self, wait: float = 30) -> bool:
         """Joins. False: nobody has answered within `wait` seconds; the peer goes on trying."""

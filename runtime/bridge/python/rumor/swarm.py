@@ -6,6 +6,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
+from ._library import IO, NOT_FOUND, RumorError
 from .peer import Peer
 
 if TYPE_CHECKING:
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 
 class _Tensor:
     """Where the library finds one tensor: its own memory, or a copy where that is not float32 or bfloat16 in one piece
-    on the CPU."""
+    on one of `devices`."""
 
-    def __init__(self, name: str, tensor: torch.Tensor, is_local: bool):
+    def __init__(self, name: str, tensor: torch.Tensor, is_local: bool, devices: Sequence[str]):
         import torch
-        self.name, self.tensor = name, tensor
-        fits = tensor.device.type == 'cpu' and tensor.is_contiguous() and (
+        self.name, self.tensor, self.is_local = name, tensor, is_local
+        fits = tensor.device.type in devices and tensor.is_contiguous() and (
             is_local or tensor.dtype in (torch.float32, torch.bfloat16))
+        self.gpu = tensor.device.index if fits and tensor.device.type == 'cuda' else None
         if fits:
             self.copy, self.seen = None, tensor.detach()
         else:
@@ -37,6 +39,14 @@ class _Tensor:
         if self.copy is not None:
             self.copy.copy_(self.tensor.detach())
 
+    def tell(self, peer: Peer) -> None:
+        """Shows the library where it is."""
+        if self.is_local:
+            peer.local(self.name, self.seen.numel() * self.seen.element_size(), self.address, self.gpu)
+        else:
+            is_bf16 = str(self.seen.dtype) == 'torch.bfloat16'
+            peer.parameter(self.name, tuple(self.seen.shape), self.address, is_bf16, self.gpu)
+
     def put(self) -> None:
         """After the library has written."""
         if self.copy is not None:
@@ -49,16 +59,31 @@ class Swarm:
     def __init__(self, peer: Peer, model: torch.nn.Module, batch_size: int):
         self._peer, self._batch_size, self._left = peer, batch_size, False
         self._samples, self._samples_until = 0, 0.0
-        self._parameters = [_Tensor(name, tensor, False) for name, tensor in model.named_parameters()
+        self._parameters = [self._told(name, tensor, False) for name, tensor in model.named_parameters()
                             if tensor.requires_grad]
         if not self._parameters:
             raise ValueError('the model has no parameter that is trained')
-        self._locals = [_Tensor(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
-        for one in self._parameters:
-            is_bf16 = str(one.seen.dtype) == 'torch.bfloat16'
-            peer.parameter(one.name, tuple(one.seen.shape), one.address, is_bf16)
-        for one in self._locals:
-            peer.local(one.name, one.seen.numel() * one.seen.element_size(), one.address)
+        self._locals = [self._told(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
+        self._gpus = {one.gpu for one in self._parameters + self._locals if one.gpu is not None}
+
+    def _told(self, name: str, tensor: torch.Tensor, is_local: bool) -> _Tensor:
+        one = _Tensor(name, tensor, is_local, ('cpu', 'cuda'))
+        try:
+            one.tell(self._peer)
+        except RumorError as error:
+            if one.gpu is None or error.code not in (NOT_FOUND, IO):
+                raise
+            one = _Tensor(name, tensor, is_local, ('cpu',))  # no plugin, or none for this device: by copies
+            one.tell(self._peer)
+        return one
+
+    def _take(self) -> None:
+        """Lets the library see what the program has done."""
+        import torch
+        for one in self._parameters + self._locals:
+            one.take()
+        for gpu in self._gpus:
+            torch.cuda.current_stream(gpu).synchronize()
 
     def _start(self, wait: float) -> None:
         if not self._peer.start(wait):
@@ -75,10 +100,7 @@ class Swarm:
 
         samples: rows that the step saw, instead of join()'s batch_size. loss: shown in the status.
         False: the run has ended; call leave()."""
-        for one in self._parameters:
-            one.take()
-        for one in self._locals:
-            one.take()
+        self._take()
         rows = self._batch_size if samples is None else samples
         goes_on = self._peer.step(rows, 0.0 if loss is None else float(loss))
         self._put(self._parameters)
@@ -90,8 +112,7 @@ class Swarm:
         if self._left:
             return
         self._left = True
-        for one in self._parameters + self._locals:
-            one.take()
+        self._take()
         self._peer.leave(wait)
         self._put(self._parameters)
 
@@ -143,8 +164,9 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     options        any other option of rumor.h and key of run files: {'network.up_mbit': 10}
 
     Parameters that need no gradient are left alone. Buffers, such as running statistics of BatchNorm, stay this peer's
-    own; they are kept in checkpoints. The state of the optimizer is not: save it as you always do. Tensors on other
-    devices, or of other types than float32 and bfloat16, are copied twice a step.
+    own; they are kept in checkpoints. The state of the optimizer is not: save it as you always do. The library reads
+    and writes tensors on a CUDA device where it has its plugin; those on other devices, or of other types than float32
+    and bfloat16, are copied twice a step.
 
     Raises MismatchError where the others have another model or other weights to begin with, RumorError for the rest."""
     peer = Peer(os.fspath(run))
