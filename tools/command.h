@@ -35,6 +35,7 @@ struct PeerCommand {
   std::string device = "cpu";
   std::string shard;  // "I/N", counted from 1
   std::optional<std::string> state, capture, json;
+  bool until_done = false;
   std::optional<std::uint64_t> until_samples;
   std::optional<double> until_seconds;
   double checkpoint_every = 10;  // seconds

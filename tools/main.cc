@@ -61,8 +61,11 @@ void add_peer(CLI::App& app, PeerCommand& c) {
                    "at least one for each worker of optimizer.hogwild)")
       ->check(CLI::Range(1, 64));
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
+  peer->add_flag("--until-done", c.until_done,
+                 "end once the run has its samples (run.samples) and the neighbours have the same weights;\n"
+                 "without it this peer then serves those that are not done");
   peer->add_option("--until-samples", c.until_samples,
-                   "end once the run has this many samples, all peers together");
+                   "the same once the run has this many samples, all peers together");
   peer->add_option("--until-seconds", c.until_seconds, "end after this time");
   peer->add_option("--checkpoint-every", c.checkpoint_every,
                    "seconds between two checkpoints in --state (default 10; a large model's come less often)")

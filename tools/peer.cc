@@ -61,6 +61,7 @@ int run_peer_command(const PeerCommand& command) {
   options.state = command.state;
   options.capture = command.capture;
   options.until_samples = command.until_samples;
+  if (command.until_done && !options.until_samples) options.until_samples = options.config.samples;
   options.until_seconds = command.until_seconds;
   options.checkpoint_every = from_seconds(command.checkpoint_every);
   options.threads = command.threads;

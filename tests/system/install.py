@@ -180,7 +180,7 @@ def check_slurm(folder):
                        SLURM_NTASKS='2', SLURM_JOB_NODELIST='one[1]', SLURMD_NODENAME='127.0.0.1')
             result = os.path.join(folder, f'result-{task}')
             tasks.append(subprocess.Popen(
-                [os.path.join(SOURCE, 'tools', 'packaging', 'slurm-peer'), 'synthetic', '--until-samples', '30000',
+                [os.path.join(SOURCE, 'tools', 'packaging', 'slurm-peer'), 'synthetic', '--set', 'run.samples=30000',
                  '--set', 'exchange.period_ms=3', '--json', result], env=env, stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE, text=True))
         said = [task.communicate(timeout=60 * peers.SLOW)[1] for task in tasks]
