@@ -57,7 +57,7 @@ def flips():
 
 def slow_wires():
     """A wire that stalls and goes on, a throttled one, all others cut to segments of one byte: all go on and agree."""
-    with ChaosSwarm(4, 10_000, SEED) as swarm:
+    with ChaosSwarm(4, 30_000, SEED) as swarm:  # enough that training still goes on after the stall
         swarm.chaos.prepare(lambda wire: setattr(wire, 'segment', True))
         swarm.start().await_links()
         stalled, throttled = swarm.chaos.pick(), swarm.chaos.pick(lambda w: w.caller == 3 or w.callee == 3)
