@@ -94,6 +94,7 @@ def main(build, *pip_options):
     build = pathlib.Path(build).resolve()
     rumor, library = build / 'tools/rumor', build / 'runtime/bridge/librumor.so.1'
     package, system = SOURCE / 'runtime/bridge/python', SOURCE / 'tests/system'
+    run('a build', 'ninja', '-C', build, 'tools/rumor', 'runtime/bridge/librumor.so.1')
     with tempfile.TemporaryDirectory(prefix='rumor-others-') as folder:
         python = pathlib.Path(folder) / 'venv/bin/python'
         run('a virtual environment', sys.executable, '-m', 'venv', python.parents[1])
