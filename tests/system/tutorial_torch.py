@@ -76,7 +76,9 @@ def main(library, package, page):
         (source / 'runtime' / 'bridge').mkdir(parents=True)
         (source / 'runtime' / 'bridge' / 'python').symlink_to(package)
         (here / 'bin').mkdir()
-        (here / 'bin' / 'python3').symlink_to(shutil.which(python))
+        # No link: the python of a virtual environment finds its packages by where it is.
+        (here / 'bin' / 'python3').write_text(f'#!/bin/sh\nexec {shutil.which(python)} "$@"\n', encoding='utf-8')
+        (here / 'bin' / 'python3').chmod(0o755)
         env = dict(os.environ, RUMOR_SOURCE=str(source), PATH=f'{here / "bin"}:{os.environ["PATH"]}',
                    PYTHONDONTWRITEBYTECODE='1')
         ran = subprocess.run(['bash', '-e', '-c', where + run], cwd=here, env=env, capture_output=True, text=True,
