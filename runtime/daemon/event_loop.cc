@@ -348,6 +348,7 @@ void EventLoop::effect(Finished& e) {
   report_timer_.cancel();
   signals_.cancel();
   reach_.stop();
+  report();        // what was evaluated last
   save_waiting();  // the last one
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; },

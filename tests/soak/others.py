@@ -67,7 +67,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 events = EventAccumulator(sys.argv[1])
 events.Reload()
 curve = [(event.step, event.value) for event in events.Scalars('test/accuracy')]
-assert len(curve) >= 2 and curve[-1][0] > 12000 and curve[-1][1] > curve[0][1], curve
+assert len(curve) >= 2 and curve[-1][0] >= 20000 and curve[-1][1] > curve[0][1], curve
 '''
 
 GRAFANA = '''

@@ -7,7 +7,9 @@ import json
 import os
 import re
 import struct
+import subprocess
 import sys
+import tempfile
 import urllib.request
 
 import peers
@@ -145,8 +147,8 @@ def fields(message):
     return found
 
 
-def check_tensorboard(folder, evaluations):
-    """Read back by a decoder of this test's own: scalars over samples."""
+def curves_of(folder):
+    """Read back by a decoder of this test's own: points (samples, value) by name."""
     file, = glob.glob(os.path.join(folder, 'events.out.tfevents.*'))
     with open(file, 'rb') as content:
         events = [dict(fields(record)) for record in records(content.read())]
@@ -157,6 +159,11 @@ def check_tensorboard(folder, evaluations):
         for _, value in fields(event[5]):
             value = dict(fields(value))
             curves.setdefault(value[1].decode(), []).append((event[2], struct.unpack('<f', value[2])[0]))
+    return curves
+
+
+def check_tensorboard(folder, evaluations):
+    curves = curves_of(folder)
     assert {'test/loss', 'test/accuracy', 'train/loss', 'train/rate', 'swarm/live_peers', 'traffic/sent_bytes'} <= \
         set(curves), curves.keys()
     assert all(curve == sorted(curve, key=lambda point: point[0]) for curve in curves.values())
@@ -164,9 +171,26 @@ def check_tensorboard(folder, evaluations):
     assert max(live for _, live in curves['swarm/live_peers']) == 2
 
 
+def check_last_evaluation():
+    """That of a peer which ends by itself is in all that was written."""
+    with tempfile.TemporaryDirectory() as folder:
+        events, curves, result = (os.path.join(folder, name) for name in ('events', 'curves', 'result'))
+        subprocess.run([peers.RUMOR, 'peer', 'synthetic', '--set', 'run.samples=4000', '--until-done', '--quiet',
+                        '--events', events, '--tensorboard', curves, '--json', result], check=True,
+                       capture_output=True, timeout=60 * peers.SLOW)
+        with open(result, encoding='utf-8') as file:
+            final = json.load(file)
+        samples, accuracy = curves_of(curves)['test/accuracy'][-1]
+        assert samples == final['samples'] >= 4000 and abs(accuracy - final['accuracy']) < 1e-6, (samples, final)
+        with open(events, encoding='utf-8') as lines:
+            last = [json.loads(line) for line in lines if '"evaluated"' in line][-1]
+        assert last['samples'] == samples, last
+
+
 def main():
     peers.RUMOR = sys.argv[1]
     check_lint()
+    check_last_evaluation()
     with Swarm(2, 0, 'exchange.period_ms=20', 'run.samples=10000000') as swarm:
         events, curves = (os.path.join(swarm.directory, name) for name in ('events', 'curves'))
         one, other = swarm.peers
