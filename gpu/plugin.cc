@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,18 +18,20 @@ constexpr const char* file_name = "librumor_cuda.so";
 
 std::vector<std::string> places() {
   if (const char* named = std::getenv("RUMOR_CUDA")) return {named};
-  std::vector<std::string> files;
+  // Of the program, and of the library that this is in, where it is in one.
+  std::set<std::filesystem::path> folders;
   std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    const std::filesystem::path folder = program.parent_path();
-    for (const auto& at : {folder, folder / ".." / "gpu", folder / ".." / "lib"}) files.push_back(at / file_name);
-  }
+  const auto add = [&](const std::filesystem::path& file) {
+    const std::filesystem::path whole = std::filesystem::canonical(file, failed);
+    if (!failed) folders.insert(whole.parent_path());
+  };
+  add("/proc/self/exe");
   Dl_info own{};
-  if (dladdr(reinterpret_cast<const void*>(&places), &own) != 0 && own.dli_fname != nullptr) {
-    const std::filesystem::path folder = std::filesystem::path(own.dli_fname).parent_path();
-    for (const auto& at : {folder, folder / ".." / ".." / "gpu"}) files.push_back(at / file_name);
-  }
+  if (dladdr(reinterpret_cast<const void*>(&places), &own) != 0 && own.dli_fname != nullptr) add(own.dli_fname);
+  std::vector<std::string> files;
+  for (const std::filesystem::path& folder : folders)
+    for (const auto& at : {folder, folder / ".." / "gpu", folder / ".." / ".." / "gpu", folder / ".." / "lib"})
+      files.push_back(at / file_name);
   files.emplace_back(file_name);
   return files;
 }

@@ -1,9 +1,8 @@
 // The CUDA plugin: librumor_cuda.so, opened when it is asked for. Without it, or without what it needs, this program
 // runs as ever on the CPU.
 //
-// Looked for, in this order: $RUMOR_CUDA (a file), beside the program, in ../gpu as in a build folder, in ../lib,
-// beside the library that this is in (librumor) and in its ../../gpu, and where the system looks. Once opened it stays
-// open.
+// Looked for: $RUMOR_CUDA (a file) and nowhere else; or beside the program and the library that this is in (librumor),
+// in their ../gpu and ../../gpu as in a build folder, in ../lib, and where the system looks. Once opened it stays open.
 //
 // Thread: plain function.
 #pragma once

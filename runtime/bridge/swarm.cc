@@ -169,13 +169,10 @@ Result<void> Swarm::parameter(TensorInfo info, OutsideTensor memory, std::option
                                   limits::tensor_name_bytes_max, " bytes or more than ", limits::tensor_rank_max,
                                   " dimensions")};
   if (gpu) {
+    const auto alone = ParamLayout::create({info});
+    if (!alone) return alone.error();
     const std::size_t each = memory.type == OutsideTensor::Type::bf16 ? 2 : 4;
-    std::uint64_t count = 1;
-    for (const std::uint32_t extent : info.shape) {
-      count *= extent;
-      if (count > limits::params_max) return Error{Errc::limit, str("tensor ", info.name, " has too many values")};
-    }
-    const auto copy = on_gpus_.add(*gpu, memory.data, count * each);
+    const auto copy = on_gpus_.add(*gpu, memory.data, alone->params() * each);
     if (!copy) return copy.error();
     memory.data = *copy;
   }

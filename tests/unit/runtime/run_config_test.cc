@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(overrides_take_toml_and_bare_words) {
 
 BOOST_AUTO_TEST_CASE(a_file_has_one_budget_and_an_override_takes_its_place) {
   BOOST_TEST(contains(error_of("[compress]\ndensity = 0.1\nbytes_per_update = 500\n"),
-                  "line 3: compress.bytes_per_update and compress.density exclude each other; keep one"));
+                      "line 3: compress.bytes_per_update and compress.density exclude each other; keep one"));
   BOOST_TEST(
       contains(error_of("[compress]\nbytes_per_second = 1e5\nbytes_per_update = 500\n"), "exclude each other"));
   BOOST_TEST(contains(error_of("[compress]\nbytes_per_update = 3\n"), "bytes_per_update wants a number from 64"));
