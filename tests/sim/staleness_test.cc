@@ -165,8 +165,8 @@ BOOST_AUTO_TEST_CASE(local_steps_make_fewer_updates_of_the_same_work) {
     BOOST_TEST(of[several].lost + of[several].doubled == 0u);
     BOOST_TEST(of[several].loss < of[several].curve.front().loss / 2);
   }
-  const auto near = boost::test_tools::tolerance(0.1);
-  BOOST_TEST(static_cast<double>(of[1].updates) == static_cast<double>(of[0].updates) / 4, near);
-  BOOST_TEST(of[1].virtual_seconds == of[0].virtual_seconds, near);
-  BOOST_TEST(of[1].density == 4 * of[0].density, near);  // what is sent for a sample stays
+  const auto about = boost::test_tools::tolerance(0.1);
+  BOOST_TEST(static_cast<double>(of[1].updates) == static_cast<double>(of[0].updates) / 4, about);
+  BOOST_TEST(of[1].virtual_seconds == of[0].virtual_seconds, about);
+  BOOST_TEST(of[1].density == 4 * of[0].density, about);  // what is sent for a sample stays
 }
