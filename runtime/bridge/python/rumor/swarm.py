@@ -86,6 +86,7 @@ class Swarm:
             torch.cuda.current_stream(gpu).synchronize()
 
     def _start(self, wait: float) -> None:
+        self._take()
         if not self._peer.start(wait):
             warnings.warn('rumor: nobody has answered yet; training alone until somebody does', stacklevel=3)
         self._put(self._parameters + self._locals)
