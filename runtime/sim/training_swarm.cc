@@ -147,10 +147,10 @@ TrainingSwarmResult TrainingSwarm::run(const std::string& command) {
     train_to_the_end();
   }
   TrainingSwarmResult all;
-  const TrainingRecord::Nodes left = nodes();
-  const bool alive = std::any_of(left.begin(), left.end(), [](const Node* node) { return node != nullptr; });
+  const TrainingRecord::Nodes last = nodes();
+  const bool alive = std::any_of(last.begin(), last.end(), [](const Node* node) { return node != nullptr; });
   if (!world_.violation() && alive) {
-    all.result = record_.conclude(left, world_.now());
+    all.result = record_.conclude(last, world_.now());
     all.result.identical = !stopped_;  // to the sum of what is left, which the checkers have made
   }
   if (watch()) say_goodbye();
