@@ -25,9 +25,8 @@ InFlightView::InFlightView(ParamLayout layout, double weight) : layout_(std::mov
   RUMOR_CHECK(weight >= 0 && weight <= 1);
 }
 
-void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t period,
-                        std::span<const NodeId> live) {
-  std::vector<compress::StepRun> shares = compress::step_runs(layout_, update);
+void InFlightView::sent(SharedUpdate update, std::uint64_t period, std::span<const NodeId> live) {
+  std::vector<compress::StepRun> shares = compress::step_runs(layout_, *update);
   for (compress::StepRun& run : shares) run.step = static_cast<std::int32_t>(std::lround(weight_ * run.step));
   const bool nothing =
       std::all_of(shares.begin(), shares.end(), [](const compress::StepRun& run) { return run.step == 0; });
@@ -38,10 +37,10 @@ void InFlightView::sent(const compress::SparseUpdate& update, std::uint64_t peri
   }
   if (nothing || waiting_for.empty()) return;
   RUMOR_CHECK(own_.empty() || own_.back().period < period);
-  stale_entries_ += update.index.size();
-  own_.push_back({period, std::move(shares), update.index, update.negative, std::move(waiting_for)});
+  stale_entries_ += update->index.size();
+  own_.push_back({period, std::move(shares), std::move(update), std::move(waiting_for)});
   if (own_.size() > limits::in_flight_max) {
-    stale_entries_ += own_.front().index.size();
+    stale_entries_ += own_.front().update->index.size();
     leave(own_.front());
     own_.pop_front();
   }
@@ -61,7 +60,7 @@ void InFlightView::gone(const NodeId& peer) {
 void InFlightView::take_off(const NodeId& peer, std::uint64_t period) {
   for (Own& own : own_) {
     if (own.period > period) break;
-    if (std::erase(own.waiting_for, peer) != 0) stale_entries_ += own.index.size();
+    if (std::erase(own.waiting_for, peer) != 0) stale_entries_ += own.update->index.size();
     if (own.waiting_for.empty()) leave(own);
   }
   std::erase_if(own_, [](const Own& own) { return own.waiting_for.empty(); });
@@ -82,19 +81,21 @@ struct InFlightView::Walk {
 
   void begin(const Own& own, std::uint64_t position) {
     Cursor cursor{&own};
-    cursor.added = cursor.shown = compress::first_entry(own.index, position);
+    cursor.added = cursor.shown = compress::first_entry(own.update->index, position);
     cursors.push_back(cursor);
   }
 
   // The shares of one own update go into the tile that begins at `begin`. Weights and view are fetched meanwhile.
   void add_below(Cursor& cursor, std::uint64_t begin, std::uint64_t end) const {
     const Own& own = *cursor.own;
+    const std::vector<std::uint32_t>& index = own.update->index;
+    const std::vector<std::uint8_t>& negative = own.update->negative;
     const auto peers = static_cast<std::uint32_t>(own.waiting_for.size());
-    for (; cursor.added < own.index.size() && own.index[cursor.added] < end; ++cursor.added) {
-      const std::uint32_t i = own.index[cursor.added];
+    for (; cursor.added < index.size() && index[cursor.added] < end; ++cursor.added) {
+      const std::uint32_t i = index[cursor.added];
       while (cursor.added >= own.shares[cursor.run].first + own.shares[cursor.run].count) ++cursor.run;
       const std::uint32_t amount = static_cast<std::uint32_t>(own.shares[cursor.run].step) * peers;
-      tile[i - begin] += own.negative[cursor.added] != 0 ? 0 - amount : amount;
+      tile[i - begin] += negative[cursor.added] != 0 ? 0 - amount : amount;
       __builtin_prefetch(&weights[i]);
       __builtin_prefetch(&view.values[i], 1);
     }
@@ -107,11 +108,11 @@ struct InFlightView::Walk {
       for (Cursor& cursor : cursors) add_below(cursor, begin, end);
       for (const Cursor& cursor : cursors)
         for (std::size_t e = cursor.shown; e < cursor.added; ++e) {
-          const std::uint32_t i = cursor.own->index[e];
+          const std::uint32_t i = cursor.own->update->index[e];
           view.set(i, static_cast<std::uint32_t>(weights[i]) + tile[i - begin]);
         }
       for (Cursor& cursor : cursors)
-        for (; cursor.shown < cursor.added; ++cursor.shown) tile[cursor.own->index[cursor.shown] - begin] = 0;
+        for (; cursor.shown < cursor.added; ++cursor.shown) tile[cursor.own->update->index[cursor.shown] - begin] = 0;
     }
   }
 };
@@ -124,7 +125,7 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
   if (count == 0) return left_.clear();  // of updates without any
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
   compress::each_stretch(compress::all_of(layout_), count, parallel, [&](std::size_t piece, compress::Stretch where) {
-    for (const std::vector<std::uint32_t>& index : left_) show_weights(index, where, weights, view);
+    for (const SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
     Walk walk{weights, view, tiles_[piece], {}};
     for (const Own& own : own_) walk.begin(own, where.begin);
     if (!own_.empty()) walk.show(where);
@@ -134,8 +135,8 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
 
 std::uint64_t InFlightView::entries() const {
   std::uint64_t entries = 0;
-  for (const Own& own : own_) entries += own.index.size();
-  for (const std::vector<std::uint32_t>& index : left_) entries += index.size();
+  for (const Own& own : own_) entries += own.update->index.size();
+  for (const SharedUpdate& update : left_) entries += update->index.size();
   return entries;
 }
 
@@ -144,16 +145,22 @@ void InFlightView::lift(std::span<const std::int32_t> weights, const compress::F
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
   stale_entries_ += entries();
   compress::each_stretch(compress::all_of(layout_), entries(), parallel, [&](std::size_t, compress::Stretch where) {
-    for (const std::vector<std::uint32_t>& index : left_) show_weights(index, where, weights, view);
-    for (const Own& own : own_) show_weights(own.index, where, weights, view);
+    for (const SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
+    for (const Own& own : own_) show_weights(own.update->index, where, weights, view);
   });
 }
 
 std::size_t InFlightView::memory_bytes() const {
-  std::size_t bytes = capacity_bytes(tiles_);
+  std::size_t bytes = capacity_bytes(tiles_, left_);
   for (const std::vector<std::uint32_t>& tile : tiles_) bytes += capacity_bytes(tile);
-  for (const Own& own : own_) bytes += capacity_bytes(own.shares, own.index, own.negative, own.waiting_for);
-  for (const std::vector<std::uint32_t>& index : left_) bytes += capacity_bytes(index);
+  const auto add = [&](const SharedUpdate& update) {
+    if (update.use_count() == 1) bytes += sizeof *update + capacity_bytes(update->index, update->negative);
+  };
+  for (const Own& own : own_) {
+    bytes += capacity_bytes(own.shares, own.waiting_for);
+    add(own.update);
+  }
+  for (const SharedUpdate& update : left_) add(update);
   return bytes;
 }
 

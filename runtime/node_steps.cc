@@ -140,16 +140,14 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.key = {options_.stream, ++own_seq_};
   update.header.origin = options_.node;
   update.header.payload_hash = sha256(result.payload);
-  update.header.fingerprint = replica_.fingerprinter().of_update(trainer_->layout(), result.update);
   update.header.period = result.period;
   update.header.samples = std::min(samples_held_, update_samples_max);
   samples_held_ -= update.header.samples;
+  const Replica::SharedUpdate change = replica_.apply_own(update.header, std::move(result.update));
   update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
-  in_flight_.sent(result.update, result.period, live_.list());
-  const auto applied = replica_.apply(update.header, std::move(result.update));
-  RUMOR_CHECK(applied.ok() && *applied == gossip::Accepted::applied);
+  in_flight_.sent(change, result.period, live_.list());
   log_.append(update, now_);
   protocol_->publish(update, now, protocol_out_);
   if (options_.report_applied) out.push_back(Published{update});

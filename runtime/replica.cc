@@ -21,25 +21,37 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, comp
   if (claimed != header.fingerprint)
     return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
                                     ": its entries do not have the fingerprint its header claims")};
-  RUMOR_CHECK(update.index.empty() || update.index.back() < layout_.params());
+  return take_named(header, std::make_shared<const compress::SparseUpdate>(std::move(update)));
+}
+
+Replica::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update) {
+  header.fingerprint = fingerprinter_.of_update(layout_, update);
+  auto shared = std::make_shared<const compress::SparseUpdate>(std::move(update));
+  const gossip::Accepted taken = take_named(header, shared);
+  RUMOR_CHECK(taken == gossip::Accepted::applied);
+  return shared;
+}
+
+gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, SharedUpdate update) {
+  RUMOR_CHECK(update->index.empty() || update->index.back() < layout_.params());
   const bool marks = !(mutant(4) && header.key.seq % 8 == 0);
   if (marks && !state_.have.insert(header.key) && !mutant(2)) return gossip::Accepted::duplicate;
   const std::uint64_t before = state_.fingerprint;
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
   const bool keeps_digest = mutant(6) && digest_current_ && header.key.seq % 8 == 0;
-  take(std::move(update), claimed);
+  take(std::move(update), header.fingerprint);
   if (mutant(5) && header.key.seq % 16 == 0) state_.fingerprint = before;
   digest_current_ = keeps_digest;
   return gossip::Accepted::applied;
 }
 
-void Replica::take(compress::SparseUpdate update, std::uint64_t fingerprint) {
+void Replica::take(SharedUpdate update, std::uint64_t fingerprint) {
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, fingerprint);
   digest_current_ = false;
-  recent_entries_ += update.index.size();
+  recent_entries_ += update->index.size();
   waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
-  recent_.push_back(std::make_shared<const compress::SparseUpdate>(std::move(update)));
+  recent_.push_back(std::move(update));
   if (copying_) since_copy_.push_back(recent_.back());
   if (recent_entries_ > layout_.params()) {
     settle_alone();
@@ -55,7 +67,7 @@ void Replica::take_back(const gossip::UpdateHeader& header, compress::SparseUpda
   state_.have.erase(header.key.stream, {header.key.seq, header.key.seq});
   state_.samples -= header.samples;
   const std::uint64_t opposite = fingerprinter_.of_update(layout_, update);
-  take(std::move(update), opposite);
+  take(std::make_shared<const compress::SparseUpdate>(std::move(update)), opposite);
 }
 
 void Replica::mark(const gossip::Revocation& revocation) {

@@ -46,6 +46,9 @@ class Replica {
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
   // changed then. Requires: update decoded against this replica's layout.
   Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update);
+  // The same for an update that is being made here: its header gets its fingerprint. Returns what was taken.
+  // Requires: of this name nothing was applied yet.
+  SharedUpdate apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update);
 
   // The opposite of apply(): takes back one update that is applied, to the last bit. Requires: this update was
   // applied with this header.
@@ -104,8 +107,10 @@ class Replica {
   bool verify() const { return fingerprinter_.of_weights(weights()) == state_.fingerprint; }
 
  private:
+  // Unless its name is there already. The header has its fingerprint.
+  gossip::Accepted take_named(const gossip::UpdateHeader& header, SharedUpdate update);
   // The change goes into the fingerprint at once, onto the weights later.
-  void take(compress::SparseUpdate update, std::uint64_t fingerprint);
+  void take(SharedUpdate update, std::uint64_t fingerprint);
   using Updates = std::vector<const compress::SparseUpdate*>;
   // Those that go onto the weights together, piece by piece.
   struct Batch {

@@ -12,8 +12,11 @@ using namespace rumor;
 
 namespace {
 
-const compress::SparseUpdate update_a{100, {2, 5}, {0, 1}};
-const compress::SparseUpdate update_b{60, {5, 7}, {0, 0}};
+InFlightView::SharedUpdate shared(compress::SparseUpdate update) {
+  return std::make_shared<const compress::SparseUpdate>(std::move(update));
+}
+
+const InFlightView::SharedUpdate update_a = shared({100, {2, 5}, {0, 1}}), update_b = shared({60, {5, 7}, {0, 0}});
 
 // What a view of weights that are zero shows.
 std::vector<std::int32_t> overlay(InFlightView& view, std::size_t params = 8) {
@@ -105,7 +108,7 @@ BOOST_AUTO_TEST_CASE(the_overlay_is_exactly_zero_once_all_have_answered) {
   const std::vector<NodeId> live = {test::node(1), test::node(2), test::node(3), test::node(4),
                                     test::node(5)};
   for (std::uint64_t period = 1; period <= 200; ++period) {
-    view.sent(test::random_update(prng, 300, 20), period, live);
+    view.sent(shared(test::random_update(prng, 300, 20)), period, live);
     for (const NodeId& peer : live)
       if (prng.chance(1, 2)) view.answered(peer, period - prng.below(period));
   }
@@ -132,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_view_shows_the_sum_of_all_shares) {
   for (std::uint64_t period = 1; period <= 60; ++period) {
     all.push_back({period, test::random_update(prng, params, 3000), {live.begin(), live.end()}});
     all.back().update.step = 100;
-    view.sent(all.back().update, period, live);
+    view.sent(shared(all.back().update), period, live);
     for (const NodeId& peer : live) {
       if (!prng.chance(1, 3)) continue;
       const std::uint64_t up_to = period - prng.below(std::min<std::uint64_t>(period, 3));
@@ -181,7 +184,7 @@ BOOST_AUTO_TEST_CASE(memory_is_by_entries_and_not_by_parameters) {
   Prng prng(12);
   InFlightView view(test::flat_layout(1'000'000), 0.5);
   BOOST_TEST(view.memory_bytes() == 0u);
-  view.sent(test::random_update(prng, 1'000'000, 1000), 1, std::vector<NodeId>{test::node(1)});
+  view.sent(shared(test::random_update(prng, 1'000'000, 1000)), 1, std::vector<NodeId>{test::node(1)});
   std::vector<float> values(1'000'000);
   Serial alone;
   view.refresh(std::vector<std::int32_t>(1'000'000), {values, 1}, alone);
@@ -206,8 +209,7 @@ BOOST_AUTO_TEST_CASE(weight_zero_is_off) {
 BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
   const ParamLayout layout = ParamLayout::create({{"a", {3}}, {"b", {2}}, {"c", {1}}}).value();
   InFlightView view(layout, 0.5);
-  const compress::SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {8, 0, 100}};
-  view.sent(update, 1, std::vector<NodeId>{test::node(1)});
+  view.sent(shared({0, {0, 2, 5}, {0, 1, 0}, {8, 0, 100}}), 1, std::vector<NodeId>{test::node(1)});
   BOOST_TEST(overlay(view, 6) == (std::vector<std::int32_t>{4, 0, -4, 0, 0, 50}),
              boost::test_tools::per_element());
   view.answered(test::node(1), 1);

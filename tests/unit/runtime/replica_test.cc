@@ -18,6 +18,19 @@ BOOST_AUTO_TEST_CASE(apply_moves_weights_and_keeps_the_fingerprint) {
   BOOST_TEST(replica.samples() == 16u);
 }
 
+BOOST_AUTO_TEST_CASE(an_own_update_gets_the_fingerprint_that_others_check) {
+  Replica own(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
+  Replica other(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
+  const compress::SparseUpdate update{5, {1, 3}, {0, 1}};
+  auto header = test::header_for(update, test::stream(1), 1);
+  header.fingerprint = 0;
+  const auto taken = own.apply_own(header, update);
+  BOOST_TEST(taken->index == update.index);
+  BOOST_REQUIRE(other.apply(header, update).ok());
+  BOOST_TEST((own.digest() == other.digest()));
+  BOOST_TEST(own.verify());
+}
+
 BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
   Replica replica(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
   const compress::SparseUpdate update{5, {1, 3}, {0, 1}};
