@@ -44,7 +44,9 @@ class Run:
         self.swarm = Swarm(donors + 1, 0, f'model.hidden={shape["hidden"]}', 'optimizer.rate=0.01',
                            *(settings or (f'compress.density={shape["density"]}', 'network.log_mib=1',
                                           f'run.samples={16 * shape["updates"]}')))
-        self.caps = ['--set', f'network.up_mbit={shape["mbit"]}', '--set', f'network.down_mbit={shape["mbit"]}']
+        # A share of the cores each: else a pause is mostly a thread that waits for a core.
+        self.caps = ['--set', f'network.up_mbit={shape["mbit"]}', '--set', f'network.down_mbit={shape["mbit"]}',
+                     '--threads', str(max(1, (os.cpu_count() or 1) // donors))]
         self.joiner = self.swarm.peers[donors]
 
     def start_donor(self, index):
