@@ -103,7 +103,8 @@ class Swarm:
         False: the run has ended; call leave()."""
         self._take()
         rows = self._batch_size if samples is None else samples
-        goes_on = self._peer.step(rows, 0.0 if loss is None else float(loss))
+        value = 0.0 if loss is None else loss if isinstance(loss, (int, float)) else loss.detach()
+        goes_on = self._peer.step(rows, float(value))
         self._put(self._parameters)
         return goes_on
 
