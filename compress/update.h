@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "compress/rice_kernels.h"
+#include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
 #include "runtime/base/result.h"
@@ -24,6 +26,13 @@ struct SparseUpdate {
       tensor_step;  // empty, or one per tensor: 0 without entries, else > 0, not all equal
   bool operator==(const SparseUpdate&) const = default;
 };
+
+// One that several have. Each of them counts its part of the memory.
+using SharedUpdate = std::shared_ptr<const SparseUpdate>;
+inline std::size_t part_bytes(const SharedUpdate& update) {
+  const std::size_t all = sizeof *update + capacity_bytes(update->index, update->negative, update->tensor_step);
+  return all / static_cast<std::size_t>(update.use_count());
+}
 
 // Entries next to each other that share a step.
 struct StepRun {

@@ -25,7 +25,7 @@ InFlightView::InFlightView(ParamLayout layout, double weight) : layout_(std::mov
   RUMOR_CHECK(weight >= 0 && weight <= 1);
 }
 
-void InFlightView::sent(SharedUpdate update, std::uint64_t period, std::span<const NodeId> live) {
+void InFlightView::sent(compress::SharedUpdate update, std::uint64_t period, std::span<const NodeId> live) {
   std::vector<compress::StepRun> shares = compress::step_runs(layout_, *update);
   for (compress::StepRun& run : shares) run.step = static_cast<std::int32_t>(std::lround(weight_ * run.step));
   const bool nothing =
@@ -125,7 +125,7 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
   if (count == 0) return left_.clear();  // of updates without any
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
   compress::each_stretch(compress::all_of(layout_), count, parallel, [&](std::size_t piece, compress::Stretch where) {
-    for (const SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
+    for (const compress::SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
     Walk walk{weights, view, tiles_[piece], {}};
     for (const Own& own : own_) walk.begin(own, where.begin);
     if (!own_.empty()) walk.show(where);
@@ -136,7 +136,7 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
 std::uint64_t InFlightView::entries() const {
   std::uint64_t entries = 0;
   for (const Own& own : own_) entries += own.update->index.size();
-  for (const SharedUpdate& update : left_) entries += update->index.size();
+  for (const compress::SharedUpdate& update : left_) entries += update->index.size();
   return entries;
 }
 
@@ -145,7 +145,7 @@ void InFlightView::lift(std::span<const std::int32_t> weights, const compress::F
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
   stale_entries_ += entries();
   compress::each_stretch(compress::all_of(layout_), entries(), parallel, [&](std::size_t, compress::Stretch where) {
-    for (const SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
+    for (const compress::SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
     for (const Own& own : own_) show_weights(own.update->index, where, weights, view);
   });
 }
@@ -153,14 +153,8 @@ void InFlightView::lift(std::span<const std::int32_t> weights, const compress::F
 std::size_t InFlightView::memory_bytes() const {
   std::size_t bytes = capacity_bytes(tiles_, left_);
   for (const std::vector<std::uint32_t>& tile : tiles_) bytes += capacity_bytes(tile);
-  const auto add = [&](const SharedUpdate& update) {
-    if (update.use_count() == 1) bytes += sizeof *update + capacity_bytes(update->index, update->negative);
-  };
-  for (const Own& own : own_) {
-    bytes += capacity_bytes(own.shares, own.waiting_for);
-    add(own.update);
-  }
-  for (const SharedUpdate& update : left_) add(update);
+  for (const Own& own : own_) bytes += capacity_bytes(own.shares, own.waiting_for) + compress::part_bytes(own.update);
+  for (const compress::SharedUpdate& update : left_) bytes += compress::part_bytes(update);
   return bytes;
 }
 

@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -33,15 +32,13 @@ namespace rumor {
 
 class InFlightView {
  public:
-  using SharedUpdate = std::shared_ptr<const compress::SparseUpdate>;
-
   // weight in [0, 1]; 0 switches the view off.
   InFlightView(ParamLayout layout, double weight);
 
   // An own update has been applied to the shared weights: one share goes on top for each live peer that has
   // not been heard in this period or later. Beyond limits::in_flight_max updates the oldest counts as
   // answered.
-  void sent(SharedUpdate update, std::uint64_t period, std::span<const NodeId> live);
+  void sent(compress::SharedUpdate update, std::uint64_t period, std::span<const NodeId> live);
 
   // An update of `peer` made in `period` has arrived: its shares of own updates up to that period come off.
   void answered(const NodeId& peer, std::uint64_t period);
@@ -61,14 +58,13 @@ class InFlightView {
   void lift(std::span<const std::int32_t> weights, const compress::FloatView& view, Parallel& parallel);
 
   std::size_t in_flight() const { return own_.size(); }
-  // Without updates that somebody else has, too.
   std::size_t memory_bytes() const;
 
  private:
   struct Own {
     std::uint64_t period;
     std::vector<compress::StepRun> shares;  // `step` is the grid units an entry moves for one peer
-    SharedUpdate update;
+    compress::SharedUpdate update;
     std::vector<NodeId> waiting_for;
   };
   struct Walk;
@@ -80,7 +76,7 @@ class InFlightView {
   double weight_;
   std::uint64_t stale_entries_ = 0;
   std::deque<Own> own_;                            // ascending period
-  std::vector<SharedUpdate> left_;                 // what came off since the last refresh()
+  std::vector<compress::SharedUpdate> left_;       // what came off since the last refresh()
   std::vector<std::vector<std::uint32_t>> tiles_;  // of each walk: the overlay where it is, zeros in between
   std::map<NodeId, std::uint64_t> heard_;  // largest period of each peer's updates
 };

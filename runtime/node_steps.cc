@@ -143,7 +143,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.period = result.period;
   update.header.samples = std::min(samples_held_, update_samples_max);
   samples_held_ -= update.header.samples;
-  const Replica::SharedUpdate change = replica_.apply_own(update.header, std::move(result.update));
+  const compress::SharedUpdate change = replica_.apply_own(update.header, std::move(result.update));
   update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 

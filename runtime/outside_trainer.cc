@@ -129,7 +129,7 @@ Result<LargeVector<std::int32_t>> OutsideTrainer::on_grid(const ParamLayout& lay
 
 void OutsideTrainer::follow(Replica& replica) {
   start_ = {};
-  for (const Replica::SharedUpdate& update : replica.recent()) {
+  for (const compress::SharedUpdate& update : replica.recent()) {
     arrived_entries_ += update->index.size();
     arrived_.push_back(update);
   }
@@ -166,6 +166,7 @@ MemoryUse OutsideTrainer::memory() const {
   use.gradient = capacity_bytes(written_);
   use.residual = compressor_->residual_bytes();
   use.entries = compressor_->entry_bytes();
+  for (const compress::SharedUpdate& update : arrived_) use.entries += compress::part_bytes(update);
   return use;
 }
 
@@ -259,7 +260,7 @@ void OutsideTrainer::encode(std::size_t peers, StepResult& result) {
 // x follows w and r wherever they changed. `sent` is not in w yet.
 void OutsideTrainer::show(const compress::SparseUpdate* sent) {
   if (std::exchange(all_arrived_, false)) show_all();
-  for (const Replica::SharedUpdate& update : arrived_) show_at(*update, false);
+  for (const compress::SharedUpdate& update : arrived_) show_at(*update, false);
   arrived_.clear();
   arrived_entries_ = 0;
   if (sent != nullptr) show_at(*sent, true);

@@ -102,7 +102,7 @@ class OutsideTrainer final : public Trainer {
   Bytes local_copy_;
   LargeVector<float> view_;     // w
   LargeVector<float> written_;  // x as of the last step; within one, what changed in x since
-  std::vector<Replica::SharedUpdate> arrived_;  // on the view, not yet in x
+  std::vector<compress::SharedUpdate> arrived_;  // on the view, not yet in x
   std::uint64_t arrived_entries_ = 0;
   bool all_arrived_ = true;  // more than arrived_ knows: x follows everywhere
 };

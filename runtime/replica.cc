@@ -24,7 +24,7 @@ Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, comp
   return take_named(header, std::make_shared<const compress::SparseUpdate>(std::move(update)));
 }
 
-Replica::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update) {
+compress::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update) {
   header.fingerprint = fingerprinter_.of_update(layout_, update);
   auto shared = std::make_shared<const compress::SparseUpdate>(std::move(update));
   const gossip::Accepted taken = take_named(header, shared);
@@ -32,7 +32,7 @@ Replica::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress:
   return shared;
 }
 
-gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, SharedUpdate update) {
+gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, compress::SharedUpdate update) {
   RUMOR_CHECK(update->index.empty() || update->index.back() < layout_.params());
   const bool marks = !(mutant(4) && header.key.seq % 8 == 0);
   if (marks && !state_.have.insert(header.key) && !mutant(2)) return gossip::Accepted::duplicate;
@@ -46,7 +46,7 @@ gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, SharedU
   return gossip::Accepted::applied;
 }
 
-void Replica::take(SharedUpdate update, std::uint64_t fingerprint) {
+void Replica::take(compress::SharedUpdate update, std::uint64_t fingerprint) {
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, fingerprint);
   digest_current_ = false;
   recent_entries_ += update->index.size();
@@ -175,7 +175,7 @@ void Replica::settle(const compress::FloatView* view, Parallel& parallel) const 
 
 void Replica::refresh_settled(const compress::FloatView& view, Parallel& parallel) const {
   Updates updates;
-  for (const SharedUpdate& update : recent_) updates.push_back(update.get());
+  for (const compress::SharedUpdate& update : recent_) updates.push_back(update.get());
   const LargeVector<std::int32_t>& weights = state_.weights;
   compress::each_stretch(
       compress::all_of(layout_), recent_entries_, parallel, [&](std::size_t, compress::Stretch where) {
@@ -220,12 +220,8 @@ Result<void> Replica::restore(ReplicaState state) {
 
 std::size_t Replica::entry_bytes() const {
   std::size_t bytes = capacity_bytes(recent_, since_copy_);
-  const auto add = [&](const SharedUpdate& update) {
-    bytes += sizeof *update + capacity_bytes(update->index, update->negative, update->tensor_step);
-  };
-  for (const SharedUpdate& update : recent_) add(update);
-  for (const SharedUpdate& update : since_copy_)
-    if (update.use_count() == 1) add(update);  // else it is among the recent ones
+  for (const compress::SharedUpdate& update : recent_) bytes += compress::part_bytes(update);
+  for (const compress::SharedUpdate& update : since_copy_) bytes += compress::part_bytes(update);
   return bytes;
 }
 

@@ -37,8 +37,6 @@ struct ReplicaState {
 
 class Replica {
  public:
-  using SharedUpdate = std::shared_ptr<const compress::SparseUpdate>;
-
   // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout.params().
   Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial);
 
@@ -48,7 +46,7 @@ class Replica {
   Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update);
   // The same for an update that is being made here: its header gets its fingerprint. Returns what was taken.
   // Requires: of this name nothing was applied yet.
-  SharedUpdate apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update);
+  compress::SharedUpdate apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update);
 
   // The opposite of apply(): takes back one update that is applied, to the last bit. Requires: this update was
   // applied with this header.
@@ -65,7 +63,7 @@ class Replica {
   // Nothing has changed since the last refresh().
   bool refreshed() const { return recent_complete_ && recent_.empty(); }
   // What was taken since the last refresh(), as far as it was kept in mind.
-  std::span<const SharedUpdate> recent() const { return recent_; }
+  std::span<const compress::SharedUpdate> recent() const { return recent_; }
   // Entries taken since the last refresh().
   std::uint64_t recent_entries() const { return recent_entries_; }
 
@@ -83,7 +81,7 @@ class Replica {
   // Lets go of what was remembered, an update at a time: to free a large one takes milliseconds. True: there is none
   // left. Requires: end_copy().
   bool forget_copied();
-  const std::vector<SharedUpdate>& since_copy() const { return since_copy_; }
+  const std::vector<compress::SharedUpdate>& since_copy() const { return since_copy_; }
 
   const ReplicaState& state() const {
     settle_alone();
@@ -108,9 +106,9 @@ class Replica {
 
  private:
   // Unless its name is there already. The header has its fingerprint.
-  gossip::Accepted take_named(const gossip::UpdateHeader& header, SharedUpdate update);
+  gossip::Accepted take_named(const gossip::UpdateHeader& header, compress::SharedUpdate update);
   // The change goes into the fingerprint at once, onto the weights later.
-  void take(SharedUpdate update, std::uint64_t fingerprint);
+  void take(compress::SharedUpdate update, std::uint64_t fingerprint);
   using Updates = std::vector<const compress::SparseUpdate*>;
   // Those that go onto the weights together, piece by piece.
   struct Batch {
@@ -132,14 +130,14 @@ class Replica {
   mutable ReplicaState state_;  // but for the weights changed by members that are not const only
   // Taken since the last refresh(); the first `settled_` of them are on the weights already, and then come those of
   // the batch.
-  mutable std::vector<SharedUpdate> recent_;
+  mutable std::vector<compress::SharedUpdate> recent_;
   mutable std::size_t settled_ = 0;
   mutable Batch batch_;
   std::uint64_t recent_entries_ = 0;
   mutable std::uint64_t waiting_fingerprint_ = 0;  // of those not yet on the weights
   bool recent_complete_ = false;                   // recent_ is all that changed since the last refresh()
   bool copying_ = false;
-  std::vector<SharedUpdate> since_copy_;
+  std::vector<compress::SharedUpdate> since_copy_;
   mutable gossip::ReplicaDigest digest_;
   mutable bool digest_current_ = false;
 };

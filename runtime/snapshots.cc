@@ -163,7 +163,7 @@ std::size_t Snapshots::copy_piece() {
   const auto piece = weights.subspan(making.copied, count);
   making.chunks.emplace_back(piece.begin(), piece.end());
   std::size_t entries = 0;
-  for (const Replica::SharedUpdate& update : replica_.since_copy())
+  for (const compress::SharedUpdate& update : replica_.since_copy())
     entries += take_back_within(form_.layout, *update, making.copied, making.chunks.back());
   making.copied += count;
   if (making.copied == weights.size()) replica_.end_copy();

@@ -12,11 +12,11 @@ using namespace rumor;
 
 namespace {
 
-InFlightView::SharedUpdate shared(compress::SparseUpdate update) {
+compress::SharedUpdate shared(compress::SparseUpdate update) {
   return std::make_shared<const compress::SparseUpdate>(std::move(update));
 }
 
-const InFlightView::SharedUpdate update_a = shared({100, {2, 5}, {0, 1}}), update_b = shared({60, {5, 7}, {0, 0}});
+const compress::SharedUpdate update_a = shared({100, {2, 5}, {0, 1}}), update_b = shared({60, {5, 7}, {0, 0}});
 
 // What a view of weights that are zero shows.
 std::vector<std::int32_t> overlay(InFlightView& view, std::size_t params = 8) {
@@ -204,6 +204,18 @@ BOOST_AUTO_TEST_CASE(weight_zero_is_off) {
   InFlightView view(test::flat_layout(8), 0);
   view.sent(update_a, 1, std::vector<NodeId>{test::node(1)});
   BOOST_TEST(view.in_flight() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_memory_of_an_update_is_counted_in_parts_by_those_who_have_it) {
+  Prng prng(5);
+  InFlightView view(test::flat_layout(300), 0.5);
+  auto update = shared(test::random_update(prng, 300, 20));
+  const std::size_t whole = compress::part_bytes(update);
+  view.sent(update, 1, std::vector<NodeId>{test::node(1)});
+  BOOST_TEST(compress::part_bytes(update) == whole / 2);
+  const std::size_t with_another = view.memory_bytes();
+  update.reset();
+  BOOST_TEST(view.memory_bytes() - with_another == whole - whole / 2);
 }
 
 BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
