@@ -103,8 +103,9 @@ class Swarm:
         False: the run has ended; call leave()."""
         self._take()
         rows = self._batch_size if samples is None else samples
-        value = 0.0 if loss is None else loss if isinstance(loss, (int, float)) else loss.detach()
-        goes_on = self._peer.step(rows, float(value))
+        if hasattr(loss, 'detach'):
+            loss = loss.detach()
+        goes_on = self._peer.step(rows, 0.0 if loss is None else float(loss))
         self._put(self._parameters)
         return goes_on
 
