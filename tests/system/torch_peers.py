@@ -80,7 +80,7 @@ x, y = fashion('train')
 model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 optimizer = torch.optim.SGD(model.parameters(), 0.05)
 swarm = rumor.join('fashion-mlp', model, seeds=[seed], listen=listen, batch_size=16, until_samples=int(samples),
-                   options={'run.samples': samples, 'quiet': True, 'overhead': 0.5})
+                   options={'run.samples': samples, 'exchange.period_ms': 5, 'quiet': True, 'overhead': 0.5})
 while True:
     rows = torch.randint(0, len(x), (16,))
     loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
@@ -291,7 +291,8 @@ def mixed(python, directory):
         print('no Fashion-MNIST here (dataset-fashion-mnist)')
         sys.exit(SKIPPED)
     samples = 24000
-    with peers.Swarm(1, samples, run_name='fashion-mlp') as swarm:
+    # No faster than that, or the built-in peer is done before the script has made its first steps.
+    with peers.Swarm(1, samples, 'exchange.period_ms=5', run_name='fashion-mlp') as swarm:
         seed = f'127.0.0.1:{free_ports(1)[0]}'
         built_in = swarm.peers[0]
         built_in.seeds = [seed]
