@@ -24,6 +24,7 @@ from peers import Swarm, wait_for  # noqa: E402
 SMALL = dict(hidden=[400, 400], density=0.1, updates=160, mbit=1, patience=120)
 LARGE = dict(hidden=[11000, 11000], density=0.001, updates=12, mbit=100, patience=1800)
 PAUSE_MS_MAX = 50
+BEFORE_S = 60  # so long the donors are looked at without a joiner
 
 
 def weights(hidden):
@@ -114,14 +115,14 @@ def busy(run):
         (s := peer.status()) and s['log']['bytes'] > 6 * s['params']
         for peer in donors), run.shape['patience'])
     began, before = time.monotonic(), donors[0].status()
-    _, usual = pauses_until(run, lambda: time.monotonic() - began > 60, 120)
+    _, usual = pauses_until(run, lambda: time.monotonic() - began > BEFORE_S, 2 * BEFORE_S)
     after = donors[0].status()
     moved = sum(after['traffic'][key] - before['traffic'][key] for key in ('sent_bytes', 'received_bytes'))
     began = run.start_joiner()
     status, joining = pauses_until(
         run, lambda: (s := run.joiner.status()) and s['phase'] == 'training' and s, run.shape['patience'])
     busy_s = round(time.monotonic() - began, 1)
-    print(json.dumps({'weights': after['params'], 'load_mbit': round(moved * 8e-6 / 60, 1), 'busy_s': busy_s,
+    print(json.dumps({'weights': after['params'], 'load_mbit': round(moved * 8e-6 / BEFORE_S, 1), 'busy_s': busy_s,
                       'received_MB': round(status['traffic']['received_bytes'] / 1e6, 1),
                       'snapshots': status['traffic']['snapshots_installed'],
                       'pause_ms': {'before': summary(usual), 'while joining': summary(joining)}}, indent=2))
