@@ -11,7 +11,12 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__clang__)
+#include "runtime/base/sanitized.h"
+
+// With a check of each access, an unrolled block is minutes of work for a compiler.
+#if defined(RUMOR_SANITIZED)
+#define LANES_UNROLL
+#elif defined(__clang__)
 #define LANES_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define LANES_UNROLL _Pragma("GCC unroll 16")

@@ -3,16 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/base/sanitized.h"
+
 // Address sanitizers want to know which stack is in use.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RUMOR_TELL_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define RUMOR_TELL_SANITIZER 1
-#endif
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -53,7 +47,7 @@ void* program_at = nullptr;
 ucontext_t program_at;
 #endif
 
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
 const void* program_stack = nullptr;
 std::size_t program_stack_bytes = 0;
 #endif
@@ -63,7 +57,7 @@ std::size_t program_stack_bytes = 0;
 Fiber::Fiber() : stack_(std::make_unique_for_overwrite<std::uint8_t[]>(stack_bytes)) {}
 
 void Fiber::run() noexcept {
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
   __sanitizer_finish_switch_fiber(nullptr, &program_stack, &program_stack_bytes);
 #endif
   for (;;) {
@@ -100,7 +94,7 @@ void Fiber::start(void (*entry)()) {
 
 void Fiber::resume() {
   running = this;
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
   void* fake = nullptr;
   __sanitizer_start_switch_fiber(&fake, stack_.get(), stack_bytes);
 #endif
@@ -109,13 +103,13 @@ void Fiber::resume() {
 #else
   swapcontext(&program_at, &at_);
 #endif
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
   __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
 }
 
 void Fiber::give_way() {
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
   void* fake = nullptr;
   __sanitizer_start_switch_fiber(&fake, program_stack, program_stack_bytes);
 #endif
@@ -124,7 +118,7 @@ void Fiber::give_way() {
 #else
   swapcontext(&running->at_, &program_at);
 #endif
-#if defined(RUMOR_TELL_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
   __sanitizer_finish_switch_fiber(fake, &program_stack, &program_stack_bytes);
 #endif
 }

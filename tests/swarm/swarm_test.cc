@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "runtime/base/sanitized.h"
 #include "runtime/base/text.h"
 #include "runtime/sim/swarm.h"
 #include "tests/swarm/frame_spy.h"
@@ -36,12 +37,7 @@ constexpr std::uint64_t found_something[] = {102, 117, 176, 205, 216, 437, 543, 
 constexpr std::uint64_t traced_seed = 16;
 constexpr std::uint64_t known_trace = 0x5b12c7e12942d0e1;
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RUMOR_SANITIZED
-#endif
-#endif
-#if defined(RUMOR_SANITIZED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(RUMOR_SANITIZED)
 constexpr bool sanitized = true;
 constexpr std::uint64_t seeds_by_default = 12;
 #else
