@@ -10,7 +10,7 @@ namespace {
 sim::SpreadingResult spread(double undiallable, bool dial_back) {
   sim::SpreadingOptions options;
   options.nodes = 16;  // more than each is linked to
-  options.payload_bytes = 2'000;
+  options.payload_bytes = 20'000;
   options.load = 0.1;
   options.network = *sim::NetworkModel::preset("wan");
   options.undiallable = undiallable;
