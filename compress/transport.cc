@@ -16,10 +16,6 @@ namespace {
 constexpr unsigned version = 6;
 constexpr unsigned version_bits = 3;
 
-const RiceKernels& kernels_of(const CodecOptions& options) {
-  return options.rice != nullptr ? *options.rice : rice_kernels();
-}
-
 // Else it is a canonical payload.
 bool in_modes(BytesView message) {
   return !message.empty() && (message[0] & ((1u << version_bits) - 1)) == version;
@@ -114,7 +110,7 @@ Result<SparseUpdate> decode_modes(const ParamLayout& layout, BytesView message, 
   const auto read = [&](const Segment& segment, const SegmentPlace& place, std::uint64_t first_byte) {
     return decode_body(layout, segments.parts_of(segment), message, place, first_byte, history,
                        update.index.data() + segment.first_entry,
-                       update.negative.data() + segment.first_entry, kernels_of(options));
+                       update.negative.data() + segment.first_entry, options.kernels());
   };
   if (Result<void> sound = read_segments(segments, outline->table, message, options.parallel, read); !sound)
     return sound.error();
@@ -129,7 +125,7 @@ Bytes encode_transport(const ParamLayout& layout, const SparseUpdate& update, Tr
   Bytes message = encode(layout, update, options);
   if (choice != TransportChoice::rice && !update.index.empty()) {
     Bytes shorter = encode_modes(layout, update, options, [&](const SegmentEntries& segment) {
-      return shortest_body(layout, segment, choice, history, kernels_of(options));
+      return shortest_body(layout, segment, choice, history, options.kernels());
     });
     if (shorter.size() < message.size()) message = std::move(shorter);
   }

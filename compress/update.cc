@@ -15,10 +15,6 @@
 namespace rumor::compress {
 namespace {
 
-const RiceKernels& kernels_of(const CodecOptions& options) {
-  return options.rice != nullptr ? *options.rice : rice_kernels();
-}
-
 // One segment: its body follows the head as one bit stream.
 Bytes encode_one(const ParamLayout& layout, const SparseUpdate& update, BitWriter out,
                  const Segments& segments, const RiceKernels& kernels) {
@@ -49,7 +45,7 @@ Bytes encode_many(const ParamLayout& layout, const SparseUpdate& update, BitWrit
     *body = 0;
     const std::uint64_t end =
         rice_encode(layout, segments.parts_of(segment), update.index.data() + segment.first_entry,
-                    update.negative.data() + segment.first_entry, body, 0, kernels_of(options));
+                    update.negative.data() + segment.first_entry, body, 0, options.kernels());
     places[s].bytes = static_cast<std::uint32_t>((end + 7) / 8);
     places[s].checksum = crc32c({body, places[s].bytes});
   });
@@ -71,7 +67,7 @@ Result<void> decode_many(const ParamLayout& layout, BytesView payload, BitReader
   const auto read = [&](const Segment& segment, const SegmentPlace& place, std::uint64_t first_byte) {
     return rice_decode_within(layout, segments.parts_of(segment), payload, first_byte, place.bytes, 0,
                               out.index.data() + segment.first_entry,
-                              out.negative.data() + segment.first_entry, kernels_of(options));
+                              out.negative.data() + segment.first_entry, options.kernels());
   };
   return read_segments(segments, *table, payload, options.parallel, read);
 }
@@ -90,7 +86,7 @@ Result<void> decode_entries(const ParamLayout& layout, BytesView payload, Sparse
   out.index.resize(head.entries);
   out.negative.resize(head.entries);
   if (!rice_decode_within(layout, segments.parts, payload, 0, payload.size(), 8 + in.position(),
-                          out.index.data(), out.negative.data(), kernels_of(options)))
+                          out.index.data(), out.negative.data(), options.kernels()))
     return damaged("entries outside their tensor, past the end, or bits after the last", in.position());
   return {};
 }
@@ -133,7 +129,7 @@ Bytes encode(const ParamLayout& layout, const SparseUpdate& update, const CodecO
   BitWriter out = begin_payload(head);
   const Segments segments = segments_of(layout, head.counts, update.index);
   if (segments.list.size() == 1)
-    return encode_one(layout, update, std::move(out), segments, kernels_of(options));
+    return encode_one(layout, update, std::move(out), segments, options.kernels());
   return encode_many(layout, update, std::move(out), segments, options);
 }
 

@@ -52,6 +52,7 @@ void settle_steps(SparseUpdate& update);
 struct CodecOptions {
   Parallel* parallel = nullptr;       // null: one segment after another on the caller's thread
   const RiceKernels* rice = nullptr;  // null: the fastest of this processor
+  const RiceKernels& kernels() const { return rice != nullptr ? *rice : rice_kernels(); }
 };
 
 // The canonical payload: one update, one encoding.
