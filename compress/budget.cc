@@ -60,14 +60,18 @@ void ByteBudget::sent(std::uint64_t entries, std::uint64_t payload_bytes) {
   at_ = count;
 }
 
+// From above, in a few small steps: entries cost more as they get rarer, so too few are never tried first.
+std::uint32_t fitting_entries(std::uint64_t entries, std::uint64_t bytes_max, std::uint64_t bytes) {
+  const auto all = static_cast<double>(entries);
+  const double fitting = all * static_cast<double>(bytes_max) / static_cast<double>(bytes);
+  return static_cast<std::uint32_t>(std::clamp(fitting, 1.0, all - 1));
+}
+
 Bytes encode_within(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update,
                     std::uint64_t bytes_max, const CodecOptions& options) {
   Bytes payload = encode(layout, update, options);
   while (payload.size() > bytes_max && update.index.size() > 1) {
-    // From above, in a few small steps: entries cost more as they get rarer, so too few are never tried first.
-    const double entries = static_cast<double>(update.index.size());
-    const double fitting = entries * static_cast<double>(bytes_max) / static_cast<double>(payload.size());
-    compressor.shrink(static_cast<std::uint32_t>(std::clamp(fitting, 1.0, entries - 1)), update);
+    compressor.shrink(fitting_entries(update.index.size(), bytes_max, payload.size()), update);
     payload = encode(layout, update, options);
   }
   return payload;

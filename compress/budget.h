@@ -47,6 +47,10 @@ class ByteBudget {
   double bits_ = 0, at_ = 0;  // an entry took bits_ when there were at_ of them; 0: not known
 };
 
+// How many of so many entries, whose payload takes `bytes`, to try next so that it takes at most bytes_max: 1 to
+// entries - 1. Requires: entries > 1, bytes > bytes_max.
+std::uint32_t fitting_entries(std::uint64_t entries, std::uint64_t bytes_max, std::uint64_t bytes);
+
 // The canonical payload of the last update of `compressor`, with as many of its entries as fit into bytes_max; at
 // least one. `update` becomes what is in the payload.
 // Requires: update is what the last absorb() gave, unchanged.

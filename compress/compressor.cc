@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 
+#include "compress/compressor_stats.h"
 #include "compress/magnitudes.h"
 #include "compress/rank_group.h"
 #include "compress/scan_pass.h"
@@ -338,37 +339,7 @@ std::size_t Compressor::entry_bytes() const {
 }
 
 CompressorStats Compressor::stats() const {
-  CompressorStats stats;
-  const Impl& impl = *impl_;
-  std::uint64_t sent = 0;
-  double steps = 0;
-  for (const RankGroup& group : impl.groups) {
-    if (group.selected == 0) continue;
-    const double threshold = std::bit_cast<float>(group.threshold);
-    stats.threshold = sent == 0 ? threshold : std::min(stats.threshold, threshold);
-    steps += static_cast<double>(group.step) * static_cast<double>(group.selected);
-    sent += group.selected;
-  }
-  stats.step = sent == 0 ? 0 : steps / static_cast<double>(sent);
-  const std::span<const float> all = residual();
-  for (std::size_t t = 0; t < impl.layout.tensors().size(); ++t) {
-    const TensorInfo& tensor = impl.layout.tensors()[t];
-    double squares = 0, sum = 0;
-    for (const float value : all.subspan(tensor.offset, tensor.size)) {
-      squares += double{value} * value;
-      sum += std::abs(double{value});
-    }
-    TensorStats figures{.entries = impl.sent_by_tensor[t],
-                        .residual_rms = std::sqrt(squares / tensor.size),
-                        .residual_sum = sum};
-    if (figures.entries > 0) {
-      const RankGroup& group = impl.groups[impl.options.scope == Scope::global ? 0 : t];
-      figures.threshold = std::bit_cast<float>(group.threshold);
-      figures.step = group.step;
-    }
-    stats.tensors.push_back(figures);
-  }
-  return stats;
+  return compressor_stats(impl_->layout, impl_->options.scope, impl_->groups, impl_->sent_by_tensor, residual());
 }
 
 }  // namespace rumor::compress

@@ -11,17 +11,6 @@
 
 namespace rumor {
 
-namespace {
-
-void fill_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats) {
-  RUMOR_CHECK(weights.size() == floats.size());
-  const float unit = std::ldexp(1.0f, -grid_bits);
-  std::transform(weights.begin(), weights.end(), floats.begin(),
-                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
-}
-
-}  // namespace
-
 std::uint64_t sampling_seed(const RunConfig& config, const NodeId& node) {
   return mix64(config.seed ^ ByteReader(node.view()).u64());
 }
@@ -81,7 +70,7 @@ LargeVector<std::int32_t> ModelTrainer::initial_weights() const {
   return models::initial_weights(*model_, seed_, grid_bits_);
 }
 
-void ModelTrainer::refresh(std::span<const std::int32_t> weights) { fill_floats(weights, grid_bits_, view_); }
+void ModelTrainer::refresh(std::span<const std::int32_t> weights) { to_floats(weights, grid_bits_, view_); }
 
 void ModelTrainer::follow(Replica& replica) {
   if (!replica.refresh(view(), parallel())) refresh(replica.weights());
@@ -186,15 +175,15 @@ void ModelTrainer::encode(StepResult& result) {
   if (budget_) budget_->sent(result.update.index.size(), result.payload.size());
 }
 
-models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
-                                    std::span<const float> weights, std::uint32_t rows_max) {
+models::Evaluation evaluate_on_test(const models::DataSet& data, std::uint32_t rows_max,
+                                    const std::function<models::Evaluation(const models::Batch&)>& evaluate) {
   const std::uint32_t rows = std::min(rows_max, data.test_rows());
   const std::uint32_t block = data.evaluation_block();
   models::BatchMemory memory;
   models::Evaluation mean{0, {}};
   for (std::uint32_t first = 0; first < rows; first += block) {
     const std::uint32_t count = std::min(block, rows - first);
-    const models::Evaluation part = model.evaluate(weights, data.test_batch(first, count, memory));
+    const models::Evaluation part = evaluate(data.test_batch(first, count, memory));
     mean.loss += part.loss * count;
     if (part.accuracy) mean.accuracy = mean.accuracy.value_or(0) + *part.accuracy * count;
   }
@@ -203,14 +192,27 @@ models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet&
   return mean;
 }
 
+models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
+                                    std::span<const float> weights, std::uint32_t rows_max) {
+  return evaluate_on_test(data, rows_max,
+                          [&](const models::Batch& batch) { return model.evaluate(weights, batch); });
+}
+
 models::Evaluation ModelTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
   return evaluate_on_test(*model_, *data_, weights, rows_max);
 }
 
 std::vector<float> ModelTrainer::to_floats(std::span<const std::int32_t> weights, int grid_bits) {
   std::vector<float> floats(weights.size());
-  fill_floats(weights, grid_bits, floats);
+  to_floats(weights, grid_bits, floats);
   return floats;
+}
+
+void ModelTrainer::to_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats) {
+  RUMOR_CHECK(weights.size() == floats.size());
+  const float unit = std::ldexp(1.0f, -grid_bits);
+  std::transform(weights.begin(), weights.end(), floats.begin(),
+                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
 }
 
 }  // namespace rumor

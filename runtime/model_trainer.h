@@ -4,6 +4,7 @@
 // Threads: as runtime/trainer.h has them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,8 @@
 namespace rumor {
 
 // Mean loss and accuracy over the first `rows_max` test rows, in blocks that bound the model's activations.
+models::Evaluation evaluate_on_test(const models::DataSet& data, std::uint32_t rows_max,
+                                    const std::function<models::Evaluation(const models::Batch&)>& evaluate);
 models::Evaluation evaluate_on_test(models::Model& model, const models::DataSet& data,
                                     std::span<const float> weights, std::uint32_t rows_max);
 
@@ -58,6 +61,7 @@ class ModelTrainer final : public Trainer {
 
   // Weights as floats.
   static std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
+  static void to_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats);
 
  private:
   ModelTrainer(const RunConfig& config, std::shared_ptr<const models::DataSet> data);
