@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "compress/compressor_stats.h"
 #include "runtime/base/check.h"
 
 namespace rumor::gpu {
@@ -355,6 +356,14 @@ void DeviceCompressor::restore_residual(std::span<const float> residual) {
   forget_update();
   residual_.write(residual.data(), residual.size());
   for (RankGroup& rank : ranks_) rank.forget();
+}
+
+Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& last) {
+  const Result<std::vector<float>> all = residual();
+  if (!all) return all.error();
+  std::vector<std::uint32_t> sent = last.counts;
+  sent.resize(layout_.tensors().size(), 0);  // none: an update without entries
+  return compress::compressor_stats(layout_, options_.scope, ranks_, sent, *all);
 }
 
 double DeviceCompressor::threshold() const {

@@ -58,6 +58,10 @@ class DeviceCompressor {
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
 
+  // As Compressor::stats(), of the update that the last absorb() or shrink() made; reads the whole residual. What was
+  // sent is taken off first, so shrink() and withdraw() must not follow. Errors: Errc::io.
+  Result<compress::CompressorStats> stats(const DeviceUpdate& last);
+
   // Passes over the residual beyond the one of each absorb(), since the beginning: guesses that were off.
   std::uint64_t second_looks() const { return second_looks_; }
   // Magnitude of the least entry of the last update, in weight units; Scope::tensor: the least of all tensors.

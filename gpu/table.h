@@ -21,7 +21,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 5;
+inline constexpr std::uint32_t table_version = 6;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -188,6 +188,9 @@ struct GpuTable {
   // residual[index[e]] += change[e]. No index twice.
   void (*add_changes)(Device* device, float* residual, const std::uint32_t* index, const float* change,
                       std::uint32_t count);
+
+  // to[index[e]] = value[e]. An index may come more than once, with one value.
+  void (*put)(Device* device, const std::uint32_t* index, const float* value, std::uint32_t count, float* to);
 
   // sums[p]: the magnitudes at the entries with positions in first + ([p, p + 1) << piece_shift), added as doubles in
   // order.

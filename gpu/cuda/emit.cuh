@@ -118,6 +118,10 @@ __global__ void add_entry_changes(float* residual, const std::uint32_t* index, c
   for (std::uint64_t e = grid_thread(); e < count; e += grid_threads()) residual[index[e]] += change[e];
 }
 
+__global__ void put_values(const std::uint32_t* index, const float* value, std::uint32_t count, float* to) {
+  for (std::uint64_t e = grid_thread(); e < count; e += grid_threads()) to[index[e]] = value[e];
+}
+
 // How many of the ascending index[] are below `edge`.
 __device__ __forceinline__ std::uint32_t lower_bound(const std::uint32_t* index, std::uint32_t count,
                                                      std::uint64_t edge) {

@@ -83,6 +83,11 @@ inline void add_changes(Device* device, float* residual, const std::uint32_t* in
          count);
 }
 
+inline void put(Device* device, const std::uint32_t* index, const float* value, std::uint32_t count, float* to) {
+  if (count == 0) return;
+  launch(*device, put_values, stride_blocks(count, plain_threads), plain_threads, index, value, count, to);
+}
+
 inline void sum_magnitudes(Device* device, const float* residual, const std::uint32_t* index, std::uint32_t count,
                            std::uint32_t first, std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
   constexpr unsigned threads = 32;  // the pieces are few: one warp each on many multiprocessors
@@ -177,6 +182,7 @@ inline GpuTable make_table(const char* name) {
   table.emit = slots::emit;
   table.settle = slots::settle;
   table.add_changes = slots::add_changes;
+  table.put = slots::put;
   table.sum_magnitudes = slots::sum_magnitudes;
   table.count_below = slots::count_below;
   table.gather = slots::gather;

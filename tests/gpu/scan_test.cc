@@ -358,6 +358,9 @@ BOOST_AUTO_TEST_CASE(what_was_sent_leaves_the_residual_and_magnitudes_add_up_in_
     target.table().add_changes(target.device(), residual.data(), index.data(), change.data(), count);
     for (std::uint32_t e = 0; e < count; ++e) values[entries[e]] += changes[e];
     BOOST_TEST(same_bits(residual.read(), values));
+    target.table().put(target.device(), index.data(), change.data(), count, residual.data());
+    for (std::uint32_t e = 0; e < count; ++e) values[entries[e]] = changes[e];
+    BOOST_TEST(same_bits(residual.read(), values));
     const std::vector<std::uint32_t> edge_values{0, 1, size / 2, size, 0x7fff'ffff};
     const Guarded<std::uint32_t> edges(target, edge_values), below(target, edge_values.size());
     target.table().count_below(target.device(), index.data(), count, edges.data(), 5, below.data());
