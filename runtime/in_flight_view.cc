@@ -150,6 +150,12 @@ void InFlightView::lift(std::span<const std::int32_t> weights, const compress::F
   });
 }
 
+std::vector<compress::SharedUpdate> InFlightView::updates() const {
+  std::vector<compress::SharedUpdate> all = left_;
+  for (const Own& own : own_) all.push_back(own.update);
+  return all;
+}
+
 std::size_t InFlightView::memory_bytes() const {
   std::size_t bytes = capacity_bytes(tiles_, left_);
   for (const std::vector<std::uint32_t>& tile : tiles_) bytes += capacity_bytes(tile);

@@ -57,6 +57,9 @@ class InFlightView {
   // refresh() brings the overlay back. Work: as refresh().
   void lift(std::span<const std::int32_t> weights, const compress::FloatView& view, Parallel& parallel);
 
+  // At whose entries the next refresh() changes the view.
+  std::vector<compress::SharedUpdate> updates() const;
+
   std::size_t in_flight() const { return own_.size(); }
   std::size_t memory_bytes() const;
 

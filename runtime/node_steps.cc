@@ -75,6 +75,7 @@ bool Node::waits_for_others(TimePoint now) {
 void Node::bring_view_up() {
   if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
+  trainer_->shown(in_flight_.updates());
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
 }
 

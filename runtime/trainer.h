@@ -61,6 +61,8 @@ class Trainer {
   virtual void follow(Replica& replica) = 0;
   // The weights as floats, for those who know where to change them.
   virtual compress::FloatView view() = 0;
+  // After follow(), what is expected of others changes the view before the next step, at the entries of these updates.
+  virtual void shown(std::span<const compress::SharedUpdate>) {}
   // Whether it computes at the shared weights, with the rate of the plan. Then the view runs ahead of the replica by
   // what others are expected to do (runtime/in_flight_view.h), and the rate is braked where updates come late.
   virtual bool computes_at_shared_weights() const { return true; }

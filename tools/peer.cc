@@ -1,8 +1,6 @@
 // rumor peer: one daemon in the foreground.
 #include <charconv>
 
-#include "gpu/device.h"
-#include "gpu/plugin.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/event_loop.h"
 #include "tools/command.h"
@@ -24,22 +22,9 @@ Result<models::Shard> parse_shard(const std::string& text) {
   return models::Shard{index - 1, count};
 }
 
-// Why this peer does not compute on a GPU: what this machine lacks for it, or that peers cannot yet.
-Error no_cuda() {
-  const Result<const gpu::GpuTable*> table = gpu::open_plugin();
-  if (!table) return {Errc::usage, str("--device cuda: ", table.error().text)};
-  const auto device = gpu::Gpu::open(**table, 0);
-  if (!device) return {Errc::usage, str("--device cuda: ", device.error().text)};
-  const Result<gpu::DeviceInfo> info = (*device)->describe();
-  if (!info) return {Errc::usage, str("--device cuda: ", info.error().text)};
-  return {Errc::usage, str("--device cuda: there is a GPU (", info->name,
-                           "), but peers do not compute on GPUs yet; use --device cpu")};
-}
-
 }  // namespace
 
 int run_peer_command(const PeerCommand& command) {
-  if (command.device == "cuda") return fail(no_cuda());
   auto config = load_run(command.run);
   if (!config) return fail(config.error());
   auto shard = parse_shard(command.shard);
@@ -65,6 +50,7 @@ int run_peer_command(const PeerCommand& command) {
   options.until_seconds = command.until_seconds;
   options.checkpoint_every = from_seconds(command.checkpoint_every);
   options.threads = command.threads;
+  options.on_gpu = command.device == "cuda";
   options.quiet = command.quiet;
   const auto ended = daemon::run_peer(options);
   if (!ended) return fail(ended.error());

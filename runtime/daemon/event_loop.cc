@@ -15,6 +15,8 @@
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
+#include "gpu/device.h"
+#include "gpu/plugin.h"
 #include "models/model_json.h"
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
@@ -28,6 +30,7 @@
 #include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
 #include "runtime/daemon/worker_steps.h"
+#include "runtime/device_trainer.h"
 #include "runtime/model_trainer.h"
 #include "runtime/node.h"
 
@@ -422,6 +425,25 @@ void EventLoop::stop_politely(const std::string& why) {
   carry_out();
 }
 
+Result<std::unique_ptr<Trainer>> make_trainer(const PeerOptions& options, std::shared_ptr<const models::DataSet> data,
+                                              const NodeId& node) {
+  const RunConfig& config = options.config;
+  const std::uint64_t seed = sampling_seed(config, node);
+  if (!options.on_gpu) {
+    auto trainer = ModelTrainer::create(config, std::move(data), options.shard, seed);
+    if (!trainer) return trainer.error();
+    return std::unique_ptr<Trainer>(std::move(trainer).value());
+  }
+  const auto refused = [](const Error& why) { return Error{Errc::usage, "--device cuda: " + why.text}; };
+  const auto table = gpu::open_plugin();
+  if (!table) return refused(table.error());
+  auto gpu = gpu::Gpu::open(**table, 0);
+  if (!gpu) return refused(gpu.error());
+  auto trainer = DeviceTrainer::create(std::move(gpu).value(), config, std::move(data), options.shard, seed);
+  if (!trainer) return refused(trainer.error());
+  return std::unique_ptr<Trainer>(std::move(trainer).value());
+}
+
 Result<Training> built_in(const PeerOptions& options, const NodeId& node) {
   const RunConfig& config = options.config;
   auto data = models::load_data(config.data, config.model.context);
@@ -430,7 +452,7 @@ Result<Training> built_in(const PeerOptions& options, const NodeId& node) {
   if (!start) return start.error();
   models::ModelConfig model = config.model;
   (*data)->describe(model);
-  auto trainer = ModelTrainer::create(config, std::move(data).value(), options.shard, sampling_seed(config, node));
+  auto trainer = make_trainer(options, std::move(data).value(), node);
   if (!trainer) return trainer.error();
   return Training{std::move(trainer).value(), std::move(start).value(), models::model_json(model)};
 }

@@ -26,6 +26,7 @@ struct PeerOptions {
   std::optional<double> until_seconds;
   Duration checkpoint_every{10s};
   unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
+  bool on_gpu = false;   // computes on the first GPU of this machine (gpu/plugin.h)
   bool quiet = false;    // no progress lines
 };
 

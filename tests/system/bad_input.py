@@ -37,7 +37,8 @@ def usage(tmp):
     check('a shard that does not exist', run('peer', 'synthetic', '--shard', '5/4'), 2, '--shard', '2/4')
     check('an address without a port', run('peer', 'synthetic', '--listen', 'localhost'), 2, 'localhost')
     check('an open listener', run('peer', 'synthetic', '--listen', '0.0.0.0:0'), 2, '0.0.0.0:0', '--allow')
-    check('a GPU, wherever this runs', run('peer', 'synthetic', '--device', 'cuda'), 2, '--device cuda', '--device cpu')
+    check('a GPU, wherever this runs', run('peer', 'synthetic', '--device', 'cuda', '--set', 'optimizer.clip=1'), 2,
+          '--device cuda', '--device cpu')
     for what, plugin, words in (('no plugin', os.path.join(tmp, 'none.so'), ('none.so', 'nvcc')),
                                 ('a plugin that is none', 'libc.so.6', ('libc.so.6', 'one build'))):
         os.environ['RUMOR_CUDA'] = plugin

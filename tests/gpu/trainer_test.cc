@@ -1,0 +1,155 @@
+// DeviceTrainer beside ModelTrainer: the same losses, as long as both apply the same updates; a GPU's view that follows
+// the host's wherever that changes; a restart that goes on to the bit; and what is refused.
+#include "runtime/device_trainer.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "compress/apply.h"
+#include "runtime/model_trainer.h"
+#include "runtime/replica.h"
+#include "tests/gpu/target.h"
+
+using namespace rumor;
+using namespace rumor::gpu;
+
+BOOST_AUTO_TEST_SUITE(gpu_trainer)
+
+namespace {
+
+RunConfig small_run(const char* optimizer) {
+  RunConfig config;
+  config.model.hidden = {8};
+  config.batch = 4;
+  config.optimizer.kind = optimizer;
+  return config;
+}
+
+Result<std::unique_ptr<DeviceTrainer>> make(const RunConfig& config, std::uint64_t order = 0) {
+  Target target(order);
+  return DeviceTrainer::create(std::move(target.gpu), config, models::load_data(config.data).value(), {0, 1}, 7);
+}
+
+// A trainer and what it trains, as a node has them.
+struct Learner {
+  std::unique_ptr<Trainer> trainer;
+  Replica replica;
+  std::uint64_t period = 0;
+
+  explicit Learner(std::unique_ptr<Trainer> made)
+      : trainer(std::move(made)), replica(RunId{}, trainer->layout(), trainer->initial_weights()) {}
+
+  StepResult step(double density) {
+    trainer->follow(replica);
+    return trainer->step({.rate = 0.02, .density = density, .period = ++period, .survey = true});
+  }
+  void take(const compress::SparseUpdate& update, std::uint64_t seq) {
+    gossip::UpdateHeader header;
+    header.key.seq = seq;
+    replica.apply_own(header, update);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
+  for (const char* optimizer : {"sgd", "momentum", "adamw"}) {
+    const RunConfig config = small_run(optimizer);
+    auto on_gpu = make(config, 3);
+    BOOST_TEST_REQUIRE(on_gpu.ok());
+    if (!has_products(Target())) return;
+    Learner gpu(std::move(on_gpu).value());
+    Learner cpu(ModelTrainer::create(config, models::load_data(config.data).value(), {0, 1}, 7).value());
+    BOOST_TEST((gpu.replica.weights().size() == cpu.replica.weights().size()));
+    for (std::uint64_t step = 1; step <= 12; ++step) {
+      // Few entries go to their places, many make the whole view go.
+      const double density = step % 4 == 0 ? 0.9 : 0.05;
+      const StepResult there = gpu.step(density), here = cpu.step(density);
+      BOOST_TEST_REQUIRE(there.failure == "");
+      BOOST_TEST(std::abs(there.loss - here.loss) < 1e-4 * (1 + here.loss));
+      BOOST_TEST(there.update.index.size() == here.update.index.size());
+      BOOST_TEST((compress::decode(gpu.trainer->layout(), there.payload).value() == there.update));
+      BOOST_TEST(there.compression->tensors.size() == here.compression->tensors.size());
+      const double threshold = here.compression->threshold;
+      BOOST_TEST(std::abs(there.compression->threshold - threshold) < 1e-3 * threshold);
+      // Both take the CPU's, so that they stay together.
+      gpu.take(here.update, step);
+      cpu.take(here.update, step);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_expected_of_others_reaches_the_gpu) {
+  const RunConfig config = small_run("sgd");
+  if (!has_products(Target())) return;
+  Learner one(make(config).value()), other(make(config).value());
+  one.step(0.1);
+  other.step(0.1);
+  // The same change of both views, of which one is told.
+  const compress::SparseUpdate expected{1, {0, 3, 40}, {0, 0, 0}, {}};
+  const auto places = std::make_shared<const compress::SparseUpdate>(expected);
+  for (Learner* learner : {&one, &other})
+    for (const std::uint32_t i : places->index) learner->trainer->view().set(i, 1u << 20);
+  one.trainer->shown({&places, 1});
+  const StepPlan plan{.rate = 0.02, .density = 0.1, .period = 9};
+  const StepResult told = one.trainer->step(plan), untold = other.trainer->step(plan);
+  BOOST_TEST(told.loss != untold.loss);
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_goes_on_to_the_bit) {
+  const RunConfig config = small_run("adamw");
+  if (!has_products(Target())) return;
+  Learner first(make(config).value());
+  for (int step = 0; step < 3; ++step) first.step(0.05);
+  // Another one that has drawn as many batches, with nothing of its own left.
+  Learner second(make(config, 5).value());
+  for (int step = 0; step < 3; ++step) second.step(0.5);
+  const std::span<const float> residual = first.trainer->residual();
+  BOOST_TEST_REQUIRE(second.trainer->restore(residual, first.trainer->optimizer_state()).ok());
+  const StepResult one = first.step(0.05), two = second.step(0.05);
+  BOOST_TEST(one.loss == two.loss);
+  BOOST_TEST((one.payload == two.payload));
+  BOOST_TEST(!second.trainer->restore(residual.first(3), first.trainer->optimizer_state()).ok());
+  BOOST_TEST(!second.trainer->restore(residual, Bytes{1, 2}).ok());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
+  const RunConfig config = small_run("sgd");
+  if (!has_products(Target())) return;
+  Learner gpu(make(config).value());
+  const StepResult held = gpu.trainer->step({.rate = 0.02, .density = 0.1, .period = 1, .hold = true});
+  BOOST_TEST(held.held);
+  BOOST_TEST(held.update.index.empty());
+  const std::span<const float> residual = gpu.trainer->residual();
+  BOOST_TEST(std::any_of(residual.begin(), residual.end(), [](float value) { return value != 0; }));
+  BOOST_TEST(gpu.trainer->memory().residual > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
+  const RunConfig config = small_run("sgd");
+  if (!has_products(Target())) return;
+  Learner gpu(make(config).value());
+  Learner cpu(ModelTrainer::create(config, models::load_data(config.data).value(), {0, 1}, 7).value());
+  cpu.trainer->follow(cpu.replica);
+  const auto there = gpu.trainer->evaluate(cpu.trainer->view().values, 100);
+  const auto here = cpu.trainer->evaluate(cpu.trainer->view().values, 100);
+  BOOST_TEST(std::abs(there.loss - here.loss) < 1e-5 * (1 + here.loss));
+  BOOST_TEST(*there.accuracy == *here.accuracy);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
+  RunConfig clipped = small_run("sgd");
+  clipped.optimizer.clip = 1;
+  RunConfig revised = small_run("adaptive_revision");
+  RunConfig other_model = small_run("sgd");
+  other_model.model.family = "cnn";
+  RunConfig paid = small_run("sgd");
+  paid.bytes_per_update = 100;
+  for (const RunConfig& config : {clipped, revised, other_model, paid}) {
+    const auto refused = make(config);
+    BOOST_TEST_REQUIRE(!refused.ok());
+    BOOST_TEST(refused.error().text.find("--device cpu") != std::string::npos);
+    BOOST_TEST((refused.error().code == Errc::usage));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""A peer that computes on a GPU and one that does not train one model: equal digests, through a kill of either.
+
+usage: gpu_peer.py RUMOR PLUGIN      PLUGIN: the emulation of a GPU, as a plugin
+"""
+import os
+import sys
+
+import peers
+
+SAMPLES = 12000
+SETTINGS = ['model.hidden=[16]', 'optimizer.kind=adamw', 'optimizer.rate=0.002', 'exchange.period_ms=5']
+
+
+def start(swarm, index, *extra):
+    device = ['--device', 'cuda'] if index == 0 else []
+    return swarm.peers[index].start('--checkpoint-every', '1', '--threads', '1', *device, *extra)
+
+
+def train_together():
+    with peers.Swarm(2, SAMPLES, *SETTINGS) as swarm:
+        for index in range(2):
+            start(swarm, index)
+        for index, samples in ((0, SAMPLES // 3), (1, SAMPLES * 2 // 3)):
+            swarm.await_progress(samples)
+            swarm.peers[index].kill()
+            start(swarm, index)
+        swarm.finish()
+        for peer in swarm.peers:
+            assert peer.final()['steps'] > 20, 'it was hardly there'
+        print('ok')
+
+
+peers.RUMOR, PLUGIN = sys.argv[1:]
+os.environ['RUMOR_CUDA'] = PLUGIN
+train_together()
