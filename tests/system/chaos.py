@@ -17,6 +17,7 @@ Chance comes from a seed; when things happen depends on the daemons and on the m
 the event loop; every public method of Chaos may be called from any other thread.
 """
 import asyncio
+import contextlib
 import os
 import random
 import socket
@@ -36,14 +37,24 @@ def socket_owner(port, pids):
             fields = line.split()
             if int(fields[1].split(':')[1], 16) == port and fields[9] != '0':
                 inode = f'socket:[{fields[9]}]'
+    if inode is None:
+        return None
     for index, pid in pids.items():
-        try:
-            for entry in os.scandir(f'/proc/{pid}/fd'):
-                if inode and os.readlink(entry.path) == inode:
-                    return index
-        except OSError:
-            pass  # a process or a file that has just gone
+        if inode in open_files(pid):
+            return index
     return None
+
+
+def open_files(pid):
+    """What a process has open, but for what it closes meanwhile."""
+    links = set()
+    try:
+        for entry in os.scandir(f'/proc/{pid}/fd'):
+            with contextlib.suppress(OSError):
+                links.add(os.readlink(entry.path))
+    except OSError:
+        pass  # a process that has just gone
+    return links
 
 
 class Wire:
@@ -218,12 +229,21 @@ class Chaos:
             task.cancel()
         close_with_reset(wire.near, wire.far)
 
+    async def _owner(self, port):
+        """Waits a little for know(): a process may dial before this thread hears that it is there."""
+        for _ in range(20):
+            caller = socket_owner(port, self.pids)
+            if caller is not None:
+                return caller
+            await asyncio.sleep(0.01)
+        return None
+
     async def _accept(self, listener, index, target):
         while True:
             near, address = await self._loop.sock_accept(listener)
             near.setblocking(False)
             near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            caller = socket_owner(address[1], self.pids)
+            caller = await self._owner(address[1])
             self.counts['connections'] += 1
             verdict = self._rule(caller, index)
             if verdict == REFUSE:
