@@ -32,6 +32,8 @@ class DeviceCodec {
   // Reads a payload into `out`, whose memory is reused. On error `out` is empty. Errors: Errc::corrupt as
   // compress::decode(); Errc::io, Errc::limit.
   Result<void> decode(BytesView payload, DeviceUpdate& out, Parallel* parallel = nullptr);
+  // On the device.
+  std::size_t memory_bytes() const { return device_bytes(parts_, segments_, bytes_, ends_, words_, gathered_); }
 
  private:
   Result<void> send(const compress::Segments& segments, std::vector<CodeSegment> places);

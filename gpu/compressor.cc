@@ -366,6 +366,11 @@ Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& la
   return compress::compressor_stats(layout_, options_.scope, ranks_, sent, *all);
 }
 
+std::size_t DeviceCompressor::entry_bytes() const {
+  return device_bytes(candidate_index_, candidate_value_, tiles_, bins_, tile_counts_, selections_, sums_, pending_) +
+         counter_.memory_bytes();
+}
+
 double DeviceCompressor::threshold() const {
   float least = 0;
   for (const RankGroup& rank : ranks_) {

@@ -64,6 +64,9 @@ class DeviceCompressor {
 
   // Passes over the residual beyond the one of each absorb(), since the beginning: guesses that were off.
   std::uint64_t second_looks() const { return second_looks_; }
+  // On the device: what there is for each parameter, and for each entry.
+  std::size_t residual_bytes() const { return residual_.bytes(); }
+  std::size_t entry_bytes() const;
   // Magnitude of the least entry of the last update, in weight units; Scope::tensor: the least of all tensors.
   double threshold() const;
 

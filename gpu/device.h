@@ -76,6 +76,7 @@ class DeviceArray {
 
   T* data() const { return data_; }
   std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
 
   // The first `count` values. Requires: count <= size().
   void write(const T* from, std::size_t count) const {
@@ -97,5 +98,11 @@ class DeviceArray {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// Of memory on a device, as runtime/base/memory_bytes.h has it for the host's.
+template <class... Array>
+std::size_t device_bytes(const Array&... arrays) {
+  return (std::size_t{0} + ... + arrays.bytes());
+}
 
 }  // namespace rumor::gpu

@@ -28,6 +28,7 @@ struct DeviceUpdate {
   Result<void> set_steps(const Gpu& gpu);
   // No entries; the room stays.
   void clear();
+  std::size_t memory_bytes() const { return device_bytes(index, negative, steps); }
 };
 
 // Counts the entries of each tensor of a layout.
@@ -37,6 +38,7 @@ class TensorCounter {
   static Result<TensorCounter> create(const Gpu& gpu, const ParamLayout& layout);
   // Sets update.counts from its positions. Errors: Errc::io.
   Result<void> count(DeviceUpdate& update) const;
+  std::size_t memory_bytes() const { return device_bytes(edges_, below_); }
 
  private:
   const Gpu* gpu_ = nullptr;

@@ -173,4 +173,10 @@ Result<void> DeviceMlp::predict(const DeviceArray<float>& params, const models::
   return {};
 }
 
+std::size_t DeviceMlp::memory_bytes() const {
+  std::size_t bytes = device_bytes(x_, change_, change_below_, partial_, label_, row_loss_, total_loss_);
+  for (const Layer& layer : layers_) bytes += layer.activation.bytes();
+  return bytes;
+}
+
 }  // namespace rumor::gpu

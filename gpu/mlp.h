@@ -37,6 +37,8 @@ class DeviceMlp {
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch);
   // out: [rows, classes()], on the host. Errors: as evaluate().
   Result<void> predict(const DeviceArray<float>& params, const models::Batch& batch, std::span<float> out);
+  // On the device, but for what products take.
+  std::size_t memory_bytes() const;
 
  private:
   struct Layer {

@@ -1,6 +1,7 @@
 // Initial weights, in integers: two machines that agree on the seed agree on every bit, without a
 // floating-point library between them.
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "models/model.h"
@@ -90,6 +91,19 @@ LargeVector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed
 
 LargeVector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits) {
   return begin_all(layout, seed, grid_bits, TensorStart::by_inputs);
+}
+
+void to_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats) {
+  RUMOR_CHECK(weights.size() == floats.size());
+  const float unit = std::ldexp(1.0f, -grid_bits);
+  std::transform(weights.begin(), weights.end(), floats.begin(),
+                 [unit](std::int32_t w) { return static_cast<float>(w) * unit; });
+}
+
+std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits) {
+  std::vector<float> floats(weights.size());
+  to_floats(weights, grid_bits, floats);
+  return floats;
 }
 
 }  // namespace rumor::models

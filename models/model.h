@@ -105,4 +105,8 @@ LargeVector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed
 // The same for a layout without a model: every tensor by_inputs().
 LargeVector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits);
 
+// From the grid back: floats[i] = weights[i] * 2^-grid_bits. Requires: as many floats as weights.
+void to_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats);
+std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
+
 }  // namespace rumor::models

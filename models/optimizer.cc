@@ -33,6 +33,8 @@ class Moments : public Optimizer {
     return bytes;
   }
 
+  std::span<LargeVector<float>> moments() final { return moments_; }
+
   StepRule begin_step(double rate, std::span<const float> weights) final {
     ++steps_;
     weights_ = weights;

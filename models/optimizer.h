@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/large_vector.h"
 #include "runtime/base/result.h"
 #include "runtime/base/step_rule.h"
 #include "runtime/base/types.h"
@@ -58,6 +59,8 @@ class Optimizer {
   // once. Out: what to add to one's own change besides the step's. Requires: wants_changes_of_others().
   virtual void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change);
   virtual std::size_t memory_bytes() const = 0;
+  // One float a parameter each. The pointers of a rule lead here, and save() and load() are about these.
+  virtual std::span<LargeVector<float>> moments() = 0;
   // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
   // short, of another kind, of another size); the state then stays as it was.
   virtual Bytes save() const = 0;

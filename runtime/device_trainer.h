@@ -9,6 +9,7 @@
 // Bits: its updates are not those of a CPU, whose products add up in another order. What happens to them is the same.
 //
 // Threads: as runtime/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to.
+// Memory: a parameter takes 12 bytes on the GPU and 8 here, and in both places 4 more for each moment of the optimizer.
 #pragma once
 
 #include <memory>
@@ -20,70 +21,60 @@
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
 #include "gpu/mlp.h"
-#include "models/dataset.h"
-#include "models/optimizer.h"
-#include "runtime/run_config.h"
+#include "runtime/built_in_model.h"
+#include "runtime/followed_view.h"
 #include "runtime/trainer.h"
 
 namespace rumor {
 
 class DeviceTrainer final : public Trainer {
  public:
-  // Errors: as ModelTrainer::create(); Errc::usage for what only a CPU does (other families than mlp, Hogwild! workers,
-  // clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
+  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (other families than mlp, Hogwild!
+  // workers, clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
   static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config,
                                                        std::shared_ptr<const models::DataSet> data,
                                                        models::Shard shard, std::uint64_t sampling_seed);
 
-  const ParamLayout& layout() const override { return model_->layout(); }
-  LargeVector<std::int32_t> initial_weights() const override;
+  const ParamLayout& layout() const override { return built_.layout(); }
+  LargeVector<std::int32_t> initial_weights() const override { return built_.initial_weights(); }
 
-  void follow(Replica& replica) override;
-  void shown(std::span<const compress::SharedUpdate> where) override;
-  compress::FloatView view() override;
+  void follow(Replica& replica) override { view_.follow(replica, parallel()); }
+  void expect(const InFlightView& in_flight) override { view_.expect(in_flight); }
+  compress::FloatView view() override { return view_.view(); }
   // Copied from the GPU. After a failure of it: what was copied last.
   std::span<const float> residual() const override;
   Bytes optimizer_state() const override;
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state) override;
   compress::CompressorStats compression() const override;
-  // On the GPU and here together.
+  // On the GPU and here together, but for what products take there.
   MemoryUse memory() const override;
-  std::uint64_t multiply_adds() const override { return model_->multiply_adds(batch_); }
+  std::uint64_t multiply_adds() const override { return built_.multiply_adds(); }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
   Parallel& parallel() override { return parallel_ != nullptr ? *parallel_ : alone_; }
 
   StepResult step(const StepPlan& plan) override;
+  // Where the GPU fails the loss is no number, and the next step says why.
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override;
 
- private:
-  // One of the optimizer's, here and there. The GPU's is the one that counts.
-  struct Moment {
-    float* here = nullptr;
-    gpu::DeviceArray<float> there;
-  };
+  // What the GPU's view shows, copied: that of the host as of the last step, where followed() is not to change yet.
+  Result<std::vector<float>> device_view() const;
+  const FollowedView& followed() const { return view_; }
 
-  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config, std::shared_ptr<const models::DataSet> data);
-  Result<void> make_arrays(const RunConfig& config);
+ private:
+  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built);
+  Result<void> make_arrays();
   Result<void> send_view();
   Result<void> put_places();
-  void remember(const compress::SharedUpdate& update);
   Result<void> compute(const StepPlan& plan, StepResult& result);
+  StepRule begin_step(double rate);
   Result<void> encode(StepResult& result);
 
-  int grid_bits_;
-  std::uint32_t batch_, batches_;
-  std::uint64_t seed_;
-  std::shared_ptr<const models::DataSet> data_;
-  std::unique_ptr<models::Model> model_;  // its layout and its beginning; it computes nothing
-  std::unique_ptr<models::Optimizer> optimizer_;
-  std::optional<models::BatchSampler> sampler_;
+  BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing
+  FollowedView view_;
   Parallel* parallel_ = nullptr;
   Serial alone_;
-  LargeVector<float> view_;
-  std::vector<compress::SharedUpdate> changed_;  // where view_ changed since the last step
-  std::uint64_t changed_entries_ = 0;
-  bool all_changed_ = true;  // more than changed_ knows
   mutable std::vector<float> residual_;
+  std::optional<Error> failure_;  // of an evaluation, still to be told
 
   std::unique_ptr<gpu::Gpu> gpu_;  // outlives all that follows
   std::optional<gpu::DeviceMlp> mlp_;
@@ -93,7 +84,7 @@ class DeviceTrainer final : public Trainer {
   gpu::DeviceArray<float> weights_, gradient_;  // its view; between steps gradient_ has the weights that are evaluated
   gpu::DeviceArray<std::uint32_t> place_;
   gpu::DeviceArray<float> value_;
-  std::vector<Moment> moments_;
+  std::vector<gpu::DeviceArray<float>> moments_;  // the optimizer's, in its order; these are the ones that count
 };
 
 }  // namespace rumor

@@ -75,7 +75,7 @@ bool Node::waits_for_others(TimePoint now) {
 void Node::bring_view_up() {
   if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
-  trainer_->shown(in_flight_.updates());
+  trainer_->expect(in_flight_);
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
 }
 
@@ -115,8 +115,7 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
     next_survey_ = now + (compression_.step > 0 ? survey_every : survey_soon);
   }
   if (!result.failure.empty()) {
-    out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure +
-                                                               "; a lower optimizer.rate may help"});
+    out.push_back(gossip::Note{gossip::Note::Level::error, "training cannot go on: " + result.failure});
     end(1, now, out);
   } else if (!replica_.is_revoked({options_.stream, own_seq_ + 1})) {
     const double before = figures_.train_loss;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "compress/budget.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
@@ -74,11 +75,10 @@ OutsideTrainer::OutsideTrainer(const RunConfig& config, const ParamLayout& layou
       tensors_(std::move(tensors)),
       local_(std::move(local)),
       start_(std::move(start)),
-      unit_(std::ldexp(1.0f, -config.grid_bits)) {
+      view_(layout_.params(), config.grid_bits, layout_.params()) {
   const compress::CompressorOptions options{
       .density = config.density_for(1), .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};
   compressor_ = std::make_unique<compress::Compressor>(layout_, options);
-  view_.assign(layout_.params(), 0.0f);
   written_.assign(layout_.params(), 0.0f);
 }
 
@@ -129,28 +129,13 @@ Result<LargeVector<std::int32_t>> OutsideTrainer::on_grid(const ParamLayout& lay
 
 void OutsideTrainer::follow(Replica& replica) {
   start_ = {};
-  for (const compress::SharedUpdate& update : replica.recent()) {
-    arrived_entries_ += update->index.size();
-    arrived_.push_back(update);
-  }
-  if (replica.refresh(view(), parallel())) {
-    if (arrived_entries_ <= layout_.params()) return;
-  } else {
-    const std::span<const std::int32_t> weights = replica.weights();
-    std::transform(weights.begin(), weights.end(), view_.begin(),
-                   [unit = unit_](std::int32_t w) { return static_cast<float>(w) * unit; });
-  }
-  all_arrived_ = true;
-  arrived_.clear();
-  arrived_entries_ = 0;
+  view_.follow(replica, parallel());
 }
-
-compress::FloatView OutsideTrainer::view() { return {view_, unit_}; }
 
 Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView local) {
   std::size_t size = 0;
   for (const std::span<std::uint8_t> one : local_) size += one.size();
-  if (residual.size() != view_.size()) return Error{Errc::corrupt, "its residual is of another size"};
+  if (residual.size() != layout_.params()) return Error{Errc::corrupt, "its residual is of another size"};
   if (local.size() != size) return Error{Errc::corrupt, "its local buffers are of another size"};
   for (const std::span<std::uint8_t> one : local_) {
     std::copy_n(local.begin(), one.size(), one.begin());
@@ -162,11 +147,10 @@ Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView 
 
 MemoryUse OutsideTrainer::memory() const {
   MemoryUse use;
-  use.view = capacity_bytes(view_);
+  use.view = view_.view_bytes();
   use.gradient = capacity_bytes(written_);
   use.residual = compressor_->residual_bytes();
-  use.entries = compressor_->entry_bytes();
-  for (const compress::SharedUpdate& update : arrived_) use.entries += compress::part_bytes(update);
+  use.entries = compressor_->entry_bytes() + view_.entry_bytes();
   return use;
 }
 
@@ -252,27 +236,27 @@ void OutsideTrainer::encode(std::size_t peers, StepResult& result) {
     share(peers, result.update);
     result.payload = compress::encode(layout_, result.update, codec_);
     if (result.payload.size() <= limits::payload_bytes_max) return;
-    const std::uint64_t fewer = result.update.index.size() * limits::payload_bytes_max / result.payload.size();
-    compressor_->shrink(static_cast<std::uint32_t>(std::max<std::uint64_t>(1, fewer * 9 / 10)), result.update);
+    const std::uint32_t fitting = compress::fitting_entries(result.update.index.size(), limits::payload_bytes_max,
+                                                            result.payload.size());
+    compressor_->shrink(fitting, result.update);
   }
 }
 
 // x follows w and r wherever they changed. `sent` is not in w yet.
 void OutsideTrainer::show(const compress::SparseUpdate* sent) {
-  if (std::exchange(all_arrived_, false)) show_all();
-  for (const compress::SharedUpdate& update : arrived_) show_at(*update, false);
-  arrived_.clear();
-  arrived_entries_ = 0;
+  if (view_.everywhere()) show_all();
+  for (const compress::SharedUpdate& update : view_.changed()) show_at(*update, false);
+  view_.seen();
   if (sent != nullptr) show_at(*sent, true);
 }
 
 void OutsideTrainer::show_all() {
-  const std::span<const float> drift = compressor_->residual();
+  const std::span<const float> view = view_.values(), drift = compressor_->residual();
   each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t offset = layout_.tensors()[t].offset;
     with_words(tensors_[t], [&](auto form, auto* words) {
       for (std::uint32_t i = begin; i < end; ++i) {
-        words[i] = form.word(view_[offset + i] + drift[offset + i]);
+        words[i] = form.word(view[offset + i] + drift[offset + i]);
         written_[offset + i] = form.read(words[i]);
       }
     });
@@ -281,17 +265,17 @@ void OutsideTrainer::show_all() {
 
 // Where the update lies; with what it adds, if it goes on top.
 void OutsideTrainer::show_at(const compress::SparseUpdate& update, bool on_top) {
-  const std::span<const float> drift = compressor_->residual();
+  const std::span<const float> view = view_.values(), drift = compressor_->residual();
   std::size_t t = 0;
   for (const compress::StepRun& run : compress::step_runs(layout_, update)) {
-    const float worth = on_top ? static_cast<float>(run.step) * unit_ : 0.0f;
+    const float worth = on_top ? static_cast<float>(run.step) * view_.unit() : 0.0f;
     for (std::size_t e = run.first; e < run.first + run.count;) {
       while (update.index[e] - layout_.tensors()[t].offset >= layout_.tensors()[t].size) ++t;
       const TensorInfo& info = layout_.tensors()[t];
       with_words(tensors_[t], [&](auto form, auto* words) {
         for (; e < run.first + run.count && update.index[e] - info.offset < info.size; ++e) {
           const std::uint32_t i = update.index[e];
-          const float value = view_[i] + drift[i] + (update.negative[e] != 0 ? -worth : worth);
+          const float value = view[i] + drift[i] + (update.negative[e] != 0 ? -worth : worth);
           words[i - info.offset] = form.word(value);
           written_[i] = form.read(words[i - info.offset]);
         }

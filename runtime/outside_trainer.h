@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "runtime/base/param_layout.h"
-#include "runtime/replica.h"
+#include "runtime/followed_view.h"
 #include "runtime/run_config.h"
 #include "runtime/trainer.h"
 
@@ -59,7 +59,7 @@ class OutsideTrainer final : public Trainer {
   const ParamLayout& layout() const override { return layout_; }
   LargeVector<std::int32_t> initial_weights() const override { return start_; }
   void follow(Replica& replica) override;
-  compress::FloatView view() override;
+  compress::FloatView view() override { return view_.view(); }
   bool computes_at_shared_weights() const override { return false; }
   std::span<const float> residual() const override { return compressor_->residual(); }
   // The local memory, as of the last step().
@@ -94,17 +94,13 @@ class OutsideTrainer final : public Trainer {
   std::vector<OutsideTensor> tensors_;
   std::vector<std::span<std::uint8_t>> local_;
   LargeVector<std::int32_t> start_;  // let go with the first follow()
-  float unit_;
   std::unique_ptr<compress::Compressor> compressor_;
   compress::CodecOptions codec_;
   Serial alone_;
   OutsideWork work_;
   Bytes local_copy_;
-  LargeVector<float> view_;     // w
+  FollowedView view_;           // w; x has yet to follow it where it changed
   LargeVector<float> written_;  // x as of the last step; within one, what changed in x since
-  std::vector<compress::SharedUpdate> arrived_;  // on the view, not yet in x
-  std::uint64_t arrived_entries_ = 0;
-  bool all_arrived_ = true;  // more than arrived_ knows: x follows everywhere
 };
 
 }  // namespace rumor

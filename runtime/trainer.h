@@ -22,6 +22,7 @@
 
 namespace rumor {
 
+class InFlightView;
 class Replica;
 
 // What a step is told.
@@ -61,8 +62,8 @@ class Trainer {
   virtual void follow(Replica& replica) = 0;
   // The weights as floats, for those who know where to change them.
   virtual compress::FloatView view() = 0;
-  // After follow(), what is expected of others changes the view before the next step, at the entries of these updates.
-  virtual void shown(std::span<const compress::SharedUpdate>) {}
+  // After follow(): before the next step what is expected of others changes the view, at the entries that this names.
+  virtual void expect(const InFlightView&) {}
   // Whether it computes at the shared weights, with the rate of the plan. Then the view runs ahead of the replica by
   // what others are expected to do (runtime/in_flight_view.h), and the rate is braked where updates come late.
   virtual bool computes_at_shared_weights() const { return true; }

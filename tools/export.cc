@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <map>
 
+#include "models/model.h"
 #include "models/model_json.h"
 #include "models/safetensors.h"
 #include "runtime/base/text.h"
 #include "runtime/checkpoint.h"
 #include "runtime/daemon/storage.h"
-#include "runtime/model_trainer.h"
 #include "tools/command.h"
 
 namespace rumor::tools {
@@ -30,7 +30,7 @@ Result<Exported> read_state(const std::string& state) {
     auto checkpoint = decode_checkpoint(*form, bytes);
     if (!checkpoint) return checkpoint.error();
     exported.samples = checkpoint->replica.samples;
-    exported.weights = ModelTrainer::to_floats(checkpoint->replica.weights, form->grid_bits);
+    exported.weights = models::to_floats(checkpoint->replica.weights, form->grid_bits);
     exported.form = std::move(form).value();
     return {};
   });

@@ -2,13 +2,13 @@
 
 #include <filesystem>
 
+#include "models/model.h"
 #include "models/model_json.h"
 #include "models/safetensors.h"
 #include "models/start_weights.h"
 #include "runtime/base/text.h"
 #include "runtime/checkpoint.h"
 #include "runtime/daemon/storage.h"
-#include "runtime/model_trainer.h"
 #include "tools/command.h"
 
 namespace rumor::tools {
@@ -36,7 +36,7 @@ Result<Weights> of_checkpoint(const std::string& directory) {
     if (!form) return form.error();
     const auto checkpoint = decode_checkpoint(*form, bytes);
     if (!checkpoint) return checkpoint.error();
-    auto params = ModelTrainer::to_floats(checkpoint->replica.weights, form->grid_bits);
+    auto params = models::to_floats(checkpoint->replica.weights, form->grid_bits);
     weights = Weights{std::move(form->layout), std::move(params)};
     return {};
   });

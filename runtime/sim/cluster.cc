@@ -60,6 +60,13 @@ std::string Cluster::address_of(std::size_t i) {
   return str("node-", i, ":7000");
 }
 
+Result<std::unique_ptr<Node>> Cluster::create_node(std::size_t i, NodeOptions options) {
+  if (!options_.trainer) return Node::create(config_, data_, std::move(options));
+  auto trainer = options_.trainer(i, options);
+  if (!trainer) return trainer.error();
+  return Node::create(config_, std::move(trainer).value(), std::move(options));
+}
+
 Result<void> Cluster::start_node(std::size_t i) {
   Slot& slot = nodes_[i];
   ++slot.life;
@@ -77,7 +84,7 @@ Result<void> Cluster::start_node(std::size_t i) {
   node.chance_seed = mix64(options_.seed ^ mix64(i * 1000 + slot.life));
   node.evaluation_every = Duration{0};
   node.report_applied = true;
-  auto made = Node::create(config_, data_, std::move(node));
+  auto made = create_node(i, std::move(node));
   if (!made) return made.error();
   slot.node = std::move(made).value();
   // Processes do not start at the same instant; a Wake starts the node.

@@ -6,6 +6,7 @@
 // Thread: one owner; no threads inside.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -29,6 +30,8 @@ struct ClusterOptions {
   std::uint32_t curve_points = 24;  // evaluations over the run
   bool light_faults = false;        // now and then a link resets, a node is killed and comes back empty
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
+  // Who computes at a node, each time it starts; empty: its processor, with the run's model.
+  std::function<Result<std::unique_ptr<Trainer>>(std::size_t node, const NodeOptions& options)> trainer;
   // Strike besides, as planned. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
 
@@ -131,6 +134,7 @@ class Cluster {
   };
 
   Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options);
+  Result<std::unique_ptr<Node>> create_node(std::size_t i, NodeOptions options);
   Result<void> start_node(std::size_t i);
 
   void handle(Event& event);

@@ -73,7 +73,7 @@ std::string setting(const Comparison& c) {
              c.seeds == 1 ? " seed" : " seeds", "; rates tried: ", c.methods.front().search.size(), " a method");
 }
 
-std::string names(const std::vector<const MethodFigures*>& methods) {
+std::string names_of(const std::vector<const MethodFigures*>& methods) {
   std::string out;
   for (const MethodFigures* m : methods) out += (out.empty() ? "" : ", ") + m->label;
   return out;
@@ -140,7 +140,7 @@ std::vector<std::string> Comparison::reading() const {
               const double lead = ranked[1]->loss - ranked[0]->loss;
               std::string text = str("Most accurate: ", ranked[0]->label, ", loss ", fixed(ranked[0]->loss, 4));
               if (ranked[0]->accuracy) text += str(", accuracy ", percent(ranked[0]->accuracy));
-              text += str(", before ", names({ranked.begin() + 1, ranked.end()}), ".");
+              text += str(", before ", names_of({ranked.begin() + 1, ranked.end()}), ".");
               if (seeds == 1) return text + " With one seed nobody knows how much of that is chance (--seeds).";
               return text + (lead <= noise ? " Its lead is no more than seeds differ." : "");
             });

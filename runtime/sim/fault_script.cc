@@ -9,24 +9,24 @@ namespace rumor::sim {
 
 namespace {
 
-constexpr std::string_view names[] = {"crash",        "crash-in-effects",
-                                      "power-off",    "clone",
-                                      "pause",        "slow-processor",
-                                      "clock-jump",   "clock-drift",
-                                      "clock-stop",   "halves",
-                                      "one-apart",    "ring",
-                                      "bridge",       "one-way",
-                                      "reset",        "stall",
-                                      "half-open",    "throttle",
-                                      "refuse",       "hang",
-                                      "join-storm",   "leave",
-                                      "disk-lost",    "disk-stale",
-                                      "disk-torn",    "disk-flipped",
-                                      "disk-foreign", "random-bytes",
-                                      "flipped-bits", "false-have",
-                                      "withholds",    "floods",
-                                      "disk-full"};
-static_assert(std::size(names) == fault_kinds);
+constexpr std::string_view kind_names[] = {"crash",        "crash-in-effects",
+                                           "power-off",    "clone",
+                                           "pause",        "slow-processor",
+                                           "clock-jump",   "clock-drift",
+                                           "clock-stop",   "halves",
+                                           "one-apart",    "ring",
+                                           "bridge",       "one-way",
+                                           "reset",        "stall",
+                                           "half-open",    "throttle",
+                                           "refuse",       "hang",
+                                           "join-storm",   "leave",
+                                           "disk-lost",    "disk-stale",
+                                           "disk-torn",    "disk-flipped",
+                                           "disk-foreign", "random-bytes",
+                                           "flipped-bits", "false-have",
+                                           "withholds",    "floods",
+                                           "disk-full"};
+static_assert(std::size(kind_names) == fault_kinds);
 
 constexpr FaultSet attacks = fault_bit(FaultKind::random_bytes) | fault_bit(FaultKind::flipped_bits) |
                              fault_bit(FaultKind::false_have) | fault_bit(FaultKind::withholds) |
@@ -119,14 +119,14 @@ void draw_actions(SwarmPlan& plan, const SwarmRequest& request, Duration every) 
 }  // namespace
 
 std::string_view fault_name(FaultKind kind) {
-  return names[static_cast<std::size_t>(kind)];
+  return kind_names[static_cast<std::size_t>(kind)];
 }
 
 Result<FaultKind> fault_named(const std::string& name) {
   std::vector<std::string> known;
   for (std::size_t k = 0; k < fault_kinds; ++k) {
-    if (names[k] == name) return static_cast<FaultKind>(k);
-    known.emplace_back(names[k]);
+    if (kind_names[k] == name) return static_cast<FaultKind>(k);
+    known.emplace_back(kind_names[k]);
   }
   const std::string hint = nearest(name, known);
   return Error{Errc::usage,

@@ -4,9 +4,9 @@
 
 #include "compress/statistics.h"
 #include "compress/update.h"
+#include "models/model.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
-#include "runtime/model_trainer.h"
 
 namespace rumor::sim {
 
@@ -46,7 +46,7 @@ models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) 
   const gossip::ReplicaDigest& digest = node.replica().digest();
   const std::string name = str(digest.have_hash.hex(), digest.fingerprint, " ", rows_max);
   if (!last_evaluation_ || last_evaluation_->first != name) {
-    const auto weights = ModelTrainer::to_floats(node.replica().weights(), config_.grid_bits);
+    const auto weights = models::to_floats(node.replica().weights(), config_.grid_bits);
     last_evaluation_ = {name, node.trainer().evaluate(weights, rows_max)};
   }
   return last_evaluation_->second;

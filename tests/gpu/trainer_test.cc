@@ -3,10 +3,9 @@
 #include "runtime/device_trainer.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 
-#include "compress/apply.h"
 #include "runtime/model_trainer.h"
-#include "runtime/replica.h"
 #include "tests/gpu/target.h"
 
 using namespace rumor;
@@ -22,6 +21,13 @@ RunConfig small_run(const char* optimizer) {
   config.batch = 4;
   config.optimizer.kind = optimizer;
   return config;
+}
+
+// What the GPU computes with is what the host shows, now that a step has just been taken.
+void require_views_equal(const DeviceTrainer& trainer) {
+  const std::vector<float> there = trainer.device_view().value();
+  const std::span<const float> here = trainer.followed().values();
+  BOOST_TEST_REQUIRE(std::equal(there.begin(), there.end(), here.begin(), here.end()));
 }
 
 Result<std::unique_ptr<DeviceTrainer>> make(const RunConfig& config, std::uint64_t order = 0) {
@@ -57,6 +63,7 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
     auto on_gpu = make(config, 3);
     BOOST_TEST_REQUIRE(on_gpu.ok());
     if (!has_products(Target())) return;
+    const DeviceTrainer& device = **on_gpu;
     Learner gpu(std::move(on_gpu).value());
     Learner cpu(ModelTrainer::create(config, models::load_data(config.data).value(), {0, 1}, 7).value());
     BOOST_TEST((gpu.replica.weights().size() == cpu.replica.weights().size()));
@@ -65,6 +72,7 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
       const double density = step % 4 == 0 ? 0.9 : 0.05;
       const StepResult there = gpu.step(density), here = cpu.step(density);
       BOOST_TEST_REQUIRE(there.failure == "");
+      require_views_equal(device);
       BOOST_TEST(std::abs(there.loss - here.loss) < 1e-4 * (1 + here.loss));
       BOOST_TEST(there.update.index.size() == here.update.index.size());
       BOOST_TEST((compress::decode(gpu.trainer->layout(), there.payload).value() == there.update));
@@ -81,35 +89,56 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
 BOOST_AUTO_TEST_CASE(what_is_expected_of_others_reaches_the_gpu) {
   const RunConfig config = small_run("sgd");
   if (!has_products(Target())) return;
-  Learner one(make(config).value()), other(make(config).value());
+  auto made = make(config).value();
+  DeviceTrainer& device = *made;
+  Learner one(std::move(made));
   one.step(0.1);
-  other.step(0.1);
-  // The same change of both views, of which one is told.
-  const compress::SparseUpdate expected{1, {0, 3, 40}, {0, 0, 0}, {}};
-  const auto places = std::make_shared<const compress::SparseUpdate>(expected);
-  for (Learner* learner : {&one, &other})
-    for (const std::uint32_t i : places->index) learner->trainer->view().set(i, 1u << 20);
-  one.trainer->shown({&places, 1});
-  const StepPlan plan{.rate = 0.02, .density = 0.1, .period = 9};
-  const StepResult told = one.trainer->step(plan), untold = other.trainer->step(plan);
-  BOOST_TEST(told.loss != untold.loss);
+  const NodeId other = NodeId::from(Bytes(32, 7));
+  InFlightView in_flight(device.layout(), 1.0);
+  const compress::SparseUpdate own{1 << 20, {0, 3, 40}, {0, 1, 0}, {}};
+  in_flight.sent(std::make_shared<const compress::SparseUpdate>(own), 1, {&other, 1});
+  for (const bool answered : {false, true}) {
+    if (answered) in_flight.answered(other, 1);
+    device.expect(in_flight);
+    in_flight.refresh(one.replica.weights(), device.view(), device.parallel());
+    const float before = device.device_view().value()[40];
+    BOOST_TEST_REQUIRE(device.step({.rate = 0.02, .density = 0.1, .period = 9}).failure == "");
+    require_views_equal(device);
+    BOOST_TEST(device.device_view().value()[40] - before == (answered ? -0x1p-4f : 0x1p-4f));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_evaluation_that_fails_is_told_at_the_next_step) {
+  if (on_device()) return;  // its memory cannot be held back
+  Learner gpu(make(small_run("sgd")).value());
+  BOOST_TEST_REQUIRE(gpu.step(0.1).failure == "");
+  set_emulated_memory(1);  // a test set has larger batches
+  const std::vector<float> weights(gpu.trainer->layout().params());
+  BOOST_TEST(std::isnan(gpu.trainer->evaluate(weights, 1000).loss));
+  set_emulated_memory(0);
+  const std::string failure = gpu.step(0.1).failure;
+  BOOST_TEST(failure.find("use a smaller model") != std::string::npos, failure);
+  BOOST_TEST(gpu.step(0.1).failure == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_restart_goes_on_to_the_bit) {
-  const RunConfig config = small_run("adamw");
   if (!has_products(Target())) return;
-  Learner first(make(config).value());
-  for (int step = 0; step < 3; ++step) first.step(0.05);
-  // Another one that has drawn as many batches, with nothing of its own left.
-  Learner second(make(config, 5).value());
-  for (int step = 0; step < 3; ++step) second.step(0.5);
-  const std::span<const float> residual = first.trainer->residual();
-  BOOST_TEST_REQUIRE(second.trainer->restore(residual, first.trainer->optimizer_state()).ok());
-  const StepResult one = first.step(0.05), two = second.step(0.05);
-  BOOST_TEST(one.loss == two.loss);
-  BOOST_TEST((one.payload == two.payload));
-  BOOST_TEST(!second.trainer->restore(residual.first(3), first.trainer->optimizer_state()).ok());
-  BOOST_TEST(!second.trainer->restore(residual, Bytes{1, 2}).ok());
+  for (const char* optimizer : {"momentum", "rmsprop", "adamw"}) {
+    const RunConfig config = small_run(optimizer);
+    Learner first(make(config).value()), undisturbed(make(config).value());
+    for (int step = 0; step < 3; ++step) BOOST_TEST((first.step(0.05).payload == undisturbed.step(0.05).payload));
+    // Another one that has drawn as many batches, with nothing of its own left.
+    Learner second(make(config, 5).value());
+    for (int step = 0; step < 3; ++step) second.step(0.5);
+    const std::span<const float> residual = first.trainer->residual();
+    BOOST_TEST_REQUIRE(second.trainer->restore(residual, first.trainer->optimizer_state()).ok());
+    const StepResult one = first.step(0.05), two = second.step(0.05);
+    BOOST_TEST(one.loss == two.loss);
+    BOOST_TEST((one.payload == two.payload));
+    BOOST_TEST((one.payload == undisturbed.step(0.05).payload));
+    BOOST_TEST(!second.trainer->restore(residual.first(3), first.trainer->optimizer_state()).ok());
+    BOOST_TEST(!second.trainer->restore(residual, Bytes{1, 2}).ok());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
@@ -121,7 +150,15 @@ BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
   BOOST_TEST(held.update.index.empty());
   const std::span<const float> residual = gpu.trainer->residual();
   BOOST_TEST(std::any_of(residual.begin(), residual.end(), [](float value) { return value != 0; }));
-  BOOST_TEST(gpu.trainer->memory().residual > 0u);
+  // On the GPU and here.
+  const std::uint64_t params = gpu.trainer->layout().params();
+  const MemoryUse use = gpu.trainer->memory();
+  BOOST_TEST(use.residual == 8 * params);
+  BOOST_TEST(use.view == 8 * params);
+  BOOST_TEST(use.gradient == 4 * params);
+  BOOST_TEST(use.optimizer == 0u);
+  const std::uint32_t inputs = gpu.trainer->layout().tensors()[0].cols();
+  BOOST_TEST(use.activations >= 4 * config.batch * (inputs + 8 + 10u));
 }
 
 BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
@@ -150,6 +187,7 @@ BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
     BOOST_TEST(refused.error().text.find("--device cpu") != std::string::npos);
     BOOST_TEST((refused.error().code == Errc::usage));
   }
+  BOOST_TEST(make(paid).error().text.find("compress.bytes_per_update = 100 ") == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,7 +1,7 @@
 // Codistillation: the mean of predictions by hand, and whole runs.
 #include <cmath>
 
-#include "runtime/model_trainer.h"
+#include "models/evaluation.h"
 #include "runtime/sim/methods/ensemble.h"
 #include "tests/sim/support.h"
 
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(an_ensemble_of_one_is_that_model) {
   models::ModelConfig shape = codistill_run().model;
   data->describe(shape);
   const auto model = models::make_model(shape).value();
-  const auto weights = ModelTrainer::to_floats(models::initial_weights(*model, 3, 24), 24);
+  const auto weights = models::to_floats(models::initial_weights(*model, 3, 24), 24);
   const std::span<const float> one[] = {weights};
   const models::Evaluation own = evaluate_on_test(*model, *data, weights, UINT32_MAX);
   const models::Evaluation together = sim::evaluate_ensemble(*model, *data, one);

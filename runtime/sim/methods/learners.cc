@@ -1,7 +1,7 @@
 #include "runtime/sim/methods/learners.h"
 
+#include "models/evaluation.h"
 #include "runtime/base/check.h"
-#include "runtime/model_trainer.h"
 
 namespace rumor::sim {
 
@@ -21,7 +21,7 @@ Result<Learners> Learners::create(const RunConfig& config, std::shared_ptr<const
     if (auto exists = models::check_shard(*l.data_, shard); !exists) return exists.error();
     l.samplers_.emplace_back(l.data_, shard, config.batch, mix64(options.seed * 1000 + i));
   }
-  l.start_ = ModelTrainer::to_floats(
+  l.start_ = models::to_floats(
       options.start ? options.start->weights : models::initial_weights(*l.model_, config.seed, config.grid_bits),
       config.grid_bits);
   return l;

@@ -28,7 +28,7 @@ struct Task {
     config.hidden = {hidden};
     data->describe(config);
     std::iota(rows.begin(), rows.end(), 7);
-    weights = ModelTrainer::to_floats(models::initial_weights(*model(), 3, 24), 24);
+    weights = models::to_floats(models::initial_weights(*model(), 3, 24), 24);
   }
   std::unique_ptr<models::Model> model() const { return models::make_model(config).value(); }
   std::unique_ptr<models::Optimizer> optimizer(const std::string& kind) const {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
   }
   BOOST_TEST(first > 2.0);
   BOOST_TEST(last < 1.0);
-  BOOST_TEST(*trainer->evaluate(ModelTrainer::to_floats(weights, config.grid_bits), 1000).accuracy > 0.6);
+  BOOST_TEST(*trainer->evaluate(models::to_floats(weights, config.grid_bits), 1000).accuracy > 0.6);
 }
 
 BOOST_AUTO_TEST_CASE(a_change_that_is_not_finite_ends_the_training) {

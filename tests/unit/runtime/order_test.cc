@@ -14,14 +14,14 @@ struct Named {
   compress::SparseUpdate update;
 };
 
-constexpr std::uint32_t params = 5000;
+constexpr std::uint32_t order_params = 5000;
 
 std::vector<Named> thousands_of_updates(Prng& prng) {
   std::vector<Named> updates;
   for (std::uint8_t s = 1; s <= 8; ++s)
     for (std::uint64_t seq = 1; seq <= 500; ++seq) {
       Named named;
-      named.update = test::random_update(prng, params, static_cast<std::size_t>(prng.below(60)),
+      named.update = test::random_update(prng, order_params, static_cast<std::size_t>(prng.below(60)),
                                          INT32_MAX);  // wraps around
       named.header = test::header_for(named.update, test::stream(s), seq);
       updates.push_back(std::move(named));
@@ -30,7 +30,7 @@ std::vector<Named> thousands_of_updates(Prng& prng) {
 }
 
 LargeVector<std::int32_t> initial() {
-  LargeVector<std::int32_t> weights(params);
+  LargeVector<std::int32_t> weights(order_params);
   Prng prng(5);
   for (auto& w : weights) w = static_cast<std::int32_t>(prng.between(-(1 << 22), 1 << 22));
   return weights;
@@ -61,7 +61,7 @@ std::vector<float> apply_to_floats(const std::vector<Named>& updates, Prng& prng
   std::vector<const Named*> order;
   for (const Named& named : updates) order.push_back(&named);
   prng.shuffle(std::span<const Named*>(order));
-  std::vector<float> weights(params, 0.1f);
+  std::vector<float> weights(order_params, 0.1f);
   for (const Named* named : order)
     for (std::size_t e = 0; e < named->update.index.size(); ++e) {
       const float amount = std::ldexp(static_cast<float>(named->update.step), -30);
@@ -75,12 +75,12 @@ std::vector<float> apply_to_floats(const std::vector<Named>& updates, Prng& prng
 BOOST_AUTO_TEST_CASE(any_order_with_duplicates_gives_equal_bits) {
   Prng prng(1);
   const std::vector<Named> updates = thousands_of_updates(prng);
-  Replica first(test::some_run(), test::flat_layout(params), initial());
+  Replica first(test::some_run(), test::flat_layout(order_params), initial());
   apply_shuffled(first, updates, prng);
   BOOST_TEST(first.verify());
   BOOST_TEST(first.have().count() == updates.size());
   for (int round = 0; round < 5; ++round) {
-    Replica other(test::some_run(), test::flat_layout(params), initial());
+    Replica other(test::some_run(), test::flat_layout(order_params), initial());
     BOOST_TEST(apply_shuffled(other, updates, prng) > 0u);
     BOOST_TEST(std::equal(first.weights().begin(), first.weights().end(), other.weights().begin()));
     BOOST_TEST((first.digest() == other.digest()));

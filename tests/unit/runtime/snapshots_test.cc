@@ -11,16 +11,16 @@ using namespace rumor;
 
 namespace {
 
-constexpr std::uint32_t params = 5'000'000;  // 20 MB: more than is copied at a time
+constexpr std::uint32_t cut_params = 5'000'000;  // 20 MB: more than is copied at a time
 
 ParamLayout large_layout() {
-  return ParamLayout::create({{"a", {params / 2}, 0, 0}, {"b", {params / 2}, 0, 0}}).value();
+  return ParamLayout::create({{"a", {cut_params / 2}, 0, 0}, {"b", {cut_params / 2}, 0, 0}}).value();
 }
 
 // A replica with a log and its snapshots.
 struct Peer {
   ParamLayout layout = large_layout();
-  Replica replica{test::some_run(), layout, LargeVector<std::int32_t>(params, 77)};
+  Replica replica{test::some_run(), layout, LargeVector<std::int32_t>(cut_params, 77)};
   UpdateLog log{64 << 20};
   std::size_t installed = 0;
   Snapshots snapshots{RunForm{test::some_run(), layout, 24}, replica, log, [this](ReplicaState state) {
@@ -44,7 +44,7 @@ struct Peer {
 gossip::StoredUpdate random_stored(const Peer& peer, Prng& prng, std::uint64_t seq) {
   compress::SparseUpdate update;
   std::set<std::uint32_t> positions;
-  for (int e = 0; e < 3'000; ++e) positions.insert(static_cast<std::uint32_t>(prng.below(params)));
+  for (int e = 0; e < 3'000; ++e) positions.insert(static_cast<std::uint32_t>(prng.below(cut_params)));
   update.index.assign(positions.begin(), positions.end());
   for (std::size_t e = 0; e < update.index.size(); ++e)
     update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
@@ -55,10 +55,10 @@ gossip::StoredUpdate random_stored(const Peer& peer, Prng& prng, std::uint64_t s
 }
 
 std::vector<std::int32_t> unpacked(const gossip::Cut& cut) {
-  std::vector<std::int32_t> weights(params);
+  std::vector<std::int32_t> weights(cut_params);
   std::span<std::int32_t> left = weights;
   for (std::uint32_t n = 0; n < cut.manifest().chunks.size(); ++n) {
-    const auto chunk = left.first(std::min<std::size_t>(left.size(), gossip::chunk_bytes_of(4 * params) / 4));
+    const auto chunk = left.first(std::min<std::size_t>(left.size(), gossip::chunk_bytes_of(4 * cut_params) / 4));
     BOOST_REQUIRE(unpack_chunk(cut.chunk(n), chunk).ok());
     left = left.subspan(chunk.size());
   }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
     }
     BOOST_TEST(!joiner.snapshots.holds_chunk(1));
   }
-  disk.files["join.chunks"][4 * gossip::chunk_bytes_of(4 * params) + 12] ^= 4;  // in chunk 4
+  disk.files["join.chunks"][4 * gossip::chunk_bytes_of(4 * cut_params) + 12] ^= 4;  // in chunk 4
   Peer joiner;
   joiner.snapshots.open(disk);
   BOOST_REQUIRE(joiner.snapshots.intake() != nullptr);

@@ -1,0 +1,56 @@
+// FollowedView: the weights as floats on the host, for a trainer that computes with a copy of its own: the tensors of
+// another program, the memory of a GPU. It keeps in mind where they changed, so that the copy can follow there alone.
+//
+// Thread: one owner. Memory: four bytes a parameter; the updates it names are shared with who else has them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compress/apply.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/in_flight_view.h"
+#include "runtime/replica.h"
+
+namespace rumor {
+
+class FollowedView {
+ public:
+  // entries_max: beyond so many changed entries the copy is better written anew.
+  FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max);
+
+  std::span<const float> values() const { return values_; }
+  // For who changes it where expect() was told of.
+  compress::FloatView view() { return {values_, unit_}; }
+  float unit() const { return unit_; }
+
+  // As Trainer::follow() and Trainer::expect().
+  void follow(Replica& replica, Parallel& parallel);
+  void expect(const InFlightView& in_flight);
+
+  // Since the last seen() it changed at the entries of changed(), some of them more than once, or, if everywhere(),
+  // nobody knows where; so it begins.
+  bool everywhere() const { return everywhere_; }
+  std::span<const compress::SharedUpdate> changed() const { return changed_; }
+  std::uint64_t changed_entries() const { return entries_; }
+  void seen();
+
+  std::size_t view_bytes() const;
+  // Of this one's part in what it shares.
+  std::size_t entry_bytes() const;
+
+ private:
+  void changed_at(const compress::SharedUpdate& update);
+  void changed_everywhere();
+
+  LargeVector<float> values_;
+  int grid_bits_;
+  float unit_;
+  std::uint64_t entries_max_;
+  std::vector<compress::SharedUpdate> changed_;
+  std::uint64_t entries_ = 0;  // of changed_
+  bool everywhere_ = true;
+};
+
+}  // namespace rumor
