@@ -70,4 +70,10 @@ Result<const GpuTable*> open_plugin() {
                str("the CUDA plugin is not there (", missing, "); build with nvcc installed, or use --device cpu")};
 }
 
+Result<std::unique_ptr<Gpu>> open_gpu(int ordinal) {
+  const auto table = open_plugin();
+  if (!table) return table.error();
+  return Gpu::open(**table, ordinal);
+}
+
 }  // namespace rumor::gpu

@@ -7,7 +7,9 @@
 // Thread: plain function.
 #pragma once
 
-#include "gpu/table.h"
+#include <memory>
+
+#include "gpu/device.h"
 #include "runtime/base/result.h"
 
 namespace rumor::gpu {
@@ -18,5 +20,8 @@ Result<const GpuTable*> open_plugin();
 
 // The same for one file.
 Result<const GpuTable*> open_plugin(const char* file);
+
+// A GPU of this machine, counted from 0. Errors: those of open_plugin() and Gpu::open().
+Result<std::unique_ptr<Gpu>> open_gpu(int ordinal);
 
 }  // namespace rumor::gpu

@@ -7,9 +7,7 @@ namespace rumor::bridge {
 Result<void*> DeviceTensors::add(int ordinal, void* data, std::size_t bytes) {
   auto gpu = gpus_.find(ordinal);
   if (gpu == gpus_.end()) {
-    const auto table = gpu::open_plugin();
-    if (!table) return table.error();
-    auto opened = gpu::Gpu::open(**table, ordinal);
+    auto opened = gpu::open_gpu(ordinal);
     if (!opened) return opened.error();
     gpu = gpus_.emplace(ordinal, std::move(opened).value()).first;
   }

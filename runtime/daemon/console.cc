@@ -60,10 +60,10 @@ void Console::note(const gossip::Note& note) {
   tell(note.level, note.text, prefix);
 }
 
-void Console::started(const NodeStatus& s, const std::string& listening, const std::string& status_address,
-                      const std::string& state) {
+void Console::started(const NodeStatus& s, const std::string& device, const std::string& listening,
+                      const std::string& status_address, const std::string& state) {
   line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ",
-           s.params, " parameters"));
+           s.params, " parameters", device.empty() ? "" : ", on GPU " + device));
   line(str("listening on ", listening, "; others join with --seed ", listening));
   if (!status_address.empty()) line("status at http://" + status_address + "/");
   if (state.empty()) line("no --state directory: a restart begins anew, from the other peers");

@@ -19,8 +19,9 @@ class Console {
 
   Console();
   void listen(Listener listener) { listener_ = std::move(listener); }
-  void started(const NodeStatus& status, const std::string& listening, const std::string& status_address,
-               const std::string& state);
+  // `device`: as Training has it.
+  void started(const NodeStatus& status, const std::string& device, const std::string& listening,
+               const std::string& status_address, const std::string& state);
   void note(const gossip::Note& note);
   void line(const std::string& text) { tell(gossip::Note::Level::info, text); }
   void warning(const std::string& text) { note({gossip::Note::Level::warning, text}); }

@@ -15,11 +15,9 @@
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
-#include "gpu/device.h"
-#include "gpu/plugin.h"
-#include "models/model_json.h"
 #include "runtime/base/text.h"
 #include "runtime/capture.h"
+#include "runtime/daemon/built_in_training.h"
 #include "runtime/daemon/console.h"
 #include "runtime/daemon/pauses.h"
 #include "runtime/daemon/peer_admission.h"
@@ -30,8 +28,6 @@
 #include "runtime/daemon/thread_pool.h"
 #include "runtime/daemon/worker.h"
 #include "runtime/daemon/worker_steps.h"
-#include "runtime/device_trainer.h"
-#include "runtime/model_trainer.h"
 #include "runtime/node.h"
 
 namespace rumor::daemon {
@@ -188,13 +184,13 @@ Result<void> EventLoop::open(Training training) {
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
-  const std::string model_json = training.model_json;
+  const std::string model_json = training.model_json, device = training.device;
   if (auto made = make_node(std::move(training), *bound); !made) return made;
   if (!model_json.empty())
     if (auto kept = files_.describe(model_json); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
-  console_.started(node_->status(now()), *bound, view_.address(), files_.directory());
+  console_.started(node_->status(now()), device, *bound, view_.address(), files_.directory());
   return {};
 }
 
@@ -425,38 +421,6 @@ void EventLoop::stop_politely(const std::string& why) {
   carry_out();
 }
 
-Result<std::unique_ptr<Trainer>> make_trainer(const PeerOptions& options, std::shared_ptr<const models::DataSet> data,
-                                              const NodeId& node) {
-  const RunConfig& config = options.config;
-  const std::uint64_t seed = sampling_seed(config, node);
-  if (!options.on_gpu) {
-    auto trainer = ModelTrainer::create(config, std::move(data), options.shard, seed);
-    if (!trainer) return trainer.error();
-    return std::unique_ptr<Trainer>(std::move(trainer).value());
-  }
-  const auto refused = [](const Error& why) { return Error{Errc::usage, "--device cuda: " + why.text}; };
-  const auto table = gpu::open_plugin();
-  if (!table) return refused(table.error());
-  auto gpu = gpu::Gpu::open(**table, 0);
-  if (!gpu) return refused(gpu.error());
-  auto trainer = DeviceTrainer::create(std::move(gpu).value(), config, std::move(data), options.shard, seed);
-  if (!trainer) return refused(trainer.error());
-  return std::unique_ptr<Trainer>(std::move(trainer).value());
-}
-
-Result<Training> built_in(const PeerOptions& options, const NodeId& node) {
-  const RunConfig& config = options.config;
-  auto data = models::load_data(config.data, config.model.context);
-  if (!data) return data.error();
-  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
-  if (!start) return start.error();
-  models::ModelConfig model = config.model;
-  (*data)->describe(model);
-  auto trainer = make_trainer(options, std::move(data).value(), node);
-  if (!trainer) return trainer.error();
-  return Training{std::move(trainer).value(), std::move(start).value(), models::model_json(model)};
-}
-
 // `make_training`: what this peer trains; called once.
 Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
                     const std::function<Result<Training>(const NodeId&)>& make_training) {
@@ -478,7 +442,7 @@ Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  return run(options, nullptr, [&](const NodeId& node) { return built_in(options, node); });
+  return run(options, nullptr, [&](const NodeId& node) { return built_in_training(options, node); });
 }
 
 Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner) {

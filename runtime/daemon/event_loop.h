@@ -37,6 +37,7 @@ struct Training {
   // What the model is (models/model_json.h), kept in the state directory for who reads a checkpoint without the run
   // file; empty: only the program knows.
   std::string model_json;
+  std::string device;  // the GPU it computes on, by name; empty: a processor
 };
 
 struct PeerEnd {

@@ -28,9 +28,20 @@ def train_together():
         swarm.finish()
         for peer in swarm.peers:
             assert peer.final()['steps'] > 20, 'it was hardly there'
-        print('ok')
+        assert swarm.peers[0].said().count(', on GPU emulation') == 2, 'it did not begin on the GPU both times'
+        assert 'GPU' not in swarm.peers[1].said()
+
+
+def told_by_doctor():
+    healthy = peers.run('doctor').stdout
+    assert 'ok    GPU' in healthy and 'emulation, ' in healthy, healthy
+    os.environ['RUMOR_CUDA'] = '/nowhere/librumor_cuda.so'
+    without = peers.run('doctor').stdout
+    assert 'warn  GPU' in without and 'no /nowhere/librumor_cuda.so' in without, without
 
 
 peers.RUMOR, PLUGIN = sys.argv[1:]
 os.environ['RUMOR_CUDA'] = PLUGIN
 train_together()
+told_by_doctor()
+print('ok')
