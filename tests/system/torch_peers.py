@@ -32,7 +32,7 @@ def python_with_torch():
 
 
 COMMON = '''
-import json, os, signal, sys, time, warnings
+import fractions, json, os, signal, sys, time, warnings
 sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
 import torch, rumor
 from torch import nn
@@ -114,8 +114,9 @@ with rumor.join('kinds', model, density=0.2, options={'quiet': True, 'overhead':
                 if p.requires_grad:
                     p.add_(0.01 * (3 - p.float()).to(p.dtype))
         time.sleep(0.001)
-        assert swarm.step(2)
+        assert swarm.step(2, loss=fractions.Fraction(1, 4))  # whatever is a number, numpy's for one
 assert swarm.status()['params'] == 24 + 4 + 15 + 3 + 6 + 1
+assert abs(swarm.status()['train_loss'] - 0.25) < 1e-6
 assert torch.equal(model.frozen, torch.ones(2))
 for name in ('halves', 'doubles', 'turned', 'single'):
     error = (getattr(model, name).double() - 3).abs().max().item()
