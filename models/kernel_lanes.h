@@ -13,7 +13,7 @@
 
 #include "runtime/base/sanitized.h"
 
-// With a check of each access, an unrolled block is minutes of work for a compiler.
+// With a check of each access, an unrolled block is minutes of work for clang.
 #if defined(RUMOR_SANITIZED)
 #define LANES_UNROLL
 #elif defined(__clang__)
