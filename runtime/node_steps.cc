@@ -271,7 +271,8 @@ Bytes Node::make_checkpoint() const {
   RUMOR_CHECK(replica_.verify());  // never write a damaged replica
   LocalState local;
   local.node = options_.node;
-  local.residual.assign(trainer_->residual().begin(), trainer_->residual().end());
+  const std::span<const float> residual = trainer_->residual();
+  local.residual.assign(residual.begin(), residual.end());
   local.optimizer = trainer_->optimizer_state();
   return encode_checkpoint(form(), replica_.state(), local);
 }
