@@ -1,44 +1,33 @@
-// DeviceMlp: the multi-layer perceptron of models/mlp.h on a GPU: the same tensors, loss and gradient, with parameters,
-// activations and gradient on the device. What models::Model says of its functions holds, but that parameters are
-// device memory and that a device may fail.
+// DeviceMlp: the multi-layer perceptron of models/mlp.h on a GPU (gpu/device_model.h).
 //
-// The rows of a batch come from the host and the loss goes back, nothing else. Bits: the same in each run on one GPU;
-// not those of the CPU, whose products add up in another order (gpu/README.md).
-//
-// Thread: one caller at a time. Memory, device, for each row of the largest batch seen: a float for every unit and
-// input, and two more for every unit of the widest layer; and what products take (gpu/model_table.h).
+// Memory, device, for each row of the largest batch seen: a float for every unit and input, and two more for every unit
+// of the widest layer; and what products take (gpu/model_table.h).
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "gpu/device.h"
-#include "models/model.h"
+#include "gpu/device_model.h"
 
 namespace rumor::gpu {
 
-class DeviceMlp {
+class DeviceMlp final : public DeviceModel {
  public:
   // Refers to `gpu`. Errors: those of models::make_mlp().
   static Result<DeviceMlp> create(const Gpu& gpu, const models::ModelConfig& config, Precision precision);
 
-  const ParamLayout& layout() const { return layout_; }
+  const ParamLayout& layout() const override { return layout_; }
   std::uint32_t inputs() const { return widths_.front(); }
   std::uint32_t classes() const { return widths_.back(); }
 
-  // The mean loss over the batch; `gradient` is overwritten. Requires: what models::Mlp does, and layout().params()
-  // floats in both arrays. Errors: Errc::limit, too little memory, what to reduce; Errc::io, the device failed, or
-  // there are no matrix products; Errc::usage, soft targets, which only the CPU has.
   Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                  const DeviceArray<float>& gradient);
-  // In pieces of 256 rows. Errors: Errc::limit and Errc::io as above.
-  Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch);
+                                  const DeviceArray<float>& gradient) override;
+  // In pieces of 256 rows.
+  Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   // out: [rows, classes()], on the host. Errors: as evaluate().
   Result<void> predict(const DeviceArray<float>& params, const models::Batch& batch, std::span<float> out);
-  // On the device, but for what products take.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const override;
 
  private:
   struct Layer {

@@ -19,13 +19,17 @@ Result<void> check_possible(const RunConfig& config) {
   const auto not_yet = [](const std::string& what) {
     return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};
   };
-  if (config.model.family != "mlp") return not_yet(str("model.family = \"", config.model.family, "\""));
   if (config.workers() > 0) return not_yet(str("optimizer.hogwild = ", config.workers()));
   if (config.optimizer.clip > 0) return not_yet(str("optimizer.clip = ", config.optimizer.clip));
   if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
   if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));
   if (config.bytes_per_second > 0) return not_yet(str("compress.bytes_per_second = ", config.bytes_per_second));
   return {};
+}
+
+gpu::Precision precision_of(const std::string& name) {
+  if (name == "tf32") return gpu::Precision::tf32;
+  return name == "bf16" ? gpu::Precision::bf16 : gpu::Precision::fp32;
 }
 
 }  // namespace
@@ -44,15 +48,15 @@ Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu
   auto built = BuiltInModel::create(config, std::move(data), shard, sampling_seed);
   if (!built) return built.error();
   std::unique_ptr<DeviceTrainer> trainer(new DeviceTrainer(std::move(gpu), std::move(built).value()));
-  if (auto made = trainer->make_arrays(); !made) return made.error();
+  if (auto made = trainer->make_arrays(precision_of(config.precision)); !made) return made.error();
   return trainer;
 }
 
-Result<void> DeviceTrainer::make_arrays() {
+Result<void> DeviceTrainer::make_arrays(gpu::Precision precision) {
   const std::uint32_t params = layout().params();
-  auto mlp = gpu::DeviceMlp::create(*gpu_, built_.config, gpu::Precision::fp32);
-  if (!mlp) return mlp.error();
-  mlp_.emplace(std::move(mlp).value());
+  auto model = gpu::make_device_model(*gpu_, built_.config, precision);
+  if (!model) return model.error();
+  model_ = std::move(model).value();
   auto compressor = gpu::DeviceCompressor::create(*gpu_, layout(), built_.compressor);
   if (!compressor) return compressor.error();
   compressor_.emplace(std::move(compressor).value());
@@ -128,7 +132,7 @@ StepRule DeviceTrainer::begin_step(double rate) {
 Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   compressor_->set_density(plan.density);
   if (auto sent = send_view(); !sent) return sent;
-  const Result<float> loss = mlp_->loss_and_gradient(weights_, built_.sampler->next(), gradient_);
+  const Result<float> loss = model_->loss_and_gradient(weights_, built_.sampler->next(), gradient_);
   if (!loss) return loss.error();
   result.loss = *loss;
   if (auto absorbed = compressor_->absorb_step(begin_step(plan.rate), gradient_, update_); !absorbed) return absorbed;
@@ -163,7 +167,7 @@ Result<void> DeviceTrainer::encode(StepResult& result) {
 models::Evaluation DeviceTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
   gradient_.write(weights.data(), weights.size());
   return models::evaluate_on_test(*built_.data, rows_max, [&](const models::Batch& batch) {
-    auto part = mlp_->evaluate(gradient_, batch);
+    auto part = model_->evaluate(gradient_, batch);
     if (part) return *part;
     failure_ = part.error();
     return models::Evaluation{std::nan(""), {}};
@@ -177,7 +181,7 @@ Result<std::vector<float>> DeviceTrainer::device_view() const {
 }
 
 std::span<const float> DeviceTrainer::residual() const {
-  if (auto copied = compressor_->residual(); copied) residual_ = std::move(copied).value();
+  if (const auto copied = compressor_->residual(); copied) std::copy(copied->begin(), copied->end(), residual_.begin());
   return residual_;
 }
 
@@ -211,7 +215,7 @@ MemoryUse DeviceTrainer::memory() const {
   for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
   use.entries = view_.entry_bytes() + gpu::device_bytes(place_, value_) + update_.memory_bytes() +
                 compressor_->entry_bytes() + codec_->memory_bytes();
-  use.activations = mlp_->memory_bytes();
+  use.activations = model_->memory_bytes();
   return use;
 }
 

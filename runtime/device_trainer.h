@@ -20,7 +20,7 @@
 #include "compress/update.h"
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
-#include "gpu/mlp.h"
+#include "gpu/device_model.h"
 #include "runtime/built_in_model.h"
 #include "runtime/followed_view.h"
 #include "runtime/trainer.h"
@@ -29,8 +29,8 @@ namespace rumor {
 
 class DeviceTrainer final : public Trainer {
  public:
-  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (other families than mlp, Hogwild!
-  // workers, clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
+  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (the family cnn, Hogwild! workers,
+  // clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
   static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config,
                                                        std::shared_ptr<const models::DataSet> data,
                                                        models::Shard shard, std::uint64_t sampling_seed);
@@ -41,7 +41,7 @@ class DeviceTrainer final : public Trainer {
   void follow(Replica& replica) override { view_.follow(replica, parallel()); }
   void expect(const InFlightView& in_flight) override { view_.expect(in_flight); }
   compress::FloatView view() override { return view_.view(); }
-  // Copied from the GPU. After a failure of it: what was copied last.
+  // Copied from the GPU, to where the last copy was. After a failure of it: what was copied last.
   std::span<const float> residual() const override;
   Bytes optimizer_state() const override;
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state) override;
@@ -62,7 +62,7 @@ class DeviceTrainer final : public Trainer {
 
  private:
   DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built);
-  Result<void> make_arrays();
+  Result<void> make_arrays(gpu::Precision precision);
   Result<void> send_view();
   Result<void> put_places();
   Result<void> compute(const StepPlan& plan, StepResult& result);
@@ -77,7 +77,7 @@ class DeviceTrainer final : public Trainer {
   std::optional<Error> failure_;  // of an evaluation, still to be told
 
   std::unique_ptr<gpu::Gpu> gpu_;  // outlives all that follows
-  std::optional<gpu::DeviceMlp> mlp_;
+  std::unique_ptr<gpu::DeviceModel> model_;
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
   gpu::DeviceUpdate update_;

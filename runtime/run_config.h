@@ -45,11 +45,13 @@ struct RunConfig {
   std::uint64_t samples =
       100'000;  // (shared) planned length, all peers together: what the schedule runs over
 
-  // [model] (shared)
+  // [model] (shared), but for weights and precision
   models::ModelConfig model;
   // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors in it
   // (models/start_weights.h). Where it lies is a peer's own business; what is in it goes into the run id.
   std::string weights;
+  // How a GPU takes the numbers of matrix products (gpu/model_table.h): fp32, tf32 or bf16. A processor: fp32 always.
+  std::string precision = "fp32";
 
   // [data]  kind, seed, skew (shared); path
   models::DataConfig data;

@@ -27,6 +27,7 @@ constexpr std::array run_and_data = std::to_array<Help>({
     {"model.layers", "blocks of a GPT"},
     {"model.heads", "attention heads of a GPT"},
     {"model.embedding", "width of a GPT"},
+    {"model.precision", "of numbers in a GPU's matrix products, whose sums are fp32; a processor takes fp32 always"},
     {"data.kind", "layout of the data"},
     {"data.seed", "of synthetic data"},
     {"data.skew", "unlike peers: each gets so many pieces of the set sorted by label; 0: all alike"},

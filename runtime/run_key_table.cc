@@ -273,6 +273,7 @@ std::vector<Row> model_keys() {
       whole("model.layers", 1, 1 << 10, of(&M::layers), of_run),
       whole("model.heads", 1, 1 << 10, of(&M::heads), of_run),
       whole("model.embedding", 1, 1 << 16, of(&M::embedding), of_run),
+      choice("model.precision", {"fp32", "tf32", "bf16"}, at(&C::precision), of_peer),
   };
 }
 

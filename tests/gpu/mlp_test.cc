@@ -6,6 +6,7 @@
 
 #include "gpu/compressor.h"
 #include "models/mlp.h"
+#include "tests/gpu/model_support.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"
 
@@ -32,19 +33,6 @@ struct Rows {
     batch = {x, label, rows};
   }
 };
-
-DeviceArray<float> copied(const Target& target, const Floats& values) {
-  auto array = DeviceArray<float>::create(*target.gpu, values.size(), "a test").value();
-  array.write(values.data(), values.size());
-  return array;
-}
-
-Floats start(const models::Model& model) {
-  Floats weights;
-  for (const std::int32_t weight : models::initial_weights(model, 5, 24))
-    weights.push_back(static_cast<float>(weight) * 0x1p-24f);
-  return weights;
-}
 
 }  // namespace
 

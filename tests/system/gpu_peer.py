@@ -5,6 +5,7 @@ usage: gpu_peer.py RUMOR PLUGIN      PLUGIN: the emulation of a GPU, as a plugin
 """
 import os
 import sys
+import tempfile
 
 import peers
 
@@ -32,6 +33,22 @@ def train_together():
         assert 'GPU' not in swarm.peers[1].said()
 
 
+def train_a_gpt():
+    with tempfile.NamedTemporaryFile('w', suffix='.txt') as text:
+        text.write('of the making of many updates there is no end, and much studying is for a machine\n' * 100)
+        text.flush()
+        model = ['model.family=gpt', 'model.context=16', 'model.layers=1', 'model.heads=2', 'model.embedding=16',
+                 'data.kind=text', f'data.path={text.name}', 'optimizer.kind=adamw', 'optimizer.rate=0.01',
+                 'optimizer.batch=4', 'compress.density=0.05', 'exchange.period_ms=10']
+        with peers.Swarm(2, 1600, *model) as swarm:
+            for index in range(2):
+                start(swarm, index)
+            swarm.finish()
+            final = swarm.peers[0].final()
+            assert final['steps'] > 20 and final['loss'] < 4, final  # from log 256, which is 5.5
+            assert ', on GPU emulation' in swarm.peers[0].said()
+
+
 def told_by_doctor():
     healthy = peers.run('doctor').stdout
     assert 'ok    GPU' in healthy and 'emulation, ' in healthy, healthy
@@ -43,5 +60,6 @@ def told_by_doctor():
 peers.RUMOR, PLUGIN = sys.argv[1:]
 os.environ['RUMOR_CUDA'] = PLUGIN
 train_together()
+train_a_gpt()
 told_by_doctor()
 print('ok')

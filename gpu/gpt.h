@@ -1,0 +1,113 @@
+// DeviceGpt: the GPT of models/gpt.h on a GPU (gpu/device_model.h), made of the slots of gpu/model_table.h.
+//
+// A sum over layers is made where it is normed next, so it goes through memory once less. Logits of a large vocabulary
+// are the largest thing there is: they exist for some rows at a time.
+//
+// Memory, device, for each token of the largest batch seen: 17 floats for every width and layer, 8 more for every
+// width, logits (128 MiB at most), and what products take (gpu/model_table.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gpu/device_model.h"
+#include "models/gpt.h"
+
+namespace rumor::gpu {
+
+class DeviceGpt final : public DeviceModel {
+ public:
+  // Refers to `gpu`. logits_max: floats at a time, but a row at least. Errors: those of models::make_gpt(); Errc::usage
+  // for heads wider than head_size_max.
+  static Result<DeviceGpt> create(const Gpu& gpu, const models::ModelConfig& config, Precision precision,
+                                  std::size_t logits_max = std::size_t{32} << 20);
+
+  const ParamLayout& layout() const override { return layout_; }
+  Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
+                                  const DeviceArray<float>& gradient) override;
+  Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
+  std::size_t memory_bytes() const override;
+
+ private:
+  // What a norm keeps for the way back, a float a row each.
+  struct Norm {
+    float* mean = nullptr;
+    float* scale = nullptr;
+  };
+  // What one layer keeps; d floats a row where nothing else is said. All of it lies in memory_.
+  struct Layer {
+    Norm norm_1, norm_2;
+    float* normed_1 = nullptr;
+    float* qkv = nullptr;                      // 3 d
+    float *top = nullptr, *weight = nullptr;   // heads
+    float* looked = nullptr;                   // what attention brings
+    float* middle = nullptr;                   // the sum after attention
+    float* normed_2 = nullptr;
+    float *wide = nullptr, *activated = nullptr;  // 4 d each; activated = gelu(wide)
+    float* out = nullptr;                         // the sum after this layer, once the next norm has made it
+  };
+  struct Projected {
+    const float* x;  // [rows, in]
+    std::uint32_t in, out;
+    std::uint32_t weight, bias;  // where they lie in the parameters: [in][out], [out]
+  };
+
+  DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape, Precision precision, std::size_t logits_max);
+  // One of those in memory_.
+  struct Array {
+    float** begin;
+    std::size_t floats;
+  };
+  std::vector<Array> arrays(std::size_t rows, std::size_t piece_rows);
+  Result<void> make_room(std::uint32_t batch);
+  void send_tokens(const models::TokenBatch& batch);
+  std::uint32_t send_rows_by_token(const models::TokenBatch& batch);
+  void norm(const Norm& keeps, const float* x, float* more, std::uint32_t gain, std::uint32_t bias, float* y);
+  void norm_back(const Norm& kept, const float* x, std::uint32_t gain, std::uint32_t bias, float* gradient);
+  void project(const Projected& p, float* y, float* before);
+  void project_back(const Projected& p, const float* before, const float* change, float* gradient, float* x_change);
+  AttentionArgs attention_of(const Layer& layer) const;
+  // The sum before layer i; before the last norm, i is the number of layers.
+  const float* sum_before(std::size_t i) const { return i == 0 ? embedded_ : layers_[i - 1].out; }
+  void norm_sum(std::size_t i, const Norm& keeps, std::uint32_t gain, std::uint32_t bias, float* y);
+  Result<void> forward(const models::TokenBatch& batch);
+  void forward_layer(std::size_t i);
+  void compare(float* gradient);
+  void backward(const models::TokenBatch& batch, float* gradient);
+  void backward_layer(std::size_t i, float* gradient);
+  Result<double> total_loss();
+  void matmul(MatmulArgs args);
+  models::TokenBatch tokens_of(const DeviceArray<float>& params, const models::Batch& batch) const;
+  std::uint32_t width() const { return static_cast<std::uint32_t>(shape_.width); }
+  std::uint32_t context() const { return static_cast<std::uint32_t>(shape_.context); }
+
+  const Gpu* gpu_;
+  ParamLayout layout_;
+  models::GptShape shape_;
+  Precision precision_;
+  std::size_t logits_max_;
+  // Of the call that is under way.
+  const float* params_ = nullptr;
+  std::uint32_t batch_ = 0, rows_ = 0;  // rows: tokens
+  std::optional<Error> failure_;        // the first product's that could not be made
+
+  std::uint32_t batch_max_ = 0, piece_rows_ = 0;  // for which there is room
+  std::vector<Layer> layers_;
+  Norm norm_;
+  DeviceArray<float> memory_;
+  float* embedded_ = nullptr;  // [rows][d], before the first layer
+  float* normed_ = nullptr;    // [rows][d], after the last norm
+  float* change_ = nullptr;    // [rows][d], d loss / d the sum, from the last layer to the first
+  float* inner_ = nullptr;     // [rows][d], changes within a layer
+  float* wide_ = nullptr;      // [rows][4 d], likewise
+  float* dot_ = nullptr;       // [rows][heads]
+  float* partial_ = nullptr;   // of sums over rows
+  float* row_loss_ = nullptr;  // [rows]
+  float* logits_ = nullptr;    // [rows of a piece][vocabulary]
+  DeviceArray<double> total_loss_;  // of each piece
+  DeviceArray<std::uint16_t> token_, target_, distinct_;
+  DeviceArray<std::uint32_t> row_, first_;  // rows by token, for the way back of the embedding
+};
+
+}  // namespace rumor::gpu
