@@ -19,7 +19,8 @@ Result<void> check_possible(const RunConfig& config) {
   const auto not_yet = [](const std::string& what) {
     return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};
   };
-  if (config.workers() > 0) return not_yet(str("optimizer.hogwild = ", config.workers()));
+  if (config.hogwild > 0) return not_yet(str("optimizer.hogwild = ", config.hogwild));
+  if (config.batches() > 1) return not_yet(str("exchange.local_steps = ", config.batches()));
   if (config.optimizer.clip > 0) return not_yet(str("optimizer.clip = ", config.optimizer.clip));
   if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
   if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));

@@ -221,13 +221,18 @@ BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
   other_model.model.family = "cnn";
   RunConfig paid = small_run("sgd");
   paid.bytes_per_update = 100;
-  for (const RunConfig& config : {clipped, revised, other_model, paid}) {
+  RunConfig seldom = small_run("sgd"), shared = small_run("sgd");
+  seldom.round_rules.local_steps = 3;
+  shared.hogwild = 2;
+  for (const RunConfig& config : {clipped, revised, other_model, paid, seldom, shared}) {
     const auto refused = make(config);
     BOOST_TEST_REQUIRE(!refused.ok());
     BOOST_TEST(refused.error().text.find("--device cpu") != std::string::npos);
     BOOST_TEST((refused.error().code == Errc::usage));
   }
   BOOST_TEST(make(paid).error().text.find("compress.bytes_per_update = 100 ") == 0u);
+  BOOST_TEST(make(seldom).error().text.find("exchange.local_steps = 3 ") == 0u);
+  BOOST_TEST(make(shared).error().text.find("optimizer.hogwild = 2 ") == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
