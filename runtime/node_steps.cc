@@ -119,7 +119,8 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
     end(1, now, out);
   } else if (!replica_.is_revoked({options_.stream, own_seq_ + 1})) {
     const double before = figures_.train_loss;
-    figures_.train_loss = figures_.steps == 0 ? result.loss : before + (result.loss - before) * 0.02;
+    // Without samples there is no loss: a loop that leaves hands over what is left, which may be nothing.
+    if (result.samples > 0) figures_.train_loss = before == 0 ? result.loss : before + (result.loss - before) * 0.02;
     ++figures_.steps;
     samples_held_ += result.samples;
     if (result.held) {

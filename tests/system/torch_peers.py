@@ -116,7 +116,7 @@ with rumor.join('kinds', model, density=0.2, options={'quiet': True, 'overhead':
         time.sleep(0.001)
         assert swarm.step(2, loss=fractions.Fraction(1, 4))  # whatever is a number, numpy's for one
 assert swarm.status()['params'] == 24 + 4 + 15 + 3 + 6 + 1
-assert abs(swarm.status()['train_loss'] - 0.25) < 1e-6
+assert abs(swarm.status()['train_loss'] - 0.25) < 1e-6, swarm.status()
 assert torch.equal(model.frozen, torch.ones(2))
 for name in ('halves', 'doubles', 'turned', 'single'):
     error = (getattr(model, name).double() - 3).abs().max().item()
