@@ -1,25 +1,31 @@
 #include "gpu/device_model.h"
 
+#include "gpu/cnn.h"
 #include "gpu/gpt.h"
 #include "gpu/mlp.h"
-#include "runtime/base/text.h"
 
 namespace rumor::gpu {
 
+namespace {
+
+template <class Model>
+Result<std::unique_ptr<DeviceModel>> made(Result<Model> model) {
+  if (!model) return model.error();
+  return std::unique_ptr<DeviceModel>(std::make_unique<Model>(std::move(model).value()));
+}
+
+}  // namespace
+
+Error no_soft_targets() {
+  return {Errc::usage, "soft targets are not possible on a GPU yet; use --device cpu"};
+}
+
 Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const models::ModelConfig& config,
                                                        Precision precision) {
-  if (config.family == "mlp") {
-    auto mlp = DeviceMlp::create(gpu, config, precision);
-    if (!mlp) return mlp.error();
-    return std::unique_ptr<DeviceModel>(std::make_unique<DeviceMlp>(std::move(mlp).value()));
-  }
-  if (config.family == "gpt") {
-    auto gpt = DeviceGpt::create(gpu, config, precision);
-    if (!gpt) return gpt.error();
-    return std::unique_ptr<DeviceModel>(std::make_unique<DeviceGpt>(std::move(gpt).value()));
-  }
-  return Error{Errc::usage,
-               str("model.family = \"", config.family, "\" is not possible on a GPU yet; use --device cpu")};
+  if (config.family == "mlp") return made(DeviceMlp::create(gpu, config, precision));
+  if (config.family == "cnn") return made(DeviceCnn::create(gpu, config, precision));
+  if (config.family == "gpt") return made(DeviceGpt::create(gpu, config, precision));
+  return models::make_model(config).error();  // names the families
 }
 
 }  // namespace rumor::gpu

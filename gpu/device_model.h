@@ -31,7 +31,10 @@ class DeviceModel {
   virtual std::size_t memory_bytes() const = 0;
 };
 
-// Of config.family. Refers to `gpu`. Errors: those of models::make_model(); Errc::usage for what only a CPU computes.
+// What loss_and_gradient() says of soft targets.
+Error no_soft_targets();
+
+// Of config.family. Refers to `gpu`. Errors: those of models::make_model(); Errc::usage for what no GPU computes.
 Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const models::ModelConfig& config,
                                                        Precision precision);
 

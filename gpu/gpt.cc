@@ -2,31 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gpu {
-
-namespace {
-
-constexpr std::size_t lines = 64;            // arrays begin at a multiple of so many floats
-constexpr std::uint32_t evaluated_rows = 8;  // of a batch at a time
-
-MatmulArgs product(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth, const float* a, const float* b,
-                   float* y) {
-  MatmulArgs args{};
-  args.rows = rows;
-  args.columns = columns;
-  args.depth = depth;
-  args.a = a;
-  args.b = b;
-  args.y = y;
-  return args;
-}
-
-}  // namespace
 
 Result<DeviceGpt> DeviceGpt::create(const Gpu& gpu, const models::ModelConfig& config, Precision precision,
                                     std::size_t logits_max) {
@@ -45,25 +25,29 @@ DeviceGpt::DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape,
     : gpu_(&gpu),
       layout_(std::move(layout)),
       shape_(std::move(shape)),
-      precision_(precision),
+      products_(gpu, precision),
       logits_max_(logits_max),
       layers_(static_cast<std::size_t>(shape_.layers)) {}
 
-// All that is in memory_, with its size for so many rows.
-std::vector<DeviceGpt::Array> DeviceGpt::arrays(std::size_t rows, std::size_t piece_rows) {
+// All that is in memory_.
+PlacedArrays DeviceGpt::arrays(std::size_t rows, std::size_t piece_rows) {
   const std::size_t d = rows * width(), heads = rows * static_cast<std::size_t>(shape_.heads);
-  std::vector<Array> all = {{&embedded_, d}, {&normed_, d}, {&change_, d}, {&inner_, d}, {&wide_, 4 * d}};
-  all.insert(all.end(), {{&norm_.mean, rows}, {&norm_.scale, rows}, {&dot_, heads}, {&row_loss_, rows}});
-  all.push_back({&partial_, chunks_of(static_cast<std::uint32_t>(rows)) * 4 * width()});
-  all.push_back({&logits_, piece_rows * static_cast<std::size_t>(shape_.vocabulary)});
+  PlacedArrays all;
+  for (float** one : {&embedded_, &normed_, &change_, &inner_}) all.add(*one, d);
+  all.add(wide_, 4 * d);
+  all.add(dot_, heads);
+  all.add(row_loss_, rows);
+  all.add(partial_, chunks_of(static_cast<std::uint32_t>(rows)) * 4 * width());
+  all.add(logits_, piece_rows * static_cast<std::size_t>(shape_.vocabulary));
   for (Layer& layer : layers_) {
+    for (float** one : {&layer.normed_1, &layer.looked, &layer.middle, &layer.normed_2, &layer.out}) all.add(*one, d);
+    all.add(layer.qkv, 3 * d);
+    for (float** one : {&layer.wide, &layer.activated}) all.add(*one, 4 * d);
+    for (float** one : {&layer.top, &layer.weight}) all.add(*one, heads);
     for (Norm* norm : {&layer.norm_1, &layer.norm_2})
-      all.insert(all.end(), {{&norm->mean, rows}, {&norm->scale, rows}});
-    for (float** one : {&layer.normed_1, &layer.looked, &layer.middle, &layer.normed_2, &layer.out})
-      all.push_back({one, d});
-    for (float** one : {&layer.wide, &layer.activated}) all.push_back({one, 4 * d});
-    all.insert(all.end(), {{&layer.qkv, 3 * d}, {&layer.top, heads}, {&layer.weight, heads}});
+      for (float** one : {&norm->mean, &norm->scale}) all.add(*one, rows);
   }
+  for (float** one : {&norm_.mean, &norm_.scale}) all.add(*one, rows);
   return all;
 }
 
@@ -73,31 +57,16 @@ Result<void> DeviceGpt::make_room(std::uint32_t batch) {
   const auto vocabulary = static_cast<std::size_t>(shape_.vocabulary);
   const std::size_t piece_rows = std::min(rows, std::max<std::size_t>(logits_max_ / vocabulary, 1));
   const std::size_t distinct = std::min(rows, vocabulary), pieces = (rows + piece_rows - 1) / piece_rows;
-  const std::vector<Array> all = arrays(rows, piece_rows);
-  const auto room_of = [](const Array& array) { return (array.floats + lines - 1) / lines * lines; };
-  std::size_t floats = 0;
-  for (const Array& array : all) floats += room_of(array);
   for (Result<void> room :
        {token_.make_room(*gpu_, rows, "a batch"), target_.make_room(*gpu_, rows, "a batch"),
         row_.make_room(*gpu_, rows, "a batch"), distinct_.make_room(*gpu_, distinct, "a batch"),
         first_.make_room(*gpu_, distinct + 1, "a batch"), total_loss_.make_room(*gpu_, pieces, "a batch")})
     if (!room) return room;
   // Last: where all lies changes only when nothing fails any more.
-  if (auto room = memory_.make_room(*gpu_, floats, "activations"); !room) return room;
-  float* at = memory_.data();
-  for (const Array& array : all) {
-    *array.begin = at;
-    at += room_of(array);
-  }
+  if (auto room = arrays(rows, piece_rows).make_room(*gpu_, memory_, "activations"); !room) return room;
   batch_max_ = batch;
   piece_rows_ = static_cast<std::uint32_t>(piece_rows);
   return {};
-}
-
-// After one that fails the rest is of no use, and does no harm: the call ends with the error.
-void DeviceGpt::matmul(MatmulArgs args) {
-  args.precision = precision_;
-  if (auto done = gpu_->matmul(args); !done && !failure_) failure_ = done.error();
 }
 
 // ---- forward ----
@@ -131,7 +100,7 @@ void DeviceGpt::project(const Projected& p, float* y, float* before) {
   args.bias = params_ + p.bias;
   args.before = before;
   args.epilogue = before != nullptr ? Epilogue::bias_gelu : Epilogue::bias;
-  matmul(args);
+  products_.make(args);
 }
 
 AttentionArgs DeviceGpt::attention_of(const Layer& layer) const {
@@ -176,7 +145,7 @@ void DeviceGpt::compare(float* gradient) {
     float* const x = normed_ + std::size_t{first} * d;
     MatmulArgs logits = product(rows, vocabulary, d, x, table, logits_);
     logits.b_turned = true;
-    matmul(logits);
+    products_.make(logits);
     const float share = gradient != nullptr ? 1.0f / static_cast<float>(rows_) : 0.0f;
     const CrossEntropyArgs entropy{{rows, vocabulary}, logits_,           target_.data() + first,
                                    share,              row_loss_ + first, total_loss_.data() + first / piece_rows_};
@@ -185,14 +154,14 @@ void DeviceGpt::compare(float* gradient) {
     MatmulArgs of_table = product(vocabulary, d, rows, logits_, x, gradient + shape_.table);
     of_table.a_turned = true;
     of_table.add = first > 0;
-    matmul(of_table);
-    matmul(product(rows, d, vocabulary, logits_, table, inner_ + std::size_t{first} * d));
+    products_.make(of_table);
+    products_.make(product(rows, d, vocabulary, logits_, table, inner_ + std::size_t{first} * d));
   }
 }
 
 // Waits for all that was begun.
 Result<double> DeviceGpt::total_loss() {
-  if (failure_) return *std::exchange(failure_, std::nullopt);
+  if (auto made = products_.outcome(); !made) return made.error();
   std::vector<double> pieces((rows_ + piece_rows_ - 1) / piece_rows_);
   if (auto read = total_loss_.read(pieces.data(), pieces.size()); !read) return read.error();
   return std::accumulate(pieces.begin(), pieces.end(), 0.0);
@@ -213,11 +182,11 @@ void DeviceGpt::project_back(const Projected& p, const float* before, const floa
   const ModelTable& model = gpu_->table().model;
   MatmulArgs of_weight = product(p.in, p.out, rows_, p.x, change, gradient + p.weight);
   of_weight.a_turned = true;
-  matmul(of_weight);
+  products_.make(of_weight);
   model.column_sums(gpu_->device(), {rows_, p.out}, change, partial_, gradient + p.bias);
   MatmulArgs of_x = product(rows_, p.in, p.out, change, params_ + p.weight, x_change);
   of_x.b_turned = true;
-  matmul(of_x);
+  products_.make(of_x);
   if (before != nullptr) model.gelu_backward(gpu_->device(), std::uint64_t{rows_} * p.in, before, x_change);
 }
 
@@ -279,8 +248,7 @@ Result<float> DeviceGpt::loss_and_gradient(const DeviceArray<float>& params, con
                                            const DeviceArray<float>& gradient) {
   const models::TokenBatch tokens = tokens_of(params, batch);
   RUMOR_CHECK(gradient.size() >= layout_.params());
-  if (!batch.soft.probability.empty())
-    return Error{Errc::usage, "soft targets are not possible on a GPU yet; use --device cpu"};
+  if (!batch.soft.probability.empty()) return no_soft_targets();
   params_ = params.data();
   if (auto done = forward(tokens); !done) return done.error();
   compare(gradient.data());
@@ -294,9 +262,9 @@ Result<models::Evaluation> DeviceGpt::evaluate(const DeviceArray<float>& params,
   const models::TokenBatch all = tokens_of(params, batch);
   params_ = params.data();
   double loss = 0;
-  for (long row = 0; row < all.batch; row += evaluated_rows) {
-    const models::TokenBatch part{all.tokens + row * (all.context + 1),
-                                  std::min<long>(evaluated_rows, all.batch - row), all.context};
+  constexpr long piece = 8;  // rows
+  for (long row = 0; row < all.batch; row += piece) {
+    const models::TokenBatch part{all.tokens + row * (all.context + 1), std::min(piece, all.batch - row), all.context};
     if (auto done = forward(part); !done) return done.error();
     compare(nullptr);
     const Result<double> total = total_loss();

@@ -8,10 +8,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "gpu/device_model.h"
+#include "gpu/placed_arrays.h"
+#include "gpu/products.h"
 #include "models/gpt.h"
 
 namespace rumor::gpu {
@@ -54,12 +55,7 @@ class DeviceGpt final : public DeviceModel {
   };
 
   DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape, Precision precision, std::size_t logits_max);
-  // One of those in memory_.
-  struct Array {
-    float** begin;
-    std::size_t floats;
-  };
-  std::vector<Array> arrays(std::size_t rows, std::size_t piece_rows);
+  PlacedArrays arrays(std::size_t rows, std::size_t piece_rows);
   Result<void> make_room(std::uint32_t batch);
   void send_tokens(const models::TokenBatch& batch);
   std::uint32_t send_rows_by_token(const models::TokenBatch& batch);
@@ -77,7 +73,6 @@ class DeviceGpt final : public DeviceModel {
   void backward(const models::TokenBatch& batch, float* gradient);
   void backward_layer(std::size_t i, float* gradient);
   Result<double> total_loss();
-  void matmul(MatmulArgs args);
   models::TokenBatch tokens_of(const DeviceArray<float>& params, const models::Batch& batch) const;
   std::uint32_t width() const { return static_cast<std::uint32_t>(shape_.width); }
   std::uint32_t context() const { return static_cast<std::uint32_t>(shape_.context); }
@@ -85,12 +80,11 @@ class DeviceGpt final : public DeviceModel {
   const Gpu* gpu_;
   ParamLayout layout_;
   models::GptShape shape_;
-  Precision precision_;
+  Products products_;
   std::size_t logits_max_;
   // Of the call that is under way.
   const float* params_ = nullptr;
   std::uint32_t batch_ = 0, rows_ = 0;  // rows: tokens
-  std::optional<Error> failure_;        // the first product's that could not be made
 
   std::uint32_t batch_max_ = 0, piece_rows_ = 0;  // for which there is room
   std::vector<Layer> layers_;

@@ -17,11 +17,12 @@
 #include <cstdint>
 
 #include "gpu/model_table.h"
+#include "gpu/picture_table.h"
 #include "runtime/base/step_rule.h"
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 6;
+inline constexpr std::uint32_t table_version = 7;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -228,8 +229,9 @@ struct GpuTable {
   void (*fingerprint_weights)(Device* device, const std::int32_t* weights, std::uint32_t params, std::uint64_t seed,
                               std::uint32_t* lanes);
 
-  // ---- models: gpu/model_table.h
+  // ---- models: gpu/model_table.h, gpu/picture_table.h
   ModelTable model;
+  PictureTable pictures;
 };
 
 }  // namespace rumor::gpu

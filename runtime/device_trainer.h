@@ -29,8 +29,8 @@ namespace rumor {
 
 class DeviceTrainer final : public Trainer {
  public:
-  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (the family cnn, Hogwild! workers,
-  // clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
+  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (Hogwild! workers, several batches
+  // a step, clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
   static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config,
                                                        std::shared_ptr<const models::DataSet> data,
                                                        models::Shard shard, std::uint64_t sampling_seed);

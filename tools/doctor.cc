@@ -60,7 +60,7 @@ void check_gpu(Findings& out) {
   const auto info = gpu ? (*gpu)->describe() : Result<gpu::DeviceInfo>(gpu.error());
   if (info)
     return out.good("GPU", str(info->name, ", ", bytes_text(static_cast<double>(info->free_bytes)), " free of ",
-                               bytes_text(static_cast<double>(info->memory_bytes)), "; an MLP or a GPT trains there: ",
+                               bytes_text(static_cast<double>(info->memory_bytes)), "; models train there with ",
                                "rumor peer --device cuda"));
   std::error_code ignored;
   if (std::filesystem::exists("/dev/nvidiactl", ignored) || std::getenv("RUMOR_CUDA") != nullptr)

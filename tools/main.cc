@@ -56,7 +56,7 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--events", c.events, "write what happens to FILE, a line of JSON each; rotated at 8 MiB");
   peer->add_option("--tensorboard", c.tensorboard, "write curves to an event file in DIR, for TensorBoard");
   peer->add_option("--device", c.device,
-                   "where to compute (default: cpu); cuda is the first NVIDIA GPU, and trains an MLP or a GPT")
+                   "where to compute (default: cpu); cuda is the first NVIDIA GPU")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   peer->add_option("--threads", c.threads,
                    "for a step and the passes over all weights (default: by the size of the model;\n"

@@ -11,6 +11,7 @@
 #include "gpu/cuda/emit.cuh"
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/model_slots.cuh"
+#include "gpu/cuda/picture_slots.cuh"
 #include "gpu/cuda/rice.cuh"
 #include "gpu/cuda/rounding.cuh"
 #include "gpu/cuda/scan.cuh"
@@ -192,6 +193,7 @@ inline GpuTable make_table(const char* name) {
   table.fingerprint_entries = slots::fingerprint_entries;
   table.fingerprint_weights = slots::fingerprint_weights;
   table.model = model_table();
+  table.pictures = picture_table();
   return table;
 }
 
