@@ -4,6 +4,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "gpu/codec.h"
+#include "gpu/compressor.h"
+#include "gpu/gpt.h"
+#include "models/optimizer.h"
 #include "tests/gpu/bench_support.h"
 
 namespace rumor::gpu {
@@ -98,6 +102,55 @@ std::string cross_entropy(const Gpu& gpu, bool emulated, const Shape& s) {
                 seconds_of(gpu, emulated, 5, [&] { gpu.table().model.cross_entropy(gpu.device(), &args); }));
 }
 
+// Of the optimizer, but its moments and weights.
+StepRule adamw() {
+  const float weight = 0;
+  const auto optimizer = must(models::make_optimizer({.kind = "adamw"}, 1));
+  return optimizer->begin_step(1e-4, {&weight, 1});
+}
+
+// A whole step: loss and gradient in bf16; then optimizer, residual, selection and payload, which is all that gossip
+// costs the one who trains.
+std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
+  models::ModelConfig config;
+  config.family = "gpt";
+  config.vocabulary = s.vocabulary;
+  config.context = s.context;
+  config.layers = emulated ? 1 : 12;
+  config.heads = s.heads;
+  config.embedding = s.width();
+  DeviceGpt gpt = must(DeviceGpt::create(gpu, config, Precision::bf16));
+  const std::uint32_t params = gpt.layout().params();
+  const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params),
+                           first = noise(gpu, params, 0), second = noise(gpu, params, 0);
+  std::vector<std::uint16_t> tokens(std::size_t{s.batch} * (s.context + 1));
+  Prng prng(2);
+  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(s.vocabulary));
+  models::Batch batch;
+  batch.rows = s.batch;
+  batch.tokens = tokens;
+  const auto learns = gpt.loss_and_gradient(weights, batch, gradient);
+  if (!learns && learns.error().text.find("needs libcublasLt") != std::string::npos) return "null";
+  must(learns);
+  const double model = seconds_of(gpu, emulated, 3, [&] { must(gpt.loss_and_gradient(weights, batch, gradient)); });
+
+  DeviceCompressor compressor = must(DeviceCompressor::create(gpu, gpt.layout(), {.density = 0.001}));
+  DeviceCodec codec(gpu, gpt.layout());
+  DeviceUpdate update;
+  StepRule rule = adamw();
+  rule.first = first.data();
+  rule.second = second.data();
+  rule.weights = weights.data();
+  const double rest = seconds_of(gpu, emulated, 5, [&] {
+    must(compressor.absorb_step(rule, gradient, update));
+    must(codec.encode(update));
+  });
+  const double operations = 6.0 * params * s.rows() + 12.0 * s.rows() * s.context * s.width() * config.layers;
+  return "{" + number("loss_and_gradient_s", model) + ", " + number("optimizer_and_update_s", rest) + ", " +
+         number("tokens_per_second", s.rows() / (model + rest)) + ", " +
+         number("operations_per_second", operations / model) + "}";
+}
+
 }  // namespace
 
 std::string model_benchmarks(const Gpu& gpu, bool emulated) {
@@ -106,7 +159,7 @@ std::string model_benchmarks(const Gpu& gpu, bool emulated) {
   for (const std::string& part :
        {attention(gpu, emulated, shape), layer_norm(gpu, emulated, shape), cross_entropy(gpu, emulated, shape)})
     text += ", " + part;
-  return text + "}";
+  return text + ", \"gpt2\": " + training(gpu, emulated, shape) + "}";
 }
 
 }  // namespace rumor::gpu

@@ -1,4 +1,4 @@
-// What a layer of GPT-2 124M and its head cost on a GPU, slot by slot (8 rows of 1024 tokens).
+// What a layer of GPT-2 124M and its head cost on a GPU, slot by slot, and all of a step (8 rows of 1024 tokens).
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace rumor::gpu {
 
-// One JSON object: seconds of each slot, and of products the operations a second; null in place of products where
-// cuBLASLt is not there. Emulated: of small shapes, everything is run and nothing measured.
+// One JSON object: seconds of each slot, of products the operations a second, and of GPT-2 the seconds of a step and
+// the tokens a second; null in place of products and of GPT-2 where cuBLASLt is not there. Emulated: of small shapes,
+// everything is run and nothing measured.
 std::string model_benchmarks(const Gpu& gpu, bool emulated);
 
 }  // namespace rumor::gpu
