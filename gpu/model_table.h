@@ -1,9 +1,9 @@
 // ModelTable: what a model computes on a GPU besides its matrix products (gpu/table.h), as plain function pointers.
 //
 // Every slot has a reference on the CPU, in models/. The same bits: bias, ReLU, GELU, sums of columns, layer norm,
-// embedding. Within a tolerance, because sums are joined in another order: cross-entropy and attention. The order is
-// fixed either way, no sum uses atomics, so two runs on one GPU give the same bits; tests/gpu/*_kernels_test.cc
-// compare.
+// embedding. Within a tolerance, because sums are joined in another order: cross-entropy, attention, sums of squares.
+// The order is fixed either way, no sum uses atomics, so two runs on one GPU give the same bits;
+// tests/gpu/*_kernels_test.cc compare.
 //
 // Matrices are row-major without gaps. All pointers are device memory, as unaligned as their type allows; outputs
 // overlap no inputs unless said. Any size, zero included.
@@ -23,6 +23,12 @@ struct ErrorText;
 inline constexpr std::uint32_t chunk_rows = 64;
 inline constexpr std::size_t chunks_of(std::uint32_t rows) {
   return rows / chunk_rows + (rows % chunk_rows != 0 ? 1 : 0);
+}
+
+// Squares are added up in stretches of so many values, and then the sums of the stretches.
+inline constexpr std::size_t square_stretch = 8192;
+inline constexpr std::size_t square_partials(std::size_t count) {
+  return count / square_stretch + (count % square_stretch != 0 ? 1 : 0);
 }
 
 struct Matrix {
@@ -155,6 +161,11 @@ struct ModelTable {
 
   // sum[c] = sum over r of x[r][c]: a bias's gradient. partial: scratch, chunks_of(rows) * columns.
   void (*column_sums)(Device* device, Matrix size, const float* x, float* partial, float* sum);
+
+  // total = the sum of x[i]^2, as a double: the norm of a gradient. partial: scratch, square_partials(count).
+  void (*square_sum)(Device* device, std::uint64_t count, const float* x, double* partial, double* total);
+  // x *= factor.
+  void (*scale)(Device* device, std::uint64_t count, float factor, float* x);
 
   void (*layer_norm)(Device* device, const LayerNormArgs* args);
   void (*layer_norm_backward)(Device* device, const LayerNormChange* args);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compress/update.h"
+#include "gpu/clip.h"
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
 #include "gpu/device_model.h"
@@ -30,7 +31,7 @@ namespace rumor {
 class DeviceTrainer final : public Trainer {
  public:
   // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (Hogwild! workers, several batches
-  // a step, clipping, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
+  // a step, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
   static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config,
                                                        std::shared_ptr<const models::DataSet> data,
                                                        models::Shard shard, std::uint64_t sampling_seed);
@@ -61,7 +62,7 @@ class DeviceTrainer final : public Trainer {
   const FollowedView& followed() const { return view_; }
 
  private:
-  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built);
+  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built, double clip);
   Result<void> make_arrays(gpu::Precision precision);
   Result<void> send_view();
   Result<void> put_places();
@@ -70,6 +71,7 @@ class DeviceTrainer final : public Trainer {
   Result<void> encode(StepResult& result);
 
   BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing
+  double clip_;
   FollowedView view_;
   Parallel* parallel_ = nullptr;
   Serial alone_;
@@ -80,6 +82,7 @@ class DeviceTrainer final : public Trainer {
   std::unique_ptr<gpu::DeviceModel> model_;
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
+  std::optional<gpu::DeviceClip> clipper_;  // where clip_ is above 0
   gpu::DeviceUpdate update_;
   gpu::DeviceArray<float> weights_, gradient_;  // its view; between steps gradient_ has the weights that are evaluated
   gpu::DeviceArray<std::uint32_t> place_;

@@ -9,6 +9,7 @@
 #include "gpu/cuda/embedding.cuh"
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/layer_norm.cuh"
+#include "gpu/cuda/squares.cuh"
 #include "gpu/table.h"
 
 namespace rumor::gpu {
@@ -61,6 +62,17 @@ inline void column_sums(Device* device, Matrix size, const float* x, float* part
   if (size.columns == 0) return;
   if (size.rows > 0) launch(*device, sum_chunks, chunk_blocks(size), column_threads, size, x, partial);
   join_chunks(device, size, size.columns, partial, sum);
+}
+
+inline void square_sum(Device* device, std::uint64_t count, const float* x, double* partial, double* total) {
+  const std::uint64_t partials = square_partials(count);
+  if (count != 0) launch(*device, sum_squares, partials, square_threads, count, x, partial);
+  launch(*device, join_squares, 1, square_threads, partials, partial, total);
+}
+
+inline void scale(Device* device, std::uint64_t count, float factor, float* x) {
+  if (count == 0) return;
+  launch(*device, scale_values, stride_blocks(count, square_threads), square_threads, count, factor, x);
 }
 
 inline void layer_norm(Device* device, const LayerNormArgs* args) {
@@ -167,6 +179,8 @@ inline ModelTable model_table() {
   table.bias_gelu = slots::bias_gelu;
   table.gelu_backward = slots::gelu_backward;
   table.column_sums = slots::column_sums;
+  table.square_sum = slots::square_sum;
+  table.scale = slots::scale;
   table.layer_norm = slots::layer_norm;
   table.layer_norm_backward = slots::layer_norm_backward;
   table.cross_entropy = slots::cross_entropy;

@@ -2,12 +2,13 @@
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
+#include "gpu/clip.h"
 #include "models/embedding.h"
 #include "models/kernels.h"
 #include "models/layer_norm.h"
+#include "models/optimizer.h"
 #include "models/sequence_kernels.h"
-#include "tests/gpu/numbers.h"
-#include "tests/gpu/target.h"
+#include "tests/gpu/model_support.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
@@ -111,6 +112,35 @@ BOOST_AUTO_TEST_CASE(sums_of_columns) {
     BOOST_TEST(same_bits(sum.read(), column_sums(size, x)));
     partial.read();
   });
+}
+
+BOOST_AUTO_TEST_CASE(gradients_are_cut_to_a_norm) {
+  Prng prng(48);
+  std::uint64_t order = 0;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{300}, square_stretch, 3 * square_stretch + 77}) {
+    const Target target(order++);
+    const Floats x = drawn(prng, count);
+    const Guarded<float> on_x(target, x, prng.below(4));
+    const Guarded<double> partial(target, square_partials(count)), total(target, 1);
+    const ModelTable& model = target.table().model;
+    model.square_sum(target.device(), count, on_x.data(), partial.data(), total.data());
+    double squares = 0;
+    for (const float value : x) squares += double{value} * value;
+    BOOST_TEST(std::abs(total.read()[0] - squares) <= 1e-13 * squares);
+    partial.read();
+
+    DeviceClip clip(*target.gpu);
+    const DeviceArray<float> gradient = copied(target, x);
+    for (const double share : {2.0, 0.25}) {  // longer than the gradient, shorter
+      Floats expected = x, found(count);
+      const double norm = models::clip_by_norm(expected, share * std::sqrt(squares));
+      const Result<double> had = clip.clip_by_norm(gradient, count, share * std::sqrt(squares));
+      BOOST_TEST_REQUIRE(had.ok());
+      BOOST_TEST(std::abs(*had - norm) <= 1e-12 * norm);
+      BOOST_TEST_REQUIRE(gradient.read(found.data(), count).ok());
+      BOOST_TEST(distance(found, expected) < 1e-7);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(layer_norm_with_and_without_a_sum) {
