@@ -55,12 +55,6 @@ struct Album {
   }
 };
 
-Floats cnn_params(Prng& prng, const models::Model& model) {
-  Floats params = start(model);
-  for (float& value : params) value += static_cast<float>(prng.between(-100, 100)) * 1e-3f;
-  return params;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
@@ -70,7 +64,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
     const models::ModelConfig config = net.config();
     const std::unique_ptr<models::Model> cpu = models::make_cnn(config).value();
     const Album album(prng, 5, config);
-    const Floats params = cnn_params(prng, *cpu);
+    const Floats params = stirred(prng, *cpu);
     Floats gradient(params.size()), found(params.size());
     const float loss = cpu->loss_and_gradient(params, album.batch, gradient);
     const models::Evaluation evaluation = cpu->evaluate(params, album.batch);
@@ -85,12 +79,8 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
       BOOST_TEST_REQUIRE(got.ok());
       BOOST_TEST(std::abs(*got - loss) < 1e-5 * (1 + std::abs(loss)));
       BOOST_TEST_REQUIRE(on_gradient.read(found.data(), found.size()).ok());
-      for (const TensorInfo& tensor : cpu->layout().tensors()) {
-        const auto part = [&](const Floats& all) {
-          return Floats(all.begin() + tensor.offset, all.begin() + tensor.offset + tensor.size);
-        };
-        BOOST_TEST(distance(part(found), part(gradient)) < 1e-4, tensor.name);
-      }
+      for (const TensorInfo& tensor : cpu->layout().tensors())
+        BOOST_TEST(distance(part_of(found, tensor), part_of(gradient, tensor)) < 1e-4, tensor.name);
       const models::Evaluation seen = cnn.evaluate(on_params, album.batch).value();
       BOOST_TEST(std::abs(seen.loss - evaluation.loss) < 1e-5 * (1 + evaluation.loss));
       BOOST_TEST(*seen.accuracy == *evaluation.accuracy);
@@ -105,7 +95,7 @@ BOOST_AUTO_TEST_CASE(batches_of_changing_size) {
   const Target target(3);
   if (!has_products(target)) return;
   DeviceCnn cnn = DeviceCnn::create(*target.gpu, config, Precision::fp32).value();
-  const Floats params = cnn_params(prng, *cpu);
+  const Floats params = stirred(prng, *cpu);
   const DeviceArray<float> on_params = copied(target, params), on_gradient = copied(target, params);
   for (const std::uint32_t rows : {3u, 1u, 70u, 2u}) {
     const Album album(prng, rows, config);

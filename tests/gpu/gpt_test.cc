@@ -36,13 +36,6 @@ struct Text {
   }
 };
 
-// Larger than a run begins with, so that no part of the gradient hides behind another.
-Floats gpt_params(Prng& prng, const models::Model& model) {
-  Floats params = start(model);
-  for (float& value : params) value += static_cast<float>(prng.between(-100, 100)) * 2e-3f;
-  return params;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
@@ -57,7 +50,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
                         Case{gpt_of(256, 40, 1, 3, 36), 2, 1 << 20}, Case{gpt_of(11, 70, 3, 1, 20), 1, 11 * 70}}) {
     const std::unique_ptr<models::Model> cpu = models::make_gpt(c.config).value();
     const Text text(prng, c.rows, c.config);
-    const Floats params = gpt_params(prng, *cpu);
+    const Floats params = stirred(prng, *cpu, 2e-3f);
     Floats gradient(params.size());
     const float loss = cpu->loss_and_gradient(params, text.batch, gradient);
     const models::Evaluation evaluation = cpu->evaluate(params, text.batch);
@@ -91,7 +84,7 @@ BOOST_AUTO_TEST_CASE(every_tensor_has_its_gradient) {
   const models::ModelConfig config = gpt_of(23, 12, 2, 2, 12);
   const std::unique_ptr<models::Model> cpu = models::make_gpt(config).value();
   const Text text(prng, 4, config);
-  const Floats params = gpt_params(prng, *cpu);
+  const Floats params = stirred(prng, *cpu, 2e-3f);
   Floats gradient(params.size()), found(params.size());
   cpu->loss_and_gradient(params, text.batch, gradient);
   const Target target(7);
@@ -100,12 +93,8 @@ BOOST_AUTO_TEST_CASE(every_tensor_has_its_gradient) {
   const DeviceArray<float> on_params = copied(target, params), on_gradient = copied(target, found);
   BOOST_TEST_REQUIRE(gpt.loss_and_gradient(on_params, text.batch, on_gradient).ok());
   BOOST_TEST_REQUIRE(on_gradient.read(found.data(), found.size()).ok());
-  for (const TensorInfo& tensor : cpu->layout().tensors()) {
-    const auto part = [&](const Floats& all) {
-      return Floats(all.begin() + tensor.offset, all.begin() + tensor.offset + tensor.size);
-    };
-    BOOST_TEST(distance(part(found), part(gradient)) < 1e-4, tensor.name);
-  }
+  for (const TensorInfo& tensor : cpu->layout().tensors())
+    BOOST_TEST(distance(part_of(found, tensor), part_of(gradient, tensor)) < 1e-4, tensor.name);
 }
 
 // A batch smaller than the last uses the same memory, a larger one more, an evaluation pieces of eight rows.
@@ -116,7 +105,7 @@ BOOST_AUTO_TEST_CASE(batches_of_changing_size) {
   const Target target(3);
   if (!has_products(target)) return;
   DeviceGpt gpt = DeviceGpt::create(*target.gpu, config, Precision::fp32, 19 * 10).value();
-  const Floats params = gpt_params(prng, *cpu);
+  const Floats params = stirred(prng, *cpu, 2e-3f);
   const DeviceArray<float> on_params = copied(target, params), on_gradient = copied(target, params);
   for (const std::uint32_t rows : {3u, 1u, 19u, 2u}) {
     const Text text(prng, rows, config);

@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
     config.classes = c.classes;
     const std::unique_ptr<models::Model> cpu = models::make_mlp(config).value();
     const Rows rows(prng, c.rows, config);
-    Floats params = start(*cpu), gradient(params.size());
-    for (float& value : params) value += static_cast<float>(prng.between(-100, 100)) * 1e-3f;
+    const Floats params = stirred(prng, *cpu);
+    Floats gradient(params.size());
     const float loss = cpu->loss_and_gradient(params, rows.batch, gradient);
     const models::Evaluation evaluation = cpu->evaluate(params, rows.batch);
     Floats probability(cpu->predictions(c.rows));

@@ -19,4 +19,16 @@ inline Floats start(const models::Model& model) {
   return models::to_floats(models::initial_weights(model, 5, 24), 24);
 }
 
+// Larger than a run begins with, so that no part of the gradient hides behind another.
+inline Floats stirred(Prng& prng, const models::Model& model, float grain = 1e-3f) {
+  Floats params = start(model);
+  for (float& value : params) value += static_cast<float>(prng.between(-100, 100)) * grain;
+  return params;
+}
+
+// Of one tensor.
+inline Floats part_of(const Floats& all, const TensorInfo& tensor) {
+  return Floats(all.begin() + tensor.offset, all.begin() + tensor.offset + tensor.size);
+}
+
 }  // namespace rumor::gpu
