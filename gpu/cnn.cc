@@ -52,9 +52,8 @@ Result<void> DeviceCnn::make_room(std::uint32_t rows) {
   std::size_t seen = 0, scratch = 0;
   for (const models::CnnStep& step : plan_.steps) {
     const models::PictureShape from = plan_.maps[step.from].shape, to = plan_.maps[step.to].shape;
-    const std::size_t each = from.size() * window_places;
     if (step.kind == Kind::convolution) {
-      seen = std::max(seen, each * std::min<std::size_t>(rows, std::max<std::size_t>(seen_max_ / each, 1)));
+      seen = std::max(seen, at_once(from, rows) * from.size() * window_places);
       scratch = std::max(scratch, chunks_of(static_cast<std::uint32_t>(rows * to.pixels())) * to.channels);
     }
     if (step.kind == Kind::norm)
@@ -73,11 +72,14 @@ Result<void> DeviceCnn::make_room(std::uint32_t rows) {
   return {};
 }
 
+std::uint32_t DeviceCnn::at_once(models::PictureShape from, std::uint32_t rows) const {
+  const std::size_t most = std::max<std::size_t>(seen_max_ / (from.size() * window_places), 1);
+  return static_cast<std::uint32_t>(std::min<std::size_t>(rows, most));
+}
+
 template <class Work>
 void DeviceCnn::each_piece(Pictures from, const Work& work) const {
-  const std::size_t each = from.size() * window_places;
-  const auto pictures =
-      static_cast<std::uint32_t>(std::min<std::size_t>(from.count, std::max<std::size_t>(seen_max_ / each, 1)));
+  const std::uint32_t pictures = at_once({from.height, from.width, from.channels}, from.count);
   for (std::uint32_t first = 0; first < from.count; first += pictures) {
     Pictures piece = from;
     piece.count = std::min(pictures, from.count - first);

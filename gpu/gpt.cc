@@ -178,7 +178,7 @@ void DeviceGpt::norm_back(const Norm& kept, const float* x, std::uint32_t gain, 
 
 // With `before`, x was gelu(before), and x_change becomes that of `before`.
 void DeviceGpt::project_back(const Projected& p, const float* before, const float* change, float* gradient,
-                                     float* x_change) {
+                             float* x_change) {
   const ModelTable& model = gpu_->table().model;
   MatmulArgs of_weight = product(p.in, p.out, rows_, p.x, change, gradient + p.weight);
   of_weight.a_turned = true;

@@ -3,7 +3,7 @@
 // A sum over layers is made where it is normed next, so it goes through memory once less. Logits of a large vocabulary
 // are the largest thing there is: they exist for some rows at a time.
 //
-// Memory, device, for each token of the largest batch seen: 17 floats for every width and layer, 8 more for every
+// Memory, device, for each token of the largest batch seen: 16 floats for every width and layer, 8 more for every
 // width, logits (128 MiB at most), and what products take (gpu/model_table.h).
 #pragma once
 

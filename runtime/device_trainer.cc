@@ -35,9 +35,8 @@ gpu::Precision precision_of(const std::string& name) {
 }  // namespace
 
 // From half of the parameters on, an index and a float each are more than all floats.
-DeviceTrainer::DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built, double clip)
+DeviceTrainer::DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built)
     : built_(std::move(built)),
-      clip_(clip),
       view_(layout().params(), built_.grid_bits, layout().params() / 2),
       residual_(layout().params(), 0.0f),
       gpu_(std::move(gpu)) {}
@@ -48,22 +47,21 @@ Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu
   if (auto possible = check_possible(config); !possible) return possible.error();
   auto built = BuiltInModel::create(config, std::move(data), shard, sampling_seed);
   if (!built) return built.error();
-  std::unique_ptr<DeviceTrainer> trainer(
-      new DeviceTrainer(std::move(gpu), std::move(built).value(), config.optimizer.clip));
-  if (auto made = trainer->make_arrays(precision_of(config.precision)); !made) return made.error();
+  std::unique_ptr<DeviceTrainer> trainer(new DeviceTrainer(std::move(gpu), std::move(built).value()));
+  if (auto prepared = trainer->prepare(config); !prepared) return prepared.error();
   return trainer;
 }
 
-Result<void> DeviceTrainer::make_arrays(gpu::Precision precision) {
+Result<void> DeviceTrainer::prepare(const RunConfig& config) {
   const std::uint32_t params = layout().params();
-  auto model = gpu::make_device_model(*gpu_, built_.config, precision);
+  auto model = gpu::make_device_model(*gpu_, built_.config, precision_of(config.precision));
   if (!model) return model.error();
   model_ = std::move(model).value();
   auto compressor = gpu::DeviceCompressor::create(*gpu_, layout(), built_.compressor);
   if (!compressor) return compressor.error();
   compressor_.emplace(std::move(compressor).value());
   codec_.emplace(*gpu_, layout());
-  if (clip_ > 0) clipper_.emplace(*gpu_);
+  if (config.optimizer.clip > 0) clip_.emplace(*gpu_, config.optimizer.clip);
   for (Result<void> room :
        {weights_.make_room(*gpu_, params, "weights"), gradient_.make_room(*gpu_, params, "gradient")})
     if (!room) return room;
@@ -138,8 +136,8 @@ Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   const Result<float> loss = model_->loss_and_gradient(weights_, built_.sampler->next(), gradient_);
   if (!loss) return loss.error();
   result.loss = *loss;
-  if (clipper_)
-    if (auto clipped = clipper_->clip_by_norm(gradient_, layout().params(), clip_); !clipped) return clipped.error();
+  if (clip_)
+    if (auto clipped = clip_->cut(gradient_, layout().params()); !clipped) return clipped.error();
   if (auto absorbed = compressor_->absorb_step(begin_step(plan.rate), gradient_, update_); !absorbed) return absorbed;
   if (plan.hold)
     compressor_->withdraw(update_);
@@ -219,7 +217,7 @@ MemoryUse DeviceTrainer::memory() const {
   use.optimizer = built_.optimizer->memory_bytes();
   for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
   use.entries = view_.entry_bytes() + gpu::device_bytes(place_, value_) + update_.memory_bytes() +
-                compressor_->entry_bytes() + codec_->memory_bytes() + (clipper_ ? clipper_->memory_bytes() : 0);
+                compressor_->entry_bytes() + codec_->memory_bytes() + (clip_ ? clip_->memory_bytes() : 0);
   use.activations = model_->memory_bytes();
   return use;
 }

@@ -62,8 +62,8 @@ class DeviceTrainer final : public Trainer {
   const FollowedView& followed() const { return view_; }
 
  private:
-  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built, double clip);
-  Result<void> make_arrays(gpu::Precision precision);
+  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built);
+  Result<void> prepare(const RunConfig& config);
   Result<void> send_view();
   Result<void> put_places();
   Result<void> compute(const StepPlan& plan, StepResult& result);
@@ -71,7 +71,6 @@ class DeviceTrainer final : public Trainer {
   Result<void> encode(StepResult& result);
 
   BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing
-  double clip_;
   FollowedView view_;
   Parallel* parallel_ = nullptr;
   Serial alone_;
@@ -82,7 +81,7 @@ class DeviceTrainer final : public Trainer {
   std::unique_ptr<gpu::DeviceModel> model_;
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
-  std::optional<gpu::DeviceClip> clipper_;  // where clip_ is above 0
+  std::optional<gpu::DeviceClip> clip_;  // where the run file says so
   gpu::DeviceUpdate update_;
   gpu::DeviceArray<float> weights_, gradient_;  // its view; between steps gradient_ has the weights that are evaluated
   gpu::DeviceArray<std::uint32_t> place_;

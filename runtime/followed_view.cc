@@ -10,8 +10,9 @@ namespace rumor {
 FollowedView::FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max)
     : values_(params, 0.0f),
       grid_bits_(grid_bits),
-      unit_(std::ldexp(1.0f, -grid_bits)),
       entries_max_(entries_max) {}
+
+float FollowedView::unit() const { return std::ldexp(1.0f, -grid_bits_); }
 
 void FollowedView::changed_at(const compress::SharedUpdate& update) {
   if (everywhere_) return;

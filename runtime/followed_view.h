@@ -22,8 +22,8 @@ class FollowedView {
 
   std::span<const float> values() const { return values_; }
   // For who changes it where expect() was told of.
-  compress::FloatView view() { return {values_, unit_}; }
-  float unit() const { return unit_; }
+  compress::FloatView view() { return {values_, unit()}; }
+  float unit() const;
 
   // As Trainer::follow() and Trainer::expect().
   void follow(Replica& replica, Parallel& parallel);
@@ -46,7 +46,6 @@ class FollowedView {
 
   LargeVector<float> values_;
   int grid_bits_;
-  float unit_;
   std::uint64_t entries_max_;
   std::vector<compress::SharedUpdate> changed_;
   std::uint64_t entries_ = 0;  // of changed_

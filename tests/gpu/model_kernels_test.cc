@@ -129,12 +129,11 @@ BOOST_AUTO_TEST_CASE(gradients_are_cut_to_a_norm) {
     BOOST_TEST(std::abs(total.read()[0] - squares) <= 1e-13 * squares);
     partial.read();
 
-    DeviceClip clip(*target.gpu);
     const DeviceArray<float> gradient = copied(target, x);
     for (const double share : {2.0, 0.25}) {  // longer than the gradient, shorter
       Floats expected = x, found(count);
       const double norm = models::clip_by_norm(expected, share * std::sqrt(squares));
-      const Result<double> had = clip.clip_by_norm(gradient, count, share * std::sqrt(squares));
+      const Result<double> had = DeviceClip(*target.gpu, share * std::sqrt(squares)).cut(gradient, count);
       BOOST_TEST_REQUIRE(had.ok());
       BOOST_TEST(std::abs(*had - norm) <= 1e-12 * norm);
       BOOST_TEST_REQUIRE(gradient.read(found.data(), count).ok());

@@ -7,24 +7,13 @@
 
 #include "tests/unit/models/golden_gpt.h"
 #include "tests/unit/models/gpt_support.h"
+#include "tests/unit/models/gpt_config.h"
 #include "tests/unit/threads.h"
 
 namespace rumor::models {
 namespace {
 
 using namespace test;
-
-ModelConfig config_of(std::uint32_t vocabulary, std::uint32_t context, std::uint32_t layers,
-                      std::uint32_t heads, std::uint32_t embedding) {
-  ModelConfig config;
-  config.family = "gpt";
-  config.vocabulary = vocabulary;
-  config.context = context;
-  config.layers = layers;
-  config.heads = heads;
-  config.embedding = embedding;
-  return config;
-}
 
 std::vector<float> initial_of(const Model& model) {
   std::vector<float> params;
@@ -51,7 +40,7 @@ Batch batch_of(const std::vector<std::uint16_t>& tokens, std::uint32_t rows) {
 BOOST_AUTO_TEST_SUITE(gpt)
 
 BOOST_AUTO_TEST_CASE(tensors_are_named_and_shaped_as_in_gpt2_lm_head_model) {
-  const auto layout = gpt_layout(config_of(50257, 1024, 12, 12, 768));
+  const auto layout = gpt_layout(gpt_config(50257, 1024, 12, 12, 768));
   BOOST_REQUIRE(layout.ok());
   BOOST_TEST(layout->params() == 124'439'808u);
   const std::vector<TensorInfo>& tensors = layout->tensors();
@@ -82,7 +71,7 @@ BOOST_AUTO_TEST_CASE(tensors_are_named_and_shaped_as_in_gpt2_lm_head_model) {
 }
 
 BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
-  const auto model = std::move(make_model(config_of(11, 6, 2, 2, 4))).value();
+  const auto model = std::move(make_model(gpt_config(11, 6, 2, 2, 4))).value();
   std::vector<float> params = values(model->layout().params(), 37, 101, 64), gradient(params.size(), 99.0f);
   for (const TensorInfo& tensor : model->layout().tensors()) {
     if (tensor.name.find(".ln_") == std::string::npos || tensor.name.find("weight") == std::string::npos)
@@ -105,7 +94,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
 
 // Against differences along drawn directions, at a size where blocks, heads and lanes have uneven ends.
 BOOST_AUTO_TEST_CASE(gradient_agrees_with_differences) {
-  const auto model = std::move(make_model(config_of(37, 71, 2, 3, 21))).value();
+  const auto model = std::move(make_model(gpt_config(37, 71, 2, 3, 21))).value();
   Prng prng(3);
   const std::vector<std::uint16_t> tokens = draw_tokens(prng, 37, 3 * 72);
   const std::vector<float> params = draw(prng, model->layout().params(), 0.3);
@@ -125,7 +114,7 @@ BOOST_AUTO_TEST_CASE(gradient_agrees_with_differences) {
 }
 
 BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) {
-  const ModelConfig config = config_of(50, 70, 2, 2, 24);
+  const ModelConfig config = gpt_config(50, 70, 2, 2, 24);
   const auto used = std::move(make_model(config)).value();
   const std::vector<float> params = initial_of(*used);
   for (const std::uint32_t rows : {2u, 11u, 1u}) {
@@ -151,7 +140,7 @@ BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) {
 }
 
 BOOST_AUTO_TEST_CASE(weights_begin_as_gpt2s_and_know_nothing) {
-  const ModelConfig config = config_of(256, 32, 8, 4, 64);
+  const ModelConfig config = gpt_config(256, 32, 8, 4, 64);
   const auto model = std::move(make_model(config)).value();
   const std::vector<float> params = initial_of(*model);
   for (const TensorInfo& tensor : model->layout().tensors()) {
@@ -177,7 +166,7 @@ BOOST_AUTO_TEST_CASE(weights_begin_as_gpt2s_and_know_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_shape_is_found_with_and_without_the_prefix_and_refused_with_the_tensor) {
-  std::vector<TensorInfo> tensors = gpt_layout(config_of(11, 6, 2, 2, 4))->tensors();
+  std::vector<TensorInfo> tensors = gpt_layout(gpt_config(11, 6, 2, 2, 4))->tensors();
   for (TensorInfo& tensor : tensors) tensor.name = tensor.name.substr(std::string("transformer.").size());
   const auto shape = gpt_shape(std::move(ParamLayout::create(tensors)).value(), 2);
   BOOST_REQUIRE(shape.ok());
@@ -204,18 +193,18 @@ BOOST_AUTO_TEST_CASE(bad_configurations_are_refused_with_a_reason) {
     const auto made = make_model(config);
     return made ? std::string() : made.error().text;
   };
-  BOOST_TEST(refusal(config_of(11, 6, 2, 2, 4)).empty());
-  BOOST_TEST(refusal(config_of(0, 6, 2, 2, 4)).find("data.kind") != std::string::npos);
-  BOOST_TEST(refusal(config_of(70'000, 6, 2, 2, 4)) == "a gpt needs a vocabulary of 2 to 65536, not 70000");
-  BOOST_TEST(refusal(config_of(11, 0, 2, 2, 4)) == "model.context must be from 1 to 65536, not 0");
-  BOOST_TEST(refusal(config_of(11, 6, 0, 2, 4)) == "model.layers must be from 1 to 1024, not 0");
-  BOOST_TEST(refusal(config_of(11, 6, 2, 3, 4)) ==
+  BOOST_TEST(refusal(gpt_config(11, 6, 2, 2, 4)).empty());
+  BOOST_TEST(refusal(gpt_config(0, 6, 2, 2, 4)).find("data.kind") != std::string::npos);
+  BOOST_TEST(refusal(gpt_config(70'000, 6, 2, 2, 4)) == "a gpt needs a vocabulary of 2 to 65536, not 70000");
+  BOOST_TEST(refusal(gpt_config(11, 0, 2, 2, 4)) == "model.context must be from 1 to 65536, not 0");
+  BOOST_TEST(refusal(gpt_config(11, 6, 0, 2, 4)) == "model.layers must be from 1 to 1024, not 0");
+  BOOST_TEST(refusal(gpt_config(11, 6, 2, 3, 4)) ==
              "model.embedding (4) must be a multiple of model.heads (3)");
-  BOOST_TEST(!refusal(config_of(50257, 1024, 1000, 64, 65536)).empty());
+  BOOST_TEST(!refusal(gpt_config(50257, 1024, 1000, 64, 65536)).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_diverged_model_shows_nan_and_does_not_crash) {
-  const auto model = std::move(make_model(config_of(11, 6, 1, 2, 4))).value();
+  const auto model = std::move(make_model(gpt_config(11, 6, 1, 2, 4))).value();
   std::vector<float> params(model->layout().params(), std::nanf("")), gradient(params.size());
   const std::vector<std::uint16_t> tokens(7, 3);
   BOOST_TEST(std::isnan(model->loss_and_gradient(params, batch_of(tokens, 1), gradient)));
