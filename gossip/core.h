@@ -96,6 +96,7 @@ struct Link {
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::uint32_t table_mismatches = 0;
   TimePoint table_sent_at;
+  TimePoint invite_passed_at{Duration{-3'600'000'000}};  // one of its own, by us
   std::uint64_t ping = 0;  // nonce of the last PING
   TimePoint ping_sent_at;
   std::optional<Duration> round_trip;  // of the last PING that was answered

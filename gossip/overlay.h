@@ -18,6 +18,7 @@ class Overlay {
   static constexpr Duration records_batched = 100ms, table_interval = 10s;
   static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s,
                             renew_interval = 24h;
+  static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
   static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
   static constexpr std::size_t dialled_min = 4, dials_max = 16;
   static constexpr std::uint64_t record_units = 2;  // of work, to verify one and to pass it on
@@ -34,6 +35,7 @@ class Overlay {
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
   void on_pong(Link& link, const Pong& pong);
   void on_peers(Link& link, const Peers& peers);
+  void on_invite(Link& link, const Invite& invite);
   // We can be dialled there now: every link is told.
   void set_addresses(std::vector<std::string> addresses);
   // The rule has changed: closes links that it does not admit.
@@ -83,6 +85,9 @@ class Overlay {
   void dial_contacts();
   void dial_members();
   void dial_feeler();
+  void invite(const NodeId& member);
+  void dial_inviter(const NodeId& node);
+  bool wants_links() const;
   std::size_t links_coming() const;
   std::size_t dialled_links() const;
   TimePoint next_dial() const;
@@ -90,6 +95,7 @@ class Overlay {
   Core& core_;
   AddressBook book_;
   std::set<NodeId> changed_records_;
+  TimePoint invited_at_{Duration{-3'600'000'000}};  // the last one of ours
   TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
   bool leaving_ = false;
   bool met_own_run_ = false;

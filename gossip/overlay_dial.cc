@@ -23,6 +23,8 @@ void Overlay::on_dial_failed(const std::string& address, const std::string& reas
     core_.note(Note::Level::warning, str("seed ", address, " does not answer: ", reason, "; trying on"));
   }
   book_.failed(address, reason, core_.now, core_.prng);
+  // Who has just gone cannot answer an invitation either: not at the first failure.
+  if (entry->node && entry->failures >= 2) invite(*entry->node);
   wake();
 }
 
@@ -121,6 +123,12 @@ std::size_t Overlay::dialled_links() const {
   return static_cast<std::size_t>(open + dials);
 }
 
+bool Overlay::wants_links() const {
+  const std::size_t coming = links_coming();
+  return full_mesh() || coming < limits::links_target ||
+         (dialled_links() < dialled_min && coming < limits::links_high);
+}
+
 // Seeds and known addresses: all at once the first time; later while links are wanted, and now and then
 // anyway.
 void Overlay::dial_contacts() {
@@ -150,10 +158,7 @@ void Overlay::dial_members() {
     if (entry.dialling && entry.node) dialling.insert(*entry.node);
   }
   for (const std::string& address : candidates) {
-    const std::size_t coming = links_coming();
-    const bool few =
-        coming < limits::links_target || (dialled_links() < dialled_min && coming < limits::links_high);
-    if (!(few || full_mesh()) || dialling.size() >= dials_max) return;
+    if (!wants_links() || dialling.size() >= dials_max) return;
     Address& entry = book_.at(address);
     if (dialling.insert(*entry.node).second) dial(address, entry);
   }
@@ -172,13 +177,45 @@ void Overlay::dial_feeler() {
   dial(address, entry);
 }
 
+// Whom we cannot dial may be able to dial us: neighbours of both pass that on (PROTOCOL.md 5.10).
+void Overlay::invite(const NodeId& member) {
+  if (core_.now - invited_at_ < invite_interval || core_.members.self().addresses.empty()) return;
+  if (!wants_links() || occupied(member) || unwelcome(core_, member)) return;
+  invited_at_ = core_.now;
+  core_.each_link([&](Link& link) { core_.send(link, encode(Invite{member, core_.options.self})); });
+}
+
+void Overlay::on_invite(Link& link, const Invite& invite) {
+  if (invite.to == core_.options.self) return dial_inviter(invite.from);
+  if (invite.from != link.node || core_.now - link.invite_passed_at < invite_pass_interval) return;
+  Link* const next = core_.link_to(invite.to);
+  if (next == nullptr) return;
+  link.invite_passed_at = core_.now;
+  core_.send(*next, encode(invite));
+}
+
+// At the address that has failed least, however long it should still wait.
+void Overlay::dial_inviter(const NodeId& node) {
+  if (!full_mesh() && links_coming() >= limits::links_high) return;
+  std::pair<const std::string, Address>* best = nullptr;
+  for (auto& one : book_.all()) {
+    if (one.second.node != node || core_.now - one.second.invited_at < invited_interval) continue;
+    if (best == nullptr || one.second.failures < best->second.failures) best = &one;
+  }
+  if (best == nullptr) return;
+  best->second.next_try = core_.now;
+  if (!may_dial(best->second)) return;
+  best->second.invited_at = core_.now;
+  core_.note(Note::Level::info,
+             str("dialling ", node.brief(), " at ", best->first, ", which cannot dial us and asks for it"));
+  dial(best->first, best->second);
+}
+
 TimePoint Overlay::next_dial() const {
-  const std::size_t coming = links_coming();
-  const bool few = full_mesh() || coming < limits::links_target ||
-                   (dialled_links() < dialled_min && coming < limits::links_high);
+  const bool wanted = wants_links();
   TimePoint soonest = never;
   for (const auto& [address, entry] : book_.all()) {
-    if (entry.dialling || entry.ours || !(few || entry.first_contact())) continue;
+    if (entry.dialling || entry.ours || !(wanted || entry.first_contact())) continue;
     if (entry.node && (occupied(*entry.node) || unwelcome(core_, *entry.node))) continue;
     soonest = std::min(soonest, std::max(entry.next_try, core_.now + 50ms));
   }

@@ -50,6 +50,7 @@ struct Protocol::Impl {
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
   void on(Link& link, const Pong& message) { overlay.on_pong(link, message); }
   void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
+  void on(Link& link, const Invite& message) { overlay.on_invite(link, message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
   void on(Link& link, const Have& message) { spread.on_have(link, message); }
   void on(Link& link, const Want& message) { spread.on_want(link, message); }

@@ -231,6 +231,10 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
       return parse<pb::Audit>(body);
     case FrameType::proof:
       return parse<pb::Proof>(body);
+    case FrameType::invite:
+      return parse<pb::Invite>(body, [](Reading& in, const pb::Invite& p) {
+        return Invite{in.id<NodeId>(p.to()), in.id<NodeId>(p.from())};
+      });
     case FrameType::skipped_from: break;
   }
   return Frame{Skipped{}};
@@ -267,6 +271,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::stream:
     case FrameType::subscribe:
     case FrameType::decline:
+    case FrameType::invite:
     case FrameType::digest:
     case FrameType::proof:
     case FrameType::snapshot_ask:

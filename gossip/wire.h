@@ -52,7 +52,8 @@ enum class FrameType : std::uint8_t {
   data_more = 22,
   snapshot_join = 23,
   decline = 24,
-  skipped_from = 128,  // these and above may be skipped by who does not know them
+  invite = 128,        // this and above may be skipped by who does not know them
+  skipped_from = 129,  // we do not know them
 };
 
 // Why a message must not be used, or nothing.
@@ -122,6 +123,12 @@ struct Pong {
 
 struct Peers {
   std::vector<PeerRecord> records;
+  Invalid invalid() const;
+};
+
+// `from` cannot dial `to` and asks it to dial in its place.
+struct Invite {
+  NodeId to, from;
   Invalid invalid() const;
 };
 
@@ -266,13 +273,13 @@ struct Proof {
   Invalid invalid() const;
 };
 
-// A type from 128 on.
+// A type from skipped_from on.
 struct Skipped {};
 
 using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
                            Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
                            SnapshotData, Revocations, Audit, Proof, DataMore, SnapshotJoin, Decline,
-                           Skipped>;
+                           Invite, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);
@@ -281,6 +288,7 @@ Bytes encode(const Bye& message);
 Bytes encode(const Ping& message);
 Bytes encode(const Pong& message);
 Bytes encode(const Peers& message);
+Bytes encode(const Invite& message);
 Bytes encode(const StreamDef& message);
 Bytes encode(const Have& message);
 Bytes encode(const Want& message);

@@ -112,6 +112,14 @@ Bytes encode(const Peers& message) {
   return frame(FrameType::peers, to);
 }
 
+Bytes encode(const Invite& message) {
+  RUMOR_CHECK(!message.invalid());
+  pb::Invite to;
+  to.set_to(as_text(message.to.view()));
+  to.set_from(as_text(message.from.view()));
+  return frame(FrameType::invite, to);
+}
+
 Bytes encode(const StreamDef& message) {
   RUMOR_CHECK(!message.invalid());
   pb::StreamDef to;

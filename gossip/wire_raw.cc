@@ -75,6 +75,11 @@ Invalid Bye::invalid() const {
   return invalid_records(others);
 }
 
+Invalid Invite::invalid() const {
+  if (to == from) return "an invitation to oneself";
+  return std::nullopt;
+}
+
 Invalid Peers::invalid() const {
   if (records.empty()) return "no records";
   return invalid_records(records);

@@ -72,7 +72,6 @@ struct SimCommand {
   bool protocol_only = false, nodes_given = false;
   std::size_t payload_bytes = 240'000;  // spreading
   double load = 0.75, rounds = 2, outage_s = 0, undiallable = 0;
-  bool dial_back = false;
   bool shrink = false;  // of a swarm seed
   std::vector<std::string> without;
   std::string actions;

@@ -101,8 +101,6 @@ void add_protocol(CLI::App& sim, SimCommand& c) {
   sim.add_option("--undiallable", c.undiallable, "share of the peers that others cannot dial, as at home (default 0)")
       ->check(CLI::Range(0.0, 0.95))
       ->group(group);
-  sim.add_flag("--dial-back", c.dial_back, "those peers can be dialled by the others, if not by each other")
-      ->group(group);
   sim.add_flag("--shrink", c.shrink, "find the least that still fails")->group(swarm);
   sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")
       ->group(swarm);

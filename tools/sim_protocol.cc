@@ -49,7 +49,6 @@ int run_spreading_profile(const SimCommand& command, const sim::NetworkModel& ne
   options.rounds = command.rounds;
   options.outage = from_seconds(command.outage_s);
   options.undiallable = command.undiallable;
-  options.dial_back = command.dial_back;
   ProgressLine line;
   const auto start = std::chrono::steady_clock::now();
   const sim::SpreadingResult result = sim::run_spreading(options, [&](double done) {

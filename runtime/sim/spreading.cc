@@ -190,9 +190,7 @@ WorldOptions options_of_world(const SpreadingOptions& options) {
   const auto first_undiallable = static_cast<HostId>(
       static_cast<double>(options.nodes) * (1 - options.undiallable) + 0.5);
   if (options.undiallable > 0)
-    world_options.cannot_dial = [first_undiallable, back = options.dial_back](HostId from, HostId to) {
-      return to >= first_undiallable && (!back || from >= first_undiallable);
-    };
+    world_options.cannot_dial = [first_undiallable](HostId, HostId to) { return to >= first_undiallable; };
   return world_options;
 }
 

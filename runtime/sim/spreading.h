@@ -27,7 +27,6 @@ struct SpreadingOptions {
   double rounds = 2;   // of every node, measured; as many before
   Duration outage{0};  // a third of all connections stand still for so long when measuring begins
   double undiallable = 0;    // share of the nodes that others cannot dial, as at home; they dial all others
-  bool dial_back = false;    // they can be dialled by those that can be dialled: what reversal could give at most
 };
 
 struct SpreadingResult {

@@ -11,7 +11,7 @@ import sys
 import time
 
 import peers
-from chaos import REFUSE, SWALLOW
+from chaos import PASS, REFUSE, SWALLOW
 from chaos_swarm import ChaosSwarm, Replacement
 from full_disk import LimitedFileSize, full_disk
 from peers import wait_for
@@ -121,6 +121,19 @@ def partition():
         swarm.finish_equal()
 
 
+def invited():
+    """Nobody can dial peer 2, nor can it dial 1, which has 0 tell it that a link is wanted; then there is a way."""
+    with ChaosSwarm(3, 30_000, SEED) as swarm:
+        ways = {(1, 0), (2, 0), (0, 1)}
+        swarm.chaos.rule(lambda caller, callee: PASS if (caller, callee) in ways else REFUSE)
+        swarm.start()
+        wait_for('the invitation', lambda: 'cannot dial us and asks for it' in swarm.peers[2].said())
+        assert not swarm.link_of(1, 2)
+        ways.add((2, 1))
+        wait_for('a link that 2 has dialled', lambda: (link := swarm.link_of(2, 1)) and link['dialled_by_us'])
+        swarm.finish_equal()
+
+
 def kill_storm():
     """Four daemons, a kill -9 twice a second; they come back with their state directories, or without."""
     with ChaosSwarm(4, 14_000, SEED) as swarm:
@@ -209,7 +222,7 @@ def bad_disk():
         assert os.path.exists(os.path.join(peer.state, 'checkpoint.1'))
 
 
-SCENARIOS = {f.__name__: f for f in (resets, flips, slow_wires, dead_links, partition, kill_storm, stopped,
+SCENARIOS = {f.__name__: f for f in (resets, flips, slow_wires, dead_links, partition, invited, kill_storm, stopped,
                                      disk_full, bad_disk)}
 
 if __name__ == '__main__':

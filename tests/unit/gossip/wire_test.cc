@@ -73,6 +73,7 @@ std::vector<Bytes> one_of_each() {
           encode(Want{{{1, {5, 9}}, {0, {3, 3}}}}),
           encode(Subscribe{12, true}),
           encode(Decline{12}),
+          encode(Invite{counting<NodeId>(1), counting<NodeId>(2)}),
           encode(data()),
           encode(Digest{{counting<Hash256>(2), 5, 6}, 7, false, false}),
           encode(Vector{example_set(), true, false}),

@@ -284,7 +284,7 @@ class World {
     at(now + delay, [this, i, address, delay, life = nodes[i].life] {
       if (nodes[i].life != life) return;
       const std::size_t to = address[0] == 'n' ? std::stoul(address.substr(1)) : nodes.size();
-      if (to >= nodes.size() || !nodes[to].up() || !allowed(i, to)) {
+      if (to >= nodes.size() || !nodes[to].up() || !allowed(i, to) || (cannot_dial && cannot_dial(i, to))) {
         return handle(i, [&](Outbox& out) {
           nodes[i].protocol->on_dial_failed(address, "connection refused", now, out);
         });
@@ -347,6 +347,7 @@ class World {
   std::uint64_t delay_us_max = 20'000;  // of a link, one way
   bool check = true;
   std::function<void(std::size_t, const std::string&)> on_dial;
+  std::function<bool(std::size_t, std::size_t)> cannot_dial;  // from, to
   // Frames that never arrive: from, to, type.
   std::function<bool(std::size_t, std::size_t, std::uint8_t)> drops;
   std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
