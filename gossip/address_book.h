@@ -26,6 +26,7 @@ struct Address {
   std::uint32_t failures = 0;  // in a row
   TimePoint next_try;
   TimePoint invited_at{Duration{-3'600'000'000}};  // dialled because who lives there asked for it
+  bool dialled_back = false;  // the dial under way is to show that it can be dialled
   std::string trouble;    // of the last attempt
   std::string other_run;  // run name and id that answered there, if not ours
   std::string not_admitted;  // why who answered there does not want us

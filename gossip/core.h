@@ -90,6 +90,7 @@ struct Link {
   bool greeted = false;   // we have sent HELLO
   bool observer = false;  // it may not bring updates of its own
   bool feeler = false;
+  bool dialled_back = false;  // made to show that it can be
   bool goodbye = false;  // BYE came: no reason to redial at once
   TimePoint up_at, admitted_at, heard_at, sent_at;
   StreamId their_stream;  // of their process

@@ -40,7 +40,8 @@ void Overlay::on_link_up(const LinkUp& up) {
   Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
   if (entry != nullptr) {
     link.feeler = entry->feeler;
-    entry->dialling = entry->feeler = false;
+    link.dialled_back = entry->dialled_back;
+    entry->dialling = entry->feeler = entry->dialled_back = false;
     entry->node = up.peer;
     entry->ours = up.peer == core_.options.self;
   }
@@ -51,12 +52,17 @@ void Overlay::on_link_up(const LinkUp& up) {
     core_.close(link, "it is banned for what it did before");
   } else if (up.dialled_by_us && core_.rule.refused.contains(up.peer)) {
     core_.close(link, "it is refused here");  // who comes to us is told why, after its greeting
+  } else if (link.dialled_back) {
+    core_.close(link, "it can be dialled, which it wanted to know");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
   } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {
     send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
   }
-  if (!up.dialled_by_us) bound_greetings();
+  if (!up.dialled_by_us) {
+    if (up.peer != core_.options.self) reach_.by = up.peer, reach_.at = core_.now;
+    bound_greetings();
+  }
   wake();
 }
 
@@ -352,7 +358,7 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   wake();
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->tried = true;
-  if (entry != nullptr && entry->ours) return;
+  if ((entry != nullptr && entry->ours) || link.dialled_back) return;
   if (!link.was_admitted) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
     return;

@@ -20,7 +20,7 @@ class Overlay {
                             renew_interval = 24h;
   static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
   static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
-  static constexpr std::size_t dialled_min = 4, dials_max = 16;
+  static constexpr std::size_t dialled_min = 4, dials_max = 16, dial_backs_asked = 3;
   static constexpr std::uint64_t record_units = 2;  // of work, to verify one and to pass it on
 
   explicit Overlay(Core& core);
@@ -38,6 +38,9 @@ class Overlay {
   void on_invite(Link& link, const Invite& invite);
   // We can be dialled there now: every link is told.
   void set_addresses(std::vector<std::string> addresses);
+  // Some neighbours try whether they can dial us; reach() shows it.
+  void ask_to_be_dialled();
+  const Reach& reach() const { return reach_; }
   // The rule has changed: closes links that it does not admit.
   void judge_links();
   // Compares tables.
@@ -85,16 +88,23 @@ class Overlay {
   void dial_contacts();
   void dial_members();
   void dial_feeler();
-  void invite(const NodeId& member);
-  void dial_inviter(const NodeId& node);
   bool wants_links() const;
+  bool unwelcome(const NodeId& node) const;
   std::size_t links_coming() const;
   std::size_t dialled_links() const;
   TimePoint next_dial() const;
 
+  // Being dialled (overlay_invite.cc).
+  using Place = std::pair<const std::string, Address>;
+  void invite(const NodeId& member);
+  Place* place_of_inviter(const NodeId& node);
+  void dial_inviter(const NodeId& node);
+  void dial_back(const Link& link);
+
   Core& core_;
   AddressBook book_;
   std::set<NodeId> changed_records_;
+  Reach reach_;
   TimePoint invited_at_{Duration{-3'600'000'000}};  // the last one of ours
   TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
   bool leaving_ = false;

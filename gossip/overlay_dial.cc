@@ -8,17 +8,13 @@
 
 namespace rumor::gossip {
 
-namespace {
-
-bool unwelcome(const Core& core, const NodeId& node) {
-  return core.rule.refused.contains(node) || core.scores.is_banned(node, core.now);
-}
-
-}  // namespace
-
 void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
-  const Address* entry = book_.find(address);
+  Address* entry = book_.find(address);
   if (entry == nullptr) return;
+  if (entry->dialled_back) {  // that was for its node, to whom we are linked
+    entry->dialling = entry->dialled_back = false;
+    return;
+  }
   if (entry->seed && entry->failures == 0) {
     core_.note(Note::Level::warning, str("seed ", address, " does not answer: ", reason, "; trying on"));
   }
@@ -92,10 +88,14 @@ bool Overlay::occupied(const NodeId& node) const {
   return false;
 }
 
+bool Overlay::unwelcome(const NodeId& node) const {
+  return core_.rule.refused.contains(node) || core_.scores.is_banned(node, core_.now);
+}
+
 bool Overlay::may_dial(const Address& entry) const {
   if (entry.dialling || entry.ours || entry.next_try > core_.now) return false;
   if (!entry.node) return true;
-  if (occupied(*entry.node) || unwelcome(core_, *entry.node)) return false;
+  if (occupied(*entry.node) || unwelcome(*entry.node)) return false;
   const Member* member = core_.members.find(*entry.node);
   return entry.seed || member == nullptr || !member->left;
 }
@@ -177,46 +177,12 @@ void Overlay::dial_feeler() {
   dial(address, entry);
 }
 
-// Whom we cannot dial may be able to dial us: neighbours of both pass that on (PROTOCOL.md 5.10).
-void Overlay::invite(const NodeId& member) {
-  if (core_.now - invited_at_ < invite_interval || core_.members.self().addresses.empty()) return;
-  if (!wants_links() || occupied(member) || unwelcome(core_, member)) return;
-  invited_at_ = core_.now;
-  core_.each_link([&](Link& link) { core_.send(link, encode(Invite{member, core_.options.self})); });
-}
-
-void Overlay::on_invite(Link& link, const Invite& invite) {
-  if (invite.to == core_.options.self) return dial_inviter(invite.from);
-  if (invite.from != link.node || core_.now - link.invite_passed_at < invite_pass_interval) return;
-  Link* const next = core_.link_to(invite.to);
-  if (next == nullptr) return;
-  link.invite_passed_at = core_.now;
-  core_.send(*next, encode(invite));
-}
-
-// At the address that has failed least, however long it should still wait.
-void Overlay::dial_inviter(const NodeId& node) {
-  if (!full_mesh() && links_coming() >= limits::links_high) return;
-  std::pair<const std::string, Address>* best = nullptr;
-  for (auto& one : book_.all()) {
-    if (one.second.node != node || core_.now - one.second.invited_at < invited_interval) continue;
-    if (best == nullptr || one.second.failures < best->second.failures) best = &one;
-  }
-  if (best == nullptr) return;
-  best->second.next_try = core_.now;
-  if (!may_dial(best->second)) return;
-  best->second.invited_at = core_.now;
-  core_.note(Note::Level::info,
-             str("dialling ", node.brief(), " at ", best->first, ", which cannot dial us and asks for it"));
-  dial(best->first, best->second);
-}
-
 TimePoint Overlay::next_dial() const {
   const bool wanted = wants_links();
   TimePoint soonest = never;
   for (const auto& [address, entry] : book_.all()) {
     if (entry.dialling || entry.ours || !(wanted || entry.first_contact())) continue;
-    if (entry.node && (occupied(*entry.node) || unwelcome(core_, *entry.node))) continue;
+    if (entry.node && (occupied(*entry.node) || unwelcome(*entry.node))) continue;
     soonest = std::min(soonest, std::max(entry.next_try, core_.now + 50ms));
   }
   return soonest;

@@ -271,6 +271,11 @@ void Protocol::set_addresses(std::vector<std::string> addresses, TimePoint now, 
   impl_->overlay.set_addresses(std::move(addresses));
 }
 
+void Protocol::ask_to_be_dialled(TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->overlay.ask_to_be_dialled();
+}
+
 void Protocol::set_rule(AdmissionRule rule, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   AdmissionRule& current = impl_->core.rule;
@@ -379,6 +384,8 @@ std::size_t Protocol::members_here() const {
 }
 
 const Counters& Protocol::counters() const { return impl_->core.counters; }
+
+const Reach& Protocol::reach() const { return impl_->overlay.reach(); }
 
 void Protocol::check_invariants() const {
   impl_->overlay.check_invariants();

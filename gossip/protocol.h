@@ -69,6 +69,13 @@ struct PeerInfo {
   Duration age{};                      // since the connection came up
 };
 
+// Whether others can dial us.
+struct Reach {
+  std::optional<TimePoint> asked_at;  // when neighbours were last asked to try
+  std::optional<NodeId> by;           // who has dialled us last
+  TimePoint at{};                     // and when
+};
+
 // A member may dial these later: kept in the state directory so that every seed may die.
 struct KnownAddress {
   NodeId node;
@@ -96,6 +103,8 @@ class Protocol {
   void set_rule(AdmissionRule rule, TimePoint now, Outbox& out);
   // Where others may dial us from now on, in place of Options::advertise: told to all members.
   void set_addresses(std::vector<std::string> addresses, TimePoint now, Outbox& out);
+  // For who wants to know: some neighbours try whether they can dial us, although we are linked. reach() shows it.
+  void ask_to_be_dialled(TimePoint now, Outbox& out);
   // The owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his; Errc::limit
   // when this replica can no longer take it back by itself (PROTOCOL.md 6.10).
   Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);
@@ -135,6 +144,7 @@ class Protocol {
   std::size_t members() const;       // in the table, ourselves included
   std::size_t members_here() const;  // those of them that have not said goodbye to us
   const Counters& counters() const;
+  const Reach& reach() const;
 
   void check_invariants() const;
 

@@ -154,6 +154,12 @@ void Node::set_addresses(std::vector<std::string> addresses, TimePoint now, Node
   advance(now, out);
 }
 
+void Node::ask_to_be_dialled(TimePoint now, NodeOutbox& out) {
+  now_ = now;
+  protocol_->ask_to_be_dialled(now, protocol_out_);
+  advance(now, out);
+}
+
 Result<void> Node::revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out) {
   now_ = now;
   const Result<void> done = protocol_->revoke(revocation, now, protocol_out_);
@@ -344,6 +350,9 @@ NodeStatus Node::status(TimePoint now) const {
   s.training = figures_;
   s.staleness = staleness_.peers();
   s.traffic = protocol_->counters();
+  const gossip::Reach& reach = protocol_->reach();
+  if (reach.by) s.reached = NodeStatus::Reached{reach.by->hex(), to_seconds(now - reach.at)};
+  if (reach.asked_at) s.asked_to_be_dialled_seconds = to_seconds(now - *reach.asked_at);
   s.log_updates = log_.size();
   s.log_bytes = log_.bytes();
   s.log_dropped = log_.dropped_unacknowledged();

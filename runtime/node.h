@@ -83,6 +83,7 @@ class Node final : private gossip::UpdateStore {
   // As gossip::Protocol has them.
   void set_rule(gossip::AdmissionRule rule, TimePoint now, NodeOutbox& out);
   void set_addresses(std::vector<std::string> addresses, TimePoint now, NodeOutbox& out);
+  void ask_to_be_dialled(TimePoint now, NodeOutbox& out);
   Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out);
   void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
   void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);

@@ -61,6 +61,12 @@ struct NodeStatus {
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
+  struct Reached {
+    std::string by;      // node that dialled this one last
+    double seconds = 0;  // ago
+  };
+  std::optional<Reached> reached;
+  std::optional<double> asked_to_be_dialled_seconds;  // ago, by neighbours
   std::uint64_t log_updates = 0, log_bytes = 0;
   std::uint64_t log_dropped = 0;  // although not all members had acknowledged them
   std::string log_trouble;        // why the disk did not take the last one; empty: it did

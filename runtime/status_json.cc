@@ -181,6 +181,9 @@ std::string status_json(const NodeStatus& s) {
   j["memory"] = memory_json(s);
   j["storage_trouble"] = s.storage_trouble;
   j["port_mapping"] = s.port_mapping;
+  ordered_json& reach = j["reach"] = ordered_json::object();
+  if (s.reached) reach["by"] = s.reached->by, reach["seconds_ago"] = s.reached->seconds;
+  if (s.asked_to_be_dialled_seconds) reach["asked_seconds_ago"] = *s.asked_to_be_dialled_seconds;
   j["traffic"] = traffic_json(s);
   j["compression"] = compression_json(s);
   // Reasons in `waiting_for` may come from others, and need not be UTF-8.

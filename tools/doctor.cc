@@ -27,8 +27,8 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Feelers come every 30 to 90 s.
-constexpr double reached_within = 300;
+// A dial that nobody answers is given up before.
+constexpr double dial_backs_take = 15;
 
 double unix_seconds() {
   return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -160,14 +160,13 @@ void check_dial(Findings& out, const std::string& what, const std::string& addre
   out.good(what, str(address, " takes connections (", fixed(ms, 1), " ms)"));
 }
 
-// From outside in: peers dial members that they are not linked to every minute or so, so who can be reached has links
-// that others dialled (PROTOCOL.md 3, "Feelers").
+// From outside in: a peer has neighbours try every ten minutes whether they can dial it (PROTOCOL.md 5.11).
 void check_reached(Findings& out, const PeerReport& peer) {
-  const auto dialled = std::count_if(peer.neighbours.begin(), peer.neighbours.end(),
-                                     [](const NeighbourReport& one) { return !one.dialled_by_us; });
-  if (dialled > 0) return out.good("reachability", str("neighbours that have dialled this peer: ", dialled));
-  if (peer.neighbours.empty() || peer.uptime_seconds.value_or(0) < reached_within) return;
-  out.warn("reachability", "no neighbour has dialled this peer: it may not be reachable from outside",
+  if (peer.reached_seconds_ago)
+    return out.good("reachability", str(peer.reached_by.substr(0, 8), " has dialled this peer ",
+                                        fixed(*peer.reached_seconds_ago, 0), " s ago"));
+  if (peer.asked_seconds_ago.value_or(0) < dial_backs_take) return;
+  out.warn("reachability", "neighbours were asked to dial this peer, and none could",
            "it trains all the same; to let others in, start it with --map-port auto, or open its --listen port in "
            "firewall and router and set network.advertise");
 }

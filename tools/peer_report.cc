@@ -150,6 +150,7 @@ Result<PeerReport> parse_peer_report(const std::string& body, const std::string&
   r.storage_trouble = text(status, "storage_trouble");
   r.port_mapping = text(status, "port_mapping");
   r.version = text(status, "version");
+  r.reached_by = text(part(status, "reach"), "by");
   r.same_bits = truth(status, "digests_equal");
   const json& traffic = part(status, "traffic");
   const struct {
@@ -168,6 +169,8 @@ Result<PeerReport> parse_peer_report(const std::string& body, const std::string&
                  {r.sent_bytes, traffic, "sent_bytes"},
                  {r.dense_bytes, traffic, "dense_bytes"},
                  {r.received_bytes, traffic, "received_bytes"},
+                 {r.reached_seconds_ago, part(status, "reach"), "seconds_ago"},
+                 {r.asked_seconds_ago, part(status, "reach"), "asked_seconds_ago"},
                  {r.uptime_seconds, status, "uptime_s"},
                  {r.unix_seconds, status, "unix_s"}};
   for (const auto& figure : figures) figure.to = number(figure.from, figure.name);

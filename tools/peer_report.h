@@ -23,9 +23,10 @@ struct NeighbourReport {
 
 struct PeerReport {
   std::string run, run_id, node_id, phase, waiting_for, limit_kind, limit, digest, storage_trouble, port_mapping,
-      version;
+      version, reached_by;
   std::optional<double> samples, samples_planned, loss, train_loss, accuracy, live_peers, members, updates, ratio,
-      sent_bytes, received_bytes, dense_bytes, uptime_seconds, unix_seconds;
+      sent_bytes, received_bytes, dense_bytes, uptime_seconds, unix_seconds, reached_seconds_ago,
+      asked_seconds_ago;  // reached: dialled by another peer; asked: neighbours, to dial this one
   bool same_bits = false;
   std::vector<NeighbourReport> neighbours;
 };

@@ -34,6 +34,9 @@ namespace rumor::daemon {
 
 namespace {
 
+// Whether others can dial us: neighbours are asked when there are some, and when where to dial has changed.
+constexpr Duration dial_back_first = 5s, dial_back_interval = 10min;
+
 class EventLoop final : net::TransportEvents, StepEvents {
  public:
   // `runner`: of the program around us; null: the process is ours, and a thread of ours does the steps.
@@ -107,6 +110,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void carry_out();
   void arm();
   void ask_router();
+  void ask_neighbours();
   void report();
   void look_at_admission();
   void await_signal();
@@ -158,6 +162,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   int saves_under_way_ = 0;      // two at most, at the end; else one
   std::string log_trouble_;      // why the log did not take the last update; empty: it did
   std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
+  TimePoint next_dial_back_{dial_back_first};
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
@@ -263,8 +268,16 @@ void EventLoop::ask_router() {
     console_.note({level, text});
     if (!moved) return;
     node_->set_addresses(reach_.addresses(), now(), out_);
+    next_dial_back_ = now() + dial_back_first;
     carry_out();
   });
+}
+
+void EventLoop::ask_neighbours() {
+  if (now() < next_dial_back_ || node_->protocol().peers().empty()) return;
+  next_dial_back_ = now() + dial_back_interval;
+  node_->ask_to_be_dialled(now(), out_);
+  carry_out();
 }
 
 void EventLoop::carry_out() {
@@ -384,6 +397,7 @@ void EventLoop::tell_of_log(const std::string& trouble) {
 
 void EventLoop::report() {
   if (!exit_status_) look_at_admission();
+  if (!exit_status_) ask_neighbours();
   NodeStatus status = node_->status(now());
   status.storage_trouble = storage_trouble_;
   status.port_mapping = reach_.text();

@@ -93,8 +93,6 @@ def check_doctor(swarm):
     assert good.returncode == 0 and 'all is well' in good.stdout, good
     for what in ('version', 'clock', 'processor', 'GPU', 'disk', 'run file', 'data', 'listen', 'reachability', 'dial'):
         assert f'  {what} ' in good.stdout, (what, good.stdout)
-    assert 'that have dialled this peer' in run('doctor', '--peer', swarm.peers[0].status_address).stdout \
-        or 'that have dialled this peer' in run('doctor', '--peer', swarm.peers[1].status_address).stdout
     in_use = run('doctor', 'synthetic', '--state', state, '--set', f'network.listen={swarm.peers[0].listen}')
     assert in_use.returncode == 0 and 'is in use by process' in in_use.stdout and 'in use' in in_use.stdout, in_use
     dead = f'127.0.0.1:{peers.free_ports(1)[0]}'
@@ -115,6 +113,25 @@ def check_doctor(swarm):
     assert bad.returncode == 1 and 'chmod 600' in bad.stdout, bad
 
 
+def check_reached(swarm):
+    """Both are dialled by the other, whoever dialled the link they have; the third tells a wrong address."""
+    lost = swarm.peers[3]
+    lost.listen, dead = (f'127.0.0.1:{port}' for port in peers.free_ports(2))  # the others know neither
+    lost.start('--set', f'network.advertise=["{dead}"]')
+    for peer, other in ((swarm.peers[0], swarm.peers[1]), (swarm.peers[1], swarm.peers[0])):
+        def reached(peer=peer):
+            return (peer.status() or {})['reach'].get('seconds_ago') is not None
+        wait_for('a neighbour to dial it', reached)
+        said = run('doctor', '--peer', peer.status_address).stdout
+        assert 'has dialled this peer' in said and 'none could' not in said, said
+    wait_for('nobody to have dialled it', lambda: 'asked to dial this peer, and none could' in
+             run('doctor', '--peer', lost.status_address).stdout, 40)
+    said = run('doctor', '--peer', lost.status_address)
+    assert said.returncode == 0 and 'mend: ' in said.stdout.split('none could')[1], said
+    assert len(lost.status()['peers']) == 2, 'it has its links all the same'
+    lost.kill()
+
+
 def check_token(swarm):
     token = os.path.join(swarm.directory, 'token')
     with open(token, 'w', encoding='utf-8') as file:
@@ -131,7 +148,7 @@ def check_token(swarm):
 
 def main():
     peers.RUMOR = sys.argv[1]
-    with Swarm(3, 0, 'exchange.period_ms=20', 'run.samples=10000000') as swarm:
+    with Swarm(4, 0, 'exchange.period_ms=20', 'run.samples=10000000') as swarm:
         for peer in swarm.peers[:2]:
             peer.start('--threads', '1')
         wait_for('two peers', lambda: all((p.status() or {}).get('live_peers') == 2 for p in swarm.peers[:2]))
@@ -139,6 +156,7 @@ def main():
         check_top_without_terminal([peer.status_address for peer in swarm.peers[:2]])
         check_top_in_terminal(swarm)
         check_doctor(swarm)
+        check_reached(swarm)
         check_token(swarm)
 
 

@@ -68,14 +68,13 @@ BOOST_AUTO_TEST_CASE(a_flood_of_invitations_goes_no_further) {
   BOOST_TEST(apart.world.nodes[0].protocol->peers().size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(a_stranger_or_a_neighbour_that_invites_is_not_dialled) {
+BOOST_AUTO_TEST_CASE(a_stranger_that_invites_is_not_dialled) {
   Apart apart;
   std::vector<std::string> dialled;
   apart.world.on_dial = [&](std::size_t from, const std::string& address) {
     if (from == 2) dialled.push_back(address);
   };
   apart.world.inject(0, 2, encode(Invite{apart.id(2), NodeId{}}));
-  apart.world.inject(0, 2, encode(Invite{apart.id(2), apart.id(0)}));
   apart.world.run_for(100ms);
   BOOST_TEST(dialled.empty());
 }
@@ -122,6 +121,65 @@ BOOST_AUTO_TEST_CASE(who_has_links_enough_neither_invites_nor_comes) {
   BOOST_TEST(invitations(world, linked) > 0);
   BOOST_TEST(world.frames() > frames);
   BOOST_TEST(dials == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(neighbours_try_whether_one_can_be_dialled) {
+  World world(4);
+  world.cannot_dial = [](std::size_t, std::size_t to) { return to == 3; };
+  world.start_all();
+  world.run_for(2min);
+  BOOST_REQUIRE(world.link_count() == 6u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const TimePoint asked = world.now;
+    std::size_t dials = 0;
+    world.on_dial = [&](std::size_t from, const std::string& to) {
+      if (from != i && to == world.name(i)) ++dials;
+    };
+    world.ask_to_be_dialled(i);
+    world.run_for(200ms);
+    BOOST_TEST(dials == 3u);
+    const Reach& reach = world.nodes[i].protocol->reach();
+    BOOST_TEST((reach.asked_at == asked));
+    BOOST_TEST(reach.by.has_value() == (i != 3));
+    BOOST_TEST((reach.at >= asked) == (i != 3));
+    world.ask_to_be_dialled(i);  // so soon again nobody dials
+    world.run_for(200ms);
+    BOOST_TEST(dials == 3u);
+  }
+  for (const WorldNode& node : world.nodes)
+    for (const PeerInfo& peer : node.protocol->peers()) BOOST_TEST((peer.age > 5s), "its links are what they were");
+  BOOST_TEST(world.link_count() == 6u);
+}
+
+// A dial back is for its node, to which we are linked: well or not, it says nothing of how we fare with its address.
+BOOST_AUTO_TEST_CASE(a_dial_back_counts_for_nothing_else) {
+  for (const bool vain : {false, true}) {
+    World world(2);
+    bool closed = vain;
+    world.cannot_dial = [&](std::size_t, std::size_t to) { return closed && to == 1; };
+    world.start(0, {});
+    world.start(1, {"n0"});
+    world.run_for(30s);
+    for (int i = 0; i < 12; ++i) {
+      world.ask_to_be_dialled(1);
+      world.run_for(Overlay::invited_interval);
+    }
+    BOOST_TEST(world.nodes[1].protocol->reach().by.has_value() == !vain);
+    // Now it is missed, and tried for the first time.
+    world.cannot_dial = [&](std::size_t, std::size_t to) { return closed || to == 0; };
+    closed = true;
+    world.cut_between(0, 1);
+    world.run_for(2s);
+    closed = false;
+    BOOST_TEST(world.run_while(10s, [&] { return world.link_count() == 1; }));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(alone_nobody_is_asked) {
+  World world(1);
+  world.start(0, {});
+  world.ask_to_be_dialled(0);
+  BOOST_TEST(!world.nodes[0].protocol->reach().asked_at);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -73,6 +73,9 @@ class World {
   void set_rule(std::size_t i, AdmissionRule rule) {
     handle(i, [&](Outbox& out) { nodes[i].protocol->set_rule(std::move(rule), now, out); });
   }
+  void ask_to_be_dialled(std::size_t i) {
+    handle(i, [&](Outbox& out) { nodes[i].protocol->ask_to_be_dialled(now, out); });
+  }
   Result<void> revoke(std::size_t i, const Revocation& revocation) {
     Result<void> done;
     handle(i, [&](Outbox& out) { done = nodes[i].protocol->revoke(revocation, now, out); });
