@@ -8,6 +8,7 @@
 #include "runtime/base/text.h"
 #include "runtime/run_config.h"
 #include "runtime/run_key_table.h"
+#include "runtime/toml_text.h"
 
 namespace rumor {
 
@@ -94,6 +95,7 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 }  // namespace
 
 Result<RunConfig> parse_run_config(std::string_view text, const std::string& source) {
+  if (auto checked = check_toml_text(text, source); !checked) return checked.error();
   toml::table table;
   try {
     table = toml::parse(text);
@@ -128,6 +130,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
   const std::string value = assignment.substr(equals + 1);
   const std::string where = "--set: ";
   for (const std::string& form : {value, "\"" + value + "\""}) {
+    if (!check_toml_text(form, where)) continue;
     try {
       const toml::table table = toml::parse("value = " + form);
       if (const toml::node* node = table.get("value")) {

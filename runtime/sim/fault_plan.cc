@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include "runtime/base/text.h"
+#include "runtime/toml_text.h"
 
 namespace rumor::sim {
 
@@ -69,6 +70,7 @@ std::string check(const PlannedFault& fault, std::size_t cluster_nodes) {
 
 Result<std::vector<PlannedFault>> parse_fault_plan(std::string_view text, const std::string& source,
                                                    std::size_t cluster_nodes) {
+  if (auto checked = check_toml_text(text, source); !checked) return checked.error();
   toml::table table;
   try {
     table = toml::parse(text);

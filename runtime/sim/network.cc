@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include "runtime/base/text.h"
+#include "runtime/toml_text.h"
 
 namespace rumor::sim {
 
@@ -26,6 +27,7 @@ Result<NetworkModel> NetworkModel::preset(const std::string& name) {
 }
 
 Result<NetworkModel> NetworkModel::parse(std::string_view text, const std::string& source) {
+  if (auto checked = check_toml_text(text, source); !checked) return checked.error();
   toml::table table;
   try {
     table = toml::parse(text);
