@@ -95,10 +95,11 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 }  // namespace
 
 Result<RunConfig> parse_run_config(std::string_view text, const std::string& source) {
-  if (auto checked = check_toml_text(text, source); !checked) return checked.error();
+  const Result<std::string> ascii = toml_in_ascii(text, source);
+  if (!ascii) return ascii.error();
   toml::table table;
   try {
-    table = toml::parse(text);
+    table = toml::parse(*ascii);
   } catch (const toml::parse_error& error) {
     return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
   }
@@ -130,9 +131,10 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
   const std::string value = assignment.substr(equals + 1);
   const std::string where = "--set: ";
   for (const std::string& form : {value, "\"" + value + "\""}) {
-    if (!check_toml_text(form, where)) continue;
+    const Result<std::string> ascii = toml_in_ascii("value = " + form, where);
+    if (!ascii) continue;
     try {
-      const toml::table table = toml::parse("value = " + form);
+      const toml::table table = toml::parse(*ascii);
       if (const toml::node* node = table.get("value")) {
         if (auto set = set_key(config, name, value_of(*node), where); !set) return set.error();
         return check_together(config, where);

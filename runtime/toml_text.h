@@ -1,8 +1,7 @@
-// What people write as TOML (run files, descriptions of networks and faults), looked at before the library parses it.
+// What people write as TOML (run files, descriptions of networks and faults), made fit for the library that parses it.
 //
-// Outside of comments and strings TOML 1.0 is ASCII. The library (toml++ 3.3) says so too, but its look-up of what is
-// white space first reaches code that it takes for unreachable: undefined behaviour by a letter in the wrong place. It
-// looks for white space within strings of several lines as well, so here these are ASCII, too.
+// The library (toml++ 3.3) looks up what is white space in a way that some characters beyond ASCII, U+00E9 among them,
+// lead to code which it takes for unreachable: undefined behaviour by a letter in the wrong place. So it is given none.
 #pragma once
 
 #include <string>
@@ -12,8 +11,8 @@
 
 namespace rumor {
 
-// Errors: Errc::usage, "SOURCE: line N: ..." where a character beyond ASCII is elsewhere than in a comment or a string
-// of one line.
-Result<void> check_toml_text(std::string_view text, const std::string& source);
+// The same in ASCII, line by line: what is beyond it becomes an escape in strings, and is left out of comments.
+// Errors: Errc::usage, "SOURCE: line N: ..." where it is in neither, in a literal string of several lines, or no UTF-8.
+Result<std::string> toml_in_ascii(std::string_view text, const std::string& source);
 
 }  // namespace rumor

@@ -70,10 +70,11 @@ std::string check(const PlannedFault& fault, std::size_t cluster_nodes) {
 
 Result<std::vector<PlannedFault>> parse_fault_plan(std::string_view text, const std::string& source,
                                                    std::size_t cluster_nodes) {
-  if (auto checked = check_toml_text(text, source); !checked) return checked.error();
+  const Result<std::string> ascii = toml_in_ascii(text, source);
+  if (!ascii) return ascii.error();
   toml::table table;
   try {
-    table = toml::parse(text);
+    table = toml::parse(*ascii);
   } catch (const toml::parse_error& error) {
     return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
   }

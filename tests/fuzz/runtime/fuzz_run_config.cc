@@ -1,14 +1,20 @@
 // Fuzzes the run file reader: any text gives a configuration or one line that says what is wrong with it.
+#include <algorithm>
 #include <string_view>
 
 #include "runtime/base/check.h"
 #include "runtime/run_config.h"
+#include "runtime/toml_text.h"
 
 using namespace rumor;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 4096) return 0;  // nested brackets of any depth are the TOML library's business
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto ascii = toml_in_ascii(text, "fuzz.toml"); ascii.ok()) {
+    RUMOR_CHECK(std::all_of(ascii->begin(), ascii->end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+    RUMOR_CHECK(std::count(ascii->begin(), ascii->end(), '\n') == std::count(text.begin(), text.end(), '\n'));
+  }
   const auto config = parse_run_config(text, "fuzz.toml");
   if (!config) {
     RUMOR_CHECK(!config.error().text.empty());
