@@ -31,9 +31,10 @@ bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations)
     one.range.last = in.u64();
     one.owner = in.id<Signature>();
     if (!one.range.valid() || one.node.is_zero()) return false;
-    revocations.insert(one);
+    if (!revocations.empty() && !(*revocations.rbegin() < one)) return false;  // equal sets have equal bytes
+    revocations.insert(revocations.end(), one);
   }
-  return revocations.size() == count;
+  return !in.failed();
 }
 
 namespace {

@@ -30,7 +30,8 @@ Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const 
 // The fingerprint is NOT compared with the weights here: Replica::restore does that.
 Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes);
 
-// Revocations as checkpoints and manifests hold them. False when there are too many, or one is none.
+// Revocations as checkpoints and manifests hold them. False when there are too many, they do not ascend, or one
+// is none.
 void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations);
 bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations);
 

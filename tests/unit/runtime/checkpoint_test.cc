@@ -59,6 +59,27 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_says_what_it_is_of) {
   BOOST_TEST((head->run == test::some_run()));
 }
 
+BOOST_AUTO_TEST_CASE(revocations_have_one_order) {
+  const Sample s;
+  ByteWriter out;
+  write_revocations(out, s.replica.revocations);
+  const Bytes& bytes = out.bytes();
+  const std::size_t half = (bytes.size() - 1) / 2;
+  const auto reads = [&](std::size_t first, std::size_t second) {
+    Bytes list{bytes[0]};
+    for (const std::size_t which : {first, second})
+      list.insert(list.end(), bytes.begin() + std::ptrdiff_t(1 + which * half),
+                  bytes.begin() + std::ptrdiff_t(1 + (which + 1) * half));
+    ByteReader in(list);
+    std::set<gossip::Revocation> read;
+    return read_revocations(in, read) && in.done() && read == s.replica.revocations;
+  };
+  BOOST_TEST(reads(0, 1));
+  BOOST_TEST(!reads(1, 0));
+  BOOST_TEST(!reads(0, 0));
+  BOOST_TEST(!reads(1, 1));
+}
+
 BOOST_AUTO_TEST_CASE(every_truncation_is_refused) {
   const Sample s;
   for (std::size_t size = 0; size < s.bytes.size(); size += 7) {
