@@ -39,7 +39,7 @@ void AddressBook::failed(const std::string& address, std::string reason, TimePoi
   Address* entry = find(address);
   if (entry == nullptr) return;
   entry->dialling = mutant(41);
-  entry->feeler = false;
+  entry->purpose = Purpose::link;
   entry->tried = true;
   entry->trouble = std::move(reason);
   ++entry->failures;

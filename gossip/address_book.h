@@ -16,17 +16,23 @@
 
 namespace rumor::gossip {
 
+// What a dial, and the link it leads to, is for.
+enum class Purpose : std::uint8_t {
+  link,
+  feeler,     // to find another island (PROTOCOL.md 5.7)
+  dial_back,  // to show its node that it can be dialled (5.11): the link ends at once
+};
+
 struct Address {
   bool seed = false, known = false;  // a first contact: tried at once at the start
   std::optional<NodeId> node;        // who lives there, once learned
   bool dialling = false;
-  bool feeler = false;         // the dial under way is one
+  Purpose purpose = Purpose::link;  // of the dial under way
   bool tried = false;          // a first dial has come to an end, well or not
   bool ours = false;           // it is we who answer there
   std::uint32_t failures = 0;  // in a row
   TimePoint next_try;
-  TimePoint invited_at{Duration{-3'600'000'000}};  // dialled because who lives there asked for it
-  bool dialled_back = false;  // the dial under way is to show that it can be dialled
+  TimePoint invited_at = long_ago;  // dialled because who lives there asked for it
   std::string trouble;    // of the last attempt
   std::string other_run;  // run name and id that answered there, if not ours
   std::string not_admitted;  // why who answered there does not want us

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "gossip/address_book.h"
 #include "gossip/events.h"
 #include "gossip/members.h"
 #include "gossip/origin_pace.h"
@@ -89,15 +90,14 @@ struct Link {
   std::string close_reason;
   bool greeted = false;   // we have sent HELLO
   bool observer = false;  // it may not bring updates of its own
-  bool feeler = false;
-  bool dialled_back = false;  // made to show that it can be
+  Purpose purpose = Purpose::link;  // where we have dialled
   bool goodbye = false;  // BYE came: no reason to redial at once
   TimePoint up_at, admitted_at, heard_at, sent_at;
   StreamId their_stream;  // of their process
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::uint32_t table_mismatches = 0;
   TimePoint table_sent_at;
-  TimePoint invite_passed_at{Duration{-3'600'000'000}};  // one of its own, by us
+  TimePoint invite_passed_at = long_ago;  // one of its own, by us
   std::uint64_t ping = 0;  // nonce of the last PING
   TimePoint ping_sent_at;
   std::optional<Duration> round_trip;  // of the last PING that was answered
@@ -136,13 +136,13 @@ struct Link {
   std::optional<Digest> digest;  // their last
   ReplicaDigest hello_replica;   // ours, as we said it in HELLO
   std::optional<Digest> sent_digest;
-  TimePoint digest_sent_at, vector_sent_at{Duration{-3'600'000'000}}, vector_due = never;
+  TimePoint digest_sent_at, vector_sent_at = long_ago, vector_due = never;
   std::uint32_t mismatches = 0;   // digests in a row that differ from ours
   std::uint32_t divergences = 0;  // digests in a row with equal have-set and another fingerprint
   HaveSet assembling;             // of a VECTOR in parts
   std::uint32_t parts = 0;
   std::optional<HaveSet> vector;  // their last complete one
-  TimePoint audited_at{Duration{-3'600'000'000}};  // we sent it hashes of headers
+  TimePoint audited_at = long_ago;  // we sent it hashes of headers
   std::deque<LocalRange> to_pull, pull_later;
   TimePoint pull_later_at = never;
   HaveSet gone;                         // they said NOT_AVAILABLE
@@ -268,8 +268,8 @@ class Core {
   std::vector<Stream> streams;
   std::uint64_t missing_total = 0;  // over all streams
   std::uint64_t published = 0;      // the newest own update
-  TimePoint changed_at{Duration{-3'600'000'000}},
-      changed_since = never;  // last change; first one not yet in a digest
+  TimePoint changed_at = long_ago,
+            changed_since = never;  // last change; first one not yet in a digest
   std::string divergence;
   std::map<UpdateKey, Hash256> proven;  // signed twice: the header hash that everybody keeps
   std::vector<UpdateHeader> suspects;   // for Evidence, within a call

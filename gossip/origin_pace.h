@@ -47,7 +47,7 @@ class OriginPace {
   void adjust(TimePoint now);
 
   std::deque<Own> own_;  // the newest, ascending
-  TimePoint last_{Duration{-3'600'000'000}}, changed_at_{Duration{-3'600'000'000}};
+  TimePoint last_ = long_ago, changed_at_ = long_ago;
   Duration interval_{0};
   std::map<LinkId, Duration> lags_;  // of those that were up to date once
 };

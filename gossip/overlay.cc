@@ -39,9 +39,9 @@ void Overlay::on_link_up(const LinkUp& up) {
   link.up_at = link.heard_at = link.sent_at = link.data_at = link.progress_at = link.control_at = core_.now;
   Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
   if (entry != nullptr) {
-    link.feeler = entry->feeler;
-    link.dialled_back = entry->dialled_back;
-    entry->dialling = entry->feeler = entry->dialled_back = false;
+    link.purpose = entry->purpose;
+    entry->purpose = Purpose::link;
+    entry->dialling = false;
     entry->node = up.peer;
     entry->ours = up.peer == core_.options.self;
   }
@@ -52,7 +52,7 @@ void Overlay::on_link_up(const LinkUp& up) {
     core_.close(link, "it is banned for what it did before");
   } else if (up.dialled_by_us && core_.rule.refused.contains(up.peer)) {
     core_.close(link, "it is refused here");  // who comes to us is told why, after its greeting
-  } else if (link.dialled_back) {
+  } else if (link.purpose == Purpose::dial_back) {
     core_.close(link, "it can be dialled, which it wanted to know");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
@@ -358,7 +358,7 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   wake();
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->tried = true;
-  if ((entry != nullptr && entry->ours) || link.dialled_back) return;
+  if ((entry != nullptr && entry->ours) || link.purpose == Purpose::dial_back) return;
   if (!link.was_admitted) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
     return;

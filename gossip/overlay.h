@@ -95,9 +95,8 @@ class Overlay {
   TimePoint next_dial() const;
 
   // Being dialled (overlay_invite.cc).
-  using Place = std::pair<const std::string, Address>;
   void invite(const NodeId& member);
-  Place* place_of_inviter(const NodeId& node);
+  bool follows_invitation(const Address& entry, const NodeId& node) const;
   void dial_inviter(const NodeId& node);
   void dial_back(const Link& link);
 
@@ -105,7 +104,7 @@ class Overlay {
   AddressBook book_;
   std::set<NodeId> changed_records_;
   Reach reach_;
-  TimePoint invited_at_{Duration{-3'600'000'000}};  // the last one of ours
+  TimePoint invited_at_ = long_ago;  // the last one of ours
   TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
   bool leaving_ = false;
   bool met_own_run_ = false;

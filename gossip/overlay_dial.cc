@@ -11,8 +11,9 @@ namespace rumor::gossip {
 void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
   Address* entry = book_.find(address);
   if (entry == nullptr) return;
-  if (entry->dialled_back) {  // that was for its node, to whom we are linked
-    entry->dialling = entry->dialled_back = false;
+  if (entry->purpose == Purpose::dial_back) {  // that was for its node, to whom we are linked
+    entry->purpose = Purpose::link;
+    entry->dialling = false;
     return;
   }
   if (entry->seed && entry->failures == 0) {
@@ -71,7 +72,7 @@ void Overlay::watch_links() {
     core_.members.heard(link.node, link.heard_at);
     if (now - link.sent_at >= ping_interval) ping(link);
     const bool idle = link.providing == 0 && link.taking == 0;
-    if (link.feeler && idle && now - link.up_at >= feeler_age && admitted > limits::links_target &&
+    if (link.purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && admitted > limits::links_target &&
         !full_mesh()) {
       core_.send(link, encode(Bye{Bye::Code::surplus, "no stream takes this way", {}}));
       link.goodbye = true;
@@ -173,7 +174,7 @@ void Overlay::dial_feeler() {
   if (candidates.empty()) return;
   const std::string& address = candidates[core_.prng.below(candidates.size())];
   Address& entry = book_.at(address);
-  entry.feeler = true;
+  entry.purpose = Purpose::feeler;
   dial(address, entry);
 }
 

@@ -25,23 +25,20 @@ void Overlay::on_invite(Link& link, const Invite& invite) {
   core_.send(*next, encode(invite));
 }
 
-// Of a node's addresses that we were not asked to dial just now, the one that has failed least.
-Overlay::Place* Overlay::place_of_inviter(const NodeId& node) {
-  Place* best = nullptr;
-  for (Place& place : book_.all()) {
-    const Address& entry = place.second;
-    if (entry.node != node || entry.dialling || entry.ours || core_.now - entry.invited_at < invited_interval) continue;
-    if (best == nullptr || entry.failures < best->second.failures) best = &place;
-  }
-  return best;
+// This one of a node's addresses may be dialled for its sake.
+bool Overlay::follows_invitation(const Address& entry, const NodeId& node) const {
+  return entry.node == node && !entry.dialling && !entry.ours && core_.now - entry.invited_at >= invited_interval;
 }
 
-// However long the address should still wait.
+// At the address that has failed least, however long it should still wait.
 void Overlay::dial_inviter(const NodeId& node) {
   if (!full_mesh() && links_coming() >= limits::links_high) return;
-  Place* const place = place_of_inviter(node);
-  if (place == nullptr) return;
-  auto& [address, entry] = *place;
+  std::pair<const std::string, Address>* best = nullptr;
+  for (auto& place : book_.all())
+    if (follows_invitation(place.second, node) && (best == nullptr || place.second.failures < best->second.failures))
+      best = &place;
+  if (best == nullptr) return;
+  auto& [address, entry] = *best;
   entry.next_try = core_.now;
   if (!may_dial(entry)) return;
   entry.invited_at = core_.now;
@@ -50,13 +47,14 @@ void Overlay::dial_inviter(const NodeId& node) {
   dial(address, entry);
 }
 
-// A neighbour wants to know whether it can be dialled: it sees our connection, which ends at once.
+// A neighbour wants to know whether it can be dialled, wherever it says so: it sees our connections, which end at once.
 void Overlay::dial_back(const Link& link) {
-  Place* const place = place_of_inviter(link.node);
-  if (place == nullptr) return;
-  place->second.invited_at = core_.now;
-  place->second.dialled_back = true;
-  dial(place->first, place->second);
+  for (auto& [address, entry] : book_.all()) {
+    if (!follows_invitation(entry, link.node)) continue;
+    entry.invited_at = core_.now;
+    entry.purpose = Purpose::dial_back;
+    dial(address, entry);
+  }
 }
 
 void Overlay::ask_to_be_dialled() {

@@ -19,6 +19,8 @@ struct NodeClock {
 using TimePoint = NodeClock::time_point;
 
 inline constexpr TimePoint never = TimePoint::max();
+// Longer before the start than any interval between what happens again and again.
+inline constexpr TimePoint long_ago{-std::chrono::hours(1)};
 
 constexpr double to_seconds(Duration d) {
   return static_cast<double>(d.count()) * 1e-6;

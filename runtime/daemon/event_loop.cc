@@ -34,8 +34,9 @@ namespace rumor::daemon {
 
 namespace {
 
-// Whether others can dial us: neighbours are asked when there are some, and when where to dial has changed.
-constexpr Duration dial_back_first = 5s, dial_back_interval = 10min;
+// Whether others can dial us: neighbours are asked when there are some, and when where to dial has changed; then not
+// before those asked last would dial again (PROTOCOL.md 5.11).
+constexpr Duration dial_back_first = 5s, dial_back_moved = 70s, dial_back_interval = 10min;
 
 class EventLoop final : net::TransportEvents, StepEvents {
  public:
@@ -268,7 +269,7 @@ void EventLoop::ask_router() {
     console_.note({level, text});
     if (!moved) return;
     node_->set_addresses(reach_.addresses(), now(), out_);
-    next_dial_back_ = now() + dial_back_first;
+    next_dial_back_ = now() + dial_back_moved;
     carry_out();
   });
 }
@@ -396,8 +397,10 @@ void EventLoop::tell_of_log(const std::string& trouble) {
 }
 
 void EventLoop::report() {
-  if (!exit_status_) look_at_admission();
-  if (!exit_status_) ask_neighbours();
+  if (!exit_status_) {
+    look_at_admission();
+    ask_neighbours();
+  }
   NodeStatus status = node_->status(now());
   status.storage_trouble = storage_trouble_;
   status.port_mapping = reach_.text();

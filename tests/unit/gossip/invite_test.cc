@@ -175,6 +175,30 @@ BOOST_AUTO_TEST_CASE(a_dial_back_counts_for_nothing_else) {
   }
 }
 
+// As behind a router: one address for its own network, one for all others.
+BOOST_AUTO_TEST_CASE(a_dial_back_tries_every_address) {
+  World world(2);
+  world.start_all();
+  world.run_for(10s);
+  Outbox ignored;
+  world.nodes[1].protocol->set_addresses({"dead:1", "dead:2", "n1"}, world.now, ignored);
+  world.run_for(1s);
+  std::vector<std::string> dialled;
+  world.on_dial = [&](std::size_t, const std::string& to) { dialled.push_back(to); };
+  world.ask_to_be_dialled(1);
+  world.run_for(200ms);
+  BOOST_TEST(dialled == (std::vector<std::string>{"dead:1", "dead:2", "n1"}), boost::test_tools::per_element());
+  BOOST_TEST((world.nodes[1].protocol->reach().by == world.nodes[0].id));
+}
+
+BOOST_AUTO_TEST_CASE(one_s_own_dial_reaches_nobody) {
+  World world(1);
+  world.start(0, {});
+  Outbox ignored;
+  world.nodes[0].protocol->on_link_up({LinkId{7}, world.nodes[0].id, false, "here"}, world.now, ignored);
+  BOOST_TEST(!world.nodes[0].protocol->reach().by);
+}
+
 BOOST_AUTO_TEST_CASE(alone_nobody_is_asked) {
   World world(1);
   world.start(0, {});
