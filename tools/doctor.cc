@@ -162,11 +162,13 @@ void check_dial(Findings& out, const std::string& what, const std::string& addre
 
 // From outside in: a peer has neighbours try every ten minutes whether they can dial it (PROTOCOL.md 5.11).
 void check_reached(Findings& out, const PeerReport& peer) {
-  if (peer.reached_seconds_ago)
+  const double asked = peer.asked_seconds_ago.value_or(0);
+  const bool in_vain = asked >= dial_backs_take && peer.reached_seconds_ago.value_or(asked + 1) > asked;
+  if (peer.reached_seconds_ago && !in_vain)
     return out.good("reachability", str(peer.reached_by.substr(0, 8), " has dialled this peer ",
                                         fixed(*peer.reached_seconds_ago, 0), " s ago"));
-  if (peer.asked_seconds_ago.value_or(0) < dial_backs_take) return;
-  out.warn("reachability", "neighbours were asked to dial this peer, and none could",
+  if (!in_vain) return;
+  out.warn("reachability", str("neighbours were asked ", fixed(asked, 0), " s ago to dial this peer, and none could"),
            "it trains all the same; to let others in, start it with --map-port auto, or open its --listen port in "
            "firewall and router and set network.advertise");
 }

@@ -2,7 +2,9 @@
 
 usage: terminal.py RUMOR
 """
+import contextlib
 import fcntl
+import http.server
 import json
 import os
 import pty
@@ -12,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 
 import peers
@@ -113,6 +116,25 @@ def check_doctor(swarm):
     assert bad.returncode == 1 and 'chmod 600' in bad.stdout, bad
 
 
+@contextlib.contextmanager
+def served(text):
+    """An address that gives this for every path."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+    with http.server.HTTPServer(('127.0.0.1', 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f'127.0.0.1:{server.server_port}'
+        server.shutdown()
+        thread.join()
+
+
 def check_reached(swarm):
     """Both are dialled by the other, whoever dialled the link they have; the third tells a wrong address."""
     lost = swarm.peers[3]
@@ -124,12 +146,22 @@ def check_reached(swarm):
         wait_for('a neighbour to dial it', reached)
         said = run('doctor', '--peer', peer.status_address).stdout
         assert 'has dialled this peer' in said and 'none could' not in said, said
-    wait_for('nobody to have dialled it', lambda: 'asked to dial this peer, and none could' in
+    wait_for('nobody to have dialled it', lambda: 'to dial this peer, and none could' in
              run('doctor', '--peer', lost.status_address).stdout, 40)
     said = run('doctor', '--peer', lost.status_address)
     assert said.returncode == 0 and 'mend: ' in said.stdout.split('none could')[1], said
     assert len(lost.status()['peers']) == 2, 'it has its links all the same'
     lost.kill()
+    # What was so once need not be so now.
+    status = swarm.peers[0].status()
+    for reached, asked, good in (
+            (599.9, 600, True), (700, 600, False), (700, 3, True), (3, 600, True), (700, None, True)):
+        status['reach'] = {'by': status['node_id'], 'seconds_ago': reached}
+        if asked is not None:
+            status['reach']['asked_seconds_ago'] = asked
+        with served(json.dumps(status)) as address:
+            said = run('doctor', '--peer', address).stdout
+        assert ('has dialled this peer' in said) == good != ('none could' in said), (reached, asked, said)
 
 
 def check_token(swarm):
