@@ -17,23 +17,60 @@ namespace rumor::tools {
 
 namespace {
 
-// Runs trials, or finds what an earlier run has kept of them.
+// Everything but method, nodes, rate and seed that decides how a trial ends. The files of data and the program are
+// taken to be the same.
+struct Setting {
+  std::string what;   // is learned: run file, overrides, first weights
+  std::string where;  // machines and links
+};
+
+Setting setting_of(const CompareCommand& command, const std::string& run_text, const sim::ClusterOptions& options) {
+  Setting setting{run_text, str("step ", options.step.count())};
+  for (const std::string& set : command.run.overrides) setting.what += "\n" + set;
+  if (options.start) setting.what += "\nweights " + options.start->hash.hex();
+  for (const double factor : options.step_factors) setting.where += str(" ", fixed(factor, 6));
+  const sim::NetworkModel& n = options.network;
+  setting.where += str("\nnetwork ", n.latency_min.count(), " ", n.latency_max.count(), " ", n.jitter.count(), " ",
+                       n.up_bytes_per_second, " ", n.down_bytes_per_second);
+  return setting;
+}
+
+// Runs trials, or finds what an earlier run has kept of them. A file named learned-... is what a way that learns the
+// same everywhere (sim::learns_alike_everywhere) has reached somewhere: elsewhere it is only asked what it costs.
 class Trials {
  public:
-  Trials(const CompareCommand& command, sim::ClusterOptions options, std::string setting,
+  Trials(const CompareCommand& command, sim::ClusterOptions options, Setting setting,
          std::shared_ptr<const models::DataSet> data, std::size_t count)
       : command_(command), options_(std::move(options)), setting_(std::move(setting)), data_(std::move(data)),
         count_(count) {}
 
   Result<sim::Trial> run(const sim::Method& method, double rate, std::uint64_t seed) {
     ++number_;
-    const std::string path = path_of(method, rate, seed);
-    if (auto kept = path.empty() ? std::nullopt : kept_at(path)) return *kept;
+    if (!command_.keep) return simulate(method, rate, seed, nullptr);
+    const std::string what =
+        str(setting_.what, "\n", method.label, "\nnodes ", method.nodes, "\n", fixed(rate, 12), "\n", seed);
+    const std::string path = path_of("trial", str(what, "\n", setting_.where)), learned = path_of("learned", what);
+    if (auto kept = kept_at(path)) return *kept;
+    const bool alike = sim::learns_alike_everywhere(method.config.mode);
+    const std::optional<sim::Trial> known = alike ? kept_at(learned) : std::nullopt;
+    auto trial = simulate(method, rate, seed, known ? &*known : nullptr);
+    if (!trial) return trial;
+    const std::string text = sim::to_json(*trial);
+    if (auto written = write_file(path, text); !written) return written.error();
+    if (alike && !known)
+      if (auto written = write_file(learned, text); !written) return written.error();
+    return trial;
+  }
+
+ private:
+  Result<sim::Trial> simulate(const sim::Method& method, double rate, std::uint64_t seed, const sim::Trial* known) {
+    if (known != nullptr && !std::isfinite(known->loss)) return *known;  // it diverges anywhere
     RunConfig config = method.config;
     config.rate = rate;
     sim::ClusterOptions options = options_;
     options.nodes = method.nodes;
     options.seed = seed;
+    if (known != nullptr) options.learned = std::make_shared<const std::vector<sim::CurvePoint>>(known->curve);
     const sim::Progress progress = [&](const sim::CurvePoint& point, double fraction) {
       line_.show(str(number_, " of ", count_, "  ", method.label, " rate ", fixed(rate, 5), " seed ", seed, "  ",
                      fixed(fraction * 100, 0), " %  loss ", fixed(point.loss, 3)));
@@ -43,29 +80,21 @@ class Trials {
     line_.clear();
     if (interrupted()) return Error{Errc::io, "interrupted"};
     if (!result && result.error().code != Errc::not_finite) return result.error();
-    sim::Trial trial;
-    if (result) {
-      trial = sim::trial_of(*result, rate);
-    } else {  // a rate too high ends a run; others may do
-      std::fprintf(stderr, "rumor: %s, rate %s: %s\n", method.label.c_str(), fixed(rate, 5).c_str(),
-                   result.error().text.c_str());
-      trial.rate = rate;
-      trial.seed = seed;
-      trial.loss = std::nan("");
-    }
-    if (!path.empty())
-      if (auto written = write_file(path, sim::to_json(trial)); !written) return written.error();
-    return trial;
+    if (result) return sim::trial_of(*result, rate);
+    // A rate too high ends a run; others may do.
+    std::fprintf(stderr, "rumor: %s, rate %s: %s\n", method.label.c_str(), fixed(rate, 5).c_str(),
+                 result.error().text.c_str());
+    sim::Trial diverged;
+    diverged.rate = rate;
+    diverged.seed = seed;
+    diverged.loss = std::nan("");
+    return diverged;
   }
 
- private:
-  // By all that a trial follows from.
-  std::string path_of(const sim::Method& method, double rate, std::uint64_t seed) const {
-    if (!command_.keep) return {};
-    const std::string what =
-        str(setting_, "\n", method.label, "\nnodes ", method.nodes, "\n", fixed(rate, 12), "\n", seed);
-    const BytesView bytes(reinterpret_cast<const std::uint8_t*>(what.data()), what.size());
-    return *command_.keep + "/trial-" + sha256(bytes).hex().substr(0, 16) + ".json";
+  // By all that its content follows from.
+  std::string path_of(const char* kind, const std::string& from) const {
+    const BytesView bytes(reinterpret_cast<const std::uint8_t*>(from.data()), from.size());
+    return str(*command_.keep, "/", kind, "-", sha256(bytes).hex().substr(0, 16), ".json");
   }
 
   static std::optional<sim::Trial> kept_at(const std::string& path) {
@@ -80,24 +109,11 @@ class Trials {
 
   const CompareCommand& command_;
   sim::ClusterOptions options_;
-  std::string setting_;
+  Setting setting_;
   std::shared_ptr<const models::DataSet> data_;
   std::size_t count_, number_ = 0;
   ProgressLine line_;
 };
-
-// Everything but method, nodes, rate and seed that decides how a trial ends. The files of data and the program are
-// taken to be the same.
-std::string setting_of(const CompareCommand& command, const std::string& run_text, const sim::ClusterOptions& options) {
-  std::string text = str(run_text, "\nstep ", options.step.count());
-  for (const double factor : options.step_factors) text += str(" ", fixed(factor, 6));
-  const sim::NetworkModel& n = options.network;
-  text += str("\nnetwork ", n.latency_min.count(), " ", n.latency_max.count(), " ", n.jitter.count(), " ",
-              n.up_bytes_per_second, " ", n.down_bytes_per_second);
-  for (const std::string& set : command.run.overrides) text += "\n" + set;
-  if (options.start) text += "\nweights " + options.start->hash.hex();
-  return text;
-}
 
 }  // namespace
 
@@ -131,8 +147,8 @@ int run_compare_command(const CompareCommand& command) {
     if (error) return fail({Errc::io, str(*command.keep, ": ", error.message())});
   }
   watch_for_signals();
-  const std::string setting = setting_of(command, *run_text, options);
-  Trials trials(command, options, setting, *data, methods.size() * (command.rates.size() + command.seeds - 1));
+  Trials trials(command, options, setting_of(command, *run_text, options), *data,
+                methods.size() * (command.rates.size() + command.seeds - 1));
   auto compared = sim::compare(methods, command.rates, command.sim_seed, command.seeds,
                                [&](const sim::Method& method, double rate, std::uint64_t seed) {
                                  return trials.run(method, rate, seed);

@@ -32,6 +32,9 @@ struct ClusterOptions {
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
   // Who computes at a node, each time it starts; empty: its processor, with the run's model.
   std::function<Result<std::unique_ptr<Trainer>>(std::size_t node, const NodeOptions& options)> trainer;
+  // What the same run has learned where links or machines are others: ways in rounds learn the same wherever they are
+  // (methods/lock_step.h), so they only have to find out what it costs. Null: unknown. For others it means nothing.
+  std::shared_ptr<const std::vector<CurvePoint>> learned;
   // Strike besides, as planned. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
 

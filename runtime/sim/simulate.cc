@@ -1,5 +1,7 @@
 #include "runtime/sim/simulate.h"
 
+#include <algorithm>
+
 #include "runtime/sim/methods/methods.h"
 
 namespace rumor::sim {
@@ -9,11 +11,17 @@ namespace {
 struct Way {
   std::string_view mode;
   Result<SimResult> (*run)(const MethodSetting&);
+  bool in_rounds = false;
 };
-constexpr Way ways[] = {{"sync", run_sync}, {"downpour", run_downpour}, {"admm", run_admm}, {"average", run_average},
-                        {"codistill", run_codistill}};
+constexpr Way ways[] = {{"sync", run_sync, true}, {"downpour", run_downpour}, {"admm", run_admm, true},
+                        {"average", run_average}, {"codistill", run_codistill}};
 
 }  // namespace
+
+bool learns_alike_everywhere(std::string_view mode) {
+  const auto is = [&](const Way& way) { return way.mode == mode && way.in_rounds; };
+  return std::any_of(std::begin(ways), std::end(ways), is);
+}
 
 Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress) {

@@ -137,6 +137,41 @@ BOOST_AUTO_TEST_CASE(admm_goes_to_the_mean_as_by_hand) {
   }
 }
 
+// What a run has learned on one network is not computed again on another, and nothing else differs from doing so.
+BOOST_AUTO_TEST_CASE(what_is_learned_need_not_be_learned_again_elsewhere) {
+  sim::ClusterOptions here = test::lan(4), there = here;
+  there.network.latency_min = there.network.latency_max = 80ms;
+  there.network.up_bytes_per_second = 100'000;
+  there.step_factors = {1, 3};
+  const auto bits = [](const sim::CurvePoint& p) {
+    return std::tuple(p.samples, p.virtual_seconds, p.loss, p.accuracy, p.sent_bytes_per_node);
+  };
+  for (const auto& way : ways) {
+    const RunConfig config = with(way);
+    const sim::SimResult first = run(config, here), whole = run(config, there);
+    there.learned = std::make_shared<const std::vector<sim::CurvePoint>>(first.curve);
+    const sim::SimResult known = run(config, there);
+    BOOST_TEST(whole.virtual_seconds > first.virtual_seconds * 2);
+    BOOST_TEST(known.virtual_seconds == whole.virtual_seconds);
+    BOOST_TEST(known.sent_bytes_per_node == whole.sent_bytes_per_node);
+    BOOST_TEST(known.idle_fraction == whole.idle_fraction);
+    BOOST_TEST(known.loss == whole.loss);
+    BOOST_REQUIRE(known.curve.size() == whole.curve.size());
+    for (std::size_t p = 0; p < known.curve.size(); ++p) BOOST_TEST((bits(known.curve[p]) == bits(whole.curve[p])));
+    BOOST_TEST(known.trace_hash != whole.trace_hash);  // its weights have not moved
+    there.learned = nullptr;
+  }
+  // With other steps there are other points; where somebody goes away, what is learned is another thing.
+  here.learned = std::make_shared<const std::vector<sim::CurvePoint>>(run(with(ways[0]), here).curve);
+  const auto other = sim::simulate(with(ways[0], 9000), test::small_data(), here, nullptr);
+  BOOST_REQUIRE(!other.ok());
+  BOOST_TEST(other.error().text.find("of another run") != std::string::npos);
+  sim::ClusterOptions shaken = with_absences();
+  const sim::SimResult without = run(with(ways[0]), shaken);
+  shaken.learned = here.learned;
+  BOOST_TEST(run(with(ways[0]), shaken).trace_hash == without.trace_hash);
+}
+
 BOOST_AUTO_TEST_CASE(every_way_learns_and_two_runs_are_equal) {
   for (const auto& settings : ways) {
     BOOST_TEST_CONTEXT(settings.back()) {

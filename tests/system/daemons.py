@@ -212,8 +212,8 @@ def compare():
         command = ['compare', 'synthetic', '--nodes', '3', '--rates', '0.5,1', '--keep', kept, '--json', '-', '--set',
                    'run.samples=240000', '--report', os.path.join(directory, 'report')]
 
-        def trials():
-            return sorted(os.listdir(kept)) if os.path.isdir(kept) else []
+        def trials(kind='trial'):
+            return sorted(n for n in os.listdir(kept) if n.startswith(kind)) if os.path.isdir(kept) else []
 
         process = subprocess.Popen([peers.RUMOR, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
@@ -235,6 +235,13 @@ def compare():
         with open(os.path.join(directory, 'report', 'index.html'), encoding='utf-8') as page:
             assert 'Accuracy against virtual seconds' in page.read()
         assert run(*command).stdout == done.stdout  # nothing but kept trials: the same to the last digit
+        # Elsewhere, what rounds learn is known already; broadcast's is not.
+        learned = trials('learned')
+        assert len(learned) == 2, learned
+        elsewhere = run(*command, '--network', 'home', '--methods', 'sync,alone')
+        assert elsewhere.returncode == 0 and trials('learned') == learned and len(trials()) == 10, elsewhere
+        there, here = json.loads(elsewhere.stdout)['methods'][0], result['methods'][1]
+        assert there['loss'] == here['loss'] and there['virtual_seconds'] > 2 * here['virtual_seconds'], there
         refused = run('compare', 'synthetic', '--methods', 'broadcast,gossip')
         assert refused.returncode == 2 and "no method 'gossip'" in refused.stderr, refused.stderr
 

@@ -79,11 +79,9 @@ Result<SimResult> run_admm(const MethodSetting& in) {
   const std::size_t bytes = 4 * consensus.z().size();
   const std::uint32_t steps = in.config.round_rules.local_steps;
   LockStep lock_step(in, {.steps = steps, .state_bytes = bytes});
-  const auto body = [&](const Round& round) {
-    consensus.round(round);
-    lock_step.all_reduce(round.peers, static_cast<double>(bytes));
-  };
-  auto result = lock_step.run(consensus.z(), body);
+  auto result = lock_step.run(
+      consensus.z(), [&](const Round& round) { consensus.round(round); },
+      [&](const Round& round) { lock_step.all_reduce(round.peers, static_cast<double>(bytes)); });
   if (!result) return result.error();
   result->guarantee = str("one consensus z after each round, by construction (every ", steps,
                           " steps); peers' own x are near it");

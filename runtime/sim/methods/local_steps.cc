@@ -64,14 +64,13 @@ Result<SimResult> average_models(const MethodSetting& in, const OuterRule& rule)
   // Who comes late needs the momentum of the outer step as well.
   const std::size_t state_bytes = (rule.momentum > 0 ? 8u : 4u) * std::size_t{params};
   LockStep lock_step(in, {steps, in.config.round_rules.participation, state_bytes});
-  const auto body = [&](const Round& round) {
-    averaging.round(round);
+  const auto exchange = [&](const Round& round) {
     if (rule.entries > 0)
       lock_step.all_gather(round.peers, bytes);
     else
       lock_step.all_reduce(round.peers, bytes);
   };
-  auto result = lock_step.run(averaging.model(), body);
+  auto result = lock_step.run(averaging.model(), [&](const Round& round) { averaging.round(round); }, exchange);
   if (!result) return result.error();
   result->guarantee = str("one model after each round, by construction, at all who were in it (every ", steps,
                           " steps)");

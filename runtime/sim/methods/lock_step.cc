@@ -23,19 +23,36 @@ LockStep::LockStep(const MethodSetting& in, const Plan& plan)
       draws_(Prng::named(options_.seed, "participation")),
       has_newest_(options_.nodes, true) {}
 
-Result<SimResult> LockStep::run(const std::vector<float>& model, const Body& body) {
-  const auto evaluate = [&] { return learners_.evaluate(model); };
+Result<SimResult> LockStep::run(const std::vector<float>& model, const Part& learn, const Part& exchange) {
+  const std::vector<CurvePoint>* const learned = absences_.any() ? nullptr : options_.learned.get();
+  bool unknown = false;
+  const auto evaluate = [&]() -> models::Evaluation {
+    if (learned == nullptr) return learners_.evaluate(model);
+    const auto point = std::find_if(learned->begin(), learned->end(), [&](const CurvePoint& p) {
+      return p.samples == samples_;
+    });
+    unknown = unknown || point == learned->end();
+    return unknown ? models::Evaluation{} : models::Evaluation{point->loss, point->accuracy};
+  };
+  const auto of_another_run = [&] {
+    return Error{Errc::usage, str("what is said to be learned already is of another run: it has no loss after ",
+                                  samples_, " samples")};
+  };
   for (;;) {
     auto on = record_.watch(samples_, now_, evaluate);
+    if (unknown) return of_another_run();
     if (!on) return on.error();
     if (!*on || samples_ >= config_.samples) break;
     auto round = compute();
     if (!round) return round.error();
-    body(*round);
+    if (learned == nullptr) learn(*round);
+    exchange(*round);
     samples_ += std::uint64_t{round->steps} * config_.batch * round->peers.size();
   }
   const std::span<const float> all[] = {model};
-  return record_.conclude(samples_, now_, evaluate(), all);
+  auto result = record_.conclude(samples_, now_, evaluate(), all);
+  if (unknown) return of_another_run();
+  return result;
 }
 
 Result<Round> LockStep::compute() {

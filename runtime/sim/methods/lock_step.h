@@ -7,6 +7,10 @@
 // state is lost, and nobody waits for it; putting together is disturbed by nobody. The shared state is on the disks of
 // those who were in the newest round; while all of them are away the others wait for one.
 //
+// What is learned in a round depends on who is in it, and not on how long anything takes. So unless somebody goes away,
+// a run learns the same on every network and on machines of every speed, and what one has found need not be computed
+// again (ClusterOptions::learned): then nothing is trained and its curve's losses are taken.
+//
 // Thread: one owner; equal seeds give equal rounds. Memory: a few words a peer.
 #pragma once
 
@@ -37,11 +41,12 @@ class LockStep {
   };
   LockStep(const MethodSetting& in, const Plan& plan);
 
-  // What all peers do in a round: changes the model, and says through all_reduce() or all_gather() what it sent.
-  using Body = std::function<void(const Round&)>;
+  // What all peers do in a round: `learn` changes the model, `exchange` says through all_reduce() or all_gather() what
+  // is sent for it.
+  using Part = std::function<void(const Round&)>;
   // Rounds until the run's samples are seen. `model`: [params], evaluated. Errors: Errc::not_finite; Errc::usage when
-  // again and again nobody stays for a whole round.
-  Result<SimResult> run(const std::vector<float>& model, const Body& body);
+  // again and again nobody stays for a whole round, or `learned` is of another run.
+  Result<SimResult> run(const std::vector<float>& model, const Part& learn, const Part& exchange);
 
   // Every peer has the sum of `bytes` of each: a ring sends 2 (N-1) / N of them in 2 (N-1) messages one after another,
   // over the slower of up- and downlink (Patarasuk, Yuan, JPDC 2009).

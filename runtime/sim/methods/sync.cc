@@ -26,9 +26,10 @@ Result<SimResult> average_gradients(const MethodSetting& in) {
     if (in.config.optimizer.clip > 0) models::clip_by_norm(sum, in.config.optimizer.clip);
     optimizer->step(sum, learners.rate(round.progress(0)), gradient, weights);
     for (std::size_t p = 0; p < sum.size(); ++p) weights[p] += gradient[p];
-    lock_step.all_reduce(round.peers, static_cast<double>(bytes));
   };
-  auto result = lock_step.run(weights, step);
+  auto result = lock_step.run(weights, step, [&](const Round& round) {
+    lock_step.all_reduce(round.peers, static_cast<double>(bytes));
+  });
   if (!result) return result.error();
   result->guarantee = "one model by construction: all step on the same mean";
   return result;
