@@ -30,13 +30,14 @@ double bytes_of(const CurvePoint& point) { return point.sent_bytes_per_node; }
 double loss_of(const CurvePoint& point) { return point.loss; }
 double accuracy_of(const CurvePoint& point) { return point.accuracy.value_or(0); }
 
-// When a curve first is at `loss` or below.
-std::optional<double> seconds_to(const std::vector<CurvePoint>& curve, double loss) {
+// When `y` of a curve first is at `goal` or below.
+template <typename Y>
+std::optional<double> seconds_to(const std::vector<CurvePoint>& curve, double goal, Y y) {
   const CurvePoint* before = nullptr;
   for (const CurvePoint& point : curve) {
-    if (point.loss <= loss) {
-      if (before == nullptr || before->loss <= point.loss) return point.virtual_seconds;
-      const double share = (before->loss - loss) / (before->loss - point.loss);
+    if (y(point) <= goal) {
+      if (before == nullptr || y(*before) <= y(point)) return point.virtual_seconds;
+      const double share = (y(*before) - goal) / (y(*before) - y(point));
       return before->virtual_seconds + share * (point.virtual_seconds - before->virtual_seconds);
     }
     before = &point;
@@ -105,10 +106,23 @@ void set_side_by_side(const Comparison& c, MethodFigures& m) {
   }
   m.loss_at_time = at(seconds_of, c.equal_seconds, loss_of);
   if (m.accuracy) m.accuracy_at_time = at(seconds_of, c.equal_seconds, accuracy_of);
-  m.seconds_to_common_loss = mean(m.runs, [&](const Trial& t) { return seconds_to(t.curve, c.common_loss); });
+  m.seconds_to_common_loss = mean(m.runs, [&](const Trial& t) { return seconds_to(t.curve, c.common_loss, loss_of); });
 }
 
 }  // namespace
+
+std::optional<double> seconds_to_the_end_of(const MethodFigures& other, const MethodFigures& m) {
+  double sum = 0;
+  for (std::size_t s = 0; s < m.runs.size(); ++s) {
+    const Trial &goal = other.runs[s], &run = m.runs[s];
+    const auto error_of = [](const CurvePoint& point) { return -accuracy_of(point); };
+    const auto one = goal.accuracy ? seconds_to(run.curve, -*goal.accuracy, error_of)
+                                   : seconds_to(run.curve, goal.loss, loss_of);
+    if (!one) return std::nullopt;
+    sum += *one;
+  }
+  return sum / static_cast<double>(m.runs.size());
+}
 
 std::string method_names() {
   std::string names;
@@ -139,8 +153,7 @@ Result<Method> parse_method(const std::string& text, const RunConfig& base, std:
     if (!differs) return {};
     return Error{Errc::usage, str("method ", text, ": ", why, "; set ", key, " for all, with --set")};
   };
-  for (const auto& same : {refuse(own.samples != base.samples, "run.samples", "all methods see equally many samples"),
-                           refuse(own.data.kind != base.data.kind, "data.kind", "all methods see the same data"),
+  for (const auto& same : {refuse(own.data.kind != base.data.kind, "data.kind", "all methods see the same data"),
                            refuse(own.data.path != base.data.path, "data.path", "all methods see the same data"),
                            refuse(own.data.seed != base.data.seed, "data.seed", "all methods see the same data"),
                            refuse(own.model.context != base.model.context, "model.context", "all cut the data alike"),
@@ -183,7 +196,9 @@ Result<Comparison> compare(const std::vector<Method>& methods, const std::vector
   }
   for (const MethodFigures& m : c.methods) {
     if (m.diverged()) continue;
-    c.samples = m.runs.front().samples;
+    const std::uint64_t samples = m.runs.front().samples;
+    c.samples = c.samples == 0 ? samples : std::min(c.samples, samples);
+    c.most_samples = std::max(c.most_samples, samples);
     c.params = m.runs.front().params;
     if (m.sent_bytes > 0) c.equal_bytes = c.equal_bytes == 0 ? m.sent_bytes : std::min(c.equal_bytes, m.sent_bytes);
     c.equal_seconds = c.equal_seconds == 0 ? m.virtual_seconds : std::min(c.equal_seconds, m.virtual_seconds);

@@ -1,4 +1,5 @@
-// Comparing ways to train on one run file: equal samples, equal effort of tuning, one virtual network.
+// Comparing ways to train on one run file: equal samples (unless a method says other), equal effort of tuning, one
+// virtual network.
 //
 // Every method is tried with the same number of learning rates, its own times each factor, on the first seed; the
 // rate that ends with the least test loss then runs on the other seeds too. What is told of a method is the mean over
@@ -28,7 +29,7 @@ struct Method {
 };
 
 // METHOD[:KEY=VALUE]...: a mode of exchange, or alone (one peer with all of the data), with keys of the run file
-// besides. All methods must see the same data and as many samples of it. Errors: Errc::usage.
+// besides. All methods must see the same data; with run.samples one sees more of it, or less. Errors: Errc::usage.
 // "broadcast, sync, ..., alone", for people.
 std::string method_names();
 Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes);
@@ -69,14 +70,19 @@ struct MethodFigures {
   bool diverged() const { return !std::isfinite(runs.front().loss); }
 };
 
+// When `m` first was at the accuracy that `other` ends with (where there is none: at its loss), a mean over seeds;
+// nothing when it was not there on every seed. Requires: neither has diverged.
+std::optional<double> seconds_to_the_end_of(const MethodFigures& other, const MethodFigures& m);
+
 struct Comparison {
   std::string run_name, network;
   std::size_t nodes = 0;
-  std::uint64_t samples = 0, params = 0, seeds = 0;
+  std::uint64_t samples = 0, most_samples = 0;  // that a method sees: the fewest, the most
+  std::uint64_t params = 0, seeds = 0;
   double equal_bytes = 0, equal_seconds = 0, common_loss = 0;  // 0 bytes: nobody sends any
   std::vector<MethodFigures> methods;
 
-  // "fastest", "most accurate", "best for this link": a sentence each.
+  // "fastest", where that is before others end there, "most accurate", "best for this link": a sentence each.
   std::vector<std::string> reading() const;
 };
 

@@ -69,8 +69,10 @@ std::vector<Column> columns(const Comparison& c) {
 }
 
 std::string setting(const Comparison& c) {
-  return str(c.run_name, ", ", c.nodes, " peers, network ", c.network, ", ", c.samples, " samples each way, ", c.seeds,
-             c.seeds == 1 ? " seed" : " seeds", "; rates tried: ", c.methods.front().search.size(), " a method");
+  const std::string most = c.most_samples > c.samples + c.samples / 20 ? str(" to ", c.most_samples) : "";
+  return str(c.run_name, ", ", c.nodes, " peers, network ", c.network, ", ", c.samples, most, " samples each way, ",
+             c.seeds, c.seeds == 1 ? " seed" : " seeds", "; rates tried: ", c.methods.front().search.size(),
+             " a method");
 }
 
 std::string names_of(const std::vector<const MethodFigures*>& methods) {
@@ -79,7 +81,7 @@ std::string names_of(const std::vector<const MethodFigures*>& methods) {
   return out;
 }
 
-// The sentence of who is first by `figure`, of those who have one; empty when there are fewer than two.
+// The sentence of who is first by `figure`, of those who have one; none of fewer than two.
 template <typename Figure, typename Sentence>
 void add_first(std::vector<std::string>& out, const Comparison& c, Figure figure, Sentence sentence) {
   std::vector<const MethodFigures*> ranked;
@@ -88,7 +90,22 @@ void add_first(std::vector<std::string>& out, const Comparison& c, Figure figure
   if (ranked.size() < 2) return;
   std::stable_sort(ranked.begin(), ranked.end(),
                    [&](const MethodFigures* a, const MethodFigures* b) { return *figure(*a) < *figure(*b); });
-  out.push_back(sentence(ranked));
+  if (std::string said = sentence(ranked); !said.empty()) out.push_back(std::move(said));
+}
+
+// Where the first is before others end there.
+std::string sooner(const std::vector<const MethodFigures*>& ranked) {
+  std::string text;
+  for (std::size_t i = 1; i < ranked.size(); ++i) {
+    const MethodFigures& other = *ranked[i];
+    const auto after = seconds_to_the_end_of(other, *ranked[0]);
+    if (!after || *after >= other.virtual_seconds) continue;
+    const std::string times = fixed(other.virtual_seconds / std::max(1e-9, *after), 1);
+    text += str(text.empty() ? "As good, sooner: " + ranked[0]->label + " is at " : "; at ",
+                quality(other.accuracy, other.loss), " after ", seconds(*after), ", ", other.label,
+                " ends there after ", seconds(other.virtual_seconds), " (", times, " times)");
+  }
+  return text.empty() ? text : text + ".";
 }
 
 Json json_of(const CurvePoint& p) {
@@ -133,6 +150,7 @@ std::vector<std::string> Comparison::reading() const {
                                       std::max(1e-9, *ranked[0]->seconds_to_common_loss), 1), " times)");
               return text + ".";
             });
+  add_first(out, *this, [](const MethodFigures& m) { return m.seconds_to_common_loss; }, sooner);
   add_first(out, *this, [](const MethodFigures& m) { return std::optional(m.loss); },
             [&](const Ranked& ranked) {
               double noise = 0;

@@ -231,7 +231,7 @@ def compare():
         result = json.loads(done.stdout)
         assert [m['method'] for m in result['methods']] == ['broadcast', 'sync', 'alone'], done.stdout
         assert all(m['identical'] and m['accuracy'] > 0.5 for m in result['methods']), done.stdout
-        assert 'Fastest:' in done.stderr and len(result['reading']) == 3, done.stderr
+        assert 'Fastest:' in done.stderr and len(result['reading']) >= 3, done.stderr
         with open(os.path.join(directory, 'report', 'index.html'), encoding='utf-8') as page:
             assert 'Accuracy against virtual seconds' in page.read()
         assert run(*command).stdout == done.stdout  # nothing but kept trials: the same to the last digit
