@@ -9,7 +9,16 @@
 // in the period of a new own update gets no share of it.
 //
 // The share that stands in for a peer is taken off when that peer's answer ARRIVES, never by the clock: a
-// share removed too early or too late leaves a lasting bias.
+// share removed too early or too late leaves a lasting bias. That is how the view adapts to a delay: it is as far ahead
+// as answers are late.
+//
+// Why one half: of what N equal peers have in flight, D steps of it, a view has the share s = (1 + weight (N - 1)) / N.
+// On a quadratic, with a rate of h over its curvature, what peers have in common then goes by
+// v(t) = x(t) - (1 - s) (u(t-1) + ... + u(t-D)), u = -h v, and what they differ in by
+// d(t) = -s h (d(t-1) + ... + d(t-D)). Without delay either is stable for h < 2. The first stays so for every D when
+// s >= 1/2: then |z - 1 + s h| >= (1 - s) h on and outside of the unit circle. The second is stable for s h < 1, so for
+// all such h when s <= 1/2. One half is thus the one share that bears every delay and every rate that can be borne
+// without; with many peers it is the weight as well. in_flight_view_test.cc tries it.
 //
 // The overlay is integers on the weight grid: taking off what was added restores the exact bits. It is local;
 // the shared weights never see it. It is not kept as such: it differs from zero only where own updates are in flight,

@@ -1,6 +1,7 @@
 // The overlay must come off peer by peer, on arrival, by the period of the answer: the detail that decides
 // whether the in-flight view helps or harms.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <set>
 
 #include "runtime/base/limits.h"
@@ -226,4 +227,74 @@ BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
              boost::test_tools::per_element());
   view.answered(test::node(1), 1);
   BOOST_TEST(overlay(view, 6) == std::vector<std::int32_t>(6, 0), boost::test_tools::per_element());
+}
+
+namespace {
+
+// Equal peers that step on a quadratic of curvature 1, each with a minimum of its own, and hear of each other `delay`
+// steps late. One parameter, in grid units.
+struct Quadratics {
+  std::size_t peers, delay;
+  double weight, rate;  // rate: of all peers together; without delay 2 is the limit
+
+  // How far the views are from their minima, as root mean square, over how far they were at first: the most in the last
+  // 30 of 400 steps.
+  double growth(std::int32_t start, const std::vector<std::int32_t>& minima) const {
+    std::vector<InFlightView> views(peers, InFlightView(test::flat_layout(1), weight));
+    std::vector<std::int32_t> weights(peers, start);
+    std::vector<std::vector<std::int32_t>> changes;  // by step and peer
+    double first = 0, most = 0;
+    for (std::size_t t = 0; t < 400; ++t) {
+      changes.emplace_back();
+      double all = 0;
+      for (std::size_t i = 0; i < peers; ++i) {
+        const double off = weights[i] + overlay(views[i], 1)[0] - minima[i];
+        all += off * off;
+        changes[t].push_back(static_cast<std::int32_t>(std::lround(-rate / static_cast<double>(peers) * off)));
+      }
+      if (t == 0) first = all;
+      if (t >= 370 || all > 1e4 * first) most = std::max(most, all);
+      if (all > 1e4 * first) break;
+      for (std::size_t i = 0; i < peers; ++i) exchange(views[i], weights[i], i, t, changes);
+    }
+    return std::sqrt(most / first);
+  }
+
+ private:
+  void exchange(InFlightView& view, std::int32_t& weights, std::size_t self, std::size_t t,
+                const std::vector<std::vector<std::int32_t>>& changes) const {
+    const std::int32_t own = changes[t][self];
+    std::vector<NodeId> others;
+    for (std::size_t j = 0; j < peers; ++j)
+      if (j != self) others.push_back(test::node(static_cast<std::uint8_t>(j)));
+    weights += own;
+    view.sent(shared({std::abs(own), {0}, {static_cast<std::uint8_t>(own < 0)}}), t + 1, others);
+    if (t < delay) return;
+    for (std::size_t j = 0; j < peers; ++j) {
+      if (j == self) continue;
+      weights += changes[t - delay][j];
+      view.answered(test::node(static_cast<std::uint8_t>(j)), t - delay + 1);
+    }
+  }
+};
+
+}  // namespace
+
+// Why one half (in_flight_view.h): of what is in flight a view has the share s = (1 + weight (N - 1)) / N. What peers
+// have in common is stable at every delay for s >= 1/2, what they differ in for rates below 1 / s.
+BOOST_AUTO_TEST_CASE(half_of_what_is_in_flight_is_stable_at_every_delay) {
+  constexpr std::int32_t far = 1'000'000;
+  const std::vector<std::int32_t> alike = {0, 0, 0, 0}, apart = {far, far, -far, -far};
+  const double half = 1.0 / 3;  // s = 1/2 with four peers
+  for (const std::size_t delay : {1u, 2u, 3u, 7u, 12u}) {
+    BOOST_TEST_CONTEXT("delay " << delay) {
+      BOOST_TEST((Quadratics{4, delay, half, 1.9}.growth(far, alike)) < 0.5);
+      BOOST_TEST((Quadratics{4, delay, half, 1.9}.growth(0, apart)) < 1.5);
+      BOOST_TEST((Quadratics{4, delay, 0.6, 1.9}.growth(0, apart)) > 50);  // s = 0.7, bears 1.43
+      BOOST_TEST((Quadratics{4, delay, 0.6, 1.3}.growth(0, apart)) < 1.5);
+    }
+  }
+  BOOST_TEST((Quadratics{4, 7, 0.1, 1.9}.growth(far, alike)) > 50);
+  BOOST_TEST((Quadratics{4, 7, 0, 0.5}.growth(far, alike)) > 50);
+  BOOST_TEST((Quadratics{4, 7, half, 0.5}.growth(far, alike)) < 0.01);
 }
