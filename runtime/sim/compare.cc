@@ -112,16 +112,21 @@ void set_side_by_side(const Comparison& c, MethodFigures& m) {
 }  // namespace
 
 std::optional<double> seconds_to_the_end_of(const MethodFigures& other, const MethodFigures& m) {
-  double sum = 0;
-  for (std::size_t s = 0; s < m.runs.size(); ++s) {
-    const Trial &goal = other.runs[s], &run = m.runs[s];
-    const auto error_of = [](const CurvePoint& point) { return -accuracy_of(point); };
-    const auto one = goal.accuracy ? seconds_to(run.curve, -*goal.accuracy, error_of)
-                                   : seconds_to(run.curve, goal.loss, loss_of);
-    if (!one) return std::nullopt;
-    sum += *one;
+  std::vector<CurvePoint> means;  // over seeds, at each time at which one of them has a point
+  for (const Trial& run : m.runs)
+    for (const CurvePoint& point : run.curve) means.push_back(point);
+  std::sort(means.begin(), means.end(), [](const CurvePoint& a, const CurvePoint& b) {
+    return a.virtual_seconds < b.virtual_seconds;
+  });
+  for (CurvePoint& point : means) {
+    const auto at = [&](auto y) {
+      return *mean(m.runs, [&](const Trial& t) { return value_at(t.curve, point.virtual_seconds, seconds_of, y); });
+    };
+    point.loss = at(loss_of);
+    point.accuracy = at(accuracy_of);
   }
-  return sum / static_cast<double>(m.runs.size());
+  if (!other.accuracy) return seconds_to(means, other.loss, loss_of);
+  return seconds_to(means, -*other.accuracy, [](const CurvePoint& point) { return -accuracy_of(point); });
 }
 
 std::string method_names() {

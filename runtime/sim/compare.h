@@ -70,8 +70,8 @@ struct MethodFigures {
   bool diverged() const { return !std::isfinite(runs.front().loss); }
 };
 
-// When `m` first was at the accuracy that `other` ends with (where there is none: at its loss), a mean over seeds;
-// nothing when it was not there on every seed. Requires: neither has diverged.
+// When `m` first was at the accuracy that `other` ends with (where there is none: at its loss), both in the mean over
+// seeds; nothing when it never was. Requires: neither has diverged.
 std::optional<double> seconds_to_the_end_of(const MethodFigures& other, const MethodFigures& m);
 
 struct Comparison {

@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(equal_effort_finds_each_methods_rate_and_curves_meet_at_equ
     for (const char* label : {"broadcast", "sync", "alone"}) BOOST_TEST(says(text, label));
 }
 
-// Broadcast sees twice the samples; its accuracy is at sync's last 0.7 in the middle between 25 and 50 s on one seed,
-// and at three quarters on the other. It is never where one peer alone ends.
+// Broadcast sees twice the samples; between 25 and 50 s its accuracy goes from 0.5 to 0.9 on one seed and to 0.77 on
+// the other, in the mean to 0.83. So it is at sync's last 0.7 after 40 s, and never at the 0.875 of one peer alone.
 BOOST_AUTO_TEST_CASE(where_the_fastest_is_before_others_end_there) {
   const auto run = [&](const sim::Method& method, double rate, std::uint64_t seed) -> Result<sim::Trial> {
     if (method.label == "sync") return invented(rate, seed, 0.3, 5000, 200'000);
@@ -120,11 +120,11 @@ BOOST_AUTO_TEST_CASE(where_the_fastest_is_before_others_end_there) {
                                 run).value();
   const auto &broadcast = all.methods[0], &sync = all.methods[1], &alone = all.methods[2];
   const auto near = boost::test_tools::tolerance(1e-9);
-  BOOST_TEST(*sim::seconds_to_the_end_of(sync, broadcast) == (37.5 + 43.75) / 2, near);
+  BOOST_TEST(*sim::seconds_to_the_end_of(sync, broadcast) == 40, near);
   BOOST_TEST(!sim::seconds_to_the_end_of(alone, broadcast));
   BOOST_TEST(*sim::seconds_to_the_end_of(broadcast, broadcast) == 50, near);
-  BOOST_TEST(says(all.reading()[1], "As good, sooner: broadcast:run.samples=3200 is at 70.00 % after 40.6 s, sync ends "
-                                    "there after 5000 s (123.1 times)."));
+  BOOST_TEST(says(all.reading()[1], "As good, sooner: broadcast:run.samples=3200 is at 70.00 % after 40.0 s, sync ends "
+                                    "there after 5000 s (125.0 times)."));
   BOOST_TEST(says(sim::to_table(all), "1600 to 3200 samples each way"));
 }
 
