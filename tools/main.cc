@@ -161,12 +161,14 @@ void add_compare(CLI::App& app, CompareCommand& c) {
       "Every method sees as many samples and is tried with the same number of learning rates; the best of these\n"
       "is what the table tells. Methods: broadcast (Rumor's own); sync (dense averaging by a ring all-reduce at every\n"
       "step, or with keys local SGD, FedAvg, DiLoCo, SparseLoCo); downpour (a parameter server at the peers), admm,\n"
-      "average (with neighbours only); alone (one peer that has all the data). Keys of the run file may follow:\n"
+      "average (with neighbours only), codistill; alone (one peer that has all the data). Keys of the run file may\n"
+      "follow, run.samples too, for a way that is done sooner and may see more:\n"
       "  rumor compare synthetic --nodes 8 --network home --report out\n"
       "  rumor compare fashion-mlp --methods broadcast,sync:optimizer.kind=adam:optimizer.rate=0.002,alone\n"
       "  rumor compare fashion-mlp --methods broadcast,broadcast:exchange.soft_sync=3 --step-factors 1,1,2,4\n"
       "  rumor compare synthetic --methods broadcast,average,sync:exchange.local_steps=10 --nodes 8 --network wan\n"
-      "With --keep DIR every finished trial is kept there, and the same command goes on after an interruption.");
+      "With --keep DIR every finished trial is kept there, and the same command goes on after an interruption; ways\n"
+      "in rounds learn the same on every network, so on another one they only have to find out what it costs.");
   compare->add_option("RUN", c.run.name, run_help)->required();
   compare->add_option("--methods", c.methods, "METHOD[:KEY=VALUE]...,... (default broadcast,sync,alone)")
       ->delimiter(',');
