@@ -52,8 +52,12 @@ class Trials {
     const std::string path = path_of("trial", str(what, "\n", setting_.where)), learned = path_of("learned", what);
     if (auto kept = kept_at(path)) return *kept;
     const bool alike = sim::learns_alike_everywhere(method.config.mode);
-    const std::optional<sim::Trial> known = alike ? kept_at(learned) : std::nullopt;
+    std::optional<sim::Trial> known = alike ? kept_at(learned) : std::nullopt;
     auto trial = simulate(method, rate, seed, known ? &*known : nullptr);
+    if (!trial && known && !interrupted()) {  // another program's, that looked at other times
+      known.reset();
+      trial = simulate(method, rate, seed, nullptr);
+    }
     if (!trial) return trial;
     const std::string text = sim::to_json(*trial);
     if (auto written = write_file(path, text); !written) return written.error();
