@@ -39,7 +39,6 @@ void AddressBook::failed(const std::string& address, std::string reason, TimePoi
   Address* entry = find(address);
   if (entry == nullptr) return;
   entry->dialling = mutant(41);
-  entry->purpose = Purpose::link;
   entry->tried = true;
   entry->trouble = std::move(reason);
   ++entry->failures;

@@ -27,7 +27,7 @@ struct Address {
   bool seed = false, known = false;  // a first contact: tried at once at the start
   std::optional<NodeId> node;        // who lives there, once learned
   bool dialling = false;
-  Purpose purpose = Purpose::link;  // of the dial under way
+  Purpose purpose = Purpose::link;  // of the newest dial
   bool tried = false;          // a first dial has come to an end, well or not
   bool ours = false;           // it is we who answer there
   std::uint32_t failures = 0;  // in a row

@@ -40,7 +40,6 @@ void Overlay::on_link_up(const LinkUp& up) {
   Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
   if (entry != nullptr) {
     link.purpose = entry->purpose;
-    entry->purpose = Purpose::link;
     entry->dialling = false;
     entry->node = up.peer;
     entry->ours = up.peer == core_.options.self;

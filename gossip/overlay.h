@@ -84,7 +84,7 @@ class Overlay {
   bool full_mesh() const { return core_.members.all().size() - 1 <= limits::links_high; }
   bool occupied(const NodeId& node) const;
   bool may_dial(const Address& entry) const;
-  void dial(const std::string& address, Address& entry);
+  void dial(const std::string& address, Address& entry, Purpose purpose = Purpose::link);
   void dial_contacts();
   void dial_members();
   void dial_feeler();

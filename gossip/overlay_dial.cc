@@ -12,7 +12,6 @@ void Overlay::on_dial_failed(const std::string& address, const std::string& reas
   Address* entry = book_.find(address);
   if (entry == nullptr) return;
   if (entry->purpose == Purpose::dial_back) {  // that was for its node, to whom we are linked
-    entry->purpose = Purpose::link;
     entry->dialling = false;
     return;
   }
@@ -101,8 +100,9 @@ bool Overlay::may_dial(const Address& entry) const {
   return entry.seed || member == nullptr || !member->left;
 }
 
-void Overlay::dial(const std::string& address, Address& entry) {
+void Overlay::dial(const std::string& address, Address& entry, Purpose purpose) {
   entry.dialling = true;
+  entry.purpose = purpose;
   core_.dial(address);
 }
 
@@ -174,8 +174,7 @@ void Overlay::dial_feeler() {
   if (candidates.empty()) return;
   const std::string& address = candidates[core_.prng.below(candidates.size())];
   Address& entry = book_.at(address);
-  entry.purpose = Purpose::feeler;
-  dial(address, entry);
+  dial(address, entry, Purpose::feeler);
 }
 
 TimePoint Overlay::next_dial() const {

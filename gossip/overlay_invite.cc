@@ -52,8 +52,7 @@ void Overlay::dial_back(const Link& link) {
   for (auto& [address, entry] : book_.all()) {
     if (!follows_invitation(entry, link.node)) continue;
     entry.invited_at = core_.now;
-    entry.purpose = Purpose::dial_back;
-    dial(address, entry);
+    dial(address, entry, Purpose::dial_back);
   }
 }
 
