@@ -87,6 +87,7 @@ struct CompareCommand {
   std::vector<double> rates = {0.5, 1, 2};  // times each method's own
   std::size_t nodes = 4;
   std::uint64_t seeds = 1, sim_seed = 1;
+  std::uint32_t points = 24;
   std::string network = "lan";
   double step_ms = 20;
   std::vector<double> step_factors;

@@ -20,12 +20,13 @@ namespace {
 // Everything but method, nodes, rate and seed that decides how a trial ends. The files of data and the program are
 // taken to be the same.
 struct Setting {
-  std::string what;   // is learned: run file, overrides, first weights
+  std::string what;   // is learned: run file, overrides, first weights, looks at it
   std::string where;  // machines and links
 };
 
 Setting setting_of(const CompareCommand& command, const std::string& run_text, const sim::ClusterOptions& options) {
   Setting setting{run_text, str("step ", options.step.count())};
+  setting.what += str("\npoints ", options.curve_points);
   for (const std::string& set : command.run.overrides) setting.what += "\n" + set;
   if (options.start) setting.what += "\nweights " + options.start->hash.hex();
   for (const double factor : options.step_factors) setting.where += str(" ", fixed(factor, 6));
@@ -127,6 +128,7 @@ int run_compare_command(const CompareCommand& command) {
   sim::ClusterOptions options;
   options.step = from_seconds(command.step_ms * 1e-3);
   options.step_factors = command.step_factors;
+  options.curve_points = command.points;
   auto network = load_network(command.network);
   if (!network) return fail(network.error());
   options.network = std::move(network).value();

@@ -179,6 +179,10 @@ void add_compare(CLI::App& app, CompareCommand& c) {
   compare->add_option("--seeds", c.seeds, "how many seeds at the best rate (default 1)")
       ->check(CLI::Range(1, 100));
   compare->add_option("--sim-seed", c.sim_seed, "the first of them (default 1)");
+  compare->add_option("--points", c.points,
+                      "how often a run is evaluated, on all unseen data: besides begin and end (default 24);\n"
+                      "fewer make a large model's comparison shorter and leave its last figures as they are")
+      ->check(CLI::Range(2, 10000));
   compare->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
   add_steps(*compare, c.step_ms, c.step_factors);
   compare->add_option("--keep", c.keep, "directory for finished trials; made when missing");

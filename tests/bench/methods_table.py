@@ -2,7 +2,7 @@
 """Compares ways to train over three networks and several numbers of peers, and prints the table of METHODS.md.
 
 usage: methods_table.py RUMOR RUN [--nodes 4,16,32] [--networks lan,wan,home] [--rates 0.5,1,2] [--keep DIR]
-                        [--set KEY=VALUE]... METHOD...
+                        [--points 24] [--set KEY=VALUE]... METHOD...
 
 METHOD: as `rumor compare --methods` has it, each an argument of its own; {nodes} in it is the number of peers. The
 networks are, one way: lan, 10 Gbit/s and 0.2 ms; wan, 100 Mbit/s and 60 ms; home, 20 Mbit/s up, 100 down, 100 ms, and
@@ -51,7 +51,8 @@ def compare(arguments, network, nodes, folder):
     out = folder / 'result.json'
     methods = ','.join(arguments.methods).replace('{nodes}', str(nodes))
     command = [arguments.rumor, 'compare', arguments.run, '--methods', methods,
-               '--nodes', str(nodes), '--network', str(shape), '--rates', arguments.rates, '--json', str(out), *options]
+               '--nodes', str(nodes), '--network', str(shape), '--rates', arguments.rates,
+               '--points', arguments.points, '--json', str(out), *options]
     if arguments.keep:
         command += ['--keep', arguments.keep]
     for assignment in arguments.set:
@@ -69,6 +70,7 @@ def main():
     parser.add_argument('--nodes', default='4,16,32')
     parser.add_argument('--networks', default='lan,wan,home')
     parser.add_argument('--rates', default='0.5,1,2')
+    parser.add_argument('--points', default='24')
     parser.add_argument('--keep')
     parser.add_argument('--set', action='append', default=[])
     arguments = parser.parse_args()

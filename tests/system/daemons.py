@@ -252,6 +252,12 @@ def compare():
                 json.dump(trial, file)
         again = run(*command, '--network', 'wan', '--methods', 'sync,alone')
         assert again.returncode == 0 and json.loads(again.stdout)['methods'][0]['loss'] == here['loss'], again
+        # Looked at less often, it ends as it did.
+        seldom = run(*command, '--points', '4', '--methods', 'broadcast')
+        assert seldom.returncode == 0, seldom.stderr
+        few, many = json.loads(seldom.stdout)['methods'][0], result['methods'][0]
+        assert few['loss'] == many['loss'] and few['virtual_seconds'] == many['virtual_seconds'], (few, many)
+        assert [len(m['runs'][0]['curve']) for m in (few, many)] == [6, 26], (few, many)  # and begin and end
         refused = run('compare', 'synthetic', '--methods', 'broadcast,gossip')
         assert refused.returncode == 2 and "no method 'gossip'" in refused.stderr, refused.stderr
 
