@@ -95,7 +95,7 @@ void Overlay::send_hello(Link& link) {
   hello.stream = core_.options.stream;
   hello.self = core_.members.self();
   hello.digest = core_.digest();
-  hello.lonely = core_.admitted_count() < limits::links_low;
+  hello.lonely = core_.admitted_count() < core_.options.links.low;
   link.hello_replica = hello.digest.replica;
   link.greeted = true;
   core_.send(link, encode(hello));
@@ -210,7 +210,7 @@ bool Overlay::make_room(Link& link, bool lonely) {
     ++count;
     if (!other.dialled_by_us) accepted.push_back(&other);
   });
-  if (count < limits::links_high || mutant(39)) return true;
+  if (count < core_.options.links.high || mutant(39)) return true;
   if (!lonely || accepted.empty()) {
     refuse(link, Reject::Code::full, "this peer has enough links");
     return false;

@@ -20,7 +20,7 @@ class Overlay {
                             renew_interval = 24h;
   static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
   static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
-  static constexpr std::size_t dialled_min = 4, dials_max = 16, dial_backs_asked = 3;
+  static constexpr std::size_t dials_max = 16, dial_backs_asked = 3;
   static constexpr std::uint64_t record_units = 2;  // of work, to verify one and to pass it on
 
   explicit Overlay(Core& core);
@@ -81,7 +81,7 @@ class Overlay {
   std::vector<PeerRecord> some_records();
 
   // Dialling (overlay_dial.cc).
-  bool full_mesh() const { return core_.members.all().size() - 1 <= limits::links_high; }
+  bool full_mesh() const { return core_.members.all().size() - 1 <= core_.options.links.high; }
   bool occupied(const NodeId& node) const;
   bool may_dial(const Address& entry) const;
   void dial(const std::string& address, Address& entry, Purpose purpose = Purpose::link);

@@ -71,8 +71,8 @@ void Overlay::watch_links() {
     core_.members.heard(link.node, link.heard_at);
     if (now - link.sent_at >= ping_interval) ping(link);
     const bool idle = link.providing == 0 && link.taking == 0;
-    if (link.purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && admitted > limits::links_target &&
-        !full_mesh()) {
+    const bool spare = admitted > core_.options.links.target && !full_mesh();
+    if (link.purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare) {
       core_.send(link, encode(Bye{Bye::Code::surplus, "no stream takes this way", {}}));
       link.goodbye = true;
       core_.close(link, "no stream takes this way");
@@ -126,8 +126,8 @@ std::size_t Overlay::dialled_links() const {
 
 bool Overlay::wants_links() const {
   const std::size_t coming = links_coming();
-  return full_mesh() || coming < limits::links_target ||
-         (dialled_links() < dialled_min && coming < limits::links_high);
+  return full_mesh() || coming < core_.options.links.target ||
+         (dialled_links() < core_.options.links.dialled && coming < core_.options.links.high);
 }
 
 // Seeds and known addresses: all at once the first time; later while links are wanted, and now and then
@@ -135,7 +135,7 @@ bool Overlay::wants_links() const {
 void Overlay::dial_contacts() {
   for (auto& [address, entry] : book_.all()) {
     if (!entry.first_contact() || !may_dial(entry)) continue;
-    const bool wanted = !entry.tried || links_coming() < limits::links_target || full_mesh();
+    const bool wanted = !entry.tried || links_coming() < core_.options.links.target || full_mesh();
     if (!wanted && entry.failures == 0) {
       // Enough links: look again in ten minutes, whoever lives there now.
       entry.failures = 1;
@@ -166,7 +166,8 @@ void Overlay::dial_members() {
 }
 
 void Overlay::dial_feeler() {
-  if (full_mesh() || core_.admitted_count() >= limits::links_high) return;
+  if (core_.options.copies != nullptr) return;  // each new link carries whole copies
+  if (full_mesh() || core_.admitted_count() >= core_.options.links.high) return;
   std::vector<std::string> candidates;
   for (const auto& [address, entry] : book_.all()) {
     if (entry.node && may_dial(entry)) candidates.push_back(address);

@@ -32,7 +32,7 @@ bool Overlay::follows_invitation(const Address& entry, const NodeId& node) const
 
 // At the address that has failed least, however long it should still wait.
 void Overlay::dial_inviter(const NodeId& node) {
-  if (!full_mesh() && links_coming() >= limits::links_high) return;
+  if (!full_mesh() && links_coming() >= core_.options.links.high) return;
   std::pair<const std::string, Address>* best = nullptr;
   for (auto& place : book_.all())
     if (follows_invitation(place.second, node) && (best == nullptr || place.second.failures < best->second.failures))

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "gossip/copies.h"
 #include "gossip/core.h"
 #include "gossip/evidence.h"
 #include "gossip/joining.h"
+#include "gossip/link_payload.h"
 #include "gossip/overlay.h"
 #include "gossip/repair.h"
 #include "gossip/revoking.h"
@@ -23,7 +25,9 @@ struct Protocol::Impl {
         joining(core),
         evidence(core, overlay),
         repair(core, spread, joining, evidence),
-        revoking(core, overlay, spread, joining) {}
+        revoking(core, overlay, spread, joining) {
+    if (core.options.copies != nullptr) copies.emplace(core, *core.options.copies);
+  }
 
   // Brackets every handler: the outbox and the time are set inside; what is due at its end happens in the
   // destructor.
@@ -42,13 +46,17 @@ struct Protocol::Impl {
   void detach(Link& link);
   void receive(Link& link, BytesView bytes);
   bool link_may_say(Link& link, BytesView bytes);
+  bool has_place(FrameType type) const;
 
   // One overload per frame.
   void on(Link& link, const Hello& hello);
   void on(Link& link, const Reject& message) { overlay.on_reject(link, message); }
   void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
-  void on(Link& link, const Pong& message) { overlay.on_pong(link, message); }
+  void on(Link& link, const Pong& message) {
+    overlay.on_pong(link, message);
+    if (copies) copies->on_pong(link, message);
+  }
   void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
   void on(Link& link, const Invite& message) { overlay.on_invite(link, message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
@@ -69,6 +77,8 @@ struct Protocol::Impl {
   void on(Link& link, const Revocations& message) { revoking.on_revocations(link, message); }
   void on(Link& link, const Audit& message) { evidence.on_audit(link, message); }
   void on(Link& link, const Proof& message) { evidence.on_proof(link, message); }
+  void on(Link& link, const CopyAsk& message) { copies->on_ask(link, message); }
+  void on(Link& link, const Copy& message) { copies->on_copy(link, message); }
   void on(Link&, const Skipped&) {}
   void after_data(Link& link);
   void installed();
@@ -80,6 +90,7 @@ struct Protocol::Impl {
   Evidence evidence;
   Repair repair;
   Revoking revoking;
+  std::optional<Copies> copies;  // where peers average; then Overlay and this do all
   bool was_busy = false, left = false, started = false;
 };
 
@@ -88,6 +99,10 @@ struct Protocol::Impl {
 void Protocol::Impl::finish_turn() {
   for (auto& [id, link] : core.links) {
     if (link.state == Link::State::closing && !link.detached) detach(link);
+  }
+  if (copies) {
+    copies->flush(!copies->ready() && started && overlay.alone());
+    return core.end();
   }
   // Range pulls rest while a snapshot is under way.
   if (was_busy && !joining.busy()) core.each_link([&](Link& link) { repair.refill(link); });
@@ -101,6 +116,7 @@ void Protocol::Impl::finish_turn() {
 // Takes the link out of everything; it stays in the list until the driver says that it is down.
 void Protocol::Impl::detach(Link& link) {
   link.detached = true;
+  if (copies) copies->link_lost(link);
   if (!mutant(21)) spread.link_lost(link);
   joining.link_lost(link);
   overlay.link_lost(link, link.close_reason);
@@ -126,16 +142,43 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
   const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
                       std::holds_alternative<Bye>(*frame);
   if (greeting && !polite) return core.close(link, "another frame before the greeting");
+  if (!has_place(static_cast<FrameType>(bytes[0])))
+    return core.ban(link, str("sent a frame of type ", int{bytes[0]}, ", which has no place in this run's exchange"));
   std::visit([&](const auto& message) { on(link, message); }, *frame);
 }
 
-// Payloads and snapshots are asked for, and streams are counted: all else has a price.
+// What is of one exchange only does not come in another.
+bool Protocol::Impl::has_place(FrameType type) const {
+  switch (type) {
+    case FrameType::stream:
+    case FrameType::have:
+    case FrameType::want:
+    case FrameType::subscribe:
+    case FrameType::decline:
+    case FrameType::vector:
+    case FrameType::not_available:
+    case FrameType::snapshot_ask:
+    case FrameType::snapshot_offer:
+    case FrameType::snapshot_want:
+    case FrameType::snapshot_data:
+    case FrameType::snapshot_join:
+    case FrameType::revoke:
+    case FrameType::audit:
+    case FrameType::proof: return !copies;
+    case FrameType::copy_ask:
+    case FrameType::copy: return copies.has_value();
+    default: return true;
+  }
+}
+
+// Payloads, snapshots and copies are asked for, and streams are counted: all else has a price.
 bool Protocol::Impl::link_may_say(Link& link, BytesView bytes) {
   if (bytes.empty()) return true;
   switch (static_cast<FrameType>(bytes[0])) {
     case FrameType::data:
     case FrameType::data_more:
     case FrameType::snapshot_data:
+    case FrameType::copy:
     case FrameType::stream: return true;
     default: return core.charge(link, 1 + bytes.size() / limits::control_unit_bytes);
   }
@@ -144,21 +187,24 @@ bool Protocol::Impl::link_may_say(Link& link, BytesView bytes) {
 void Protocol::Impl::on(Link& link, const Hello& hello) {
   if (link.admitted()) return core.close(link, "a second greeting");
   if (!overlay.on_hello(link, hello)) return;
+  if (copies) return copies->admitted(link, hello);
   revoking.admitted(link);
   repair.admitted(link, hello);
 }
 
 void Protocol::Impl::on(Link& link, const Digest& message) {
   overlay.on_digest(link, message);
-  repair.on_digest(link, message);
+  copies ? copies->on_digest(link, message) : repair.on_digest(link, message);
 }
 
 void Protocol::Impl::on(Link& link, const Data& message) {
+  if (copies) return copies->on_data(link, message);
   spread.on_data(link, message);
   after_data(link);
 }
 
 void Protocol::Impl::on(Link& link, const DataMore& message) {
+  if (copies) return copies->on_data_more(link, message);
   spread.on_data_more(link, message);
   after_data(link);
 }
@@ -197,8 +243,10 @@ Protocol::~Protocol() = default;
 void Protocol::start(TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   impl_->started = true;
-  impl_->revoking.put_out();
-  impl_->joining.start();
+  if (!impl_->copies) {
+    impl_->revoking.put_out();
+    impl_->joining.start();
+  }
   impl_->overlay.start();
 }
 
@@ -235,13 +283,19 @@ void Protocol::on_dial_failed(const std::string& address, const std::string& rea
 
 void Protocol::on_backlog(LinkId link, bool full, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
-  if (Link* known = impl_->core.find(link)) impl_->spread.on_backlog(*known, full);
+  Link* const known = impl_->core.find(link);
+  if (known == nullptr) return;
+  impl_->copies ? impl_->copies->on_backlog(*known, full) : impl_->spread.on_backlog(*known, full);
 }
 
 void Protocol::on_time(TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   if (impl_->left || !impl_->started) return;
   if (impl_->overlay.due() <= now) impl_->overlay.tick();
+  if (impl_->copies) {
+    if (impl_->copies->due() <= now) impl_->copies->tick();
+    return;
+  }
   if (impl_->spread.due() <= now) impl_->spread.tick();
   if (impl_->joining.due() <= now && impl_->joining.tick()) impl_->installed();
   if (impl_->repair.due() <= now) impl_->repair.tick();
@@ -250,14 +304,14 @@ void Protocol::on_time(TimePoint now, Outbox& out) {
 
 void Protocol::publish(const StoredUpdate& update, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
-  impl_->spread.publish(update);
+  impl_->copies ? impl_->copies->publish(update) : impl_->spread.publish(update);
 }
 
 void Protocol::set_finished(bool finished, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   if (impl_->core.finished == finished) return;
   impl_->core.finished = finished;
-  impl_->repair.finished_changed();
+  impl_->copies ? impl_->copies->finished_changed() : impl_->repair.finished_changed();
 }
 
 void Protocol::leave(TimePoint now, Outbox& out) {
@@ -288,22 +342,27 @@ void Protocol::set_rule(AdmissionRule rule, TimePoint now, Outbox& out) {
   }
   current = std::move(rule);
   impl_->core.mark_refused();
-  impl_->revoking.put_out();
+  if (!impl_->copies) impl_->revoking.put_out();
   impl_->overlay.judge_links();
 }
 
 Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
+  if (impl_->copies)
+    return Error{Errc::usage,
+                 "peers of this run average and have no common weights to take anything back from; take the node off "
+                 "the list of who is admitted instead"};
   return impl_->revoking.revoke(revocation, nullptr);
 }
 
 TimePoint Protocol::next_deadline() const {
   if (impl_->left || !impl_->started) return never;
+  if (impl_->copies) return std::min(impl_->overlay.due(), impl_->copies->due());
   return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due(),
                    impl_->evidence.due()});
 }
 
-bool Protocol::ready_to_train() const { return impl_->repair.ready(); }
+bool Protocol::ready_to_train() const { return impl_->copies ? impl_->copies->ready() : impl_->repair.ready(); }
 
 std::string Protocol::waiting_for() const {
   const Overlay& overlay = impl_->overlay;
@@ -317,6 +376,7 @@ std::string Protocol::waiting_for() const {
   }
   if (impl_->joining.busy()) return impl_->joining.text();
   if (ready_to_train()) return {};
+  if (impl_->copies) return impl_->copies->waiting_for();
   const std::uint64_t lacking = impl_->repair.lacking();
   return lacking == 0 ? "waiting for a peer to say what it has"
                       : str("fetching ", lacking, " updates that the others had when we met");
@@ -335,6 +395,7 @@ bool Protocol::may_publish(TimePoint now) const {
     backlogged += link.backlogged ? 1 : 0;
   });
   if (links == 0) return true;
+  if (impl_->copies) return impl_->copies->may_publish();
   return backlogged < links && impl_->core.pace.may_publish(now);
 }
 
@@ -342,7 +403,8 @@ bool Protocol::settled() const {
   const ReplicaDigest ours = impl_->core.store.digest();
   return std::all_of(impl_->core.links.begin(), impl_->core.links.end(), [&](const auto& entry) {
     const Link& link = entry.second;
-    return !link.admitted() || (link.digest && link.digest->finished && link.digest->replica == ours);
+    return !link.admitted() ||
+           (link.digest && link.digest->finished && (impl_->copies || link.digest->replica == ours));
   });
 }
 
@@ -353,12 +415,13 @@ std::vector<PeerInfo> Protocol::peers() const {
     if (!link.admitted()) continue;
     PeerInfo peer{link.node, link.address,    link.dialled_by_us,  0,              false, false,
                   false,     link.sent_bytes, link.received_bytes, link.round_trip};
-    peer.coding = impl_->spread.coding_for(link, 0);
+    peer.coding = coding_for(impl_->core, link, 0);
     peer.age = impl_->core.now - link.up_at;
     if (link.digest) {
       peer.updates = link.digest->replica.updates;
       peer.digest_known = true;
-      peer.digest_equal = link.digest->replica == ours;
+      peer.digest_equal =
+          link.digest->replica == (impl_->copies ? impl_->core.options.copies->digest_of(link.node) : ours);
       peer.finished = link.digest->finished;
     }
     peers.push_back(std::move(peer));
@@ -391,6 +454,7 @@ void Protocol::check_invariants() const {
   impl_->overlay.check_invariants();
   impl_->spread.check_invariants();
   impl_->joining.check_invariants();
+  if (impl_->copies) impl_->copies->check_invariants();
   for (const auto& [id, link] : impl_->core.links) {
     RUMOR_CHECK(link.detached == (link.state == Link::State::closing));
     RUMOR_CHECK(link.want_batch.empty());

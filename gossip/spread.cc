@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gossip/link_payload.h"
 #include "runtime/base/check.h"
 #include "runtime/base/mutant.h"
 #include "runtime/base/text.h"
@@ -112,33 +113,8 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
 void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   core_.streams[stream].origin = update.header.origin;
   const std::uint32_t index = core_.name_stream(link, stream, true);
-  const Coding coding = coding_for(link, update.payload->size());
-  std::shared_ptr<const Bytes> payload = update.payload;
-  if (coding != Coding::canonical)
-    payload = std::make_shared<const Bytes>(link.coder->encode(coding, *update.payload));
-  core_.counters.sent_payload_bytes += payload->size();
-  core_.counters.sent_canonical_bytes += update.payload->size();
-  for (OutFrame& frame : encode_in_pieces({index, update.header, {}, coding}, payload))
-    core_.send(link, std::move(frame));
+  send_update(core_, link, index, update);
   know(link, LocalKey{stream, update.header.key.seq});
-}
-
-// What the rule says, as far as the other side decodes it.
-Coding Spread::coding_for(const Link& link, std::size_t payload_bytes) const {
-  Coding wanted = Coding::canonical;
-  switch (core_.options.coding) {
-    case CodingRule::canonical: break;
-    case CodingRule::alone: wanted = Coding::alone; break;
-    case CodingRule::linked: wanted = Coding::linked; break;
-    case CodingRule::automatic:
-      if (payload_bytes > limits::recode_bytes_max) break;
-      if ((link.round_trip && *link.round_trip >= slow_round_trip) || link.backlogged ||
-          (link.backlog_ended != never && core_.now - link.backlog_ended < slow_after_backlog))
-        wanted = Coding::linked;
-  }
-  while ((link.codings >> static_cast<unsigned>(wanted) & 1) == 0 && wanted != Coding::canonical)
-    wanted = static_cast<Coding>(static_cast<unsigned>(wanted) - 1);
-  return wanted;
 }
 
 void Spread::announce(Link& link, LocalKey key) {
@@ -176,11 +152,6 @@ void Spread::on_have(Link& link, const Have& message) {
   }
 }
 
-Result<Bytes> Spread::decoded(Link& link, const Data& message) {
-  if (message.coding == Coding::canonical) return Bytes(message.payload.begin(), message.payload.end());
-  return link.coder->decode(message.coding, message.payload);
-}
-
 // Whoever forged it, the link that passed it on should have noticed.
 Result<Accepted> Spread::verified(const StoredUpdate& update) {
   const UpdateHeader& header = update.header;
@@ -206,38 +177,16 @@ void Spread::on_data(Link& link, const Data& message) {
   if (!message.more) return on_whole(link, message);
   const auto stream = resolve(link, message.stream);
   if (!stream) return;
-  link.arriving = Arriving{message, {}, !core_.have({*stream, message.header.key.seq})};
-  link.arriving->head.more = false;
-  link.arriving->bytes.reserve(limits::payload_bytes_max);  // grown step by step it would be twice as large
-  take_piece(link, message.payload);
-}
-
-void Spread::take_piece(Link& link, BytesView piece) {
-  link.data_at = core_.now;
-  if (link.arriving->lacked) link.progress_at = core_.now;
-  link.arriving->bytes.insert(link.arriving->bytes.end(), piece.begin(), piece.end());
+  begin_arriving(core_, link, message, !core_.have({*stream, message.header.key.seq}));
   due_by(core_.now + piece_progress);
 }
 
-// What has come of an update is kept until it is whole: not for ever.
-void Spread::watch_arriving(Link& link) {
-  if (!link.arriving) return;
-  const TimePoint deadline = link.data_at + piece_progress;
-  if (core_.now < deadline) return due_by(deadline);
-  core_.shun(link, "begins an update and does not go on with it");
-}
-
 void Spread::on_data_more(Link& link, const DataMore& message) {
-  if (!link.arriving) return core_.ban(link, "goes on with an update that it has not begun");
-  if (link.arriving->bytes.size() + message.bytes.size() > limits::payload_bytes_max)
-    return core_.ban(link, "sends an update that is too long");
-  take_piece(link, message.bytes);
-  if (message.more) return;
-  const Arriving whole = std::move(*link.arriving);
-  link.arriving.reset();
-  Data data = whole.head;
-  data.payload = whole.bytes;
-  on_whole(link, data);
+  std::optional<Arriving> whole = go_on_arriving(core_, link, message);
+  if (link.arriving) due_by(core_.now + piece_progress);
+  if (!whole) return;
+  whole->head.payload = whole->bytes;
+  on_whole(link, whole->head);
 }
 
 void Spread::on_whole(Link& link, const Data& message) {
@@ -252,7 +201,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   link.given += asked ? 1 : 0;
   if (asked || !core_.have(key)) link.progress_at = core_.now;
   // Also of what we have: the histories of both ends must go on together.
-  Result<Bytes> payload = decoded(link, message);
+  Result<Bytes> payload = canonical_payload(link, message);
   if (!payload) {
     ++core_.counters.updates_invalid;
     return core_.close(link, str("sent an invalid update: ", payload.error().text));
@@ -367,7 +316,7 @@ void Spread::tick() {
   watch_wants();
   weigh();
   core_.each_link([&](Link& link) {
-    watch_arriving(link);
+    if (const TimePoint at = watch_arriving(core_, link); link.admitted()) due_by(at);
     if (!link.admitted()) return;
     if (!link.to_serve.empty() && !link.backlogged) serve(link);
     if (!link.announcements.empty() && !link.backlogged)

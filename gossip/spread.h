@@ -12,12 +12,10 @@ namespace rumor::gossip {
 
 class Spread {
  public:
-  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s, piece_progress = 60s,
+  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s,
                             serve_again = 5ms;
   static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
-  // A link with a longer round trip, or with unsent bytes not long ago, carries payloads in fewer bytes.
-  static constexpr Duration slow_round_trip = 4ms, slow_after_backlog = 60s;
   // Giving and taking (spread_balance.cc): how often compared, over what time, what is allowed beyond fair.
   static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
   static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
@@ -51,9 +49,6 @@ class Spread {
   // How many WANTs may be in flight on this link.
   std::size_t window(const Link& link) const;
 
-  // How the next payload of so many bytes goes over this link.
-  Coding coding_for(const Link& link, std::size_t payload_bytes) const;
-
   // At the end of every handler of Protocol.
   void flush();
   void tick();
@@ -71,9 +66,7 @@ class Spread {
   void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
-  void take_piece(Link& link, BytesView piece);
   void on_whole(Link& link, const Data& message);
-  Result<Bytes> decoded(Link& link, const Data& message);
   void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
   Result<Accepted> verified(const StoredUpdate& update);
   void announce(Link& link, LocalKey key);
@@ -108,7 +101,6 @@ class Spread {
   void reparent(StreamIndex stream, Link& next);
   void watch_wants();
   void serve(Link& link);
-  void watch_arriving(Link& link);
 
   Core& core_;
   std::deque<Waiting> waiting_;  // keys that a provider should push, by time

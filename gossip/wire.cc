@@ -235,6 +235,8 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
       return parse<pb::Invite>(body, [](Reading& in, const pb::Invite& p) {
         return Invite{in.id<NodeId>(p.to()), in.id<NodeId>(p.from())};
       });
+    case FrameType::copy_ask: return decode_copy_ask(body);
+    case FrameType::copy: return decode_copy(body);
     case FrameType::skipped_from: break;
   }
   return Frame{Skipped{}};
@@ -262,6 +264,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::data:
     case FrameType::data_more:
     case FrameType::snapshot_data:
+    case FrameType::copy:
       return limits::piece_bytes_max + small;
     case FrameType::vector:
     case FrameType::snapshot_join:
@@ -272,6 +275,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::subscribe:
     case FrameType::decline:
     case FrameType::invite:
+    case FrameType::copy_ask:
     case FrameType::digest:
     case FrameType::proof:
     case FrameType::snapshot_ask:

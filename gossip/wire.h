@@ -5,7 +5,7 @@
 // frame by its type before it parses, then checks every field; what it returns satisfies invalid() ==
 // nullopt.
 //
-// Thread: pure functions. Memory: Data, DataMore and SnapshotData hold views into the frame; all else is
+// Thread: pure functions. Memory: Data, DataMore, SnapshotData and Copy hold views into the frame; all else is
 // owned.
 #pragma once
 
@@ -53,7 +53,9 @@ enum class FrameType : std::uint8_t {
   snapshot_join = 23,
   decline = 24,
   invite = 128,        // this and above may be skipped by who does not know them
-  skipped_from = 129,  // we do not know them
+  copy_ask = 129,
+  copy = 130,
+  skipped_from = 131,  // we do not know them
 };
 
 // Why a message must not be used, or nothing.
@@ -246,6 +248,25 @@ struct SnapshotData {
   Invalid invalid() const;
 };
 
+// ---- public copies ----
+
+// What the sender holds of the receiver's copy, or nothing: then the whole is wanted.
+struct CopyAsk {
+  std::optional<std::uint64_t> seq;
+  Invalid invalid() const;
+};
+
+// A piece of the sender's copy.
+struct Copy {
+  struct Begin {
+    std::uint64_t seq = 0, bytes = 0;  // its newest update, and of all pieces
+  };
+  std::optional<Begin> begin;  // of the first piece
+  BytesView bytes;
+  bool more = false;
+  Invalid invalid() const;
+};
+
 // ---- taking back ----
 
 struct Revocations {
@@ -279,7 +300,7 @@ struct Skipped {};
 using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
                            Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
                            SnapshotData, Revocations, Audit, Proof, DataMore, SnapshotJoin, Decline,
-                           Invite, Skipped>;
+                           Invite, CopyAsk, Copy, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
 Bytes encode(const Hello& message);
@@ -307,10 +328,15 @@ Bytes encode(const Audit& message);
 Bytes encode(const Proof& message);
 Bytes encode(const DataMore& message);
 Bytes encode(const SnapshotJoin& message);
+Bytes encode(const CopyAsk& message);
+Bytes encode(const Copy& message);
 
 // A payload of any length: DATA, then as many DATA_MORE as it takes, which share its bytes. message.payload is not
 // looked at. Requires: message.more is false.
 std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const Bytes>& payload);
+
+// The piece of a copy that begins there, which shares its bytes. Requires: at < copy->size().
+OutFrame encode_piece(const std::shared_ptr<const Bytes>& copy, std::size_t at, std::uint64_t seq);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);

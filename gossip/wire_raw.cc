@@ -40,8 +40,6 @@ Invalid invalid_ranges(const std::vector<WireRange>& ranges) {
 
 void begin(ByteWriter& out, FrameType type) { out.u8(static_cast<std::uint8_t>(type)); }
 
-Result<Frame> damaged(std::string_view what) { return Error{Errc::corrupt, std::string(what)}; }
-
 }  // namespace
 
 Invalid PeerRecord::invalid() const {
@@ -202,15 +200,15 @@ Result<Frame> decode_data(BytesView body) {
   message.header.signature = in.id<Signature>();
   const std::uint8_t flags = in.u8(), coding = flags & static_cast<std::uint8_t>(~data_goes_on);
   message.payload = in.raw(in.remaining());
-  if (in.failed()) return damaged("cut short");
-  if (coding > coding_max) return damaged("an unknown coding");
+  if (in.failed()) return malformed("cut short");
+  if (coding > coding_max) return malformed("an unknown coding");
   message.coding = static_cast<Coding>(coding);
   message.more = (flags & data_goes_on) != 0;
-  if (stream >= limits::streams_max) return damaged("a stream index out of range");
-  if (samples > UINT32_MAX) return damaged("a number of samples out of range");
+  if (stream >= limits::streams_max) return malformed("a stream index out of range");
+  if (samples > UINT32_MAX) return malformed("a number of samples out of range");
   message.stream = static_cast<std::uint32_t>(stream);
   message.header.samples = static_cast<std::uint32_t>(samples);
-  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  if (const Invalid reason = message.invalid()) return malformed(*reason);
   return Frame{message};
 }
 
@@ -224,8 +222,8 @@ Result<Frame> decode_data_more(BytesView body) {
   ByteReader in(body);
   const std::uint8_t flags = in.u8();
   DataMore message{in.raw(in.remaining()), flags == piece_goes_on};
-  if (in.failed() || flags > piece_goes_on) return damaged("unknown flags");
-  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  if (in.failed() || flags > piece_goes_on) return malformed("unknown flags");
+  if (const Invalid reason = message.invalid()) return malformed(*reason);
   return Frame{message};
 }
 
@@ -264,12 +262,12 @@ Bytes encode(const Vector& message) {
 Result<Frame> decode_vector(BytesView body) {
   ByteReader in(body);
   const std::uint8_t flags = in.u8();
-  if ((flags & ~(vector_more | vector_reply)) != 0) return damaged("unknown flags");
+  if ((flags & ~(vector_more | vector_reply)) != 0) return malformed("unknown flags");
   Result<HaveSet> part = HaveSet::decode(in);
   if (!part) return part.error();
-  if (!in.done()) return damaged("bytes left over");
+  if (!in.done()) return malformed("bytes left over");
   Vector message{std::move(part).value(), (flags & vector_more) != 0, (flags & vector_reply) != 0};
-  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  if (const Invalid reason = message.invalid()) return malformed(*reason);
   return Frame{std::move(message)};
 }
 
@@ -292,8 +290,8 @@ Result<Frame> decode_snapshot_data(BytesView body) {
   const std::uint8_t flags = in.u8();
   message.more = flags == piece_goes_on;
   message.bytes = in.raw(in.remaining());
-  if (in.failed() || flags > piece_goes_on) return damaged("cut short, or unknown flags");
-  if (const Invalid reason = message.invalid()) return damaged(*reason);
+  if (in.failed() || flags > piece_goes_on) return malformed("cut short, or unknown flags");
+  if (const Invalid reason = message.invalid()) return malformed(*reason);
   return Frame{message};
 }
 
@@ -312,7 +310,7 @@ Result<Frame> decode_snapshot_join(BytesView body) {
   message.hash = in.id<Hash256>();
   Result<HaveSet> names = HaveSet::decode(in);
   if (!names) return names.error();
-  if (!in.done()) return damaged("bytes left over");
+  if (!in.done()) return malformed("bytes left over");
   message.names = std::move(names).value();
   return Frame{std::move(message)};
 }

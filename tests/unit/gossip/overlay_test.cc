@@ -9,15 +9,6 @@
 
 namespace rumor::gossip::test {
 
-namespace {
-
-bool has_line(const std::vector<std::string>& lines, const std::string& part) {
-  return std::any_of(lines.begin(), lines.end(),
-                     [&](const auto& line) { return line.find(part) != std::string::npos; });
-}
-
-}  // namespace
-
 BOOST_AUTO_TEST_SUITE(overlay)
 
 BOOST_AUTO_TEST_CASE(alone_without_seeds_trains_at_once) {

@@ -10,11 +10,6 @@ namespace rumor::gossip::test {
 
 namespace {
 
-bool has_line(const std::vector<std::string>& lines, const std::string& part) {
-  return std::any_of(lines.begin(), lines.end(),
-                     [&](const auto& line) { return line.find(part) != std::string::npos; });
-}
-
 // A node with nothing but its key.
 void lose_everything(World& world, std::size_t i) {
   world.kill(i);

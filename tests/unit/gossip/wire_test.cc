@@ -86,6 +86,10 @@ std::vector<Bytes> one_of_each() {
           encode(SnapshotData{3, 9, payload, true}),
           encode(DataMore{payload, true}),
           encode(SnapshotJoin{counting<Hash256>(1), HaveSet{}}),
+          encode(CopyAsk{}),
+          encode(CopyAsk{300}),
+          encode(Copy{Copy::Begin{300, 70'000}, payload, true}),
+          encode(Copy{std::nullopt, payload, false}),
           encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
                               {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
           encode(Audit{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
@@ -191,6 +195,28 @@ BOOST_AUTO_TEST_CASE(bounds_have_reasons) {
   BOOST_TEST((Peers{std::vector<PeerRecord>(65, record())}.invalid() == "too many records"));
   BOOST_TEST((SnapshotOffer{1, {}, limits::snapshot_bytes_max + 1, 0, 0, {}, 100}.invalid() ==
               "a size out of range"));
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_copies) {
+  BOOST_TEST((encode(CopyAsk{300}) == Bytes{129, 1, 0xac, 0x02}));
+  BOOST_TEST((encode(CopyAsk{}) == Bytes{129, 0, 0}));
+  BOOST_TEST((encode(Copy{Copy::Begin{300, 9}, payload, true}) == Bytes{130, 3, 0xac, 0x02, 9, 0xc0, 0xff, 0xee}));
+  BOOST_TEST((encode(Copy{std::nullopt, payload, false}) == Bytes{130, 0, 0xc0, 0xff, 0xee}));
+  BOOST_TEST(reason({129, 0, 1}) == "frame of type 129 has an update of a copy that is not held");
+  BOOST_TEST(reason({129, 2, 1}) == "frame of type 129 has cut short, or unknown flags");
+  BOOST_TEST(reason({129, 1, 1, 0}) == "frame of type 129 has cut short, or unknown flags");
+  BOOST_TEST(reason({130, 4, 1}) == "frame of type 130 has cut short, or unknown flags");
+  BOOST_TEST(reason({130, 0}) == "frame of type 130 has a piece of a wrong size");
+  BOOST_TEST(reason({130, 2, 1, 2, 1, 2, 3}) == "frame of type 130 has a piece longer than its copy");
+  BOOST_TEST((CopyAsk{seq_max + 1}.invalid() == "a sequence number out of range"));
+
+  const auto copy = std::make_shared<const Bytes>(limits::piece_bytes_max + 1, std::uint8_t{7});
+  const Bytes first = encode_piece(copy, 0, 5).joined(), last = encode_piece(copy, limits::piece_bytes_max, 5).joined();
+  const auto begins = decode(first), ends = decode(last);
+  const auto& one = std::get<Copy>(*begins);
+  BOOST_TEST((one.begin && one.begin->seq == 5 && one.begin->bytes == copy->size() && one.more));
+  const auto& other = std::get<Copy>(*ends);
+  BOOST_TEST((!other.begin && !other.more && other.bytes.size() == 1));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {

@@ -14,6 +14,7 @@
 
 #include "gossip/protocol.h"
 #include "runtime/sim/tag_keys.h"
+#include "tests/unit/gossip/fake_copies.h"
 #include "tests/unit/gossip/fake_store.h"
 
 namespace rumor::gossip::test {
@@ -24,11 +25,17 @@ inline RunId run_named(std::uint8_t number) {
   return run;
 }
 
+inline bool has_line(const std::vector<std::string>& lines, const std::string& part) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const auto& line) { return line.find(part) != std::string::npos; });
+}
+
 struct WorldNode {
   NodeId id;
   StreamId stream;
   std::shared_ptr<const Keys> keys;
   std::unique_ptr<FakeStore> store;
+  std::unique_ptr<FakeCopies> copies;  // where peers average
   std::unique_ptr<Protocol> protocol;
   std::uint64_t seq = 0;
   std::uint32_t life = 0;  // events of earlier lives are dropped
@@ -59,6 +66,11 @@ class World {
     const auto coding = static_cast<CodingRule>(i % 4);
     Options options{node.id, node.stream, run, "test", {name(i)}, std::move(seeds), {}, coding,
                     node.keys, rules[i], admits[i], unix_start};
+    if (neighbours > 0) {
+      node.copies = std::make_unique<FakeCopies>(*node.store);
+      options.copies = node.copies.get();
+      options.links = {(neighbours + 1) / 2, neighbours, neighbours + (neighbours + 1) / 2, (neighbours + 1) / 2};
+    }
     node.store->sign = [keys = node.keys, run](UpdateHeader& header) {
       header.signature = keys->sign(update_message(run, header));
     };
@@ -349,6 +361,7 @@ class World {
   TimePoint now{};
   std::uint64_t delay_us_max = 20'000;  // of a link, one way
   bool check = true;
+  std::size_t neighbours = 0;  // of each node that starts, where peers average; 0: every update goes to every peer
   std::function<void(std::size_t, const std::string&)> on_dial;
   std::function<bool(std::size_t, std::size_t)> cannot_dial;  // from, to
   // Frames that never arrive: from, to, type.

@@ -1,0 +1,142 @@
+// Driver: a whole Protocol with two admitted links that then send anything.
+//
+// Input: a list of steps. Low two bits of the first byte: 0, 1: a frame on link 0 or 1 (u16 length, bytes);
+// 2: time passes, 20 ms times the other bits; 3: by the other bits: publish, backlog on or off, finish, or
+// forget the log. The protocol must keep its invariants, never close without a reason, never exceed a frame,
+// and keep its output in proportion to what it was asked.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "gossip/protocol.h"
+#include "gossip/wire.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/limits.h"
+#include "runtime/sim/tag_keys.h"
+#include "tests/unit/gossip/fake_copies.h"
+
+namespace rumor::gossip::test {
+
+inline constexpr std::size_t steps_max = 400;
+
+template <class AnId>
+AnId id_of(std::uint8_t number) {
+  AnId id;
+  id.bytes.fill(number);
+  return id;
+}
+
+class Driver {
+ public:
+  // `averages`: what it tells, it tells its neighbours.
+  explicit Driver(bool averages) : copies_(store_), protocol_(options(averages), store_, Prng(1)) {
+    store_.sign = [this](UpdateHeader& header) {
+      header.signature = keys_of(self_)->sign(update_message(run_, header));
+    };
+    act([&] { protocol_.start(now_, out_); });
+    for (int i = 0; i < 4; ++i) publish();
+    greet(0);
+    greet(1);
+  }
+
+  void run(ByteReader& in) {
+    for (std::size_t step = 0; step < steps_max && in.remaining() > 0; ++step) {
+      const std::uint8_t op = in.u8();
+      if ((op & 3) < 2) {
+        const BytesView frame = in.raw(std::min<std::size_t>(in.u16(), in.remaining()));
+        act([&] { protocol_.on_frame(links_[op & 1], frame, now_, out_); });
+      } else if ((op & 3) == 2) {
+        now_ += 20ms * (op >> 2);
+        act([&] { protocol_.on_time(now_, out_); });
+      } else {
+        other(op >> 2);
+      }
+    }
+  }
+
+ private:
+  Options options(bool averages) {
+    Options options{self_, stream_, run_, "fuzz", {"a:1"}, {"b:2"}, {}, CodingRule::automatic, keys_of(self_),
+                    {true, {}, {}, id_of<NodeId>(2)}};
+    if (averages) options.copies = &copies_;
+    return options;
+  }
+
+  void greet(std::size_t which) {
+    const auto node = id_of<NodeId>(static_cast<std::uint8_t>(10 + which));
+    links_[which] = LinkId{++links_made_};
+    act([&] { protocol_.on_link_up({links_[which], node, which == 0, "b:2"}, now_, out_); });
+    Hello hello;
+    hello.run = run_;
+    hello.stream = stream_of(node, 1);
+    hello.self = {node, 1, {"c:3"}};
+    hello.self.signature = keys_of(node)->sign(record_message(run_, hello.self));
+    act([&] { protocol_.on_frame(links_[which], encode(hello), now_, out_); });
+  }
+
+  void publish() {
+    const StoredUpdate update = store_.make(stream_, self_, ++seq_, 40);
+    act([&] { protocol_.publish(update, now_, out_); });
+  }
+
+  void other(int what) {
+    switch (what % 6) {
+      case 0: return publish();
+      case 1: return act([&] { protocol_.on_backlog(links_[0], true, now_, out_); });
+      case 2: return act([&] { protocol_.on_backlog(links_[0], false, now_, out_); });
+      case 3: return act([&] { protocol_.set_finished(what % 12 < 6, now_, out_); });
+      case 4: return store_.trim_log();
+      default: return greet(0);  // one more link of the same node
+    }
+  }
+
+  template <class Call>
+  void act(Call call) {
+    call();
+    protocol_.check_invariants();
+    std::size_t bytes = 0;
+    std::vector<LinkId> closed;
+    for (Effect& effect : out_) {
+      if (auto* send = std::get_if<Send>(&effect)) {
+        const Bytes frame = std::move(send->frame).joined();
+        if (frame.empty() || frame.size() > limits::frame_bytes_max) std::abort();
+        if (!decode(frame).ok()) std::abort();
+        bytes += frame.size();
+      }
+      if (const auto* close = std::get_if<Close>(&effect)) {
+        if (close->reason.empty()) std::abort();
+        closed.push_back(close->link);
+      }
+    }
+    if (bytes > 8 * limits::link_backlog_high) std::abort();
+    out_.clear();
+    for (const LinkId link : closed) {
+      protocol_.on_link_down(link, "closed", now_, out_);
+      protocol_.check_invariants();
+    }
+    out_.clear();
+    store_.have().check_invariants();
+    static_cast<void>(protocol_.settled());
+    static_cast<void>(protocol_.waiting_for());
+  }
+
+  static std::shared_ptr<const Keys> keys_of(const NodeId& node) {
+    return std::make_shared<sim::TagKeys>(node);
+  }
+
+  const NodeId self_ = id_of<NodeId>(1);
+  const StreamId stream_ = stream_of(self_, 1);
+  const RunId run_ = id_of<RunId>(1);
+  FakeStore store_;
+  FakeCopies copies_;
+  Protocol protocol_;
+  Outbox out_;
+  TimePoint now_{};
+  std::uint64_t seq_ = 0, links_made_ = 0;
+  LinkId links_[2]{};
+};
+
+}  // namespace rumor::gossip::test
