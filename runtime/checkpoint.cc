@@ -39,7 +39,10 @@ bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations)
 
 namespace {
 
-constexpr std::uint8_t checkpoint_magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 3};
+using Magic = std::uint8_t[8];  // its last byte is the version
+constexpr Magic checkpoint_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 3};
+constexpr Magic own_model_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 1};  // of a peer that averages
+constexpr Magic copy_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'P', 1};
 constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
 
@@ -56,8 +59,8 @@ Vector from_bytes(BytesView bytes, std::size_t count) {
   return items;
 }
 
-void write_replica(ByteWriter& out, const RunForm& form, const ReplicaState& replica) {
-  out.raw(checkpoint_magic);
+void write_replica(ByteWriter& out, const Magic& magic, const RunForm& form, const ReplicaState& replica) {
+  out.raw(magic);
   form.encode(out);
   out.u64(replica.weights.size());
   out.raw(as_bytes(std::span(replica.weights)));
@@ -99,17 +102,23 @@ Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
   return local;
 }
 
+// Which kind of checkpoint it seems to be.
+const Magic& magic_of(BytesView bytes) {
+  const bool own = bytes.size() >= sizeof own_model_magic && std::memcmp(bytes.data(), own_model_magic, 7) == 0;
+  return own ? own_model_magic : checkpoint_magic;
+}
+
 // The bytes between magic and trailing hash, once both are right.
-Result<BytesView> unseal(BytesView bytes) {
-  if (bytes.size() < sizeof checkpoint_magic + Hash256::size || std::memcmp(bytes.data(), checkpoint_magic, 7) != 0)
+Result<BytesView> unseal(const Magic& magic, BytesView bytes) {
+  if (bytes.size() < sizeof magic + Hash256::size || std::memcmp(bytes.data(), magic, 7) != 0)
     return Error{Errc::corrupt, "it is not a checkpoint, or its first bytes are damaged"};
   const BytesView body = bytes.first(bytes.size() - Hash256::size);
   if (!mutant(8) && sha256(body) != Hash256::from(bytes.last(Hash256::size)))
     return Error{Errc::corrupt, "it is damaged or cut off: its SHA-256 does not match"};
-  if (bytes[7] != checkpoint_magic[7])
+  if (bytes[7] != magic[7])
     return Error{Errc::mismatch,
-                 str("it is of format version ", int{bytes[7]}, ", this program reads version 3")};
-  return body.subspan(sizeof checkpoint_magic);
+                 str("it is of format version ", int{bytes[7]}, ", this program reads version ", int{magic[7]})};
+  return body.subspan(sizeof magic);
 }
 
 Result<RunForm> read_head(ByteReader& in) {
@@ -119,28 +128,7 @@ Result<RunForm> read_head(ByteReader& in) {
   return form;
 }
 
-}  // namespace
-
-Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local) {
-  ByteWriter out;
-  write_replica(out, form, replica);
-  out.raw(local.node.view());
-  out.raw(as_bytes(std::span(local.residual)));
-  out.sized(local.optimizer);
-  return seal(out);
-}
-
-Result<RunForm> read_checkpoint_form(BytesView bytes) {
-  const auto body = unseal(bytes);
-  if (!body) return body.error();
-  ByteReader in(*body);
-  return read_head(in);
-}
-
-Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
-  const auto body = unseal(bytes);
-  if (!body) return body.error();
-  ByteReader in(*body);
+Result<ReplicaState> read_replica(ByteReader& in, const RunForm& form) {
   const auto head = read_head(in);
   if (!head) return head.error();
   if (head->run != form.run)
@@ -149,23 +137,76 @@ Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
                      "; choose another --state directory, or the run file it was made with")};
   if (head->layout.hash() != form.layout.hash() || head->grid_bits != form.grid_bits)
     return Error{Errc::mismatch, "it belongs to a model of another shape"};
-  Checkpoint checkpoint;
+  ReplicaState replica;
   const BytesView weights = in.raw(std::size_t{4} * form.layout.params());
   if (in.failed()) return damaged(in, "the weights are cut off");
-  checkpoint.replica.weights = from_bytes<LargeVector<std::int32_t>>(weights, form.layout.params());
+  replica.weights = from_bytes<LargeVector<std::int32_t>>(weights, form.layout.params());
   auto have = gossip::HaveSet::decode(in);
   if (!have) return have.error();
-  checkpoint.replica.have = std::move(have).value();
-  checkpoint.replica.fingerprint = in.u64();
-  checkpoint.replica.samples = in.u64();
-  checkpoint.replica.period = in.u64();
-  if (!read_revocations(in, checkpoint.replica.revocations)) return damaged(in, "its revocations are none");
+  replica.have = std::move(have).value();
+  replica.fingerprint = in.u64();
+  replica.samples = in.u64();
+  replica.period = in.u64();
+  if (!read_revocations(in, replica.revocations)) return damaged(in, "its revocations are none");
   if (in.failed()) return damaged(in, "it is cut off");
+  return replica;
+}
+
+}  // namespace
+
+Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const LocalState& local) {
+  ByteWriter out;
+  write_replica(out, local.own_model ? own_model_magic : checkpoint_magic, form, replica);
+  out.raw(local.node.view());
+  out.raw(as_bytes(std::span(local.residual)));
+  out.sized(local.optimizer);
+  return seal(out);
+}
+
+Result<RunForm> read_checkpoint_form(BytesView bytes) {
+  const auto body = unseal(magic_of(bytes), bytes);
+  if (!body) return body.error();
+  ByteReader in(*body);
+  return read_head(in);
+}
+
+Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes) {
+  const Magic& magic = magic_of(bytes);
+  const auto body = unseal(magic, bytes);
+  if (!body) return body.error();
+  ByteReader in(*body);
+  auto replica = read_replica(in, form);
+  if (!replica) return replica.error();
   auto local = read_local(in, form.layout.params());
   if (!local) return local.error();
-  checkpoint.local = std::move(local).value();
   if (!in.done()) return damaged(in, "more bytes follow than belong there");
-  return checkpoint;
+  local->own_model = &magic == &own_model_magic;
+  return Checkpoint{std::move(replica).value(), std::move(local).value()};
+}
+
+std::vector<float> model_of(const RunForm& form, const Checkpoint& checkpoint) {
+  const float unit = std::ldexp(1.0f, -form.grid_bits);
+  std::vector<float> model(checkpoint.replica.weights.size());
+  for (std::size_t i = 0; i < model.size(); ++i) {
+    model[i] = static_cast<float>(checkpoint.replica.weights[i]) * unit;
+    if (checkpoint.local.own_model) model[i] += checkpoint.local.residual[i];
+  }
+  return model;
+}
+
+Bytes encode_copy(const RunForm& form, const ReplicaState& copy) {
+  ByteWriter out;
+  write_replica(out, copy_magic, form, copy);
+  return seal(out);
+}
+
+Result<ReplicaState> decode_copy(const RunForm& form, BytesView bytes) {
+  const auto body = unseal(copy_magic, bytes);
+  if (!body) return body.error();
+  ByteReader in(*body);
+  auto replica = read_replica(in, form);
+  if (replica && !in.done()) return damaged(in, "more bytes follow than belong there");
+  return replica;
 }
 
 }  // namespace rumor

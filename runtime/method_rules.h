@@ -1,6 +1,6 @@
-// What a run file says, in [exchange], of the ways to train that only the simulator knows, and of local steps, which
-// peers that broadcast know too. Each peer's own business, not part of the run id. What they mean:
-// sim/methods/methods.h and METHODS.md.
+// What a run file says, in [exchange], of the ways to train: of peers that average (runtime/neighbourhood.h), of local
+// steps, which peers that broadcast know too, and of those that only the simulator knows (sim/methods/methods.h). Each
+// peer's own business, not part of the run id. What they mean: METHODS.md.
 //
 // Thread: plain values.
 #pragma once

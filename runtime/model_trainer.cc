@@ -12,12 +12,18 @@
 namespace rumor {
 
 ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
-    : built_(std::move(built)), clip_(config.optimizer.clip), compressor_(built_.layout(), built_.compressor) {
+    : built_(std::move(built)),
+      clip_(config.optimizer.clip),
+      compressor_(built_.layout(), built_.compressor),
+      own_model_(config.mode == "average") {
   const std::uint32_t params = layout().params();
   if (config.has_byte_budget())
     budget_.emplace(params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
   view_.assign(params, 0.0f);
   gradient_.assign(params, 0.0f);
+  if (!own_model_) return;
+  copy_.assign(params, 0.0f);
+  pull_.assign(params, 0.0f);
 }
 
 Result<std::unique_ptr<ModelTrainer>> ModelTrainer::create(const RunConfig& config,
@@ -44,11 +50,19 @@ Result<void> ModelTrainer::make_workers(std::uint32_t workers) {
 }
 
 void ModelTrainer::refresh(std::span<const std::int32_t> weights) {
-  models::to_floats(weights, built_.grid_bits, view_);
+  models::to_floats(weights, built_.grid_bits, own_model_ ? copy_ : view_);
 }
 
 void ModelTrainer::follow(Replica& replica) {
-  if (!replica.refresh(view(), parallel())) refresh(replica.weights());
+  if (!replica.refresh({own_model_ ? copy_ : view_, view().unit}, parallel())) refresh(replica.weights());
+  if (!own_model_) return;
+  const std::span<const float> waits = compressor_.residual();
+  for (std::size_t i = 0; i < view_.size(); ++i) view_[i] = copy_[i] + waits[i];
+}
+
+void ModelTrainer::draw(std::span<const std::int32_t> sums, double share) {
+  const float step = static_cast<float>(share) * view().unit;
+  for (std::size_t i = 0; i < pull_.size(); ++i) pull_[i] = static_cast<float>(sums[i]) * step;
 }
 
 compress::FloatView ModelTrainer::view() { return {view_, std::ldexp(1.0f, -built_.grid_bits)}; }
@@ -62,7 +76,7 @@ Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView op
 
 MemoryUse ModelTrainer::memory() const {
   MemoryUse use;
-  use.view = capacity_bytes(view_);
+  use.view = capacity_bytes(view_) + capacity_bytes(copy_) + capacity_bytes(pull_);
   use.gradient = capacity_bytes(gradient_);
   use.residual = compressor_.residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
@@ -84,14 +98,17 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
   seconds_held_ += plan.seconds;
   if (!plan.hold && budget_) compressor_.set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
   if (!budget_) compressor_.set_density(plan.density);
-  if (auto absorbed = hogwild_ ? absorb_round(plan, result) : absorb_batch(plan, result); !absorbed) {
+  result.held = plan.hold;
+  if (auto absorbed = own_model_ ? absorb_own(plan, result)
+                      : hogwild_ ? absorb_round(plan, result)
+                                 : absorb_batch(plan, result);
+      !absorbed) {
     result.failure = absorbed.error().text;
     return result;
   }
   result.period = plan.period;
   result.samples = built_.samples();
-  result.held = plan.hold;
-  if (plan.hold)
+  if (result.held)
     compressor_.withdraw(result.update);
   else
     encode(result);
@@ -104,6 +121,27 @@ Result<void> ModelTrainer::absorb_batch(const StepPlan& plan, StepResult& result
   if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
   if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
   return compressor_.absorb_step(built_.optimizer->begin_step(plan.rate, view_), gradient_, result.update);
+}
+
+// The optimizer's step and the neighbours' pull take the place of the gradient. (Kamp, Adilova, Sicking, Hueger,
+// Schlicht, Wirtz, Wrobel, ECML PKDD 2018, "Efficient decentralized deep learning by dynamic model averaging": who
+// has not drifted from what all know keeps silent. There it is what a coordinator last averaged; here, the own
+// public copy.)
+Result<void> ModelTrainer::absorb_own(const StepPlan& plan, StepResult& result) {
+  result.loss = built_.model->loss_and_gradient(view_, built_.sampler->next(), gradient_);
+  if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
+  built_.optimizer->step(gradient_, plan.rate, gradient_, view_);
+  for (std::size_t i = 0; i < gradient_.size(); ++i) gradient_[i] += pull_[i];
+  if (plan.drift_bound > 0) {
+    const std::span<const float> waits = compressor_.residual();
+    double drift = 0;
+    for (std::size_t i = 0; i < gradient_.size(); ++i) {
+      const double apart = static_cast<double>(waits[i]) + static_cast<double>(gradient_[i]);
+      drift += apart * apart;
+    }
+    result.held = result.held || drift <= plan.drift_bound;
+  }
+  return compressor_.absorb(gradient_, result.update);
 }
 
 // The workers' change takes the place of the gradient.

@@ -1,6 +1,9 @@
 // ModelTrainer: a built-in model as a trainer. From the float view of the weights to the next update: batch, gradient,
 // optimizer, residual, selection, payload.
 //
+// Where peers average with their neighbours the view is a model of its own, public copy + residual, and a step draws it
+// besides towards the copies of others (runtime/neighbourhood.h).
+//
 // Threads: as runtime/trainer.h has them.
 #pragma once
 
@@ -30,6 +33,8 @@ class ModelTrainer final : public Trainer {
   // view[i] = weights[i] on the grid, for every i.
   void refresh(std::span<const std::int32_t> weights);
   compress::FloatView view() override;
+  bool has_own_model() const override { return own_model_; }
+  void draw(std::span<const std::int32_t> sums, double share) override;
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }
@@ -51,6 +56,7 @@ class ModelTrainer final : public Trainer {
   Result<void> make_workers(std::uint32_t workers);
   Result<void> absorb_batch(const StepPlan& plan, StepResult& result);
   Result<void> absorb_round(const StepPlan& plan, StepResult& result);
+  Result<void> absorb_own(const StepPlan& plan, StepResult& result);
   void revise(const StepPlan& plan);
   void encode(StepResult& result);
 
@@ -63,6 +69,8 @@ class ModelTrainer final : public Trainer {
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
   double seconds_held_ = 0;                     // of steps without an update, since the last
   LargeVector<float> view_, gradient_;
+  bool own_model_;
+  LargeVector<float> copy_, pull_;  // of an own model: what is public of it, and what draws it
 };
 
 }  // namespace rumor

@@ -17,6 +17,10 @@ constexpr Duration settle_alone = 10s;
 constexpr Duration settle_stuck = 60s;
 constexpr Duration log_told_every = 60s;
 
+bool follows_in_flight(const RunConfig& config, const Trainer& trainer) {
+  return trainer.computes_at_shared_weights() && config.mode == "broadcast";
+}
+
 }  // namespace
 
 Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer> trainer, RunId run)
@@ -28,7 +32,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       log_(options_.disk != nullptr ? config.log_bytes : limits::log_bytes_max,
            options_.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       snapshots_(form(), replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }),
-      in_flight_(trainer_->layout(), trainer_->computes_at_shared_weights() ? config.in_flight_weight : 0),
+      in_flight_(trainer_->layout(), follows_in_flight(config, *trainer_) ? config.in_flight_weight : 0),
       staleness_(config.staleness),
       wants_others_(trainer_->wants_changes_of_others()) {
   options_.start.reset();
@@ -45,6 +49,11 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
   protocol.rule = options_.rule;
   protocol.admit = options_.admit;
   protocol.unix_start = options_.unix_start;
+  if (config.mode == "average") {
+    neighbourhood_.emplace(form(), replica_, config.neighbour_rules);
+    protocol.copies = &*neighbourhood_;
+    protocol.links = links_of(config.neighbour_rules);
+  }
   protocol_ =
       std::make_unique<gossip::Protocol>(std::move(protocol), static_cast<gossip::UpdateStore&>(*this),
                                          Prng::named(options_.chance_seed, "protocol"));
@@ -61,9 +70,13 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
 
 Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_ptr<Trainer> trainer,
                                            NodeOptions options) {
-  if (config.mode != "broadcast")
+  if (config.mode != "broadcast" && config.mode != "average")
     return Error{Errc::usage, str("exchange.mode = \"", config.mode,
-                                  "\" is a baseline of the simulator; a peer runs \"broadcast\"")};
+                                  "\" is of the simulator alone; a peer runs \"broadcast\" or \"average\"")};
+  if (config.mode == "average" && !trainer->has_own_model())
+    return Error{Errc::usage,
+                 "exchange.mode = \"average\" is for built-in models on a processor (--device cpu) so far; set "
+                 "exchange.mode = \"broadcast\""};
   const models::StartWeights* const start = options.start.get();
   if (start != nullptr && start->weights.size() != trainer->layout().params())
     return Error{Errc::usage, "the weights to start from are of another model"};
@@ -80,7 +93,7 @@ Result<void> Node::restore(BytesView bytes) {
 }
 
 Result<std::string> Node::open_disk() {
-  if (options_.disk == nullptr) return std::string();
+  if (options_.disk == nullptr || neighbourhood_) return std::string();
   const auto damaged = log_.open(*options_.disk, run_);
   if (!damaged) return damaged.error();
   snapshots_.open(*options_.disk);
@@ -278,7 +291,8 @@ void Node::change_phase(TimePoint now, NodeOutbox& out) {
     phase_ = Phase::training;
     next_step_ = now;
   }
-  if (phase_ == Phase::training && !computing_ && replica_.samples() >= samples_wanted()) {
+  if (phase_ == Phase::training && !computing_ && samples() >= samples_wanted()) {
+    samples_at_end_ = samples();
     phase_ = Phase::settling;
     protocol_->set_finished(true, now, protocol_out_);
     settle_deadline_ = now + (protocol_->peers().empty() ? settle_alone : settle_stuck);
@@ -311,11 +325,24 @@ std::uint64_t Node::samples_wanted() const {
   return options_.until_samples.value_or(config_.samples);
 }
 
+std::uint64_t Node::samples() const {
+  if (!neighbourhood_) return replica_.samples();
+  if (samples_at_end_) return *samples_at_end_;  // with the last links goes what one knew of others
+  return static_cast<std::uint64_t>(neighbourhood_->mean_samples() * static_cast<double>(protocol_->members()));
+}
+
 double Node::progress() const {
-  return std::min(1.0, static_cast<double>(replica_.samples()) / static_cast<double>(config_.samples));
+  return std::min(1.0, static_cast<double>(samples()) / static_cast<double>(config_.samples));
+}
+
+// A peer that averages moves a model of its own: its rate is the run file's, whoever else trains.
+double Node::rate_now() const {
+  if (neighbourhood_) return config_.rate * config_.schedule.factor(progress());
+  return config_.rate_for(live_count(), progress()) * staleness_.rate_factor();
 }
 
 std::size_t Node::live_count() const {
+  if (neighbourhood_) return 1 + neighbourhood_->size();
   // Right after a start nobody has been heard yet; neighbours then tell how many to share the rate with.
   return 1 +
          std::max(live_.count(), phase_ == Phase::training && own_seq_ == 0 ? protocol_->peers().size() : 0);
@@ -330,7 +357,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.phase = names[static_cast<int>(phase_)];
   s.waiting_for = waits_since_ && training() ? waits_for() : protocol_->waiting_for();
   s.params = trainer_->layout().params();
-  s.samples = replica_.samples();
+  s.samples = samples();
   s.samples_planned = samples_wanted();
   const gossip::ReplicaDigest& digest = replica_.digest();
   s.updates = digest.updates;
@@ -344,8 +371,9 @@ NodeStatus Node::status(TimePoint now) const {
   s.live_peers = live_count();
   s.members = protocol_->members();
   s.rate_factor = staleness_.rate_factor();
-  s.rate = config_.rate_for(live_count(), progress()) * s.rate_factor;
-  s.target_density = config_.density_for(live_count());
+  s.rate = rate_now();
+  s.target_density = config_.density_for(neighbourhood_ ? 1 : live_count());
+  s.exchange = config_.mode;
   s.in_flight = in_flight_.in_flight();
   s.training = figures_;
   s.staleness = staleness_.peers();
@@ -359,6 +387,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.log_trouble = log_.trouble();
   s.memory = trainer_memory_;
   s.memory.weights = replica_.weight_bytes();
+  s.memory.weights += neighbourhood_ ? neighbourhood_->memory_bytes() : 0;
   s.memory.in_flight = in_flight_.memory_bytes();
   s.memory.entries += replica_.entry_bytes();
   s.memory.log = log_.memory_bytes();
@@ -379,6 +408,7 @@ NodeStatus Node::status(TimePoint now) const {
 void Node::check_invariants() const {
   replica_.have().check_invariants();
   protocol_->check_invariants();
+  if (neighbourhood_) neighbourhood_->check_invariants();
   RUMOR_CHECK(replica_.verify());
 }
 

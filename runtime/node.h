@@ -5,9 +5,12 @@
 // in virtual time. Call a handler, carry out the outbox in order, then ask next_deadline() and call on_time()
 // when it is reached.
 //
-// Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has
-// finished and holds the same digest) -> Finished, or serve on, as the options say. stop() ends it cleanly at
-// any point.
+// Two exchanges (exchange.mode): "broadcast", every update to every peer, replicas that are equal; and "average",
+// where the replica is this peer's own public copy, and the neighbours' lie beside it (runtime/neighbourhood.h).
+//
+// Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has finished
+// and, unless peers average, holds the same digest) -> Finished, or serve on, as the options say. stop() ends it
+// cleanly at any point.
 //
 // Thread: one owner, but for trainer(), see runtime/trainer.h.
 #pragma once
@@ -22,6 +25,7 @@
 #include "runtime/disk.h"
 #include "runtime/in_flight_view.h"
 #include "runtime/live_peers.h"
+#include "runtime/neighbourhood.h"
 #include "runtime/node_events.h"
 #include "runtime/node_status.h"
 #include "runtime/replica.h"
@@ -56,7 +60,7 @@ struct NodeOptions {
 
 class Node final : private gossip::UpdateStore {
  public:
-  // Errors: Errc::usage, Errc::limit (model, data and shard do not fit together).
+  // Errors: Errc::usage, Errc::limit (model, data, shard and exchange do not fit together).
   static Result<std::unique_ptr<Node>> create(const RunConfig& config,
                                               std::shared_ptr<const models::DataSet> data,
                                               NodeOptions options);
@@ -105,6 +109,11 @@ class Node final : private gossip::UpdateStore {
   const UpdateLog& log() const { return log_; }
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
+  // Training samples behind the run, all peers together; where peers average, as far as this one can tell.
+  std::uint64_t samples() const;
+  // Where peers average; null: they broadcast.
+  const Neighbourhood* neighbourhood() const { return neighbourhood_ ? &*neighbourhood_ : nullptr; }
+  const TrainingFigures& figures() const { return figures_; }
   bool training() const { return phase_ == Phase::training; }
   RunForm form() const { return {run_, trainer_->layout(), config_.grid_bits}; }
   NodeStatus status(TimePoint now) const;
@@ -154,6 +163,8 @@ class Node final : private gossip::UpdateStore {
   Bytes make_checkpoint() const;
   void end(int status, TimePoint now, NodeOutbox& out);
   std::uint64_t samples_wanted() const;
+  double rate_now() const;
+  double density_now() const;
   double progress() const;
   std::size_t live_count() const;
   std::string complaint(int& status) const;
@@ -163,6 +174,7 @@ class Node final : private gossip::UpdateStore {
   RunId run_;
   std::unique_ptr<Trainer> trainer_;
   Replica replica_;
+  std::optional<Neighbourhood> neighbourhood_;
   UpdateLog log_;
   Snapshots snapshots_;
   InFlightView in_flight_;
@@ -181,9 +193,10 @@ class Node final : private gossip::UpdateStore {
   std::optional<TimePoint> waits_since_;  // for others, by the rules of the run file
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
+  std::optional<std::uint64_t> samples_at_end_;  // where peers average: what it took for enough
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
-  // Changes of others since the last own step began, where the optimizer asks for them; none when they had more entries
-  // than the model parameters.
+  // Changes of others since the last own step began, where the optimizer asks for them; none when they had more
+  // entries than the model parameters.
   std::vector<compress::SparseUpdate> others_;
   std::uint64_t others_entries_ = 0;
   bool wants_others_;

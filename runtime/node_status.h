@@ -46,11 +46,12 @@ inline constexpr const char* limit_kinds[] = {"joining", "alone", "compute", "pa
 
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;
+  std::string exchange = "broadcast";  // or average: then digest and updates are of the peer's own public copy
   std::uint64_t params = 0;
   std::uint64_t samples = 0, samples_planned = 0;
   std::uint64_t updates = 0;
   std::string digest;          // hex
-  bool digests_equal = false;  // every link's last digest equals ours
+  bool digests_equal = false;  // PeerInfo::digest_equal of every link
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
   double rate_factor = 1;  // what the rules against staleness make of the rate; counted in `rate`

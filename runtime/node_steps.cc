@@ -1,6 +1,7 @@
 // Steps and updates of a node: from the plan of a step to a published update, and from a received one to the
 // view.
 #include <algorithm>
+#include <cmath>
 
 #include "compress/statistics.h"
 #include "runtime/base/limits.h"
@@ -38,6 +39,7 @@ void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
     return start_evaluation(options_.evaluation_rows, out);
   }
   if (next_step_ <= now && !waits_for_others(now)) return start_step(now, out);
+  if (neighbourhood_) return;
   if (std::max(replica_.recent_entries(), in_flight_.stale_entries()) >= entries_worth_going_first) bring_view_up();
 }
 
@@ -73,6 +75,10 @@ bool Node::waits_for_others(TimePoint now) {
 
 // To the shared weights, and what others are expected to do on top.
 void Node::bring_view_up() {
+  if (neighbourhood_) {
+    trainer_->follow(replica_);
+    return trainer_->draw(neighbourhood_->sums(), neighbourhood_->share(density_now()));
+  }
   if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
   trainer_->expect(in_flight_);
@@ -83,18 +89,27 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   bring_view_up();
   computing_ = true;
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
-  own_period_ = std::max(own_period_ + 1, replica_.period());
-  const std::size_t peers = live_count();
-  const double seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
+  own_period_ = neighbourhood_ ? static_cast<std::uint64_t>(std::llround(neighbourhood_->mean_samples()))
+                               : std::max(own_period_ + 1, replica_.period());
+  StepPlan plan;
+  plan.rate = rate_now();
+  plan.density = density_now();
+  plan.period = own_period_;
+  plan.seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
+  plan.hold = !protocol_->may_publish(now);
+  plan.others = std::move(others_);
+  plan.peers = live_count();
+  plan.survey = next_survey_ <= now;
+  plan.drift_bound = neighbourhood_ ? config_.neighbour_rules.drift_bound : 0;
   last_step_ = now;
-  const double rate = config_.rate_for(peers, progress()) * staleness_.rate_factor();
   staleness_.step_began();
   tell_of_brake(out);
-  out.push_back(StartStep{{rate, config_.density_at(peers, progress()), own_period_,
-                           seconds, !protocol_->may_publish(now), std::move(others_), peers, next_survey_ <= now}});
+  out.push_back(StartStep{std::move(plan)});
   others_.clear();
   others_entries_ = 0;
 }
+
+double Node::density_now() const { return config_.density_at(neighbourhood_ ? 1 : live_count(), progress()); }
 
 // Of the shared weights, without what others are expected to do. No pass over all of them: the trainer waits.
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
@@ -128,6 +143,7 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
     } else {
       publish(std::move(result), now, out);
     }
+    if (neighbourhood_) neighbourhood_->set_untold(samples_held_);
   }
   advance(now, out);
 }
@@ -148,8 +164,12 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
-  in_flight_.sent(change, result.period, live_.list());
-  log_.append(update, now_);
+  if (neighbourhood_) {
+    neighbourhood_->moved(*change);
+  } else {
+    in_flight_.sent(change, result.period, live_.list());
+    log_.append(update, now_);
+  }
   protocol_->publish(update, now, protocol_out_);
   if (options_.report_applied) out.push_back(Published{update});
 }
@@ -275,6 +295,7 @@ Bytes Node::make_checkpoint() const {
   const std::span<const float> residual = trainer_->residual();
   local.residual.assign(residual.begin(), residual.end());
   local.optimizer = trainer_->optimizer_state();
+  local.own_model = neighbourhood_.has_value();
   return encode_checkpoint(form(), replica_.state(), local);
 }
 

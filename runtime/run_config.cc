@@ -7,6 +7,13 @@
 
 namespace rumor {
 
+std::string_view guarantee_of(std::string_view mode) {
+  if (mode == "average")
+    return "near each other, never equal: each has a model of its own, drawn to its neighbours'; what they hold of "
+           "each other is equal, bit for bit";
+  return "equal updates, equal bits";
+}
+
 std::string RunConfig::warning() const {
   if (early_share == 0 && (early_peers > 0 || early_density != 1))
     return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "

@@ -26,10 +26,13 @@
 
 namespace rumor {
 
-// What `exchange.mode` may be. Peers and `rumor sim` know broadcast; the others are of the simulator alone
+// What `exchange.mode` may be. Peers know broadcast and average; the others are of the simulator alone
 // (sim/methods/methods.h).
 inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "downpour",
                                                        "admm",      "average", "codistill"};
+
+// What an exchange of peers promises of their weights, a sentence for people.
+std::string_view guarantee_of(std::string_view mode);
 
 // Entries / parameters of one update, at most.
 inline constexpr double density_max = 0.2;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/node_status.h"
+#include "runtime/run_config.h"
 
 namespace rumor {
 
@@ -149,6 +150,8 @@ std::string status_json(const NodeStatus& s) {
   j["run"] = s.run_name;
   j["run_id"] = s.run_id;
   j["node_id"] = s.node_id;
+  j["exchange"] = s.exchange;
+  j["guarantee"] = guarantee_of(s.exchange);
   j["phase"] = s.phase;
   j["waiting_for"] = s.waiting_for;
   j["limit"] = {{"kind", s.limit.kind}, {"text", s.limit.text}, {"compute_share", s.compute_share}};

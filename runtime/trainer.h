@@ -36,11 +36,13 @@ struct StepPlan {
   std::vector<compress::SparseUpdate> others = {};
   std::size_t peers = 1;  // live ones, this one too
   bool survey = false;    // look at all that waits, too: a pass over all parameters
+  // Of a trainer with a model of its own: no update while what waits has at most this squared norm; 0: always one.
+  double drift_bound = 0;
 };
 
 // What it brings back.
 struct StepResult {
-  bool held = false;  // as planned; there is no update then
+  bool held = false;  // as planned, or it has not drifted; there is no update then
   compress::SparseUpdate update;
   Bytes payload;  // the canonical encoding of `update`
   std::uint64_t period = 0;
@@ -67,6 +69,11 @@ class Trainer {
   // Whether it computes at the shared weights, with the rate of the plan. Then the view runs ahead of the replica by
   // what others are expected to do (runtime/in_flight_view.h), and the rate is braked where updates come late.
   virtual bool computes_at_shared_weights() const { return true; }
+  // Whether its model is one of its own: the weights that follow() shows it, its public copy, and what waits
+  // (runtime/neighbourhood.h). view() shows that model then.
+  virtual bool has_own_model() const { return false; }
+  // After follow(): the next step adds sums[i] * share, in grid units, to its model. Requires: has_own_model().
+  virtual void draw(std::span<const std::int32_t> /*sums*/, double /*share*/) {}
   // Whether StepPlan.others is looked at.
   virtual bool wants_changes_of_others() const { return false; }
   // What it has learned and not yet handed over, one float a parameter.

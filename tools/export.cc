@@ -30,7 +30,7 @@ Result<Exported> read_state(const std::string& state) {
     auto checkpoint = decode_checkpoint(*form, bytes);
     if (!checkpoint) return checkpoint.error();
     exported.samples = checkpoint->replica.samples;
-    exported.weights = models::to_floats(checkpoint->replica.weights, form->grid_bits);
+    exported.weights = model_of(*form, *checkpoint);
     exported.form = std::move(form).value();
     return {};
   });

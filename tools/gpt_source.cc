@@ -36,7 +36,7 @@ Result<Weights> of_checkpoint(const std::string& directory) {
     if (!form) return form.error();
     const auto checkpoint = decode_checkpoint(*form, bytes);
     if (!checkpoint) return checkpoint.error();
-    auto params = models::to_floats(checkpoint->replica.weights, form->grid_bits);
+    auto params = model_of(*form, *checkpoint);
     weights = Weights{std::move(form->layout), std::move(params)};
     return {};
   });

@@ -22,8 +22,8 @@ struct NeighbourReport {
 };
 
 struct PeerReport {
-  std::string run, run_id, node_id, phase, waiting_for, limit_kind, limit, digest, storage_trouble, port_mapping,
-      version, reached_by;
+  std::string run, run_id, node_id, phase, waiting_for, limit_kind, limit, digest, exchange, guarantee,
+      storage_trouble, port_mapping, version, reached_by;
   std::optional<double> samples, samples_planned, loss, train_loss, accuracy, live_peers, members, updates, ratio,
       sent_bytes, received_bytes, dense_bytes, uptime_seconds, unix_seconds, reached_seconds_ago,
       asked_seconds_ago;  // reached: dialled by another peer; asked: neighbours, to dial this one

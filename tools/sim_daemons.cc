@@ -7,9 +7,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/dataset.h"
+#include "models/model.h"
+#include "models/start_weights.h"
 #include "runtime/base/text.h"
+#include "runtime/checkpoint.h"
 #include "runtime/daemon/console.h"
 #include "runtime/daemon/http_get.h"
+#include "runtime/daemon/storage.h"
+#include "runtime/sim/agreement.h"
 #include "tools/child_processes.h"
 #include "tools/command.h"
 #include "tools/sim_output.h"
@@ -59,6 +65,9 @@ class DaemonRun {
   void record(const sim::CurvePoint& point);
   Result<void> read_final();
   sim::SimResult result() const;
+  bool averages() const { return config_.mode == "average"; }
+  double disagreement() const;
+  Result<std::vector<float>> first_weights() const;
   void print_peers(std::FILE* to) const;
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -183,7 +192,7 @@ void DaemonRun::show() {
   if (point.accuracy) text += str("  accuracy ", fixed(*point.accuracy * 100, 1), " %");
   text += str("  peers ", alive, "  each out ", daemon::rate_text((sent - last_sent_) / span / nodes), " in ",
               daemon::rate_text((received - last_received_) / span / nodes), "  ",
-              fixed(number(first, "traffic", "ratio"), 0), "x smaller  digests ",
+              fixed(number(first, "traffic", "ratio"), 0), "x smaller  ", averages() ? "copies " : "digests ",
               equal ? "all equal" : "differ by what is on its way");
   line_.show(text);
   last_sent_ = sent;
@@ -208,7 +217,7 @@ sim::SimResult DaemonRun::result() const {
   r.run_name = config_.name;
   r.run_id = first.value("run_id", "");
   r.mode = config_.mode;
-  r.guarantee = "equal updates, equal bits";
+  r.guarantee = guarantee_of(config_.mode);
   r.nodes = command_.nodes;
   r.sim_seed = command_.sim_seed;
   r.params = first.value("params", std::uint64_t{0});
@@ -221,7 +230,7 @@ sim::SimResult DaemonRun::result() const {
   r.sent_bytes_per_node = sum("traffic", "sent_bytes") / nodes;
   r.received_bytes_per_node = sum("traffic", "received_bytes") / nodes;
   double steps = 0;
-  for (const json& peer : last_) steps += peer.value("steps", 0.0);
+  for (const json& peer : last_) steps += peer.value("steps", 0.0) - peer.value("steps_held", 0.0);
   const double payload = sum("compression", "payload_bytes"), entries = sum("compression", "entries");
   r.dense_update_bytes = 4.0 * static_cast<double>(r.params);
   r.update_bytes_mean = steps > 0 ? payload / steps : 0;
@@ -240,17 +249,54 @@ sim::SimResult DaemonRun::result() const {
   r.digest = first.value("digest", "");
   for (std::size_t i = 0; i < last_.size(); ++i) {
     r.identical = r.identical && last_[i].value("digest", "") == r.digest;
-    r.updates = std::max(r.updates, last_[i].value("updates", std::uint64_t{0}));
+    const auto updates = last_[i].value("updates", std::uint64_t{0});
+    r.updates = averages() ? r.updates + updates : std::max(r.updates, updates);
     r.lost += static_cast<std::uint64_t>(number(last_[i], "traffic", "updates_lost"));
     r.traffic.push_back({str("peer ", i + 1),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "sent_bytes")),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "received_bytes"))});
   }
+  if (averages()) r.disagreement = disagreement();
   return r;
 }
 
+// Of the models in their last checkpoints; the run began with what its seed gives.
+double DaemonRun::disagreement() const {
+  std::vector<std::vector<float>> models;
+  std::vector<std::span<const float>> all;
+  for (std::size_t i = 0; i < command_.nodes; ++i) {
+    const auto loaded = daemon::load_checkpoint(scratch_.file(i, ""), [&](BytesView bytes) -> Result<void> {
+      const auto form = read_checkpoint_form(bytes);
+      if (!form) return form.error();
+      const auto checkpoint = decode_checkpoint(*form, bytes);
+      if (!checkpoint) return checkpoint.error();
+      models.push_back(model_of(*form, *checkpoint));
+      return {};
+    });
+    if (!loaded) return 0;
+  }
+  for (const std::vector<float>& model : models) all.emplace_back(model);
+  const auto start = first_weights();
+  return start ? sim::disagreement(all, *start) : 0;
+}
+
+Result<std::vector<float>> DaemonRun::first_weights() const {
+  const auto data = models::load_data(config_.data, config_.model.context);
+  if (!data) return data.error();
+  models::ModelConfig shape = config_.model;
+  (*data)->describe(shape);
+  const auto model = models::make_model(shape);
+  if (!model) return model.error();
+  const auto given = models::load_start_weights(config_.weights, config_.model, **data, config_.grid_bits);
+  if (!given) return given.error();
+  const auto weights = *given ? (*given)->weights
+                              : models::initial_weights(**model, config_.seed, config_.grid_bits);
+  return models::to_floats(weights, config_.grid_bits);
+}
+
 void DaemonRun::print_peers(std::FILE* to) const {
-  std::fprintf(to, "\n  peer      own samples   accuracy      sent  received   digest of its replica\n");
+  std::fprintf(to, "\n  peer      own samples   accuracy      sent  received   digest of its %s\n",
+               averages() ? "public copy" : "replica");
   for (std::size_t i = 0; i < last_.size(); ++i) {
     const json& p = last_[i];
     const double own = p.value("steps", 0.0) * config_.batch;
@@ -293,20 +339,18 @@ int DaemonRun::run() {
   const sim::SimResult r = result();
   print_peers(command_.json == "-" ? stderr : stdout);
   const int status = output_result(r, command_);
-  if (!r.identical) return fail({Errc::diverged, "the peers ended with different replicas"});
+  if (!averages() && !r.identical) return fail({Errc::diverged, "the peers ended with different replicas"});
   return status;
 }
 
-void print_what_next(const SimCommand& command) {
+void print_what_next(const SimCommand& command, bool averages) {
   std::error_code ignored;
   fs::path program = fs::proximate(fs::read_symlink("/proc/self/exe", ignored), ignored);
   if (program.empty()) program = "rumor";
   const std::string rumor = program.string(), run = command.run.name;
   std::printf(
-      "What you saw: %zu processes, no server. Each trained on data of its own and told the others which "
-      "few\n"
-      "weights to move, one bit of sign each; all ended with the same model, which the equal digests "
-      "prove.\n\n"
+      "What you saw: %zu processes, no server. Each trained on data of its own and told %s which few\n"
+      "weights to move, one bit of sign each; %s.\n\n"
       "Try next:\n"
       "  %s sim %s --nodes 16 --report out\n"
       "      sixteen peers in virtual time; open out/index.html\n"
@@ -314,7 +358,10 @@ void print_what_next(const SimCommand& command) {
       "      one peer; watch http://127.0.0.1:7734/\n"
       "  %s peer --help\n"
       "      how others join it\n",
-      command.nodes, rumor.c_str(), run.c_str(), rumor.c_str(), run.c_str(), rumor.c_str());
+      command.nodes, averages ? "its neighbours" : "the others",
+      averages ? "all ended with models that are near each other"
+               : "all ended with the same model, which the equal digests prove",
+      rumor.c_str(), run.c_str(), rumor.c_str(), run.c_str(), rumor.c_str());
 }
 
 }  // namespace
@@ -322,14 +369,14 @@ void print_what_next(const SimCommand& command) {
 int run_daemons_command(const SimCommand& command) {
   const auto config = load_run(command.run);
   if (!config) return fail(config.error());
-  if (config->mode != "broadcast")
+  if (config->mode != "broadcast" && config->mode != "average")
     return fail({Errc::usage, str("--daemons runs peers, and peers know no exchange.mode = \"", config->mode, "\"")});
   if (command.network != "lan" || command.faults != "none")
     return fail(
         {Errc::usage,
          "--network and --faults belong to the virtual cluster; real peers have the network they have"});
   const int status = DaemonRun(command, *config).run();
-  if (status == 0 && !interrupted() && command.json != "-") print_what_next(command);
+  if (status == 0 && !interrupted() && command.json != "-") print_what_next(command, config->mode == "average");
   return status;
 }
 

@@ -163,6 +163,7 @@ std::string StatsReport::to_json() const {
   for (const auto& [name, count] : modes.named()) json["modes"][name] = count;
   if (residual_age) json["residual_age"] = *residual_age;
   if (staleness) json["staleness"] = json_of(*staleness);
+  if (!guarantee.empty()) json["guarantee"] = guarantee;
   if (!residual_sizes.empty()) json["residual_sizes"] = json_of(residual_sizes);
   if (!residual_ages.empty()) json["residual_ages"] = json_of(residual_ages);
   json["tensors"] = Json::array();
@@ -183,6 +184,7 @@ std::string StatsReport::to_table() const {
       << over_bound(bits_per_entry, bound_bits_per_entry) << ")\n";
   if (residual_age)
     out << "residual age        " << fixed(*residual_age, 1) << " updates: how long a change waits to be sent\n";
+  if (!guarantee.empty()) out << "replicas            " << guarantee << "\n";
   if (staleness)
     out << "staleness           " << fixed(staleness->mean, 1) << " own updates between an update's making and "
         << "its arrival here, " << staleness->max << " at most\n";

@@ -68,6 +68,7 @@ struct StatsReport {
   std::vector<Bin> residual_sizes;  // parameters by |residual| / threshold; empty where not known
   std::vector<Bin> residual_ages;   // waiting change by updates since its parameter was last sent; likewise
   std::optional<Staleness> staleness;
+  std::string guarantee;  // what the run's exchange promises of replicas; empty where the source does not say
 
   // The object of `rumor stats --json`, indented, ending in a newline: the members above under their names,
   // except that round_trip is "exact" or "broken".

@@ -171,6 +171,7 @@ class Cluster {
   void trace(std::uint64_t kind, std::uint64_t a, std::uint64_t b, BytesView bytes = {});
 
   TrainingRecord::Nodes living() const;
+  void finish_all();
   Result<SimResult> conclude();
   std::string last_words() const;
 
@@ -190,7 +191,7 @@ class Cluster {
 
   std::uint64_t link_resets_ = 0, restarts_ = 0;
   Duration computed_{0};  // by all nodes together
-  bool stop_early_ = false, not_finite_ = false;
+  bool stop_early_ = false, not_finite_ = false, finishing_ = false;
 };
 
 }  // namespace rumor::sim

@@ -9,7 +9,7 @@ namespace rumor::sim {
 void Cluster::kill(std::size_t i) {
   RUMOR_CHECK(nodes_[i].node != nullptr);
   trace(7, i, 0);
-  record_->ended(i, nodes_[i].node->protocol().counters());
+  record_->ended(i, *nodes_[i].node);
   nodes_[i].node.reset();
   nodes_[i].wake_at = never;
   for (std::size_t at = 0; at < links_.size(); ++at)

@@ -14,7 +14,7 @@ struct Way {
   bool in_rounds = false;
 };
 constexpr Way ways[] = {{"sync", run_sync, true}, {"downpour", run_downpour}, {"admm", run_admm, true},
-                        {"average", run_average}, {"codistill", run_codistill}};
+                        {"codistill", run_codistill}};
 
 }  // namespace
 

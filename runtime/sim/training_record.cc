@@ -7,6 +7,7 @@
 #include "models/model.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
+#include "runtime/sim/agreement.h"
 
 namespace rumor::sim {
 
@@ -16,6 +17,7 @@ TrainingRecord::TrainingRecord(const RunConfig& config, const ParamLayout& layou
       layout_(layout),
       delivery_(nodes),
       oracle_(start.begin(), start.end()),
+      start_(averages() ? models::to_floats(start, config.grid_bits) : std::vector<float>()),
       before_(nodes),
       curve_(config.samples, curve_points) {}
 
@@ -37,12 +39,27 @@ void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t b
   }
 }
 
-void TrainingRecord::ended(std::size_t i, const gossip::Counters& counters) {
-  before_[i].sent += counters.sent_bytes;
-  before_[i].received += counters.received_bytes;
+void TrainingRecord::ended(std::size_t i, const Node& node) {
+  before_[i].sent += node.protocol().counters().sent_bytes;
+  before_[i].received += node.protocol().counters().received_bytes;
+  before_[i].samples += averages() ? node.neighbourhood()->own_samples() : 0;
+  before_[i].steps += node.figures().steps;
+  before_[i].steps_held += node.figures().steps_held;
+}
+
+std::uint64_t TrainingRecord::seen(const Nodes& nodes, const Node& node) const {
+  return averages() ? samples(nodes) : node.samples();
+}
+
+std::uint64_t TrainingRecord::samples(const Nodes& nodes) const {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    all += before_[i].samples + (nodes[i] != nullptr ? nodes[i]->neighbourhood()->own_samples() : 0);
+  return all;
 }
 
 models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) {
+  if (averages()) return node.trainer().evaluate(node.trainer().view().values, rows_max);
   const gossip::ReplicaDigest& digest = node.replica().digest();
   const std::string name = str(digest.have_hash.hex(), digest.fingerprint, " ", rows_max);
   if (!last_evaluation_ || last_evaluation_->first != name) {
@@ -56,7 +73,7 @@ CurvePoint TrainingRecord::measure(const Nodes& nodes, std::size_t i, TimePoint 
   Node& node = *nodes[i];
   const models::Evaluation evaluation = evaluate(node);
   CurvePoint point;
-  point.samples = node.replica().samples();
+  point.samples = seen(nodes, node);
   point.virtual_seconds = to_seconds(now.time_since_epoch());
   point.loss = evaluation.loss;
   point.accuracy = evaluation.accuracy;
@@ -84,7 +101,7 @@ bool TrainingRecord::watch(const Nodes& nodes, TimePoint now, const Progress& pr
   const auto watched =
       std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
   if (watched == nodes.end()) return true;
-  const std::uint64_t samples = (*watched)->replica().samples();
+  const std::uint64_t samples = seen(nodes, **watched);
   if (curve_.due(samples)) curve_.add(measure(nodes, static_cast<std::size_t>(watched - nodes.begin()), now));
   return curve_.tell(samples, progress);
 }
@@ -129,10 +146,10 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
   r.run_name = config_.name;
   r.run_id = node.run().hex();
   r.mode = config_.mode;
-  r.guarantee = "equal updates, equal bits";
+  r.guarantee = guarantee_of(config_.mode);
   r.nodes = nodes.size();
   r.params = oracle_.size();
-  r.samples = node.replica().samples();
+  r.samples = seen(nodes, node);
   r.virtual_seconds = to_seconds(now.time_since_epoch());
   const models::Evaluation final = evaluate(node);
   r.loss = final.loss;
@@ -150,6 +167,12 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
 
   r.updates = delivery_.updates();
   delivery_.summarize(r);
+  averages() ? compare_models(nodes, r) : compare_replicas(nodes, r);
+  r.digest = node.status(now).digest;
+  return r;
+}
+
+void TrainingRecord::compare_replicas(const Nodes& nodes, SimResult& r) const {
   r.identical = true;
   for (const Node* each : nodes) {
     if (each == nullptr) continue;
@@ -157,8 +180,25 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
     r.lost = std::max<std::uint64_t>(r.lost, r.updates - std::min(r.updates, replica.have().count()));
     r.identical = r.identical && std::equal(oracle_.begin(), oracle_.end(), replica.weights().begin());
   }
-  r.digest = node.status(now).digest;
-  return r;
+}
+
+void TrainingRecord::compare_models(const Nodes& nodes, SimResult& r) const {
+  std::vector<std::span<const float>> all;
+  std::uint64_t steps = 0, held = 0;
+  Node* first = nullptr;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    steps += before_[i].steps + (nodes[i] != nullptr ? nodes[i]->figures().steps : 0);
+    held += before_[i].steps_held + (nodes[i] != nullptr ? nodes[i]->figures().steps_held : 0);
+    if (nodes[i] == nullptr) continue;
+    if (first == nullptr) first = nodes[i];
+    all.emplace_back(nodes[i]->trainer().view().values);
+  }
+  r.silent_fraction = steps > 0 ? static_cast<double>(held) / static_cast<double>(steps) : 0;
+  const std::vector<float> mean = mean_of(all);
+  r.disagreement = disagreement(all, start_);
+  const models::Evaluation together = first->trainer().evaluate(mean, UINT32_MAX);
+  r.together_loss = together.loss;
+  r.together_accuracy = together.accuracy;
 }
 
 }  // namespace rumor::sim

@@ -1,5 +1,6 @@
-// TrainingRecord: what a simulated training run shows, gathered while it goes on: the curve, traffic,
-// deliveries, and the sum of everything published, to which the replicas are compared at the end.
+// TrainingRecord: what a simulated training run shows, gathered while it goes on: the curve, traffic, deliveries,
+// and the sum of everything published, to which the replicas are compared at the end. Where peers average with
+// their neighbours: how near their models are instead, and what the mean of all can do.
 //
 // Thread: one owner. Memory: the weights once, and O(updates * nodes) bytes.
 #pragma once
@@ -31,13 +32,15 @@ class TrainingRecord {
     delivery_.applied(key, node, from, now);
   }
   // A process has ended, and with it its counters; a new one has begun.
-  void ended(std::size_t i, const gossip::Counters& counters);
+  void ended(std::size_t i, const Node& node);
   void restarted(std::size_t i) { delivery_.restarted(i); }
 
   // On the test set, at most `rows_max` of its rows. Replicas with equal digests are evaluated once.
   models::Evaluation evaluate(Node& node, std::uint32_t rows_max = UINT32_MAX);
   // Adds a point to the curve when one is due, and tells how far the run is. False: `progress` says stop.
   bool watch(const Nodes& nodes, TimePoint now, const Progress& progress);
+  // Of all, each with what it has done itself, in earlier lives too. Requires: they average.
+  std::uint64_t samples(const Nodes& nodes) const;
   // All figures but names, seeds and what was injected. Requires: one node is up.
   SimResult conclude(const Nodes& nodes, TimePoint now);
 
@@ -46,8 +49,13 @@ class TrainingRecord {
 
  private:
   struct Totals {
-    std::uint64_t sent = 0, received = 0;
+    std::uint64_t sent = 0, received = 0, samples = 0, steps = 0, steps_held = 0;
   };
+  bool averages() const { return config_.mode == "average"; }
+  // Behind the run, as `node` has it or, where peers average, all together.
+  std::uint64_t seen(const Nodes& nodes, const Node& node) const;
+  void compare_replicas(const Nodes& nodes, SimResult& result) const;
+  void compare_models(const Nodes& nodes, SimResult& result) const;
   CurvePoint measure(const Nodes& nodes, std::size_t i, TimePoint now);
   void count_traffic(const Nodes& nodes, SimResult& result) const;
 
@@ -55,6 +63,7 @@ class TrainingRecord {
   ParamLayout layout_;
   Delivery delivery_;
   std::vector<std::int32_t> oracle_;
+  std::vector<float> start_;  // where peers average: what the run starts from
   std::vector<Totals> before_;  // by node: of its earlier lives
   Curve curve_;
   std::vector<TensorResult> tensors_;

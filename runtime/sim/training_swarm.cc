@@ -50,7 +50,7 @@ class TrainingSwarm final : private FaultyRun, private WorldObserver {
   void started(HostId i) override {
     if (world_.host(i).life > 1) record_.restarted(i);
   }
-  void ended(HostId i) override { record_.ended(i, world_.host(i).peer->protocol().counters()); }
+  void ended(HostId i) override { record_.ended(i, peer(i)->node()); }
   void sealed(HostId i, const gossip::StoredUpdate& update) override {
     record_.published(update, i, world_.now());
   }

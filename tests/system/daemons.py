@@ -117,6 +117,41 @@ def hogwild():
         assert finals[0]['accuracy'] > 0.6, finals[0]['accuracy']
 
 
+def average():
+    """Five peers average with their neighbours: one is killed with -9 and comes back, one joins late. Models end near
+    each other, and what is held of a neighbour is that neighbour's copy."""
+    keys = ('exchange.mode=average', 'optimizer.rate=0.2', 'compress.density=0.05', 'exchange.period_ms=15')
+    with Swarm(5, 0, *keys, 'run.samples=60000') as swarm:  # they train, and then serve on
+        for peer in swarm.peers[:4]:
+            peer.start()
+        swarm.await_progress(10_000)
+        swarm.peers[2].kill()
+        swarm.await_progress(swarm.progress() + 4_000)
+        swarm.peers[2].start()
+        swarm.peers[4].start()
+        joined = wait_for('the late one to train', lambda: (s := swarm.peers[4].status()) and s['steps'] and s)
+        assert joined['updates'] > joined['steps'], 'it did not begin with a copy of another'
+        text = run('status', swarm.peers[0].status_address).stdout
+        assert 'public copy' in text and 'never equal' in text, text
+        stats = json.loads(run('stats', swarm.peers[0].status_address, '--json', '-').stdout)
+        assert 'never equal' in stats['guarantee'], stats
+        for peer in swarm.peers:
+            wait_for(f'the end of training of peer {peer.index}, and equal copies', lambda p=peer: (
+                (s := p.status()) and s['phase'] == 'finished' and len(s['peers']) == 4 and s['digests_equal']), 90,
+                     swarm.progress)
+        finals = [peer.status() for peer in swarm.peers]
+        assert len({final['digest'] for final in finals}) == 5, 'public copies are one peer\'s each'
+        for final in finals:
+            assert final['exchange'] == 'average' and final['accuracy'] > 0.6, final['accuracy']
+            assert 55_000 < final['samples'] < 66_000, final['samples']
+            assert final['traffic']['updates_invalid'] == 0, final['traffic']
+        assert [peer.stop() for peer in swarm.peers] == [0] * 5
+        exported = os.path.join(swarm.directory, 'model.safetensors')
+        assert run('export', swarm.peers[0].state, '--to', exported).returncode == 0, 'no export'
+        alone = run('peer', 'synthetic', '--set', 'exchange.mode=sync')
+        assert alone.returncode == 2 and 'of the simulator alone' in alone.stderr, alone.stderr
+
+
 def memory():
     """What a peer says it holds is what the system has given it: four words a parameter, and what goes with rows."""
 
@@ -262,8 +297,8 @@ def compare():
         assert refused.returncode == 2 and "no method 'gossip'" in refused.stderr, refused.stderr
 
 
-SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, goodbye, two_peers,
-                                     hogwild, memory, stop_and_stats, staleness, compare,
+SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, goodbye, average,
+                                     two_peers, hogwild, memory, stop_and_stats, staleness, compare,
                                      ctrl_c_cluster)}
 
 if __name__ == '__main__':

@@ -5,32 +5,16 @@
 #include <cmath>
 
 #include "runtime/base/text.h"
+#include "runtime/sim/agreement.h"
 
 namespace rumor::sim {
 
 namespace {
 
-double square(double x) { return x * x; }
-
 bool all_equal(std::span<const std::span<const float>> replicas) {
   return std::all_of(replicas.begin(), replicas.end(), [&](const auto& replica) {
     return std::equal(replica.begin(), replica.end(), replicas.front().begin());
   });
-}
-
-// How far peers are from their mean, over how far the mean has come from the start: root mean square over peers. 0
-// where it has not moved.
-double disagreement(std::span<const std::span<const float>> replicas, std::span<const float> start) {
-  double apart = 0, moved = 0;
-  const double count = static_cast<double>(replicas.size());
-  for (std::size_t p = 0; p < start.size(); ++p) {
-    double mean = 0;
-    for (const auto& replica : replicas) mean += static_cast<double>(replica[p]);
-    mean /= count;
-    for (const auto& replica : replicas) apart += square(static_cast<double>(replica[p]) - mean);
-    moved += square(mean - static_cast<double>(start[p]));
-  }
-  return moved > 0 ? std::sqrt(apart / count / moved) : 0;
 }
 
 }  // namespace

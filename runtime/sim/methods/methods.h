@@ -1,4 +1,5 @@
-// Ways to train beside broadcast, in virtual time on the network that broadcast has: what it is measured against.
+// Ways to train that only the simulator knows, in virtual time on the network that peers have: what these are measured
+// against.
 //
 // One function each; runtime/METHODS.md says what each way is, what it costs and what it guarantees. They are honest
 // baselines: exact float arithmetic, every byte and every wait counted, peers of the speeds that `options` gives them.
@@ -43,13 +44,6 @@ Result<SimResult> run_admm(const MethodSetting& in);
 // A worker that went away loses its copy and what it had not pushed, and begins with a fetch when it is back. A
 // server's state is on its disk: what is sent to it while it is away reaches it when it is back.
 Result<SimResult> run_downpour(const MethodSetting& in);
-
-// Averaging with neighbours (`exchange.mode = "average"`, sim/methods/gossip_rules.h): each of a few neighbours hears
-// the compressed difference between a peer's model and its public copy, and all draw towards what they hear
-// (Koloskova, Stich, Jaggi, ICML 2019). With exchange.drift_bound only those speak who have drifted (Kamp et al.,
-// ECML PKDD 2018). The result is the model of one peer, that of the lowest number that has one; put together, all
-// models are their mean. Errors besides: Errc::usage for a byte budget.
-Result<SimResult> run_average(const MethodSetting& in);
 
 // Codistillation (`exchange.mode = "codistill"`): each peer trains a model of its own on its own data, and draws what
 // it predicts towards the mean of what its teachers predict for the same batch; of the teachers it has copies that are

@@ -1,5 +1,6 @@
-// OwnModels: the ways to train in which each peer keeps a model of its own and knows public copies of its neighbours'
-// (sim/methods/public_copies.h, sim/methods/neighbour_graph.h).
+// OwnModels: peers of which each keeps a model of its own and knows public copies of its neighbours'
+// (sim/methods/public_copies.h, sim/methods/neighbour_graph.h): what codistillation is built on. Whole peers that
+// average (runtime/neighbourhood.h) do the same through the protocol.
 //
 // Nobody waits for anybody. A peer takes step after step; between two of them it says what it has to say and takes in
 // what has arrived. One that leaves (found out when its step would end) loses its model, and its neighbours link to

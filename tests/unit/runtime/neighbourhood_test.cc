@@ -1,0 +1,270 @@
+// Averaging with neighbours: sums and shares by hand, copies held and lost, and the step of an own model.
+#include "runtime/neighbourhood.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "runtime/checkpoint.h"
+#include "runtime/model_trainer.h"
+#include "tests/unit/contains.h"
+#include "tests/unit/runtime/support.h"
+
+using namespace rumor;
+using test::contains;
+
+namespace {
+
+constexpr std::int32_t one = 1 << 24;  // of the grid
+
+// One peer over four weights, its own copy at zero, and what neighbours tell it.
+struct Peer {
+  ParamLayout layout = test::flat_layout(4);
+  RunForm form{test::some_run(), layout, 24};
+  Replica own{test::some_run(), layout, LargeVector<std::int32_t>(4, 0)};
+  NeighbourRules rules;
+  Neighbourhood near{form, own, rules};
+
+  static compress::SparseUpdate change(std::vector<std::uint32_t> index, std::vector<std::uint8_t> negative,
+                                       std::int32_t step) {
+    compress::SparseUpdate update;
+    update.index = std::move(index);
+    update.negative = std::move(negative);
+    update.step = step;
+    return update;
+  }
+  gossip::StoredUpdate told(std::uint8_t by, std::uint64_t seq, const compress::SparseUpdate& change,
+                            std::uint64_t period = 0) const {
+    gossip::StoredUpdate update;
+    update.header.key = {test::stream(by), seq};
+    update.header.origin = test::node(by);
+    update.header.fingerprint = Fingerprinter(form.run).of_update(layout, change);
+    update.header.period = period;
+    update.header.samples = 16;
+    update.payload = std::make_shared<const Bytes>(compress::encode(layout, change));
+    return update;
+  }
+  void tell(std::uint8_t by, std::uint64_t seq, const compress::SparseUpdate& change,
+            std::uint64_t period = 0) {
+    BOOST_REQUIRE(near.take_update(told(by, seq, change, period)).ok());
+  }
+  void link(std::uint8_t by) {
+    near.hold_initial(test::node(by));
+    near.set_linked(test::node(by), true, TimePoint{});
+  }
+  void move(std::uint64_t seq, const compress::SparseUpdate& change) {
+    gossip::UpdateHeader header;
+    header.key = {test::stream(9), seq};
+    header.samples = 16;
+    near.moved(*own.apply_own(header, change));
+  }
+  void require_sums(const std::vector<std::int32_t>& want) {
+    BOOST_TEST(std::vector<std::int32_t>(near.sums().begin(), near.sums().end()) == want,
+               boost::test_tools::per_element());
+    near.check_invariants();
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(neighbourhood)
+
+// c_0 = (3/4, 0, -3/4, 0), c_2 = (0, 0, 0, 2); ours moves by (1/2, 0, 0, 0): sum of c_j - c_i, two of them.
+BOOST_AUTO_TEST_CASE(sums_of_a_peer_between_two_others) {
+  Peer peer;
+  peer.link(0);
+  peer.link(2);
+  peer.tell(0, 1, Peer::change({0, 2}, {0, 1}, 3 * one / 4));
+  peer.tell(2, 1, Peer::change({3}, {0}, 2 * one));
+  peer.require_sums({3 * one / 4, 0, -3 * one / 4, 2 * one});
+  peer.move(1, Peer::change({0}, {0}, one / 2));
+  peer.require_sums({-one / 4, 0, -3 * one / 4, 2 * one});
+  BOOST_TEST(peer.near.size() == 2u);
+}
+
+// Algorithm 2 of the paper with w = 1 / (1 + 6): four neighbours are wanted, six are the most.
+BOOST_AUTO_TEST_CASE(share_is_rate_times_weight) {
+  Peer peer;
+  BOOST_TEST(peer.near.share(0.04) == 0.1 / 7, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(consensus_rate(0.0004) == 0.01, boost::test_tools::tolerance(1e-12));
+  NeighbourRules rules;
+  rules.neighbours = 2;
+  rules.consensus_rate = 0.75;
+  Neighbourhood other(peer.form, peer.own, rules);
+  BOOST_TEST(other.share(0.04) == 0.75 / 4, boost::test_tools::tolerance(1e-12));
+  const gossip::LinkCounts links = links_of(rules);
+  BOOST_TEST(links.target == 2u);
+  BOOST_TEST(links.high == 3u);
+  BOOST_TEST(links.low == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_neighbour_counts_from_its_first_update_until_it_is_lost) {
+  Peer peer;
+  peer.move(1, Peer::change({1}, {0}, one));
+  peer.link(0);
+  peer.require_sums({0, 0, 0, 0});  // the weights that everybody begins with are nobody's opinion
+  BOOST_TEST(peer.near.size() == 0u);
+  peer.tell(0, 1, Peer::change({0}, {0}, one));
+  peer.require_sums({one, -one, 0, 0});
+  peer.near.set_linked(test::node(0), false, TimePoint{});
+  peer.require_sums({0, 0, 0, 0});
+  peer.near.set_linked(test::node(0), true, TimePoint{1s});
+  peer.require_sums({one, -one, 0, 0});
+  BOOST_TEST((peer.near.held(test::node(0), test::stream(0)) == 1u));
+  BOOST_TEST(!peer.near.held(test::node(0), test::stream(7)).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(whole_copies_travel_and_replace) {
+  Peer from, to;
+  from.move(1, Peer::change({0, 3}, {0, 1}, one));
+  const auto copy = from.near.own_copy();
+  BOOST_TEST(copy->size() <= from.near.copy_bytes_max());
+  to.link(1);
+  BOOST_REQUIRE(to.near.take_copy(test::node(1), *copy).ok());
+  to.require_sums({one, 0, 0, -one});
+  BOOST_TEST((to.near.digest_of(test::node(1)) == from.own.digest()));
+
+  Bytes damaged = *copy;
+  damaged[100] ^= 1;
+  const auto refused = to.near.take_copy(test::node(1), damaged);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(contains(refused.error().text, "SHA-256"));
+  const Bytes checkpoint = encode_checkpoint(from.form, from.own.state(), {test::node(1), {0, 0, 0, 0}, {}});
+  BOOST_TEST(!to.near.take_copy(test::node(1), checkpoint).ok());
+  ReplicaState lie = from.own.state();
+  ++lie.weights[1];
+  BOOST_TEST(!to.near.take_copy(test::node(1), encode_copy(from.form, lie)).ok());
+  to.require_sums({one, 0, 0, -one});
+}
+
+BOOST_AUTO_TEST_CASE(an_update_that_is_not_what_it_says_moves_nothing) {
+  Peer peer;
+  peer.link(0);
+  gossip::StoredUpdate update = peer.told(0, 1, Peer::change({0}, {0}, one));
+  ++update.header.fingerprint;
+  BOOST_TEST(!peer.near.take_update(update).ok());
+  update = peer.told(0, 1, Peer::change({0}, {0}, one));
+  update.payload = std::make_shared<const Bytes>(Bytes{1, 2, 3});
+  BOOST_TEST(!peer.near.take_update(update).ok());
+  peer.require_sums({0, 0, 0, 0});
+  BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, one))).ok());
+  BOOST_TEST(!peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, one))).ok());  // again
+  peer.require_sums({one, 0, 0, 0});
+}
+
+BOOST_AUTO_TEST_CASE(who_begins_goes_on_from_a_copy) {
+  Peer peer;
+  peer.link(0);
+  peer.link(1);
+  peer.tell(0, 1, Peer::change({0}, {0}, one), 500);
+  peer.tell(1, 1, Peer::change({1}, {0}, one), 700);
+  peer.near.begin_with(test::node(0));
+  BOOST_TEST((peer.own.digest() == peer.near.digest_of(test::node(0))));
+  BOOST_TEST(peer.own.samples() == 0u);
+  peer.require_sums({-one, one, 0, 0});
+}
+
+// Own 16 samples; the neighbours say 400 and 184: 16 / 16 + 15 / 16 of 292.
+BOOST_AUTO_TEST_CASE(the_mean_of_samples_is_that_of_all_in_sight) {
+  Peer peer;
+  peer.move(1, Peer::change({1}, {0}, one));
+  BOOST_TEST(peer.near.mean_samples() == 16);
+  peer.link(0);
+  peer.link(1);
+  peer.tell(0, 1, Peer::change({0}, {0}, one), 400);
+  peer.tell(1, 1, Peer::change({0}, {0}, one), 184);
+  BOOST_TEST(peer.near.mean_samples() == 274.75);
+  peer.near.set_linked(test::node(0), false, TimePoint{});
+  BOOST_TEST(peer.near.mean_samples() == 1 + 172.5);
+  peer.move(2, Peer::change({1}, {0}, one));  // 16 more, and as many by the neighbour, it seems
+  BOOST_TEST(peer.near.mean_samples() == 2 + 187.5);
+  peer.tell(1, 2, Peer::change({0}, {0}, one), 192);
+  BOOST_TEST(peer.near.mean_samples() == 2 + 180);
+}
+
+BOOST_AUTO_TEST_CASE(of_lost_neighbours_the_newest_two_are_kept_for_a_while) {
+  Peer peer;
+  for (std::uint8_t by = 0; by < 4; ++by) {
+    peer.link(by);
+    peer.tell(by, 1, Peer::change({by}, {0}, one));
+  }
+  for (std::uint8_t by = 0; by < 4; ++by) peer.near.set_linked(test::node(by), false, TimePoint{by * 1s});
+  for (std::uint8_t by = 0; by < 4; ++by)
+    BOOST_TEST(peer.near.held(test::node(by), test::stream(by)).has_value() == (by >= 2));
+  peer.link(9);
+  peer.near.set_linked(test::node(9), true, TimePoint{11min});
+  BOOST_TEST(!peer.near.held(test::node(3), test::stream(3)).has_value());
+  peer.require_sums({0, 0, 0, 0});
+}
+
+// Without a gradient, rate 0, a step is the neighbours' pull; the model is what is public and what waits.
+BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
+  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  config.mode = "average";
+  config.model.hidden = {8};
+  const auto data = models::load_data(config.data).value();
+  auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
+  BOOST_TEST(trainer->has_own_model());
+  const std::uint32_t params = trainer->layout().params();
+  Replica own(test::some_run(), trainer->layout(), trainer->initial_weights());
+  const std::vector<float> before = models::to_floats(own.weights(), 24);
+
+  std::vector<std::int32_t> sums(params, 0);
+  sums[3] = 4 * one;
+  sums[5] = -2 * one;
+  trainer->follow(own);
+  trainer->draw(sums, 0.125);
+  StepPlan plan;
+  plan.density = 1.0 / params;  // one entry
+  plan.period = 42;
+  StepResult step = trainer->step(plan);
+  BOOST_TEST(step.failure.empty());
+  BOOST_TEST(!step.held);
+  BOOST_TEST(step.period == 42u);
+  BOOST_REQUIRE(step.update.index.size() == 1u);
+  BOOST_TEST(step.update.index[0] == 3u);
+  BOOST_TEST(step.update.step == one / 2);
+  gossip::UpdateHeader header;
+  header.key = {test::stream(1), 1};
+  own.apply_own(header, step.update);
+  trainer->follow(own);
+  std::vector<float> want = before;
+  want[3] += 0.5f;
+  want[5] -= 0.25f;  // not told yet, but its own
+  const std::span<const float> model = trainer->view().values;
+  for (std::uint32_t i = 0; i < params; ++i)
+    BOOST_TEST(model[i] == want[i], boost::test_tools::tolerance(1e-6f));
+
+  const auto checkpoint = Checkpoint{
+      own.state(), {test::node(1), {trainer->residual().begin(), trainer->residual().end()}, {}, true}};
+  const RunForm form{test::some_run(), trainer->layout(), 24};
+  const Bytes bytes = encode_checkpoint(form, checkpoint.replica, checkpoint.local);
+  const auto restored = decode_checkpoint(form, bytes).value();
+  BOOST_TEST(restored.local.own_model);
+  BOOST_TEST(model_of(form, restored) == std::vector<float>(model.begin(), model.end()),
+             boost::test_tools::per_element());
+}
+
+// |x - c|^2 is 0.25 + 0.0625 after the pull: more than the bound, or not (Kamp et al. 2018).
+BOOST_AUTO_TEST_CASE(a_peer_speaks_when_it_has_drifted) {
+  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  config.mode = "average";
+  config.model.hidden = {8};
+  const auto data = models::load_data(config.data).value();
+  for (const double bound : {0.3, 0.313}) {
+    auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
+    Replica own(test::some_run(), trainer->layout(), trainer->initial_weights());
+    std::vector<std::int32_t> sums(trainer->layout().params(), 0);
+    sums[3] = 4 * one;
+    sums[5] = -2 * one;
+    trainer->follow(own);
+    trainer->draw(sums, 0.125);
+    StepPlan plan;
+    plan.density = 0.01;
+    plan.drift_bound = bound;
+    const StepResult step = trainer->step(plan);
+    BOOST_TEST(step.held == (bound > 0.3125));
+    BOOST_TEST(step.payload.empty() == step.held);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
