@@ -136,19 +136,24 @@ void DeviceCnn::forward_step(const models::CnnStep& step, const float* params) {
 }
 
 // x: [rows][channels][height][width]
-Result<void> DeviceCnn::forward(const float* params, std::span<const float> x, std::uint32_t rows) {
-  const models::PictureShape picture = plan_.maps.front().shape, last = plan_.maps.back().shape;
+Result<void> DeviceCnn::send_pictures(std::span<const float> x, std::uint32_t rows) {
   RUMOR_CHECK(rows > 0);
-  RUMOR_CHECK(x.size() == rows * picture.size());
-  if (auto room = make_room(rows); !room) return room;
+  RUMOR_CHECK(x.size() == rows * plan_.maps.front().shape.size());
+  for (Result<void> room : {make_room(rows), head_.make_room(rows)})
+    if (!room) return room;
   rows_ = rows;
   x_.write(x.data(), x.size());
+  return {};
+}
+
+void DeviceCnn::forward(const float* params) {
+  const models::PictureShape picture = plan_.maps.front().shape, last = plan_.maps.back().shape;
   const PictureTable& table = gpu_->table().pictures;
   const Matrix planes = {picture.channels, static_cast<std::uint32_t>(picture.pixels())};
-  table.turn(gpu_->device(), rows, planes, x_.data(), maps_.front().values);
+  table.turn(gpu_->device(), rows_, planes, x_.data(), maps_.front().values);
   for (const models::CnnStep& step : plan_.steps) forward_step(step, params);
-  table.turn(gpu_->device(), rows, pixels_by_channels(last), maps_.back().values, features_.data());
-  return head_.forward(params, features_.data(), rows);
+  table.turn(gpu_->device(), rows_, pixels_by_channels(last), maps_.back().values, features_.data());
+  head_.forward(params, features_.data(), rows_);
 }
 
 // ---- backward ----
@@ -219,19 +224,29 @@ void DeviceCnn::backward_step(const models::CnnStep& step, const float* params, 
 
 // ---- whole ----
 
-Result<float> DeviceCnn::loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                           const DeviceArray<float>& gradient) {
-  RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
+Result<void> DeviceCnn::send(const models::Batch& batch, std::uint32_t all_rows) {
+  RUMOR_CHECK(batch.label.size() == batch.rows);
   if (!batch.soft.probability.empty()) return no_soft_targets();
-  if (auto done = forward(params.data(), batch.x, batch.rows); !done) return done.error();
-  head_.compare(batch.label);
+  if (auto sent = send_pictures(batch.x, batch.rows); !sent) return sent;
+  head_.send(batch.label);
+  all_rows_ = all_rows;
+  return {};
+}
+
+void DeviceCnn::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+  RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
+  forward(params.data());
+  head_.compare(all_rows_);
   head_.backward(params.data(), gradient.data(), features_change_.data());
   const models::PictureShape last = plan_.maps.back().shape;
   const Matrix planes = {last.channels, static_cast<std::uint32_t>(last.pixels())};
   gpu_->table().pictures.turn(gpu_->device(), rows_, planes, features_change_.data(), maps_.back().change);
   for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step)
     backward_step(*step, params.data(), gradient.data());
-  const Result<float> loss = head_.loss();  // until here the host has not waited
+}
+
+Result<float> DeviceCnn::loss() {
+  const Result<float> loss = head_.loss();
   if (auto made = products_.outcome(); !made) return made.error();
   return loss;
 }
@@ -244,8 +259,8 @@ Result<models::Evaluation> DeviceCnn::evaluate(const DeviceArray<float>& params,
   Tally tally;
   for (std::uint32_t first = 0; first < batch.rows; first += piece) {
     const std::uint32_t rows = std::min(piece, batch.rows - first);
-    if (auto done = forward(params.data(), batch.x.subspan(first * picture, rows * picture), rows); !done)
-      return done.error();
+    if (auto sent = send_pictures(batch.x.subspan(first * picture, rows * picture), rows); !sent) return sent.error();
+    forward(params.data());
     const Result<std::vector<float>> logits = head_.outputs();
     if (auto made = products_.outcome(); !made) return made.error();
     if (!logits) return logits.error();

@@ -25,8 +25,9 @@ class DeviceCnn final : public DeviceModel {
                                   std::size_t seen_max = std::size_t{64} << 20);
 
   const ParamLayout& layout() const override { return layout_; }
-  Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                  const DeviceArray<float>& gradient) override;
+  Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
+  void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
+  Result<float> loss() override;
   // In pieces of 64 pictures.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   std::size_t memory_bytes() const override;
@@ -48,7 +49,8 @@ class DeviceCnn final : public DeviceModel {
   std::uint32_t offset_of(const models::CnnStep& step, std::uint32_t next = 0) const {
     return layout_.tensors()[step.tensor + next].offset;
   }
-  Result<void> forward(const float* params, std::span<const float> x, std::uint32_t rows);
+  Result<void> send_pictures(std::span<const float> x, std::uint32_t rows);
+  void forward(const float* params);
   void forward_step(const models::CnnStep& step, const float* params);
   void convolve(const models::CnnStep& step, const float* params);
   void norm(const models::CnnStep& step, const float* params);
@@ -67,7 +69,8 @@ class DeviceCnn final : public DeviceModel {
   Products products_;
   DeviceDense head_;
   std::size_t seen_max_;
-  std::uint32_t rows_ = 0, rows_max_ = 0;  // of the last forward(); for which there is room
+  std::uint32_t rows_ = 0, rows_max_ = 0;  // that were sent last; for which there is room
+  std::uint32_t all_rows_ = 0;             // of the last send()
   std::vector<Map> maps_;
   std::vector<Norm> norms_;
   DeviceArray<float> memory_;           // of maps and norms

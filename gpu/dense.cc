@@ -38,9 +38,15 @@ Result<void> DeviceDense::make_room(std::uint32_t rows) {
   return {};
 }
 
-Result<void> DeviceDense::forward(const float* params, const float* x, std::uint32_t rows) {
-  RUMOR_CHECK(rows > 0);
-  if (Result<void> room = make_room(rows); !room) return room;
+void DeviceDense::send(std::span<const std::uint8_t> label) {
+  RUMOR_CHECK(label.size() <= rows_max_);
+  const std::vector<std::uint16_t> wanted(label.begin(), label.end());
+  for (const std::uint16_t one : wanted) RUMOR_CHECK(one < classes());
+  label_.write(wanted.data(), wanted.size());
+}
+
+void DeviceDense::forward(const float* params, const float* x, std::uint32_t rows) {
+  RUMOR_CHECK(rows > 0 && rows <= rows_max_);
   x_ = x;
   rows_ = rows;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -53,18 +59,14 @@ Result<void> DeviceDense::forward(const float* params, const float* x, std::uint
     args.epilogue = i + 1 < layers_.size() ? Epilogue::bias_relu : Epilogue::bias;
     products_.make(args);
   }
-  return {};
 }
 
-// change_ becomes the gradient of the mean loss, total_loss_ the sum of all rows' losses.
-void DeviceDense::compare(std::span<const std::uint8_t> label) {
-  RUMOR_CHECK(label.size() == rows_);
-  const std::vector<std::uint16_t> wanted(label.begin(), label.end());
-  for (const std::uint16_t one : wanted) RUMOR_CHECK(one < classes());
-  label_.write(wanted.data(), wanted.size());
+// change_ becomes the gradient, total_loss_ the sum of these rows' losses.
+void DeviceDense::compare(std::uint32_t all_rows) {
+  all_rows_ = all_rows;
   const std::size_t outputs = std::size_t{rows_} * classes();
   gpu_->table().copy_within(gpu_->device(), change_.data(), layers_.back().activation.data(), outputs * sizeof(float));
-  const CrossEntropyArgs args{{rows_, classes()}, change_.data(),    label_.data(), 1.0f / static_cast<float>(rows_),
+  const CrossEntropyArgs args{{rows_, classes()}, change_.data(),    label_.data(), 1.0f / static_cast<float>(all_rows),
                               row_loss_.data(),   total_loss_.data()};
   gpu_->table().model.cross_entropy(gpu_->device(), &args);
 }
@@ -93,7 +95,7 @@ Result<float> DeviceDense::loss() {
   if (auto made = products_.outcome(); !made) return made.error();
   double total = 0;
   if (Result<void> read = total_loss_.read(&total, 1); !read) return read.error();
-  return static_cast<float>(total / rows_);
+  return static_cast<float>(total / all_rows_);
 }
 
 Result<std::vector<float>> DeviceDense::outputs() {

@@ -23,13 +23,18 @@ class DeviceDense {
   std::uint32_t classes() const { return widths_.back(); }
   std::size_t memory_bytes() const;
 
-  // x: device, [rows, inputs()], looked at until the last call about these rows. Errors: Errc::limit.
-  Result<void> forward(const float* params, const float* x, std::uint32_t rows);
-  // Of the rows of the last forward(): notes their loss, and the gradient of its mean for backward().
-  void compare(std::span<const std::uint8_t> label);
+  // For forward() of so many rows. Errors: Errc::limit.
+  Result<void> make_room(std::uint32_t rows);
+  // For compare(). Requires: room for as many rows.
+  void send(std::span<const std::uint8_t> label);
+  // x: device, [rows, inputs()], looked at until the last call about these rows. Requires: room for them.
+  void forward(const float* params, const float* x, std::uint32_t rows);
+  // Of the rows of the last forward(), whose labels were sent: notes the sum of their losses divided by all_rows, and
+  // its gradient for backward().
+  void compare(std::uint32_t all_rows);
   // Weights' and biases' gradients are overwritten; x_change [rows, inputs()]: d loss / d x, or null.
   void backward(const float* params, float* gradient, float* x_change);
-  // The mean of the losses that compare() noted. Waits. Errors: Errc::io; those of a product.
+  // What compare() noted. Waits. Errors: Errc::io; those of a product.
   Result<float> loss();
   // What came out of the last layer, [rows, classes()], on the host. Waits. Errors: as loss().
   Result<std::vector<float>> outputs();
@@ -41,7 +46,6 @@ class DeviceDense {
     DeviceArray<float> activation;       // [rows][out]: after ReLU, the last without
   };
 
-  Result<void> make_room(std::uint32_t rows);
   // The numbers that go into layer i, [rows][in].
   const float* input_of(std::size_t i) const { return i == 0 ? x_ : layers_[i - 1].activation.data(); }
 
@@ -51,6 +55,7 @@ class DeviceDense {
   std::vector<Layer> layers_;
   const float* x_ = nullptr;
   std::uint32_t rows_ = 0, rows_max_ = 0;     // of the last forward(); for which there is room
+  std::uint32_t all_rows_ = 0;                // of the last compare()
   DeviceArray<float> change_, change_below_;  // d loss / d (a layer's sums): [rows][out]
   DeviceArray<float> partial_;                // of sums over rows
   DeviceArray<std::uint16_t> label_;

@@ -16,6 +16,13 @@ Result<std::unique_ptr<DeviceModel>> made(Result<Model> model) {
 
 }  // namespace
 
+Result<float> DeviceModel::loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
+                                             const DeviceArray<float>& gradient) {
+  if (auto sent = send(batch, batch.rows); !sent) return sent.error();
+  compute(params, gradient);
+  return loss();
+}
+
 Error no_soft_targets() {
   return {Errc::usage, "soft targets are not possible on a GPU yet; use --device cpu"};
 }

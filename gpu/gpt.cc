@@ -71,7 +71,10 @@ Result<void> DeviceGpt::make_room(std::uint32_t batch) {
 
 // ---- forward ----
 
-void DeviceGpt::send_tokens(const models::TokenBatch& batch) {
+Result<void> DeviceGpt::send_tokens(const models::TokenBatch& batch) {
+  batch_ = static_cast<std::uint32_t>(batch.batch);
+  rows_ = static_cast<std::uint32_t>(batch.rows());
+  if (auto room = make_room(batch_); !room) return room;
   std::vector<std::uint16_t> token(rows_), target(rows_);
   for (std::uint32_t row = 0; row < rows_; ++row) {
     token[row] = batch.token(row);
@@ -79,6 +82,7 @@ void DeviceGpt::send_tokens(const models::TokenBatch& batch) {
   }
   token_.write(token.data(), rows_);
   target_.write(target.data(), rows_);
+  return {};
 }
 
 // y = norm of x, or of x + more, which takes the place of `more`.
@@ -122,21 +126,16 @@ void DeviceGpt::forward_layer(std::size_t i) {
   project({layer.activated, 4 * d, d, at.narrow_weight, at.narrow_bias}, layer.out, nullptr);
 }
 
-Result<void> DeviceGpt::forward(const models::TokenBatch& batch) {
-  batch_ = static_cast<std::uint32_t>(batch.batch);
-  rows_ = static_cast<std::uint32_t>(batch.rows());
-  if (auto room = make_room(batch_); !room) return room;
-  send_tokens(batch);
+void DeviceGpt::forward() {
   const EmbedArgs args{rows_,         width(), context(), token_.data(), params_ + shape_.table,
                        params_ + shape_.position, embedded_};
   gpu_->table().model.embed(gpu_->device(), &args);
   for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i);
   norm_sum(layers_.size(), norm_, shape_.norm_gain, shape_.norm_bias, normed_);
-  return {};
 }
 
 // The losses go to total_loss_. With `gradient`: that of the table, as far as it is the head's, and inner_ becomes
-// d (mean loss) / d normed_.
+// d loss / d normed_.
 void DeviceGpt::compare(float* gradient) {
   const std::uint32_t d = width(), vocabulary = static_cast<std::uint32_t>(shape_.vocabulary);
   const float* const table = params_ + shape_.table;
@@ -146,7 +145,7 @@ void DeviceGpt::compare(float* gradient) {
     MatmulArgs logits = product(rows, vocabulary, d, x, table, logits_);
     logits.b_turned = true;
     products_.make(logits);
-    const float share = gradient != nullptr ? 1.0f / static_cast<float>(rows_) : 0.0f;
+    const float share = gradient != nullptr ? 1.0f / static_cast<float>(all_rows_) : 0.0f;
     const CrossEntropyArgs entropy{{rows, vocabulary}, logits_,           target_.data() + first,
                                    share,              row_loss_ + first, total_loss_.data() + first / piece_rows_};
     gpu_->table().model.cross_entropy(gpu_->device(), &entropy);
@@ -205,8 +204,9 @@ void DeviceGpt::backward_layer(std::size_t i, float* gradient) {
   norm_back(layer.norm_1, sum_before(i), at.norm_1_gain, at.norm_1_bias, gradient);
 }
 
-// Rows of one token together, ascending, so that nobody adds to what is another's. Returns how many tokens there are.
-std::uint32_t DeviceGpt::send_rows_by_token(const models::TokenBatch& batch) {
+// Rows of one token together, ascending, so that nobody adds to what is another's. Behind the tokens that are there
+// come some without rows, so that the work is the same for every batch of this size.
+void DeviceGpt::send_rows_by_token(const models::TokenBatch& batch) {
   std::vector<std::uint32_t> row(rows_), first;
   std::iota(row.begin(), row.end(), 0u);
   std::stable_sort(row.begin(), row.end(),
@@ -217,55 +217,64 @@ std::uint32_t DeviceGpt::send_rows_by_token(const models::TokenBatch& batch) {
     token.push_back(batch.token(row[at]));
     first.push_back(at);
   }
-  first.push_back(rows_);
+  token.resize(distinct_max(), token.back());
+  first.resize(distinct_max() + 1, rows_);
   row_.write(row.data(), row.size());
   first_.write(first.data(), first.size());
   distinct_.write(token.data(), token.size());
-  return static_cast<std::uint32_t>(token.size());
 }
 
-void DeviceGpt::backward(const models::TokenBatch& batch, float* gradient) {
+void DeviceGpt::backward(float* gradient) {
   gpu_->table().fill(gpu_->device(), change_, 0, std::size_t{rows_} * width() * sizeof(float));
   norm_back(norm_, sum_before(layers_.size()), shape_.norm_gain, shape_.norm_bias, gradient);
   for (std::size_t i = layers_.size(); i-- > 0;) backward_layer(i, gradient);
-  const std::uint32_t distinct = send_rows_by_token(batch);
   const EmbedChange args{rows_,         width(),          context(), change_, row_.data(), first_.data(),
-                         distinct_.data(), distinct,      gradient + shape_.table, gradient + shape_.position};
+                         distinct_.data(), distinct_max(), gradient + shape_.table, gradient + shape_.position};
   gpu_->table().model.embed_backward(gpu_->device(), &args);
 }
 
 // ---- whole ----
 
-models::TokenBatch DeviceGpt::tokens_of(const DeviceArray<float>& params, const models::Batch& batch) const {
-  RUMOR_CHECK(params.size() >= layout_.params());
+models::TokenBatch DeviceGpt::tokens_of(const models::Batch& batch) const {
   RUMOR_CHECK(batch.rows > 0);
   RUMOR_CHECK(batch.tokens.size() == std::size_t{batch.rows} * (context() + 1));
   RUMOR_CHECK(*std::max_element(batch.tokens.begin(), batch.tokens.end()) < shape_.vocabulary);
   return {batch.tokens.data(), batch.rows, shape_.context};
 }
 
-Result<float> DeviceGpt::loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                           const DeviceArray<float>& gradient) {
-  const models::TokenBatch tokens = tokens_of(params, batch);
-  RUMOR_CHECK(gradient.size() >= layout_.params());
+Result<void> DeviceGpt::send(const models::Batch& batch, std::uint32_t all_rows) {
+  const models::TokenBatch tokens = tokens_of(batch);
   if (!batch.soft.probability.empty()) return no_soft_targets();
+  if (auto sent = send_tokens(tokens); !sent) return sent;
+  send_rows_by_token(tokens);
+  all_rows_ = all_rows * context();
+  return {};
+}
+
+void DeviceGpt::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+  RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
   params_ = params.data();
-  if (auto done = forward(tokens); !done) return done.error();
+  forward();
   compare(gradient.data());
-  backward(tokens, gradient.data());
-  const Result<double> total = total_loss();  // read last: until here the host has not waited
+  backward(gradient.data());
+}
+
+Result<float> DeviceGpt::loss() {
+  const Result<double> total = total_loss();
   if (!total) return total.error();
-  return static_cast<float>(*total / rows_);
+  return static_cast<float>(*total / all_rows_);
 }
 
 Result<models::Evaluation> DeviceGpt::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {
-  const models::TokenBatch all = tokens_of(params, batch);
+  const models::TokenBatch all = tokens_of(batch);
+  RUMOR_CHECK(params.size() >= layout_.params());
   params_ = params.data();
   double loss = 0;
   constexpr long piece = 8;  // rows
   for (long row = 0; row < all.batch; row += piece) {
     const models::TokenBatch part{all.tokens + row * (all.context + 1), std::min(piece, all.batch - row), all.context};
-    if (auto done = forward(part); !done) return done.error();
+    if (auto sent = send_tokens(part); !sent) return sent.error();
+    forward();
     compare(nullptr);
     const Result<double> total = total_loss();
     if (!total) return total.error();

@@ -7,6 +7,7 @@
 // width, logits (128 MiB at most), and what products take (gpu/model_table.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,8 +26,9 @@ class DeviceGpt final : public DeviceModel {
                                   std::size_t logits_max = std::size_t{32} << 20);
 
   const ParamLayout& layout() const override { return layout_; }
-  Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                  const DeviceArray<float>& gradient) override;
+  Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
+  void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
+  Result<float> loss() override;
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   std::size_t memory_bytes() const override;
 
@@ -57,8 +59,8 @@ class DeviceGpt final : public DeviceModel {
   DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape, Precision precision, std::size_t logits_max);
   PlacedArrays arrays(std::size_t rows, std::size_t piece_rows);
   Result<void> make_room(std::uint32_t batch);
-  void send_tokens(const models::TokenBatch& batch);
-  std::uint32_t send_rows_by_token(const models::TokenBatch& batch);
+  Result<void> send_tokens(const models::TokenBatch& batch);
+  void send_rows_by_token(const models::TokenBatch& batch);
   void norm(const Norm& keeps, const float* x, float* more, std::uint32_t gain, std::uint32_t bias, float* y);
   void norm_back(const Norm& kept, const float* x, std::uint32_t gain, std::uint32_t bias, float* gradient);
   void project(const Projected& p, float* y, float* before);
@@ -67,13 +69,15 @@ class DeviceGpt final : public DeviceModel {
   // The sum before layer i; before the last norm, i is the number of layers.
   const float* sum_before(std::size_t i) const { return i == 0 ? embedded_ : layers_[i - 1].out; }
   void norm_sum(std::size_t i, const Norm& keeps, std::uint32_t gain, std::uint32_t bias, float* y);
-  Result<void> forward(const models::TokenBatch& batch);
+  void forward();
   void forward_layer(std::size_t i);
   void compare(float* gradient);
-  void backward(const models::TokenBatch& batch, float* gradient);
+  void backward(float* gradient);
   void backward_layer(std::size_t i, float* gradient);
   Result<double> total_loss();
-  models::TokenBatch tokens_of(const DeviceArray<float>& params, const models::Batch& batch) const;
+  models::TokenBatch tokens_of(const models::Batch& batch) const;
+  // Different tokens that a batch of rows_ may have.
+  std::uint32_t distinct_max() const { return std::min(rows_, static_cast<std::uint32_t>(shape_.vocabulary)); }
   std::uint32_t width() const { return static_cast<std::uint32_t>(shape_.width); }
   std::uint32_t context() const { return static_cast<std::uint32_t>(shape_.context); }
 
@@ -85,6 +89,7 @@ class DeviceGpt final : public DeviceModel {
   // Of the call that is under way.
   const float* params_ = nullptr;
   std::uint32_t batch_ = 0, rows_ = 0;  // rows: tokens
+  std::uint32_t all_rows_ = 0;          // tokens that the loss is divided by
 
   std::uint32_t batch_max_ = 0, piece_rows_ = 0;  // for which there is room
   std::vector<Layer> layers_;

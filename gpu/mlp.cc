@@ -17,21 +17,35 @@ Result<DeviceMlp> DeviceMlp::create(const Gpu& gpu, const models::ModelConfig& c
   return DeviceMlp(gpu, (*model)->layout(), std::move(widths), precision);
 }
 
-Result<void> DeviceMlp::forward(const float* params, std::span<const float> x, std::uint32_t rows) {
+Result<void> DeviceMlp::send_rows(std::span<const float> x, std::uint32_t rows) {
   RUMOR_CHECK(x.size() == std::size_t{rows} * inputs());
-  if (Result<void> room = x_.make_room(*gpu_, x.size(), "a batch"); !room) return room;
+  for (Result<void> room : {x_.make_room(*gpu_, x.size(), "a batch"), dense_.make_room(rows)})
+    if (!room) return room;
   x_.write(x.data(), x.size());
-  return dense_.forward(params, x_.data(), rows);
+  return {};
 }
 
-Result<float> DeviceMlp::loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                           const DeviceArray<float>& gradient) {
-  RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
+Result<void> DeviceMlp::forward(const float* params, std::span<const float> x, std::uint32_t rows) {
+  if (Result<void> sent = send_rows(x, rows); !sent) return sent;
+  dense_.forward(params, x_.data(), rows);
+  return {};
+}
+
+Result<void> DeviceMlp::send(const models::Batch& batch, std::uint32_t all_rows) {
+  RUMOR_CHECK(batch.label.size() == batch.rows);
   if (!batch.soft.probability.empty()) return no_soft_targets();
-  if (Result<void> done = forward(params.data(), batch.x, batch.rows); !done) return done.error();
-  dense_.compare(batch.label);
+  if (Result<void> sent = send_rows(batch.x, batch.rows); !sent) return sent;
+  dense_.send(batch.label);
+  rows_ = batch.rows;
+  all_rows_ = all_rows;
+  return {};
+}
+
+void DeviceMlp::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+  RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
+  dense_.forward(params.data(), x_.data(), rows_);
+  dense_.compare(all_rows_);
   dense_.backward(params.data(), gradient.data(), nullptr);
-  return dense_.loss();  // until here the host has not waited
 }
 
 Result<models::Evaluation> DeviceMlp::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {

@@ -21,8 +21,9 @@ class DeviceMlp final : public DeviceModel {
   std::uint32_t inputs() const { return dense_.inputs(); }
   std::uint32_t classes() const { return dense_.classes(); }
 
-  Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
-                                  const DeviceArray<float>& gradient) override;
+  Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
+  void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
+  Result<float> loss() override { return dense_.loss(); }
   // In pieces of 256 rows.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   // out: [rows, classes()], on the host. Errors: as evaluate().
@@ -32,10 +33,13 @@ class DeviceMlp final : public DeviceModel {
  private:
   DeviceMlp(const Gpu& gpu, ParamLayout layout, std::vector<std::uint32_t> widths, Precision precision)
       : gpu_(&gpu), layout_(std::move(layout)), dense_(gpu, layout_, std::move(widths), precision) {}
+  Result<void> send_rows(std::span<const float> x, std::uint32_t rows);
+  // Of rows that only have to be looked at.
   Result<void> forward(const float* params, std::span<const float> x, std::uint32_t rows);
 
   const Gpu* gpu_;
   ParamLayout layout_;
+  std::uint32_t rows_ = 0, all_rows_ = 0;  // of the last send()
   DeviceArray<float> x_;
   DeviceDense dense_;
 };

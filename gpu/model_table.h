@@ -88,7 +88,7 @@ struct EmbedChange {
   const float* change;         // [rows, width], d loss / d y
   const std::uint32_t* row;    // [rows]: numbers of rows, those of one token together and ascending
   const std::uint32_t* first;  // [distinct + 1]: where in `row` those of each token begin, and the end
-  const std::uint16_t* token;  // [distinct]: which they are
+  const std::uint16_t* token;  // [distinct]: which they are, each once; of one without rows it does not matter
   std::uint32_t distinct;
   float* table_gradient;     // [vocabulary, width], is added to
   float* position_gradient;  // [context, width], overwritten

@@ -17,9 +17,10 @@ __global__ void __launch_bounds__(embed_threads) embed_rows(EmbedArgs args) {
 }
 
 __global__ void __launch_bounds__(embed_threads) embed_back_tokens(EmbedChange args) {
+  const std::uint32_t first = args.first[blockIdx.x], end = args.first[blockIdx.x + 1];
+  if (first == end) return;
   const std::size_t width = args.width;
   float* gradient = args.table_gradient + args.token[blockIdx.x] * width;
-  const std::uint32_t first = args.first[blockIdx.x], end = args.first[blockIdx.x + 1];
   for (std::uint32_t c = threadIdx.x; c < width; c += embed_threads) {
     float sum = gradient[c];
     for (std::uint32_t r = first; r < end; ++r) sum += args.change[args.row[r] * width + c];

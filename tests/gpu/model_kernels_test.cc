@@ -297,6 +297,10 @@ BOOST_AUTO_TEST_CASE(embedding_forward_and_back) {
         distinct.push_back(token[row[at]]);
       }
     first.push_back(rows);
+    if (order % 2 == 0) {  // one without rows, which is no token
+      first.push_back(rows);
+      distinct.push_back(0xffff);
+    }
     const Guarded<float> on_change(target, change), on_table_gradient(target, table_gradient, order % 4),
         on_position_gradient(target, position.size());
     const Guarded<std::uint32_t> on_row(target, row), on_first(target, first);
