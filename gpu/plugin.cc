@@ -76,4 +76,10 @@ Result<std::unique_ptr<Gpu>> open_gpu(int ordinal) {
   return Gpu::open(**table, ordinal);
 }
 
+Result<std::unique_ptr<GpuGroup>> open_gpus(std::span<const int> ordinals) {
+  const auto table = open_plugin();
+  if (!table) return table.error();
+  return GpuGroup::open(**table, ordinals);
+}
+
 }  // namespace rumor::gpu

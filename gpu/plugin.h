@@ -8,8 +8,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "gpu/device.h"
+#include "gpu/group.h"
 #include "runtime/base/result.h"
 
 namespace rumor::gpu {
@@ -23,5 +25,8 @@ Result<const GpuTable*> open_plugin(const char* file);
 
 // A GPU of this machine, counted from 0. Errors: those of open_plugin() and Gpu::open().
 Result<std::unique_ptr<Gpu>> open_gpu(int ordinal);
+
+// Several, to compute together. Errors: those of open_plugin() and GpuGroup::open().
+Result<std::unique_ptr<GpuGroup>> open_gpus(std::span<const int> ordinals);
 
 }  // namespace rumor::gpu

@@ -8,7 +8,7 @@
 // is aligned for everything; pointers into the middle of it may be as unaligned as their type allows.
 // Order: a Device has one stream. Its slots return before the work is done and happen in the order of the calls;
 // copy_out() and wait() wait. Whatever went wrong in between, they report.
-// Thread: a Device has one caller at a time. Different devices are independent.
+// Thread: a Device has one caller at a time. Different devices are independent; those of a Group have one caller.
 // Versions: both sides must have the same table_version; nothing here changes without a new one.
 // C++17 and no library types: nvcc compiles this header too.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 7;
+inline constexpr std::uint32_t table_version = 8;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -46,6 +46,7 @@ struct ErrorText {
 };
 
 struct Device;
+struct Group;
 
 struct DeviceInfo {
   char name[128];
@@ -167,6 +168,17 @@ struct GpuTable {
   void (*copy_within)(Device* device, void* to, const void* from, std::size_t bytes);
   Status (*copy_out)(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error);
   Status (*wait)(Device* device, ErrorText* error);
+
+  // ---- several devices, each of another GPU, that compute together: by NCCL, if it is there
+
+  // Errors: Status::failed, naming what is missing. The devices outlive the group. Of none: whether there could be one.
+  Status (*join)(Device* const* devices, int count, Group** group, ErrorText* error);
+  void (*part)(Group* group);
+  // values[0][i] = values[0][i] + values[1][i] + ...; values[d] lies on device d, and all but the first stay. Added in
+  // an order of the library's own. Happens on each device in its order, once all are there.
+  Status (*reduce)(Group* group, float* const* values, std::uint64_t count, ErrorText* error);
+  // memory[d] = memory[0], likewise.
+  Status (*spread)(Group* group, void* const* memory, std::size_t bytes, ErrorText* error);
 
   // ---- compression: references in compress/
 

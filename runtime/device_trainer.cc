@@ -35,28 +35,30 @@ gpu::Precision precision_of(const std::string& name) {
 }  // namespace
 
 // From half of the parameters on, an index and a float each are more than all floats.
-DeviceTrainer::DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built)
+DeviceTrainer::DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built)
     : built_(std::move(built)),
       view_(layout().params(), built_.grid_bits, layout().params() / 2),
       residual_(layout().params(), 0.0f),
-      gpu_(std::move(gpu)) {}
+      gpus_(std::move(gpus)),
+      gpu_(&gpus_->first()) {}
 
-Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config,
+Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu::GpuGroup> gpus,
+                                                             const RunConfig& config,
                                                              std::shared_ptr<const models::DataSet> data,
                                                              models::Shard shard, std::uint64_t sampling_seed) {
   if (auto possible = check_possible(config); !possible) return possible.error();
   auto built = BuiltInModel::create(config, std::move(data), shard, sampling_seed);
   if (!built) return built.error();
-  std::unique_ptr<DeviceTrainer> trainer(new DeviceTrainer(std::move(gpu), std::move(built).value()));
+  std::unique_ptr<DeviceTrainer> trainer(new DeviceTrainer(std::move(gpus), std::move(built).value()));
   if (auto prepared = trainer->prepare(config); !prepared) return prepared.error();
   return trainer;
 }
 
 Result<void> DeviceTrainer::prepare(const RunConfig& config) {
   const std::uint32_t params = layout().params();
-  auto model = gpu::make_device_model(*gpu_, built_.config, precision_of(config.precision));
+  auto model = gpu::SplitModel::create(*gpus_, built_.config, precision_of(config.precision));
   if (!model) return model.error();
-  model_ = std::move(model).value();
+  model_.emplace(std::move(model).value());
   auto compressor = gpu::DeviceCompressor::create(*gpu_, layout(), built_.compressor);
   if (!compressor) return compressor.error();
   compressor_.emplace(std::move(compressor).value());
@@ -86,18 +88,14 @@ Result<void> DeviceTrainer::put_places() {
     if (!room) return room;
   place_.write(place.data(), place.size());
   value_.write(value.data(), value.size());
-  gpu_->table().put(gpu_->device(), place_.data(), value_.data(), static_cast<std::uint32_t>(place.size()),
-                    weights_.data());
-  return {};
+  return model_->put(place_, value_, static_cast<std::uint32_t>(place.size()), weights_);
 }
 
 Result<void> DeviceTrainer::send_view() {
-  if (view_.everywhere())
-    weights_.write(view_.values().data(), view_.values().size());
-  else if (auto put = put_places(); !put)
-    return put;
-  view_.seen();
-  return {};
+  if (view_.everywhere()) weights_.write(view_.values().data(), view_.values().size());
+  auto sent = view_.everywhere() ? model_->follow(weights_) : put_places();
+  if (sent) view_.seen();
+  return sent;
 }
 
 StepResult DeviceTrainer::step(const StepPlan& plan) {
@@ -211,14 +209,15 @@ compress::CompressorStats DeviceTrainer::compression() const {
 
 MemoryUse DeviceTrainer::memory() const {
   MemoryUse use;
-  use.view = view_.view_bytes() + weights_.bytes();
-  use.gradient = gradient_.bytes();
+  use.view = view_.view_bytes() + weights_.bytes() + model_->copy_bytes();
+  use.gradient = gradient_.bytes() + model_->gradient_bytes();
   use.residual = capacity_bytes(residual_) + compressor_->residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
   for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
-  use.entries = view_.entry_bytes() + gpu::device_bytes(place_, value_) + update_.memory_bytes() +
-                compressor_->entry_bytes() + codec_->memory_bytes() + (clip_ ? clip_->memory_bytes() : 0);
-  use.activations = model_->memory_bytes();
+  use.entries = view_.entry_bytes() + gpu::device_bytes(place_, value_) + model_->entry_bytes() +
+                update_.memory_bytes() + compressor_->entry_bytes() + codec_->memory_bytes() +
+                (clip_ ? clip_->memory_bytes() : 0);
+  use.activations = model_->activation_bytes();
   return use;
 }
 

@@ -8,8 +8,12 @@
 //
 // Bits: its updates are not those of a CPU, whose products add up in another order. What happens to them is the same.
 //
+// Several GPUs are one trainer: each computes a part of every batch with a view of its own, and the first has the rest,
+// one optimizer, one residual, one stream of updates.
+//
 // Threads: as runtime/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to.
-// Memory: a parameter takes 12 bytes on the GPU and 8 here, and in both places 4 more for each moment of the optimizer.
+// Memory: a parameter takes 12 bytes on the GPU and 8 here, and in both places 4 more for each moment of the optimizer;
+// on every further GPU 8.
 #pragma once
 
 #include <memory>
@@ -21,7 +25,7 @@
 #include "gpu/clip.h"
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
-#include "gpu/device_model.h"
+#include "gpu/split_model.h"
 #include "runtime/built_in_model.h"
 #include "runtime/followed_view.h"
 #include "runtime/trainer.h"
@@ -32,7 +36,7 @@ class DeviceTrainer final : public Trainer {
  public:
   // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (Hogwild! workers, several batches
   // a step, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
-  static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::Gpu> gpu, const RunConfig& config,
+  static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::GpuGroup> gpus, const RunConfig& config,
                                                        std::shared_ptr<const models::DataSet> data,
                                                        models::Shard shard, std::uint64_t sampling_seed);
 
@@ -62,7 +66,7 @@ class DeviceTrainer final : public Trainer {
   const FollowedView& followed() const { return view_; }
 
  private:
-  DeviceTrainer(std::unique_ptr<gpu::Gpu> gpu, BuiltInModel built);
+  DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built);
   Result<void> prepare(const RunConfig& config);
   Result<void> send_view();
   Result<void> put_places();
@@ -77,8 +81,9 @@ class DeviceTrainer final : public Trainer {
   mutable std::vector<float> residual_;
   std::optional<Error> failure_;  // of an evaluation, still to be told
 
-  std::unique_ptr<gpu::Gpu> gpu_;  // outlives all that follows
-  std::unique_ptr<gpu::DeviceModel> model_;
+  std::unique_ptr<gpu::GpuGroup> gpus_;  // outlives all that follows
+  const gpu::Gpu* gpu_;                  // the first of them, where all is that follows but the model's parts
+  std::optional<gpu::SplitModel> model_;
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
   std::optional<gpu::DeviceClip> clip_;  // where the run file says so

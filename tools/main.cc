@@ -56,8 +56,9 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--events", c.events, "write what happens to FILE, a line of JSON each; rotated at 8 MiB");
   peer->add_option("--tensorboard", c.tensorboard, "write curves to an event file in DIR, for TensorBoard");
   peer->add_option("--device", c.device,
-                   "where to compute (default: cpu); cuda is the first NVIDIA GPU")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+                   "where to compute (default: cpu); cuda is the first NVIDIA GPU, cuda:0,1 two of them, each with\n"
+                   "a part of every batch")
+      ->type_name("{cpu,cuda}");
   peer->add_option("--threads", c.threads,
                    "for a step and the passes over all weights (default: by the size of the model;\n"
                    "at least one for each worker of optimizer.hogwild)")

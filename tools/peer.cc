@@ -1,5 +1,6 @@
 // rumor peer: one daemon in the foreground.
 #include <charconv>
+#include <string_view>
 
 #include "runtime/base/text.h"
 #include "runtime/daemon/event_loop.h"
@@ -22,6 +23,26 @@ Result<models::Shard> parse_shard(const std::string& text) {
   return models::Shard{index - 1, count};
 }
 
+// "cpu" -> none, "cuda" -> the first GPU, "cuda:0,1" -> those of these numbers.
+Result<std::vector<int>> parse_device(const std::string& text) {
+  if (text == "cpu") return std::vector<int>{};
+  if (text == "cuda") return std::vector<int>{0};
+  const Error wrong{Errc::usage,
+                    str("--device ", text, " wants cpu, cuda, or cuda with numbers of GPUs, such as cuda:0,1")};
+  constexpr std::string_view prefix = "cuda:";
+  if (text.rfind(prefix, 0) != 0) return wrong;
+  std::vector<int> gpus;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data() + prefix.size(); ; ++at) {
+    int number = 0;
+    const auto read = std::from_chars(at, end, number);
+    if (read.ec != std::errc() || number < 0 || (read.ptr != end && *read.ptr != ',')) return wrong;
+    gpus.push_back(number);
+    at = read.ptr;
+    if (at == end) return gpus;
+  }
+}
+
 }  // namespace
 
 int run_peer_command(const PeerCommand& command) {
@@ -29,6 +50,8 @@ int run_peer_command(const PeerCommand& command) {
   if (!config) return fail(config.error());
   auto shard = parse_shard(command.shard);
   if (!shard) return fail(shard.error());
+  auto gpus = parse_device(command.device);
+  if (!gpus) return fail(gpus.error());
   daemon::PeerOptions options;
   options.config = std::move(config).value();
   if (!command.listen.empty()) options.config.listen = command.listen;
@@ -50,7 +73,7 @@ int run_peer_command(const PeerCommand& command) {
   options.until_seconds = command.until_seconds;
   options.checkpoint_every = from_seconds(command.checkpoint_every);
   options.threads = command.threads;
-  options.on_gpu = command.device == "cuda";
+  options.gpus = std::move(gpus).value();
   options.quiet = command.quiet;
   const auto ended = daemon::run_peer(options);
   if (!ended) return fail(ended.error());

@@ -1,10 +1,13 @@
-// The plugin: devices, memory and errors by the CUDA runtime, products by cuBLASLt, and the kernels behind the table.
+// The plugin: devices, memory and errors by the CUDA runtime, products by cuBLASLt, groups by NCCL, and the kernels
+// behind the table.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "gpu/cuda/blas.cuh"
+#include "gpu/cuda/nccl.cuh"
 #include "gpu/table.h"
 
 namespace rumor::gpu {
@@ -39,16 +42,25 @@ struct Device {
   void note(cudaError_t result) {
     if (result != cudaSuccess && failure == cudaSuccess) failure = result;
   }
+  // The calling thread's next calls are about this GPU.
+  void enter() { note(cudaSetDevice(ordinal)); }
+};
+
+struct Group {
+  const Nccl* nccl = nullptr;
+  std::vector<Device*> devices;
+  std::vector<Nccl::Comm> comms;
 };
 
 template <class... Params, class... Args>
 void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args) {
-  device.note(cudaSetDevice(device.ordinal));
+  device.enter();
   kernel<<<static_cast<unsigned>(blocks), threads, 0, device.stream>>>(static_cast<Params>(args)...);
   device.note(cudaGetLastError());
 }
 
 inline void fill_bytes(Device& device, void* to, int byte, std::size_t bytes) {
+  device.enter();
   device.note(cudaMemsetAsync(to, byte, bytes, device.stream));
 }
 
@@ -135,7 +147,7 @@ void machine::close(Device* device) {
 Status machine::describe(Device* device, DeviceInfo* info, ErrorText* error) {
   cudaDeviceProp properties;
   std::size_t free_bytes = 0, all_bytes = 0;
-  device->note(cudaSetDevice(device->ordinal));
+  device->enter();
   device->note(cudaGetDeviceProperties(&properties, device->ordinal));
   device->note(cudaMemGetInfo(&free_bytes, &all_bytes));
   if (device->failure != cudaSuccess) return status_of(device->failure, error);
@@ -149,7 +161,7 @@ Status machine::describe(Device* device, DeviceInfo* info, ErrorText* error) {
 
 void* machine::allocate(Device* device, std::size_t bytes) {
   void* memory = nullptr;
-  device->note(cudaSetDevice(device->ordinal));
+  device->enter();
   const cudaError_t result = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
   if (result == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
@@ -159,26 +171,87 @@ void* machine::allocate(Device* device, std::size_t bytes) {
 
 // Memory of the device may still be in use by its stream; cudaFree waits for that.
 void machine::release(Device* device, void* memory) {
+  device->enter();
   device->note(cudaFree(memory));
 }
 
 // From pageable memory the runtime has taken the bytes when it returns.
 void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
-  if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream));
+  if (bytes == 0) return;
+  device->enter();
+  device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream));
 }
 
 void machine::copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
-  if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device->stream));
+  if (bytes == 0) return;
+  device->enter();
+  device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device->stream));
 }
 
 Status machine::wait(Device* device, ErrorText* error) {
+  device->enter();
   device->note(cudaStreamSynchronize(device->stream));
   return status_of(device->failure, error);
 }
 
 Status machine::copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
+  device->enter();
   if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream));
   return wait(device, error);
+}
+
+Status machine::join(Device* const* devices, int count, Group** group, ErrorText* error) {
+  *group = nullptr;
+  const Nccl* nccl = nullptr;
+  if (const Status opened = Nccl::open(&nccl, error); opened != Status::ok || count == 0) return opened;
+  Group made;
+  made.nccl = nccl;
+  made.devices.assign(devices, devices + count);
+  made.comms.resize(made.devices.size());
+  std::vector<int> ordinals;
+  for (const Device* device : made.devices) ordinals.push_back(device->ordinal);
+  const Status status = nccl->said(nccl->init_all(made.comms.data(), count, ordinals.data()), error);
+  if (status == Status::ok) *group = new Group(made);
+  return status;
+}
+
+void machine::part(Group* group) {
+  for (std::size_t d = 0; d < group->devices.size(); ++d) {
+    group->devices[d]->enter();
+    static_cast<void>(cudaStreamSynchronize(group->devices[d]->stream));
+    static_cast<void>(group->nccl->destroy(group->comms[d]));
+  }
+  delete group;
+}
+
+namespace {
+
+// One thread begins the part of every GPU, so NCCL is told of all before it waits for any.
+template <class Begin>  // begin(number of the device) -> result of NCCL
+Status together(Group* group, ErrorText* error, const Begin& begin) {
+  int result = group->nccl->group_start();
+  for (std::size_t d = 0; d < group->devices.size() && result == Nccl::success; ++d) {
+    group->devices[d]->enter();
+    result = begin(d);
+  }
+  const int ended = group->nccl->group_end();
+  return group->nccl->said(result != Nccl::success ? result : ended, error);
+}
+
+}  // namespace
+
+Status machine::reduce(Group* group, float* const* values, std::uint64_t count, ErrorText* error) {
+  return together(group, error, [&](std::size_t d) {
+    return group->nccl->reduce(values[d], values[d], count, Nccl::float_type, Nccl::sum, 0, group->comms[d],
+                               group->devices[d]->stream);
+  });
+}
+
+Status machine::spread(Group* group, void* const* memory, std::size_t bytes, ErrorText* error) {
+  return together(group, error, [&](std::size_t d) {
+    return group->nccl->broadcast(memory[d], memory[d], bytes, Nccl::bytes_type, 0, group->comms[d],
+                                  group->devices[d]->stream);
+  });
 }
 
 Status machine::product(Device* device, const MatmulArgs* args, bool* finished, ErrorText* error) {
@@ -186,7 +259,7 @@ Status machine::product(Device* device, const MatmulArgs* args, bool* finished, 
     return blas_error(error, Status::out_of_memory, "the GPU has too little free memory for a matrix product",
                       "use a smaller model or batch, or end what else runs on it");
   };
-  device->note(cudaSetDevice(device->ordinal));
+  device->enter();
   if (!device->blas_scratch.make_room(Blas::workspace_bytes)) return no_room();
   BlasOperands operands = {args->a, args->b, slots::bare_product(*args)};
   if (args->precision == Precision::bf16) {

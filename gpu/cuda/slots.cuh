@@ -158,6 +158,10 @@ void copy_in(Device* device, void* to, const void* from, std::size_t bytes);
 void copy_within(Device* device, void* to, const void* from, std::size_t bytes);
 Status copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error);
 Status wait(Device* device, ErrorText* error);
+Status join(Device* const* devices, int count, Group** group, ErrorText* error);
+void part(Group* group);
+Status reduce(Group* group, float* const* values, std::uint64_t count, ErrorText* error);
+Status spread(Group* group, void* const* memory, std::size_t bytes, ErrorText* error);
 
 }  // namespace machine
 
@@ -178,6 +182,10 @@ inline GpuTable make_table(const char* name) {
   table.copy_within = machine::copy_within;
   table.copy_out = machine::copy_out;
   table.wait = machine::wait;
+  table.join = machine::join;
+  table.part = machine::part;
+  table.reduce = machine::reduce;
+  table.spread = machine::spread;
   table.scan = slots::scan;
   table.select = slots::select;
   table.emit = slots::emit;

@@ -14,12 +14,12 @@ namespace {
 // Sets the trainer and the device of `training`.
 Result<void> train_on_gpu(const PeerOptions& options, std::shared_ptr<const models::DataSet> data, std::uint64_t seed,
                           Training& training) {
-  auto gpu = gpu::open_gpu(0);
-  if (!gpu) return gpu.error();
-  const auto info = (*gpu)->describe();
-  if (!info) return info.error();
-  training.device = info->name;
-  auto trainer = DeviceTrainer::create(std::move(gpu).value(), options.config, std::move(data), options.shard, seed);
+  auto gpus = gpu::open_gpus(options.gpus);
+  if (!gpus) return gpus.error();
+  auto name = (*gpus)->name();
+  if (!name) return name.error();
+  training.device = std::move(name).value();
+  auto trainer = DeviceTrainer::create(std::move(gpus).value(), options.config, std::move(data), options.shard, seed);
   if (!trainer) return trainer.error();
   training.trainer = std::move(trainer).value();
   return {};
@@ -37,7 +37,7 @@ Result<Training> built_in_training(const PeerOptions& options, const NodeId& nod
   (*data)->describe(model);
   Training training{.trainer = {}, .start = std::move(start).value(), .model_json = models::model_json(model)};
   const std::uint64_t seed = sampling_seed(config, node);
-  if (options.on_gpu) {
+  if (!options.gpus.empty()) {
     if (auto made = train_on_gpu(options, std::move(data).value(), seed, training); !made)
       return Error{Errc::usage, "--device cuda: " + made.error().text};
     return training;

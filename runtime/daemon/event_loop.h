@@ -26,8 +26,8 @@ struct PeerOptions {
   std::optional<double> until_seconds;
   Duration checkpoint_every{10s};
   unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
-  bool on_gpu = false;   // computes on the first GPU of this machine (gpu/plugin.h)
-  bool quiet = false;    // no progress lines
+  std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/plugin.h); none: on a processor
+  bool quiet = false;     // no progress lines
 };
 
 // What a peer trains.
@@ -37,7 +37,7 @@ struct Training {
   // What the model is (models/model_json.h), kept in the state directory for who reads a checkpoint without the run
   // file; empty: only the program knows.
   std::string model_json;
-  std::string device;  // the GPU it computes on, by name; empty: a processor
+  std::string device;  // what it computes on, by name; empty: a processor
 };
 
 struct PeerEnd {

@@ -146,9 +146,11 @@ int run(const std::vector<std::uint32_t>& sizes) {
   for (const std::uint32_t params : sizes) passes += (passes.empty() ? "" : ", ") + pass(*gpu, params, copy);
   std::printf(
       "{\"table\": \"%s\", \"gpu\": \"%s\", \"compute_capability\": \"%d.%d\", \"memory_bytes\": %llu, "
-      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s, \"model\": %s}\n",
+      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s, \"model\": %s, "
+      "\"several_gpus\": %s}\n",
       table.name, info.name, info.major, info.minor, static_cast<unsigned long long>(info.memory_bytes), copy,
-      passes.c_str(), codec(*gpu, sizes.front()).c_str(), model_benchmarks(*gpu, emulated).c_str());
+      passes.c_str(), codec(*gpu, sizes.front()).c_str(), model_benchmarks(*gpu, emulated).c_str(),
+      group_benchmarks(table, emulated).c_str());
   return 0;
 }
 

@@ -19,6 +19,10 @@ struct Shape {
   std::uint32_t width() const { return heads * head_size; }
 };
 
+Shape shape_of(bool emulated) {
+  return emulated ? Shape{1, 20, 2, 8, 50} : Shape{8, 1024, 12, 64, 50257};
+}
+
 DeviceArray<float> floats(const Gpu& gpu, std::size_t size) {
   return must(DeviceArray<float>::create(gpu, size, "a benchmark"));
 }
@@ -112,13 +116,7 @@ StepRule adamw() {
 // A whole step: loss and gradient in bf16; then optimizer, residual, selection and payload, which is all that gossip
 // costs the one who trains.
 std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
-  models::ModelConfig config;
-  config.family = "gpt";
-  config.vocabulary = s.vocabulary;
-  config.context = s.context;
-  config.layers = emulated ? 1 : 12;
-  config.heads = s.heads;
-  config.embedding = s.width();
+  const models::ModelConfig config = gpt2_config(emulated);
   DeviceGpt gpt = must(DeviceGpt::create(gpu, config, Precision::bf16));
   const std::uint32_t params = gpt.layout().params();
   const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params),
@@ -153,8 +151,20 @@ std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
 
 }  // namespace
 
+models::ModelConfig gpt2_config(bool emulated) {
+  const Shape s = shape_of(emulated);
+  models::ModelConfig config;
+  config.family = "gpt";
+  config.vocabulary = s.vocabulary;
+  config.context = s.context;
+  config.layers = emulated ? 1 : 12;
+  config.heads = s.heads;
+  config.embedding = s.width();
+  return config;
+}
+
 std::string model_benchmarks(const Gpu& gpu, bool emulated) {
-  const Shape shape = emulated ? Shape{1, 20, 2, 8, 50} : Shape{8, 1024, 12, 64, 50257};
+  const Shape shape = shape_of(emulated);
   std::string text = "{\"products_per_second\": " + products(gpu, emulated, shape);
   for (const std::string& part :
        {attention(gpu, emulated, shape), layer_norm(gpu, emulated, shape), cross_entropy(gpu, emulated, shape)})

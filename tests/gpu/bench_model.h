@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gpu/device.h"
+#include "models/model.h"
 
 namespace rumor::gpu {
 
@@ -11,5 +12,10 @@ namespace rumor::gpu {
 // the tokens a second; null in place of products and of GPT-2 where cuBLASLt is not there. Emulated: of small shapes,
 // everything is run and nothing measured.
 std::string model_benchmarks(const Gpu& gpu, bool emulated);
+models::ModelConfig gpt2_config(bool emulated);
+
+// One JSON object: how many GPUs, seconds of such a step on one and on all of them, each with 8 rows, and of adding up
+// their gradients; or a string that says why that was skipped.
+std::string group_benchmarks(const GpuTable& table, bool emulated);
 
 }  // namespace rumor::gpu

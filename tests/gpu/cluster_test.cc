@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(peers_on_gpus_and_on_processors_agree) {
     const std::uint64_t seed = sampling_seed(config, node.node);
     if (i % 2 == 0)
       return std::unique_ptr<Trainer>(ModelTrainer::create(config, test::small_data(), node.shard, seed).value());
-    auto made = DeviceTrainer::create(Target(i).gpu, config, test::small_data(), node.shard, seed).value();
+    auto made = DeviceTrainer::create(target_group(1, i), config, test::small_data(), node.shard, seed).value();
     on_gpu[i] = made.get();
     return std::unique_ptr<Trainer>(std::move(made));
   };

@@ -1,4 +1,6 @@
-// A GpuTable whose device is this processor: the kernels of gpu/cuda, run by tests/gpu/emulation.h.
+// A GpuTable whose devices are this processor: the kernels of gpu/cuda, run by tests/gpu/emulation.h. There are
+// emulated_devices of them, each with memory of its own: copies that touch that of another are a failure, and a kernel
+// that does is an error of the address sanitizer's.
 //
 // Thread: one caller at a time, all devices together.
 #pragma once
@@ -9,11 +11,14 @@
 
 namespace rumor::gpu {
 
+inline constexpr int emulated_devices = 4;
 const GpuTable& emulated_table();
 
 // In which order blocks and threads run from now on; 0: ascending.
 void set_emulated_order(std::uint64_t seed);
 // allocate() gives nothing beyond so many bytes a device; 0: whatever there is.
 void set_emulated_memory(std::size_t bytes);
+// Whether devices can be joined, as with and without NCCL; they can from the beginning.
+void set_emulated_groups(bool there);
 
 }  // namespace rumor::gpu

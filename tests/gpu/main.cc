@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "gpu/plugin.h"
 #include "tests/gpu/target.h"
@@ -64,6 +65,17 @@ bool has_products(const Target& target) {
 Target::Target(std::uint64_t order) {
   set_emulated_order(order);
   gpu = std::move(Gpu::open(target_table(), 0).value());
+}
+
+std::unique_ptr<GpuGroup> target_group(std::size_t size, std::uint64_t order) {
+  set_emulated_order(order);
+  std::vector<int> ordinals(size);
+  std::iota(ordinals.begin(), ordinals.end(), 0);
+  auto group = GpuGroup::open(target_table(), ordinals);
+  if (group) return std::move(group).value();
+  BOOST_TEST_REQUIRE((size > 1 && on_device()));
+  BOOST_TEST_MESSAGE(group.error().text);
+  return nullptr;
 }
 
 }  // namespace rumor::gpu

@@ -112,6 +112,13 @@ BOOST_AUTO_TEST_CASE(the_plugin_of_this_build_says_what_is_there) {
   }
   BOOST_TEST_REQUIRE(plugin.ok());
   BOOST_TEST(std::string((*plugin)->name) == "cuda");
+  // Whether GPUs could be joined is known without any.
+  ErrorText why{};
+  Group* group = nullptr;
+  if ((*plugin)->join(nullptr, 0, &group, &why) != Status::ok) {
+    BOOST_TEST_MESSAGE(why.text);
+    BOOST_TEST((has(why.text, "libnccl.so.2") && has(why.text, "; install NVIDIA's NCCL")));
+  }
   const Result<std::unique_ptr<Gpu>> gpu = Gpu::open(**plugin, 0);
   if (gpu) return;
   BOOST_TEST_MESSAGE(gpu.error().text);

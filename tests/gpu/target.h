@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/device.h"
+#include "gpu/group.h"
 #include "tests/gpu/emulated_table.h"
 
 namespace rumor::gpu {
@@ -27,6 +28,10 @@ struct Target {
   const GpuTable& table() const { return gpu->table(); }
   Device* device() const { return gpu->device(); }
 };
+
+// The first GPUs of the target as a group; in the emulation in that order. Null, with a message, where there are fewer
+// or they cannot be joined.
+std::unique_ptr<GpuGroup> target_group(std::size_t size, std::uint64_t order = 0);
 
 // Device memory with guards around it, `skip` values off the alignment that allocations have.
 template <class T>

@@ -67,9 +67,9 @@ void require_views_equal(const DeviceTrainer& trainer) {
   BOOST_TEST_REQUIRE(std::equal(there.begin(), there.end(), here.begin(), here.end()));
 }
 
-Result<std::unique_ptr<DeviceTrainer>> make(const RunConfig& config, std::uint64_t order = 0) {
-  Target target(order);
-  return DeviceTrainer::create(std::move(target.gpu), config, data_of(config), {0, 1}, 7);
+Result<std::unique_ptr<DeviceTrainer>> make(const RunConfig& config, std::uint64_t order = 0,
+                                            std::size_t gpus = 1) {
+  return DeviceTrainer::create(target_group(gpus, order), config, data_of(config), {0, 1}, 7);
 }
 
 // A trainer and what it trains, as a node has them.
@@ -94,15 +94,19 @@ struct Learner {
 
 }  // namespace
 
+// On one GPU and on several.
 BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
+  if (!has_products(Target())) return;
   const SmallText text;
   RunConfig clipped = small_run("sgd");
   clipped.optimizer.clip = 0.5;
   const auto runs = {small_run("sgd"), clipped, small_run("momentum"), small_run("adamw"), small_cnn(), text.config};
+  std::size_t run = 0;
   for (const RunConfig& config : runs) {
-    auto on_gpu = make(config, 3);
+    const std::size_t gpus = 1 + run++ % 3;
+    if (gpus > 1 && !target_group(gpus)) continue;
+    auto on_gpu = make(config, 3, gpus);
     BOOST_TEST_REQUIRE(on_gpu.ok());
-    if (!has_products(Target())) return;
     const DeviceTrainer& device = **on_gpu;
     Learner gpu(std::move(on_gpu).value());
     Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());

@@ -39,6 +39,8 @@ def usage(tmp):
     check('an open listener', run('peer', 'synthetic', '--listen', '0.0.0.0:0'), 2, '0.0.0.0:0', '--allow')
     check('a GPU, wherever this runs', run('peer', 'synthetic', '--device', 'cuda', '--set', 'optimizer.clip=1'), 2,
           '--device cuda', '--device cpu')
+    for device in ('tpu', 'cuda:', 'cuda:1,x', 'cuda:0,', 'cuda:-1'):
+        check(f'the device {device}', run('peer', 'synthetic', '--device', device), 2, device, 'cuda:0,1')
     for what, plugin, words in (('no plugin', os.path.join(tmp, 'none.so'), ('none.so', 'nvcc')),
                                 ('a plugin that is none', 'libc.so.6', ('libc.so.6', 'one build'))):
         os.environ['RUMOR_CUDA'] = plugin

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A peer that computes on a GPU and one that does not train one model: equal digests, through a kill of either.
+"""A peer that computes on GPUs and one that does not train one model: equal digests, through a kill of either.
 
 usage: gpu_peer.py RUMOR PLUGIN      PLUGIN: the emulation of a GPU, as a plugin
 """
@@ -13,23 +13,25 @@ SAMPLES = 12000
 SETTINGS = ['model.hidden=[16]', 'optimizer.kind=adamw', 'optimizer.rate=0.002', 'exchange.period_ms=5']
 
 
-def start(swarm, index, *extra):
-    device = ['--device', 'cuda'] if index == 0 else []
-    return swarm.peers[index].start('--checkpoint-every', '1', '--threads', '1', *device, *extra)
+def start(swarm, index, device):
+    chosen = ['--device', device] if index == 0 else []
+    return swarm.peers[index].start('--checkpoint-every', '1', '--threads', '1', *chosen)
 
 
 def train_together():
+    """On one GPU; killed, on two."""
     with peers.Swarm(2, SAMPLES, *SETTINGS) as swarm:
         for index in range(2):
-            start(swarm, index)
+            start(swarm, index, 'cuda')
         for index, samples in ((0, SAMPLES // 3), (1, SAMPLES * 2 // 3)):
             swarm.await_progress(samples)
             swarm.peers[index].kill()
-            start(swarm, index)
+            start(swarm, index, 'cuda:1,3')
         swarm.finish()
         for peer in swarm.peers:
             assert peer.final()['steps'] > 20, 'it was hardly there'
-        assert swarm.peers[0].said().count(', on GPU emulation') == 2, 'it did not begin on the GPU both times'
+        said = swarm.peers[0].said()
+        assert said.count(', on GPU emulation') == said.count(', on GPU 2 x emulation') == 1, 'it began elsewhere'
         assert 'GPU' not in swarm.peers[1].said()
 
 
@@ -42,11 +44,18 @@ def train_a_gpt():
                  'optimizer.batch=4', 'compress.density=0.05', 'exchange.period_ms=10']
         with peers.Swarm(2, 1600, *model) as swarm:
             for index in range(2):
-                start(swarm, index)
+                start(swarm, index, 'cuda:0,1,2')
             swarm.finish()
             final = swarm.peers[0].final()
             assert final['steps'] > 20 and final['loss'] < 4, final  # from log 256, which is 5.5
-            assert ', on GPU emulation' in swarm.peers[0].said()
+            assert ', on GPU 3 x emulation' in swarm.peers[0].said()
+
+
+def refused():
+    for device, words in (('cuda:0,1,0', 'GPU 0 is named twice'),
+                          ('cuda:1,9', 'there is no GPU 9; this machine has 4')):
+        done = peers.run('peer', 'synthetic', '--device', device)
+        assert done.returncode == 2 and '--device cuda' in done.stderr and words in done.stderr, done
 
 
 def told_by_doctor():
@@ -61,5 +70,6 @@ peers.RUMOR, PLUGIN = sys.argv[1:]
 os.environ['RUMOR_CUDA'] = PLUGIN
 train_together()
 train_a_gpt()
+refused()
 told_by_doctor()
 print('ok')

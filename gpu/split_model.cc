@@ -1,0 +1,147 @@
+#include "gpu/split_model.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace rumor::gpu {
+
+std::vector<models::Batch> split_batch(const models::Batch& batch, std::size_t parts) {
+  RUMOR_CHECK(batch.rows > 0 && parts > 0);
+  std::vector<models::Batch> pieces(parts);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t rows = batch.rows / parts + (i < batch.rows % parts ? 1 : 0);
+    const auto part_of = [&](auto all) {
+      const std::size_t each = all.size() / batch.rows;
+      return all.subspan(first * each, rows * each);
+    };
+    pieces[i].x = part_of(batch.x);
+    pieces[i].label = part_of(batch.label);
+    pieces[i].tokens = part_of(batch.tokens);
+    pieces[i].soft = {part_of(batch.soft.probability), batch.soft.weight};
+    pieces[i].rows = static_cast<std::uint32_t>(rows);
+    first += rows;
+  }
+  return pieces;
+}
+
+Result<SplitModel> SplitModel::create(const GpuGroup& gpus, const models::ModelConfig& config, Precision precision) {
+  SplitModel made(gpus);
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    auto model = make_device_model(gpus[i], config, precision);
+    if (!model) return model.error();
+    Part part;
+    part.model = std::move(model).value();
+    const std::uint32_t params = part.model->layout().params();
+    if (i > 0)
+      for (Result<void> room : {part.params.make_room(gpus[i], params, "weights"),
+                                part.gradient.make_room(gpus[i], params, "gradient")})
+        if (!room) return room.error();
+    made.parts_.push_back(std::move(part));
+  }
+  return made;
+}
+
+Result<void> SplitModel::follow(const DeviceArray<float>& params) const {
+  std::vector<void*> memory{params.data()};
+  for (std::size_t i = 1; i < parts_.size(); ++i) memory.push_back(parts_[i].params.data());
+  return gpus_->spread(memory, parts_.front().model->layout().params() * sizeof(float));
+}
+
+Result<void> SplitModel::put(const DeviceArray<std::uint32_t>& place, const DeviceArray<float>& value,
+                             std::uint32_t count, const DeviceArray<float>& params) {
+  std::vector<void*> places{place.data()}, values{value.data()};
+  for (std::size_t i = 1; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    for (Result<void> room : {part.place.make_room((*gpus_)[i], count, "updates"),
+                              part.value.make_room((*gpus_)[i], count, "updates")})
+      if (!room) return room;
+    places.push_back(part.place.data());
+    values.push_back(part.value.data());
+  }
+  for (Result<void> spread : {gpus_->spread(places, count * sizeof(std::uint32_t)),
+                              gpus_->spread(values, count * sizeof(float))})
+    if (!spread) return spread;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Gpu& gpu = (*gpus_)[i];
+    const Part& part = parts_[i];
+    gpu.table().put(gpu.device(), (i == 0 ? place : part.place).data(), (i == 0 ? value : part.value).data(), count,
+                    (i == 0 ? params : part.params).data());
+  }
+  return {};
+}
+
+// To all before any begins: what a part lacks is known before the others compute for it.
+Result<void> SplitModel::send(const std::vector<models::Batch>& pieces, std::uint32_t all_rows) {
+  for (std::size_t i = 0; i < parts_.size() && pieces[i].rows > 0; ++i)
+    if (auto sent = parts_[i].model->send(pieces[i], all_rows); !sent) return sent;
+  return {};
+}
+
+// Asks every part, so that none keeps an error for the next batch.
+Result<float> SplitModel::loss(const std::vector<models::Batch>& pieces) {
+  float sum = 0;
+  std::optional<Error> failure;
+  for (std::size_t i = 0; i < parts_.size() && pieces[i].rows > 0; ++i) {
+    const Result<float> part = parts_[i].model->loss();
+    if (part)
+      sum += *part;
+    else if (!failure)
+      failure = part.error();
+  }
+  if (failure) return *failure;
+  return sum;
+}
+
+Result<float> SplitModel::loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
+                                            const DeviceArray<float>& gradient) {
+  const std::vector<models::Batch> pieces = split_batch(batch, parts_.size());
+  if (auto sent = send(pieces, batch.rows); !sent) return sent.error();
+  std::vector<float*> gradients;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const DeviceArray<float>& own = i == 0 ? gradient : parts_[i].gradient;
+    const Gpu& gpu = (*gpus_)[i];
+    if (pieces[i].rows > 0)
+      parts_[i].model->compute(i == 0 ? params : parts_[i].params, own);
+    else
+      gpu.table().fill(gpu.device(), own.data(), 0, own.bytes());
+    gradients.push_back(own.data());
+  }
+  const Result<void> added = gpus_->add_up(gradients, parts_.front().model->layout().params());
+  const Result<float> mean = loss(pieces);  // until here the host has not waited
+  if (!added) return added.error();
+  return mean;
+}
+
+Result<models::Evaluation> SplitModel::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {
+  return parts_.front().model->evaluate(params, batch);
+}
+
+std::size_t SplitModel::activation_bytes() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.model->memory_bytes();
+  return bytes;
+}
+
+std::size_t SplitModel::copy_bytes() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.params.bytes();
+  return bytes;
+}
+
+std::size_t SplitModel::gradient_bytes() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.gradient.bytes();
+  return bytes;
+}
+
+std::size_t SplitModel::entry_bytes() const {
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) bytes += device_bytes(part.place, part.value);
+  return bytes;
+}
+
+}  // namespace rumor::gpu
