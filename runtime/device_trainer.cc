@@ -76,19 +76,28 @@ Result<void> DeviceTrainer::prepare(const RunConfig& config) {
   return {};
 }
 
-Result<void> DeviceTrainer::put_places() {
-  std::vector<std::uint32_t> place;
-  place.reserve(view_.changed_entries());
+// Each value waits for memory, which several threads do at once.
+void DeviceTrainer::gather_places() {
+  changed_place_.clear();
   for (const compress::SharedUpdate& update : view_.changed())
-    place.insert(place.end(), update->index.begin(), update->index.end());
-  std::vector<float> value(place.size());
-  std::transform(place.begin(), place.end(), value.begin(), [&](std::uint32_t i) { return view_.values()[i]; });
-  for (Result<void> room :
-       {place_.make_room(*gpu_, place.size(), "updates"), value_.make_room(*gpu_, value.size(), "updates")})
+    changed_place_.insert(changed_place_.end(), update->index.begin(), update->index.end());
+  changed_value_.resize(changed_place_.size());
+  const std::span<const float> values = view_.values();
+  const std::size_t entries = changed_place_.size(), parts = parallel().width();
+  parallel().each(parts, [&](std::size_t part) {
+    for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e)
+      changed_value_[e] = values[changed_place_[e]];
+  });
+}
+
+Result<void> DeviceTrainer::put_places() {
+  gather_places();
+  const std::size_t entries = changed_place_.size();
+  for (Result<void> room : {place_.make_room(*gpu_, entries, "updates"), value_.make_room(*gpu_, entries, "updates")})
     if (!room) return room;
-  place_.write(place.data(), place.size());
-  value_.write(value.data(), value.size());
-  return model_->put(place_, value_, static_cast<std::uint32_t>(place.size()), weights_);
+  place_.write(changed_place_.data(), entries);
+  value_.write(changed_value_.data(), entries);
+  return model_->put(place_, value_, static_cast<std::uint32_t>(entries), weights_);
 }
 
 Result<void> DeviceTrainer::send_view() {
@@ -214,9 +223,9 @@ MemoryUse DeviceTrainer::memory() const {
   use.residual = capacity_bytes(residual_) + compressor_->residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
   for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
-  use.entries = view_.entry_bytes() + gpu::device_bytes(place_, value_) + model_->entry_bytes() +
-                update_.memory_bytes() + compressor_->entry_bytes() + codec_->memory_bytes() +
-                (clip_ ? clip_->memory_bytes() : 0);
+  use.entries = view_.entry_bytes() + capacity_bytes(changed_place_) + capacity_bytes(changed_value_) +
+                gpu::device_bytes(place_, value_) + model_->entry_bytes() + update_.memory_bytes() +
+                compressor_->entry_bytes() + codec_->memory_bytes() + (clip_ ? clip_->memory_bytes() : 0);
   use.activations = model_->activation_bytes();
   return use;
 }

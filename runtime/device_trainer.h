@@ -69,6 +69,7 @@ class DeviceTrainer final : public Trainer {
   DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built);
   Result<void> prepare(const RunConfig& config);
   Result<void> send_view();
+  void gather_places();
   Result<void> put_places();
   Result<void> compute(const StepPlan& plan, StepResult& result);
   StepRule begin_step(double rate);
@@ -89,6 +90,9 @@ class DeviceTrainer final : public Trainer {
   std::optional<gpu::DeviceClip> clip_;  // where the run file says so
   gpu::DeviceUpdate update_;
   gpu::DeviceArray<float> weights_, gradient_;  // its view; between steps gradient_ has the weights that are evaluated
+  // Where the view changed, and to what: here, kept from step to step, and there.
+  std::vector<std::uint32_t> changed_place_;
+  std::vector<float> changed_value_;
   gpu::DeviceArray<std::uint32_t> place_;
   gpu::DeviceArray<float> value_;
   std::vector<gpu::DeviceArray<float>> moments_;  // the optimizer's, in its order; these are the ones that count

@@ -8,6 +8,7 @@
 #include "runtime/model_trainer.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/models/scratch.h"
+#include "tests/unit/threads.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
@@ -108,6 +109,8 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
     auto on_gpu = make(config, 3, gpus);
     BOOST_TEST_REQUIRE(on_gpu.ok());
     const DeviceTrainer& device = **on_gpu;
+    test::Threads threads(static_cast<unsigned>(gpus));
+    (*on_gpu)->set_parallel(&threads);
     Learner gpu(std::move(on_gpu).value());
     Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());
     BOOST_TEST((gpu.replica.weights().size() == cpu.replica.weights().size()));
