@@ -228,27 +228,22 @@ Result<void> DeviceCnn::send(const models::Batch& batch, std::uint32_t all_rows)
   RUMOR_CHECK(batch.label.size() == batch.rows);
   if (!batch.soft.probability.empty()) return no_soft_targets();
   if (auto sent = send_pictures(batch.x, batch.rows); !sent) return sent;
-  head_.send(batch.label);
-  all_rows_ = all_rows;
+  head_.send(batch.label, all_rows);
   return {};
 }
 
-void DeviceCnn::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+Result<void> DeviceCnn::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
   RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
   forward(params.data());
-  head_.compare(all_rows_);
+  head_.compare();
   head_.backward(params.data(), gradient.data(), features_change_.data());
   const models::PictureShape last = plan_.maps.back().shape;
   const Matrix planes = {last.channels, static_cast<std::uint32_t>(last.pixels())};
   gpu_->table().pictures.turn(gpu_->device(), rows_, planes, features_change_.data(), maps_.back().change);
   for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step)
     backward_step(*step, params.data(), gradient.data());
-}
-
-Result<float> DeviceCnn::loss() {
-  const Result<float> loss = head_.loss();
-  if (auto made = products_.outcome(); !made) return made.error();
-  return loss;
+  const Result<void> of_head = head_.outcome(), made = products_.outcome();
+  return made ? of_head : made;
 }
 
 Result<models::Evaluation> DeviceCnn::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {

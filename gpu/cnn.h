@@ -26,8 +26,8 @@ class DeviceCnn final : public DeviceModel {
 
   const ParamLayout& layout() const override { return layout_; }
   Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
-  void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
-  Result<float> loss() override;
+  Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
+  Result<float> loss() override { return head_.loss(); }
   // In pieces of 64 pictures.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   std::size_t memory_bytes() const override;
@@ -70,7 +70,6 @@ class DeviceCnn final : public DeviceModel {
   DeviceDense head_;
   std::size_t seen_max_;
   std::uint32_t rows_ = 0, rows_max_ = 0;  // that were sent last; for which there is room
-  std::uint32_t all_rows_ = 0;             // of the last send()
   std::vector<Map> maps_;
   std::vector<Norm> norms_;
   DeviceArray<float> memory_;           // of maps and norms

@@ -38,11 +38,12 @@ Result<void> DeviceDense::make_room(std::uint32_t rows) {
   return {};
 }
 
-void DeviceDense::send(std::span<const std::uint8_t> label) {
+void DeviceDense::send(std::span<const std::uint8_t> label, std::uint32_t all_rows) {
   RUMOR_CHECK(label.size() <= rows_max_);
   const std::vector<std::uint16_t> wanted(label.begin(), label.end());
   for (const std::uint16_t one : wanted) RUMOR_CHECK(one < classes());
   label_.write(wanted.data(), wanted.size());
+  all_rows_ = all_rows;
 }
 
 void DeviceDense::forward(const float* params, const float* x, std::uint32_t rows) {
@@ -62,11 +63,11 @@ void DeviceDense::forward(const float* params, const float* x, std::uint32_t row
 }
 
 // change_ becomes the gradient, total_loss_ the sum of these rows' losses.
-void DeviceDense::compare(std::uint32_t all_rows) {
-  all_rows_ = all_rows;
+void DeviceDense::compare() {
   const std::size_t outputs = std::size_t{rows_} * classes();
   gpu_->table().copy_within(gpu_->device(), change_.data(), layers_.back().activation.data(), outputs * sizeof(float));
-  const CrossEntropyArgs args{{rows_, classes()}, change_.data(),    label_.data(), 1.0f / static_cast<float>(all_rows),
+  const float share = 1.0f / static_cast<float>(all_rows_);
+  const CrossEntropyArgs args{{rows_, classes()}, change_.data(),   label_.data(), share,
                               row_loss_.data(),   total_loss_.data()};
   gpu_->table().model.cross_entropy(gpu_->device(), &args);
 }
@@ -92,7 +93,6 @@ void DeviceDense::backward(const float* params, float* gradient, float* x_change
 }
 
 Result<float> DeviceDense::loss() {
-  if (auto made = products_.outcome(); !made) return made.error();
   double total = 0;
   if (Result<void> read = total_loss_.read(&total, 1); !read) return read.error();
   return static_cast<float>(total / all_rows_);

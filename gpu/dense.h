@@ -25,18 +25,20 @@ class DeviceDense {
 
   // For forward() of so many rows. Errors: Errc::limit.
   Result<void> make_room(std::uint32_t rows);
-  // For compare(). Requires: room for as many rows.
-  void send(std::span<const std::uint8_t> label);
+  // For compare(), which divides by all_rows. Requires: room for as many rows.
+  void send(std::span<const std::uint8_t> label, std::uint32_t all_rows);
   // x: device, [rows, inputs()], looked at until the last call about these rows. Requires: room for them.
   void forward(const float* params, const float* x, std::uint32_t rows);
   // Of the rows of the last forward(), whose labels were sent: notes the sum of their losses divided by all_rows, and
   // its gradient for backward().
-  void compare(std::uint32_t all_rows);
+  void compare();
   // Weights' and biases' gradients are overwritten; x_change [rows, inputs()]: d loss / d x, or null.
   void backward(const float* params, float* gradient, float* x_change);
-  // What compare() noted. Waits. Errors: Errc::io; those of a product.
+  // The first error of a product since it was asked last.
+  Result<void> outcome() { return products_.outcome(); }
+  // What compare() noted. Waits. Errors: Errc::io.
   Result<float> loss();
-  // What came out of the last layer, [rows, classes()], on the host. Waits. Errors: as loss().
+  // What came out of the last layer, [rows, classes()], on the host. Waits. Errors: Errc::io; those of a product.
   Result<std::vector<float>> outputs();
 
  private:
@@ -55,7 +57,7 @@ class DeviceDense {
   std::vector<Layer> layers_;
   const float* x_ = nullptr;
   std::uint32_t rows_ = 0, rows_max_ = 0;     // of the last forward(); for which there is room
-  std::uint32_t all_rows_ = 0;                // of the last compare()
+  std::uint32_t all_rows_ = 0;                // of the last send()
   DeviceArray<float> change_, change_below_;  // d loss / d (a layer's sums): [rows][out]
   DeviceArray<float> partial_;                // of sums over rows
   DeviceArray<std::uint16_t> label_;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<DeviceModel>> made(Result<Model> model) {
 Result<float> DeviceModel::loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
                                              const DeviceArray<float>& gradient) {
   if (auto sent = send(batch, batch.rows); !sent) return sent.error();
-  compute(params, gradient);
+  if (auto begun = compute(params, gradient); !begun) return begun.error();
   return loss();
 }
 

@@ -27,17 +27,19 @@ class DeviceModel {
   // batch.rows; loss and gradient are those of the sum over these rows, divided by all_rows. Errors: Errc::limit, too
   // little memory, what to reduce; Errc::usage, soft targets, which only the CPU has.
   virtual Result<void> send(const models::Batch& batch, std::uint32_t all_rows) = 0;
-  // `gradient` is overwritten. What is begun follows from the number of rows and from where the arrays lie alone.
-  // Requires: send() succeeded, and nothing was evaluated since; layout().params() floats in both arrays.
-  virtual void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) = 0;
-  // Of the last compute(); waits for it. Errors: Errc::io, the device failed, or there are no matrix products.
+  // `gradient` is overwritten. What is begun follows from the two numbers of rows, from where these arrays lie and from
+  // memory_bytes() alone, by slots that can be recorded; nothing else is left behind, so that who repeats a recording
+  // need not call this (gpu/repeated.h). Requires: send() succeeded, and nothing was evaluated since; layout().params()
+  // floats in both arrays. Errors: Errc::io, there are no matrix products; Errc::limit.
+  virtual Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) = 0;
+  // Of the last compute(); waits for it. Errors: Errc::io, the device failed.
   virtual Result<float> loss() = 0;
   // All three: the mean loss over the batch.
   Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
                                   const DeviceArray<float>& gradient);
   // In pieces of some rows. Errors: Errc::limit and Errc::io as above.
   virtual Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) = 0;
-  // On the device, but for what products take.
+  // On the device, but for what products take. Nothing lies elsewhere than before unless this has grown.
   virtual std::size_t memory_bytes() const = 0;
 };
 

@@ -251,12 +251,13 @@ Result<void> DeviceGpt::send(const models::Batch& batch, std::uint32_t all_rows)
   return {};
 }
 
-void DeviceGpt::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+Result<void> DeviceGpt::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
   RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
   params_ = params.data();
   forward();
   compare(gradient.data());
   backward(gradient.data());
+  return products_.outcome();
 }
 
 Result<float> DeviceGpt::loss() {

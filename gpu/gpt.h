@@ -27,7 +27,7 @@ class DeviceGpt final : public DeviceModel {
 
   const ParamLayout& layout() const override { return layout_; }
   Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
-  void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
+  Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
   Result<float> loss() override;
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   std::size_t memory_bytes() const override;

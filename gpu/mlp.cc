@@ -35,17 +35,17 @@ Result<void> DeviceMlp::send(const models::Batch& batch, std::uint32_t all_rows)
   RUMOR_CHECK(batch.label.size() == batch.rows);
   if (!batch.soft.probability.empty()) return no_soft_targets();
   if (Result<void> sent = send_rows(batch.x, batch.rows); !sent) return sent;
-  dense_.send(batch.label);
+  dense_.send(batch.label, all_rows);
   rows_ = batch.rows;
-  all_rows_ = all_rows;
   return {};
 }
 
-void DeviceMlp::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+Result<void> DeviceMlp::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
   RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
   dense_.forward(params.data(), x_.data(), rows_);
-  dense_.compare(all_rows_);
+  dense_.compare();
   dense_.backward(params.data(), gradient.data(), nullptr);
+  return dense_.outcome();
 }
 
 Result<models::Evaluation> DeviceMlp::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {

@@ -22,7 +22,7 @@ class DeviceMlp final : public DeviceModel {
   std::uint32_t classes() const { return dense_.classes(); }
 
   Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
-  void compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
+  Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
   Result<float> loss() override { return dense_.loss(); }
   // In pieces of 256 rows.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
@@ -39,7 +39,7 @@ class DeviceMlp final : public DeviceModel {
 
   const Gpu* gpu_;
   ParamLayout layout_;
-  std::uint32_t rows_ = 0, all_rows_ = 0;  // of the last send()
+  std::uint32_t rows_ = 0;  // that were sent last
   DeviceArray<float> x_;
   DeviceDense dense_;
 };

@@ -1,7 +1,5 @@
 #include "gpu/split_model.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -33,8 +31,7 @@ Result<SplitModel> SplitModel::create(const GpuGroup& gpus, const models::ModelC
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     auto model = make_device_model(gpus[i], config, precision);
     if (!model) return model.error();
-    Part part;
-    part.model = std::move(model).value();
+    Part part{std::move(model).value(), {}, {}, {}, {}, Repeated(gpus[i])};
     const std::uint32_t params = part.model->layout().params();
     if (i > 0)
       for (Result<void> room : {part.params.make_room(gpus[i], params, "weights"),
@@ -81,18 +78,27 @@ Result<void> SplitModel::send(const std::vector<models::Batch>& pieces, std::uin
   return {};
 }
 
-// Asks every part, so that none keeps an error for the next batch.
+// Begins the passes of part i, or its zeros.
+Result<void> SplitModel::compute(std::size_t i, std::uint32_t rows, std::uint32_t all_rows,
+                                 const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
+  const Gpu& gpu = (*gpus_)[i];
+  Part& part = parts_[i];
+  if (rows == 0) {
+    gpu.table().fill(gpu.device(), gradient.data(), 0, gradient.bytes());
+    return {};
+  }
+  const auto address = [](const DeviceArray<float>& array) { return reinterpret_cast<std::uintptr_t>(array.data()); };
+  const Repeated::Key key{all_rows, address(params), address(gradient), part.model->memory_bytes()};
+  return part.step.run(key, [&] { return part.model->compute(params, gradient); });
+}
+
 Result<float> SplitModel::loss(const std::vector<models::Batch>& pieces) {
   float sum = 0;
-  std::optional<Error> failure;
   for (std::size_t i = 0; i < parts_.size() && pieces[i].rows > 0; ++i) {
     const Result<float> part = parts_[i].model->loss();
-    if (part)
-      sum += *part;
-    else if (!failure)
-      failure = part.error();
+    if (!part) return part.error();
+    sum += *part;
   }
-  if (failure) return *failure;
   return sum;
 }
 
@@ -103,21 +109,22 @@ Result<float> SplitModel::loss_and_gradient(const DeviceArray<float>& params, co
   std::vector<float*> gradients;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const DeviceArray<float>& own = i == 0 ? gradient : parts_[i].gradient;
-    const Gpu& gpu = (*gpus_)[i];
-    if (pieces[i].rows > 0)
-      parts_[i].model->compute(i == 0 ? params : parts_[i].params, own);
-    else
-      gpu.table().fill(gpu.device(), own.data(), 0, own.bytes());
+    const auto begun = compute(i, pieces[i].rows, batch.rows, i == 0 ? params : parts_[i].params, own);
+    if (!begun) return begun.error();
     gradients.push_back(own.data());
   }
-  const Result<void> added = gpus_->add_up(gradients, parts_.front().model->layout().params());
-  const Result<float> mean = loss(pieces);  // until here the host has not waited
-  if (!added) return added.error();
-  return mean;
+  if (auto added = gpus_->add_up(gradients, parts_.front().model->layout().params()); !added) return added.error();
+  return loss(pieces);  // until here the host has not waited
 }
 
 Result<models::Evaluation> SplitModel::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {
   return parts_.front().model->evaluate(params, batch);
+}
+
+std::uint64_t SplitModel::repeats() const {
+  std::uint64_t all = 0;
+  for (const Part& part : parts_) all += part.step.repeats();
+  return all;
 }
 
 std::size_t SplitModel::activation_bytes() const {

@@ -4,6 +4,8 @@
 // which follow where they are told to, and gradients of their own, which are added to the first's. The loss and the
 // gradient are those of the whole batch, whatever the parts: each divides by the rows of all.
 //
+// What a step begins on each GPU is recorded, and begun at once from then on (gpu/repeated.h).
+//
 // Bits: of one GPU, those of its DeviceModel. Of several, the sum's order is that of the group.
 // Thread: one caller at a time. Memory: on each GPU but the first eight bytes a parameter, and what arrives.
 #pragma once
@@ -14,6 +16,7 @@
 
 #include "gpu/device_model.h"
 #include "gpu/group.h"
+#include "gpu/repeated.h"
 
 namespace rumor::gpu {
 
@@ -34,6 +37,8 @@ class SplitModel {
                                   const DeviceArray<float>& gradient);
   // On the first GPU alone, whose `params` these are.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch);
+  // Parts of steps that were begun at once, so far.
+  std::uint64_t repeats() const;
   // Of all GPUs: activations; the copies of parameters; gradients; what arrives.
   std::size_t activation_bytes() const;
   std::size_t copy_bytes() const;
@@ -46,10 +51,13 @@ class SplitModel {
     DeviceArray<float> params, gradient;  // but of the first
     DeviceArray<std::uint32_t> place;
     DeviceArray<float> value;
+    Repeated step;
   };
 
   explicit SplitModel(const GpuGroup& gpus) : gpus_(&gpus) {}
   Result<void> send(const std::vector<models::Batch>& pieces, std::uint32_t all_rows);
+  Result<void> compute(std::size_t i, std::uint32_t rows, std::uint32_t all_rows, const DeviceArray<float>& params,
+                       const DeviceArray<float>& gradient);
   Result<float> loss(const std::vector<models::Batch>& pieces);
 
   const GpuGroup* gpus_;

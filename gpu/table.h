@@ -22,7 +22,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 8;
+inline constexpr std::uint32_t table_version = 9;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -47,6 +47,7 @@ struct ErrorText {
 
 struct Device;
 struct Group;
+struct Recording;
 
 struct DeviceInfo {
   char name[128];
@@ -168,6 +169,20 @@ struct GpuTable {
   void (*copy_within)(Device* device, void* to, const void* from, std::size_t bytes);
   Status (*copy_out)(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error);
   Status (*wait)(Device* device, ErrorText* error);
+
+  // ---- work that is the same again and again: CUDA graphs
+
+  // From here to end_recording() work on this device is written down instead of done. Only slots that begin work on
+  // device memory may be called: none that allocates, releases, waits, or copies from or to the host; and what products
+  // need beside their arguments must have been there before. Errors: Status::failed.
+  Status (*begin_recording)(Device* device, ErrorText* error);
+  // Errors: Status::failed where something could not be written down; the device goes on as if nothing had been called.
+  Status (*end_recording)(Device* device, Recording** recording, ErrorText* error);
+  // Begins all that was written down, with the arguments of then. False where memory that products of it need has moved
+  // since: nothing was begun, and it is to be recorded anew.
+  bool (*repeat)(Device* device, Recording* recording);
+  // Before the device is closed.
+  void (*forget)(Recording* recording);
 
   // ---- several devices, each of another GPU, that compute together: by NCCL, if it is there
 

@@ -16,6 +16,7 @@ namespace rumor::gpu {
 struct Scratch {
   void* memory = nullptr;
   std::size_t bytes = 0;
+  unsigned moves = 0;  // how often it lay elsewhere afterwards
 
   ~Scratch() { static_cast<void>(cudaFree(memory)); }
   // False: there is not so much.
@@ -24,6 +25,7 @@ struct Scratch {
     static_cast<void>(cudaFree(memory));  // waits for what uses it
     memory = nullptr;
     bytes = 0;
+    ++moves;
     const bool made = cudaMalloc(&memory, wanted) == cudaSuccess;
     if (made) bytes = wanted;
     static_cast<void>(cudaGetLastError());
@@ -34,16 +36,26 @@ struct Scratch {
 struct Device {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
-  cudaError_t failure = cudaSuccess;  // the first
+  cudaError_t failure = cudaSuccess;    // the first
+  bool recording = false;               // what fails then is no failure of the device
+  cudaError_t unwritten = cudaSuccess;  // the first of a recording
   Blas blas;
   Scratch blas_scratch, halves_of_a, halves_of_b;
 
   // Notes a failure; everything after it may be wrong, so the next wait reports it.
   void note(cudaError_t result) {
-    if (result != cudaSuccess && failure == cudaSuccess) failure = result;
+    cudaError_t& first = recording ? unwritten : failure;
+    if (result != cudaSuccess && first == cudaSuccess) first = result;
   }
   // The calling thread's next calls are about this GPU.
   void enter() { note(cudaSetDevice(ordinal)); }
+  unsigned moves() const { return blas_scratch.moves + halves_of_a.moves + halves_of_b.moves; }
+};
+
+struct Recording {
+  int ordinal = 0;
+  cudaGraphExec_t graph = nullptr;
+  unsigned moves = 0;  // of the device's scratch memory, when it was made
 };
 
 struct Group {
@@ -198,6 +210,50 @@ Status machine::copy_out(Device* device, void* to, const void* from, std::size_t
   device->enter();
   if (bytes != 0) device->note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream));
   return wait(device, error);
+}
+
+// Calls of other threads of the program are not forbidden meanwhile.
+Status machine::begin_recording(Device* device, ErrorText* error) {
+  device->enter();
+  const cudaError_t begun = cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal);
+  if (begun != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return fail(error, Status::failed, cudaGetErrorString(begun), "");
+  }
+  device->recording = true;
+  device->unwritten = cudaSuccess;
+  return Status::ok;
+}
+
+Status machine::end_recording(Device* device, Recording** recording, ErrorText* error) {
+  *recording = nullptr;
+  device->enter();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  device->note(cudaStreamEndCapture(device->stream, &graph));
+  if (device->unwritten == cudaSuccess) device->note(cudaGraphInstantiateWithFlags(&ready, graph, 0));
+  if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+  device->recording = false;
+  if (device->unwritten == cudaSuccess) {
+    *recording = new Recording{device->ordinal, ready, device->moves()};
+    return Status::ok;
+  }
+  static_cast<void>(cudaGetLastError());
+  return fail(error, Status::failed, cudaGetErrorString(device->unwritten), "");
+}
+
+bool machine::repeat(Device* device, Recording* recording) {
+  if (recording->moves != device->moves()) return false;
+  device->enter();
+  device->note(cudaGraphLaunch(recording->graph, device->stream));
+  return true;
+}
+
+// The runtime keeps what still runs.
+void machine::forget(Recording* recording) {
+  static_cast<void>(cudaSetDevice(recording->ordinal));
+  static_cast<void>(cudaGraphExecDestroy(recording->graph));
+  delete recording;
 }
 
 Status machine::join(Device* const* devices, int count, Group** group, ErrorText* error) {

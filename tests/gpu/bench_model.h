@@ -8,8 +8,9 @@
 
 namespace rumor::gpu {
 
-// One JSON object: seconds of each slot, of products the operations a second, and of GPT-2 the seconds of a step and
-// the tokens a second; null in place of products and of GPT-2 where cuBLASLt is not there. Emulated: of small shapes,
+// One JSON object: seconds of each slot, of products the operations a second, of GPT-2 the seconds of a step and the
+// tokens a second, and of a small MLP the seconds of a step; steps kernel by kernel, and recorded and repeated
+// (gpu/repeated.h). Null in place of products and models where cuBLASLt is not there. Emulated: of small shapes,
 // everything is run and nothing measured.
 std::string model_benchmarks(const Gpu& gpu, bool emulated);
 models::ModelConfig gpt2_config(bool emulated);

@@ -1,24 +1,21 @@
 #include "tests/gpu/emulated_table.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/base/sanitized.h"
 #include "tests/gpu/emulated_product.h"
 #include "tests/gpu/emulation.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RUMOR_ADDRESS_SANITIZER 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define RUMOR_ADDRESS_SANITIZER 1
-#endif
-#if defined(RUMOR_ADDRESS_SANITIZER)
+#if defined(RUMOR_SANITIZED_ADDRESS)
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(memory, bytes) static_cast<void>(memory)
@@ -31,7 +28,7 @@ namespace {
 
 std::uint64_t order_seed = 0;
 std::size_t memory_max = 0;
-bool groups_there = true;
+bool groups_there = true, recording_there = true;
 
 }  // namespace
 
@@ -39,7 +36,18 @@ struct Device {
   std::map<const void*, std::size_t> memory;
   std::size_t used = 0;
   std::string failure;  // the first
+  bool recording = false, broken = false;      // broken: something was called that cannot be written down
+  std::vector<std::function<void()>> written;  // by the recording that is under way
+  std::size_t halves = 0, moves = 0;           // room that products in bfloat16 have, and how often it moved
 
+  // Writes it down instead of doing it, where that is what happens.
+  template <class Work>
+  bool wrote(const Work& work) {
+    if (recording) written.push_back(work);
+    return recording;
+  }
+  // What cannot be written down.
+  void happens_at_once() { broken = broken || recording; }
   void fail(const char* what) {
     if (failure.empty()) failure = what;
   }
@@ -57,6 +65,11 @@ struct Device {
 
 struct Group {
   std::vector<Device*> devices;
+};
+
+struct Recording {
+  std::vector<std::function<void()>> work;
+  std::size_t moves;
 };
 
 namespace {
@@ -83,6 +96,7 @@ void give_back(const void* memory, std::size_t bytes) {
 template <class... Params, class... Args>
 void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args) {
   if (!device.failure.empty()) return;
+  if (device.wrote([=, &device] { launch(device, kernel, blocks, threads, args...); })) return;
   enter(device);
   if (order_seed != 0) ++order_seed;
   try {
@@ -93,6 +107,7 @@ void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, uns
 }
 
 inline void fill_bytes(Device& device, void* to, int byte, std::size_t bytes) {
+  if (device.wrote([=, &device] { fill_bytes(device, to, byte, bytes); })) return;
   enter(device);
   if (device.owns(to, bytes)) std::memset(to, byte, bytes);
 }
@@ -134,6 +149,7 @@ Status machine::describe(Device* device, DeviceInfo* info, ErrorText*) {
 
 // Aligned as the memory of a GPU is, and full of what nobody wrote.
 void* machine::allocate(Device* device, std::size_t bytes) {
+  device->happens_at_once();
   if (memory_max != 0 && device->used + bytes > memory_max) return nullptr;
   enter(*device);
   void* memory = nullptr;
@@ -145,6 +161,7 @@ void* machine::allocate(Device* device, std::size_t bytes) {
 }
 
 void machine::release(Device* device, void* memory) {
+  device->happens_at_once();
   const auto at = device->memory.find(memory);
   if (at == device->memory.end()) {
     if (memory != nullptr) device->fail("memory that is not of this device was released");
@@ -156,15 +173,18 @@ void machine::release(Device* device, void* memory) {
 }
 
 void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
+  device->happens_at_once();
   enter(*device);
   if (bytes != 0 && device->owns(to, bytes)) std::memcpy(to, from, bytes);
 }
 
 void machine::copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
+  if (device->wrote([=] { copy_within(device, to, from, bytes); })) return;
   if (bytes != 0 && device->owns(from, bytes)) copy_in(device, to, from, bytes);
 }
 
 Status machine::wait(Device* device, ErrorText* error) {
+  device->happens_at_once();
   if (device->failure.empty()) return Status::ok;
   std::snprintf(error->text, sizeof error->text, "%s", device->failure.c_str());
   return Status::failed;
@@ -174,6 +194,36 @@ Status machine::copy_out(Device* device, void* to, const void* from, std::size_t
   enter(*device);
   if (bytes != 0 && device->owns(from, bytes)) std::memcpy(to, from, bytes);
   return wait(device, error);
+}
+
+Status machine::begin_recording(Device* device, ErrorText* error) {
+  device->recording = recording_there;
+  device->broken = false;
+  device->written.clear();
+  if (recording_there) return Status::ok;
+  std::snprintf(error->text, sizeof error->text, "nothing can be written down");
+  return Status::failed;
+}
+
+Status machine::end_recording(Device* device, Recording** recording, ErrorText* error) {
+  *recording = nullptr;
+  device->recording = false;
+  if (!device->broken) {
+    *recording = new Recording{std::move(device->written), device->moves};
+    return Status::ok;
+  }
+  std::snprintf(error->text, sizeof error->text, "something could not be written down");
+  return Status::failed;
+}
+
+bool machine::repeat(Device* device, Recording* recording) {
+  if (recording->moves != device->moves) return false;
+  for (const auto& work : recording->work) work();
+  return true;
+}
+
+void machine::forget(Recording* recording) {
+  delete recording;
 }
 
 Status machine::join(Device* const* devices, int count, Group** group, ErrorText* error) {
@@ -212,26 +262,40 @@ Status machine::spread(Group* group, void* const* memory, std::size_t bytes, Err
 }
 
 // With the CPU's kernels; bfloat16 is made by the device's.
-Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
+static void multiply(Device* device, const MatmulArgs& args) {
   enter(*device);
-  MatmulArgs taken = *args;
-  std::vector<float> a(std::size_t{args->rows} * args->depth), b(std::size_t{args->depth} * args->columns);
+  MatmulArgs taken = args;
+  std::vector<float> a(std::size_t{args.rows} * args.depth), b(std::size_t{args.depth} * args.columns);
   const auto round = [&](const float* from, std::vector<float>& to) {
     std::vector<std::uint16_t> halves(to.size());
-    if (args->precision == Precision::bf16)
+    if (args.precision == Precision::bf16)
       launch(*device, round_to_bf16, slots::stride_blocks(to.size(), rounding_threads), rounding_threads,
              std::uint64_t{to.size()}, from, halves.data());
     for (std::size_t i = 0; i < to.size(); ++i)
-      to[i] = args->precision == Precision::bf16 ? __uint_as_float(std::uint32_t{halves[i]} << 16)
+      to[i] = args.precision == Precision::bf16 ? __uint_as_float(std::uint32_t{halves[i]} << 16)
                                                  : emulated_tf32(from[i]);
   };
-  if (args->precision != Precision::fp32) {
-    round(args->a, a);
-    round(args->b, b);
+  if (args.precision != Precision::fp32) {
+    round(args.a, a);
+    round(args.b, b);
     taken.a = a.data();
     taken.b = b.data();
   }
-  if (device->failure.empty()) emulated_product(taken, slots::bare_product(*args));
+  if (device->failure.empty()) emulated_product(taken, slots::bare_product(args));
+}
+
+Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
+  const std::size_t numbers = std::max(args->rows, args->columns) * std::size_t{args->depth};
+  if (args->precision == Precision::bf16 && numbers > device->halves) {
+    device->happens_at_once();
+    device->halves = numbers;
+    ++device->moves;
+  }
+  const auto work = [device, copied = *args, moves = device->moves] {
+    if (copied.precision == Precision::bf16 && device->moves != moves) device->fail("memory of a product has moved");
+    multiply(device, copied);
+  };
+  if (!device->wrote(work)) work();
   return Status::ok;
 }
 
@@ -245,6 +309,9 @@ void set_emulated_order(std::uint64_t seed) {
 }
 void set_emulated_memory(std::size_t bytes) {
   memory_max = bytes;
+}
+void set_emulated_recording(bool there) {
+  recording_there = there;
 }
 void set_emulated_groups(bool there) {
   groups_there = there;

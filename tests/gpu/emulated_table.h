@@ -18,6 +18,8 @@ const GpuTable& emulated_table();
 void set_emulated_order(std::uint64_t seed);
 // allocate() gives nothing beyond so many bytes a device; 0: whatever there is.
 void set_emulated_memory(std::size_t bytes);
+// Whether a device can write work down; it can from the beginning.
+void set_emulated_recording(bool there);
 // Whether devices can be joined, as with and without NCCL; they can from the beginning.
 void set_emulated_groups(bool there);
 

@@ -7,6 +7,7 @@
 
 // Address sanitizers want to know which stack is in use.
 #if defined(RUMOR_SANITIZED_ADDRESS)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -73,6 +74,9 @@ void Fiber::start(void (*entry)()) {
     done_ = false;
     return;
   }
+#if defined(RUMOR_SANITIZED_ADDRESS)
+  if (made_) __asan_unpoison_memory_region(stack_.get(), stack_bytes);  // it was left in the middle of some function
+#endif
   done_ = false;
   made_ = true;
 #if defined(__x86_64__)

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "gpu/split_model.h"
+#include "tests/gpu/drawn_batch.h"
 #include "tests/gpu/model_support.h"
-#include "tests/unit/models/gpt_config.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
@@ -27,52 +27,6 @@ Floats read(const DeviceArray<float>& array, std::size_t count) {
   BOOST_TEST_REQUIRE(array.read(values.data(), count).ok());
   return values;
 }
-
-models::ModelConfig mlp_config() {
-  models::ModelConfig config;
-  config.hidden = {9};
-  config.inputs = 6;
-  config.classes = 5;
-  return config;
-}
-
-models::ModelConfig cnn_config() {
-  models::ModelConfig config;
-  config.family = "cnn";
-  config.stage_channels = {4, 4};
-  config.blocks = 1;
-  config.groups = 2;
-  config.hidden = {};
-  config.height = 5;
-  config.width = 4;
-  config.channels = 2;
-  config.inputs = 40;
-  config.classes = 5;
-  return config;
-}
-
-// Random rows for any of the families.
-struct Drawn {
-  Floats x;
-  std::vector<std::uint8_t> label;
-  std::vector<std::uint16_t> tokens;
-  models::Batch batch;
-
-  Drawn(Prng& prng, std::uint32_t rows, const models::ModelConfig& config) {
-    batch.rows = rows;
-    if (config.family == "gpt") {
-      tokens.resize(std::size_t{rows} * (config.context + 1));
-      for (std::uint16_t& one : tokens) one = static_cast<std::uint16_t>(prng.below(config.vocabulary));
-      batch.tokens = tokens;
-      return;
-    }
-    x = drawn(prng, std::size_t{rows} * config.inputs);
-    label.resize(rows);
-    for (std::uint8_t& one : label) one = static_cast<std::uint8_t>(prng.below(config.classes));
-    batch.x = x;
-    batch.label = label;
-  }
-};
 
 struct Outcome {
   float loss;
@@ -148,10 +102,10 @@ BOOST_AUTO_TEST_CASE(sums_and_copies) {
 
 BOOST_AUTO_TEST_CASE(a_batch_in_parts) {
   Prng prng(72);
-  for (const models::ModelConfig& config : {mlp_config(), models::test::gpt_config(11, 4, 1, 1, 4)})
+  for (const models::ModelConfig& config : test_models())
     for (const std::uint32_t rows : {1u, 2u, 7u, 12u})
       for (const std::size_t parts : {1u, 2u, 3u, 5u}) {
-        const Drawn all(prng, rows, config);
+        const DrawnBatch all(prng, rows, config);
         const std::vector<models::Batch> pieces = split_batch(all.batch, parts);
         BOOST_TEST_REQUIRE(pieces.size() == parts);
         Floats x;
@@ -175,16 +129,17 @@ BOOST_AUTO_TEST_CASE(a_split_model_is_the_whole_one) {
   if (!has_products(Target())) return;
   Prng prng(73);
   std::uint64_t order = 0;
-  for (const models::ModelConfig& config : {mlp_config(), cnn_config(), models::test::gpt_config(37, 9, 1, 2, 8)}) {
+  for (const models::ModelConfig& config : test_models()) {
     const Floats start = stirred(prng, *models::make_model(config).value(), 2e-3f);
     for (const std::size_t size : {2u, 3u}) {
       auto gpus = target_group(size, ++order);
       if (!gpus) return;
       Split whole(target_group(1), config, start), parts(std::move(gpus), config, start);
       std::vector<std::uint32_t> place{static_cast<std::uint32_t>(start.size()) - 1, 0, 3, 0};
-      // Fewer rows than GPUs, as many, and more that do not divide; larger and smaller than before.
-      for (const std::uint32_t rows : {2u, 1u, 7u, 3u, 8u}) {
-        const Drawn all(prng, rows, config);
+      // Fewer rows than GPUs, as many, and more that do not divide; larger and smaller than before, and so often the
+      // same that it is recorded; then other rows of which some GPU has as many.
+      for (const std::uint32_t rows : {2u, 1u, 7u, 7u, 7u, 8u, 3u, 8u}) {
+        const DrawnBatch all(prng, rows, config);
         const Outcome expected = whole.step(all.batch), got = parts.step(all.batch);
         BOOST_TEST(std::abs(got.loss - expected.loss) < 1e-6 * (1 + expected.loss));
         BOOST_TEST(distance(got.gradient, expected.gradient) < 1e-5);
@@ -210,10 +165,10 @@ BOOST_AUTO_TEST_CASE(a_split_model_is_the_whole_one) {
 BOOST_AUTO_TEST_CASE(a_part_that_fails_is_told_and_forgotten) {
   if (on_device()) return;
   Prng prng(74);
-  const models::ModelConfig config = mlp_config();
+  const models::ModelConfig config = test_models().front();
   const Floats start = stirred(prng, *models::make_model(config).value());
   Split parts(target_group(2), config, start);
-  const Drawn small(prng, 4, config), large(prng, 90'000, config);
+  const DrawnBatch small(prng, 4, config), large(prng, 90'000, config);
   const float loss = parts.step(small.batch).loss;
   set_emulated_memory(1 << 20);
   const Result<float> full = parts.model.loss_and_gradient(parts.params, large.batch, parts.gradient);
