@@ -181,7 +181,7 @@ struct GpuTable {
   // Begins all that was written down, with the arguments of then. False where memory that products of it need has moved
   // since: nothing was begun, and it is to be recorded anew.
   bool (*repeat)(Device* device, Recording* recording);
-  // Before the device is closed.
+  // Waits for what the device is doing. Before it is closed.
   void (*forget)(Recording* recording);
 
   // ---- several devices, each of another GPU, that compute together: by NCCL, if it is there

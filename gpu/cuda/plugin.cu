@@ -53,7 +53,7 @@ struct Device {
 };
 
 struct Recording {
-  int ordinal = 0;
+  Device* device = nullptr;
   cudaGraphExec_t graph = nullptr;
   unsigned moves = 0;  // of the device's scratch memory, when it was made
 };
@@ -235,7 +235,7 @@ Status machine::end_recording(Device* device, Recording** recording, ErrorText* 
   if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
   device->recording = false;
   if (device->unwritten == cudaSuccess) {
-    *recording = new Recording{device->ordinal, ready, device->moves()};
+    *recording = new Recording{device, ready, device->moves()};
     return Status::ok;
   }
   static_cast<void>(cudaGetLastError());
@@ -249,9 +249,10 @@ bool machine::repeat(Device* device, Recording* recording) {
   return true;
 }
 
-// The runtime keeps what still runs.
+// It may still be running.
 void machine::forget(Recording* recording) {
-  static_cast<void>(cudaSetDevice(recording->ordinal));
+  recording->device->enter();
+  recording->device->note(cudaStreamSynchronize(recording->device->stream));
   static_cast<void>(cudaGraphExecDestroy(recording->graph));
   delete recording;
 }
