@@ -165,6 +165,7 @@ class Node final : private gossip::UpdateStore {
   std::uint64_t samples_wanted() const;
   double rate_now() const;
   double density_now() const;
+  bool tells_next() const;
   double progress() const;
   std::size_t live_count() const;
   std::string complaint(int& status) const;

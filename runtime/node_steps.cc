@@ -77,7 +77,7 @@ bool Node::waits_for_others(TimePoint now) {
 void Node::bring_view_up() {
   if (neighbourhood_) {
     trainer_->follow(replica_);
-    return trainer_->draw(neighbourhood_->sums(), neighbourhood_->share(density_now()));
+    return trainer_->draw(neighbourhood_->sums(), tells_next() ? neighbourhood_->share(density_now()) : 0);
   }
   if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
@@ -96,7 +96,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   plan.density = density_now();
   plan.period = own_period_;
   plan.seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
-  plan.hold = !protocol_->may_publish(now);
+  plan.hold = !protocol_->may_publish(now) || !tells_next();
   plan.others = std::move(others_);
   plan.peers = live_count();
   plan.survey = next_survey_ <= now;
@@ -107,6 +107,11 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   out.push_back(StartStep{std::move(plan)});
   others_.clear();
   others_entries_ = 0;
+}
+
+// Where peers average: after every so many local steps a peer draws to its neighbours and tells them of itself.
+bool Node::tells_next() const {
+  return !neighbourhood_ || (figures_.steps + 1) % config_.round_rules.local_steps == 0;
 }
 
 double Node::density_now() const { return config_.density_at(neighbourhood_ ? 1 : live_count(), progress()); }

@@ -79,8 +79,8 @@ int run_sim_command(const SimCommand& command) {
   if (command.faults == "swarm" && !command.step_factors.empty())
     return fail({Errc::usage, "--faults swarm draws the speed of each peer itself: leave --step-factors out"});
   if (command.faults == "swarm" && config->mode != "broadcast")
-    return fail({Errc::usage, str("--faults swarm tries the protocol, and exchange.mode = \"", config->mode,
-                                  "\" has none; a file with kind = \"kill\" makes its peers come and go")});
+    return fail({Errc::usage, str("--faults swarm compares a replica that all have in common, and exchange.mode = \"",
+                                  config->mode, "\" has none; a file with kind = \"kill\" makes peers come and go")});
   if (command.faults == "swarm")
     return run_training_swarm(command, *config, *data, *options, progress, line);
   auto result = sim::simulate(*config, *data, *options, progress);

@@ -83,6 +83,14 @@ BOOST_AUTO_TEST_CASE(who_has_not_drifted_keeps_silent) {
   BOOST_TEST(seldom.loss < 0.6 * seldom.curve.front().loss);
 }
 
+BOOST_AUTO_TEST_CASE(with_local_steps_a_peer_speaks_after_so_many) {
+  RunConfig config = average_run(40'000);
+  config.round_rules.local_steps = 4;
+  const sim::SimResult r = run(config, test::lan(8));
+  BOOST_TEST(r.silent_fraction == 0.75, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(r.loss < 0.6 * r.curve.front().loss);
+}
+
 // A thin uplink: what does not fit is told later, not queued.
 BOOST_AUTO_TEST_CASE(a_busy_uplink_makes_a_peer_silent) {
   sim::ClusterOptions options = test::lan(4);
