@@ -90,7 +90,6 @@ void Copies::give(Link& link) {
       const StoredUpdate& update = recent_[side.next - recent_.front().header.key.seq];
       ++side.next;
       send_update(core_, link, own_index, update);
-      if (!side.probe) probe(link, side);
       bytes = update.payload->size();
     }
     budget -= std::min(budget, bytes);
@@ -135,34 +134,9 @@ bool Copies::may_publish() const {
     const Side& side = sides_.at(link.id);
     if (!side.asked || side.whole) return;
     ++holders;
-    behind += is_behind(link) ? 1 : 0;
+    behind += link.backlogged ? 1 : 0;
   });
   return behind == 0 || 2 * behind < holders;
-}
-
-// In the lane of updates, so that it waits where they wait.
-void Copies::probe(Link& link, Side& side) {
-  side.probe = Probe{core_.prng.next(), core_.now};
-  core_.send(link, encode(Ping{side.probe->nonce}), Lane::live);
-}
-
-// While updates wait it is asked again and again, since we are silent then.
-void Copies::on_pong(Link& link, const Pong& pong) {
-  Side& side = sides_.at(link.id);
-  if (!side.probe || pong.nonce != side.probe->nonce) return;
-  side.last = core_.now - side.probe->at;
-  side.least = std::min(side.least, side.last);
-  side.probe.reset();
-  if (is_behind(link)) probe(link, side);
-}
-
-// How long updates wait on their way shows in what a probe takes beyond the least that one has taken
-// (Shalunov, Hazel, Iyengar, Kuehlewind, RFC 6817: LEDBAT).
-bool Copies::is_behind(const Link& link) const {
-  const Side& side = sides_.at(link.id);
-  if (link.backlogged || side.least == Duration::max()) return link.backlogged;
-  const Duration under_way = side.probe ? core_.now - side.probe->at : Duration{0};
-  return std::max(side.last, under_way) - side.least > queueing_max;
 }
 
 void Copies::on_backlog(Link& link, bool full) {
@@ -249,7 +223,7 @@ void Copies::on_whole(Link& link, const Data& message) {
     return core_.ban(link, str("sent an invalid update: ", taken.error().text));
   }
   side.seq = message.header.key.seq;
-  side.has_model = true;
+  others_began_ = true;
   ++core_.counters.updates_received;
   core_.scores.has_delivered(link.node, core_.now);
 }
@@ -279,12 +253,19 @@ void Copies::finished_changed() {
 
 // ---- time ----
 
-// Nothing of its own and nobody to take it from, or others that are at the beginning as well.
+// Nothing of its own and nobody to take it from, or others that are at the beginning as well: then there are links
+// enough soon, and as long as nobody has told anything they cost nothing.
 void Copies::flush(bool alone) {
   if (ready_) return;
-  bool fresh = false, older = false;
-  for (const auto& [id, side] : sides_) (side.has_model ? older : fresh) = true;
-  ready_ = alone || core_.store.digest().updates > 0 || (fresh && !older);
+  const std::size_t others = core_.members.all().size() - 1;
+  ready_ = core_.store.digest().updates > 0 || (alone && others == 0);
+  if (ready_ || (sides_.empty() && !alone)) return;
+  first_at_ = std::min(first_at_, core_.now);
+  if (std::any_of(sides_.begin(), sides_.end(), [](const auto& side) { return side.second.has_model; })) return;
+  const Duration waited = core_.now - first_at_;
+  const std::size_t wanted = std::min(core_.options.links.target, others);
+  ready_ = others_began_ || waited >= (sides_.size() >= wanted ? members_awaited : links_awaited);
+  if (!ready_) due_ = std::min(due_, first_at_ + (waited < members_awaited ? members_awaited : links_awaited));
 }
 
 std::string Copies::waiting_for() const {
@@ -294,7 +275,7 @@ std::string Copies::waiting_for() const {
     arrived += side.arrived.size();
     coming += side.coming->bytes;
   }
-  if (coming == 0) return "waiting for a neighbour's weights";
+  if (coming == 0) return "waiting for neighbours, and for weights of theirs";
   return str("downloading a neighbour's weights: ", fixed(static_cast<double>(arrived) / 1e6, 1), " of ",
              fixed(static_cast<double>(coming) / 1e6, 1), " MB");
 }

@@ -19,7 +19,9 @@ class Copies {
  public:
   static constexpr Duration digest_changed = 1s, digest_idle = 10s;
   static constexpr std::size_t recent_bytes_min = 8 << 20;
-  static constexpr Duration queueing_max = 100ms;  // of our updates, on their way to a link
+  // Before training begins, since links that come later cost copies: until one knows who there is; until one has links
+  // enough.
+  static constexpr Duration members_awaited = 3s, links_awaited = 5s;
 
   Copies(Core& core, CopyPort& port) : core_(core), port_(port) {}
 
@@ -30,7 +32,6 @@ class Copies {
   void on_data(Link& link, const Data& message);
   void on_data_more(Link& link, const DataMore& message);
   void on_digest(Link& link, const Digest& digest);
-  void on_pong(Link& link, const Pong& pong);
   void on_backlog(Link& link, bool full);
   void link_lost(Link& link);
 
@@ -57,20 +58,13 @@ class Copies {
     std::uint64_t seq = 0;  // of our newest update in it
     std::size_t sent = 0;
   };
-  // A PING that was sent behind an update, and is answered when it has arrived.
-  struct Probe {
-    std::uint64_t nonce;
-    TimePoint at;
-  };
   struct Side {
     // Ours, at the other end.
     bool asked = false;
     std::uint64_t next = 0;  // update to give
     std::optional<Whole> whole;
-    std::optional<Probe> probe;
-    Duration least = Duration::max(), last{0};  // that a probe was under way
     // Theirs, here.
-    bool has_model = false;  // other than the weights that everybody begins with
+    bool has_model = false;  // other than the weights that everybody begins with, when it greeted or since
     bool following = false;  // it is held, and kept as new as it may be
     std::uint64_t seq = 0;   // of their newest update here
     std::optional<Copy::Begin> coming;  // the copy that arrives
@@ -81,8 +75,6 @@ class Copies {
   std::size_t give_piece(Link& link, Side& side);
   bool keeps_from(std::uint64_t seq) const;
   void begin_whole(Side& side);
-  void probe(Link& link, Side& side);
-  bool is_behind(const Link& link) const;
   void follow(Link& link, Side& side, std::uint64_t seq);
   void begin_with(const NodeId& node);
   void on_whole(Link& link, const Data& message);
@@ -96,6 +88,8 @@ class Copies {
   std::shared_ptr<const Bytes> cut_;  // the copy that was made last, as of cut_seq_
   std::uint64_t cut_seq_ = 0;
   TimePoint due_ = never;
+  TimePoint first_at_ = never;  // the first link was admitted
+  bool others_began_ = false;       // with what we hold of them
   bool ready_ = false;
 };
 

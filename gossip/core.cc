@@ -62,14 +62,14 @@ void Core::begin(TimePoint time, Outbox& out) {
   out_ = &out;
 }
 
-void Core::send(Link& link, OutFrame frame, std::optional<Lane> in) {
+void Core::send(Link& link, OutFrame frame) {
   if (link.state == Link::State::closing) return;
   RUMOR_CHECK(!frame.head.empty());
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
   const auto type = static_cast<FrameType>(frame.head[0]);
-  const Lane lane = in.value_or(lane_of(type));
+  const Lane lane = lane_of(type);
   counters.sent_bytes += frame.size();
-  if (lane_of(type) == Lane::control) counters.sent_control_bytes += frame.size();
+  if (lane == Lane::control) counters.sent_control_bytes += frame.size();
   link.sent_bytes += frame.size();
   link.sent_at = now;
   out_->push_back(Send{link.id, std::move(frame), lane});

@@ -192,8 +192,7 @@ class Core {
   void end() { out_ = nullptr; }
 
   // ---- effects ----
-  // In the lane of its type, or in this one. Nothing on a closing link.
-  void send(Link& link, OutFrame frame, std::optional<Lane> in = std::nullopt);
+  void send(Link& link, OutFrame frame);  // nothing on a closing link
   void close(Link& link, std::string reason);
   // For what no honest peer does: its node is not linked again for a while.
   void ban(Link& link, std::string reason);

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/limits.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
@@ -58,6 +59,12 @@ struct OutFrame {
     head.insert(head.end(), rest.begin(), rest.end());
     return std::move(head);
   }
+};
+
+// Of unsent bytes on a link, bulk left aside: from where on the driver says that it is backlogged, and below which that
+// it is no longer.
+struct BacklogMarks {
+  std::size_t high = limits::link_backlog_high, low = limits::link_backlog_low;
 };
 
 // Queue one frame on a link.

@@ -53,10 +53,7 @@ struct Protocol::Impl {
   void on(Link& link, const Reject& message) { overlay.on_reject(link, message); }
   void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
-  void on(Link& link, const Pong& message) {
-    overlay.on_pong(link, message);
-    if (copies) copies->on_pong(link, message);
-  }
+  void on(Link& link, const Pong& message) { overlay.on_pong(link, message); }
   void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
   void on(Link& link, const Invite& message) { overlay.on_invite(link, message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
@@ -360,6 +357,12 @@ TimePoint Protocol::next_deadline() const {
   if (impl_->copies) return std::min(impl_->overlay.due(), impl_->copies->due());
   return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due(),
                    impl_->evidence.due()});
+}
+
+// What averages is of less use the older it is: little may wait.
+BacklogMarks Protocol::backlog_marks() const {
+  if (impl_->copies) return {limits::link_backlog_high / 8, limits::link_backlog_low / 8};
+  return {};
 }
 
 bool Protocol::ready_to_train() const { return impl_->copies ? impl_->copies->ready() : impl_->repair.ready(); }

@@ -109,7 +109,7 @@ class Protocol {
   void on_frame(LinkId link, BytesView frame, TimePoint now, Outbox& out);
   void on_link_down(LinkId link, const std::string& reason, TimePoint now, Outbox& out);
   void on_dial_failed(const std::string& address, const std::string& reason, TimePoint now, Outbox& out);
-  // The driver's queue of unsent bytes on a link crossed link_backlog_high (true) or fell below _low (false).
+  // The driver's queue of unsent bytes on a link crossed backlog_marks().high (true) or fell below .low (false).
   void on_backlog(LinkId link, bool full, TimePoint now, Outbox& out);
   void on_time(TimePoint now, Outbox& out);
 
@@ -136,6 +136,8 @@ class Protocol {
 
   // When on_time() wants to be called next.
   TimePoint next_deadline() const;
+  // The same from the beginning on.
+  BacklogMarks backlog_marks() const;
 
   // ---- what the node asks ----
   // Every first contact has been tried and what the first peer had when we met it is ours: training may

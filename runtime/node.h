@@ -159,6 +159,7 @@ class Node final : private gossip::UpdateStore {
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
   void bring_view_up();
+  void draw_model(bool tells);
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
   Bytes make_checkpoint() const;
   void end(int status, TimePoint now, NodeOutbox& out);

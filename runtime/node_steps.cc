@@ -75,18 +75,22 @@ bool Node::waits_for_others(TimePoint now) {
 
 // To the shared weights, and what others are expected to do on top.
 void Node::bring_view_up() {
-  if (neighbourhood_) {
-    trainer_->follow(replica_);
-    return trainer_->draw(neighbourhood_->sums(), tells_next() ? neighbourhood_->share(density_now()) : 0);
-  }
   if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
   trainer_->expect(in_flight_);
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
 }
 
+// While the own copy stands still, so does what a step adds: many of them would draw the model beyond the
+// neighbours'.
+void Node::draw_model(bool tells) {
+  trainer_->follow(replica_);
+  trainer_->draw(neighbourhood_->sums(), tells ? neighbourhood_->share(density_now()) : 0);
+}
+
 void Node::start_step(TimePoint now, NodeOutbox& out) {
-  bring_view_up();
+  const bool tells = protocol_->may_publish(now) && tells_next();
+  neighbourhood_ ? draw_model(tells) : bring_view_up();
   computing_ = true;
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
   own_period_ = neighbourhood_ ? static_cast<std::uint64_t>(std::llround(neighbourhood_->mean_samples()))
@@ -96,7 +100,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   plan.density = density_now();
   plan.period = own_period_;
   plan.seconds = last_step_ ? to_seconds(now - *last_step_) : 0;
-  plan.hold = !protocol_->may_publish(now) || !tells_next();
+  plan.hold = !tells;
   plan.others = std::move(others_);
   plan.peers = live_count();
   plan.survey = next_survey_ <= now;

@@ -257,10 +257,11 @@ void Connection::on_write(const asio::error_code& error, std::size_t size) {
 void Connection::check_backlog() {
   if (state_ != State::open) return;
   const std::size_t queued = queued_bytes(), urgent = queued - queue_.bulk_bytes();
-  // A driver stops pushing at link_backlog_high. This is the last resort for what it must answer all the same.
+  // A driver stops pushing when there is a backlog. This is the last resort for what it must answer all the same.
   if (queued > limits::link_queue_bytes_max)
     return finish(str("the peer does not read: ", queued >> 20, " MiB wait for it"));
-  const bool full = backlog_full_ ? urgent >= limits::link_backlog_low : urgent > limits::link_backlog_high;
+  const gossip::BacklogMarks& marks = limits_->marks;
+  const bool full = backlog_full_ ? urgent >= marks.low : urgent > marks.high;
   if (full == backlog_full_) return;
   backlog_full_ = full;
   owner_->connection_backlog(*this, full);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gossip/events.h"
 #include "runtime/base/time.h"
 
 namespace rumor::net {
@@ -45,6 +46,7 @@ class RateLimit {
 // Of one peer.
 struct RateLimits {
   RateLimit up, down;
+  gossip::BacklogMarks marks = {};  // of each of its links
 };
 
 }  // namespace rumor::net

@@ -217,8 +217,10 @@ void Transport::dial(const std::string& host_port) {
 
 void Transport::limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t down_bytes_per_second) {
   impl_->limits = std::make_shared<RateLimits>(
-      RateLimits{RateLimit(up_bytes_per_second), RateLimit(down_bytes_per_second)});
+      RateLimits{RateLimit(up_bytes_per_second), RateLimit(down_bytes_per_second), impl_->limits->marks});
 }
+
+void Transport::mark_backlogs(const gossip::BacklogMarks& marks) { impl_->limits->marks = marks; }
 
 void Transport::limit_first_frame(std::size_t bytes_max) {
   impl_->first_frame_bytes_max = bytes_max;

@@ -47,8 +47,7 @@ class TransportEvents {
   virtual void on_link_down(gossip::LinkId link, const std::string& reason) = 0;
   // A dial came to nothing, the handshake included. `address` as it was given to dial().
   virtual void on_dial_failed(const std::string& address, const std::string& reason) = 0;
-  // More than limits::link_backlog_high bytes, bulk left aside, wait on this link (true); fewer than
-  // link_backlog_low again (false).
+  // More bytes, bulk left aside, wait on this link than mark_backlogs() says (true); fewer again (false).
   virtual void on_backlog(gossip::LinkId link, bool full) = 0;
   // Somebody connected to us and did not get as far as a link. For a log; the address is the socket's.
   virtual void on_refused(const std::string& /*remote_address*/, const std::string& /*reason*/) {}
@@ -80,6 +79,9 @@ class Transport {
   // Bytes a second over all links together, TLS included; 0: no limit. Obeyed within a few percent over a
   // second or more. For connections that come after.
   void limit_rates(std::uint64_t up_bytes_per_second, std::uint64_t down_bytes_per_second);
+
+  // When a link counts as backlogged; gossip::BacklogMarks{} unless said otherwise.
+  void mark_backlogs(const gossip::BacklogMarks& marks);
 
   // Ends in on_link_up (dialled_by_us, remote_address == host_port) or in on_dial_failed. Dialling an address
   // twice makes two links.

@@ -192,6 +192,7 @@ Result<void> EventLoop::open(Training training) {
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
   const std::string model_json = training.model_json, device = training.device;
   if (auto made = make_node(std::move(training), *bound); !made) return made;
+  transport_.mark_backlogs(node_->protocol().backlog_marks());
   if (!model_json.empty())
     if (auto kept = files_.describe(model_json); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())

@@ -200,8 +200,9 @@ void Cluster::on(BacklogEnds& e) {
   Link& link = links_[e.link];
   const std::size_t i = link.end[e.side];
   if (!link.open[e.side] || !link.backlogged[e.side]) return;
-  if (network_.waiting(i, now_) > limits::link_backlog_low) {  // more has been queued since
-    queue_.push(network_.falls_to(i, limits::link_backlog_low), e);
+  const std::size_t low = nodes_[i].node->protocol().backlog_marks().low;
+  if (network_.waiting(i, now_) > low) {  // more has been queued since
+    queue_.push(network_.falls_to(i, low), e);
     return;
   }
   link.backlogged[e.side] = false;
@@ -250,9 +251,10 @@ void Cluster::effect(std::size_t i, gossip::Send& e) {
   link.last_arrival[1 - side] = arrival;
   if (group_[i] != group_[to]) return;  // lost to the partition; its link is about to break
   queue_.push(arrival, FrameArrives{at, 1 - side, std::move(e.frame).joined()});
-  if (!link.backlogged[side] && network_.waiting(i, now_) > limits::link_backlog_high) {
+  const gossip::BacklogMarks marks = nodes_[i].node->protocol().backlog_marks();
+  if (!link.backlogged[side] && network_.waiting(i, now_) > marks.high) {
     link.backlogged[side] = true;
-    queue_.push(network_.falls_to(i, limits::link_backlog_low), BacklogEnds{at, side});
+    queue_.push(network_.falls_to(i, marks.low), BacklogEnds{at, side});
     NodeOutbox out;
     nodes_[i].node->on_backlog(e.link, true, now_, out);
     carry_out(i, out, i);

@@ -59,6 +59,8 @@ BOOST_AUTO_TEST_CASE(neighbours_hold_each_others_copies_and_nobody_passes_on) {
   World world = averaging(5);
   world.start_all();
   world.run_for(2s);
+  BOOST_TEST(!world.all_ready());  // who comes within three seconds costs no copies
+  world.run_for(2s);
   BOOST_TEST(world.all_ready());
   world.publish_all(2s, 20);
   world.run_for(3s);
@@ -122,6 +124,21 @@ BOOST_AUTO_TEST_CASE(who_joins_begins_with_the_first_copy_it_gets) {
   BOOST_TEST(check_copies(world) == 6u);
 }
 
+// It is still waiting for more links when they begin, and holds them from the beginning: no copy will come.
+BOOST_AUTO_TEST_CASE(who_greets_others_at_their_beginning_begins_with_them) {
+  World world = averaging(3);
+  world.start(0, {});
+  world.start(1, {"n0"});
+  world.run_for(2s);
+  world.start(2, {"n0", "n1"});
+  world.run_for(1s);
+  BOOST_TEST(!world.nodes[2].protocol->ready_to_train());
+  world.publish(0);
+  world.run_for(100ms);
+  BOOST_TEST(world.nodes[2].protocol->ready_to_train());
+  BOOST_TEST(!world.nodes[2].copies->began_with.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_link_that_comes_back_goes_on_where_it_was) {
   World world = averaging(2);
   world.start_all();
@@ -159,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_backlogged_link_gets_what_it_missed_or_a_copy) {
   for (const std::size_t updates : {10u, 60u}) {
     World world = averaging(3);
     world.start_all();
-    world.run_for(1s);
+    world.run_for(4s);
     world.set_backlog(0, 1, true);
     BOOST_TEST(!world.nodes[0].protocol->may_publish(world.now));  // one of two links
     for (std::size_t i = 0; i < updates; ++i) world.publish(0, 200'000);
