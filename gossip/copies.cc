@@ -33,11 +33,13 @@ void Copies::admitted(Link& link, const Hello& hello) {
   due_ = std::min(due_, core_.now + digest_changed);
 }
 
+// Two that dial each other have two links for a moment, and both bring the same.
 void Copies::link_lost(Link& link) {
-  const auto at = sides_.find(link.id);
-  if (at == sides_.end()) return;
-  if (at->second.following) port_.set_linked(link.node, false, core_.now);
-  sides_.erase(at);
+  if (sides_.erase(link.id) == 0) return;
+  const bool twin = std::any_of(sides_.begin(), sides_.end(), [&](const auto& side) {
+    return side.second.following && core_.links.at(side.first).node == link.node;
+  });
+  if (!twin) port_.set_linked(link.node, false, core_.now);
 }
 
 void Copies::follow(Link& link, Side& side, std::uint64_t seq) {

@@ -29,8 +29,9 @@ class CopyPort {
   virtual void hold_initial(const NodeId& node) = 0;
   // Instead of what was held of it. Errors: Errc::corrupt, Errc::mismatch; nothing changed then.
   virtual Result<void> take_copy(const NodeId& node, BytesView copy) = 0;
-  // Moves its copy, which is held. Errors: Errc::corrupt; nothing changed then. Requires: header.origin is the
-  // node, its payload_hash was computed from this payload and its signature was found good.
+  // Moves its copy, which is held, unless it has that update. Errors: Errc::corrupt; nothing changed then.
+  // Requires: header.origin is the node, its payload_hash was computed from this payload and its signature was
+  // found good.
   virtual Result<void> take_update(const StoredUpdate& update) = 0;
   // The own public copy, and model, become what is held of this node: who begins goes on from there. Requires: it is
   // held, and the own copy has no update yet.

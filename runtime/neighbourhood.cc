@@ -143,7 +143,7 @@ Result<void> Neighbourhood::take_update(const gossip::StoredUpdate& update) {
   if (!change) return change.error();
   const auto taken = neighbour.copy.apply(update.header, *change);
   if (!taken) return taken.error();
-  if (*taken == gossip::Accepted::duplicate) return Error{Errc::corrupt, "its copy has this update already"};
+  if (*taken == gossip::Accepted::duplicate) return {};
   neighbour.ours_then = own_samples();
   if (neighbour.counts)
     add(*change, 1);

@@ -154,6 +154,19 @@ BOOST_AUTO_TEST_CASE(a_link_that_comes_back_goes_on_where_it_was) {
   BOOST_TEST(frames_to(world, 1, FrameType::data) == 21u);
 }
 
+// Both dial at once: of the two links one goes, and with it must not go what the other keeps.
+BOOST_AUTO_TEST_CASE(who_is_linked_twice_is_held_once_and_kept) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    World world = averaging(2, 4, seed);
+    world.start(0, {"n1"});
+    world.start(1, {"n0"});
+    world.publish_all(1s, 100);
+    world.run_for(3s);
+    BOOST_TEST(check_copies(world) == 2u);
+    for (const auto& node : world.nodes) BOOST_TEST(node.protocol->counters().updates_invalid == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_restarted_peer_is_held_anew) {
   World world = averaging(3);
   world.start_all();
