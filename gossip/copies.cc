@@ -293,9 +293,9 @@ void Copies::tick() {
     if (at <= core_.now) send_digest(link, false);
     due_ = std::min(due_, watch_arriving(core_, link));
     const Side& side = sides_.at(link.id);
-    if (!side.coming) return;
+    if (side.following && !side.coming) return;
     if (core_.now >= link.data_at + piece_progress)
-      return core_.shun(link, "begins a copy and does not go on with it");
+      return core_.shun(link, side.coming ? "begins a copy and does not go on with it" : "does not give its copy");
     due_ = std::min(due_, link.data_at + piece_progress);
   });
   due_ = std::max(due_, core_.now + Duration{1});

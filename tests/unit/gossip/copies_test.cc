@@ -292,6 +292,23 @@ BOOST_AUTO_TEST_CASE(what_no_honest_peer_sends_ends_the_link) {
   }
 }
 
+// Nobody waits for ever for a copy to begin with.
+BOOST_AUTO_TEST_CASE(who_does_not_give_its_copy_is_put_off) {
+  World world = averaging(2);
+  world.drops = [](std::size_t from, std::size_t, std::uint8_t type) {
+    return from == 0 && type == static_cast<std::uint8_t>(FrameType::copy);
+  };
+  world.start(0, {});
+  world.run_for(6s);
+  world.publish(0);
+  world.start(1, {"n0"});
+  world.run_for(30s);
+  BOOST_TEST(!world.nodes[1].protocol->ready_to_train());
+  world.run_for(60s);
+  BOOST_TEST(has_line(world.nodes[1].closes, "does not give its copy"));
+  BOOST_TEST(world.nodes[1].protocol->ready_to_train());
+}
+
 BOOST_AUTO_TEST_CASE(frames_of_copies_have_no_place_in_a_run_that_broadcasts) {
   for (const Bytes& frame :
        {encode(CopyAsk{}), encode(Copy{Copy::Begin{1, 4}, BytesView(four_bytes), false})}) {
