@@ -1,6 +1,7 @@
 """Real `rumor peer` processes for the system tests: started, watched, killed. Python's standard library only."""
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,12 +14,17 @@ SLOW = float(os.environ.get('RUMOR_TEST_PATIENCE', '1'))  # sanitizer builds tak
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(('127.0.0.1', 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Below those that a system gives to whoever dials: a test beside this one would take one before its peer does."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(('127.0.0.1', port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 
