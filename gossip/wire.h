@@ -256,12 +256,13 @@ struct CopyAsk {
   Invalid invalid() const;
 };
 
+struct CopyBegin {
+  std::uint64_t seq = 0, bytes = 0;  // its newest update, and of all pieces
+};
 // A piece of the sender's copy.
 struct Copy {
-  struct Begin {
-    std::uint64_t seq = 0, bytes = 0;  // its newest update, and of all pieces
-  };
-  std::optional<Begin> begin;  // of the first piece
+  using Begin = CopyBegin;
+  std::optional<CopyBegin> begin;  // of the first piece
   BytesView bytes;
   bool more = false;
   Invalid invalid() const;
