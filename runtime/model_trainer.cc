@@ -7,6 +7,7 @@
 #include "models/evaluation.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
+#include "runtime/neighbourhood.h"
 #include "runtime/replica.h"
 
 namespace rumor {
@@ -15,7 +16,7 @@ ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
     : built_(std::move(built)),
       clip_(config.optimizer.clip),
       compressor_(built_.layout(), built_.compressor),
-      own_model_(config.mode == "average") {
+      own_model_(config.averages()) {
   const std::uint32_t params = layout().params();
   if (config.has_byte_budget())
     budget_.emplace(params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
@@ -57,13 +58,13 @@ void ModelTrainer::follow(Replica& replica) {
   if (!replica.refresh({own_model_ ? copy_ : view_, view().unit}, parallel())) refresh(replica.weights());
   if (!own_model_) return;
   const std::span<const float> waits = compressor_.residual();
-  for (std::size_t i = 0; i < view_.size(); ++i) view_[i] = copy_[i] + waits[i];
+  const compress::Stretch all = compress::all_of(layout());
+  compress::each_stretch(all, all.end, parallel(), [&](std::size_t, compress::Stretch where) {
+    for (std::uint64_t i = where.begin; i < where.end; ++i) view_[i] = copy_[i] + waits[i];
+  });
 }
 
-void ModelTrainer::draw(std::span<const std::int32_t> sums, double share) {
-  const float step = static_cast<float>(share) * view().unit;
-  for (std::size_t i = 0; i < pull_.size(); ++i) pull_[i] = static_cast<float>(sums[i]) * step;
-}
+void ModelTrainer::draw(const Neighbourhood& neighbours, double share) { neighbours.pull(share, pull_, parallel()); }
 
 compress::FloatView ModelTrainer::view() { return {view_, std::ldexp(1.0f, -built_.grid_bits)}; }
 

@@ -34,7 +34,7 @@ class ModelTrainer final : public Trainer {
   void refresh(std::span<const std::int32_t> weights);
   compress::FloatView view() override;
   bool has_own_model() const override { return own_model_; }
-  void draw(std::span<const std::int32_t> sums, double share) override;
+  void draw(const Neighbourhood& neighbours, double share) override;
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }

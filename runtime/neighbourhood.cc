@@ -4,9 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "compress/update.h"
+#include "compress/apply.h"
 #include "runtime/base/memory_bytes.h"
-#include "runtime/base/text.h"
 #include "runtime/checkpoint.h"
 
 namespace rumor {
@@ -64,30 +63,28 @@ double Neighbourhood::mean_samples() const {
 
 // ---- sums ----
 
-void Neighbourhood::add(const compress::SparseUpdate& change, std::uint32_t times) {
-  for (const compress::StepRun& run : compress::step_runs(form_.layout, change)) {
-    const std::uint32_t amount = static_cast<std::uint32_t>(run.step) * times;
-    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
-      std::int32_t& sum = sums_[change.index[e]];
-      const auto before = static_cast<std::uint32_t>(sum);
-      sum = static_cast<std::int32_t>(change.negative[e] != 0 ? before - amount : before + amount);
-    }
-  }
-}
-
-void Neighbourhood::moved(const compress::SparseUpdate& change) {
-  add(change, 0u - static_cast<std::uint32_t>(size()));
-}
-
 void Neighbourhood::count(Neighbour& neighbour, bool counts) {
   if (neighbour.counts == counts) return;
   neighbour.counts = counts;
-  const std::span<const std::int32_t> theirs = neighbour.copy.weights(), ours = own_.weights();
+  const std::span<const std::int32_t> theirs = neighbour.copy.weights();
   const std::uint32_t sign = counts ? 1u : 0u - 1u;
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    const std::uint32_t apart = static_cast<std::uint32_t>(theirs[i]) - static_cast<std::uint32_t>(ours[i]);
-    sums_[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums_[i]) + sign * apart);
-  }
+  for (std::size_t i = 0; i < sums_.size(); ++i)
+    sums_[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums_[i]) +
+                                         sign * static_cast<std::uint32_t>(theirs[i]));
+}
+
+void Neighbourhood::pull(double share, std::span<float> pull, Parallel& parallel) const {
+  RUMOR_CHECK(pull.size() == sums_.size());
+  const float step = std::ldexp(static_cast<float>(share), -form_.grid_bits);
+  const auto count = static_cast<std::uint32_t>(size());
+  const std::span<const std::int32_t> ours = own_.weights();
+  const compress::Stretch all = compress::all_of(form_.layout);
+  compress::each_stretch(all, all.end, parallel, [&](std::size_t, compress::Stretch where) {
+    for (std::uint64_t i = where.begin; i < where.end; ++i) {
+      const std::uint32_t apart = static_cast<std::uint32_t>(sums_[i]) - count * static_cast<std::uint32_t>(ours[i]);
+      pull[i] = static_cast<float>(static_cast<std::int32_t>(apart)) * step;
+    }
+  });
 }
 
 // ---- copies ----
@@ -145,26 +142,16 @@ Result<void> Neighbourhood::take_update(const gossip::StoredUpdate& update) {
   if (!taken) return taken.error();
   if (*taken == gossip::Accepted::duplicate) return {};
   neighbour.ours_then = own_samples();
-  if (neighbour.counts)
-    add(*change, 1);
-  else
-    count(neighbour, neighbour.linked);
+  const compress::SparseUpdate* const one = &*change;
+  neighbour.counts ? compress::apply(form_.layout, {&one, 1}, sums_) : count(neighbour, neighbour.linked);
   return {};
 }
 
 void Neighbourhood::begin_with(const NodeId& node) {
-  const Neighbour& chosen = neighbours_.at(node);
   RUMOR_CHECK(own_.have().empty());
-  std::vector<Neighbour*> counted;
-  for (auto& [other, neighbour] : neighbours_) {
-    if (!neighbour.counts) continue;
-    counted.push_back(&neighbour);
-    count(neighbour, false);
-  }
-  ReplicaState state = chosen.copy.state();
+  ReplicaState state = neighbours_.at(node).copy.state();
   state.samples = 0;  // those were not ours
   RUMOR_CHECK(own_.restore(std::move(state)).ok());
-  for (Neighbour* neighbour : counted) count(*neighbour, true);
 }
 
 std::optional<gossip::ReplicaDigest> Neighbourhood::digest_of(const NodeId& node) const {
@@ -200,14 +187,12 @@ std::size_t Neighbourhood::memory_bytes() const {
 
 void Neighbourhood::check_invariants() const {
   std::vector<std::uint32_t> sums(sums_.size(), 0);
-  const std::span<const std::int32_t> ours = own_.weights();
   for (const auto& [node, neighbour] : neighbours_) {
     RUMOR_CHECK(!neighbour.counts || (neighbour.linked && !neighbour.copy.have().empty()));
     RUMOR_CHECK(neighbour.copy.verify());
     const std::span<const std::int32_t> theirs = neighbour.copy.weights();
     if (!neighbour.counts) continue;
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      sums[i] += static_cast<std::uint32_t>(theirs[i]) - static_cast<std::uint32_t>(ours[i]);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<std::uint32_t>(theirs[i]);
   }
   for (std::size_t i = 0; i < sums.size(); ++i) RUMOR_CHECK(sums[i] == static_cast<std::uint32_t>(sums_[i]));
 }

@@ -41,12 +41,10 @@ class Neighbourhood final : public gossip::CopyPort {
   // begin_with() replace it.
   Neighbourhood(RunForm form, Replica& own, const NeighbourRules& rules);
 
-  // sum_j (c_j - c_i), in grid units, modulo 2^32; [params]. Valid until anything else is called.
-  std::span<const std::int32_t> sums() const { return sums_; }
-  // What a step adds of it to the model, a grid unit being 1: rate * w. `density`: entries / parameters.
+  // pull[i] = share * sum_j (c_j - c_i)[i], in weights, over the neighbours that count; [params].
+  void pull(double share, std::span<float> pull, Parallel& parallel) const;
+  // rate * w. `density`: entries / parameters.
   double share(double density) const;
-  // The own copy has moved by this.
-  void moved(const compress::SparseUpdate& change);
   // So many samples are behind the own model that no update has told of yet.
   void set_untold(std::uint64_t samples) { untold_ = samples; }
   // All that this peer has trained itself, in earlier lives too.
@@ -69,7 +67,7 @@ class Neighbourhood final : public gossip::CopyPort {
   std::optional<gossip::ReplicaDigest> digest_of(const NodeId& node) const override;
   void set_linked(const NodeId& node, bool linked, TimePoint now) override;
 
-  // sums() is what it says: O(params) for each neighbour.
+  // O(params) for each neighbour.
   void check_invariants() const;
 
  private:
@@ -81,9 +79,8 @@ class Neighbourhood final : public gossip::CopyPort {
   };
 
   Neighbour& hold(const NodeId& node);
-  // Into the sums or out of them: all of its copy less all of ours.
+  // Its copy goes into the sums, or out of them.
   void count(Neighbour& neighbour, bool counts);
-  void add(const compress::SparseUpdate& change, std::uint32_t times);
   void forget_old(TimePoint now);
 
   RunForm form_;
@@ -91,7 +88,7 @@ class Neighbourhood final : public gossip::CopyPort {
   const LargeVector<std::int32_t> initial_;
   NeighbourRules rules_;
   std::map<NodeId, Neighbour> neighbours_;
-  LargeVector<std::int32_t> sums_;
+  LargeVector<std::int32_t> sums_;  // of the copies that count, modulo 2^32
   std::uint64_t untold_ = 0;
 };
 

@@ -49,7 +49,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
   protocol.rule = options_.rule;
   protocol.admit = options_.admit;
   protocol.unix_start = options_.unix_start;
-  if (config.mode == "average") {
+  if (config.averages()) {
     neighbourhood_.emplace(form(), replica_, config.neighbour_rules);
     protocol.copies = &*neighbourhood_;
     protocol.links = links_of(config.neighbour_rules);
@@ -70,10 +70,10 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
 
 Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_ptr<Trainer> trainer,
                                            NodeOptions options) {
-  if (config.mode != "broadcast" && config.mode != "average")
+  if (config.mode != "broadcast" && !config.averages())
     return Error{Errc::usage, str("exchange.mode = \"", config.mode,
                                   "\" is of the simulator alone; a peer runs \"broadcast\" or \"average\"")};
-  if (config.mode == "average" && !trainer->has_own_model())
+  if (config.averages() && !trainer->has_own_model())
     return Error{Errc::usage,
                  "exchange.mode = \"average\" is for built-in models on a processor (--device cpu) so far; set "
                  "exchange.mode = \"broadcast\""};

@@ -85,7 +85,7 @@ void Node::bring_view_up() {
 // neighbours'.
 void Node::draw_model(bool tells) {
   trainer_->follow(replica_);
-  trainer_->draw(neighbourhood_->sums(), tells ? neighbourhood_->share(density_now()) : 0);
+  trainer_->draw(*neighbourhood_, tells ? neighbourhood_->share(density_now()) : 0);
 }
 
 void Node::start_step(TimePoint now, NodeOutbox& out) {
@@ -173,9 +173,7 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
 
-  if (neighbourhood_) {
-    neighbourhood_->moved(*change);
-  } else {
+  if (!neighbourhood_) {
     in_flight_.sent(change, result.period, live_.list());
     log_.append(update, now_);
   }

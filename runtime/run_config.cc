@@ -18,7 +18,7 @@ std::string RunConfig::warning() const {
   if (early_share == 0 && (early_peers > 0 || early_density != 1))
     return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "
            "that is early, such as 0.1";
-  if (mode == "average" && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
+  if (averages() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
     return "exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
            "exchange.mode = \"average\" they do nothing";
   const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";

@@ -128,6 +128,8 @@ struct RunConfig {
     return mode == "broadcast" ? round_rules.local_steps : 1;
   }
   std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(workers(), 1u) + 1; }
+  // Peers with models of their own, which average with their neighbours (runtime/neighbourhood.h).
+  bool averages() const { return mode == "average"; }
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;

@@ -23,6 +23,7 @@
 namespace rumor {
 
 class InFlightView;
+class Neighbourhood;
 class Replica;
 
 // What a step is told.
@@ -72,8 +73,9 @@ class Trainer {
   // Whether its model is one of its own: the weights that follow() shows it, its public copy, and what waits
   // (runtime/neighbourhood.h). view() shows that model then.
   virtual bool has_own_model() const { return false; }
-  // After follow(): the next step adds sums[i] * share, in grid units, to its model. Requires: has_own_model().
-  virtual void draw(std::span<const std::int32_t> /*sums*/, double /*share*/) {}
+  // After follow(): what the next step adds to its model besides its own (Neighbourhood::pull). Requires:
+  // has_own_model().
+  virtual void draw(const Neighbourhood& /*neighbours*/, double /*share*/) {}
   // Whether StepPlan.others is looked at.
   virtual bool wants_changes_of_others() const { return false; }
   // What it has learned and not yet handed over, one float a parameter.

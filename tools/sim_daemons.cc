@@ -65,7 +65,6 @@ class DaemonRun {
   void record(const sim::CurvePoint& point);
   Result<void> read_final();
   sim::SimResult result() const;
-  bool averages() const { return config_.mode == "average"; }
   double disagreement() const;
   Result<std::vector<float>> first_weights() const;
   void print_peers(std::FILE* to) const;
@@ -192,7 +191,7 @@ void DaemonRun::show() {
   if (point.accuracy) text += str("  accuracy ", fixed(*point.accuracy * 100, 1), " %");
   text += str("  peers ", alive, "  each out ", daemon::rate_text((sent - last_sent_) / span / nodes), " in ",
               daemon::rate_text((received - last_received_) / span / nodes), "  ",
-              fixed(number(first, "traffic", "ratio"), 0), "x smaller  ", averages() ? "copies " : "digests ",
+              fixed(number(first, "traffic", "ratio"), 0), "x smaller  ", config_.averages() ? "copies " : "digests ",
               equal ? "all equal" : "differ by what is on its way");
   line_.show(text);
   last_sent_ = sent;
@@ -250,13 +249,13 @@ sim::SimResult DaemonRun::result() const {
   for (std::size_t i = 0; i < last_.size(); ++i) {
     r.identical = r.identical && last_[i].value("digest", "") == r.digest;
     const auto updates = last_[i].value("updates", std::uint64_t{0});
-    r.updates = averages() ? r.updates + updates : std::max(r.updates, updates);
+    r.updates = config_.averages() ? r.updates + updates : std::max(r.updates, updates);
     r.lost += static_cast<std::uint64_t>(number(last_[i], "traffic", "updates_lost"));
     r.traffic.push_back({str("peer ", i + 1),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "sent_bytes")),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "received_bytes"))});
   }
-  if (averages()) r.disagreement = disagreement();
+  if (config_.averages()) r.disagreement = disagreement();
   return r;
 }
 
@@ -296,7 +295,7 @@ Result<std::vector<float>> DaemonRun::first_weights() const {
 
 void DaemonRun::print_peers(std::FILE* to) const {
   std::fprintf(to, "\n  peer      own samples   accuracy      sent  received   digest of its %s\n",
-               averages() ? "public copy" : "replica");
+               config_.averages() ? "public copy" : "replica");
   for (std::size_t i = 0; i < last_.size(); ++i) {
     const json& p = last_[i];
     const double own = p.value("steps", 0.0) * config_.batch;
@@ -339,7 +338,7 @@ int DaemonRun::run() {
   const sim::SimResult r = result();
   print_peers(command_.json == "-" ? stderr : stdout);
   const int status = output_result(r, command_);
-  if (!averages() && !r.identical) return fail({Errc::diverged, "the peers ended with different replicas"});
+  if (!config_.averages() && !r.identical) return fail({Errc::diverged, "the peers ended with different replicas"});
   return status;
 }
 
@@ -369,14 +368,14 @@ void print_what_next(const SimCommand& command, bool averages) {
 int run_daemons_command(const SimCommand& command) {
   const auto config = load_run(command.run);
   if (!config) return fail(config.error());
-  if (config->mode != "broadcast" && config->mode != "average")
+  if (config->mode != "broadcast" && !config->averages())
     return fail({Errc::usage, str("--daemons runs peers, and peers know no exchange.mode = \"", config->mode, "\"")});
   if (command.network != "lan" || command.faults != "none")
     return fail(
         {Errc::usage,
          "--network and --faults belong to the virtual cluster; real peers have the network they have"});
   const int status = DaemonRun(command, *config).run();
-  if (status == 0 && !interrupted() && command.json != "-") print_what_next(command, config->mode == "average");
+  if (status == 0 && !interrupted() && command.json != "-") print_what_next(command, config->averages());
   return status;
 }
 

@@ -303,7 +303,7 @@ void Cluster::effect(std::size_t i, StartStep& e) {
 
 // Where each has a model of its own, the record evaluates what it tells of.
 void Cluster::effect(std::size_t i, StartEvaluation&) {
-  nodes_[i].compute = config_.mode == "average" ? models::Evaluation() : record_->evaluate(*nodes_[i].node);
+  nodes_[i].compute = config_.averages() ? models::Evaluation() : record_->evaluate(*nodes_[i].node);
   queue_.push(now_ + Duration{1}, ComputeDone{i, nodes_[i].life});
 }
 

@@ -53,7 +53,7 @@ Result<SimResult> Cluster::run(const Progress& progress) {
       stop_early_ = true;
       break;
     }
-    if (config_.mode == "average" && !finishing_ && record_->samples(living()) >= config_.samples) finish_all();
+    if (config_.averages() && !finishing_ && record_->samples(living()) >= config_.samples) finish_all();
     if (const std::string words = last_words(); !words.empty())
       return Error{not_finite_ ? Errc::not_finite : Errc::io, words};
     std::uint64_t samples = 0;

@@ -17,7 +17,7 @@ TrainingRecord::TrainingRecord(const RunConfig& config, const ParamLayout& layou
       layout_(layout),
       delivery_(nodes),
       oracle_(start.begin(), start.end()),
-      start_(averages() ? models::to_floats(start, config.grid_bits) : std::vector<float>()),
+      start_(config.averages() ? models::to_floats(start, config.grid_bits) : std::vector<float>()),
       before_(nodes),
       curve_(config.samples, curve_points) {}
 
@@ -42,13 +42,13 @@ void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t b
 void TrainingRecord::ended(std::size_t i, const Node& node) {
   before_[i].sent += node.protocol().counters().sent_bytes;
   before_[i].received += node.protocol().counters().received_bytes;
-  before_[i].samples += averages() ? node.neighbourhood()->own_samples() : 0;
+  before_[i].samples += config_.averages() ? node.neighbourhood()->own_samples() : 0;
   before_[i].steps += node.figures().steps;
   before_[i].steps_held += node.figures().steps_held;
 }
 
 std::uint64_t TrainingRecord::seen(const Nodes& nodes, const Node& node) const {
-  return averages() ? samples(nodes) : node.samples();
+  return config_.averages() ? samples(nodes) : node.samples();
 }
 
 std::uint64_t TrainingRecord::samples(const Nodes& nodes) const {
@@ -59,7 +59,7 @@ std::uint64_t TrainingRecord::samples(const Nodes& nodes) const {
 }
 
 models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) {
-  if (averages()) return node.trainer().evaluate(node.trainer().view().values, rows_max);
+  if (config_.averages()) return node.trainer().evaluate(node.trainer().view().values, rows_max);
   const gossip::ReplicaDigest& digest = node.replica().digest();
   const std::string name = str(digest.have_hash.hex(), digest.fingerprint, " ", rows_max);
   if (!last_evaluation_ || last_evaluation_->first != name) {
@@ -167,7 +167,7 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
 
   r.updates = delivery_.updates();
   delivery_.summarize(r);
-  averages() ? compare_models(nodes, r) : compare_replicas(nodes, r);
+  config_.averages() ? compare_models(nodes, r) : compare_replicas(nodes, r);
   r.digest = node.status(now).digest;
   return r;
 }

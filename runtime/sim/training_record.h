@@ -51,7 +51,6 @@ class TrainingRecord {
   struct Totals {
     std::uint64_t sent = 0, received = 0, samples = 0, steps = 0, steps_held = 0;
   };
-  bool averages() const { return config_.mode == "average"; }
   // Behind the run, as `node` has it or, where peers average, all together.
   std::uint64_t seen(const Nodes& nodes, const Node& node) const;
   void compare_replicas(const Nodes& nodes, SimResult& result) const;

@@ -16,6 +16,18 @@ namespace {
 
 constexpr std::int32_t one = 1 << 24;  // of the grid
 
+gossip::StoredUpdate told_in(const RunForm& form, std::uint8_t by, std::uint64_t seq,
+                             const compress::SparseUpdate& change, std::uint64_t period = 0) {
+  gossip::StoredUpdate update;
+  update.header.key = {test::stream(by), seq};
+  update.header.origin = test::node(by);
+  update.header.fingerprint = Fingerprinter(form.run).of_update(form.layout, change);
+  update.header.period = period;
+  update.header.samples = 16;
+  update.payload = std::make_shared<const Bytes>(compress::encode(form.layout, change));
+  return update;
+}
+
 // One peer over four weights, its own copy at zero, and what neighbours tell it.
 struct Peer {
   ParamLayout layout = test::flat_layout(4);
@@ -32,20 +44,12 @@ struct Peer {
     update.step = step;
     return update;
   }
-  gossip::StoredUpdate told(std::uint8_t by, std::uint64_t seq, const compress::SparseUpdate& change,
-                            std::uint64_t period = 0) const {
-    gossip::StoredUpdate update;
-    update.header.key = {test::stream(by), seq};
-    update.header.origin = test::node(by);
-    update.header.fingerprint = Fingerprinter(form.run).of_update(layout, change);
-    update.header.period = period;
-    update.header.samples = 16;
-    update.payload = std::make_shared<const Bytes>(compress::encode(layout, change));
-    return update;
+  gossip::StoredUpdate told(std::uint8_t by, std::uint64_t seq, const compress::SparseUpdate& change) const {
+    return told_in(form, by, seq, change);
   }
   void tell(std::uint8_t by, std::uint64_t seq, const compress::SparseUpdate& change,
             std::uint64_t period = 0) {
-    BOOST_REQUIRE(near.take_update(told(by, seq, change, period)).ok());
+    BOOST_REQUIRE(near.take_update(told_in(form, by, seq, change, period)).ok());
   }
   void link(std::uint8_t by) {
     near.hold_initial(test::node(by));
@@ -55,12 +59,28 @@ struct Peer {
     gossip::UpdateHeader header;
     header.key = {test::stream(9), seq};
     header.samples = 16;
-    near.moved(*own.apply_own(header, change));
+    own.apply_own(header, change);
   }
-  void require_sums(const std::vector<std::int32_t>& want) {
-    BOOST_TEST(std::vector<std::int32_t>(near.sums().begin(), near.sums().end()) == want,
-               boost::test_tools::per_element());
+  // In weights, for a share of 1.
+  void require_pull(const std::vector<float>& want) {
+    std::vector<float> pull(4);
+    Serial alone;
+    near.pull(1, pull, alone);
+    BOOST_TEST(pull == want, boost::test_tools::per_element());
     near.check_invariants();
+  }
+};
+
+// One neighbour of a model's peer: 4 more at weight 3, 2 less at weight 5.
+struct Drawn {
+  RunForm form;
+  Neighbourhood near;
+  Drawn(const ModelTrainer& trainer, Replica& own)
+      : form{test::some_run(), trainer.layout(), 24}, near(form, own, NeighbourRules()) {
+    near.hold_initial(test::node(1));
+    near.set_linked(test::node(1), true, TimePoint{});
+    BOOST_REQUIRE(near.take_update(told_in(form, 1, 1, Peer::change({3}, {0}, 4 * one))).ok());
+    BOOST_REQUIRE(near.take_update(told_in(form, 1, 2, Peer::change({5}, {1}, 2 * one))).ok());
   }
 };
 
@@ -75,9 +95,9 @@ BOOST_AUTO_TEST_CASE(sums_of_a_peer_between_two_others) {
   peer.link(2);
   peer.tell(0, 1, Peer::change({0, 2}, {0, 1}, 3 * one / 4));
   peer.tell(2, 1, Peer::change({3}, {0}, 2 * one));
-  peer.require_sums({3 * one / 4, 0, -3 * one / 4, 2 * one});
+  peer.require_pull({0.75f, 0, -0.75f, 2});
   peer.move(1, Peer::change({0}, {0}, one / 2));
-  peer.require_sums({-one / 4, 0, -3 * one / 4, 2 * one});
+  peer.require_pull({-0.25f, 0, -0.75f, 2});
   BOOST_TEST(peer.near.size() == 2u);
 }
 
@@ -101,14 +121,14 @@ BOOST_AUTO_TEST_CASE(a_neighbour_counts_from_its_first_update_until_it_is_lost) 
   Peer peer;
   peer.move(1, Peer::change({1}, {0}, one));
   peer.link(0);
-  peer.require_sums({0, 0, 0, 0});  // the weights that everybody begins with are nobody's opinion
+  peer.require_pull({0, 0, 0, 0});  // the weights that everybody begins with are nobody's opinion
   BOOST_TEST(peer.near.size() == 0u);
   peer.tell(0, 1, Peer::change({0}, {0}, one));
-  peer.require_sums({one, -one, 0, 0});
+  peer.require_pull({1, -1, 0, 0});
   peer.near.set_linked(test::node(0), false, TimePoint{});
-  peer.require_sums({0, 0, 0, 0});
+  peer.require_pull({0, 0, 0, 0});
   peer.near.set_linked(test::node(0), true, TimePoint{1s});
-  peer.require_sums({one, -one, 0, 0});
+  peer.require_pull({1, -1, 0, 0});
   BOOST_TEST((peer.near.held(test::node(0), test::stream(0)) == 1u));
   BOOST_TEST(!peer.near.held(test::node(0), test::stream(7)).has_value());
 }
@@ -120,7 +140,7 @@ BOOST_AUTO_TEST_CASE(whole_copies_travel_and_replace) {
   BOOST_TEST(copy->size() <= from.near.copy_bytes_max());
   to.link(1);
   BOOST_REQUIRE(to.near.take_copy(test::node(1), *copy).ok());
-  to.require_sums({one, 0, 0, -one});
+  to.require_pull({1, 0, 0, -1});
   BOOST_TEST((to.near.digest_of(test::node(1)) == from.own.digest()));
 
   Bytes damaged = *copy;
@@ -133,7 +153,7 @@ BOOST_AUTO_TEST_CASE(whole_copies_travel_and_replace) {
   ReplicaState lie = from.own.state();
   ++lie.weights[1];
   BOOST_TEST(!to.near.take_copy(test::node(1), encode_copy(from.form, lie)).ok());
-  to.require_sums({one, 0, 0, -one});
+  to.require_pull({1, 0, 0, -1});
 }
 
 BOOST_AUTO_TEST_CASE(an_update_that_is_not_what_it_says_moves_nothing) {
@@ -145,10 +165,10 @@ BOOST_AUTO_TEST_CASE(an_update_that_is_not_what_it_says_moves_nothing) {
   update = peer.told(0, 1, Peer::change({0}, {0}, one));
   update.payload = std::make_shared<const Bytes>(Bytes{1, 2, 3});
   BOOST_TEST(!peer.near.take_update(update).ok());
-  peer.require_sums({0, 0, 0, 0});
+  peer.require_pull({0, 0, 0, 0});
   BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, one))).ok());
   BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, one))).ok());  // again: by a second link
-  peer.require_sums({one, 0, 0, 0});
+  peer.require_pull({1, 0, 0, 0});
 }
 
 BOOST_AUTO_TEST_CASE(who_begins_goes_on_from_a_copy) {
@@ -160,7 +180,7 @@ BOOST_AUTO_TEST_CASE(who_begins_goes_on_from_a_copy) {
   peer.near.begin_with(test::node(0));
   BOOST_TEST((peer.own.digest() == peer.near.digest_of(test::node(0))));
   BOOST_TEST(peer.own.samples() == 0u);
-  peer.require_sums({-one, one, 0, 0});
+  peer.require_pull({-1, 1, 0, 0});
 }
 
 // Own 16 samples; the neighbours say 400 and 184: 16 / 16 + 15 / 16 of 292.
@@ -193,7 +213,7 @@ BOOST_AUTO_TEST_CASE(of_lost_neighbours_the_newest_two_are_kept_for_a_while) {
   peer.link(9);
   peer.near.set_linked(test::node(9), true, TimePoint{11min});
   BOOST_TEST(!peer.near.held(test::node(3), test::stream(3)).has_value());
-  peer.require_sums({0, 0, 0, 0});
+  peer.require_pull({0, 0, 0, 0});
 }
 
 // Without a gradient, rate 0, a step is the neighbours' pull; the model is what is public and what waits.
@@ -208,11 +228,9 @@ BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
   Replica own(test::some_run(), trainer->layout(), trainer->initial_weights());
   const std::vector<float> before = models::to_floats(own.weights(), 24);
 
-  std::vector<std::int32_t> sums(params, 0);
-  sums[3] = 4 * one;
-  sums[5] = -2 * one;
+  const Drawn drawn(*trainer, own);
   trainer->follow(own);
-  trainer->draw(sums, 0.125);
+  trainer->draw(drawn.near, 0.125);
   StepPlan plan;
   plan.density = 1.0 / params;  // one entry
   plan.period = 42;
@@ -253,11 +271,9 @@ BOOST_AUTO_TEST_CASE(a_peer_speaks_when_it_has_drifted) {
   for (const double bound : {0.3, 0.313}) {
     auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
     Replica own(test::some_run(), trainer->layout(), trainer->initial_weights());
-    std::vector<std::int32_t> sums(trainer->layout().params(), 0);
-    sums[3] = 4 * one;
-    sums[5] = -2 * one;
+    const Drawn drawn(*trainer, own);
     trainer->follow(own);
-    trainer->draw(sums, 0.125);
+    trainer->draw(drawn.near, 0.125);
     StepPlan plan;
     plan.density = 0.01;
     plan.drift_bound = bound;
