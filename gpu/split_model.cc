@@ -121,34 +121,31 @@ Result<models::Evaluation> SplitModel::evaluate(const DeviceArray<float>& params
   return parts_.front().model->evaluate(params, batch);
 }
 
-std::uint64_t SplitModel::repeats() const {
+template <class Of>
+std::uint64_t SplitModel::sum(Of of) const {
   std::uint64_t all = 0;
-  for (const Part& part : parts_) all += part.step.repeats();
+  for (const Part& part : parts_) all += of(part);
   return all;
 }
 
+std::uint64_t SplitModel::repeats() const {
+  return sum([](const Part& part) { return part.step.repeats(); });
+}
+
 std::size_t SplitModel::activation_bytes() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts_) bytes += part.model->memory_bytes();
-  return bytes;
+  return sum([](const Part& part) { return part.model->memory_bytes(); });
 }
 
 std::size_t SplitModel::copy_bytes() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts_) bytes += part.params.bytes();
-  return bytes;
+  return sum([](const Part& part) { return part.params.bytes(); });
 }
 
 std::size_t SplitModel::gradient_bytes() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts_) bytes += part.gradient.bytes();
-  return bytes;
+  return sum([](const Part& part) { return part.gradient.bytes(); });
 }
 
 std::size_t SplitModel::entry_bytes() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts_) bytes += device_bytes(part.place, part.value);
-  return bytes;
+  return sum([](const Part& part) { return device_bytes(part.place, part.value); });
 }
 
 }  // namespace rumor::gpu

@@ -55,6 +55,8 @@ class SplitModel {
   };
 
   explicit SplitModel(const GpuGroup& gpus) : gpus_(&gpus) {}
+  template <class Of>
+  std::uint64_t sum(Of of) const;  // over the parts
   Result<void> send(const std::vector<models::Batch>& pieces, std::uint32_t all_rows);
   Result<void> compute(std::size_t i, std::uint32_t rows, std::uint32_t all_rows, const DeviceArray<float>& params,
                        const DeviceArray<float>& gradient);
