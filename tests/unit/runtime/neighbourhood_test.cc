@@ -133,6 +133,18 @@ BOOST_AUTO_TEST_CASE(a_neighbour_counts_from_its_first_update_until_it_is_lost) 
   BOOST_TEST(!peer.near.held(test::node(0), test::stream(7)).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_neighbour_that_has_lost_all_begins_anew) {
+  Peer peer;
+  peer.link(0);
+  peer.tell(0, 1, Peer::change({0}, {0}, one));
+  peer.near.set_linked(test::node(0), false, TimePoint{});
+  peer.link(0);  // its greeting says that it has made no update
+  peer.require_pull({0, 0, 0, 0});
+  BOOST_TEST(peer.near.digest_of(test::node(0))->updates == 0u);
+  peer.tell(0, 1, Peer::change({2}, {0}, one));
+  peer.require_pull({0, 0, 1, 0});
+}
+
 BOOST_AUTO_TEST_CASE(whole_copies_travel_and_replace) {
   Peer from, to;
   from.move(1, Peer::change({0, 3}, {0, 1}, one));
