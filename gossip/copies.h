@@ -1,4 +1,4 @@
-// Copies: what takes the place of spreading, repair and joining where peers average with their neighbours: each link
+// Copies: what takes the place of spreading, repair and joining where peers have models of their own: each link
 // carries the public copies of its two ends, and nothing else (PROTOCOL.md 6.14).
 //
 // Thread: one owner, as Protocol. Memory: own updates as far as they are shorter than a copy, a copy being given,

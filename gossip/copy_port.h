@@ -1,5 +1,5 @@
-// CopyPort: what the protocol needs of the store where peers average with their neighbours (PROTOCOL.md 6.14): its
-// own public copy as bytes, and to hold those of its neighbours.
+// CopyPort: what the protocol needs of the store where peers have models of their own (PROTOCOL.md 6.14): its own
+// public copy as bytes, and to hold those of its neighbours.
 //
 // Implemented by runtime/neighbourhood.h. Thread: one owner, as Protocol.
 #pragma once

@@ -87,7 +87,7 @@ struct Protocol::Impl {
   Evidence evidence;
   Repair repair;
   Revoking revoking;
-  std::optional<Copies> copies;  // where peers average; then Overlay and this do all
+  std::optional<Copies> copies;  // with models of their own; then Overlay and this do all
   bool was_busy = false, left = false, started = false;
 };
 
@@ -347,8 +347,8 @@ Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbo
   Impl::Turn turn(*impl_, now, out);
   if (impl_->copies)
     return Error{Errc::usage,
-                 "peers of this run average and have no common weights to take anything back from; take the node off "
-                 "the list of who is admitted instead"};
+                 "peers of this run have models of their own, no common weights to take anything back from; take the "
+                 "node off the list of who is admitted instead"};
   return impl_->revoking.revoke(revocation, nullptr);
 }
 
@@ -359,7 +359,7 @@ TimePoint Protocol::next_deadline() const {
                    impl_->evidence.due()});
 }
 
-// What averages is of less use the older it is: little may wait.
+// A copy is of less use the older it is: little may wait.
 BacklogMarks Protocol::backlog_marks() const {
   if (impl_->copies) return {limits::link_backlog_high / 8, limits::link_backlog_low / 8};
   return {};

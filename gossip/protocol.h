@@ -1,7 +1,7 @@
 // Protocol: membership, links, spreading, repair and joining, as one function from (input, time) to effects.
 //
 // gossip/PROTOCOL.md is its specification; this class composes overlay.h (member table and links), spread.h
-// (announce, pull, subscribe) and repair.h (digests, ranges, snapshots); or, where peers average with their neighbours,
+// (announce, pull, subscribe) and repair.h (digests, ranges, snapshots); or, where peers have models of their own,
 // overlay.h and copies.h.
 //
 // Thread: one owner. No clock, socket, thread or entropy source: time comes in, chance comes from the Prng
@@ -49,7 +49,7 @@ struct Options {
   Bytes admit = {};                           // an Admit to show, or nothing
   std::int64_t unix_start = 0;                // seconds since 1970 at TimePoint 0, for tokens' ends only
   LinkCounts links = {};
-  // Where peers average with their neighbours (PROTOCOL.md 6.14): what is told to the neighbours only, in place of all
+  // Where peers have models of their own (PROTOCOL.md 6.14): what is told to the neighbours only, in place of all
   // that spreads. Null: every update goes to every peer. Must outlive the protocol.
   CopyPort* copies = nullptr;
 };
@@ -76,7 +76,7 @@ struct PeerInfo {
   bool dialled_by_us = false;
   std::uint64_t updates = 0;  // of its last digest
   bool digest_known = false;  // a digest of it has arrived
-  bool digest_equal = false;  // its last digest equals ours now; where peers average: that of its copy which we hold
+  bool digest_equal = false;  // its last digest equals ours now; with own models: that of its copy which we hold
   bool finished = false;      // it said that it trains no more
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::optional<Duration> round_trip;  // of the last ping answered
@@ -121,7 +121,7 @@ class Protocol {
   // For who wants to know: some neighbours try whether they can dial us, although we are linked. reach() shows it.
   void ask_to_be_dialled(TimePoint now, Outbox& out);
   // The owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his; Errc::limit
-  // when this replica can no longer take it back by itself (PROTOCOL.md 6.10); Errc::usage where peers average.
+  // when this replica can no longer take it back by itself (PROTOCOL.md 6.10); Errc::usage with models of their own.
   Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);
 
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
@@ -152,8 +152,8 @@ class Protocol {
   std::string divergence() const;
   // What our record shows of a token: with a member's confirmation once one has admitted us. Worth keeping.
   const Bytes& own_admit() const;
-  // Admitted links exist and every one of them has finished and, but where peers average, a digest equal to ours; true
-  // when there are none.
+  // Admitted links exist and every one of them has finished and, but with models of their own, a digest equal to ours;
+  // true when there are none.
   bool settled() const;
 
   std::vector<PeerInfo> peers() const;

@@ -41,7 +41,7 @@ namespace {
 
 using Magic = std::uint8_t[8];  // its last byte is the version
 constexpr Magic checkpoint_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'K', 3};
-constexpr Magic own_model_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 1};  // of a peer that averages
+constexpr Magic own_model_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'A', 1};  // of a peer with a model of its own
 constexpr Magic copy_magic = {'R', 'U', 'M', 'O', 'R', 'C', 'P', 1};
 constexpr std::size_t optimizer_bytes_max = std::size_t{8} << 30;
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");

@@ -1,6 +1,6 @@
-// What a run file says, in [exchange], of the ways to train: of peers that average (runtime/neighbourhood.h), of local
-// steps, which peers that broadcast know too, and of those that only the simulator knows (sim/methods/methods.h). Each
-// peer's own business, not part of the run id. What they mean: METHODS.md.
+// What a run file says, in [exchange], of the ways to train: of peers with models of their own
+// (runtime/neighbourhood.h), of local steps, which peers that broadcast know too, and of those that only the simulator
+// knows (sim/methods/methods.h). Each peer's own business, not part of the run id. What they mean: METHODS.md.
 //
 // Thread: plain values.
 #pragma once
@@ -27,13 +27,13 @@ struct ServerRules {
   std::uint32_t push_every = 1, fetch_every = 1;  // steps of a worker
 };
 
-// Of peers with models of their own: average, codistill. Even numbers of neighbours and teachers.
+// Of peers with models of their own: average, codistill. An even number of neighbours.
 struct NeighbourRules {
-  std::uint32_t neighbours = 4;  // (average)
+  std::uint32_t neighbours = 4;
   double consensus_rate = 0;     // 0: from the density (average)
   double drift_bound = 0;  // squared distance to what was last told, above which a peer tells; 0: always (average)
-  std::uint32_t teachers = 2;        // (codistill)
-  std::uint32_t refresh_every = 50;  // steps of a teacher between two tellings (codistill)
+  std::uint32_t teachers = 2;        // of the neighbours, asked in a step, in turn (codistill)
+  std::uint32_t refresh_every = 50;  // steps between two tellings (codistill)
   double agreement = 1;              // weight of what teachers say, beside the labels' (codistill)
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "models/ensemble.h"
 #include "models/evaluation.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
@@ -16,7 +17,8 @@ ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
     : built_(std::move(built)),
       clip_(config.optimizer.clip),
       compressor_(built_.layout(), built_.compressor),
-      own_model_(config.averages()) {
+      own_model_(config.has_own_models()),
+      agreement_(static_cast<float>(config.neighbour_rules.agreement)) {
   const std::uint32_t params = layout().params();
   if (config.has_byte_budget())
     budget_.emplace(params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
@@ -66,6 +68,14 @@ void ModelTrainer::follow(Replica& replica) {
 
 void ModelTrainer::draw(const Neighbourhood& neighbours, double share) { neighbours.pull(share, pull_, parallel()); }
 
+void ModelTrainer::learn_from(std::span<const std::span<const std::int32_t>> teachers) {
+  teachers_.resize(teachers.size());
+  for (std::size_t t = 0; t < teachers.size(); ++t) {
+    teachers_[t].resize(teachers[t].size());
+    models::to_floats(teachers[t], built_.grid_bits, teachers_[t]);
+  }
+}
+
 compress::FloatView ModelTrainer::view() { return {view_, std::ldexp(1.0f, -built_.grid_bits)}; }
 
 Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView optimizer_state) {
@@ -78,6 +88,7 @@ Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView op
 MemoryUse ModelTrainer::memory() const {
   MemoryUse use;
   use.view = capacity_bytes(view_) + capacity_bytes(copy_) + capacity_bytes(pull_);
+  for (const LargeVector<float>& teacher : teachers_) use.view += capacity_bytes(teacher);
   use.gradient = capacity_bytes(gradient_);
   use.residual = compressor_.residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
@@ -129,7 +140,7 @@ Result<void> ModelTrainer::absorb_batch(const StepPlan& plan, StepResult& result
 // has not drifted from what all know keeps silent. There it is what a coordinator last averaged; here, the own
 // public copy.)
 Result<void> ModelTrainer::absorb_own(const StepPlan& plan, StepResult& result) {
-  result.loss = built_.model->loss_and_gradient(view_, built_.sampler->next(), gradient_);
+  result.loss = taught_gradient();
   if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
   built_.optimizer->step(gradient_, plan.rate, gradient_, view_);
   for (std::size_t i = 0; i < gradient_.size(); ++i) gradient_[i] += pull_[i];
@@ -143,6 +154,16 @@ Result<void> ModelTrainer::absorb_own(const StepPlan& plan, StepResult& result) 
     result.held = result.held || drift <= plan.drift_bound;
   }
   return compressor_.absorb(gradient_, result.update);
+}
+
+double ModelTrainer::taught_gradient() {
+  models::Batch batch = built_.sampler->next();
+  if (!teachers_.empty()) {
+    const std::vector<std::span<const float>> all(teachers_.begin(), teachers_.end());
+    models::mean_prediction(*built_.model, all, batch, taught_);
+    batch.soft = {taught_, agreement_};
+  }
+  return built_.model->loss_and_gradient(view_, batch, gradient_);
 }
 
 // The workers' change takes the place of the gradient.

@@ -1,8 +1,11 @@
 // ModelTrainer: a built-in model as a trainer. From the float view of the weights to the next update: batch, gradient,
 // optimizer, residual, selection, payload.
 //
-// Where peers average with their neighbours the view is a model of its own, public copy + residual, and a step draws it
-// besides towards the copies of others (runtime/neighbourhood.h).
+// Where peers have models of their own the view is such a one, public copy + residual (runtime/neighbourhood.h), and a
+// step draws it besides towards the copies of others, or what it predicts towards what these predict for the same
+// batch: codistillation (Anil, Pereyra, Passos, Ormandi, Dahl, Hinton, ICLR 2018, "Large scale distributed neural
+// network training through online distillation"). Teachers answer together, with the mean of their probabilities
+// (models/ensemble.h), and that joins the loss with a weight (models/soft_targets.h).
 //
 // Threads: as runtime/trainer.h has them.
 #pragma once
@@ -35,6 +38,7 @@ class ModelTrainer final : public Trainer {
   compress::FloatView view() override;
   bool has_own_model() const override { return own_model_; }
   void draw(const Neighbourhood& neighbours, double share) override;
+  void learn_from(std::span<const std::span<const std::int32_t>> teachers) override;
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }
@@ -57,6 +61,7 @@ class ModelTrainer final : public Trainer {
   Result<void> absorb_batch(const StepPlan& plan, StepResult& result);
   Result<void> absorb_round(const StepPlan& plan, StepResult& result);
   Result<void> absorb_own(const StepPlan& plan, StepResult& result);
+  double taught_gradient();
   void revise(const StepPlan& plan);
   void encode(StepResult& result);
 
@@ -71,6 +76,9 @@ class ModelTrainer final : public Trainer {
   LargeVector<float> view_, gradient_;
   bool own_model_;
   LargeVector<float> copy_, pull_;  // of an own model: what is public of it, and what draws it
+  float agreement_;                 // weight of what teachers predict
+  std::vector<LargeVector<float>> teachers_;
+  std::vector<float> taught_;  // their mean prediction for a batch
 };
 
 }  // namespace rumor

@@ -87,6 +87,15 @@ void Neighbourhood::pull(double share, std::span<float> pull, Parallel& parallel
   });
 }
 
+std::vector<std::span<const std::int32_t>> Neighbourhood::teachers(std::size_t count, std::uint64_t turn) const {
+  std::vector<std::span<const std::int32_t>> all, chosen;
+  for (const auto& [node, neighbour] : neighbours_)
+    if (neighbour.counts) all.push_back(neighbour.copy.weights());
+  count = std::min(count, all.size());
+  for (std::size_t i = 0; i < count; ++i) chosen.push_back(all[(turn * count + i) % all.size()]);
+  return chosen;
+}
+
 // ---- copies ----
 
 std::shared_ptr<const Bytes> Neighbourhood::own_copy() const {

@@ -1,6 +1,7 @@
-// Neighbourhood: what a peer that averages with its neighbours knows of them: their public copies, and how far
-// these are from its own. (Koloskova, Stich, Jaggi, ICML 2019, Algorithm 2: CHOCO-SGD; Koloskova, Lin, Stich,
-// Jaggi, ICLR 2020.)
+// Neighbourhood: what a peer with a model of its own knows of its neighbours: their public copies. One that codistils
+// asks some of these in each step what they predict (runtime/model_trainer.h); one that averages moves its model
+// towards them by how far they are from its own copy. (Koloskova, Stich, Jaggi, ICML 2019, Algorithm 2: CHOCO-SGD;
+// Koloskova, Lin, Stich, Jaggi, ICLR 2020.)
 //
 // Peer i has a model x_i and a public copy c_i of it, and holds those of its neighbours j. A step of its own and
 //
@@ -27,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "gossip/protocol.h"
 #include "runtime/replica.h"
@@ -45,6 +47,9 @@ class Neighbourhood final : public gossip::CopyPort {
   void pull(double share, std::span<float> pull, Parallel& parallel) const;
   // rate * w. `density`: entries / parameters.
   double share(double density) const;
+  // The weights of `count` of those that count, or of all: the next in a circle from one to the next turn. Valid until
+  // the next change of a copy.
+  std::vector<std::span<const std::int32_t>> teachers(std::size_t count, std::uint64_t turn) const;
   // So many samples are behind the own model that no update has told of yet.
   void set_untold(std::uint64_t samples) { untold_ = samples; }
   // All that this peer has trained itself, in earlier lives too.
@@ -97,7 +102,7 @@ class Neighbourhood final : public gossip::CopyPort {
 // compression keeps. The form is ours, from measurements (runtime/METHODS.md).
 double consensus_rate(double density);
 
-// How many links a peer wants that averages with so many neighbours.
+// How many links a peer wants that has so many neighbours.
 gossip::LinkCounts links_of(const NeighbourRules& rules);
 
 }  // namespace rumor

@@ -49,7 +49,7 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
   protocol.rule = options_.rule;
   protocol.admit = options_.admit;
   protocol.unix_start = options_.unix_start;
-  if (config.averages()) {
+  if (config.has_own_models()) {
     neighbourhood_.emplace(form(), replica_, config.neighbour_rules);
     protocol.copies = &*neighbourhood_;
     protocol.links = links_of(config.neighbour_rules);
@@ -70,13 +70,13 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
 
 Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_ptr<Trainer> trainer,
                                            NodeOptions options) {
-  if (config.mode != "broadcast" && !config.averages())
-    return Error{Errc::usage, str("exchange.mode = \"", config.mode,
-                                  "\" is of the simulator alone; a peer runs \"broadcast\" or \"average\"")};
-  if (config.averages() && !trainer->has_own_model())
+  if (config.mode != "broadcast" && !config.has_own_models())
     return Error{Errc::usage,
-                 "exchange.mode = \"average\" is for built-in models on a processor (--device cpu) so far; set "
-                 "exchange.mode = \"broadcast\""};
+                 str("exchange.mode = \"", config.mode,
+                     "\" is of the simulator alone; a peer runs \"broadcast\", \"average\" or \"codistill\"")};
+  if (config.has_own_models() && !trainer->has_own_model())
+    return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is for built-in models on a processor ",
+                                  "(--device cpu) so far; set exchange.mode = \"broadcast\"")};
   const models::StartWeights* const start = options.start.get();
   if (start != nullptr && start->weights.size() != trainer->layout().params())
     return Error{Errc::usage, "the weights to start from are of another model"};
@@ -335,7 +335,7 @@ double Node::progress() const {
   return std::min(1.0, static_cast<double>(samples()) / static_cast<double>(config_.samples));
 }
 
-// A peer that averages moves a model of its own: its rate is the run file's, whoever else trains.
+// A peer that moves a model of its own does so at the run file's rate, whoever else trains.
 double Node::rate_now() const {
   if (neighbourhood_) return config_.rate * config_.schedule.factor(progress());
   return config_.rate_for(live_count(), progress()) * staleness_.rate_factor();

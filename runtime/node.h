@@ -5,12 +5,13 @@
 // in virtual time. Call a handler, carry out the outbox in order, then ask next_deadline() and call on_time()
 // when it is reached.
 //
-// Two exchanges (exchange.mode): "broadcast", every update to every peer, replicas that are equal; and "average",
-// where the replica is this peer's own public copy, and the neighbours' lie beside it (runtime/neighbourhood.h).
+// Two exchanges (exchange.mode): "broadcast", every update to every peer, replicas that are equal; and "average"
+// or "codistill", where each peer has a model of its own, the replica is its own public copy, and the neighbours' lie
+// beside it (runtime/neighbourhood.h).
 //
 // Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has finished
-// and, unless peers average, holds the same digest) -> Finished, or serve on, as the options say. stop() ends it
-// cleanly at any point.
+// and, but with models of their own, holds the same digest) -> Finished, or serve on, as the options say. stop() ends
+// it cleanly at any point.
 //
 // Thread: one owner, but for trainer(), see runtime/trainer.h.
 #pragma once
@@ -109,9 +110,9 @@ class Node final : private gossip::UpdateStore {
   const UpdateLog& log() const { return log_; }
   const RunConfig& config() const { return config_; }
   const RunId& run() const { return run_; }
-  // Training samples behind the run, all peers together; where peers average, as far as this one can tell.
+  // Training samples behind the run, all peers together; with models of their own, as far as this one can tell.
   std::uint64_t samples() const;
-  // Where peers average; null: they broadcast.
+  // Where peers have models of their own; null: they broadcast.
   const Neighbourhood* neighbourhood() const { return neighbourhood_ ? &*neighbourhood_ : nullptr; }
   const TrainingFigures& figures() const { return figures_; }
   bool training() const { return phase_ == Phase::training; }
@@ -159,7 +160,7 @@ class Node final : private gossip::UpdateStore {
   void remember(compress::SparseUpdate update);
   void start_evaluation(std::uint32_t rows, NodeOutbox& out);
   void bring_view_up();
-  void draw_model(bool tells);
+  std::size_t draw_model(bool tells);
   void publish(StepResult result, TimePoint now, NodeOutbox& out);
   Bytes make_checkpoint() const;
   void end(int status, TimePoint now, NodeOutbox& out);
@@ -195,7 +196,7 @@ class Node final : private gossip::UpdateStore {
   std::optional<TimePoint> waits_since_;  // for others, by the rules of the run file
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
-  std::optional<std::uint64_t> samples_at_end_;  // where peers average: what it took for enough
+  std::optional<std::uint64_t> samples_at_end_;  // with models of their own: what it took for enough
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
   // Changes of others since the last own step began, where the optimizer asks for them; none when they had more
   // entries than the model parameters.

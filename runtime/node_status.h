@@ -46,7 +46,7 @@ inline constexpr const char* limit_kinds[] = {"joining", "alone", "compute", "pa
 
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;
-  std::string exchange = "broadcast";  // or average: then digest and updates are of the peer's own public copy
+  std::string exchange = "broadcast";  // another: then digest and updates are of the peer's own public copy
   std::uint64_t params = 0;
   std::uint64_t samples = 0, samples_planned = 0;
   std::uint64_t updates = 0;

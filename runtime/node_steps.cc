@@ -22,6 +22,8 @@ constexpr Duration early_patience = 10s;
 // While the trainer waits for its period to end, so many entries go onto the view without waiting for more: some 5 ms
 // that the next step does not wait for.
 constexpr std::uint64_t entries_worth_going_first = 1 << 18;
+// Of a run, before which nobody knows enough to teach (Anil et al., ICLR 2018: burn-in).
+constexpr double codistillation_from = 0.1;
 }  // namespace
 
 // ---- own steps ----
@@ -81,21 +83,31 @@ void Node::bring_view_up() {
   in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
 }
 
-// While the own copy stands still, so does what a step adds: many of them would draw the model beyond the
-// neighbours'.
-void Node::draw_model(bool tells) {
+// By what is known of the neighbours. While the own copy stands still, so does what averaging adds: many steps of it
+// would draw the model beyond theirs. Teachers are asked once there is something to learn from them. Returns how many.
+std::size_t Node::draw_model(bool tells) {
   trainer_->follow(replica_);
-  trainer_->draw(*neighbourhood_, tells ? neighbourhood_->share(density_now()) : 0);
+  if (config_.averages()) {
+    trainer_->draw(*neighbourhood_, tells ? neighbourhood_->share(density_now()) : 0);
+    return 0;
+  }
+  const std::size_t wanted = progress() < codistillation_from ? 0 : config_.neighbour_rules.teachers;
+  const auto teachers = neighbourhood_->teachers(wanted, figures_.steps);
+  trainer_->learn_from(teachers);
+  return teachers.size();
 }
 
 void Node::start_step(TimePoint now, NodeOutbox& out) {
   const bool tells = protocol_->may_publish(now) && tells_next();
-  neighbourhood_ ? draw_model(tells) : bring_view_up();
+  StepPlan plan;
+  if (neighbourhood_)
+    plan.teachers = draw_model(tells);
+  else
+    bring_view_up();
   computing_ = true;
   next_step_ = now + Duration(static_cast<std::int64_t>(config_.period_ms * 1000));
   own_period_ = neighbourhood_ ? static_cast<std::uint64_t>(std::llround(neighbourhood_->mean_samples()))
                                : std::max(own_period_ + 1, replica_.period());
-  StepPlan plan;
   plan.rate = rate_now();
   plan.density = density_now();
   plan.period = own_period_;
@@ -104,7 +116,7 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   plan.others = std::move(others_);
   plan.peers = live_count();
   plan.survey = next_survey_ <= now;
-  plan.drift_bound = neighbourhood_ ? config_.neighbour_rules.drift_bound : 0;
+  plan.drift_bound = config_.averages() ? config_.neighbour_rules.drift_bound : 0;
   last_step_ = now;
   staleness_.step_began();
   tell_of_brake(out);
@@ -113,10 +125,8 @@ void Node::start_step(TimePoint now, NodeOutbox& out) {
   others_entries_ = 0;
 }
 
-// Where peers average: after every so many local steps a peer draws to its neighbours and tells them of itself.
-bool Node::tells_next() const {
-  return !neighbourhood_ || (figures_.steps + 1) % config_.round_rules.local_steps == 0;
-}
+// With a model of its own a peer tells of itself after every so many steps.
+bool Node::tells_next() const { return !neighbourhood_ || (figures_.steps + 1) % config_.steps_of_update() == 0; }
 
 double Node::density_now() const { return config_.density_at(neighbourhood_ ? 1 : live_count(), progress()); }
 

@@ -11,6 +11,9 @@ std::string_view guarantee_of(std::string_view mode) {
   if (mode == "average")
     return "near each other, never equal: each has a model of its own, drawn to its neighbours'; what they hold of "
            "each other is equal, bit for bit";
+  if (mode == "codistill")
+    return "none of weights, never equal: each has a model of its own, drawn to what its teachers predict; what they "
+           "hold of each other is equal, bit for bit";
   return "equal updates, equal bits";
 }
 
@@ -18,9 +21,9 @@ std::string RunConfig::warning() const {
   if (early_share == 0 && (early_peers > 0 || early_density != 1))
     return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "
            "that is early, such as 0.1";
-  if (averages() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
-    return "exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
-           "exchange.mode = \"average\" they do nothing";
+  if (has_own_models() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
+    return str("exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
+               "exchange.mode = \"", mode, "\" they do nothing");
   const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";
   if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};
   return str("optimizer.momentum = ", optimizer.momentum, " hurts sparse broadcast: the residual's delay already acts "

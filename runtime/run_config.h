@@ -26,10 +26,14 @@
 
 namespace rumor {
 
-// What `exchange.mode` may be. Peers know broadcast and average; the others are of the simulator alone
+// What `exchange.mode` may be. Peers know broadcast, average and codistill; the others are of the simulator alone
 // (sim/methods/methods.h).
 inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "downpour",
                                                        "admm",      "average", "codistill"};
+
+// Whether each peer has a model of its own in this mode, and of its neighbours their public copies
+// (runtime/neighbourhood.h).
+constexpr bool keeps_own_models(std::string_view mode) { return mode == "average" || mode == "codistill"; }
 
 // What an exchange of peers promises of their weights, a sentence for people.
 std::string_view guarantee_of(std::string_view mode);
@@ -128,8 +132,13 @@ struct RunConfig {
     return mode == "broadcast" ? round_rules.local_steps : 1;
   }
   std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(workers(), 1u) + 1; }
-  // Peers with models of their own, which average with their neighbours (runtime/neighbourhood.h).
+  bool has_own_models() const { return keeps_own_models(mode); }
   bool averages() const { return mode == "average"; }
+  bool codistills() const { return mode == "codistill"; }
+  // Of peers with models of their own: so many steps are behind each of their updates.
+  std::uint32_t steps_of_update() const {
+    return codistills() ? neighbour_rules.refresh_every : round_rules.local_steps;
+  }
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;

@@ -50,7 +50,7 @@ constexpr std::array optimizer = std::to_array<Help>({
 });
 
 constexpr std::array exchange = std::to_array<Help>({
-    {"exchange.mode", "how peers train together; all but broadcast and average are of the simulator alone"},
+    {"exchange.mode", "how peers train together; all but broadcast, average and codistill are of the simulator alone"},
     {"exchange.in_flight_weight", "share of the own updates in flight that training looks ahead by"},
     {"exchange.period_ms", "least time between two updates of this peer, milliseconds"},
     {"exchange.staleness_scale", "the rate is divided by staleness to this power; 0: off"},
@@ -69,11 +69,11 @@ constexpr std::array exchange = std::to_array<Help>({
     {"exchange.servers", "shards of the parameter server"},
     {"exchange.push_every", "steps between two pushes to it"},
     {"exchange.fetch_every", "steps between two fetches from it"},
-    {"exchange.neighbours", "how many a peer averages with; it takes half as many more"},
+    {"exchange.neighbours", "how many a peer exchanges copies with; it takes half as many more"},
     {"exchange.consensus_rate", "how far models move towards those of neighbours; 0: by the density"},
     {"exchange.drift_bound", "squared distance to what was last told, above which a peer tells; 0: always"},
-    {"exchange.teachers", "of a peer that learns from the predictions of others"},
-    {"exchange.refresh_every", "steps between two copies of teachers"},
+    {"exchange.teachers", "how many neighbours' predictions a step learns from, in turn"},
+    {"exchange.refresh_every", "steps between two tellings of what a model has become"},
     {"exchange.agreement", "weight of what teachers say, beside the labels'"},
 });
 

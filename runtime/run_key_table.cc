@@ -387,7 +387,7 @@ std::vector<Row> method_keys() {
       even("exchange.neighbours", others(&N::neighbours)),
       real("exchange.consensus_rate", 0, 1, others(&N::consensus_rate), of_peer),
       real("exchange.drift_bound", 0, 1e12, others(&N::drift_bound), of_peer),
-      even("exchange.teachers", others(&N::teachers)),
+      whole("exchange.teachers", 1, most, others(&N::teachers), of_peer),
       whole("exchange.refresh_every", 1, most, others(&N::refresh_every), of_peer),
       real("exchange.agreement", 0, 100, others(&N::agreement), of_peer),
   };

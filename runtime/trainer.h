@@ -39,6 +39,12 @@ struct StepPlan {
   bool survey = false;    // look at all that waits, too: a pass over all parameters
   // Of a trainer with a model of its own: no update while what waits has at most this squared norm; 0: always one.
   double drift_bound = 0;
+  // Of such a one: how many others it asks what they predict, after learn_from().
+  std::size_t teachers = 0;
+
+  // Its arithmetic, in forward passes: the way back is two of them, to ask a teacher is one.
+  static constexpr std::int64_t own_passes = 3;
+  std::int64_t passes() const { return own_passes + static_cast<std::int64_t>(teachers); }
 };
 
 // What it brings back.
@@ -71,11 +77,14 @@ class Trainer {
   // what others are expected to do (runtime/in_flight_view.h), and the rate is braked where updates come late.
   virtual bool computes_at_shared_weights() const { return true; }
   // Whether its model is one of its own: the weights that follow() shows it, its public copy, and what waits
-  // (runtime/neighbourhood.h). view() shows that model then.
+  // (runtime/neighbourhood.h). view() shows that model then. Of draw() and learn_from() the mode calls one.
   virtual bool has_own_model() const { return false; }
   // After follow(): what the next step adds to its model besides its own (Neighbourhood::pull). Requires:
   // has_own_model().
   virtual void draw(const Neighbourhood& /*neighbours*/, double /*share*/) {}
+  // After follow(): the weights of those whose predictions the next step is drawn to, besides the labels; copied.
+  // Requires: has_own_model().
+  virtual void learn_from(std::span<const std::span<const std::int32_t>> /*teachers*/) {}
   // Whether StepPlan.others is looked at.
   virtual bool wants_changes_of_others() const { return false; }
   // What it has learned and not yet handed over, one float a parameter.

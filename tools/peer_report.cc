@@ -187,7 +187,7 @@ Result<PeerReport> ask_peer(const std::string& address, const std::string& token
 }
 
 std::string report_text(const PeerReport& r, Figure sent_rate, Figure received_rate) {
-  const bool averages = r.exchange == "average";
+  const bool own_models = keeps_own_models(r.exchange);
   std::string out = str(r.run, ": ", r.phase, ", ", percent_text(progress_of(r), 0), " (", count_text(r.samples),
                         " of ", count_text(r.samples_planned), " samples)\n");
   out += str("peer ", r.node_id.substr(0, 16), " in run ", r.run_id.substr(0, 16), "\n\n");
@@ -199,14 +199,14 @@ std::string report_text(const PeerReport& r, Figure sent_rate, Figure received_r
   out += labelled("peers",
                   str(count_text(r.live_peers), " training, ", r.neighbours.size(),
                       r.neighbours.size() == 1 ? " neighbour, " : " neighbours, ", count_text(r.members), " known, ",
-                      r.neighbours.empty() ? "alone" : averages ? "copies " : "bits ",
+                      r.neighbours.empty() ? "alone" : own_models ? "copies " : "bits ",
                       r.neighbours.empty() ? "" : r.same_bits ? "equal" : "under way"));
   std::string traffic = str("sent ", bytes_text(r.sent_bytes), ", received ", bytes_text(r.received_bytes));
   if (sent_rate) traffic += str(" (now ", rate(sent_rate), " out, ", rate(received_rate), " in)");
   out += labelled("traffic", traffic + str("; own updates dense: ", bytes_text(r.dense_bytes), ", ",
                                            count_text(r.ratio), " times their payload"));
-  out += labelled(averages ? "public copy" : "replica", str(count_text(r.updates), " updates, digest ", r.digest));
-  if (averages) out += labelled("models", r.guarantee);
+  out += labelled(own_models ? "public copy" : "replica", str(count_text(r.updates), " updates, digest ", r.digest));
+  if (own_models) out += labelled("models", r.guarantee);
   return r.neighbours.empty() ? out : out + neighbour_table(r);
 }
 

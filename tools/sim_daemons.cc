@@ -191,8 +191,8 @@ void DaemonRun::show() {
   if (point.accuracy) text += str("  accuracy ", fixed(*point.accuracy * 100, 1), " %");
   text += str("  peers ", alive, "  each out ", daemon::rate_text((sent - last_sent_) / span / nodes), " in ",
               daemon::rate_text((received - last_received_) / span / nodes), "  ",
-              fixed(number(first, "traffic", "ratio"), 0), "x smaller  ", config_.averages() ? "copies " : "digests ",
-              equal ? "all equal" : "differ by what is on its way");
+              fixed(number(first, "traffic", "ratio"), 0), "x smaller  ",
+              config_.has_own_models() ? "copies " : "digests ", equal ? "all equal" : "differ by what is on its way");
   line_.show(text);
   last_sent_ = sent;
   last_received_ = received;
@@ -249,13 +249,13 @@ sim::SimResult DaemonRun::result() const {
   for (std::size_t i = 0; i < last_.size(); ++i) {
     r.identical = r.identical && last_[i].value("digest", "") == r.digest;
     const auto updates = last_[i].value("updates", std::uint64_t{0});
-    r.updates = config_.averages() ? r.updates + updates : std::max(r.updates, updates);
+    r.updates = config_.has_own_models() ? r.updates + updates : std::max(r.updates, updates);
     r.lost += static_cast<std::uint64_t>(number(last_[i], "traffic", "updates_lost"));
     r.traffic.push_back({str("peer ", i + 1),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "sent_bytes")),
                          static_cast<std::uint64_t>(number(last_[i], "traffic", "received_bytes"))});
   }
-  if (config_.averages()) r.disagreement = disagreement();
+  if (config_.has_own_models()) r.disagreement = disagreement();
   return r;
 }
 
@@ -295,7 +295,7 @@ Result<std::vector<float>> DaemonRun::first_weights() const {
 
 void DaemonRun::print_peers(std::FILE* to) const {
   std::fprintf(to, "\n  peer      own samples   accuracy      sent  received   digest of its %s\n",
-               config_.averages() ? "public copy" : "replica");
+               config_.has_own_models() ? "public copy" : "replica");
   for (std::size_t i = 0; i < last_.size(); ++i) {
     const json& p = last_[i];
     const double own = p.value("steps", 0.0) * config_.batch;
@@ -338,11 +338,12 @@ int DaemonRun::run() {
   const sim::SimResult r = result();
   print_peers(command_.json == "-" ? stderr : stdout);
   const int status = output_result(r, command_);
-  if (!config_.averages() && !r.identical) return fail({Errc::diverged, "the peers ended with different replicas"});
+  if (!config_.has_own_models() && !r.identical)
+    return fail({Errc::diverged, "the peers ended with different replicas"});
   return status;
 }
 
-void print_what_next(const SimCommand& command, bool averages) {
+void print_what_next(const SimCommand& command, const RunConfig& config) {
   std::error_code ignored;
   fs::path program = fs::proximate(fs::read_symlink("/proc/self/exe", ignored), ignored);
   if (program.empty()) program = "rumor";
@@ -357,9 +358,10 @@ void print_what_next(const SimCommand& command, bool averages) {
       "      one peer; watch http://127.0.0.1:7734/\n"
       "  %s peer --help\n"
       "      how others join it\n",
-      command.nodes, averages ? "its neighbours" : "the others",
-      averages ? "all ended with models that are near each other"
-               : "all ended with the same model, which the equal digests prove",
+      command.nodes, config.has_own_models() ? "its neighbours" : "the others",
+      config.averages()     ? "all ended with models that are near each other"
+      : config.codistills() ? "each ended with a model of its own, which learned from what its neighbours predict"
+                            : "all ended with the same model, which the equal digests prove",
       rumor.c_str(), run.c_str(), rumor.c_str(), run.c_str(), rumor.c_str());
 }
 
@@ -368,14 +370,14 @@ void print_what_next(const SimCommand& command, bool averages) {
 int run_daemons_command(const SimCommand& command) {
   const auto config = load_run(command.run);
   if (!config) return fail(config.error());
-  if (config->mode != "broadcast" && !config->averages())
+  if (config->mode != "broadcast" && !config->has_own_models())
     return fail({Errc::usage, str("--daemons runs peers, and peers know no exchange.mode = \"", config->mode, "\"")});
   if (command.network != "lan" || command.faults != "none")
     return fail(
         {Errc::usage,
          "--network and --faults belong to the virtual cluster; real peers have the network they have"});
   const int status = DaemonRun(command, *config).run();
-  if (status == 0 && !interrupted() && command.json != "-") print_what_next(command, config->averages());
+  if (status == 0 && !interrupted() && command.json != "-") print_what_next(command, *config);
   return status;
 }
 

@@ -87,7 +87,7 @@ void Console::progress(const NodeStatus& s, double seconds) {
   if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
   text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
   if (s.ratio() > 0) text += str("  ", fixed(s.ratio(), 0), "x smaller");
-  const char* const what = s.exchange == "average" ? "copies" : "digests";
+  const char* const what = keeps_own_models(s.exchange) ? "copies" : "digests";
   if (!s.peers.empty()) text += str("  ", what, s.digests_equal ? " equal" : " differ for the moment");
   if (!s.waiting_for.empty()) text += "  [" + s.waiting_for + "]";
   if (terminal_) {

@@ -44,8 +44,8 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
     if (auto started = cluster->start_node(i); !started) return started.error();
   }
   const Node& first = *cluster->nodes_.front().node;
-  cluster->record_.emplace(cluster->config_, first.form().layout, first.replica().weights(), cluster->nodes_.size(),
-                           cluster->options_.curve_points);
+  cluster->record_.emplace(cluster->config_, cluster->data_, first.form().layout, first.replica().weights(),
+                           cluster->nodes_.size(), cluster->options_.curve_points);
   if (cluster->options_.light_faults) cluster->queue_.push(TimePoint{500ms}, Fault{});
   for (std::size_t i = 0; i < cluster->options_.planned_faults.size(); ++i)
     cluster->queue_.push(TimePoint{cluster->options_.planned_faults[i].at}, Planned{i});
@@ -294,7 +294,7 @@ void Cluster::close_side(std::size_t at, int side, const std::string& reason) {
 void Cluster::effect(std::size_t i, StartStep& e) {
   Slot& slot = nodes_[i];
   slot.compute = slot.node->trainer().step(e.plan);
-  const Duration step = options_.step_of(i) * config_.batches_in_turn();
+  const Duration step = options_.step_of(i) * config_.batches_in_turn() * e.plan.passes() / StepPlan::own_passes;
   const std::int64_t tenth = step.count() / 10;
   const Duration takes = step + Duration(step_costs_.between(-tenth, tenth));
   computed_ += takes;
@@ -303,7 +303,7 @@ void Cluster::effect(std::size_t i, StartStep& e) {
 
 // Where each has a model of its own, the record evaluates what it tells of.
 void Cluster::effect(std::size_t i, StartEvaluation&) {
-  nodes_[i].compute = config_.averages() ? models::Evaluation() : record_->evaluate(*nodes_[i].node);
+  nodes_[i].compute = config_.has_own_models() ? models::Evaluation() : record_->evaluate(*nodes_[i].node);
   queue_.push(now_ + Duration{1}, ComputeDone{i, nodes_[i].life});
 }
 

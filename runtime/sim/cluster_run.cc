@@ -29,8 +29,8 @@ std::string Cluster::last_words() const {
   return "";
 }
 
-// Peers that average can only guess how many samples all have seen; what is compared to other ways is to have seen as
-// many.
+// Peers with models of their own can only guess how many samples all have seen; what is compared to other ways is to
+// have seen as many.
 void Cluster::finish_all() {
   finishing_ = true;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -53,7 +53,7 @@ Result<SimResult> Cluster::run(const Progress& progress) {
       stop_early_ = true;
       break;
     }
-    if (config_.averages() && !finishing_ && record_->samples(living()) >= config_.samples) finish_all();
+    if (config_.has_own_models() && !finishing_ && record_->samples(living()) >= config_.samples) finish_all();
     if (const std::string words = last_words(); !words.empty())
       return Error{not_finite_ ? Errc::not_finite : Errc::io, words};
     std::uint64_t samples = 0;

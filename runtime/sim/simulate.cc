@@ -13,8 +13,7 @@ struct Way {
   Result<SimResult> (*run)(const MethodSetting&);
   bool in_rounds = false;
 };
-constexpr Way ways[] = {{"sync", run_sync, true}, {"downpour", run_downpour}, {"admm", run_admm, true},
-                        {"codistill", run_codistill}};
+constexpr Way ways[] = {{"sync", run_sync, true}, {"downpour", run_downpour}, {"admm", run_admm, true}};
 
 }  // namespace
 

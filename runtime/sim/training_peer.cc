@@ -101,7 +101,7 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
           if constexpr (std::is_same_v<E, StartStep>) {
             computing_ = node_->trainer().step(effect.plan);
             const std::int64_t tenth = step_.count() / 10;
-            compute_ = step_ + Duration(costs_.between(-tenth, tenth));
+            compute_ = step_ * effect.plan.passes() / StepPlan::own_passes + Duration(costs_.between(-tenth, tenth));
           } else if constexpr (std::is_same_v<E, StartEvaluation>) {
             check_shown(effect);
             computing_ = evaluate_(*node_, effect.rows_max);

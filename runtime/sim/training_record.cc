@@ -4,20 +4,22 @@
 
 #include "compress/statistics.h"
 #include "compress/update.h"
-#include "models/model.h"
+#include "models/ensemble.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 #include "runtime/sim/agreement.h"
 
 namespace rumor::sim {
 
-TrainingRecord::TrainingRecord(const RunConfig& config, const ParamLayout& layout,
-                               std::span<const std::int32_t> start, std::size_t nodes, std::uint32_t curve_points)
+TrainingRecord::TrainingRecord(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                               const ParamLayout& layout, std::span<const std::int32_t> start, std::size_t nodes,
+                               std::uint32_t curve_points)
     : config_(config),
+      data_(std::move(data)),
       layout_(layout),
       delivery_(nodes),
       oracle_(start.begin(), start.end()),
-      start_(config.averages() ? models::to_floats(start, config.grid_bits) : std::vector<float>()),
+      start_(config.has_own_models() ? models::to_floats(start, config.grid_bits) : std::vector<float>()),
       before_(nodes),
       curve_(config.samples, curve_points) {}
 
@@ -42,13 +44,13 @@ void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t b
 void TrainingRecord::ended(std::size_t i, const Node& node) {
   before_[i].sent += node.protocol().counters().sent_bytes;
   before_[i].received += node.protocol().counters().received_bytes;
-  before_[i].samples += config_.averages() ? node.neighbourhood()->own_samples() : 0;
+  before_[i].samples += config_.has_own_models() ? node.neighbourhood()->own_samples() : 0;
   before_[i].steps += node.figures().steps;
   before_[i].steps_held += node.figures().steps_held;
 }
 
 std::uint64_t TrainingRecord::seen(const Nodes& nodes, const Node& node) const {
-  return config_.averages() ? samples(nodes) : node.samples();
+  return config_.has_own_models() ? samples(nodes) : node.samples();
 }
 
 std::uint64_t TrainingRecord::samples(const Nodes& nodes) const {
@@ -59,7 +61,7 @@ std::uint64_t TrainingRecord::samples(const Nodes& nodes) const {
 }
 
 models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) {
-  if (config_.averages()) return node.trainer().evaluate(node.trainer().view().values, rows_max);
+  if (config_.has_own_models()) return node.trainer().evaluate(node.trainer().view().values, rows_max);
   const gossip::ReplicaDigest& digest = node.replica().digest();
   const std::string name = str(digest.have_hash.hex(), digest.fingerprint, " ", rows_max);
   if (!last_evaluation_ || last_evaluation_->first != name) {
@@ -69,14 +71,28 @@ models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) 
   return last_evaluation_->second;
 }
 
-CurvePoint TrainingRecord::measure(const Nodes& nodes, std::size_t i, TimePoint now) {
+models::Evaluation TrainingRecord::result_of(const Nodes& nodes, Node& first) {
+  if (!config_.codistills()) return evaluate(first);
+  models::Evaluation mean;
+  const auto up = std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
+  const double share = 1 / static_cast<double>(up);
+  for (Node* node : nodes) {
+    if (node == nullptr) continue;
+    const models::Evaluation one = evaluate(*node);
+    mean.loss += share * one.loss;
+    if (one.accuracy) mean.accuracy = mean.accuracy.value_or(0) + share * *one.accuracy;
+  }
+  return mean;
+}
+
+CurvePoint TrainingRecord::measure(const Nodes& nodes, std::size_t i, TimePoint now,
+                                   const models::Evaluation& result) {
   Node& node = *nodes[i];
-  const models::Evaluation evaluation = evaluate(node);
   CurvePoint point;
   point.samples = seen(nodes, node);
   point.virtual_seconds = to_seconds(now.time_since_epoch());
-  point.loss = evaluation.loss;
-  point.accuracy = evaluation.accuracy;
+  point.loss = result.loss;
+  point.accuracy = result.accuracy;
   for (std::size_t k = 0; k < nodes.size(); ++k)
     point.sent_bytes_per_node +=
         static_cast<double>(before_[k].sent + (nodes[k] ? nodes[k]->protocol().counters().sent_bytes : 0)) /
@@ -102,7 +118,8 @@ bool TrainingRecord::watch(const Nodes& nodes, TimePoint now, const Progress& pr
       std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
   if (watched == nodes.end()) return true;
   const std::uint64_t samples = seen(nodes, **watched);
-  if (curve_.due(samples)) curve_.add(measure(nodes, static_cast<std::size_t>(watched - nodes.begin()), now));
+  if (curve_.due(samples))
+    curve_.add(measure(nodes, static_cast<std::size_t>(watched - nodes.begin()), now, result_of(nodes, **watched)));
   return curve_.tell(samples, progress);
 }
 
@@ -139,8 +156,9 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
       std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node != nullptr; });
   RUMOR_CHECK(first != nodes.end());
   Node& node = **first;
+  const models::Evaluation final = result_of(nodes, node);
   if (!curve_.reaches(to_seconds(now.time_since_epoch())))
-    curve_.add(measure(nodes, static_cast<std::size_t>(first - nodes.begin()), now));
+    curve_.add(measure(nodes, static_cast<std::size_t>(first - nodes.begin()), now, final));
   r.curve = curve_.take();
   r.tensors = std::move(tensors_);
   r.run_name = config_.name;
@@ -151,7 +169,6 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
   r.params = oracle_.size();
   r.samples = seen(nodes, node);
   r.virtual_seconds = to_seconds(now.time_since_epoch());
-  const models::Evaluation final = evaluate(node);
   r.loss = final.loss;
   r.accuracy = final.accuracy;
 
@@ -167,7 +184,7 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
 
   r.updates = delivery_.updates();
   delivery_.summarize(r);
-  config_.averages() ? compare_models(nodes, r) : compare_replicas(nodes, r);
+  config_.has_own_models() ? compare_models(nodes, r) : compare_replicas(nodes, r);
   r.digest = node.status(now).digest;
   return r;
 }
@@ -194,11 +211,17 @@ void TrainingRecord::compare_models(const Nodes& nodes, SimResult& r) const {
     all.emplace_back(nodes[i]->trainer().view().values);
   }
   r.silent_fraction = steps > 0 ? static_cast<double>(held) / static_cast<double>(steps) : 0;
-  const std::vector<float> mean = mean_of(all);
   r.disagreement = disagreement(all, start_);
-  const models::Evaluation together = first->trainer().evaluate(mean, UINT32_MAX);
+  const models::Evaluation together =
+      config_.codistills() ? evaluate_together(all) : first->trainer().evaluate(mean_of(all), UINT32_MAX);
   r.together_loss = together.loss;
   r.together_accuracy = together.accuracy;
+}
+
+models::Evaluation TrainingRecord::evaluate_together(std::span<const std::span<const float>> models) const {
+  models::ModelConfig shape = config_.model;
+  data_->describe(shape);
+  return models::evaluate_ensemble(*models::make_model(shape).value(), *data_, models);
 }
 
 }  // namespace rumor::sim

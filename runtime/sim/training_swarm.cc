@@ -26,7 +26,7 @@ class TrainingSwarm final : private FaultyRun, private WorldObserver {
         data_(std::move(data)),
         options_(options),
         progress_(progress),
-        record_(config_, plan_.world.model.form.layout, plan_.world.model.initial, world_.hosts(),
+        record_(config_, data_, plan_.world.model.form.layout, plan_.world.model.initial, world_.hosts(),
                 options.curve_points) {
     world_.observe(*this);
   }

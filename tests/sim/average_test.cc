@@ -14,20 +14,6 @@ RunConfig average_run(std::uint64_t samples = 16'000) {
   return config;
 }
 
-// Every neighbour's copy is held to the last bit, once all is quiet; and sums are what they should be.
-void check_held_copies(const sim::Cluster& cluster, std::size_t nodes) {
-  std::size_t held = 0;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    if (cluster.node(i) == nullptr) continue;
-    cluster.node(i)->check_invariants();
-    for (const auto& peer : cluster.node(i)->protocol().peers()) {
-      BOOST_TEST(peer.digest_equal);
-      ++held;
-    }
-  }
-  BOOST_TEST(held > nodes);
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(average)
@@ -138,7 +124,7 @@ BOOST_AUTO_TEST_CASE(at_the_end_what_is_held_is_equal) {
   auto cluster = test::make_cluster(average_run(8'000), test::lan(6));
   test::finish(*cluster);
   cluster->run_until(cluster->now() + 15s);
-  check_held_copies(*cluster, 6);
+  test::check_held_copies(*cluster, 6);
 }
 
 BOOST_AUTO_TEST_CASE(a_budget_in_bytes_is_kept) {

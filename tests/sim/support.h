@@ -59,6 +59,21 @@ inline void require_all_equal(const sim::Cluster& cluster, std::size_t nodes) {
   }
 }
 
+// Peers with models of their own: every neighbour's copy is held to the last bit, once all is quiet; and sums are what
+// they should be.
+inline void check_held_copies(const sim::Cluster& cluster, std::size_t nodes) {
+  std::size_t held = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    if (cluster.node(i) == nullptr) continue;
+    cluster.node(i)->check_invariants();
+    for (const auto& peer : cluster.node(i)->protocol().peers()) {
+      BOOST_TEST(peer.digest_equal);
+      ++held;
+    }
+  }
+  BOOST_TEST(held > nodes);
+}
+
 // Runs until all are complete, at most `limit` of virtual time.
 inline void finish(sim::Cluster& cluster, Duration limit = 120s) {
   const TimePoint end = cluster.now() + limit;

@@ -117,11 +117,11 @@ def hogwild():
         assert finals[0]['accuracy'] > 0.6, finals[0]['accuracy']
 
 
-def average():
-    """Five peers average with their neighbours: one is killed with -9 and comes back, one joins late. Models end near
-    each other, and what is held of a neighbour is that neighbour's copy."""
-    keys = ('exchange.mode=average', 'optimizer.rate=0.2', 'compress.density=0.05', 'exchange.period_ms=15')
-    with Swarm(5, 0, *keys, 'run.samples=60000') as swarm:  # they train, and then serve on
+def own_models(mode, *keys):
+    """Five peers with models of their own: one is killed with -9 and comes back, one joins late. What is held of a
+    neighbour is that neighbour's copy."""
+    keys = (f'exchange.mode={mode}', *keys, 'exchange.period_ms=15', 'run.samples=60000')
+    with Swarm(5, 0, *keys) as swarm:  # they train, and then serve on
         for peer in swarm.peers[:4]:
             peer.start()
         swarm.await_progress(10_000)
@@ -142,14 +142,24 @@ def average():
         finals = [peer.status() for peer in swarm.peers]
         assert len({final['digest'] for final in finals}) == 5, 'public copies are one peer\'s each'
         for final in finals:
-            assert final['exchange'] == 'average' and final['accuracy'] > 0.6, final['accuracy']
+            assert final['exchange'] == mode and final['accuracy'] > 0.6, final['accuracy']
             assert 55_000 < final['samples'] < 66_000, final['samples']
             assert final['traffic']['updates_invalid'] == 0, final['traffic']
         assert [peer.stop() for peer in swarm.peers] == [0] * 5
         exported = os.path.join(swarm.directory, 'model.safetensors')
         assert run('export', swarm.peers[0].state, '--to', exported).returncode == 0, 'no export'
-        alone = run('peer', 'synthetic', '--set', 'exchange.mode=sync')
-        assert alone.returncode == 2 and 'of the simulator alone' in alone.stderr, alone.stderr
+
+
+def average():
+    """They average with their neighbours."""
+    own_models('average', 'optimizer.rate=0.2', 'compress.density=0.05')
+    alone = run('peer', 'synthetic', '--set', 'exchange.mode=sync')
+    assert alone.returncode == 2 and 'of the simulator alone' in alone.stderr, alone.stderr
+
+
+def codistill():
+    """They learn from what their neighbours predict."""
+    own_models('codistill', 'optimizer.rate=0.2', 'compress.density=0.2', 'exchange.refresh_every=5')
 
 
 def memory():
@@ -298,8 +308,8 @@ def compare():
 
 
 SCENARIOS = {f.__name__: f for f in (kill_one, kill_first_seed, late_joiner, restart_all, alone, goodbye, average,
-                                     two_peers, hogwild, memory, stop_and_stats, staleness, compare,
-                                     ctrl_c_cluster)}
+                                     codistill, two_peers, hogwild, memory, stop_and_stats, staleness,
+                                     compare, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])

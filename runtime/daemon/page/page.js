@@ -108,7 +108,8 @@ function showTiles(s, speed) {
   tile("Loss", decimal(s.loss, 3), "own batches " + decimal(s.train_loss, 3));
   if (known(s.accuracy)) tile("Accuracy", percent(s.accuracy, 1), "on the test set");
   tile("Peers training", count(s.live_peers), `${links} ${links === 1 ? "neighbour" : "neighbours"}`);
-  tile(s.exchange === "average" ? "Same copies" : "Same bits", !links ? "alone" : s.digests_equal ? "yes" : "under way",
+  tile(/average|codistill/.test(s.exchange) ? "Same copies" : "Same bits",
+    !links ? "alone" : s.digests_equal ? "yes" : "under way",
     count(s.updates) + " updates", links && s.digests_equal ? "good" : "");
   tile("Smaller than dense", t.ratio > 0 ? count(t.ratio) + " \u00d7" : dash,
     `${bytes(t.update_bytes_mean)} for ${bytes(t.dense_update_bytes)}`);

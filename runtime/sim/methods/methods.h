@@ -14,7 +14,6 @@
 
 namespace rumor::sim {
 
-
 // Dense averaging (`exchange.mode = "sync"`), in rounds (lock_step.h): every step, all peers' gradients are averaged,
 // as by a ring all-reduce, and one optimizer steps on the mean. A step costs the slowest peer's computing, then 2 (N-1)
 // / N of the dense bytes over the slower of up- and downlink, and 2 (N-1) latencies. Peers that are away are not waited
@@ -44,13 +43,5 @@ Result<SimResult> run_admm(const MethodSetting& in);
 // A worker that went away loses its copy and what it had not pushed, and begins with a fetch when it is back. A
 // server's state is on its disk: what is sent to it while it is away reaches it when it is back.
 Result<SimResult> run_downpour(const MethodSetting& in);
-
-// Codistillation (`exchange.mode = "codistill"`): each peer trains a model of its own on its own data, and draws what
-// it predicts towards the mean of what its teachers predict for the same batch; of the teachers it has copies that are
-// refreshed now and then (Anil, Pereyra, Passos, Ormandi, Dahl, Hinton, ICLR 2018, "Large scale distributed neural
-// network training through online distillation"). Each teacher lengthens a step by a forward pass. The result is the
-// mean over peers of loss and accuracy; put together, all models answer with the mean of their probabilities. Errors
-// besides: Errc::usage for a byte budget.
-Result<SimResult> run_codistill(const MethodSetting& in);
 
 }  // namespace rumor::sim

@@ -4,7 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "models/model.h"
+#include "models/ensemble.h"
+#include "models/evaluation.h"
 #include "tests/unit/models/gpt_support.h"
 
 namespace rumor::models {
@@ -129,6 +130,41 @@ BOOST_AUTO_TEST_CASE(own_predictions_draw_nowhere) {
     s.model->loss_and_gradient(s.params, s.batch(s.soft, 2), drawn);
     BOOST_TEST(test::worst(drawn, plain) > 1e-3);
   }
+}
+
+// One input and two classes, no hidden layer: the logits are w x + b, so a bias of ln 3 makes it 3 : 1.
+BOOST_AUTO_TEST_CASE(models_answer_with_the_mean_of_their_probabilities) {
+  ModelConfig shape;
+  shape.hidden = {};
+  shape.inputs = 1;
+  shape.classes = 2;
+  const auto model = make_model(shape).value();
+  const float odds = std::log(3.0f);
+  const std::vector<float> first = {0, 0, odds, 0}, second = {0, 0, 0, 0}, x = {1};
+  const std::vector<std::uint8_t> label = {0};
+  std::vector<float> mean;
+  const std::span<const float> both[] = {first, second};
+  mean_prediction(*model, both, {x, label, 1}, mean);
+  BOOST_REQUIRE(mean.size() == 2u);
+  BOOST_TEST(mean[0] == 0.625f, boost::test_tools::tolerance(1e-6f));
+  BOOST_TEST(mean[1] == 0.375f, boost::test_tools::tolerance(1e-6f));
+}
+
+// One model alone is an ensemble like any other: its own evaluation.
+BOOST_AUTO_TEST_CASE(an_ensemble_of_one_is_that_model) {
+  DataConfig config;
+  config.kind = "synthetic";
+  const auto data = load_data(config).value();
+  ModelConfig shape;
+  shape.hidden = {16};
+  data->describe(shape);
+  const auto model = make_model(shape).value();
+  const auto weights = to_floats(initial_weights(*model, 3, 24), 24);
+  const std::span<const float> one[] = {weights};
+  const Evaluation own = evaluate_on_test(*model, *data, weights, UINT32_MAX);
+  const Evaluation together = evaluate_ensemble(*model, *data, one);
+  BOOST_TEST(together.loss == own.loss, boost::test_tools::tolerance(1e-5));
+  BOOST_TEST(*together.accuracy == *own.accuracy, boost::test_tools::tolerance(1e-3));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// Averaging with neighbours: sums and shares by hand, copies held and lost, and the step of an own model.
+// Peers with models of their own: sums and shares by hand, copies held and lost, teachers, and a step of such a model.
 #include "runtime/neighbourhood.h"
 
 #include <boost/test/unit_test.hpp>
@@ -115,6 +115,28 @@ BOOST_AUTO_TEST_CASE(share_is_rate_times_weight) {
   BOOST_TEST(links.target == 2u);
   BOOST_TEST(links.high == 3u);
   BOOST_TEST(links.low == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(neighbours_teach_in_turn) {
+  Peer peer;
+  for (const std::uint8_t by : {0, 1, 2, 3}) peer.link(by);
+  BOOST_TEST(peer.near.teachers(2, 0).empty());
+  for (const std::uint8_t by : {0, 1, 2}) peer.tell(by, 1, Peer::change({by}, {0}, one));
+  // By the weight that each has moved.
+  const auto asked = [&](std::size_t count, std::uint64_t turn) {
+    std::vector<std::size_t> whom;
+    for (const std::span<const std::int32_t> weights : peer.near.teachers(count, turn))
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        if (weights[i] == one) whom.push_back(i);
+    return whom;
+  };
+  BOOST_TEST((asked(2, 0) == std::vector<std::size_t>{0, 1}));
+  BOOST_TEST((asked(2, 1) == std::vector<std::size_t>{2, 0}));
+  BOOST_TEST((asked(2, 2) == std::vector<std::size_t>{1, 2}));
+  BOOST_TEST((asked(5, 0) == std::vector<std::size_t>{0, 1, 2}));
+  BOOST_TEST(asked(0, 7).empty());
+  peer.near.set_linked(test::node(1), false, TimePoint{});
+  BOOST_TEST((asked(1, 1) == std::vector<std::size_t>{2}));
 }
 
 BOOST_AUTO_TEST_CASE(a_neighbour_counts_from_its_first_update_until_it_is_lost) {
@@ -272,6 +294,37 @@ BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
   BOOST_TEST(restored.local.own_model);
   BOOST_TEST(model_of(form, restored) == std::vector<float>(model.begin(), model.end()),
              boost::test_tools::per_element());
+}
+
+// A linear model of ten classes at zero says 1/10 of each. A teacher with a bias of ln 9 on the first says 1/2 and
+// 1/18, one at zero 1/10; in the mean 3/10 and 7/90. So the gradient of a bias gains agreement * (1/10 - that),
+// whatever the batch (Anil et al. 2018, with soft_targets.h), and what waits after a step the opposite times the rate.
+BOOST_AUTO_TEST_CASE(a_step_learns_from_what_teachers_predict) {
+  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  config.mode = "codistill";
+  config.model.hidden = {};
+  config.optimizer.kind = "sgd";
+  config.neighbour_rules.agreement = 0.5;
+  const auto data = models::load_data(config.data).value();
+  const auto what_waits = [&](std::size_t teachers) {
+    auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
+    const LargeVector<std::int32_t> zero(trainer->layout().params(), 0);
+    LargeVector<std::int32_t> sure = zero;
+    sure[sure.size() - 10] = static_cast<std::int32_t>(std::lround(std::log(9.0) * one));
+    Replica own(test::some_run(), trainer->layout(), zero);
+    trainer->follow(own);
+    const std::span<const std::int32_t> both[] = {sure, zero};
+    trainer->learn_from(std::span(both).first(teachers));
+    StepPlan plan;
+    plan.rate = 0.25;
+    plan.hold = true;
+    BOOST_TEST(trainer->step(plan).held);
+    return std::vector<float>(trainer->residual().end() - 10, trainer->residual().end());
+  };
+  const std::vector<float> alone = what_waits(0), taught = what_waits(2);
+  for (std::size_t c = 0; c < 10; ++c)
+    BOOST_TEST(taught[c] - alone[c] == (c == 0 ? 0.25f * 0.5f * 0.2f : -0.25f * 0.5f * 2 / 90),
+               boost::test_tools::tolerance(1e-4f));
 }
 
 // |x - c|^2 is 0.25 + 0.0625 after the pull: more than the bound, or not (Kamp et al. 2018).

@@ -1,11 +1,11 @@
-#include "runtime/sim/methods/ensemble.h"
+#include "models/ensemble.h"
 
 #include <algorithm>
 
 #include "models/portable_math.h"
 #include "runtime/base/check.h"
 
-namespace rumor::sim {
+namespace rumor::models {
 
 namespace {
 
@@ -21,7 +21,7 @@ void add(Score& score, std::span<const float> predicted, std::size_t classes, co
     const auto row = predicted.subspan(r * classes, classes);
     const std::size_t want = wanted(r);
     // Below this a float has no digits left.
-    score.loss -= models::portable_log(std::max(1e-38, static_cast<double>(row[want])));
+    score.loss -= portable_log(std::max(1e-38, static_cast<double>(row[want])));
     score.right += std::max_element(row.begin(), row.end()) - row.begin() == static_cast<std::ptrdiff_t>(want) ? 1 : 0;
     ++score.rows;
   }
@@ -29,9 +29,8 @@ void add(Score& score, std::span<const float> predicted, std::size_t classes, co
 
 }  // namespace
 
-bool mean_prediction(models::Model& model, std::span<const std::span<const float>> weights, const models::Batch& batch,
-                     std::vector<float>& out) {
-  if (weights.empty()) return false;
+void mean_prediction(Model& model, Ensemble weights, const Batch& batch, std::vector<float>& out) {
+  RUMOR_CHECK(!weights.empty());
   std::vector<float> one(model.predictions(batch.rows));
   out.assign(one.size(), 0.0f);
   const float share = 1.0f / static_cast<float>(weights.size());
@@ -39,31 +38,29 @@ bool mean_prediction(models::Model& model, std::span<const std::span<const float
     model.predict(w, batch, one);
     for (std::size_t at = 0; at < one.size(); ++at) out[at] += share * one[at];
   }
-  return true;
 }
 
-models::Evaluation evaluate_ensemble(models::Model& model, const models::DataSet& data,
-                                     std::span<const std::span<const float>> weights) {
+Evaluation evaluate_ensemble(Model& model, const DataSet& data, Ensemble weights) {
   constexpr std::size_t floats_max = 4 << 20;  // of predictions at a time
   const auto fits = static_cast<std::uint32_t>(floats_max / model.predictions(1));
   const std::uint32_t block = std::clamp(fits, 1u, data.evaluation_block());
   const bool text = data.vocabulary > 0;
   const std::size_t context = data.context;
-  models::BatchMemory memory;
+  BatchMemory memory;
   std::vector<float> mean;
   Score score;
   for (std::uint32_t first = 0; first < data.test_rows(); first += block) {
-    const models::Batch batch = data.test_batch(first, std::min(block, data.test_rows() - first), memory);
-    RUMOR_CHECK(mean_prediction(model, weights, batch, mean));
+    const Batch batch = data.test_batch(first, std::min(block, data.test_rows() - first), memory);
+    mean_prediction(model, weights, batch, mean);
     if (text)
       add(score, mean, data.vocabulary,
           [&](std::size_t r) { return batch.tokens[r / context * (context + 1) + r % context + 1]; });
     else
       add(score, mean, data.classes, [&](std::size_t r) { return batch.label[r]; });
   }
-  models::Evaluation evaluation{score.loss / score.rows, {}};
+  Evaluation evaluation{score.loss / score.rows, {}};
   if (!text) evaluation.accuracy = score.right / score.rows;
   return evaluation;
 }
 
-}  // namespace rumor::sim
+}  // namespace rumor::models
