@@ -33,7 +33,7 @@ void FollowedView::seen() {
 }
 
 void FollowedView::follow(Replica& replica, Parallel& parallel) {
-  for (const compress::SharedUpdate& update : replica.recent()) changed_at(update);
+  for (const Taken& taken : replica.recent()) changed_at(taken.update);
   if (replica.refresh(view(), parallel)) return;
   models::to_floats(replica.weights(), grid_bits_, values_);
   changed_everywhere();

@@ -179,9 +179,9 @@ void Node::publish(StepResult result, TimePoint now, NodeOutbox& out) {
   update.header.period = result.period;
   update.header.samples = std::min(samples_held_, update_samples_max);
   samples_held_ -= update.header.samples;
-  const compress::SharedUpdate change = replica_.apply_own(update.header, std::move(result.update));
-  update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(result.payload));
+  const compress::SharedUpdate change = replica_.apply_own(update.header, std::move(result.update), update.payload);
+  update.header.signature = options_.keys->sign(gossip::update_message(run_, update.header));
 
   if (!neighbourhood_) {
     in_flight_.sent(change, result.period, live_.list());
@@ -220,7 +220,7 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   if (!decoded) return Error{Errc::corrupt, name + ": " + decoded.error().text};
   const bool wanted = wants_others_ && header.origin != options_.node;
   compress::SparseUpdate change = wanted ? *decoded : compress::SparseUpdate();
-  const auto applied = replica_.apply(header, std::move(decoded).value());
+  const auto applied = replica_.apply(header, std::move(decoded).value(), update.payload);
   if (!applied || *applied == gossip::Accepted::duplicate) return applied;
   log_.append(update, now_);
   if (wanted) remember(std::move(change));
@@ -269,7 +269,7 @@ Result<void> Node::take_back(const UpdateKey& key) {
   if (!update) return Error{Errc::limit, "it is no longer kept here"};
   auto decoded = compress::decode(trainer_->layout(), *update->payload);
   RUMOR_CHECK(decoded.ok());  // it was accepted once
-  replica_.take_back(update->header, std::move(decoded).value());
+  replica_.take_back(update->header, std::move(decoded).value(), update->payload);
   log_.erase(key);
   return {};
 }
@@ -300,7 +300,8 @@ void Node::replay_log() {
     const auto update = replica_.is_revoked(key) ? std::nullopt : log_.find(key);
     auto decoded = update ? compress::decode(trainer_->layout(), *update->payload)
                           : Result<compress::SparseUpdate>(Error{Errc::corrupt, "it is revoked or damaged"});
-    if (!decoded || !replica_.apply(update->header, std::move(decoded).value())) log_.erase(key);
+    if (!decoded || !replica_.apply(update->header, std::move(decoded).value(), update->payload))
+      log_.erase(key);
   }
 }
 

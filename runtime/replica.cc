@@ -16,58 +16,65 @@ Replica::Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t>
   state_.fingerprint = fingerprinter_.of_weights(state_.weights);
 }
 
-Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, compress::SparseUpdate update) {
+Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, compress::SparseUpdate update,
+                                        Payload payload) {
   const std::uint64_t claimed = fingerprinter_.of_update(layout_, update);
   if (claimed != header.fingerprint)
     return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
                                     ": its entries do not have the fingerprint its header claims")};
-  return take_named(header, std::make_shared<const compress::SparseUpdate>(std::move(update)));
+  return take_named(header,
+                    {std::make_shared<const compress::SparseUpdate>(std::move(update)), std::move(payload), false});
 }
 
-compress::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update) {
+compress::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update,
+                                          Payload payload) {
   header.fingerprint = fingerprinter_.of_update(layout_, update);
   auto shared = std::make_shared<const compress::SparseUpdate>(std::move(update));
-  const gossip::Accepted taken = take_named(header, shared);
+  const gossip::Accepted taken = take_named(header, {shared, std::move(payload), false});
   RUMOR_CHECK(taken == gossip::Accepted::applied);
   return shared;
 }
 
-gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, compress::SharedUpdate update) {
-  RUMOR_CHECK(update->index.empty() || update->index.back() < layout_.params());
+gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, Taken taken) {
+  const std::vector<std::uint32_t>& index = taken.update->index;
+  RUMOR_CHECK(index.empty() || index.back() < layout_.params());
   const bool marks = !(mutant(4) && header.key.seq % 8 == 0);
   if (marks && !state_.have.insert(header.key) && !mutant(2)) return gossip::Accepted::duplicate;
   const std::uint64_t before = state_.fingerprint;
   state_.samples += header.samples;
   state_.period = std::max(state_.period, header.period);
   const bool keeps_digest = mutant(6) && digest_current_ && header.key.seq % 8 == 0;
-  take(std::move(update), header.fingerprint);
+  take(std::move(taken), header.fingerprint);
   if (mutant(5) && header.key.seq % 16 == 0) state_.fingerprint = before;
   digest_current_ = keeps_digest;
   return gossip::Accepted::applied;
 }
 
-void Replica::take(compress::SharedUpdate update, std::uint64_t fingerprint) {
+void Replica::take(Taken taken, std::uint64_t fingerprint) {
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, fingerprint);
   digest_current_ = false;
-  recent_entries_ += update->index.size();
+  const std::size_t entries = taken.update->index.size();
+  waiting_.push_back(taken.update);
+  waiting_entries_ += entries;
   waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
-  recent_.push_back(std::move(update));
-  if (copying_) since_copy_.push_back(recent_.back());
+  if (copying_) since_copy_.push_back(taken.update);
+  recent_.push_back(std::move(taken));
+  recent_entries_ += entries;
+  if (waiting_entries_ > layout_.params()) settle_alone();
   if (recent_entries_ > layout_.params()) {
-    settle_alone();
     forget_recent();
     recent_complete_ = false;
   }
 }
 
 // Addition wraps around, so adding the opposite of every entry restores the bits, in whatever order.
-void Replica::take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update) {
+void Replica::take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload) {
   RUMOR_CHECK(state_.have.contains(header.key));
   for (std::uint8_t& negative : update.negative) negative ^= 1;
   state_.have.erase(header.key.stream, {header.key.seq, header.key.seq});
   state_.samples -= header.samples;
   const std::uint64_t opposite = fingerprinter_.of_update(layout_, update);
-  take(std::make_shared<const compress::SparseUpdate>(std::move(update)), opposite);
+  take({std::make_shared<const compress::SparseUpdate>(std::move(update)), std::move(payload), true}, opposite);
 }
 
 void Replica::mark(const gossip::Revocation& revocation) {
@@ -97,8 +104,6 @@ bool Replica::forget_copied() {
 
 void Replica::forget_recent() {
   recent_.clear();
-  settled_ = 0;
-  batch_ = {};
   recent_entries_ = 0;
 }
 
@@ -109,10 +114,10 @@ void Replica::settle_alone() const {
 
 void Replica::begin_batch() const {
   RUMOR_CHECK(batch_.updates.empty());
-  if (mutant(7) && recent_.size() - settled_ > 3) ++settled_;
-  for (std::size_t i = settled_; i < recent_.size(); ++i) {
-    batch_.updates.push_back(recent_[i].get());
-    batch_.entries += recent_[i]->index.size();
+  if (mutant(7) && waiting_.size() > 3) waiting_.erase(waiting_.begin());
+  for (const compress::SharedUpdate& update : waiting_) {
+    batch_.updates.push_back(update.get());
+    batch_.entries += update->index.size();
   }
   batch_.fingerprint = waiting_fingerprint_;
 }
@@ -144,12 +149,13 @@ std::uint64_t Replica::settle_stretch(compress::Stretch where, const compress::F
 void Replica::end_batch() const {
   RUMOR_CHECK(batch_.moved == batch_.fingerprint);
   waiting_fingerprint_ = Fingerprinter::minus(waiting_fingerprint_, batch_.fingerprint);
-  settled_ += batch_.updates.size();
+  waiting_entries_ -= batch_.entries;
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(batch_.updates.size()));
   batch_ = {};
 }
 
 bool Replica::settle_some(std::uint64_t entries_max) {
-  if (settled_ == recent_.size()) return true;
+  if (waiting_.empty()) return true;
   if (batch_.updates.empty()) begin_batch();
   const std::uint64_t params = layout_.params();
   const std::uint64_t step = params * entries_max / std::max<std::uint64_t>(batch_.entries, 1) + 1;
@@ -157,11 +163,11 @@ bool Replica::settle_some(std::uint64_t entries_max) {
   batch_.moved = Fingerprinter::add(batch_.moved, settle_stretch(where, nullptr));
   batch_.at = where.end;
   if (batch_.at == params) end_batch();
-  return settled_ == recent_.size();
+  return waiting_.empty();
 }
 
 void Replica::settle(const compress::FloatView* view, Parallel& parallel) const {
-  while (settled_ != recent_.size()) {  // twice where a batch has begun already
+  while (!waiting_.empty()) {  // twice where a batch has begun already
     if (batch_.updates.empty()) begin_batch();
     std::vector<std::uint64_t> moved(parallel.width());
     const compress::Stretch rest{batch_.at, layout_.params()};
@@ -175,7 +181,7 @@ void Replica::settle(const compress::FloatView* view, Parallel& parallel) const 
 
 void Replica::refresh_settled(const compress::FloatView& view, Parallel& parallel) const {
   Updates updates;
-  for (const compress::SharedUpdate& update : recent_) updates.push_back(update.get());
+  for (const Taken& taken : recent_) updates.push_back(taken.update.get());
   const LargeVector<std::int32_t>& weights = state_.weights;
   compress::each_stretch(
       compress::all_of(layout_), recent_entries_, parallel, [&](std::size_t, compress::Stretch where) {
@@ -193,7 +199,8 @@ void Replica::refresh_settled(const compress::FloatView& view, Parallel& paralle
 bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
   RUMOR_CHECK(view.values.size() == layout_.params());
   const bool complete = recent_complete_;
-  if (complete && settled_ == 0 && batch_.updates.empty()) {
+  // What waits and what is recent both end with what was taken last, so equal numbers are the same updates.
+  if (complete && waiting_.size() == recent_.size() && batch_.updates.empty()) {
     settle(&view, parallel);
   } else {
     settle(nullptr, parallel);
@@ -204,6 +211,14 @@ bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
   return complete;
 }
 
+std::optional<std::vector<Taken>> Replica::hand_over() {
+  std::optional<std::vector<Taken>> changes;
+  if (recent_complete_) changes = std::move(recent_);
+  forget_recent();
+  recent_complete_ = true;
+  return changes;
+}
+
 Result<void> Replica::restore(ReplicaState state) {
   if (state.weights.size() != state_.weights.size())
     return Error{Errc::mismatch,
@@ -212,15 +227,18 @@ Result<void> Replica::restore(ReplicaState state) {
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);
   digest_current_ = false;
+  waiting_.clear();
+  batch_ = {};
+  waiting_entries_ = waiting_fingerprint_ = 0;
   forget_recent();
-  waiting_fingerprint_ = 0;
   recent_complete_ = false;
   return {};
 }
 
 std::size_t Replica::entry_bytes() const {
-  std::size_t bytes = capacity_bytes(recent_, since_copy_);
-  for (const compress::SharedUpdate& update : recent_) bytes += compress::part_bytes(update);
+  std::size_t bytes = capacity_bytes(waiting_, recent_, since_copy_);
+  for (const compress::SharedUpdate& update : waiting_) bytes += compress::part_bytes(update);
+  for (const Taken& taken : recent_) bytes += compress::part_bytes(taken.update);
   for (const compress::SharedUpdate& update : since_copy_) bytes += compress::part_bytes(update);
   return bytes;
 }

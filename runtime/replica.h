@@ -4,14 +4,17 @@
 // this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes, so the entries of what
 // was taken may wait: they go onto the weights together, merged, when someone asks for the weights or for the
 // view (compress/apply.h: together they need a fraction of the time), in as many threads as there are, or a piece at a
-// time. Names and fingerprint move at once.
+// time. Names and fingerprint move at once. A view on another machine than this processor follows by itself: it is
+// handed what was taken, and nothing goes onto the weights here for that.
 //
 // Thread: one owner (the protocol thread); reading weights lets what waits go onto them, so that counts as
-// writing. Memory: one int32 per parameter, the have-set, and at most as many waiting entries as parameters.
+// writing. Memory: one int32 per parameter, the have-set, and at most as many entries as parameters that wait for the
+// weights, and as many that a view has yet to follow; mostly they are the same.
 // Invariant: fingerprint == F(initial weights) + sum of F(update) over have() == F(weights()).
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,22 +38,33 @@ struct ReplicaState {
   std::set<gossip::Revocation> revocations;  // what they cover is not among the updates
 };
 
+// One change of the weights.
+struct Taken {
+  compress::SharedUpdate update;         // what it adds
+  std::shared_ptr<const Bytes> payload;  // the canonical bytes it came in; null where the caller gave none
+  bool back = false;                     // it was taken back: `update` is the opposite of the payload
+};
+
 class Replica {
  public:
   // Starts from the run's initial weights, nothing applied. Requires: initial.size() == layout.params().
   Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial);
 
-  // Takes an update's integers and marks its name, or finds the name there already.
+  using Payload = std::shared_ptr<const Bytes>;
+
+  // Takes an update's integers and marks its name, or finds the name there already. `payload`: what the update was
+  // decoded from, for who is handed what was taken; null will do.
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
   // changed then. Requires: update decoded against this replica's layout.
-  Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update);
+  Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update,
+                                 Payload payload = {});
   // The same for an update that is being made here: its header gets its fingerprint. Returns what was taken.
   // Requires: of this name nothing was applied yet.
-  compress::SharedUpdate apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update);
+  compress::SharedUpdate apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload = {});
 
   // The opposite of apply(): takes back one update that is applied, to the last bit. Requires: this update was
   // applied with this header.
-  void take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update);
+  void take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload = {});
   // All that it covers has been taken back. Requires: not in state().revocations.
   void mark(const gossip::Revocation& revocation);
   bool is_revoked(const UpdateKey& key) const;
@@ -60,11 +74,14 @@ class Replica {
   // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
   // restored; then read all of the weights.
   bool refresh(const compress::FloatView& view, Parallel& parallel);
-  // Nothing has changed since the last refresh().
+  // The same for a view that is kept elsewhere: what changed since the last call, in order, or nothing where refresh()
+  // would say false. The weights here are not touched, and may wait.
+  std::optional<std::vector<Taken>> hand_over();
+  // Nothing has changed since the last refresh() or hand_over().
   bool refreshed() const { return recent_complete_ && recent_.empty(); }
-  // What was taken since the last refresh(), as far as it was kept in mind.
-  std::span<const compress::SharedUpdate> recent() const { return recent_; }
-  // Entries taken since the last refresh().
+  // What was taken since then, as far as it was kept in mind.
+  std::span<const Taken> recent() const { return recent_; }
+  // Entries taken since then.
   std::uint64_t recent_entries() const { return recent_entries_; }
 
   // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint
@@ -73,6 +90,7 @@ class Replica {
 
   // Puts about so many of the entries that wait onto the weights, for who must not take long. True: none waits now.
   bool settle_some(std::uint64_t entries_max);
+  bool settled() const { return waiting_.empty(); }
 
   // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from
   // each piece (runtime/snapshots.h).
@@ -106,9 +124,9 @@ class Replica {
 
  private:
   // Unless its name is there already. The header has its fingerprint.
-  gossip::Accepted take_named(const gossip::UpdateHeader& header, compress::SharedUpdate update);
+  gossip::Accepted take_named(const gossip::UpdateHeader& header, Taken taken);
   // The change goes into the fingerprint at once, onto the weights later.
-  void take(compress::SharedUpdate update, std::uint64_t fingerprint);
+  void take(Taken taken, std::uint64_t fingerprint);
   using Updates = std::vector<const compress::SparseUpdate*>;
   // Those that go onto the weights together, piece by piece.
   struct Batch {
@@ -128,14 +146,14 @@ class Replica {
   Fingerprinter fingerprinter_;
   ParamLayout layout_;
   mutable ReplicaState state_;  // but for the weights changed by members that are not const only
-  // Taken since the last refresh(); the first `settled_` of them are on the weights already, and then come those of
-  // the batch.
-  mutable std::vector<compress::SharedUpdate> recent_;
-  mutable std::size_t settled_ = 0;
+  // Not yet on the weights; the first of them are those of the batch, where there is one.
+  mutable std::vector<compress::SharedUpdate> waiting_;
   mutable Batch batch_;
+  mutable std::uint64_t waiting_entries_ = 0, waiting_fingerprint_ = 0;
+  // What the view has yet to follow. With those that wait it has the last of all that was taken in common.
+  std::vector<Taken> recent_;
   std::uint64_t recent_entries_ = 0;
-  mutable std::uint64_t waiting_fingerprint_ = 0;  // of those not yet on the weights
-  bool recent_complete_ = false;                   // recent_ is all that changed since the last refresh()
+  bool recent_complete_ = false;  // recent_ is all that changed since the last refresh() or hand_over()
   bool copying_ = false;
   std::vector<compress::SharedUpdate> since_copy_;
   mutable gossip::ReplicaDigest digest_;

@@ -170,6 +170,55 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights_on_many_threads) {
   follow(300'000, 100'000, 60, threads);
 }
 
+// Who keeps the weights elsewhere is handed each change once, in order, whenever the weights here settle; and told when
+// it must read all of them.
+BOOST_AUTO_TEST_CASE(what_was_taken_is_handed_over_while_the_weights_wait) {
+  constexpr std::uint32_t params = 300;
+  const ParamLayout layout = test::flat_layout(params);
+  Prng prng(21);
+  Replica replica(test::some_run(), layout, LargeVector<std::int32_t>(params, INT32_MAX - 5));
+  LargeVector<std::int32_t> elsewhere(params);
+  std::vector<compress::SparseUpdate> updates;
+  std::vector<std::shared_ptr<const Bytes>> payloads;
+  int handed = 0, anew = 0, waited = 0, back = 0;
+  BOOST_TEST(!replica.refreshed());
+  for (std::uint64_t seq = 1; seq <= 400; ++seq) {
+    updates.push_back(test::random_update(prng, params, static_cast<std::size_t>(prng.below(60))));
+    payloads.push_back(std::make_shared<const Bytes>(compress::encode(layout, updates.back())));
+    const gossip::UpdateHeader header = test::header_for(updates.back(), test::stream(1), seq);
+    BOOST_REQUIRE(replica.apply(header, updates.back(), payloads.back()).ok());
+    if (prng.chance(1, 6)) {
+      replica.take_back(header, updates.back(), payloads.back());
+      ++back;
+    }
+    if (prng.chance(1, 5)) replica.settle_some(1 + prng.below(60));
+    if (prng.chance(1, 20)) BOOST_TEST(replica.verify());
+    if (prng.chance(1, 30)) BOOST_REQUIRE(replica.restore(ReplicaState(replica.state())).ok());
+    if (!prng.chance(1, 4)) continue;
+    const bool settled = replica.settled();
+    const auto changes = replica.hand_over();
+    BOOST_TEST(replica.settled() == settled);
+    BOOST_TEST((replica.refreshed() && replica.recent_entries() == 0));
+    waited += !settled;
+    if (!changes) {
+      elsewhere = replica.state().weights;
+      ++anew;
+      continue;
+    }
+    for (const Taken& taken : *changes) {
+      compress::SparseUpdate said = compress::decode(layout, *taken.payload).value();
+      for (std::uint8_t& negative : said.negative) negative ^= taken.back ? 1 : 0;
+      BOOST_TEST_REQUIRE((said == *taken.update));
+      const compress::SparseUpdate* one[] = {taken.update.get()};
+      compress::apply(layout, one, elsewhere);
+      ++handed;
+    }
+    BOOST_TEST_REQUIRE((replica.fingerprinter().of_weights(elsewhere) == replica.fingerprint()));
+  }
+  BOOST_TEST((handed > 100 && anew > 10 && waited > 50 && back > 30));
+  BOOST_TEST(replica.verify());
+}
+
 // Whatever was applied in between, and in whatever order it is taken back: the bits are those of a replica
 // that never had it.
 BOOST_AUTO_TEST_CASE(what_is_taken_back_was_never_there) {
