@@ -9,6 +9,27 @@ Result<void> DeviceUpdate::make_room(const Gpu& gpu, std::size_t entries) {
   return negative.make_room(gpu, entries, "signs of an update");
 }
 
+Result<void> DeviceUpdate::write_entries(const Gpu& gpu, const compress::SparseUpdate& update) {
+  clear();
+  if (Result<void> made = make_room(gpu, update.index.size()); !made) return made;
+  index.write(update.index.data(), update.index.size());
+  negative.write(update.negative.data(), update.negative.size());
+  count = static_cast<std::uint32_t>(update.index.size());
+  return {};
+}
+
+Result<void> DeviceUpdate::copy_entries(const Gpu& gpu, const DeviceUpdate& from) {
+  clear();
+  if (Result<void> made = make_room(gpu, from.count); !made) return made;
+  const auto copy = [&](const auto& to, const auto& array) {
+    gpu.table().copy_within(gpu.device(), to.data(), array.data(), from.count * sizeof *array.data());
+  };
+  copy(index, from.index);
+  copy(negative, from.negative);
+  count = from.count;
+  return {};
+}
+
 Result<void> DeviceUpdate::set_steps(const Gpu& gpu) {
   std::vector<StepSpan> spans;
   if (tensor_step.empty()) {

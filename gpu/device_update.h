@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compress/update.h"
 #include "gpu/device.h"
 #include "runtime/base/param_layout.h"
 
@@ -24,6 +25,9 @@ struct DeviceUpdate {
   Entries entries() const { return {index.data(), negative.data(), count, steps.data(), step_count}; }
   // Room for so many entries. Errors: Errc::limit.
   Result<void> make_room(const Gpu& gpu, std::size_t entries);
+  // So many entries of the host, or of another update here, become these; their steps do not. Errors: Errc::limit.
+  Result<void> write_entries(const Gpu& gpu, const compress::SparseUpdate& update);
+  Result<void> copy_entries(const Gpu& gpu, const DeviceUpdate& from);
   // Writes `steps` from step, tensor_step and counts. Errors: Errc::limit.
   Result<void> set_steps(const Gpu& gpu);
   // No entries; the room stays.

@@ -22,7 +22,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 9;
+inline constexpr std::uint32_t table_version = 10;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -249,6 +249,9 @@ struct GpuTable {
 
   // weights[i] += step or -step, mod 2^32; view[i] = weights[i] * unit, unless view is null.
   void (*apply)(Device* device, const Entries* entries, std::int32_t* weights, float* view, float unit);
+
+  // view[i] = weights[i] * unit, for all. Reference: models::to_floats().
+  void (*show)(Device* device, const std::int32_t* weights, std::uint32_t params, float* view, float unit);
 
   // lanes[0] and lanes[1] += the fingerprint of the change, mod 2^32.
   void (*fingerprint_entries)(Device* device, const Entries* entries, std::uint64_t seed, std::uint32_t* lanes);

@@ -20,6 +20,7 @@ namespace rumor {
 class Fingerprinter {
  public:
   explicit Fingerprinter(const RunId& run);
+  std::uint64_t seed() const { return seed_; }
 
   // Of a whole weight vector, or of a stretch of one that begins at position `first`. O(params).
   std::uint64_t of_weights(std::span<const std::int32_t> weights, std::uint32_t first = 0) const;

@@ -40,6 +40,12 @@ __global__ void __launch_bounds__(apply_threads)
   }
 }
 
+__global__ void __launch_bounds__(apply_threads)
+    show_weights(const std::int32_t* weights, std::uint32_t params, float* view, float unit) {
+  for (std::uint64_t i = grid_thread(); i < params; i += grid_threads())
+    view[i] = static_cast<float>(weights[i]) * unit;
+}
+
 // splitmix64, as runtime/base/prng.h has it, and odd in both halves, as runtime/fingerprint.h wants it.
 __device__ __forceinline__ std::uint64_t coefficients(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t x = seed + i + 0x9e37'79b9'7f4a'7c15u;

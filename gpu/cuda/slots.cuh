@@ -130,6 +130,11 @@ inline void apply(Device* device, const Entries* entries, std::int32_t* weights,
          unit);
 }
 
+inline void show(Device* device, const std::int32_t* weights, std::uint32_t params, float* view, float unit) {
+  if (params == 0) return;
+  launch(*device, show_weights, stride_blocks(params, 4 * apply_threads), apply_threads, weights, params, view, unit);
+}
+
 inline void fingerprint_entries(Device* device, const Entries* entries, std::uint64_t seed, std::uint32_t* lanes) {
   if (entries->count == 0) return;
   launch(*device, add_entry_fingerprints, stride_blocks(entries->count, 4 * apply_threads), apply_threads, *entries,
@@ -206,6 +211,7 @@ inline GpuTable make_table(const char* name) {
   table.encode = slots::encode;
   table.decode = slots::decode;
   table.apply = slots::apply;
+  table.show = slots::show;
   table.fingerprint_entries = slots::fingerprint_entries;
   table.fingerprint_weights = slots::fingerprint_weights;
   table.model = model_table();
