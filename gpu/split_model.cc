@@ -48,25 +48,29 @@ Result<void> SplitModel::follow(const DeviceArray<float>& params) const {
   return gpus_->spread(memory, parts_.front().model->layout().params() * sizeof(float));
 }
 
-Result<void> SplitModel::put(const DeviceArray<std::uint32_t>& place, const DeviceArray<float>& value,
-                             std::uint32_t count, const DeviceArray<float>& params) {
-  std::vector<void*> places{place.data()}, values{value.data()};
-  for (std::size_t i = 1; i < parts_.size(); ++i) {
+// The values are gathered where they are right.
+Result<void> SplitModel::follow_at(const DeviceArray<std::uint32_t>& place, std::uint64_t count,
+                                   const DeviceArray<float>& params) {
+  if (parts_.size() == 1 || count == 0) return {};
+  const auto entries = static_cast<std::uint32_t>(count);
+  std::vector<void*> places, values;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
-    for (Result<void> room : {part.place.make_room((*gpus_)[i], count, "updates"),
-                              part.value.make_room((*gpus_)[i], count, "updates")})
-      if (!room) return room;
-    places.push_back(part.place.data());
+    if (auto room = part.value.make_room((*gpus_)[i], count, "updates"); !room) return room;
+    if (i > 0)
+      if (auto room = part.place.make_room((*gpus_)[i], count, "updates"); !room) return room;
+    places.push_back((i == 0 ? place : part.place).data());
     values.push_back(part.value.data());
   }
-  for (Result<void> spread : {gpus_->spread(places, count * sizeof(std::uint32_t)),
-                              gpus_->spread(values, count * sizeof(float))})
+  const Gpu& first = gpus_->first();
+  first.table().gather(first.device(), reinterpret_cast<const std::uint32_t*>(params.data()), place.data(), entries,
+                       reinterpret_cast<std::uint32_t*>(values.front()));
+  for (Result<void> spread :
+       {gpus_->spread(places, count * sizeof(std::uint32_t)), gpus_->spread(values, count * sizeof(float))})
     if (!spread) return spread;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
+  for (std::size_t i = 1; i < parts_.size(); ++i) {
     const Gpu& gpu = (*gpus_)[i];
-    const Part& part = parts_[i];
-    gpu.table().put(gpu.device(), (i == 0 ? place : part.place).data(), (i == 0 ? value : part.value).data(), count,
-                    (i == 0 ? params : part.params).data());
+    gpu.table().put(gpu.device(), parts_[i].place.data(), parts_[i].value.data(), entries, parts_[i].params.data());
   }
   return {};
 }

@@ -27,10 +27,10 @@ class SplitModel {
 
   // `params` is another one everywhere: so are the copies. Errors: Errc::io.
   Result<void> follow(const DeviceArray<float>& params) const;
-  // params[place[e]] = value[e] for the first `count`, which lie on the first GPU; a place may come more than once,
-  // with one value. So on all of them. Errors: Errc::limit, Errc::io.
-  Result<void> put(const DeviceArray<std::uint32_t>& place, const DeviceArray<float>& value, std::uint32_t count,
-                   const DeviceArray<float>& params);
+  // It is another one at the first `count` of these places, which lie on the first GPU and may come more than once: so
+  // are the copies. Places and values go from the first to all, 8 bytes each. Errors: Errc::limit, Errc::io.
+  Result<void> follow_at(const DeviceArray<std::uint32_t>& place, std::uint64_t count,
+                         const DeviceArray<float>& params);
 
   // As DeviceModel's. A GPU for which there is no row waits.
   Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
@@ -39,6 +39,9 @@ class SplitModel {
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch);
   // Parts of steps that were begun at once, so far.
   std::uint64_t repeats() const;
+  std::size_t parts() const { return parts_.size(); }
+  // The copy of GPU i, from 1 on.
+  const DeviceArray<float>& copy(std::size_t i) const { return parts_[i].params; }
   // Of all GPUs: activations; the copies of parameters; gradients; what arrives.
   std::size_t activation_bytes() const;
   std::size_t copy_bytes() const;
@@ -49,7 +52,7 @@ class SplitModel {
   struct Part {
     std::unique_ptr<DeviceModel> model;
     DeviceArray<float> params, gradient;  // but of the first
-    DeviceArray<std::uint32_t> place;
+    DeviceArray<std::uint32_t> place;  // but of the first
     DeviceArray<float> value;
     Repeated step;
   };

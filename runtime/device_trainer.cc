@@ -34,13 +34,8 @@ gpu::Precision precision_of(const std::string& name) {
 
 }  // namespace
 
-// From half of the parameters on, an index and a float each are more than all floats.
 DeviceTrainer::DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built)
-    : built_(std::move(built)),
-      view_(layout().params(), built_.grid_bits, layout().params() / 2),
-      residual_(layout().params(), 0.0f),
-      gpus_(std::move(gpus)),
-      gpu_(&gpus_->first()) {}
+    : built_(std::move(built)), residual_(layout().params(), 0.0f), gpus_(std::move(gpus)), gpu_(&gpus_->first()) {}
 
 Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu::GpuGroup> gpus,
                                                              const RunConfig& config,
@@ -64,9 +59,10 @@ Result<void> DeviceTrainer::prepare(const RunConfig& config) {
   compressor_.emplace(std::move(compressor).value());
   codec_.emplace(*gpu_, layout());
   if (config.optimizer.clip > 0) clip_.emplace(*gpu_, config.optimizer.clip);
-  for (Result<void> room :
-       {weights_.make_room(*gpu_, params, "weights"), gradient_.make_room(*gpu_, params, "gradient")})
-    if (!room) return room;
+  auto view = DeviceView::create(*gpu_, *model_, *codec_, layout(), built_.grid_bits);
+  if (!view) return view.error();
+  view_.emplace(std::move(view).value());
+  if (auto room = gradient_.make_room(*gpu_, params, "gradient"); !room) return room;
   for (const LargeVector<float>& here : built_.optimizer->moments()) {
     auto there = gpu::DeviceArray<float>::create(*gpu_, params, "moments of the optimizer");
     if (!there) return there.error();
@@ -74,37 +70,6 @@ Result<void> DeviceTrainer::prepare(const RunConfig& config) {
     moments_.push_back(std::move(there).value());
   }
   return {};
-}
-
-// Each value waits for memory, which several threads do at once.
-void DeviceTrainer::gather_places() {
-  changed_place_.clear();
-  for (const compress::SharedUpdate& update : view_.changed())
-    changed_place_.insert(changed_place_.end(), update->index.begin(), update->index.end());
-  changed_value_.resize(changed_place_.size());
-  const std::span<const float> values = view_.values();
-  const std::size_t entries = changed_place_.size(), parts = parallel().width();
-  parallel().each(parts, [&](std::size_t part) {
-    for (std::size_t e = entries * part / parts; e < entries * (part + 1) / parts; ++e)
-      changed_value_[e] = values[changed_place_[e]];
-  });
-}
-
-Result<void> DeviceTrainer::put_places() {
-  gather_places();
-  const std::size_t entries = changed_place_.size();
-  for (Result<void> room : {place_.make_room(*gpu_, entries, "updates"), value_.make_room(*gpu_, entries, "updates")})
-    if (!room) return room;
-  place_.write(changed_place_.data(), entries);
-  value_.write(changed_value_.data(), entries);
-  return model_->put(place_, value_, static_cast<std::uint32_t>(entries), weights_);
-}
-
-Result<void> DeviceTrainer::send_view() {
-  if (view_.everywhere()) weights_.write(view_.values().data(), view_.values().size());
-  auto sent = view_.everywhere() ? model_->follow(weights_) : put_places();
-  if (sent) view_.seen();
-  return sent;
 }
 
 StepResult DeviceTrainer::step(const StepPlan& plan) {
@@ -123,9 +88,9 @@ StepResult DeviceTrainer::step(const StepPlan& plan) {
   return result;
 }
 
-// The optimizer's rule, of the moments and weights that are on the GPU.
+// The optimizer's rule, of the moments and weights that are on the GPU: nobody reads these here.
 StepRule DeviceTrainer::begin_step(double rate) {
-  StepRule rule = built_.optimizer->begin_step(rate, view_.values());
+  StepRule rule = built_.optimizer->begin_step(rate, {view_->floats().data(), view_->floats().size()});
   const std::span<LargeVector<float>> here = built_.optimizer->moments();
   for (float** moment : {&rule.first, &rule.second, &rule.last})
     for (std::size_t i = 0; i < here.size(); ++i)
@@ -133,14 +98,16 @@ StepRule DeviceTrainer::begin_step(double rate) {
         *moment = moments_[i].data();
         break;
       }
-  rule.weights = weights_.data();
   return rule;
 }
 
 Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   compressor_->set_density(plan.density);
-  if (auto sent = send_view(); !sent) return sent;
-  const Result<float> loss = model_->loss_and_gradient(weights_, built_.sampler->next(), gradient_);
+  made_.clear();
+  if (auto shown = view_->told(); !shown) return shown;
+  if (plan.survey)
+    if (auto equal = view_->verify(); !equal) return equal;
+  const Result<float> loss = model_->loss_and_gradient(view_->floats(), built_.sampler->next(), gradient_);
   if (!loss) return loss.error();
   result.loss = *loss;
   if (clip_)
@@ -171,22 +138,31 @@ Result<void> DeviceTrainer::encode(StepResult& result) {
   auto update = compress::decode(layout(), result.payload);
   if (!update) return update.error();
   result.update = std::move(update).value();
+  made_ = result.payload;
   return {};
 }
 
 models::Evaluation DeviceTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
+  const models::Evaluation failed{std::nan(""), {}};
   gradient_.write(weights.data(), weights.size());
+  if (weights.empty()) {
+    auto equal = view_->told();
+    if (equal) equal = view_->verify();
+    if (!equal) failure_ = equal.error();
+    if (!equal) return failed;
+  }
+  const gpu::DeviceArray<float>& evaluated = weights.empty() ? view_->floats() : gradient_;
   return models::evaluate_on_test(*built_.data, rows_max, [&](const models::Batch& batch) {
-    auto part = model_->evaluate(gradient_, batch);
+    auto part = model_->evaluate(evaluated, batch);
     if (part) return *part;
     failure_ = part.error();
-    return models::Evaluation{std::nan(""), {}};
+    return failed;
   });
 }
 
 Result<std::vector<float>> DeviceTrainer::device_view() const {
   std::vector<float> all(layout().params());
-  if (auto read = weights_.read(all.data(), all.size()); !read) return read.error();
+  if (auto read = view_->floats().read(all.data(), all.size()); !read) return read.error();
   return all;
 }
 
@@ -218,13 +194,13 @@ compress::CompressorStats DeviceTrainer::compression() const {
 
 MemoryUse DeviceTrainer::memory() const {
   MemoryUse use;
-  use.view = view_.view_bytes() + weights_.bytes() + model_->copy_bytes();
+  use.weights = view_->weight_bytes();
+  use.view = view_->float_bytes() + model_->copy_bytes();
   use.gradient = gradient_.bytes() + model_->gradient_bytes();
   use.residual = capacity_bytes(residual_) + compressor_->residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
   for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
-  use.entries = view_.entry_bytes() + capacity_bytes(changed_place_) + capacity_bytes(changed_value_) +
-                gpu::device_bytes(place_, value_) + model_->entry_bytes() + update_.memory_bytes() +
+  use.entries = view_->entry_bytes() + capacity_bytes(made_) + model_->entry_bytes() + update_.memory_bytes() +
                 compressor_->entry_bytes() + codec_->memory_bytes() + (clip_ ? clip_->memory_bytes() : 0);
   use.activations = model_->activation_bytes();
   return use;

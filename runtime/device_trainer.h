@@ -1,18 +1,18 @@
-// DeviceTrainer: a built-in model on a GPU as a trainer (gpu/README.md, chapter 5). Forward and backward pass,
-// optimizer, residual, selection and coding happen there; payload bytes and the places of the view that changed cross
-// the bus.
+// DeviceTrainer: a built-in model on a GPU as a trainer (gpu/README.md, chapter 5). All that there is of each parameter
+// is there: weights as integers and as floats, gradient, moments, residual; and all that is done with it: forward and
+// backward pass, optimizer, selection, coding, decoding, applying. Payload bytes cross the bus.
 //
-// The replica, its integers and the view that others write to stay on the host. The GPU has a view of its own, which
-// follows at the start of a step: the entries of what arrived, and of what is expected of others, one index and one
-// float each; or all of it, where that is less.
+// Names, fingerprint and log are the host's, and integers of its own, for snapshots and checkpoints; no step waits for
+// these (Trainer::keeps_weights). That both are equal is verified where all that waits is looked at, and before an
+// evaluation.
 //
 // Bits: its updates are not those of a CPU, whose products add up in another order. What happens to them is the same.
 //
 // Several GPUs are one trainer: each computes a part of every batch with a view of its own, and the first has the rest,
-// one optimizer, one residual, one stream of updates.
+// one replica, one optimizer, one residual, one stream of updates.
 //
 // Threads: as runtime/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to.
-// Memory: a parameter takes 12 bytes on the GPU and 8 here, and in both places 4 more for each moment of the optimizer;
+// Memory: a parameter takes 16 bytes on the GPU and 4 here, and in both places 4 more for each moment of the optimizer;
 // on every further GPU 8.
 #pragma once
 
@@ -27,7 +27,7 @@
 #include "gpu/compressor.h"
 #include "gpu/split_model.h"
 #include "runtime/built_in_model.h"
-#include "runtime/followed_view.h"
+#include "runtime/device_view.h"
 #include "runtime/trainer.h"
 
 namespace rumor {
@@ -43,9 +43,11 @@ class DeviceTrainer final : public Trainer {
   const ParamLayout& layout() const override { return built_.layout(); }
   LargeVector<std::int32_t> initial_weights() const override { return built_.initial_weights(); }
 
-  void follow(Replica& replica) override { view_.follow(replica, parallel()); }
-  void expect(const InFlightView& in_flight) override { view_.expect(in_flight); }
-  compress::FloatView view() override { return view_.view(); }
+  // What fails in these is told by the next step.
+  void follow(Replica& replica) override { view_->follow(replica, update_, made_); }
+  void expect(Replica&, InFlightView& in_flight) override { view_->expect(in_flight); }
+  void lift(Replica&, InFlightView& in_flight) override { view_->lift(in_flight); }
+  bool keeps_weights() const override { return true; }
   // Copied from the GPU, to where the last copy was. After a failure of it: what was copied last.
   std::span<const float> residual() const override;
   Bytes optimizer_state() const override;
@@ -61,22 +63,17 @@ class DeviceTrainer final : public Trainer {
   // Where the GPU fails the loss is no number, and the next step says why.
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override;
 
-  // What the GPU's view shows, copied: that of the host as of the last step, where followed() is not to change yet.
+  // What the GPU's view shows, copied.
   Result<std::vector<float>> device_view() const;
-  const FollowedView& followed() const { return view_; }
 
  private:
   DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built);
   Result<void> prepare(const RunConfig& config);
-  Result<void> send_view();
-  void gather_places();
-  Result<void> put_places();
   Result<void> compute(const StepPlan& plan, StepResult& result);
   StepRule begin_step(double rate);
   Result<void> encode(StepResult& result);
 
   BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing
-  FollowedView view_;
   Parallel* parallel_ = nullptr;
   Serial alone_;
   mutable std::vector<float> residual_;
@@ -88,13 +85,10 @@ class DeviceTrainer final : public Trainer {
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
   std::optional<gpu::DeviceClip> clip_;  // where the run file says so
-  gpu::DeviceUpdate update_;
-  gpu::DeviceArray<float> weights_, gradient_;  // its view; between steps gradient_ has the weights that are evaluated
-  // Where the view changed, and to what: here, kept from step to step, and there.
-  std::vector<std::uint32_t> changed_place_;
-  std::vector<float> changed_value_;
-  gpu::DeviceArray<std::uint32_t> place_;
-  gpu::DeviceArray<float> value_;
+  std::optional<DeviceView> view_;
+  gpu::DeviceUpdate update_;  // of the last step,
+  Bytes made_;                // and its payload
+  gpu::DeviceArray<float> gradient_;  // between steps it has weights of somebody else that are evaluated
   std::vector<gpu::DeviceArray<float>> moments_;  // the optimizer's, in its order; these are the ones that count
 };
 

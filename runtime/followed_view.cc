@@ -39,10 +39,6 @@ void FollowedView::follow(Replica& replica, Parallel& parallel) {
   changed_everywhere();
 }
 
-void FollowedView::expect(const InFlightView& in_flight) {
-  for (const compress::SharedUpdate& update : in_flight.updates()) changed_at(update);
-}
-
 std::size_t FollowedView::view_bytes() const { return capacity_bytes(values_); }
 
 std::size_t FollowedView::entry_bytes() const {

@@ -1,5 +1,5 @@
-// FollowedView: the weights as floats on the host, for a trainer that computes with a copy of its own: the tensors of
-// another program, the memory of a GPU. It keeps in mind where they changed, so that the copy can follow there alone.
+// FollowedView: the weights as floats, for a trainer that computes with a copy of its own: the tensors of another
+// program. It keeps in mind where they changed, so that the copy can follow there alone.
 //
 // Thread: one owner. Memory: four bytes a parameter; the updates it names are shared with who else has them.
 #pragma once
@@ -10,7 +10,6 @@
 
 #include "compress/apply.h"
 #include "runtime/base/large_vector.h"
-#include "runtime/in_flight_view.h"
 #include "runtime/replica.h"
 
 namespace rumor {
@@ -21,13 +20,12 @@ class FollowedView {
   FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max);
 
   std::span<const float> values() const { return values_; }
-  // For who changes it where expect() was told of.
+  // For who changes it; the copy is not told of that.
   compress::FloatView view() { return {values_, unit()}; }
   float unit() const;
 
-  // As Trainer::follow() and Trainer::expect().
+  // As Trainer::follow().
   void follow(Replica& replica, Parallel& parallel);
-  void expect(const InFlightView& in_flight);
 
   // Since the last seen() it changed at the entries of changed(), some of them more than once, or, if everywhere(),
   // nobody knows where; so it begins.

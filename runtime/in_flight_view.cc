@@ -143,16 +143,18 @@ std::uint64_t InFlightView::entries() const {
 void InFlightView::lift(std::span<const std::int32_t> weights, const compress::FloatView& view,
                         Parallel& parallel) {
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
-  stale_entries_ += entries();
+  lifted();
   compress::each_stretch(compress::all_of(layout_), entries(), parallel, [&](std::size_t, compress::Stretch where) {
     for (const compress::SharedUpdate& update : left_) show_weights(update->index, where, weights, view);
     for (const Own& own : own_) show_weights(own.update->index, where, weights, view);
   });
 }
 
-std::vector<compress::SharedUpdate> InFlightView::updates() const {
-  std::vector<compress::SharedUpdate> all = left_;
-  for (const Own& own : own_) all.push_back(own.update);
+std::vector<InFlightView::Expected> InFlightView::expected() {
+  stale_entries_ = 0;
+  left_.clear();
+  std::vector<Expected> all;
+  for (const Own& own : own_) all.push_back({own.update, own.shares, own.waiting_for.size()});
   return all;
 }
 

@@ -66,8 +66,16 @@ class InFlightView {
   // refresh() brings the overlay back. Work: as refresh().
   void lift(std::span<const std::int32_t> weights, const compress::FloatView& view, Parallel& parallel);
 
-  // At whose entries the next refresh() changes the view.
-  std::vector<compress::SharedUpdate> updates() const;
+  // One own update in flight, and what of it lies on top of the weights: its shares, once for each of the peers.
+  struct Expected {
+    const compress::SharedUpdate& update;
+    std::span<const compress::StepRun> shares;  // `step` is that of one peer
+    std::size_t peers;
+  };
+  // For a view that is kept elsewhere and knows how to show this, in place of refresh(): all that lies on top from now
+  // on. Valid until the next call of anything. And in place of lift(): none of it does, until then.
+  std::vector<Expected> expected();
+  void lifted() { stale_entries_ += entries(); }
 
   std::size_t in_flight() const { return own_.size(); }
   std::size_t memory_bytes() const;
@@ -75,7 +83,7 @@ class InFlightView {
  private:
   struct Own {
     std::uint64_t period;
-    std::vector<compress::StepRun> shares;  // `step` is the grid units an entry moves for one peer
+    std::vector<compress::StepRun> shares;  // as in Expected
     compress::SharedUpdate update;
     std::vector<NodeId> waiting_for;
   };

@@ -12,7 +12,7 @@ namespace rumor {
 
 struct MemoryUse {
   // For each parameter. Broadcast with SGD has the first four, of four bytes a parameter each.
-  std::uint64_t weights = 0;   // the replica's integers
+  std::uint64_t weights = 0;   // the replica's integers; where a GPU has them, too, both
   std::uint64_t view = 0;      // as floats, to compute with
   std::uint64_t gradient = 0;  // between steps also the weights that are evaluated
   std::uint64_t residual = 0;

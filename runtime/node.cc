@@ -16,6 +16,8 @@ constexpr Duration settle_alone = 10s;
 // How long it waits for neighbours that stay unfinished or different, measured from the last change.
 constexpr Duration settle_stuck = 60s;
 constexpr Duration log_told_every = 60s;
+// Entries that go onto weights nobody waits for, at a time: about a millisecond.
+constexpr std::uint64_t settled_at_a_time = 1 << 16;
 
 bool follows_in_flight(const RunConfig& config, const Trainer& trainer) {
   return trainer.computes_at_shared_weights() && config.mode == "broadcast";
@@ -152,6 +154,7 @@ void Node::on_time(TimePoint now, NodeOutbox& out) {
     staleness_.gone(peer);
   }
   if (protocol_->next_deadline() <= now) protocol_->on_time(now, protocol_out_);
+  if (has_time_to_settle()) replica_.settle_some(settled_at_a_time);
   advance(now, out);
 }
 
@@ -202,8 +205,14 @@ std::unique_ptr<Trainer> Node::release_trainer() {
   return std::move(trainer_);
 }
 
+// While a step is computed with weights that are kept elsewhere.
+bool Node::has_time_to_settle() const {
+  return computing_ && trainer_->keeps_weights() && !replica_.settled();
+}
+
 TimePoint Node::next_deadline() const {
   if (phase_ == Phase::ended) return never;
+  if (has_time_to_settle()) return now_;
   TimePoint at = std::min({protocol_->next_deadline(), settle_deadline_});
   if (!computing_) {
     at = std::min(at, next_checkpoint_);
@@ -386,7 +395,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.log_dropped = log_.dropped_unacknowledged();
   s.log_trouble = log_.trouble();
   s.memory = trainer_memory_;
-  s.memory.weights = replica_.weight_bytes();
+  s.memory.weights += replica_.weight_bytes();
   s.memory.weights += neighbourhood_ ? neighbourhood_->memory_bytes() : 0;
   s.memory.in_flight = in_flight_.memory_bytes();
   s.memory.entries += replica_.entry_bytes();

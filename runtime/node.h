@@ -154,6 +154,7 @@ class Node final : private gossip::UpdateStore {
   void maybe_compute(TimePoint now, NodeOutbox& out);
   bool waits_for_others(TimePoint now);
   bool sits_out(TimePoint now);
+  bool has_time_to_settle() const;
   TimePoint gives_up_waiting() const;
   std::string waits_for() const;
   void start_step(TimePoint now, NodeOutbox& out);

@@ -20,7 +20,8 @@ struct StartStep {
 };
 
 // Run node.trainer().evaluate(weights, rows_max) on the compute thread; bring the result to on_evaluated().
-// Never outstanding together with a step. The weights are the trainer's view: valid until then.
+// Never outstanding together with a step. The weights are the trainer's view: valid until then; none where it lies
+// elsewhere.
 struct StartEvaluation {
   std::span<const float> weights;
   std::uint32_t rows_max = 0;

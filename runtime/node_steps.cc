@@ -79,8 +79,7 @@ bool Node::waits_for_others(TimePoint now) {
 void Node::bring_view_up() {
   if (replica_.refreshed() && in_flight_.stale_entries() == 0) return;
   trainer_->follow(replica_);
-  trainer_->expect(in_flight_);
-  in_flight_.refresh(replica_.weights(), trainer_->view(), trainer_->parallel());
+  trainer_->expect(replica_, in_flight_);
 }
 
 // By what is known of the neighbours. While the own copy stands still, so does what averaging adds: many steps of it
@@ -133,7 +132,7 @@ double Node::density_now() const { return config_.density_at(neighbourhood_ ? 1 
 // Of the shared weights, without what others are expected to do. No pass over all of them: the trainer waits.
 void Node::start_evaluation(std::uint32_t rows, NodeOutbox& out) {
   trainer_->follow(replica_);
-  in_flight_.lift(replica_.weights(), trainer_->view(), trainer_->parallel());
+  trainer_->lift(replica_, in_flight_);
   computing_ = true;
   out.push_back(StartEvaluation{trainer_->view().values, rows});
 }

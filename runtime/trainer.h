@@ -67,12 +67,15 @@ class Trainer {
   virtual LargeVector<std::int32_t> initial_weights() const = 0;
 
   // ---- between steps, on the protocol thread ----
-  // Remote change: what the replica took since the last call goes onto its weights, and the view shows them.
+  // Remote change: the view shows what the replica took since the last call.
   virtual void follow(Replica& replica) = 0;
-  // The weights as floats, for those who know where to change them.
-  virtual compress::FloatView view() = 0;
-  // After follow(): before the next step what is expected of others changes the view, at the entries that this names.
-  virtual void expect(const InFlightView&) {}
+  // After follow(): for a step the view shows what is expected of others on top, for an evaluation the weights alone.
+  virtual void expect(Replica& replica, InFlightView& in_flight);
+  virtual void lift(Replica& replica, InFlightView& in_flight);
+  // The weights as floats, where they lie in this machine's memory; else there are none.
+  virtual compress::FloatView view() { return {}; }
+  // Whether it keeps the weights themselves elsewhere, too. Then those of the replica have time.
+  virtual bool keeps_weights() const { return false; }
   // Whether it computes at the shared weights, with the rate of the plan. Then the view runs ahead of the replica by
   // what others are expected to do (runtime/in_flight_view.h), and the rate is braked where updates come late.
   virtual bool computes_at_shared_weights() const { return true; }
@@ -95,7 +98,7 @@ class Trainer {
   virtual Result<void> restore(std::span<const float> residual, BytesView optimizer_state) = 0;
   // A pass over all parameters, on the caller's thread; within a step StepPlan.survey asks for the same.
   virtual compress::CompressorStats compression() const = 0;
-  // All but weights, in_flight and log; entries as far as they are the compressor's.
+  // All but in_flight and log; weights and entries as far as they are the trainer's own.
   virtual MemoryUse memory() const = 0;
   // Of a step's forward pass, about.
   virtual std::uint64_t multiply_adds() const { return 0; }
@@ -108,7 +111,8 @@ class Trainer {
   virtual StepResult step(const StepPlan& plan) = 0;
   // Whether there is a test set; without one evaluate() is not called.
   virtual bool evaluates() const { return true; }
-  // Loss and accuracy on the test set; at most `rows_max` of its rows, from the first.
+  // Loss and accuracy on the test set, of these weights or, where there are none, of those that the view shows; at most
+  // `rows_max` of its rows, from the first.
   virtual models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) = 0;
 };
 

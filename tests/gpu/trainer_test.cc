@@ -1,5 +1,5 @@
-// DeviceTrainer beside ModelTrainer: the same losses, as long as both apply the same updates; a GPU's view that follows
-// the host's wherever that changes; a restart that goes on to the bit; and what is refused.
+// DeviceTrainer beside ModelTrainer: the same losses, as long as both apply the same updates; weights on the GPU that
+// are the replica's; a restart that goes on to the bit; and what is refused.
 #include "runtime/device_trainer.h"
 
 #include <boost/test/unit_test.hpp>
@@ -8,7 +8,6 @@
 #include "runtime/model_trainer.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/models/scratch.h"
-#include "tests/unit/threads.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
@@ -61,13 +60,6 @@ std::shared_ptr<const models::DataSet> data_of(const RunConfig& config) {
   return models::load_data(config.data, config.model.context).value();
 }
 
-// What the GPU computes with is what the host shows, now that a step has just been taken.
-void require_views_equal(const DeviceTrainer& trainer) {
-  const std::vector<float> there = trainer.device_view().value();
-  const std::span<const float> here = trainer.followed().values();
-  BOOST_TEST_REQUIRE(std::equal(there.begin(), there.end(), here.begin(), here.end()));
-}
-
 Result<std::unique_ptr<DeviceTrainer>> make(const RunConfig& config, std::uint64_t order = 0,
                                             std::size_t gpus = 1) {
   return DeviceTrainer::create(target_group(gpus, order), config, data_of(config), {0, 1}, 7);
@@ -86,10 +78,10 @@ struct Learner {
     trainer->follow(replica);
     return trainer->step({.rate = 0.02, .density = density, .period = ++period, .survey = true});
   }
-  void take(const compress::SparseUpdate& update, std::uint64_t seq) {
+  void take(const StepResult& step, std::uint64_t seq) {
     gossip::UpdateHeader header;
     header.key.seq = seq;
-    replica.apply_own(header, update);
+    replica.apply_own(header, step.update, std::make_shared<const Bytes>(step.payload));
   }
 };
 
@@ -109,17 +101,18 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
     auto on_gpu = make(config, 3, gpus);
     BOOST_TEST_REQUIRE(on_gpu.ok());
     const DeviceTrainer& device = **on_gpu;
-    test::Threads threads(static_cast<unsigned>(gpus));
-    (*on_gpu)->set_parallel(&threads);
     Learner gpu(std::move(on_gpu).value());
     Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());
     BOOST_TEST((gpu.replica.weights().size() == cpu.replica.weights().size()));
     for (std::uint64_t step = 1; step <= 12; ++step) {
-      // Few entries go to their places, many make the whole view go.
+      // Few entries go to their places on all GPUs, many make the whole view go to the others.
       const double density = step % 4 == 0 ? 0.9 : 0.05;
       const StepResult there = gpu.step(density), here = cpu.step(density);
       BOOST_TEST_REQUIRE(there.failure == "");
-      require_views_equal(device);
+      // What it computed with is what the CPU did.
+      const std::vector<float> view = device.device_view().value();
+      const std::span<const float> shown = cpu.trainer->view().values;
+      BOOST_TEST_REQUIRE(std::equal(view.begin(), view.end(), shown.begin(), shown.end()));
       BOOST_TEST(std::abs(there.loss - here.loss) < 1e-4 * (1 + here.loss));
       BOOST_TEST(there.update.index.size() == here.update.index.size());
       BOOST_TEST((compress::decode(gpu.trainer->layout(), there.payload).value() == there.update));
@@ -127,31 +120,30 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
       const double threshold = here.compression->threshold;
       BOOST_TEST(std::abs(there.compression->threshold - threshold) < 1e-3 * threshold);
       // Both take the CPU's, so that they stay together.
-      gpu.take(here.update, step);
-      cpu.take(here.update, step);
+      for (Learner* one : {&gpu, &cpu}) one->take(here, step);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_expected_of_others_reaches_the_gpu) {
+// The second replica says of itself what the GPU does not hold.
+BOOST_AUTO_TEST_CASE(weights_that_are_not_the_replicas_are_told) {
   const RunConfig config = small_run("sgd");
   if (!has_products(Target())) return;
-  auto made = make(config).value();
-  DeviceTrainer& device = *made;
-  Learner one(std::move(made));
-  one.step(0.1);
-  const NodeId other = NodeId::from(Bytes(32, 7));
-  InFlightView in_flight(device.layout(), 1.0);
-  const compress::SparseUpdate own{1 << 20, {0, 3, 40}, {0, 1, 0}, {}};
-  in_flight.sent(std::make_shared<const compress::SparseUpdate>(own), 1, {&other, 1});
-  for (const bool answered : {false, true}) {
-    if (answered) in_flight.answered(other, 1);
-    device.expect(in_flight);
-    in_flight.refresh(one.replica.weights(), device.view(), device.parallel());
-    const float before = device.device_view().value()[40];
-    BOOST_TEST_REQUIRE(device.step({.rate = 0.02, .density = 0.1, .period = 9}).failure == "");
-    require_views_equal(device);
-    BOOST_TEST(device.device_view().value()[40] - before == (answered ? -0x1p-4f : 0x1p-4f));
+  for (const bool evaluates : {false, true}) {
+    Learner one(make(config).value());
+    Learner other(make(config).value());
+    const StepResult step = one.step(0.1);
+    BOOST_TEST_REQUIRE(step.failure == "");
+    other.take(step, 1);
+    BOOST_TEST(!other.replica.hand_over());
+    one.trainer->follow(other.replica);
+    if (evaluates) BOOST_TEST(std::isnan(one.trainer->evaluate({}, 10).loss));
+    const StepResult after = one.trainer->step({.rate = 0.02, .density = 0.1, .period = 2, .survey = !evaluates});
+    BOOST_TEST(after.failure.find("not those of the replica") != std::string::npos, after.failure);
+    BOOST_TEST(after.payload.empty());
+    if (!evaluates) continue;
+    one.take(step, 1);
+    BOOST_TEST(one.step(0.1).failure == "");
   }
 }
 
@@ -192,6 +184,7 @@ BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
   const RunConfig config = small_run("sgd");
   if (!has_products(Target())) return;
   Learner gpu(make(config).value());
+  gpu.trainer->follow(gpu.replica);
   const StepResult held = gpu.trainer->step({.rate = 0.02, .density = 0.1, .period = 1, .hold = true});
   BOOST_TEST(held.held);
   BOOST_TEST(held.update.index.empty());
@@ -202,7 +195,8 @@ BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
   const std::uint64_t params = gpu.trainer->layout().params();
   const MemoryUse use = gpu.trainer->memory();
   BOOST_TEST(use.residual == 8 * params);
-  BOOST_TEST(use.view == 8 * params);
+  BOOST_TEST(use.weights == 4 * params);
+  BOOST_TEST(use.view == 4 * params);
   BOOST_TEST(use.gradient == 4 * params);
   BOOST_TEST(use.optimizer == 0u);
   const std::uint32_t inputs = gpu.trainer->layout().tensors()[0].cols();
@@ -216,10 +210,14 @@ BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
     Learner gpu(make(config).value());
     Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());
     cpu.trainer->follow(cpu.replica);
-    const auto there = gpu.trainer->evaluate(cpu.trainer->view().values, 100);
+    gpu.trainer->follow(gpu.replica);
     const auto here = cpu.trainer->evaluate(cpu.trainer->view().values, 100);
-    BOOST_TEST(std::abs(there.loss - here.loss) < 1e-5 * (1 + here.loss));
-    BOOST_TEST((there.accuracy == here.accuracy));
+    // Of weights that are given, and of its own.
+    for (const std::span<const float> weights : {std::span<const float>(cpu.trainer->view().values), {}}) {
+      const auto there = gpu.trainer->evaluate(weights, 100);
+      BOOST_TEST(std::abs(there.loss - here.loss) < 1e-5 * (1 + here.loss));
+      BOOST_TEST((there.accuracy == here.accuracy));
+    }
   }
 }
 

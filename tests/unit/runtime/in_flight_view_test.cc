@@ -71,6 +71,32 @@ BOOST_AUTO_TEST_CASE(an_overlay_is_lifted_everywhere_and_comes_back) {
   BOOST_TEST(values == plain, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_view_elsewhere_is_told_what_lies_on_top) {
+  InFlightView view(test::flat_layout(8), 0.5);
+  view.sent(update_a, 4, std::vector<NodeId>{test::node(1), test::node(2)});
+  view.sent(update_b, 6, std::vector<NodeId>{test::node(2)});
+  BOOST_TEST(view.stale_entries() == 4u);
+  std::vector<InFlightView::Expected> expected = view.expected();
+  BOOST_TEST(view.stale_entries() == 0u);
+  BOOST_TEST_REQUIRE(expected.size() == 2u);
+  BOOST_TEST((expected[0].update == update_a && expected[0].peers == 2));
+  BOOST_TEST((expected[1].update == update_b && expected[1].peers == 1));
+  BOOST_TEST_REQUIRE(expected[0].shares.size() == 1u);
+  BOOST_TEST((expected[0].shares[0].step == 50 && expected[0].shares[0].count == 2));
+  BOOST_TEST(expected[1].shares[0].step == 30);
+  view.answered(test::node(2), 5);  // of both it was expected to do the first
+  BOOST_TEST(view.stale_entries() == 2u);
+  expected = view.expected();
+  BOOST_TEST((expected.size() == 2 && expected[0].peers == 1 && expected[1].peers == 1));
+  view.lifted();  // all of it comes back
+  BOOST_TEST(view.stale_entries() == 4u);
+  view.gone(test::node(1));
+  view.gone(test::node(2));
+  BOOST_TEST(view.expected().empty());
+  BOOST_TEST(view.stale_entries() == 0u);
+  BOOST_TEST(overlay(view) == std::vector<std::int32_t>(8, 0), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(an_earlier_period_answers_nothing) {
   InFlightView view(test::flat_layout(8), 0.5);
   view.sent(update_a, 4, std::vector<NodeId>{test::node(1)});
