@@ -1,6 +1,6 @@
 // What compression and models cost on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
 //
-// usage: bench_gpu [--emulated] PARAMS...     PARAMS of the passes, the first also of the codec
+// usage: bench_gpu [--emulated] PARAMS...     PARAMS of the passes, the first also of codec and replica
 //
 // Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. A pass
 // over memory is told as a share of what a plain copy on the same device moves in the same time.
@@ -14,6 +14,7 @@
 
 #include "gpu/codec.h"
 #include "gpu/compressor.h"
+#include "gpu/device_replica.h"
 #include "gpu/plugin.h"
 #include "tests/gpu/bench_model.h"
 #include "tests/gpu/bench_support.h"
@@ -137,6 +138,46 @@ std::string codec(const Gpu& gpu, std::uint32_t params) {
   return text;
 }
 
+// What arrives between two steps: eight updates, payloads over the bus, decoded, onto integers and floats
+// (runtime/device_view.h); all weights, as where nobody knows what changed; and the fingerprint that proves them.
+std::string arrival(const Gpu& gpu, std::uint32_t params) {
+  const ParamLayout layout = gpt_layout(params);
+  const DeviceArray<float> change = noise(gpu, params, 1e-4f);
+  DeviceCompressor compressor = must(DeviceCompressor::create(gpu, layout, {.density = density}));
+  DeviceCodec coder(gpu, layout);
+  DeviceUpdate update;
+  std::vector<Bytes> payloads;
+  std::vector<std::vector<compress::StepRun>> runs;
+  std::uint64_t entries = 0, bytes = 0;
+  for (int peer = 0; peer < 8; ++peer) {
+    must(compressor.absorb(change, update));
+    payloads.push_back(must(coder.encode(update)));
+    runs.push_back(compress::step_runs(layout, must(compress::decode(layout, payloads.back()))));
+    entries += update.count;
+    bytes += payloads.back().size();
+  }
+  DeviceReplica replica = must(DeviceReplica::create(gpu, params, 24));
+  const std::vector<std::int32_t> weights(params, 1);
+  const double all = seconds_of(gpu, emulated, 1, [&] { replica.write(weights); });
+  const auto decode_all = [&](bool apply) {
+    for (std::size_t i = 0; i < payloads.size(); ++i) {
+      must(coder.decode(payloads[i], update));
+      if (apply) must(replica.add(update, runs[i], 1));
+    }
+  };
+  const double arrived = seconds_of(gpu, emulated, 10, [&] { decode_all(true); });
+  const double decoded = seconds_of(gpu, emulated, 10, [&] { decode_all(false); });
+  const double share = seconds_of(gpu, emulated, 50, [&] { must(replica.add(update, runs.back(), 3)); });
+  const double proven = seconds_of(gpu, emulated, 10, [&] { must(replica.fingerprint(1)); });
+  char text[384];
+  std::snprintf(text, sizeof text,
+                "{\"params\": %u, \"updates\": %zu, \"entries\": %llu, \"bytes\": %llu, \"arrived_s\": %.9g, "
+                "\"decoded_s\": %.9g, \"share_s\": %.9g, \"all_weights_s\": %.9g, \"fingerprint_s\": %.9g}",
+                params, payloads.size(), static_cast<unsigned long long>(entries),
+                static_cast<unsigned long long>(bytes), arrived, decoded, share, all, proven);
+  return text;
+}
+
 int run(const std::vector<std::uint32_t>& sizes) {
   const GpuTable& table = emulated ? emulated_table() : *must(open_plugin());
   const std::unique_ptr<Gpu> gpu = must(Gpu::open(table, 0));
@@ -146,10 +187,11 @@ int run(const std::vector<std::uint32_t>& sizes) {
   for (const std::uint32_t params : sizes) passes += (passes.empty() ? "" : ", ") + pass(*gpu, params, copy);
   std::printf(
       "{\"table\": \"%s\", \"gpu\": \"%s\", \"compute_capability\": \"%d.%d\", \"memory_bytes\": %llu, "
-      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s, \"model\": %s, "
+      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s, \"arrival\": %s, \"model\": %s, "
       "\"several_gpus\": %s}\n",
       table.name, info.name, info.major, info.minor, static_cast<unsigned long long>(info.memory_bytes), copy,
-      passes.c_str(), codec(*gpu, sizes.front()).c_str(), model_benchmarks(*gpu, emulated).c_str(),
+      passes.c_str(), codec(*gpu, sizes.front()).c_str(), arrival(*gpu, sizes.front()).c_str(),
+      model_benchmarks(*gpu, emulated).c_str(),
       group_benchmarks(table, emulated).c_str());
   return 0;
 }

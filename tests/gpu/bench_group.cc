@@ -10,7 +10,7 @@ namespace rumor::gpu {
 namespace {
 
 struct Times {
-  double step = 0, add_up = 0;
+  double step = 0, add_up = 0, follow = 0;
 };
 
 Result<Times> times_of(const GpuGroup& gpus, bool emulated) {
@@ -38,6 +38,12 @@ Result<Times> times_of(const GpuGroup& gpus, bool emulated) {
     values.push_back(others.back().data());
   }
   times.add_up = seconds_of(gpu, emulated, 10, [&] { must(gpus.add_up(values, params)); });
+  // As many places as eight updates of a thousandth have.
+  std::vector<std::uint32_t> places(params / 125 + 1);
+  for (std::uint32_t& place : places) place = static_cast<std::uint32_t>(prng.below(params));
+  const auto place = must(DeviceArray<std::uint32_t>::create(gpu, places.size(), "places"));
+  place.write(places.data(), places.size());
+  times.follow = seconds_of(gpu, emulated, 10, [&] { must(model.follow_at(place, places.size(), weights)); });
   return times;
 }
 
@@ -57,8 +63,9 @@ std::string group_benchmarks(const GpuTable& table, bool emulated) {
   for (const Result<Times>* times : {&one, &together})
     if (!*times) return "\"skipped: " + times->error().text + "\"";
   char text[160];
-  std::snprintf(text, sizeof text, "{\"gpus\": %d, \"step_alone_s\": %.6g, \"step_s\": %.6g, \"add_up_s\": %.6g}",
-                count, one->step, together->step, together->add_up);
+  std::snprintf(text, sizeof text,
+                "{\"gpus\": %d, \"step_alone_s\": %.6g, \"step_s\": %.6g, \"add_up_s\": %.6g, \"follow_s\": %.6g}",
+                count, one->step, together->step, together->add_up, together->follow);
   return text;
 }
 
