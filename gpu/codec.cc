@@ -1,6 +1,7 @@
 #include "gpu/codec.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compress/crc32c.h"
 #include "compress/head.h"
@@ -37,8 +38,7 @@ CodeSegment code_segment(const Segment& segment) {
 }  // namespace
 
 // Parts and segments go to the device, with the places of the bodies.
-Result<void> DeviceCodec::send(const Segments& segments, std::vector<CodeSegment> places) {
-  const std::vector<CodePart> parts = code_parts(layout_, segments.parts);
+Result<void> DeviceCodec::send(const std::vector<CodePart>& parts, const std::vector<CodeSegment>& places) {
   if (Result<void> made = parts_.make_room(*gpu_, parts.size(), "parts of a payload"); !made) return made;
   if (Result<void> made = segments_.make_room(*gpu_, places.size(), "segments of a payload"); !made) return made;
   parts_.write(parts.data(), parts.size());
@@ -87,7 +87,7 @@ Result<Bytes> DeviceCodec::encode(const DeviceUpdate& update) {
     at = (at + compress::rice_body_bits_max(segments.parts_of(segment)) + 7) / 8 * 8;
   }
   const std::size_t room = at / 8 + slack_bytes;
-  if (Result<void> sent = send(segments, places); !sent) return sent.error();
+  if (Result<void> sent = send(code_parts(layout_, segments.parts), places); !sent) return sent.error();
   if (Result<void> made = bytes_.make_room(*gpu_, room, "a payload"); !made) return made.error();
   if (Result<void> made = ends_.make_room(*gpu_, places.size(), "segments of a payload"); !made) return made.error();
   const GpuTable& table = gpu_->table();
@@ -114,65 +114,144 @@ Result<Bytes> DeviceCodec::encode(const DeviceUpdate& update) {
   return payload;
 }
 
-Result<void> DeviceCodec::decode_bodies(BytesView payload, const Segments& segments, std::vector<CodeSegment> places,
-                                        DeviceUpdate& out, std::vector<std::uint32_t>& sound) {
-  const auto count = static_cast<std::uint32_t>(places.size());
-  if (Result<void> sent = send(segments, std::move(places)); !sent) return sent;
-  if (Result<void> made = out.make_room(*gpu_, out.count); !made) return made;
-  if (Result<void> made = bytes_.make_room(*gpu_, payload.size() + slack_bytes, "a payload"); !made) return made;
-  if (Result<void> made = words_.make_room(*gpu_, count, "segments of a payload"); !made) return made;
-  bytes_.write(payload.data(), payload.size());
-  const GpuTable& table = gpu_->table();
-  table.fill(gpu_->device(), bytes_.data() + payload.size(), 0, slack_bytes);
-  table.decode(gpu_->device(), parts_.data(), segments_.data(), count, bytes_.data(), out.index.data(),
-               out.negative.data(), words_.data());
-  sound.resize(count);
-  return words_.read(sound.data(), count);
-}
+// A payload whose head and table have been read.
+struct DeviceCodec::Opened {
+  BytesView payload;
+  Head head;
+  Segments segments;                           // none without entries
+  std::optional<compress::SegmentTable> table;  // of more than one segment
+  std::uint64_t head_bits = 0;                 // behind byte 0; then the body of a single segment begins
+  std::size_t first_segment = 0;               // among those that are decoded with it
 
-Result<void> DeviceCodec::decode_entries(BytesView payload, DeviceUpdate& out, Parallel* parallel) {
+  // Segment s begins and must end at these bits of the payload.
+  std::uint64_t begin(std::size_t s) const {
+    return table ? 8 * (table->begin + table->places[s].offset) : 8 + head_bits;
+  }
+  std::uint64_t end(std::size_t s) const {
+    return table ? begin(s) + std::uint64_t{8} * table->places[s].bytes : std::uint64_t{8} * payload.size();
+  }
+  // sound: of all segments that were decoded.
+  Result<void> check(const std::vector<std::uint32_t>& sound, Parallel* parallel) const {
+    if (segments.list.empty()) return {};
+    if (table) {
+      return compress::read_segments(segments, *table, payload, parallel,
+                                     [&](const Segment& segment, const SegmentPlace&, std::uint64_t) {
+                                       const auto s = static_cast<std::size_t>(&segment - segments.list.data());
+                                       return sound[first_segment + s] != 0;
+                                     });
+    }
+    if (sound[first_segment] != 0) return {};
+    return compress::damaged("entries outside their tensor, past the end, or bits after the last", head_bits);
+  }
+};
+
+Result<DeviceCodec::Opened> DeviceCodec::open(BytesView payload) const {
   Result<compress::PayloadStart> start = compress::open_payload(layout_, payload);
   if (!start) return start.error();
-  Head& head = start->head;
-  if (head.entries == 0) return out.set_steps(*gpu_);
-  out.count = static_cast<std::uint32_t>(head.entries);
-  out.step = head.step;
-  out.tensor_step = std::move(head.tensor_step);
-  Segments segments = compress::cut_segments(layout_, head.counts);
-  std::vector<CodeSegment> places;
-  std::vector<std::uint32_t> sound;
-  if (segments.list.size() == 1) {
-    places.push_back(code_segment(segments.list[0]));
-    places[0].at = 8 + start->in.position();
-    places[0].end = std::uint64_t{8} * payload.size();
-    if (Result<void> read = decode_bodies(payload, segments, places, out, sound); !read) return read;
-    if (sound[0] == 0)
-      return compress::damaged("entries outside their tensor, past the end, or bits after the last",
-                               start->in.position());
-  } else {
-    const Result<compress::SegmentTable> table =
-        compress::take_table(start->in, payload, layout_, segments, compress::TableKind::canonical);
-    if (!table) return table.error();
-    for (std::size_t s = 0; s < segments.list.size(); ++s) {
-      places.push_back(code_segment(segments.list[s]));
-      places[s].at = 8 * (table->begin + table->places[s].offset);
-      places[s].end = places[s].at + std::uint64_t{8} * table->places[s].bytes;
-    }
-    if (Result<void> read = decode_bodies(payload, segments, places, out, sound); !read) return read;
-    const auto was_sound = [&](const Segment& segment, const SegmentPlace&, std::uint64_t) {
-      return sound[static_cast<std::size_t>(&segment - segments.list.data())] != 0;
-    };
-    if (Result<void> read = compress::read_segments(segments, *table, payload, parallel, was_sound); !read) return read;
+  Opened opened;
+  opened.payload = payload;
+  opened.head = std::move(start->head);
+  if (opened.head.entries == 0) return opened;
+  opened.segments = compress::cut_segments(layout_, opened.head.counts);
+  opened.head_bits = start->in.position();
+  if (opened.segments.list.size() == 1) return opened;
+  auto table =
+      compress::take_table(start->in, payload, layout_, opened.segments, compress::TableKind::canonical);
+  if (!table) return table.error();
+  opened.table = std::move(table).value();
+  return opened;
+}
+
+// One behind the other.
+Result<void> DeviceCodec::write_payloads(std::span<const Opened> opened) {
+  std::size_t bytes = 0;
+  for (const Opened& one : opened) bytes += one.payload.size();
+  if (Result<void> made = bytes_.make_room(*gpu_, bytes + slack_bytes, "a payload"); !made) return made;
+  std::uint8_t* to = bytes_.data();
+  for (const Opened& one : opened) {
+    gpu_->table().copy_in(gpu_->device(), to, one.payload.data(), one.payload.size());
+    to += one.payload.size();
   }
-  out.counts = std::move(head.counts);
-  return out.set_steps(*gpu_);
+  gpu_->table().fill(gpu_->device(), to, 0, slack_bytes);
+  return {};
+}
+
+// Returns of each segment whether it was sound.
+Result<std::vector<std::uint32_t>> DeviceCodec::decode_bodies(std::span<Opened> opened, DeviceUpdate& out) {
+  std::vector<CodePart> parts;
+  std::vector<CodeSegment> places;
+  std::uint64_t entries = 0, bits = 0;
+  for (Opened& one : opened) {
+    one.first_segment = places.size();
+    for (std::size_t s = 0; s < one.segments.list.size(); ++s) {
+      places.push_back(code_segment(one.segments.list[s]));
+      places.back().first_part += static_cast<std::uint32_t>(parts.size());
+      places.back().first_entry += entries;
+      places.back().at = bits + one.begin(s);
+      places.back().end = bits + one.end(s);
+    }
+    const std::vector<CodePart> own = code_parts(layout_, one.segments.parts);
+    parts.insert(parts.end(), own.begin(), own.end());
+    entries += one.head.entries;
+    bits += std::uint64_t{8} * one.payload.size();
+  }
+  RUMOR_CHECK(entries <= UINT32_MAX);
+  std::vector<std::uint32_t> sound(places.size());
+  if (places.empty()) return sound;
+  const auto count = static_cast<std::uint32_t>(places.size());
+  for (Result<void> done : {send(parts, places), out.make_room(*gpu_, entries), write_payloads(opened),
+                            words_.make_room(*gpu_, count, "segments of a payload")})
+    if (!done) return done.error();
+  out.count = static_cast<std::uint32_t>(entries);
+  gpu_->table().decode(gpu_->device(), parts_.data(), segments_.data(), count, bytes_.data(), out.index.data(),
+                       out.negative.data(), words_.data());
+  if (Result<void> read = words_.read(sound.data(), count); !read) return read.error();
+  return sound;
+}
+
+Result<std::vector<DeviceCodec::Opened>> DeviceCodec::decode_entries(std::span<const BytesView> payloads,
+                                                                     DeviceUpdate& out, Parallel* parallel) {
+  std::vector<Opened> opened;
+  for (const BytesView payload : payloads) {
+    Result<Opened> one = open(payload);
+    if (!one) return one.error();
+    opened.push_back(std::move(one).value());
+  }
+  const Result<std::vector<std::uint32_t>> sound = decode_bodies(opened, out);
+  if (!sound) return sound.error();
+  for (const Opened& one : opened)
+    if (Result<void> checked = one.check(*sound, parallel); !checked) return checked.error();
+  return opened;
 }
 
 Result<void> DeviceCodec::decode(BytesView payload, DeviceUpdate& out, Parallel* parallel) {
   out.clear();
-  Result<void> decoded = decode_entries(payload, out, parallel);
-  if (!decoded) out.clear();
-  return decoded;
+  Result<std::vector<Opened>> decoded = decode_entries({&payload, 1}, out, parallel);
+  Result<void> done;
+  if (!decoded) {
+    done = decoded.error();
+  } else {
+    Head& head = decoded->front().head;
+    out.step = head.step;
+    out.tensor_step = std::move(head.tensor_step);
+    out.counts = std::move(head.counts);
+    done = out.set_steps(*gpu_);
+  }
+  if (!done) out.clear();
+  return done;
+}
+
+Result<std::vector<std::uint32_t>> DeviceCodec::decode_all(std::span<const BytesView> payloads, DeviceUpdate& out,
+                                                           Parallel* parallel) {
+  out.clear();
+  const Result<std::vector<Opened>> decoded = decode_entries(payloads, out, parallel);
+  if (!decoded) {
+    out.clear();
+    return decoded.error();
+  }
+  std::vector<std::uint32_t> entries;
+  for (const Opened& one : *decoded) entries.push_back(static_cast<std::uint32_t>(one.head.entries));
+  return entries;
 }
 
 }  // namespace rumor::gpu

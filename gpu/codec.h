@@ -7,10 +7,11 @@
 //
 // encode() and decode() give the bytes, the entries and the errors of compress/update.h.
 //
-// Thread: one caller at a time. Memory, device: the payload, at its longest, and 32 bytes a part.
+// Thread: one caller at a time. Memory, device: the payloads, at their longest, and 32 bytes a part.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compress/segment.h"
@@ -32,15 +33,25 @@ class DeviceCodec {
   // Reads a payload into `out`, whose memory is reused. On error `out` is empty. Errors: Errc::corrupt as
   // compress::decode(); Errc::io, Errc::limit.
   Result<void> decode(BytesView payload, DeviceUpdate& out, Parallel* parallel = nullptr);
+
+  // Reads several at once: a segment keeps one multiprocessor busy and an update has a few, so that together they take
+  // little longer than one, and the host waits once. The entries lie in `out` one update's after the other's, and
+  // nothing else of it is set; how many each has is returned. Errors: as decode(), of the first that is damaged; then
+  // `out` is empty.
+  Result<std::vector<std::uint32_t>> decode_all(std::span<const BytesView> payloads, DeviceUpdate& out,
+                                                Parallel* parallel = nullptr);
   // On the device.
   std::size_t memory_bytes() const { return device_bytes(parts_, segments_, bytes_, ends_, words_, gathered_); }
 
  private:
-  Result<void> send(const compress::Segments& segments, std::vector<CodeSegment> places);
+  struct Opened;
+  Result<void> send(const std::vector<CodePart>& parts, const std::vector<CodeSegment>& places);
   Result<void> set_begins(const DeviceUpdate& update, compress::Segments& segments);
-  Result<void> decode_bodies(BytesView payload, const compress::Segments& segments, std::vector<CodeSegment> places,
-                             DeviceUpdate& out, std::vector<std::uint32_t>& sound);
-  Result<void> decode_entries(BytesView payload, DeviceUpdate& out, Parallel* parallel);
+  Result<Opened> open(BytesView payload) const;
+  Result<std::vector<Opened>> decode_entries(std::span<const BytesView> payloads, DeviceUpdate& out,
+                                             Parallel* parallel);
+  Result<std::vector<std::uint32_t>> decode_bodies(std::span<Opened> opened, DeviceUpdate& out);
+  Result<void> write_payloads(std::span<const Opened> opened);
 
   const Gpu* gpu_;
   ParamLayout layout_;

@@ -23,7 +23,7 @@ void DeviceReplica::write(std::span<const std::int32_t> weights) const {
                      unit_);
 }
 
-Result<Entries> DeviceReplica::with_steps(const DeviceUpdate& entries, std::span<const compress::StepRun> runs,
+Result<Entries> DeviceReplica::with_steps(const PlacedEntries& entries, std::span<const compress::StepRun> runs,
                                           std::int32_t factor) {
   RUMOR_CHECK(entries.count == 0 || (!runs.empty() && runs.back().first + runs.back().count == entries.count));
   std::vector<StepSpan> spans;
@@ -31,11 +31,11 @@ Result<Entries> DeviceReplica::with_steps(const DeviceUpdate& entries, std::span
     spans.push_back({run.first, static_cast<std::uint32_t>(run.step) * static_cast<std::uint32_t>(factor)});
   if (auto room = steps_.make_room(*gpu_, spans.size(), "steps of an update"); !room) return room.error();
   steps_.write(spans.data(), spans.size());
-  return Entries{entries.index.data(), entries.negative.data(), entries.count, steps_.data(),
+  return Entries{entries.index, entries.negative, entries.count, steps_.data(),
                  static_cast<std::uint32_t>(spans.size())};
 }
 
-Result<void> DeviceReplica::add(const DeviceUpdate& entries, std::span<const compress::StepRun> runs,
+Result<void> DeviceReplica::add(const PlacedEntries& entries, std::span<const compress::StepRun> runs,
                                 std::int32_t factor) {
   if (entries.count == 0 || factor == 0) return {};
   const Result<Entries> added = with_steps(entries, runs, factor);
@@ -52,7 +52,7 @@ Result<std::uint64_t> DeviceReplica::fingerprint(std::uint64_t seed) const {
   return read_lanes();
 }
 
-Result<std::uint64_t> DeviceReplica::fingerprint_of(const DeviceUpdate& entries,
+Result<std::uint64_t> DeviceReplica::fingerprint_of(const PlacedEntries& entries,
                                                     std::span<const compress::StepRun> runs, std::int32_t factor,
                                                     std::uint64_t seed) {
   if (entries.count == 0 || factor == 0) return std::uint64_t{0};

@@ -25,17 +25,17 @@ class DeviceReplica {
   // All of them, 4 bytes each over the bus. Requires: as many as there are.
   void write(std::span<const std::int32_t> weights) const;
 
-  // weights[index[e]] += factor * step, down where negative[e]; the floats follow. `runs` gives the steps, and takes
-  // the place of entries.steps. Errors: Errc::limit. Requires: positions strictly ascending and below params, which
-  // nothing checks here; runs of all entries.
-  Result<void> add(const DeviceUpdate& entries, std::span<const compress::StepRun> runs, std::int32_t factor);
+  // weights[index[e]] += factor * step, down where negative[e]; the floats follow. `runs` gives the steps. Errors:
+  // Errc::limit. Requires: positions strictly ascending and below params, which nothing checks here; runs of all
+  // entries.
+  Result<void> add(const PlacedEntries& entries, std::span<const compress::StepRun> runs, std::int32_t factor);
 
   const DeviceArray<float>& floats() const { return floats_; }
 
   // As Fingerprinter::of_weights(), and as of_update() of what add() would add. `seed` is the fingerprinter's. Waits.
   // Errors: Errc::io; Errc::limit.
   Result<std::uint64_t> fingerprint(std::uint64_t seed) const;
-  Result<std::uint64_t> fingerprint_of(const DeviceUpdate& entries, std::span<const compress::StepRun> runs,
+  Result<std::uint64_t> fingerprint_of(const PlacedEntries& entries, std::span<const compress::StepRun> runs,
                                        std::int32_t factor, std::uint64_t seed);
 
   std::size_t weight_bytes() const { return weights_.bytes(); }
@@ -44,7 +44,7 @@ class DeviceReplica {
 
  private:
   DeviceReplica(const Gpu& gpu, float unit) : gpu_(&gpu), unit_(unit) {}
-  Result<Entries> with_steps(const DeviceUpdate& entries, std::span<const compress::StepRun> runs,
+  Result<Entries> with_steps(const PlacedEntries& entries, std::span<const compress::StepRun> runs,
                              std::int32_t factor);
   Result<std::uint64_t> read_lanes() const;
 

@@ -12,6 +12,13 @@
 
 namespace rumor::gpu {
 
+// Some entries of an update, without their steps, where they lie on a GPU.
+struct PlacedEntries {
+  const std::uint32_t* index = nullptr;
+  const std::uint8_t* negative = nullptr;
+  std::uint32_t count = 0;
+};
+
 struct DeviceUpdate {
   DeviceArray<std::uint32_t> index;  // the first `count`
   DeviceArray<std::uint8_t> negative;
@@ -22,6 +29,11 @@ struct DeviceUpdate {
   DeviceArray<StepSpan> steps;            // the first `step_count`, by set_steps()
   std::uint32_t step_count = 0;
 
+  PlacedEntries placed() const { return {index.data(), negative.data(), count}; }
+  // Requires: there are so many.
+  PlacedEntries placed(std::uint32_t first, std::uint32_t some) const {
+    return {index.data() + first, negative.data() + first, some};
+  }
   Entries entries() const { return {index.data(), negative.data(), count, steps.data(), step_count}; }
   // Room for so many entries. Errors: Errc::limit.
   Result<void> make_room(const Gpu& gpu, std::size_t entries);

@@ -59,34 +59,47 @@ Result<void> DeviceView::write_all(Replica& replica) {
   return model_->follow(floats());
 }
 
+// Whose bytes are those of the last step has its entries: a payload has one meaning, and an update one payload.
 Result<void> DeviceView::take_all(std::span<const Taken> changes, const gpu::DeviceUpdate& made, BytesView payload) {
   std::uint64_t entries = 0;
-  for (const Taken& taken : changes) entries += taken.update->index.size();
+  std::vector<BytesView> payloads;
+  const auto is_made = [&](const Taken& taken) {
+    return std::equal(payload.begin(), payload.end(), taken.payload->begin(), taken.payload->end());
+  };
+  for (const Taken& taken : changes) {
+    entries += taken.update->index.size();
+    if (taken.payload && !is_made(taken)) payloads.emplace_back(*taken.payload);
+  }
   if (auto begun = begin_places(entries); !begun) return begun;
-  for (const Taken& taken : changes)
-    if (auto done = take(taken, made, payload); !done) return done;
+  const auto counts = codec_->decode_all(payloads, arrived_);
+  if (!counts) return counts.error();
+  auto count = counts->begin();
+  std::uint32_t first = 0;
+  for (const Taken& taken : changes) {
+    Result<gpu::PlacedEntries> there = gpu::PlacedEntries{};
+    if (!taken.payload) {
+      const auto sent = bare_.write_entries(*gpu_, *taken.update);
+      there = sent ? Result(bare_.placed()) : sent.error();
+    } else if (is_made(taken)) {
+      there = keep_made(taken, made);
+    } else {
+      there = arrived_.placed(first, *count);
+      first += *count++;
+    }
+    if (!there) return there.error();
+    RUMOR_CHECK(there->count == taken.update->index.size());
+    const std::int32_t factor = taken.payload && taken.back ? -1 : 1;
+    if (auto added = add(*there, compress::step_runs(layout_, *taken.update), factor); !added) return added;
+  }
   return hand_on();
 }
 
-// Whose bytes are those of the last step has its entries, for a payload has one meaning and an update one payload.
-Result<void> DeviceView::take(const Taken& taken, const gpu::DeviceUpdate& made, BytesView payload) {
-  const compress::SparseUpdate& update = *taken.update;
-  if (update.index.empty()) return {};
-  const bool is_made = taken.payload && std::equal(payload.begin(), payload.end(), taken.payload->begin(),
-                                                   taken.payload->end());
-  const gpu::DeviceUpdate* entries = &made;
-  if (is_made) {
-    Own own{taken.update, spare(), {}, 0};
-    if (auto copied = own.entries.copy_entries(*gpu_, made); !copied) return copied;
-    own_.push_back(std::move(own));
-  } else {
-    entries = &arrived_;
-    if (auto there = taken.payload ? codec_->decode(*taken.payload, arrived_) : arrived_.write_entries(*gpu_, update);
-        !there)
-      return there;
-  }
-  RUMOR_CHECK(entries->count == update.index.size());
-  return add(*entries, compress::step_runs(layout_, update), taken.payload && taken.back ? -1 : 1);
+// While it is in flight, and at least until somebody says what is.
+Result<gpu::PlacedEntries> DeviceView::keep_made(const Taken& taken, const gpu::DeviceUpdate& made) {
+  Own own{taken.update, spare(), {}, 0};
+  if (auto copied = own.entries.copy_entries(*gpu_, made); !copied) return copied.error();
+  own_.push_back(std::move(own));
+  return made.placed();
 }
 
 // ---- what is expected of others ----
@@ -140,7 +153,7 @@ Result<void> DeviceView::bring(Own& own, std::size_t peers) {
   if (own.on == peers) return {};
   const auto more = static_cast<std::int32_t>(static_cast<std::int64_t>(peers) - static_cast<std::int64_t>(own.on));
   own.on = peers;
-  return add(own.entries, own.shares, more);
+  return add(own.entries.placed(), own.shares, more);
 }
 
 // ---- further GPUs ----
@@ -152,10 +165,10 @@ Result<void> DeviceView::begin_places(std::uint64_t entries) {
   return places_.make_room(*gpu_, entries, "updates");
 }
 
-Result<void> DeviceView::add(const gpu::DeviceUpdate& entries, std::span<const compress::StepRun> runs,
+Result<void> DeviceView::add(const gpu::PlacedEntries& entries, std::span<const compress::StepRun> runs,
                              std::int32_t factor) {
   if (model_->parts() > 1 && !everywhere_) {
-    gpu_->table().copy_within(gpu_->device(), places_.data() + place_count_, entries.index.data(),
+    gpu_->table().copy_within(gpu_->device(), places_.data() + place_count_, entries.index,
                               entries.count * sizeof(std::uint32_t));
     place_count_ += entries.count;
   }
@@ -173,7 +186,7 @@ Result<void> DeviceView::verify() {
   for (const Own& own : own_) {
     if (!there) return there.error();
     const auto on_top =
-        replica_.fingerprint_of(own.entries, own.shares, static_cast<std::int32_t>(own.on), seed_);
+        replica_.fingerprint_of(own.entries.placed(), own.shares, static_cast<std::int32_t>(own.on), seed_);
     if (!on_top) return on_top.error();
     there = Fingerprinter::minus(*there, *on_top);
   }
@@ -185,7 +198,8 @@ Result<void> DeviceView::verify() {
 }
 
 std::size_t DeviceView::entry_bytes() const {
-  std::size_t bytes = capacity_bytes(own_, spare_) + arrived_.memory_bytes() + replica_.entry_bytes() + places_.bytes();
+  std::size_t bytes = capacity_bytes(own_, spare_) + arrived_.memory_bytes() + bare_.memory_bytes() +
+                      replica_.entry_bytes() + places_.bytes();
   for (const Own& own : own_) bytes += own.entries.memory_bytes();
   for (const gpu::DeviceUpdate& room : spare_) bytes += room.memory_bytes();
   return bytes;

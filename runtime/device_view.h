@@ -1,10 +1,10 @@
 // DeviceView: the shared weights on the GPU of a trainer, and the floats it computes with (gpu/device_replica.h): a
 // replica that follows the host's (gpu/README.md, chapter 5).
 //
-// What arrived comes as the payload that it came in, and is decoded and applied there. An own update's entries are
-// there already. So is what is expected of others: entries of own updates in flight are kept there, with how many
-// shares of each the view shows, and where others are wanted, the difference is added. Only where nobody knows what
-// changed, or the replica became another one, all weights are sent.
+// What arrived comes as the payloads that it came in; they are decoded together, and applied one after another. An own
+// update's entries are there already. So is what is expected of others: entries of own updates in flight are kept
+// there, with how many shares of each the view shows, and where others are wanted, the difference is added. Only where
+// nobody knows what changed, or the replica became another one, all weights are sent.
 //
 // Bits: the floats are those that Trainer::follow(), and expect() or lift(), give a view on the host.
 //
@@ -32,7 +32,7 @@ class DeviceView {
   static Result<DeviceView> create(const gpu::Gpu& gpu, gpu::SplitModel& model, gpu::DeviceCodec& codec,
                                    ParamLayout layout, int grid_bits);
 
-  // These begin what is to be done, or keep in mind why they could not, for told().
+  // These begin what is to be done, or keep in mind why they could not, for told(). Only payloads are waited for, once.
   // The floats show the replica's weights, and what lay on top of them. `made`: the update that the last step made, and
   // its payload; where the replica took this one, its entries need not come.
   void follow(Replica& replica, const gpu::DeviceUpdate& made, BytesView payload);
@@ -67,10 +67,10 @@ class DeviceView {
   void keep_in_mind(const Result<void>& done);
   Result<void> write_all(Replica& replica);
   Result<void> take_all(std::span<const Taken> changes, const gpu::DeviceUpdate& made, BytesView payload);
-  Result<void> take(const Taken& taken, const gpu::DeviceUpdate& made, BytesView payload);
+  Result<gpu::PlacedEntries> keep_made(const Taken& taken, const gpu::DeviceUpdate& made);
   Result<void> show(std::span<const InFlightView::Expected> expected);
   Result<void> begin_places(std::uint64_t entries);
-  Result<void> add(const gpu::DeviceUpdate& entries, std::span<const compress::StepRun> runs, std::int32_t factor);
+  Result<void> add(const gpu::PlacedEntries& entries, std::span<const compress::StepRun> runs, std::int32_t factor);
   Result<void> bring(Own& own, std::size_t peers);
   Result<void> hand_on();
   Own& own_of(const compress::SharedUpdate& update);
@@ -85,7 +85,8 @@ class DeviceView {
   bool all_anew_ = true;
   Result<void> told_;
   std::uint64_t seed_ = 0, fingerprint_ = 0;  // of the replica, as of the last follow()
-  gpu::DeviceUpdate arrived_;
+  gpu::DeviceUpdate arrived_;  // all that came as payloads, one behind the other
+  gpu::DeviceUpdate bare_;     // one that came without
   std::vector<Own> own_;
   std::vector<gpu::DeviceUpdate> spare_;  // room of own updates that are over
   // With several GPUs: where the floats changed since begin_places(); beyond half of all of them it does not matter.

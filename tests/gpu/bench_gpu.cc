@@ -159,15 +159,17 @@ std::string arrival(const Gpu& gpu, std::uint32_t params) {
   DeviceReplica replica = must(DeviceReplica::create(gpu, params, 24));
   const std::vector<std::int32_t> weights(params, 1);
   const double all = seconds_of(gpu, emulated, 1, [&] { replica.write(weights); });
-  const auto decode_all = [&](bool apply) {
-    for (std::size_t i = 0; i < payloads.size(); ++i) {
-      must(coder.decode(payloads[i], update));
-      if (apply) must(replica.add(update, runs[i], 1));
-    }
-  };
-  const double arrived = seconds_of(gpu, emulated, 10, [&] { decode_all(true); });
-  const double decoded = seconds_of(gpu, emulated, 10, [&] { decode_all(false); });
-  const double share = seconds_of(gpu, emulated, 50, [&] { must(replica.add(update, runs.back(), 3)); });
+  const std::vector<BytesView> views(payloads.begin(), payloads.end());
+  const double decoded = seconds_of(gpu, emulated, 10, [&] { must(coder.decode_all(views, update)); });
+  const double arrived = seconds_of(gpu, emulated, 10, [&] {
+    const std::vector<std::uint32_t> counts = must(coder.decode_all(views, update));
+    std::uint32_t first = 0;
+    for (std::size_t i = 0; i < counts.size(); first += counts[i++])
+      must(replica.add(update.placed(first, counts[i]), runs[i], 1));
+  });
+  const auto last = static_cast<std::uint32_t>(runs.back().back().first + runs.back().back().count);
+  const double share = seconds_of(
+      gpu, emulated, 50, [&] { must(replica.add(update.placed(update.count - last, last), runs.back(), 3)); });
   const double proven = seconds_of(gpu, emulated, 10, [&] { must(replica.fingerprint(1)); });
   char text[384];
   std::snprintf(text, sizeof text,

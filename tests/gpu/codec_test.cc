@@ -129,6 +129,51 @@ BOOST_AUTO_TEST_CASE(encode_and_decode_give_the_bytes_and_entries_of_the_cpu) {
   }
 }
 
+// Many together: the entries of each, one behind the other; or, where one is damaged, its error.
+BOOST_AUTO_TEST_CASE(payloads_are_decoded_together) {
+  Prng prng(18);
+  int damages = 0;
+  for (std::uint64_t order = 0; order < 16; ++order) {
+    const Target target(order);
+    const ParamLayout layout =
+        prng.chance(1, 4) ? compress::large_layout(prng) : compress::random_layout(prng, 12, 3000);
+    DeviceCodec codec(*target.gpu, layout);
+    DeviceUpdate decoded;
+    for (const std::size_t count : {0u, 1u, 2u, 5u}) {
+      std::vector<SparseUpdate> updates;
+      std::vector<Bytes> payloads;
+      for (std::size_t i = 0; i < count; ++i) {
+        updates.push_back(compress::any_update(prng, layout));
+        if (prng.chance(1, 3)) compress::give_own_steps(prng, layout, updates.back());
+        payloads.push_back(compress::encode(layout, updates.back()));
+      }
+      std::vector<BytesView> views(payloads.begin(), payloads.end());
+      const auto counts = codec.decode_all(views, decoded);
+      BOOST_TEST_REQUIRE(counts.ok());
+      BOOST_TEST_REQUIRE(counts->size() == count);
+      SparseUpdate all, expected;
+      for (const SparseUpdate& update : updates) {
+        expected.index.insert(expected.index.end(), update.index.begin(), update.index.end());
+        expected.negative.insert(expected.negative.end(), update.negative.begin(), update.negative.end());
+        BOOST_TEST((*counts)[static_cast<std::size_t>(&update - updates.data())] == update.index.size());
+      }
+      BOOST_TEST((read_back(decoded) == expected));
+      if (count == 0) continue;
+      const std::size_t which = prng.below(count);
+      const Bytes hurt = damaged(prng, payloads[which]);
+      const auto error = compress::decode(layout, hurt);
+      if (error) continue;
+      views[which] = hurt;
+      const auto refused = codec.decode_all(views, decoded);
+      BOOST_TEST_REQUIRE(!refused.ok());
+      BOOST_TEST(refused.error().text == error.error().text);
+      BOOST_TEST(decoded.count == 0u);
+      ++damages;
+    }
+  }
+  BOOST_TEST(damages > 20);
+}
+
 BOOST_AUTO_TEST_CASE(sizes_at_which_segments_begin) {
   Prng prng(12);
   for (const std::uint32_t count : {0u, 1u, 16383u, 16384u, 16385u, 32768u, 32769u, 49000u}) {

@@ -70,17 +70,19 @@ BOOST_AUTO_TEST_CASE(what_is_added_shows_and_comes_off_to_the_bit) {
       const DeviceUpdate entries = there(target, updates.back());
       const auto runs = compress::step_runs(layout, updates.back());
       const std::uint64_t sum = fingerprinter.of_weights(weights);
-      BOOST_TEST_REQUIRE(replica.add(entries, runs, factors.back()).ok());
+      BOOST_TEST_REQUIRE(replica.add(entries.placed(), runs, factors.back()).ok());
       add_here(layout, updates.back(), factors.back(), weights);
       BOOST_TEST((read(replica) == models::to_floats(weights, grid_bits)));
       const std::uint64_t after = fingerprinter.of_weights(weights);
       BOOST_TEST(replica.fingerprint(fingerprinter.seed()).value() == after);
-      BOOST_TEST(replica.fingerprint_of(entries, runs, factors.back(), fingerprinter.seed()).value() ==
+      BOOST_TEST(replica.fingerprint_of(entries.placed(), runs, factors.back(), fingerprinter.seed()).value() ==
                  Fingerprinter::minus(after, sum));
     }
-    for (const std::size_t i : {2u, 0u, 3u, 1u})
-      BOOST_TEST_REQUIRE(
-          replica.add(there(target, updates[i]), compress::step_runs(layout, updates[i]), -factors[i]).ok());
+    for (const std::size_t i : {2u, 0u, 3u, 1u}) {
+      const DeviceUpdate entries = there(target, updates[i]);
+      const auto runs = compress::step_runs(layout, updates[i]);
+      BOOST_TEST_REQUIRE(replica.add(entries.placed(), runs, -factors[i]).ok());
+    }
     BOOST_TEST((read(replica) == models::to_floats(before, grid_bits)));
     BOOST_TEST(replica.fingerprint(fingerprinter.seed()).value() == fingerprinter.of_weights(before));
   }

@@ -29,6 +29,7 @@ namespace {
 std::uint64_t order_seed = 0;
 std::size_t memory_max = 0;
 bool groups_there = true, recording_there = true;
+std::uint64_t bytes_in = 0;
 
 }  // namespace
 
@@ -172,15 +173,20 @@ void machine::release(Device* device, void* memory) {
   device->memory.erase(at);
 }
 
-void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
+static void write(Device* device, void* to, const void* from, std::size_t bytes) {
   device->happens_at_once();
   enter(*device);
   if (bytes != 0 && device->owns(to, bytes)) std::memcpy(to, from, bytes);
 }
 
+void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
+  bytes_in += bytes;
+  write(device, to, from, bytes);
+}
+
 void machine::copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
   if (device->wrote([=] { copy_within(device, to, from, bytes); })) return;
-  if (bytes != 0 && device->owns(from, bytes)) copy_in(device, to, from, bytes);
+  if (bytes != 0 && device->owns(from, bytes)) write(device, to, from, bytes);
 }
 
 Status machine::wait(Device* device, ErrorText* error) {
@@ -247,7 +253,7 @@ Status machine::reduce(Group* group, float* const* values, std::uint64_t count, 
     if (!group->devices[d]->owns(values[d], count * sizeof(float))) return Status::ok;
     for (std::uint64_t i = 0; i < count; ++i) sum[i] = d == 0 ? values[0][i] : sum[i] + values[d][i];
   }
-  copy_in(group->devices.front(), values[0], sum.data(), count * sizeof(float));
+  write(group->devices.front(), values[0], sum.data(), count * sizeof(float));
   return Status::ok;
 }
 
@@ -257,7 +263,7 @@ Status machine::spread(Group* group, void* const* memory, std::size_t bytes, Err
       read != Status::ok)
     return read;
   for (std::size_t d = 1; d < group->devices.size(); ++d)
-    copy_in(group->devices[d], memory[d], all.data(), bytes);
+    write(group->devices[d], memory[d], all.data(), bytes);
   return Status::ok;
 }
 
@@ -306,6 +312,9 @@ const GpuTable& emulated_table() {
 
 void set_emulated_order(std::uint64_t seed) {
   order_seed = seed;
+}
+std::uint64_t emulated_bytes_in() {
+  return bytes_in;
 }
 void set_emulated_memory(std::size_t bytes) {
   memory_max = bytes;

@@ -147,6 +147,31 @@ BOOST_AUTO_TEST_CASE(weights_that_are_not_the_replicas_are_told) {
   }
 }
 
+// In the emulation it is known what crosses the bus.
+BOOST_AUTO_TEST_CASE(only_payloads_of_others_are_sent) {
+  if (on_device()) return;
+  RunConfig config = small_run("sgd");
+  config.model.hidden = {200};
+  Learner one(make(config).value()), other(make(config, 3).value());
+  other.step(0.2);
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    const StepResult theirs = other.step(0.2), own = one.step(0.2);
+    for (Learner* learner : {&one, &other}) {
+      learner->take(theirs, 2 * step);
+      learner->take(own, 2 * step + 1);
+    }
+    const std::uint64_t before = emulated_bytes_in();
+    one.trainer->follow(one.replica);
+    const std::uint64_t sent = emulated_bytes_in() - before, beside = 512;  // parts, segments and steps
+    BOOST_TEST(sent >= theirs.payload.size());
+    BOOST_TEST(sent < theirs.payload.size() + beside);
+    BOOST_TEST(own.payload.size() > beside);
+    BOOST_TEST(4 * own.update.index.size() > theirs.payload.size() + beside);
+    InFlightView in_flight(one.trainer->layout(), 1.0);
+    one.trainer->expect(one.replica, in_flight);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_evaluation_that_fails_is_told_at_the_next_step) {
   if (on_device()) return;  // its memory cannot be held back
   Learner gpu(make(small_run("sgd")).value());
@@ -212,8 +237,8 @@ BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
     cpu.trainer->follow(cpu.replica);
     gpu.trainer->follow(gpu.replica);
     const auto here = cpu.trainer->evaluate(cpu.trainer->view().values, 100);
-    // Of weights that are given, and of its own.
-    for (const std::span<const float> weights : {std::span<const float>(cpu.trainer->view().values), {}}) {
+    // Of its own weights, and of those that are given.
+    for (const std::span<const float> weights : {{}, std::span<const float>(cpu.trainer->view().values)}) {
       const auto there = gpu.trainer->evaluate(weights, 100);
       BOOST_TEST(std::abs(there.loss - here.loss) < 1e-5 * (1 + here.loss));
       BOOST_TEST((there.accuracy == here.accuracy));
