@@ -5,6 +5,7 @@
 
 #include "compress/apply.h"
 #include "compress/crc32c.h"
+#include "compress/head.h"
 #include "compress/rice.h"
 #include "compress/rice_kernels.h"
 #include "gpu/codec.h"
@@ -215,6 +216,40 @@ BOOST_AUTO_TEST_CASE(damaged_payloads_get_the_answer_of_the_cpu) {
   }
   BOOST_TEST(accepted > 0);
   BOOST_TEST(rejected > 60);
+}
+
+// Whoever makes a payload makes its checksums, too: right ones prove nothing about the entries.
+BOOST_AUTO_TEST_CASE(damage_under_right_checksums_is_found_in_any_payload) {
+  Prng prng(19);
+  const ParamLayout layout = compress::layout_of({50'000, 7});
+  int refusals = 0;
+  for (std::uint64_t order = 0; order < 6; ++order) {
+    const Bytes good = compress::encode(layout, compress::random_update(prng, layout.params(), 40'000, 9));
+    compress::PayloadStart start = compress::open_payload(layout, good).value();
+    compress::Segments segments = compress::cut_segments(layout, start.head.counts);
+    compress::SegmentTable table =
+        compress::take_table(start.in, good, layout, segments, compress::TableKind::canonical).value();
+    Bytes bodies(good.begin() + static_cast<std::ptrdiff_t>(table.begin), good.end());
+    compress::SegmentPlace& hurt = table.places[prng.below(table.places.size())];
+    std::fill_n(bodies.begin() + static_cast<std::ptrdiff_t>(hurt.offset + hurt.bytes / 2), hurt.bytes / 4,
+                order % 2 == 0 ? 0xff : 0);
+    hurt.checksum = compress::crc32c(BytesView(bodies).subspan(hurt.offset, hurt.bytes));
+    Bytes bad = compress::put_table(compress::begin_payload(start.head), segments, table.places,
+                                    compress::TableKind::canonical);
+    bad.insert(bad.end(), bodies.begin(), bodies.end());
+    const Result<SparseUpdate> expected = compress::decode(layout, bad);
+    const Target target(order);
+    DeviceCodec codec(*target.gpu, layout);
+    DeviceUpdate decoded;
+    check_answer(codec, layout, bad);
+    const BytesView views[] = {good, bad, good};
+    const auto got = codec.decode_all(views, decoded);
+    BOOST_TEST_REQUIRE(got.ok() == expected.ok());
+    if (expected) continue;
+    BOOST_TEST(got.error().text == expected.error().text);
+    ++refusals;
+  }
+  BOOST_TEST(refusals > 1);
 }
 
 // Several parts with any bits before them, one segment each; nothing outside of their bits and entries is touched.
