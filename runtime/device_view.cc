@@ -40,15 +40,8 @@ void DeviceView::expect(InFlightView& in_flight) { keep_in_mind(show(in_flight.e
 
 void DeviceView::lift(InFlightView& in_flight) {
   in_flight.lifted();
-  const auto off = [&]() -> Result<void> {
-    std::uint64_t entries = 0;
-    for (const Own& own : own_) entries += own.on > 0 ? own.entries.count : 0;
-    if (auto begun = begin_places(entries); !begun) return begun;
-    for (Own& own : own_)
-      if (auto brought = bring(own, 0); !brought) return brought;
-    return hand_on();
-  };
-  keep_in_mind(off());
+  for (Own& own : own_) own.wanted = 0;
+  keep_in_mind(bring_all());
 }
 
 // Nothing lies on top then.
@@ -96,7 +89,7 @@ Result<void> DeviceView::take_all(std::span<const Taken> changes, const gpu::Dev
 
 // While it is in flight, and at least until somebody says what is.
 Result<gpu::PlacedEntries> DeviceView::keep_made(const Taken& taken, const gpu::DeviceUpdate& made) {
-  Own own{taken.update, spare(), {}, 0};
+  Own own{taken.update, spare(), {}};
   if (auto copied = own.entries.copy_entries(*gpu_, made); !copied) return copied.error();
   own_.push_back(std::move(own));
   return made.placed();
@@ -105,30 +98,24 @@ Result<gpu::PlacedEntries> DeviceView::keep_made(const Taken& taken, const gpu::
 // ---- what is expected of others ----
 
 Result<void> DeviceView::show(std::span<const InFlightView::Expected> expected) {
-  std::uint64_t entries = 0;
-  for (const Own& own : own_) entries += own.entries.count;
-  for (const InFlightView::Expected& one : expected) entries += one.update->index.size();
-  if (auto begun = begin_places(entries); !begun) return begun;
-  std::vector<std::size_t> peers(own_.size(), 0);
+  for (Own& own : own_) own.wanted = 0;
   for (const InFlightView::Expected& one : expected) {
     Own& own = own_of(one.update);
     if (own.entries.count != one.update->index.size())
       if (auto sent = own.entries.write_entries(*gpu_, *one.update); !sent) return sent;
     own.shares.assign(one.shares.begin(), one.shares.end());
-    peers.resize(own_.size(), 0);
-    peers[static_cast<std::size_t>(&own - own_.data())] = one.peers;
+    own.wanted = one.peers;
   }
-  for (std::size_t i = 0; i < own_.size(); ++i)
-    if (auto brought = bring(own_[i], peers[i]); !brought) return brought;
+  auto brought = bring_all();
   forget_unexpected(expected);
-  return hand_on();
+  return brought;
 }
 
 // One that is not there has no entries yet.
 DeviceView::Own& DeviceView::own_of(const compress::SharedUpdate& update) {
   const auto at = std::find_if(own_.begin(), own_.end(), [&](const Own& own) { return own.update == update; });
   if (at != own_.end()) return *at;
-  own_.push_back({update, spare(), {}, 0});
+  own_.push_back({update, spare(), {}});
   return own_.back();
 }
 
@@ -149,11 +136,18 @@ void DeviceView::forget_unexpected(std::span<const InFlightView::Expected> expec
   });
 }
 
-Result<void> DeviceView::bring(Own& own, std::size_t peers) {
-  if (own.on == peers) return {};
-  const auto more = static_cast<std::int32_t>(static_cast<std::int64_t>(peers) - static_cast<std::int64_t>(own.on));
-  own.on = peers;
-  return add(own.entries.placed(), own.shares, more);
+// What is on top becomes what is wanted.
+Result<void> DeviceView::bring_all() {
+  std::uint64_t entries = 0;
+  for (const Own& own : own_) entries += own.on != own.wanted ? own.entries.count : 0;
+  if (auto begun = begin_places(entries); !begun) return begun;
+  for (Own& own : own_) {
+    const auto more = static_cast<std::int64_t>(own.wanted) - static_cast<std::int64_t>(own.on);
+    own.on = own.wanted;
+    if (more == 0) continue;
+    if (auto added = add(own.entries.placed(), own.shares, static_cast<std::int32_t>(more)); !added) return added;
+  }
+  return hand_on();
 }
 
 // ---- further GPUs ----

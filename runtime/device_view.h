@@ -59,7 +59,7 @@ class DeviceView {
     compress::SharedUpdate update;
     gpu::DeviceUpdate entries;
     std::vector<compress::StepRun> shares;
-    std::size_t on = 0;  // so many peers' shares lie on top of the weights
+    std::size_t on = 0, wanted = 0;  // so many peers' shares lie on top of the weights; are to
   };
 
   DeviceView(gpu::DeviceReplica replica, const gpu::Gpu& gpu, gpu::SplitModel& model, gpu::DeviceCodec& codec,
@@ -71,7 +71,7 @@ class DeviceView {
   Result<void> show(std::span<const InFlightView::Expected> expected);
   Result<void> begin_places(std::uint64_t entries);
   Result<void> add(const gpu::PlacedEntries& entries, std::span<const compress::StepRun> runs, std::int32_t factor);
-  Result<void> bring(Own& own, std::size_t peers);
+  Result<void> bring_all();
   Result<void> hand_on();
   Own& own_of(const compress::SharedUpdate& update);
   gpu::DeviceUpdate spare();
