@@ -24,9 +24,8 @@ ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
     budget_.emplace(params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
   view_.assign(params, 0.0f);
   gradient_.assign(params, 0.0f);
-  if (!own_model_) return;
-  copy_.assign(params, 0.0f);
-  pull_.assign(params, 0.0f);
+  if (own_model_) copy_.assign(params, 0.0f);
+  if (config.averages()) pull_.assign(params, 0.0f);
 }
 
 Result<std::unique_ptr<ModelTrainer>> ModelTrainer::create(const RunConfig& config,
@@ -143,7 +142,7 @@ Result<void> ModelTrainer::absorb_own(const StepPlan& plan, StepResult& result) 
   result.loss = taught_gradient();
   if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
   built_.optimizer->step(gradient_, plan.rate, gradient_, view_);
-  for (std::size_t i = 0; i < gradient_.size(); ++i) gradient_[i] += pull_[i];
+  for (std::size_t i = 0; i < pull_.size(); ++i) gradient_[i] += pull_[i];
   if (plan.drift_bound > 0) {
     const std::span<const float> waits = compressor_.residual();
     double drift = 0;

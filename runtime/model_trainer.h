@@ -75,7 +75,7 @@ class ModelTrainer final : public Trainer {
   double seconds_held_ = 0;                     // of steps without an update, since the last
   LargeVector<float> view_, gradient_;
   bool own_model_;
-  LargeVector<float> copy_, pull_;  // of an own model: what is public of it, and what draws it
+  LargeVector<float> copy_, pull_;  // of an own model: what is public of it; and where peers average, what draws it
   float agreement_;                 // weight of what teachers predict
   std::vector<LargeVector<float>> teachers_;
   std::vector<float> taught_;  // their mean prediction for a batch

@@ -150,6 +150,7 @@ Result<void> Neighbourhood::take_update(const gossip::StoredUpdate& update) {
   const auto taken = neighbour.copy.apply(update.header, *change);
   if (!taken) return taken.error();
   if (*taken == gossip::Accepted::duplicate) return {};
+  neighbour.copy.hand_over();  // no view follows it
   neighbour.ours_then = own_samples();
   const compress::SparseUpdate* const one = &*change;
   neighbour.counts ? compress::apply(form_.layout, {&one, 1}, sums_) : count(neighbour, neighbour.linked);

@@ -21,7 +21,7 @@
 // that is still joining would draw all others back to them.
 //
 // Thread: one owner, the protocol thread. Memory: 4 bytes a parameter, and 4 more for each neighbour and for each
-// of two that were.
+// of two that were, besides what waits to go onto these (runtime/replica.h).
 #pragma once
 
 #include <map>
