@@ -63,13 +63,17 @@ void Core::begin(TimePoint time, Outbox& out) {
 }
 
 void Core::send(Link& link, OutFrame frame) {
-  if (link.state == Link::State::closing) return;
   RUMOR_CHECK(!frame.head.empty());
+  const Lane lane = lane_of(static_cast<FrameType>(frame.head[0]));
+  send(link, std::move(frame), lane);
+}
+
+void Core::send(Link& link, OutFrame frame, Lane lane) {
+  if (link.state == Link::State::closing) return;
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
-  const auto type = static_cast<FrameType>(frame.head[0]);
-  const Lane lane = lane_of(type);
+  link.live_sent |= lane == Lane::live;
   counters.sent_bytes += frame.size();
-  if (lane == Lane::control) counters.sent_control_bytes += frame.size();
+  if (lane_of(static_cast<FrameType>(frame.head[0])) == Lane::control) counters.sent_control_bytes += frame.size();
   link.sent_bytes += frame.size();
   link.sent_at = now;
   out_->push_back(Send{link.id, std::move(frame), lane});

@@ -100,7 +100,13 @@ struct Link {
   TimePoint invite_passed_at = long_ago;  // one of its own, by us
   std::uint64_t ping = 0;  // nonce of the last PING
   TimePoint ping_sent_at;
-  std::optional<Duration> round_trip;  // of the last PING that was answered
+  std::optional<Duration> round_trip;  // of the last PING that was answered, probes aside
+
+  // QueueProbe
+  bool live_sent = false;              // DATA, since the last probe
+  std::optional<std::uint64_t> probe;  // nonce of the one on its way
+  TimePoint probe_sent_at;
+  Duration data_wait{0};  // by the last one answered
 
   // Spread
   std::vector<LinkStream> streams;  // by StreamIndex; grown on demand
@@ -193,6 +199,7 @@ class Core {
 
   // ---- effects ----
   void send(Link& link, OutFrame frame);  // nothing on a closing link
+  void send(Link& link, OutFrame frame, Lane lane);
   void close(Link& link, std::string reason);
   // For what no honest peer does: its node is not linked again for a while.
   void ban(Link& link, std::string reason);

@@ -11,7 +11,7 @@ void OriginPace::published(std::uint64_t seq, TimePoint now) {
   RUMOR_CHECK(own_.empty() || seq > own_.back().seq);
   own_.push_back({seq, now});
   if (own_.size() > kept_max) own_.pop_front();
-  last_ = now;
+  slot_ = std::max(slot_ + interval(), now - interval());
 }
 
 // The age of the first own update that is not in `held`.
@@ -39,6 +39,43 @@ void OriginPace::equal(LinkId link, TimePoint now) {
   adjust(now);
 }
 
+Duration OriginPace::own_gap() const {
+  const std::size_t few = std::min<std::size_t>(own_.size(), 9);
+  if (few < 2) return interval_least;
+  return (own_.back().at - own_[own_.size() - few].at) / static_cast<int>(few - 1);
+}
+
+// As long as two own updates might have come together and gone again.
+bool OriginPace::queue_stands(TimePoint now) const {
+  return now - short_at_ >= std::max(wait_seen_for, 2 * own_gap());
+}
+
+void OriginPace::waits(Duration wait, Duration others_gap, TimePoint now) {
+  if (now - waits_known_at_ >= waits_forgotten_after)
+    short_at_ = now;  // nothing is known of the time between
+  waits_known_at_ = now;
+  if (wait < wait_long) short_at_ = now;
+  const Duration since = now - wait_judged_at_;
+  // What has been changed shows once what waited then has left.
+  if (since < wait_seen_for || (wait >= wait_short && since < wait_seen_for + wait_then_)) return;
+  const Duration grown = wait - wait_then_;
+  wait_judged_at_ = now;
+  wait_then_ = wait;
+  if (queue_stands(now) && grown > Duration{0}) {
+    const Duration base = std::max(interval(), own_gap());
+    const Duration more = base * std::clamp(grown, since / 4, since).count() / since.count();
+    const Duration longest = std::min(others_gap, interval_max / others_gaps_max) * others_gaps_max;
+    by_wait_ = std::max(by_wait_, std::min(base + more + interval_least, longest));
+  } else if (wait < wait_short) {
+    by_wait_ = shorter(by_wait_);
+  }
+}
+
+Duration OriginPace::shorter(Duration interval) {
+  interval = interval * 4 / 5;
+  return interval < interval_least ? Duration{0} : interval;
+}
+
 void OriginPace::adjust(TimePoint now) {
   std::vector<Duration> lags;
   for (const auto& [link, behind] : lags_) lags.push_back(behind);
@@ -46,15 +83,10 @@ void OriginPace::adjust(TimePoint now) {
   std::nth_element(lags.begin(), middle, lags.end());
   const Duration since = now - changed_at_;
   if (*middle > late && since >= slower_every) {
-    // From the pace of the last few updates, whatever the step takes.
-    const std::size_t few = std::min<std::size_t>(own_.size(), 9);
-    const Duration own =
-        few < 2 ? interval_least : (own_.back().at - own_[own_.size() - few].at) / static_cast<int>(few - 1);
-    interval_ = std::min(std::max(interval_, own) * 3 / 2 + interval_least, Duration{interval_max});
+    by_lag_ = std::min(std::max(interval(), own_gap()) * 3 / 2 + interval_least, Duration{interval_max});
     changed_at_ = now;
-  } else if (*middle < early && since >= faster_every && interval_ > Duration{0}) {
-    interval_ = interval_ * 4 / 5;
-    if (interval_ < interval_least) interval_ = Duration{0};
+  } else if (*middle < early && since >= faster_every && by_lag_ > Duration{0}) {
+    by_lag_ = shorter(by_lag_);
     changed_at_ = now;
   }
 }

@@ -34,6 +34,7 @@ class Overlay {
   void on_bye(Link& link, const Bye& bye);
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
   void on_pong(Link& link, const Pong& pong);
+  void ping(Link& link);
   void on_peers(Link& link, const Peers& peers);
   void on_invite(Link& link, const Invite& invite);
   // We can be dialled there now: every link is told.
@@ -70,7 +71,6 @@ class Overlay {
   void bound_greetings();
   // Whether the link's node may take part, as its record shows; refuses and closes if not.
   bool admits(Link& link, PeerRecord& record);
-  void ping(Link& link);
   void refuse(Link& link, Reject::Code code, const std::string& text);
   bool settle_twins(Link& link, const StreamId& stream);
   bool make_room(Link& link, bool lonely);

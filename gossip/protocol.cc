@@ -8,6 +8,7 @@
 #include "gossip/joining.h"
 #include "gossip/link_payload.h"
 #include "gossip/overlay.h"
+#include "gossip/queue_probe.h"
 #include "gossip/repair.h"
 #include "gossip/revoking.h"
 #include "gossip/spread.h"
@@ -22,6 +23,7 @@ struct Protocol::Impl {
       : core(std::move(options), store, prng),
         overlay(core),
         spread(core),
+        probe(core),
         joining(core),
         evidence(core, overlay),
         repair(core, spread, joining, evidence),
@@ -53,7 +55,7 @@ struct Protocol::Impl {
   void on(Link& link, const Reject& message) { overlay.on_reject(link, message); }
   void on(Link& link, const Bye& message) { overlay.on_bye(link, message); }
   void on(Link& link, const Ping& message) { overlay.on_ping(link, message); }
-  void on(Link& link, const Pong& message) { overlay.on_pong(link, message); }
+  void on(Link& link, const Pong& message);
   void on(Link& link, const Peers& message) { overlay.on_peers(link, message); }
   void on(Link& link, const Invite& message) { overlay.on_invite(link, message); }
   void on(Link& link, const StreamDef& message) { spread.on_stream(link, message); }
@@ -83,6 +85,7 @@ struct Protocol::Impl {
   Core core;
   Overlay overlay;
   Spread spread;
+  QueueProbe probe;
   Joining joining;
   Evidence evidence;
   Repair repair;
@@ -187,6 +190,12 @@ void Protocol::Impl::on(Link& link, const Hello& hello) {
   if (copies) return copies->admitted(link, hello);
   revoking.admitted(link);
   repair.admitted(link, hello);
+}
+
+void Protocol::Impl::on(Link& link, const Pong& message) {
+  bool again = false;
+  if (!probe.on_pong(link, message, again)) return overlay.on_pong(link, message);
+  if (again) overlay.ping(link);
 }
 
 void Protocol::Impl::on(Link& link, const Digest& message) {
@@ -294,6 +303,7 @@ void Protocol::on_time(TimePoint now, Outbox& out) {
     return;
   }
   if (impl_->spread.due() <= now) impl_->spread.tick();
+  if (impl_->probe.due() <= now) impl_->probe.tick();
   if (impl_->joining.due() <= now && impl_->joining.tick()) impl_->installed();
   if (impl_->repair.due() <= now) impl_->repair.tick();
   if (impl_->evidence.due() <= now) impl_->evidence.tick();
@@ -301,7 +311,9 @@ void Protocol::on_time(TimePoint now, Outbox& out) {
 
 void Protocol::publish(const StoredUpdate& update, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
-  impl_->copies ? impl_->copies->publish(update) : impl_->spread.publish(update);
+  if (impl_->copies) return impl_->copies->publish(update);
+  impl_->spread.publish(update);
+  impl_->probe.published();
 }
 
 void Protocol::set_finished(bool finished, TimePoint now, Outbox& out) {
@@ -355,8 +367,8 @@ Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbo
 TimePoint Protocol::next_deadline() const {
   if (impl_->left || !impl_->started) return never;
   if (impl_->copies) return std::min(impl_->overlay.due(), impl_->copies->due());
-  return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->joining.due(), impl_->repair.due(),
-                   impl_->evidence.due()});
+  return std::min({impl_->overlay.due(), impl_->spread.due(), impl_->probe.due(), impl_->joining.due(),
+                   impl_->repair.due(), impl_->evidence.due()});
 }
 
 // A copy is of less use the older it is: little may wait.

@@ -118,6 +118,11 @@ void Cluster::handle(Event& event) {
   std::visit([this](auto& e) { on(e); }, event);
 }
 
+void Cluster::on(FrameReaches& e) {
+  const TimePoint at = network_.arrives(links_[e.link].end[e.side], e.frame.size() + framing_bytes, now_);
+  queue_.push(at, FrameArrives{e.link, e.side, std::move(e.frame)});
+}
+
 void Cluster::on(FrameArrives& e) {
   Link& link = links_[e.link];
   if (!link.open[e.side]) return;
@@ -142,6 +147,12 @@ void Cluster::on(LinkOpens& e) {
                                   now_, out);
     carry_out(self, out, self);
   }
+}
+
+// After what was sent before, which may wait for the downlink still.
+void Cluster::on(CloseReaches& e) {
+  queue_.push(network_.arrives(links_[e.link].end[e.side], 0, now_),
+              LinkBreaks{e.link, e.side, "closed by the peer"});
 }
 
 void Cluster::on(LinkBreaks& e) {
@@ -246,11 +257,12 @@ void Cluster::effect(std::size_t i, gossip::Send& e) {
   Link& link = links_[at];
   if (!link.open[side]) return;
   const std::size_t to = link.end[1 - side];
-  TimePoint arrival = network_.deliver(i, to, e.frame.size() + framing_bytes, now_);
-  arrival = std::max(arrival, link.last_arrival[1 - side] + Duration{1});
-  link.last_arrival[1 - side] = arrival;
+  const bool control = e.lane == gossip::Lane::control;
+  TimePoint& last = link.last_reach[1 - side][control ? 1 : 0];
+  last = std::max(network_.reaches(i, to, e.frame.size() + framing_bytes, control, now_), last + Duration{1});
+  if (!control) last = std::max(last, link.last_reach[1 - side][1] + Duration{1});  // the one way round only
   if (group_[i] != group_[to]) return;  // lost to the partition; its link is about to break
-  queue_.push(arrival, FrameArrives{at, 1 - side, std::move(e.frame).joined()});
+  queue_.push(last, FrameReaches{at, 1 - side, std::move(e.frame).joined()});
   const gossip::BacklogMarks marks = nodes_[i].node->protocol().backlog_marks();
   if (!link.backlogged[side] && network_.waiting(i, now_) > marks.high) {
     link.backlogged[side] = true;
@@ -286,9 +298,9 @@ void Cluster::effect(std::size_t, gossip::Close& e) {
 void Cluster::close_side(std::size_t at, int side, const std::string& reason) {
   Link& link = links_[at];
   queue_.push(now_, LinkBreaks{at, side, reason});
-  const TimePoint seen =
-      std::max(link.last_arrival[1 - side], now_ + network_.latency(link.end[side], link.end[1 - side]));
-  queue_.push(seen + Duration{1}, LinkBreaks{at, 1 - side, "closed by the peer"});
+  const TimePoint sent = std::max(link.last_reach[1 - side][0], link.last_reach[1 - side][1]);
+  const TimePoint seen = std::max(sent, now_ + network_.latency(link.end[side], link.end[1 - side]));
+  queue_.push(seen + Duration{1}, CloseReaches{at, 1 - side});
 }
 
 void Cluster::effect(std::size_t i, StartStep& e) {

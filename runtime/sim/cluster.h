@@ -79,8 +79,13 @@ class Cluster {
   struct Link {
     std::size_t end[2];
     bool open[2] = {true, true};
-    TimePoint last_arrival[2] = {};  // of frames towards end[i]
+    TimePoint last_reach[2][2] = {};  // of frames towards end[i]: data, control
     bool backlogged[2] = {false, false};
+  };
+  struct FrameReaches {  // the downlink
+    std::size_t link;
+    int side;
+    Bytes frame;
   };
   struct FrameArrives {
     std::size_t link;
@@ -90,6 +95,10 @@ class Cluster {
   struct LinkOpens {
     std::size_t link;
     int dialler;
+  };
+  struct CloseReaches {  // the far end's downlink
+    std::size_t link;
+    int side;
   };
   struct LinkBreaks {
     std::size_t link;
@@ -123,8 +132,8 @@ class Cluster {
   struct Heal {
     std::uint64_t number;
   };
-  using Event = std::variant<FrameArrives, LinkOpens, LinkBreaks, DialFails, Wake, ComputeDone, BacklogEnds,
-                             Fault, Planned, Restart, Heal>;
+  using Event = std::variant<FrameReaches, FrameArrives, LinkOpens, CloseReaches, LinkBreaks, DialFails, Wake,
+                             ComputeDone, BacklogEnds, Fault, Planned, Restart, Heal>;
 
   struct Slot {
     std::unique_ptr<Node> node;
@@ -141,8 +150,10 @@ class Cluster {
   Result<void> start_node(std::size_t i);
 
   void handle(Event& event);
+  void on(FrameReaches& e);
   void on(FrameArrives& e);
   void on(LinkOpens& e);
+  void on(CloseReaches& e);
   void on(LinkBreaks& e);
   void on(DialFails& e);
   void on(Wake& e);

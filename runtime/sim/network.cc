@@ -11,6 +11,8 @@ namespace rumor::sim {
 
 namespace {
 constexpr std::uint64_t bytes_per_mbit = 125'000;
+// What leaves in one go, as in the real transport.
+constexpr std::size_t piece_bytes = 64 << 10;
 
 NetworkModel make(std::string name, Duration low, Duration high, Duration jitter, std::uint64_t up_mbit,
                   std::uint64_t down_mbit) {
@@ -66,7 +68,7 @@ Network::Network(NetworkModel model, std::size_t nodes, std::uint64_t seed)
       nodes_(nodes),
       prng_(Prng::named(seed, "jitter")),
       latency_(nodes * nodes),
-      up_free_(nodes),
+      up_(nodes),
       down_free_(nodes) {
   Prng draw = Prng::named(seed, "latency");
   for (std::size_t a = 0; a < nodes; ++a)
@@ -79,23 +81,36 @@ Duration Network::cost(std::size_t bytes, std::uint64_t bytes_per_second) {
   return Duration(static_cast<std::int64_t>((bytes * 1'000'000 + bytes_per_second - 1) / bytes_per_second));
 }
 
-TimePoint Network::deliver(std::size_t from, std::size_t to, std::size_t bytes, TimePoint now) {
-  up_free_[from] = std::max(now, up_free_[from]) + cost(bytes, model_.up_bytes_per_second);
-  const Duration jitter(prng_.between(0, model_.jitter.count()));
-  const TimePoint reached = up_free_[from] + latency(from, to) + jitter;
-  down_free_[to] = std::max(reached, down_free_[to]) + cost(bytes, model_.down_bytes_per_second);
+TimePoint Network::reaches(std::size_t from, std::size_t to, std::size_t bytes, bool control, TimePoint now) {
+  Uplink& up = up_[from];
+  const Duration own = cost(bytes, model_.up_bytes_per_second);
+  const bool waits = up.free > now;
+  up.free = std::max(now, up.free) + own;  // busy for control too
+  TimePoint left = up.free;
+  if (control) {
+    up.control_free = std::max(now, up.control_free) + own;
+    left = up.control_free;
+    if (waits) left = std::min(up.free, left + cost(up.piece, model_.up_bytes_per_second) / 2);
+  } else {
+    up.piece = std::min(bytes, piece_bytes);
+  }
+  return left + latency(from, to) + Duration(prng_.between(0, model_.jitter.count()));
+}
+
+TimePoint Network::arrives(std::size_t to, std::size_t bytes, TimePoint now) {
+  down_free_[to] = std::max(now, down_free_[to]) + cost(bytes, model_.down_bytes_per_second);
   return down_free_[to];
 }
 
 std::size_t Network::waiting(std::size_t from, TimePoint now) const {
-  if (up_free_[from] <= now) return 0;
-  const auto us = static_cast<std::uint64_t>((up_free_[from] - now).count());
+  if (up_[from].free <= now) return 0;
+  const auto us = static_cast<std::uint64_t>((up_[from].free - now).count());
   return static_cast<std::size_t>(us * model_.up_bytes_per_second / 1'000'000);
 }
 
 TimePoint Network::falls_to(std::size_t from, std::size_t bytes) const {
   // The longest wait whose bytes, rounded as waiting() does, are no more.
-  return up_free_[from] - Duration(((bytes + 1) * 1'000'000 - 1) / model_.up_bytes_per_second);
+  return up_[from].free - Duration(((bytes + 1) * 1'000'000 - 1) / model_.up_bytes_per_second);
 }
 
 }  // namespace rumor::sim

@@ -1,8 +1,10 @@
 // Network: delay, jitter and bandwidth of the links between simulated nodes.
 //
 // Each ordered pair of nodes has a latency drawn once; each node has an uplink and a downlink that all its
-// links share. Frames of one link arrive in order and are never lost (as over TCP). A frame takes
-//   wait for the uplink + bytes / up + latency + jitter + wait for the downlink + bytes / down.
+// links share. A frame takes
+//   wait for the uplink + bytes / up + latency + jitter, then wait for the downlink + bytes / down.
+// Control goes before data that waits for the uplink, as in the real transport, but for the rest of the piece
+// that is leaving. The downlink takes frames in the order in which they reach it.
 //
 // Thread: one owner. Integers only, one seeded generator: the same seed gives the same times everywhere.
 #pragma once
@@ -33,8 +35,15 @@ class Network {
  public:
   Network(NetworkModel model, std::size_t nodes, std::uint64_t seed);
 
-  // When a frame handed to `from`'s uplink at `now` is in `to`'s hands.
-  TimePoint deliver(std::size_t from, std::size_t to, std::size_t bytes, TimePoint now);
+  // When a frame handed to `from`'s uplink at `now` has reached `to`'s downlink.
+  TimePoint reaches(std::size_t from, std::size_t to, std::size_t bytes, bool control, TimePoint now);
+  // When a frame that has reached it at `now` is in `to`'s hands. Call it at that time: what reaches it
+  // earlier goes before.
+  TimePoint arrives(std::size_t to, std::size_t bytes, TimePoint now);
+  // Both at once, for whole models: the downlink is kept for it from now on.
+  TimePoint deliver(std::size_t from, std::size_t to, std::size_t bytes, TimePoint now) {
+    return arrives(to, bytes, reaches(from, to, bytes, false, now));
+  }
   // Latency of the pair, one way.
   Duration latency(std::size_t from, std::size_t to) const { return latency_[from * nodes_ + to]; }
   // Bytes waiting on the uplink of `from` at `now`, and when they will have fallen to `bytes`: the first time at which
@@ -49,7 +58,12 @@ class Network {
   std::size_t nodes_;
   Prng prng_;
   std::vector<Duration> latency_;
-  std::vector<TimePoint> up_free_, down_free_;
+  struct Uplink {
+    TimePoint free, control_free;  // when what has been handed over has left; control alone
+    std::size_t piece = 0;         // of the last data
+  };
+  std::vector<Uplink> up_;
+  std::vector<TimePoint> down_free_;
 };
 
 }  // namespace rumor::sim

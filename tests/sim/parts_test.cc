@@ -25,19 +25,36 @@ BOOST_AUTO_TEST_CASE(events_come_out_by_time_then_by_order_of_arrival) {
 BOOST_AUTO_TEST_CASE(a_frame_costs_latency_and_bandwidth) {
   sim::NetworkModel model{"test", 10ms, 10ms, 0ms, 1'000'000, 2'000'000};
   sim::Network network(model, 3, 1);
+  const auto us = [](TimePoint at) { return at.time_since_epoch().count(); };
   // 100 kB: 100 ms up, 10 ms on the way, 50 ms down.
-  BOOST_TEST(network.deliver(0, 1, 100'000, TimePoint{0ms}).time_since_epoch().count() == 160'000);
-  // A second one waits for the first on the uplink, then for it on the downlink.
-  BOOST_TEST(network.deliver(0, 1, 100'000, TimePoint{0ms}).time_since_epoch().count() == 260'000);
+  BOOST_TEST(us(network.reaches(0, 1, 100'000, false, TimePoint{0ms})) == 110'000);
+  BOOST_TEST(us(network.arrives(1, 100'000, TimePoint{110ms})) == 160'000);
+  // A second one waits for the first on the uplink, and a third, from elsewhere, for it on the downlink.
+  BOOST_TEST(us(network.reaches(0, 1, 100'000, false, TimePoint{0ms})) == 210'000);
+  BOOST_TEST(us(network.reaches(2, 1, 1000, false, TimePoint{140ms})) == 151'000);
+  BOOST_TEST(us(network.arrives(1, 1000, TimePoint{151ms})) == 160'500);
+  BOOST_TEST(us(network.arrives(1, 100'000, TimePoint{210ms})) == 260'000);
   BOOST_TEST(network.waiting(0, TimePoint{50ms}) == 150'000u);
   // Another pair is not held up.
-  BOOST_TEST(network.deliver(1, 2, 1000, TimePoint{0ms}).time_since_epoch().count() == 11'500);
+  BOOST_TEST(us(network.reaches(1, 2, 1000, false, TimePoint{0ms})) == 11'000);
+  BOOST_TEST(us(network.arrives(2, 1000, TimePoint{11ms})) == 11'500);
+}
+
+BOOST_AUTO_TEST_CASE(control_goes_before_data_that_waits) {
+  sim::Network network({"test", 10ms, 10ms, 0ms, 1'000'000, 2'000'000}, 2, 1);
+  const auto us = [](TimePoint at) { return at.time_since_epoch().count(); };
+  for (int i = 0; i < 10; ++i) network.reaches(0, 1, 10'000, false, TimePoint{0ms});
+  // Half a frame of 10 ms is still to leave, in the mean; then the control of before.
+  BOOST_TEST(us(network.reaches(0, 1, 1000, true, TimePoint{0ms})) == 16'000);
+  BOOST_TEST(us(network.reaches(0, 1, 1000, true, TimePoint{0ms})) == 17'000);
+  BOOST_TEST(us(network.reaches(0, 1, 1000, false, TimePoint{0ms})) == 113'000);
+  BOOST_TEST(us(network.reaches(0, 1, 1000, true, TimePoint{500ms})) == 511'000);
 }
 
 BOOST_AUTO_TEST_CASE(a_backlog_falls_when_it_was_said_to) {
   for (const std::uint64_t speed : {1'000u, 999'983u, 1'000'000u, 2'500'000u, 12'500'000u, 1'250'000'000u}) {
     sim::Network network({"test", 10ms, 10ms, 0ms, speed, speed}, 2, 1);
-    network.deliver(0, 1, 300'001, TimePoint{7us});
+    network.reaches(0, 1, 300'001, false, TimePoint{7us});
     for (const std::size_t bytes : {0u, 1u, 999u, 65'536u, 100'000u, 262'144u, 300'000u}) {
       const TimePoint at = network.falls_to(0, bytes);
       BOOST_TEST(network.waiting(0, at) <= bytes);
