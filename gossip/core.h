@@ -98,7 +98,7 @@ struct Link {
   std::uint32_t table_mismatches = 0;
   TimePoint table_sent_at;
   TimePoint invite_passed_at = long_ago;  // one of its own, by us
-  std::uint64_t ping = 0;  // nonce of the last PING
+  std::optional<std::uint64_t> ping;  // nonce of the one on its way, probes aside
   TimePoint ping_sent_at;
   std::optional<Duration> round_trip;  // of the last PING that was answered, probes aside
 

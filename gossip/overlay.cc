@@ -80,12 +80,14 @@ void Overlay::bound_greetings() {
 void Overlay::ping(Link& link) {
   link.ping = core_.prng.next();
   link.ping_sent_at = core_.now;
-  core_.send(link, encode(Ping{link.ping}));
+  core_.send(link, encode(Ping{*link.ping}));
 }
 
 void Overlay::on_pong(Link& link, const Pong& pong) {
   met_own_run_ = true;  // they have admitted us, or they would not answer
-  if (pong.nonce == link.ping) link.round_trip = core_.now - link.ping_sent_at;
+  if (pong.nonce != link.ping) return;
+  link.ping.reset();
+  link.round_trip = core_.now - link.ping_sent_at;
 }
 
 void Overlay::send_hello(Link& link) {

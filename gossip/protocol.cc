@@ -23,7 +23,7 @@ struct Protocol::Impl {
       : core(std::move(options), store, prng),
         overlay(core),
         spread(core),
-        probe(core),
+        probe(core, overlay),
         joining(core),
         evidence(core, overlay),
         repair(core, spread, joining, evidence),
@@ -193,9 +193,7 @@ void Protocol::Impl::on(Link& link, const Hello& hello) {
 }
 
 void Protocol::Impl::on(Link& link, const Pong& message) {
-  bool again = false;
-  if (!probe.on_pong(link, message, again)) return overlay.on_pong(link, message);
-  if (again) overlay.ping(link);
+  if (!probe.on_pong(link, message)) overlay.on_pong(link, message);
 }
 
 void Protocol::Impl::on(Link& link, const Digest& message) {

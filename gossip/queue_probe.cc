@@ -13,18 +13,18 @@ void QueueProbe::published() {
   counted_ = core_.counters.updates_received;
 }
 
-bool QueueProbe::on_pong(Link& link, const Pong& pong, bool& again) {
+bool QueueProbe::on_pong(Link& link, const Pong& pong) {
   if (!link.probe || *link.probe != pong.nonce) return false;
   link.probe.reset();
   const Duration took = core_.now - link.probe_sent_at;
   link.data_wait = std::max(Duration{0}, took - link.round_trip.value_or(Duration{0}));
-  again = link.data_wait >= OriginPace::wait_short;
   return true;
 }
 
 Duration QueueProbe::median_wait() {
   std::vector<Duration> waits;
   core_.each_link([&](Link& link) {
+    if (link.ping) return;  // it answers nothing: that says nothing about our uplink
     if (link.probe) {
       const Duration out = core_.now - link.probe_sent_at - link.round_trip.value_or(Duration{0});
       waits.push_back(std::max(link.data_wait, out));
@@ -66,6 +66,7 @@ void QueueProbe::tick() {
       link.data_wait = Duration{0};
       return;
     }
+    overlay_.ping(link);
     link.probe = core_.prng.next();
     link.probe_sent_at = core_.now;
     core_.send(link, encode(Ping{*link.probe}), Lane::live);

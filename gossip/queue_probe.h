@@ -1,14 +1,14 @@
 // QueueProbe: how long DATA waits at the uplink before it leaves, by PINGs that wait with it
 // (PROTOCOL.md 6.1.13).
 //
-// No driver is asked how full its queues are: what a frame in the lane of DATA takes to be answered, beyond
-// one in the control lane, is all that waits for the uplink on this side, wherever it does.
+// No driver is asked how full its queues are: what a frame in the lane of DATA takes to be answered, beyond one in the
+// control lane sent with it, is all that waits for the uplink on this side, wherever it does. A processor that is late
+// with everything delays both.
 //
-// Thread: one owner, as Protocol. Costs: two small frames a link each quarter of a second, four when it is
-// late, while we publish.
+// Thread: one owner, as Protocol. Costs: four small frames a link each quarter of a second, while we publish.
 #pragma once
 
-#include "gossip/core.h"
+#include "gossip/overlay.h"
 
 namespace rumor::gossip {
 
@@ -16,13 +16,12 @@ class QueueProbe {
  public:
   static constexpr Duration every = 250ms, quiet_after = 10s;
 
-  explicit QueueProbe(Core& core) : core_(core) {}
+  QueueProbe(Core& core, Overlay& overlay) : core_(core), overlay_(overlay) {}
 
   // An own update was made: from now on it matters.
   void published();
-  // True when it answers a probe. Then *again: the link's round trip in the control lane may be older than
-  // the path.
-  bool on_pong(Link& link, const Pong& pong, bool& again);
+  // True when it answers a probe.
+  bool on_pong(Link& link, const Pong& pong);
   void tick();
   TimePoint due() const { return due_; }
 
@@ -33,6 +32,7 @@ class QueueProbe {
   Duration others_gap();
 
   Core& core_;
+  Overlay& overlay_;
   TimePoint due_ = never, published_at_ = long_ago, counted_at_ = long_ago;
   std::uint64_t counted_ = 0;  // updates received, of the last call
   std::uint64_t recent_ =

@@ -95,10 +95,9 @@ class ChaosSwarm(Swarm):
         for index, s in enumerate(seen):
             assert s['updates'] == seen[0]['updates'], (index, s['updates'], seen[0]['updates'])
             assert s['samples'] == seen[0]['samples'], (index, s['samples'], seen[0]['samples'])
-            # A step without an update of its own (ahead of the network) is counted with the next one.
-            held = any(s['steps_held'] for s in seen)
-            assert s['samples'] == BATCH * s['updates'] or (held and s['samples'] > BATCH * s['updates']), (
-                index, s['samples'], s['updates'])
+            # A step without an update of its own (ahead of the network) is counted with the next one; one of a process
+            # that was killed is not known here.
+            assert s['samples'] >= BATCH * s['updates'], (index, s['samples'], s['updates'])
             assert s['traffic']['updates_lost'] == 0, (index, s['traffic'])
             assert s['traffic']['updates_invalid'] == 0, (index, s['traffic'])
         return took

@@ -203,7 +203,7 @@ def await_equal(swarm):
     seen = []
     wait_for('equal digests after the flood', equal, 60)
     for s in seen:
-        assert s['updates'] == seen[0]['updates'] and s['samples'] == BATCH * s['updates'], s
+        assert s['updates'] == seen[0]['updates'] and s['samples'] >= BATCH * s['updates'], s
         assert s['traffic']['updates_lost'] == 0, s['traffic']
     for peer in swarm.peers:
         assert peer.stop() == 0, f'peer {peer.index} did not end cleanly'
