@@ -106,7 +106,7 @@ struct Link {
   bool live_sent = false;              // DATA, since the last probe
   std::optional<std::uint64_t> probe;  // nonce of the one on its way
   TimePoint probe_sent_at;
-  Duration data_wait{0};  // by the last one answered
+  std::optional<Duration> data_wait;  // by the last one answered while DATA flows
 
   // Spread
   std::vector<LinkStream> streams;  // by StreamIndex; grown on demand

@@ -38,8 +38,8 @@ class OriginPace {
   // Its digest is ours.
   void equal(LinkId link, TimePoint now);
   void link_lost(LinkId link) { lags_.erase(link); }
-  // What DATA waits at the uplink just now, and the mean gap between two updates of another origin (never:
-  // there are none). Call it a few times a second while own updates are made.
+  // What DATA waits at the uplink just now, and the mean gap between two updates of another origin
+  // (interval_max: there are none). Call it a few times a second while own updates are made.
   void waits(Duration wait, Duration others_gap, TimePoint now);
 
   bool may_publish(TimePoint now) const { return now - slot_ >= interval(); }

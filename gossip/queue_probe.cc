@@ -21,18 +21,23 @@ bool QueueProbe::on_pong(Link& link, const Pong& pong) {
   return true;
 }
 
-Duration QueueProbe::median_wait() {
+// What a probe on its way tells so far, or the last one: that alone while not even the PING beside it is answered.
+std::optional<Duration> QueueProbe::wait_of(const Link& link) const {
+  if (!link.probe || link.ping) return link.data_wait;
+  const Duration out = core_.now - link.probe_sent_at - link.round_trip.value_or(Duration{0});
+  return std::max(link.data_wait.value_or(Duration{0}), out);
+}
+
+// Over the links that carry DATA; 0 where none does. Nothing while all of these are silent.
+std::optional<Duration> QueueProbe::median_wait() {
   std::vector<Duration> waits;
-  core_.each_link([&](Link& link) {
-    if (link.ping) return;  // it answers nothing: that says nothing about our uplink
-    if (link.probe) {
-      const Duration out = core_.now - link.probe_sent_at - link.round_trip.value_or(Duration{0});
-      waits.push_back(std::max(link.data_wait, out));
-    } else if (link.live_sent) {
-      waits.push_back(link.data_wait);
-    }
+  bool silent = false;
+  core_.each_link([&](const Link& link) {
+    if (!link.probe && !link.live_sent) return;
+    const std::optional<Duration> wait = wait_of(link);
+    wait ? waits.push_back(*wait) : void(silent = true);
   });
-  if (waits.empty()) return Duration{0};
+  if (waits.empty()) return silent ? std::nullopt : std::optional(Duration{0});
   const auto middle = waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2);
   std::nth_element(waits.begin(), middle, waits.end());
   return *middle;
@@ -58,14 +63,11 @@ void QueueProbe::tick() {
     return;
   }
   due_ = core_.now + every;
-  const Duration wait = median_wait(), gap = others_gap();
-  core_.pace.waits(wait, gap, core_.now);
+  const Duration gap = others_gap();
+  if (const auto wait = median_wait()) core_.pace.waits(*wait, gap, core_.now);
   core_.each_link([&](Link& link) {
     if (link.probe) return;
-    if (!link.live_sent) {
-      link.data_wait = Duration{0};
-      return;
-    }
+    if (!link.live_sent) return link.data_wait.reset();
     overlay_.ping(link);
     link.probe = core_.prng.next();
     link.probe_sent_at = core_.now;

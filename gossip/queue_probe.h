@@ -28,7 +28,8 @@ class QueueProbe {
  private:
   static constexpr int one = 1024;
 
-  Duration median_wait();
+  std::optional<Duration> wait_of(const Link& link) const;
+  std::optional<Duration> median_wait();
   Duration others_gap();
 
   Core& core_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/base/limits.h"
 
 namespace rumor::sim {
 
@@ -10,8 +11,6 @@ namespace {
 
 // Length prefix and TLS record around a frame.
 constexpr std::size_t framing_bytes = 4 + 22;
-// A control frame waits for at most one piece of data that has begun to leave.
-constexpr std::size_t piece_bytes = 64 << 10;
 
 }  // namespace
 
@@ -81,7 +80,7 @@ void Fabric::push(End towards, Flight flight, TimePoint now) {
   settle(uplink, now);
   uplink.owed += own;
   const Duration wait =
-      uplink.busy ? cost(from, std::min(uplink.queue.front().bytes, piece_bytes)) / 2 : Duration{0};
+      uplink.busy ? cost(from, std::min(uplink.queue.front().bytes, limits::piece_bytes_max)) / 2 : Duration{0};
   const Duration jitter(prng_.between(0, options_.jitter.count()));
   direction.reach[0] = std::max(now + wait + own + latency(from, to) + jitter, direction.reach[0]);
   direction.lanes[0].push_back(std::move(flight));

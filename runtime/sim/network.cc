@@ -4,6 +4,7 @@
 
 #include <toml++/toml.h>
 
+#include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/toml_text.h"
 
@@ -11,8 +12,6 @@ namespace rumor::sim {
 
 namespace {
 constexpr std::uint64_t bytes_per_mbit = 125'000;
-// What leaves in one go, as in the real transport.
-constexpr std::size_t piece_bytes = 64 << 10;
 
 NetworkModel make(std::string name, Duration low, Duration high, Duration jitter, std::uint64_t up_mbit,
                   std::uint64_t down_mbit) {
@@ -92,7 +91,7 @@ TimePoint Network::reaches(std::size_t from, std::size_t to, std::size_t bytes, 
     left = up.control_free;
     if (waits) left = std::min(up.free, left + cost(up.piece, model_.up_bytes_per_second) / 2);
   } else {
-    up.piece = std::min(bytes, piece_bytes);
+    up.piece = std::min(bytes, limits::piece_bytes_max);
   }
   return left + latency(from, to) + Duration(prng_.between(0, model_.jitter.count()));
 }
