@@ -53,20 +53,19 @@ BOOST_AUTO_TEST_CASE(a_slow_network_delays_and_loses_nothing) {
   BOOST_TEST(r.delivery_p99 < 1.0);
 }
 
-// Sixteen peers make a fifth more than the wires carry: queues stay short, and what is over waits in the
-// residuals.
+// Eight peers make more than the wires carry: queues stay short, and what is over waits in the residuals.
 BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_and_not_by_ten) {
-  sim::ClusterOptions options = test::lan(16);
-  options.network = {"narrow", 100ms, 100ms, 5ms, 130'000, 650'000};
-  RunConfig config = test::small_run(250'000);
+  sim::ClusterOptions options = test::lan(8);
+  options.network = {"narrow", 100ms, 100ms, 5ms, 65'000, 325'000};
+  RunConfig config = test::small_run(100'000);
   config.density = 0.1;
   const sim::SimResult r = test::run(config, options);
   BOOST_TEST(r.identical);
   BOOST_TEST(r.lost == 0u);
   BOOST_TEST(r.updates < r.samples / 16 * 9 / 10);  // of as many steps
-  BOOST_TEST(r.delivery_p50 < 1.0);
-  BOOST_TEST(r.delivery_p99 < 8.0);
-  BOOST_TEST(r.copies_per_delivery < 1.15);
+  BOOST_TEST(r.delivery_p50 < 0.8);
+  BOOST_TEST(r.delivery_p99 < 4.0);
+  BOOST_TEST(r.copies_per_delivery < 1.04);
 }
 
 // Training makes twice what the wires carry: the rest waits in the residuals, not in queues without end, and
