@@ -11,10 +11,6 @@ namespace rumor {
 
 namespace {
 
-// How long a finished peer without links waits for the members it knows of, before it ends by itself.
-constexpr Duration settle_alone = 10s;
-// How long it waits for neighbours that stay unfinished or different, measured from the last change.
-constexpr Duration settle_stuck = 60s;
 constexpr Duration log_told_every = 60s;
 // Entries that go onto weights nobody waits for, at a time: about a millisecond.
 constexpr std::uint64_t settled_at_a_time = 1 << 16;
@@ -213,7 +209,8 @@ bool Node::has_time_to_settle() const {
 TimePoint Node::next_deadline() const {
   if (phase_ == Phase::ended) return never;
   if (has_time_to_settle()) return now_;
-  TimePoint at = std::min({protocol_->next_deadline(), settle_deadline_});
+  TimePoint at = protocol_->next_deadline();
+  if (phase_ == Phase::settling) at = std::min(at, settling_.deadline());
   if (!computing_) {
     at = std::min(at, next_checkpoint_);
     if (phase_ == Phase::training && !options_.observe)
@@ -304,21 +301,24 @@ void Node::change_phase(TimePoint now, NodeOutbox& out) {
     samples_at_end_ = samples();
     phase_ = Phase::settling;
     protocol_->set_finished(true, now, protocol_out_);
-    settle_deadline_ = now + (protocol_->peers().empty() ? settle_alone : settle_stuck);
   }
-  if (phase_ == Phase::settling) {
-    const bool waits_for_links =
-        protocol_->peers().empty() && protocol_->members_here() > 1 && now < settle_deadline_;
-    const bool given_up = now >= settle_deadline_;
-    if (given_up && !protocol_->settled())
-      out.push_back(gossip::Note{gossip::Note::Level::warning,
-                                 "some neighbours did not finish in time; ending without them"});
-    if ((protocol_->settled() && !waits_for_links) || given_up) {
-      phase_ = Phase::settled;
-      settle_deadline_ = never;
-    }
-  }
+  if (phase_ == Phase::settling) settle(now, out);
   if (phase_ == Phase::settled && final_evaluation_done_ && options_.until_samples) end(0, now, out);
+}
+
+void Node::settle(TimePoint now, NodeOutbox& out) {
+  const std::vector<gossip::PeerInfo> peers = protocol_->peers();
+  const bool handed_over =
+      neighbourhood_ || std::any_of(peers.begin(), peers.end(),
+                                    [](const auto& peer) { return peer.finished && peer.digest_equal; });
+  const Settling::Verdict verdict =
+      settling_.judge(now, {replica_.digest().updates, !peers.empty(), protocol_->settled(), handed_over,
+                            protocol_->members_here() > 1});
+  if (verdict == Settling::Verdict::waits) return;
+  if (verdict == Settling::Verdict::given_up)
+    out.push_back(gossip::Note{gossip::Note::Level::warning,
+                               "some neighbours did not finish in time; ending without them"});
+  phase_ = Phase::settled;
 }
 
 void Node::end(int status, TimePoint now, NodeOutbox& out) {

@@ -31,6 +31,7 @@
 #include "runtime/node_status.h"
 #include "runtime/replica.h"
 #include "runtime/run_config.h"
+#include "runtime/settling.h"
 #include "runtime/snapshots.h"
 #include "runtime/staleness.h"
 #include "runtime/update_log.h"
@@ -151,6 +152,7 @@ class Node final : private gossip::UpdateStore {
   // Each handler ends here: forward the protocol's effects, then do what the new state asks for.
   void advance(TimePoint now, NodeOutbox& out);
   void change_phase(TimePoint now, NodeOutbox& out);
+  void settle(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
   bool waits_for_others(TimePoint now);
   bool sits_out(TimePoint now);
@@ -195,7 +197,8 @@ class Node final : private gossip::UpdateStore {
   bool complete_evaluation_ = false;  // the evaluation under way is the final one
   std::optional<TimePoint> last_step_;  // when the last step began
   std::optional<TimePoint> waits_since_;  // for others, by the rules of the run file
-  TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never, settle_deadline_ = never;
+  TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never;
+  Settling settling_;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::optional<std::uint64_t> samples_at_end_;  // with models of their own: what it took for enough
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update
