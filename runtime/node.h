@@ -10,8 +10,8 @@
 // beside it (runtime/neighbourhood.h).
 //
 // Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has finished
-// and, but with models of their own, holds the same digest) -> Finished, or serve on, as the options say. stop() ends
-// it cleanly at any point.
+// and, but with models of their own, holds the same digest: runtime/settling.h) -> Finished, or serve on, as the
+// options say. stop() ends it cleanly at any point.
 //
 // Thread: one owner, but for trainer(), see runtime/trainer.h.
 #pragma once
