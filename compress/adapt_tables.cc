@@ -5,21 +5,21 @@
 namespace rumor::compress {
 namespace {
 
-constexpr std::uint64_t one = std::uint64_t{1} << 32;
+constexpr std::uint64_t fixed_one = std::uint64_t{1} << 32;
 constexpr std::uint64_t fall = 3673680207;  // 2^32 times e^(-10/64), rounded down
 
 // 2^32 (1 - share)^n at the beginning of a piece.
 std::uint64_t remaining(std::uint32_t left, std::uint32_t piece) {
-  std::uint64_t product = one;
+  std::uint64_t product = fixed_one;
   if (left > 32) {
     for (std::uint32_t i = 0; i < piece; ++i) product = product * fall >> 32;
     return product;
   }
   const std::uint64_t ends = left < reach ? left : reach;
-  const std::uint64_t factor = one - (one * piece * ends) / (64 * left);
+  const std::uint64_t factor = fixed_one - (fixed_one * piece * ends) / (64 * left);
   for (std::uint32_t i = 0; i < left; ++i) {
     // factor is 2^32 only at the beginning, where the product is that too.
-    product = factor == one ? one : product * factor >> 32;
+    product = factor == fixed_one ? fixed_one : product * factor >> 32;
   }
   return product;
 }
@@ -27,7 +27,7 @@ std::uint64_t remaining(std::uint32_t left, std::uint32_t piece) {
 Curve curve(std::uint32_t left) {
   Curve made;
   const auto height = [&](std::uint32_t piece) {
-    return static_cast<std::uint32_t>(curve_scale * (one - remaining(left, piece)) >> 32);
+    return static_cast<std::uint32_t>(curve_scale * (fixed_one - remaining(left, piece)) >> 32);
   };
   for (std::uint32_t piece = 0; piece < curve_pieces; ++piece)
     made.pieces[piece] = {height(piece), height(piece + 1) - height(piece)};

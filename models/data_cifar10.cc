@@ -10,8 +10,8 @@
 namespace rumor::models {
 namespace {
 
-constexpr std::uint32_t channels = 3, side = 32, pixels = channels * side * side, classes = 10;
-constexpr std::size_t record = 1 + pixels;
+constexpr std::uint32_t channels = 3, side = 32, pixels_each = channels * side * side, class_count = 10;
+constexpr std::size_t record = 1 + pixels_each;
 constexpr std::size_t file_bytes_max = std::size_t{1} << 30;
 constexpr const char* again = "; fetch the file again";
 
@@ -26,13 +26,13 @@ Result<void> append_records(const std::string& path, ByteExamples& examples) {
   const std::size_t rows = bytes.size() / record;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::uint8_t label = bytes[row * record];
-    if (label >= classes) return damaged(path, row * record, str("label ", int{label}, ", expected 0 to 9", again));
+    if (label >= class_count) return damaged(path, row * record, str("label ", int{label}, ", expected 0 to 9", again));
     examples.label.push_back(label);
   }
   const std::size_t begin = examples.pixels.size();
-  examples.pixels.resize(begin + rows * pixels);
+  examples.pixels.resize(begin + rows * pixels_each);
   for (std::size_t row = 0; row < rows; ++row)
-    std::memcpy(examples.pixels.data() + begin + row * pixels, bytes.data() + row * record + 1, pixels);
+    std::memcpy(examples.pixels.data() + begin + row * pixels_each, bytes.data() + row * record + 1, pixels_each);
   examples.rows += static_cast<std::uint32_t>(rows);
   return {};
 }
@@ -56,8 +56,8 @@ Result<std::shared_ptr<const DataSet>> load_cifar10_data(const std::string& dire
     if (!read) return read.error();
   }
   data.name = last_name(directory);
-  data.inputs = pixels;
-  data.classes = classes;
+  data.inputs = pixels_each;
+  data.classes = class_count;
   data.channels = channels;
   data.height = data.width = side;
   return finish_data(std::move(data), std::move(test));

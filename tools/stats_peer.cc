@@ -28,10 +28,10 @@ Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesVie
 
 // What a peer says of itself that its updates do not show.
 void add_status(StatsReport& report, const std::string& status) {
-  const auto json = nlohmann::json::parse(status, nullptr, false);
-  if (json.is_object() && json.contains("guarantee") && json["guarantee"].is_string())
-    report.guarantee = json["guarantee"].get<std::string>();
-  const auto compression = json.is_object() ? json.value("compression", nlohmann::json::object()) : json;
+  const auto said = nlohmann::json::parse(status, nullptr, false);
+  if (said.is_object() && said.contains("guarantee") && said["guarantee"].is_string())
+    report.guarantee = said["guarantee"].get<std::string>();
+  const auto compression = said.is_object() ? said.value("compression", nlohmann::json::object()) : said;
   if (!compression.is_object()) return;
   const auto number = [](const nlohmann::json& object, const char* name) {
     const auto at = object.find(name);

@@ -100,27 +100,27 @@ void put_tensors(std::ostringstream& out, const std::vector<TensorReport>& tenso
 }
 
 Json json_of(const TensorReport& tensor) {
-  Json json{{"name", tensor.name},
-            {"params", tensor.params},
-            {"entries", tensor.entries},
-            {"threshold", tensor.threshold},
-            {"density", tensor.density},
-            {"bits_per_entry", tensor.bits_per_entry},
-            {"bound_bits_per_entry", tensor.bound_bits_per_entry},
-            {"residual_rms", tensor.residual_rms}};
-  for (const auto& [name, count] : tensor.modes.named()) json["modes"][name] = count;
-  if (tensor.residual_age) json["residual_age"] = *tensor.residual_age;
-  return json;
+  Json object{{"name", tensor.name},
+              {"params", tensor.params},
+              {"entries", tensor.entries},
+              {"threshold", tensor.threshold},
+              {"density", tensor.density},
+              {"bits_per_entry", tensor.bits_per_entry},
+              {"bound_bits_per_entry", tensor.bound_bits_per_entry},
+              {"residual_rms", tensor.residual_rms}};
+  for (const auto& [name, count] : tensor.modes.named()) object["modes"][name] = count;
+  if (tensor.residual_age) object["residual_age"] = *tensor.residual_age;
+  return object;
 }
 
 Json json_of(const std::vector<Bin>& bins) {
-  Json json = Json::array();
+  Json list = Json::array();
   for (const Bin& bin : bins) {
     Json one{{"share", bin.share}};
     if (std::isfinite(bin.limit)) one["below"] = bin.limit;
-    json.push_back(std::move(one));
+    list.push_back(std::move(one));
   }
-  return json;
+  return list;
 }
 
 Json json_of(const Staleness& staleness) {

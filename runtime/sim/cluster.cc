@@ -13,9 +13,6 @@ namespace rumor::sim {
 
 namespace {
 
-// Length prefix and TLS record around a frame.
-constexpr std::size_t framing_bytes = 4 + 22;
-
 Hash256 named_hash(std::uint64_t seed, std::string_view what, std::uint64_t a, std::uint64_t b) {
   ByteWriter out;
   out.text(what);

@@ -4,15 +4,9 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
+#include "runtime/sim/network.h"
 
 namespace rumor::sim {
-
-namespace {
-
-// Length prefix and TLS record around a frame.
-constexpr std::size_t framing_bytes = 4 + 22;
-
-}  // namespace
 
 Fabric::Fabric(FabricOptions options, Schedule schedule, Backlog backlog)
     : options_(options),

@@ -18,6 +18,9 @@
 
 namespace rumor::sim {
 
+// Length prefix and TLS record around a frame.
+inline constexpr std::size_t framing_bytes = 4 + 22;
+
 struct NetworkModel {
   std::string name = "lan";
   Duration latency_min{100}, latency_max{300};  // one way

@@ -169,7 +169,7 @@ Number moved(Number leaning, bool minus) {
   return minus ? (leaning > 0 ? leaning - 1 : 0) : std::min<Number>(leaning + 1, 6);
 }
 
-struct Segment {
+struct SegmentReader {
   States states;
   Learned learned{};
   Number entries_left = 0;
@@ -200,14 +200,14 @@ struct Segment {
 
 // Chapters 5 to 7, and of chapter 9 what concerns one part.
 struct PartReader {
-  Segment& segment;
+  SegmentReader& segment;
   const AdaptPart& part;
   Number C, first, R, G = 0, K = 0, cursor = 0, known = 0, absent_left = 0;
   bool by_absence = false;
   Numbers row_weights, row_prior, column_prior, row_leaning, column_leaning;
   Number row_mean = 1;
 
-  PartReader(Segment& whole, const AdaptPart& given)
+  PartReader(SegmentReader& whole, const AdaptPart& given)
       : segment(whole),
         part(given),
         C(given.columns > cells_max ? 1024 : given.columns),
@@ -346,7 +346,7 @@ struct PartReader {
     for (Number rows = K; rows > 0; --rows) {
       segment.states.before_step(segment.entries_left);
       if (G == 0 && !by_absence) {
-        const Segment::Signed found = segment.entry(
+        const SegmentReader::Signed found = segment.entry(
             segment.states.near, Member::next(row_weights, cursor, rows, row_prior.empty()), 3, nullptr);
         segment.learned.saw_sign(49, found.minus);
         cursor = found.cell + 1;
@@ -376,7 +376,7 @@ struct PartReader {
     if (!column_leaning.empty()) columns.leaning = column_leaning;
     while (lanes[0].any() || lanes[1].any()) {
       segment.states.before_step(segment.entries_left);
-      std::vector<std::pair<Lane*, Segment::Signed>> step;
+      std::vector<std::pair<Lane*, SegmentReader::Signed>> step;
       for (Lane& lane : lanes) {
         if (!lane.any()) continue;
         const Lane::Entry& entry = lane.entries[lane.at];
@@ -394,7 +394,7 @@ struct PartReader {
     for (const Lane& lane : lanes) segment.out.insert(segment.out.end(), lane.out.begin(), lane.out.end());
   }
 
-  void learn(Lane& lane, const Segment::Signed& found, LearnedColumns& columns) {
+  void learn(Lane& lane, const SegmentReader::Signed& found, LearnedColumns& columns) {
     segment.learned.saw_sign(found.context, found.minus);
     lane.out.push_back({position(lane.entries[lane.at].row, found.cell), found.minus});
     ++columns.hits[found.cell];
@@ -482,7 +482,7 @@ std::optional<std::vector<AdaptEntry>> decode_adapt(const std::vector<AdaptPart>
     if (parts.empty()) return body.empty() ? std::optional(std::vector<AdaptEntry>{}) : std::nullopt;
     Number count = 0;
     for (const AdaptPart& part : parts) count += part.count;
-    Segment segment{.states = States(body, count), .entries_left = count};
+    SegmentReader segment{.states = States(body, count), .entries_left = count};
     for (const AdaptPart& part : parts) {
       PartReader reader(segment, part);
       reader.use(history);

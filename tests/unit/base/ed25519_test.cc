@@ -31,7 +31,7 @@ SigningKey signing_key(std::string_view hex) {
   return SigningKey(seed);
 }
 
-BytesView text(std::string_view s) {
+BytesView raw(std::string_view s) {
   return {reinterpret_cast<const std::uint8_t*>(s.data()), s.size()};
 }
 
@@ -91,22 +91,22 @@ BOOST_AUTO_TEST_CASE(every_changed_bit_is_refused) {
 // S and S + L satisfy the same equation; only the smaller one is a signature (RFC 8032, 5.1.7).
 BOOST_AUTO_TEST_CASE(a_second_form_of_a_signature_is_refused) {
   BOOST_TEST(!verify(
-      key(honest), text("rumor"),
+      key(honest), raw("rumor"),
       signature("68c5e4a39f1eeaf01afdb1da666f02694b062e652ec47fda8a0decd897be0080891609c35b005f0c7226d0d"
                 "3aea0af57d72257e8005b492ac9c257db802bdc13")));
   const SigningKey signer = signing_key("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
-  BOOST_TEST(verify(key(honest), text("rumor"), signer.sign(text("rumor"))));
+  BOOST_TEST(verify(key(honest), raw("rumor"), signer.sign(raw("rumor"))));
 }
 
 // Both satisfy the equation times eight and not the plain one; verifiers with cofactor would accept them.
 BOOST_AUTO_TEST_CASE(the_equation_is_the_one_without_cofactor) {
   const std::string message("mixed\0", 6);
   BOOST_TEST(!verify(
-      key("b154bd62188ae283dd187fefe8c31f5e276edf083b4cff11c9d5cff856c74440"), text(message),
+      key("b154bd62188ae283dd187fefe8c31f5e276edf083b4cff11c9d5cff856c74440"), raw(message),
       signature("ef4f62f8479733ad879cfaced3c89a9c39dd4fc795ef2efa1c3eafe4d729a08110b3deb35e4eab0bcd8944a"
                 "9523855985414bc2c3c870963adb37c5ed2739b01")));
   BOOST_TEST(!verify(
-      key(honest), text("small R"),
+      key(honest), raw("small R"),
       signature("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05086a1bd6a60c58ecdbe288c"
                 "7e27031bac1f122c675ca8b4e343673bf3457ed03")));
 }
@@ -137,8 +137,8 @@ BOOST_AUTO_TEST_CASE(unsound_keys_are_refused) {
     BOOST_TEST_CONTEXT(hex) {
       BOOST_TEST(!key_is_sound(key(hex)));
       // R = the key itself, S = 0: what a key of small order signs anything with.
-      BOOST_TEST(!verify(key(hex), text("anything"), signature(hex + std::string(64, '0'))));
-      BOOST_TEST(!verify(key(hex), text("anything"), signature("01" + zeros + std::string(64, '0'))));
+      BOOST_TEST(!verify(key(hex), raw("anything"), signature(hex + std::string(64, '0'))));
+      BOOST_TEST(!verify(key(hex), raw("anything"), signature("01" + zeros + std::string(64, '0'))));
     }
   }
   BOOST_TEST(key_is_sound(key(honest)));

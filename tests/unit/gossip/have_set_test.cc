@@ -19,7 +19,7 @@ StreamId stream_named(std::uint64_t number) {
 
 using Model = std::set<UpdateKey>;
 
-struct Pair {
+struct Compared {
   HaveSet set;
   Model model;
 
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_SUITE(have_set)
 BOOST_AUTO_TEST_CASE(agrees_with_a_set_of_keys) {
   Prng prng(1);
   for (int round = 0; round < 200; ++round) {
-    Pair a, b;
+    Compared a, b;
     const std::uint64_t inserts = prng.below(40);
     for (std::uint64_t i = 0; i < inserts; ++i) a.insert(prng);
     for (std::uint64_t i = 0; i < 20; ++i) b.insert(prng);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_a_set_of_keys) {
     }
     const HaveSet missing = a.set.missing_from(b.set);
     missing.check_invariants();
-    BOOST_TEST((Pair{missing, {}}.keys() == lacking));
+    BOOST_TEST((Compared{missing, {}}.keys() == lacking));
     BOOST_TEST(a.set.includes(b.set) == lacking.empty());
     HaveSet both = a.set;
     both.merge(b.set);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(head_is_the_highest) {
 BOOST_AUTO_TEST_CASE(bytes_round_trip_and_are_unique) {
   Prng prng(2);
   for (int round = 0; round < 100; ++round) {
-    Pair a;
+    Compared a;
     for (int i = 0; i < 30; ++i) a.insert(prng);
     const Bytes bytes = bytes_of(a.set);
     ByteReader in(bytes);

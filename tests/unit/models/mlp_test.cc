@@ -22,7 +22,7 @@ std::unique_ptr<Model> model_of(std::uint32_t inputs, std::vector<std::uint32_t>
   return std::move(make_model(config)).value();
 }
 
-std::vector<float> draw(Prng& prng, std::size_t count) {
+std::vector<float> draw_values(Prng& prng, std::size_t count) {
   std::vector<float> values(count);
   for (float& value : values) value = static_cast<float>(prng.between(-1000, 1000)) / 1000;
   return values;
@@ -118,8 +118,8 @@ BOOST_AUTO_TEST_CASE(gradient_agrees_with_finite_differences) {
   for (const std::vector<std::uint32_t>& widths : nets) {
     Prng prng(widths.size());
     const auto model = model_of(widths.front(), {widths.begin() + 1, widths.end() - 1}, widths.back());
-    const std::vector<float> params = draw(prng, model->layout().params());
-    const std::vector<float> x = draw(prng, 9 * std::size_t{widths.front()});
+    const std::vector<float> params = draw_values(prng, model->layout().params());
+    const std::vector<float> x = draw_values(prng, 9 * std::size_t{widths.front()});
     const std::vector<std::uint8_t> labels = draw_labels(prng, 9, widths.back());
     const Batch batch{x, labels, 9};
     std::vector<float> gradient(params.size());
@@ -145,8 +145,8 @@ BOOST_AUTO_TEST_CASE(every_variant_and_batch_size_gives_equal_bits) {
   const auto used = model_of(50, {33, 19}, 7);
   for (const std::uint32_t rows : {1u, 300u, 16u, 5u, 64u}) {
     Prng prng(rows);
-    const std::vector<float> params = draw(prng, used->layout().params());
-    const std::vector<float> x = draw(prng, std::size_t{rows} * 50);
+    const std::vector<float> params = draw_values(prng, used->layout().params());
+    const std::vector<float> x = draw_values(prng, std::size_t{rows} * 50);
     const std::vector<std::uint8_t> labels = draw_labels(prng, rows, 7);
     std::vector<float> expected(params.size()), gradient(params.size());
     BOOST_REQUIRE(select_kernels("portable").ok());
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(evaluation_in_pieces_is_the_mean_over_all_rows) {
   const auto model = model_of(4, {6}, 3);
   Prng prng(8);
   const std::uint32_t rows = 600;  // more than two pieces
-  const std::vector<float> params = draw(prng, model->layout().params()), x = draw(prng, rows * 4);
+  const std::vector<float> params = draw_values(prng, model->layout().params()), x = draw_values(prng, rows * 4);
   const std::vector<std::uint8_t> labels = draw_labels(prng, rows, 3);
   const Evaluation all = model->evaluate(params, {x, labels, rows});
   double loss = 0, right = 0;

@@ -16,7 +16,7 @@ struct Golden {
   std::vector<float> weights;
 };
 
-const std::vector<Golden> golden = {
+const std::vector<Golden> golden_steps = {
     {0.984250963f, {-0.444999993f, -0.197500005f, -0.0499999933f, 0.197500005f, 0.545000017f}},
     {0.85695684f, {-0.425524324f, -0.219415784f, -0.0233756918f, 0.161592618f, 0.540640295f}},
     {0.770551741f, {-0.397057533f, -0.242087856f, -0.0373348966f, 0.169124767f, 0.543672681f}},
@@ -47,10 +47,10 @@ BOOST_AUTO_TEST_CASE(adamw_and_clipping_are_those_of_pytorch) {
       .kind = "adamw", .momentum = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.2};
   const auto optimizer = std::move(make_optimizer(config, 5)).value();
   std::vector<float> weights = {-0.5f, -0.25f, 0, 0.25f, 0.5f}, gradient(5), delta(5);
-  for (int step = 0; step < static_cast<int>(golden.size()); ++step) {
+  for (int step = 0; step < static_cast<int>(golden_steps.size()); ++step) {
     for (int i = 0; i < 5; ++i)
       gradient[static_cast<std::size_t>(i)] = static_cast<float>((7 * step + 3 * i) % 11 - 5) / 8;
-    const Golden& expected = golden[static_cast<std::size_t>(step)];
+    const Golden& expected = golden_steps[static_cast<std::size_t>(step)];
     BOOST_TEST(clip_by_norm(gradient, 0.75) == expected.norm, boost::test_tools::tolerance(1e-6));
     optimizer->step(gradient, 0.05, delta, weights);
     for (std::size_t i = 0; i < 5; ++i) {

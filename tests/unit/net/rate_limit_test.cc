@@ -7,8 +7,7 @@
 #include "runtime/base/prng.h"
 #include "tests/unit/net/harness.h"
 
-using namespace rumor;
-using namespace rumor::net;
+namespace rumor::net {
 
 BOOST_AUTO_TEST_CASE(a_limit_is_obeyed_to_the_microsecond) {
   for (const std::uint64_t rate : {20'000u, 1'250'000u, 12'500'000u}) {
@@ -129,3 +128,5 @@ BOOST_AUTO_TEST_CASE(control_does_not_wait_behind_bulk) {
   BOOST_TEST(pair.server.frames.size() <= 8u);  // of 62: what had left for the system already, and these
   BOOST_TEST(pair.client.backlogs.empty());     // bulk is no backlog
 }
+
+}  // namespace rumor::net

@@ -14,7 +14,7 @@ using test::contains;
 
 namespace {
 
-constexpr std::int32_t one = 1 << 24;  // of the grid
+constexpr std::int32_t grid_one = 1 << 24;  // of the grid
 
 gossip::StoredUpdate told_in(const RunForm& form, std::uint8_t by, std::uint64_t seq,
                              const compress::SparseUpdate& change, std::uint64_t period = 0) {
@@ -79,8 +79,8 @@ struct Drawn {
       : form{test::some_run(), trainer.layout(), 24}, near(form, own, NeighbourRules()) {
     near.hold_initial(test::node(1));
     near.set_linked(test::node(1), true, TimePoint{});
-    BOOST_REQUIRE(near.take_update(told_in(form, 1, 1, Peer::change({3}, {0}, 4 * one))).ok());
-    BOOST_REQUIRE(near.take_update(told_in(form, 1, 2, Peer::change({5}, {1}, 2 * one))).ok());
+    BOOST_REQUIRE(near.take_update(told_in(form, 1, 1, Peer::change({3}, {0}, 4 * grid_one))).ok());
+    BOOST_REQUIRE(near.take_update(told_in(form, 1, 2, Peer::change({5}, {1}, 2 * grid_one))).ok());
   }
 };
 
@@ -93,10 +93,10 @@ BOOST_AUTO_TEST_CASE(sums_of_a_peer_between_two_others) {
   Peer peer;
   peer.link(0);
   peer.link(2);
-  peer.tell(0, 1, Peer::change({0, 2}, {0, 1}, 3 * one / 4));
-  peer.tell(2, 1, Peer::change({3}, {0}, 2 * one));
+  peer.tell(0, 1, Peer::change({0, 2}, {0, 1}, 3 * grid_one / 4));
+  peer.tell(2, 1, Peer::change({3}, {0}, 2 * grid_one));
   peer.require_pull({0.75f, 0, -0.75f, 2});
-  peer.move(1, Peer::change({0}, {0}, one / 2));
+  peer.move(1, Peer::change({0}, {0}, grid_one / 2));
   peer.require_pull({-0.25f, 0, -0.75f, 2});
   BOOST_TEST(peer.near.size() == 2u);
 }
@@ -121,13 +121,13 @@ BOOST_AUTO_TEST_CASE(neighbours_teach_in_turn) {
   Peer peer;
   for (const std::uint8_t by : {0, 1, 2, 3}) peer.link(by);
   BOOST_TEST(peer.near.teachers(2, 0).empty());
-  for (const std::uint8_t by : {0, 1, 2}) peer.tell(by, 1, Peer::change({by}, {0}, one));
+  for (const std::uint8_t by : {0, 1, 2}) peer.tell(by, 1, Peer::change({by}, {0}, grid_one));
   // By the weight that each has moved.
   const auto asked = [&](std::size_t count, std::uint64_t turn) {
     std::vector<std::size_t> whom;
     for (const std::span<const std::int32_t> weights : peer.near.teachers(count, turn))
       for (std::size_t i = 0; i < weights.size(); ++i)
-        if (weights[i] == one) whom.push_back(i);
+        if (weights[i] == grid_one) whom.push_back(i);
     return whom;
   };
   BOOST_TEST((asked(2, 0) == std::vector<std::size_t>{0, 1}));
@@ -141,11 +141,11 @@ BOOST_AUTO_TEST_CASE(neighbours_teach_in_turn) {
 
 BOOST_AUTO_TEST_CASE(a_neighbour_counts_from_its_first_update_until_it_is_lost) {
   Peer peer;
-  peer.move(1, Peer::change({1}, {0}, one));
+  peer.move(1, Peer::change({1}, {0}, grid_one));
   peer.link(0);
   peer.require_pull({0, 0, 0, 0});  // the weights that everybody begins with are nobody's opinion
   BOOST_TEST(peer.near.size() == 0u);
-  peer.tell(0, 1, Peer::change({0}, {0}, one));
+  peer.tell(0, 1, Peer::change({0}, {0}, grid_one));
   peer.require_pull({1, -1, 0, 0});
   peer.near.set_linked(test::node(0), false, TimePoint{});
   peer.require_pull({0, 0, 0, 0});
@@ -158,18 +158,18 @@ BOOST_AUTO_TEST_CASE(a_neighbour_counts_from_its_first_update_until_it_is_lost) 
 BOOST_AUTO_TEST_CASE(a_neighbour_that_has_lost_all_begins_anew) {
   Peer peer;
   peer.link(0);
-  peer.tell(0, 1, Peer::change({0}, {0}, one));
+  peer.tell(0, 1, Peer::change({0}, {0}, grid_one));
   peer.near.set_linked(test::node(0), false, TimePoint{});
   peer.link(0);  // its greeting says that it has made no update
   peer.require_pull({0, 0, 0, 0});
   BOOST_TEST(peer.near.digest_of(test::node(0))->updates == 0u);
-  peer.tell(0, 1, Peer::change({2}, {0}, one));
+  peer.tell(0, 1, Peer::change({2}, {0}, grid_one));
   peer.require_pull({0, 0, 1, 0});
 }
 
 BOOST_AUTO_TEST_CASE(whole_copies_travel_and_replace) {
   Peer from, to;
-  from.move(1, Peer::change({0, 3}, {0, 1}, one));
+  from.move(1, Peer::change({0, 3}, {0, 1}, grid_one));
   const auto copy = from.near.own_copy();
   BOOST_TEST(copy->size() <= from.near.copy_bytes_max());
   to.link(1);
@@ -193,15 +193,15 @@ BOOST_AUTO_TEST_CASE(whole_copies_travel_and_replace) {
 BOOST_AUTO_TEST_CASE(an_update_that_is_not_what_it_says_moves_nothing) {
   Peer peer;
   peer.link(0);
-  gossip::StoredUpdate update = peer.told(0, 1, Peer::change({0}, {0}, one));
+  gossip::StoredUpdate update = peer.told(0, 1, Peer::change({0}, {0}, grid_one));
   ++update.header.fingerprint;
   BOOST_TEST(!peer.near.take_update(update).ok());
-  update = peer.told(0, 1, Peer::change({0}, {0}, one));
+  update = peer.told(0, 1, Peer::change({0}, {0}, grid_one));
   update.payload = std::make_shared<const Bytes>(Bytes{1, 2, 3});
   BOOST_TEST(!peer.near.take_update(update).ok());
   peer.require_pull({0, 0, 0, 0});
-  BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, one))).ok());
-  BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, one))).ok());  // again: by a second link
+  BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, grid_one))).ok());
+  BOOST_TEST(peer.near.take_update(peer.told(0, 1, Peer::change({0}, {0}, grid_one))).ok());  // again: by a second link
   peer.require_pull({1, 0, 0, 0});
 }
 
@@ -209,8 +209,8 @@ BOOST_AUTO_TEST_CASE(who_begins_goes_on_from_a_copy) {
   Peer peer;
   peer.link(0);
   peer.link(1);
-  peer.tell(0, 1, Peer::change({0}, {0}, one), 500);
-  peer.tell(1, 1, Peer::change({1}, {0}, one), 700);
+  peer.tell(0, 1, Peer::change({0}, {0}, grid_one), 500);
+  peer.tell(1, 1, Peer::change({1}, {0}, grid_one), 700);
   peer.near.begin_with(test::node(0));
   BOOST_TEST((peer.own.digest() == peer.near.digest_of(test::node(0))));
   BOOST_TEST(peer.own.samples() == 0u);
@@ -220,18 +220,18 @@ BOOST_AUTO_TEST_CASE(who_begins_goes_on_from_a_copy) {
 // Own 16 samples; the neighbours say 400 and 184: 16 / 16 + 15 / 16 of 292.
 BOOST_AUTO_TEST_CASE(the_mean_of_samples_is_that_of_all_in_sight) {
   Peer peer;
-  peer.move(1, Peer::change({1}, {0}, one));
+  peer.move(1, Peer::change({1}, {0}, grid_one));
   BOOST_TEST(peer.near.mean_samples() == 16);
   peer.link(0);
   peer.link(1);
-  peer.tell(0, 1, Peer::change({0}, {0}, one), 400);
-  peer.tell(1, 1, Peer::change({0}, {0}, one), 184);
+  peer.tell(0, 1, Peer::change({0}, {0}, grid_one), 400);
+  peer.tell(1, 1, Peer::change({0}, {0}, grid_one), 184);
   BOOST_TEST(peer.near.mean_samples() == 274.75);
   peer.near.set_linked(test::node(0), false, TimePoint{});
   BOOST_TEST(peer.near.mean_samples() == 1 + 172.5);
-  peer.move(2, Peer::change({1}, {0}, one));  // 16 more, and as many by the neighbour, it seems
+  peer.move(2, Peer::change({1}, {0}, grid_one));  // 16 more, and as many by the neighbour, it seems
   BOOST_TEST(peer.near.mean_samples() == 2 + 187.5);
-  peer.tell(1, 2, Peer::change({0}, {0}, one), 192);
+  peer.tell(1, 2, Peer::change({0}, {0}, grid_one), 192);
   BOOST_TEST(peer.near.mean_samples() == 2 + 180);
 }
 
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(of_lost_neighbours_the_newest_two_are_kept_for_a_while) {
   Peer peer;
   for (std::uint8_t by = 0; by < 4; ++by) {
     peer.link(by);
-    peer.tell(by, 1, Peer::change({by}, {0}, one));
+    peer.tell(by, 1, Peer::change({by}, {0}, grid_one));
   }
   for (std::uint8_t by = 0; by < 4; ++by) peer.near.set_linked(test::node(by), false, TimePoint{by * 1s});
   for (std::uint8_t by = 0; by < 4; ++by)
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
   BOOST_TEST(step.period == 42u);
   BOOST_REQUIRE(step.update.index.size() == 1u);
   BOOST_TEST(step.update.index[0] == 3u);
-  BOOST_TEST(step.update.step == one / 2);
+  BOOST_TEST(step.update.step == grid_one / 2);
   gossip::UpdateHeader header;
   header.key = {test::stream(1), 1};
   own.apply_own(header, step.update);
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(a_step_learns_from_what_teachers_predict) {
     auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
     const LargeVector<std::int32_t> zero(trainer->layout().params(), 0);
     LargeVector<std::int32_t> sure = zero;
-    sure[sure.size() - 10] = static_cast<std::int32_t>(std::lround(std::log(9.0) * one));
+    sure[sure.size() - 10] = static_cast<std::int32_t>(std::lround(std::log(9.0) * grid_one));
     Replica own(test::some_run(), trainer->layout(), zero);
     trainer->follow(own);
     const std::span<const std::int32_t> both[] = {sure, zero};

@@ -18,7 +18,7 @@ ParamLayout large_layout() {
 }
 
 // A replica with a log and its snapshots.
-struct Peer {
+struct Holder {
   ParamLayout layout = large_layout();
   Replica replica{test::some_run(), layout, LargeVector<std::int32_t>(cut_params, 77)};
   UpdateLog log{64 << 20};
@@ -41,7 +41,7 @@ struct Peer {
   }
 };
 
-gossip::StoredUpdate random_stored(const Peer& peer, Prng& prng, std::uint64_t seq) {
+gossip::StoredUpdate random_stored(const Holder& peer, Prng& prng, std::uint64_t seq) {
   compress::SparseUpdate update;
   std::set<std::uint32_t> positions;
   for (int e = 0; e < 3'000; ++e) positions.insert(static_cast<std::uint32_t>(prng.below(cut_params)));
@@ -69,7 +69,7 @@ std::vector<std::int32_t> unpacked(const gossip::Cut& cut) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_cut_is_of_one_moment_though_updates_come_meanwhile) {
-  Peer peer;
+  Holder peer;
   Prng prng(1);
   std::uint64_t seq = 0;
   for (; seq < 5; ++seq) peer.take(random_stored(peer, prng, seq + 1));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_cut_is_of_one_moment_though_updates_come_meanwhile) {
 }
 
 BOOST_AUTO_TEST_CASE(who_has_more_makes_the_same_cut_as_long_as_its_log_goes_back) {
-  Peer one, other;
+  Holder one, other;
   Prng prng(2);
   std::vector<gossip::StoredUpdate> updates;
   for (std::uint64_t seq = 1; seq <= 12; ++seq) updates.push_back(random_stored(one, prng, seq));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(who_has_more_makes_the_same_cut_as_long_as_its_log_goes_bac
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_replica_is_given_to_nobody) {
-  Peer peer;
+  Holder peer;
   Prng prng(3);
   peer.take(random_stored(peer, prng, 1));
   const_cast<std::int32_t&>(peer.replica.weights()[4'000'000]) ^= 1 << 20;  // a bit of memory
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_replica_is_given_to_nobody) {
 }
 
 BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes) {
-  Peer donor;
+  Holder donor;
   Prng prng(4);
   for (std::uint64_t seq = 1; seq <= 3; ++seq) donor.take(random_stored(donor, prng, seq));
   const auto earlier = donor.make(nullptr);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
   BOOST_REQUIRE(chunks == 39u);
   MemoryDisk disk;
   {
-    Peer joiner;
+    Holder joiner;
     joiner.snapshots.open(disk);
     BOOST_REQUIRE(joiner.snapshots.begin_intake(cut->manifest()).ok());
     for (std::uint32_t n = 0; n < chunks; n += 2)
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
     BOOST_TEST(!joiner.snapshots.holds_chunk(1));
   }
   disk.files["join.chunks"][4 * gossip::chunk_bytes_of(4 * cut_params) + 12] ^= 4;  // in chunk 4
-  Peer joiner;
+  Holder joiner;
   joiner.snapshots.open(disk);
   BOOST_REQUIRE(joiner.snapshots.intake() != nullptr);
   BOOST_TEST((*joiner.snapshots.intake() == cut->manifest()));
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_download_goes_on_after_a_restart_and_believes_only_hashes
 }
 
 BOOST_AUTO_TEST_CASE(manifests_of_others_are_refused) {
-  Peer donor, joiner;
+  Holder donor, joiner;
   Prng prng(5);
   donor.take(random_stored(donor, prng, 1));
   const auto cut = donor.make(nullptr);
