@@ -1,7 +1,6 @@
 #include "gpu/codec.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "compress/crc32c.h"
 #include "compress/head.h"
@@ -114,36 +113,34 @@ Result<Bytes> DeviceCodec::encode(const DeviceUpdate& update) {
   return payload;
 }
 
-// A payload whose head and table have been read.
-struct DeviceCodec::Opened {
-  BytesView payload;
-  Head head;
-  Segments segments;                           // none without entries
-  std::optional<compress::SegmentTable> table;  // of more than one segment
-  std::uint64_t head_bits = 0;                 // behind byte 0; then the body of a single segment begins
-  std::size_t first_segment = 0;               // among those that are decoded with it
+// ---- payloads as they are read ----
 
-  // Segment s begins and must end at these bits of the payload.
-  std::uint64_t begin(std::size_t s) const {
-    return table ? 8 * (table->begin + table->places[s].offset) : 8 + head_bits;
+std::uint64_t DeviceCodec::Opened::begin(std::size_t s) const {
+  return table ? 8 * (table->begin + table->places[s].offset) : 8 + head_bits;
+}
+
+std::uint64_t DeviceCodec::Opened::end(std::size_t s) const {
+  return table ? begin(s) + std::uint64_t{8} * table->places[s].bytes : std::uint64_t{8} * payload.size();
+}
+
+bool DeviceCodec::Opened::checksums_right(Parallel* parallel) const {
+  return !table || compress::read_segments(segments, *table, payload, parallel,
+                                           [](const Segment&, const SegmentPlace&, std::uint64_t) { return true; })
+                       .ok();
+}
+
+Result<void> DeviceCodec::Opened::check(const std::vector<std::uint32_t>& sound) const {
+  if (segments.list.empty()) return {};
+  if (table) {
+    return compress::read_segments(segments, *table, payload, nullptr,
+                                   [&](const Segment& segment, const SegmentPlace&, std::uint64_t) {
+                                     const auto s = static_cast<std::size_t>(&segment - segments.list.data());
+                                     return sound[first_segment + s] != 0;
+                                   });
   }
-  std::uint64_t end(std::size_t s) const {
-    return table ? begin(s) + std::uint64_t{8} * table->places[s].bytes : std::uint64_t{8} * payload.size();
-  }
-  // sound: of all segments that were decoded.
-  Result<void> check(const std::vector<std::uint32_t>& sound, Parallel* parallel) const {
-    if (segments.list.empty()) return {};
-    if (table) {
-      return compress::read_segments(segments, *table, payload, parallel,
-                                     [&](const Segment& segment, const SegmentPlace&, std::uint64_t) {
-                                       const auto s = static_cast<std::size_t>(&segment - segments.list.data());
-                                       return sound[first_segment + s] != 0;
-                                     });
-    }
-    if (sound[first_segment] != 0) return {};
-    return compress::damaged("entries outside their tensor, past the end, or bits after the last", head_bits);
-  }
-};
+  if (sound[first_segment] != 0) return {};
+  return compress::damaged("entries outside their tensor, past the end, or bits after the last", head_bits);
+}
 
 Result<DeviceCodec::Opened> DeviceCodec::open(BytesView payload) const {
   Result<compress::PayloadStart> start = compress::open_payload(layout_, payload);
@@ -176,12 +173,11 @@ Result<void> DeviceCodec::write_payloads(std::span<const Opened> opened) {
   return {};
 }
 
-// Returns of each segment whether it was sound.
-Result<std::vector<std::uint32_t>> DeviceCodec::decode_bodies(std::span<Opened> opened, DeviceUpdate& out) {
+Result<void> DeviceCodec::begin_bodies(Begun& begun, DeviceUpdate& out) {
   std::vector<CodePart> parts;
   std::vector<CodeSegment> places;
   std::uint64_t entries = 0, bits = 0;
-  for (Opened& one : opened) {
+  for (Opened& one : begun.opened_) {
     one.first_segment = places.size();
     for (std::size_t s = 0; s < one.segments.list.size(); ++s) {
       places.push_back(code_segment(one.segments.list[s]));
@@ -196,61 +192,66 @@ Result<std::vector<std::uint32_t>> DeviceCodec::decode_bodies(std::span<Opened> 
     bits += std::uint64_t{8} * one.payload.size();
   }
   RUMOR_CHECK(entries <= UINT32_MAX);
-  std::vector<std::uint32_t> sound(places.size());
-  if (places.empty()) return sound;
-  const auto count = static_cast<std::uint32_t>(places.size());
-  for (Result<void> done : {send(parts, places), out.make_room(*gpu_, entries), write_payloads(opened),
-                            words_.make_room(*gpu_, count, "segments of a payload")})
-    if (!done) return done.error();
+  begun.segments_ = places.size();
+  if (places.empty()) return {};
+  for (Result<void> done : {send(parts, places), out.make_room(*gpu_, entries), write_payloads(begun.opened_),
+                            begun.sound_.make_room(*gpu_, places.size(), "segments of a payload")})
+    if (!done) return done;
   out.count = static_cast<std::uint32_t>(entries);
-  gpu_->table().decode(gpu_->device(), parts_.data(), segments_.data(), count, bytes_.data(), out.index.data(),
-                       out.negative.data(), words_.data());
-  if (Result<void> read = words_.read(sound.data(), count); !read) return read.error();
-  return sound;
+  gpu_->table().decode(gpu_->device(), parts_.data(), segments_.data(), static_cast<std::uint32_t>(places.size()),
+                       bytes_.data(), out.index.data(), out.negative.data(), begun.sound_.data());
+  return {};
 }
 
-Result<std::vector<DeviceCodec::Opened>> DeviceCodec::decode_entries(std::span<const BytesView> payloads,
-                                                                     DeviceUpdate& out, Parallel* parallel) {
-  std::vector<Opened> opened;
+Result<void> DeviceCodec::begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun,
+                                Parallel* parallel) {
+  out.clear();
+  begun.opened_.clear();
   for (const BytesView payload : payloads) {
     Result<Opened> one = open(payload);
     if (!one) return one.error();
-    opened.push_back(std::move(one).value());
+    begun.opened_.push_back(std::move(one).value());
   }
-  const Result<std::vector<std::uint32_t>> sound = decode_bodies(opened, out);
-  if (!sound) return sound.error();
-  for (const Opened& one : opened)
-    if (Result<void> checked = one.check(*sound, parallel); !checked) return checked.error();
-  return opened;
+  if (Result<void> bodies = begin_bodies(begun, out); !bodies) {
+    out.clear();
+    return bodies;
+  }
+  // While the device decodes.
+  begun.checksums_right_ = std::all_of(begun.opened_.begin(), begun.opened_.end(),
+                                       [&](const Opened& one) { return one.checksums_right(parallel); });
+  return {};
+}
+
+Result<void> DeviceCodec::finish(Begun& begun, DeviceUpdate& out) const {
+  std::vector<std::uint32_t> sound(begun.segments_);
+  Result<void> done = begun.sound_.read(sound.data(), sound.size());
+  const bool all_sound = std::count(sound.begin(), sound.end(), 0u) == 0;
+  if (!all_sound || !begun.checksums_right_)
+    for (auto one = begun.opened_.begin(); done && one != begun.opened_.end(); ++one) done = one->check(sound);
+  if (!done) out.clear();
+  return done;
 }
 
 Result<void> DeviceCodec::decode(BytesView payload, DeviceUpdate& out, Parallel* parallel) {
-  out.clear();
-  Result<std::vector<Opened>> decoded = decode_entries({&payload, 1}, out, parallel);
-  Result<void> done;
-  if (!decoded) {
-    done = decoded.error();
-  } else {
-    Head& head = decoded->front().head;
-    out.step = head.step;
-    out.tensor_step = std::move(head.tensor_step);
-    out.counts = std::move(head.counts);
-    done = out.set_steps(*gpu_);
-  }
+  Result<void> done = begin({&payload, 1}, out, begun_, parallel);
+  if (done) done = finish(begun_, out);
+  if (!done) return done;
+  Head& head = begun_.opened_.front().head;
+  out.step = head.step;
+  out.tensor_step = std::move(head.tensor_step);
+  out.counts = std::move(head.counts);
+  done = out.set_steps(*gpu_);
   if (!done) out.clear();
   return done;
 }
 
 Result<std::vector<std::uint32_t>> DeviceCodec::decode_all(std::span<const BytesView> payloads, DeviceUpdate& out,
                                                            Parallel* parallel) {
-  out.clear();
-  const Result<std::vector<Opened>> decoded = decode_entries(payloads, out, parallel);
-  if (!decoded) {
-    out.clear();
-    return decoded.error();
-  }
+  Result<void> done = begin(payloads, out, begun_, parallel);
+  if (done) done = finish(begun_, out);
+  if (!done) return done.error();
   std::vector<std::uint32_t> entries;
-  for (const Opened& one : *decoded) entries.push_back(static_cast<std::uint32_t>(one.head.entries));
+  for (const Opened& one : begun_.opened_) entries.push_back(static_cast<std::uint32_t>(one.head.entries));
   return entries;
 }
 

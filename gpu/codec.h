@@ -11,9 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "compress/head.h"
 #include "compress/segment.h"
 #include "compress/segment_table.h"
 #include "gpu/device.h"
@@ -23,6 +25,23 @@
 namespace rumor::gpu {
 
 class DeviceCodec {
+  // A payload whose head and table have been read.
+  struct Opened {
+    BytesView payload;
+    compress::Head head;
+    compress::Segments segments;                  // none without entries
+    std::optional<compress::SegmentTable> table;  // of more than one segment
+    std::uint64_t head_bits = 0;                  // behind byte 0; then the body of a single segment begins
+    std::size_t first_segment = 0;                // among those that are decoded with it
+
+    // Segment s begins and must end at these bits of the payload.
+    std::uint64_t begin(std::size_t s) const;
+    std::uint64_t end(std::size_t s) const;
+    bool checksums_right(Parallel* parallel) const;
+    // sound: of all segments that were decoded. Errors: Errc::corrupt, of the first that is damaged.
+    Result<void> check(const std::vector<std::uint32_t>& sound) const;
+  };
+
  public:
   // Copies the layout; refers to `gpu`.
   DeviceCodec(const Gpu& gpu, ParamLayout layout) : gpu_(&gpu), layout_(std::move(layout)) {}
@@ -40,17 +59,35 @@ class DeviceCodec {
   // `out` is empty.
   Result<std::vector<std::uint32_t>> decode_all(std::span<const BytesView> payloads, DeviceUpdate& out,
                                                 Parallel* parallel = nullptr);
+
+  // The same in two: begin() returns before the device has decoded, finish() waits for it. Of several that are begun
+  // each has a Begun of its own. Until it is finished the payloads stay where they are, and nobody touches `out`.
+  // Errors: those of decode_all(), of either.
+  class Begun {
+   public:
+    std::size_t memory_bytes() const { return sound_.bytes(); }
+
+   private:
+    friend class DeviceCodec;
+    std::vector<Opened> opened_;
+    DeviceArray<std::uint32_t> sound_;  // of each segment, once it is decoded
+    std::size_t segments_ = 0;
+    bool checksums_right_ = true;
+  };
+  Result<void> begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun,
+                     Parallel* parallel = nullptr);
+  Result<void> finish(Begun& begun, DeviceUpdate& out) const;
+
   // On the device.
-  std::size_t memory_bytes() const { return device_bytes(parts_, segments_, bytes_, ends_, words_, gathered_); }
+  std::size_t memory_bytes() const {
+    return device_bytes(parts_, segments_, bytes_, ends_, words_, gathered_) + begun_.memory_bytes();
+  }
 
  private:
-  struct Opened;
   Result<void> send(const std::vector<CodePart>& parts, const std::vector<CodeSegment>& places);
   Result<void> set_begins(const DeviceUpdate& update, compress::Segments& segments);
   Result<Opened> open(BytesView payload) const;
-  Result<std::vector<Opened>> decode_entries(std::span<const BytesView> payloads, DeviceUpdate& out,
-                                             Parallel* parallel);
-  Result<std::vector<std::uint32_t>> decode_bodies(std::span<Opened> opened, DeviceUpdate& out);
+  Result<void> begin_bodies(Begun& begun, DeviceUpdate& out);
   Result<void> write_payloads(std::span<const Opened> opened);
 
   const Gpu* gpu_;
@@ -60,6 +97,7 @@ class DeviceCodec {
   DeviceArray<std::uint8_t> bytes_;
   DeviceArray<std::uint64_t> ends_;
   DeviceArray<std::uint32_t> words_, gathered_;
+  Begun begun_;  // by decode() and decode_all()
 };
 
 }  // namespace rumor::gpu

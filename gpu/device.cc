@@ -4,16 +4,18 @@
 
 namespace rumor::gpu {
 
-Result<std::unique_ptr<Gpu>> Gpu::open(const GpuTable& table, int ordinal) {
+Result<std::unique_ptr<Gpu>> Gpu::open(const GpuTable& table, int ordinal) { return open(table, ordinal, false); }
+
+Result<std::unique_ptr<Gpu>> Gpu::open(const GpuTable& table, int ordinal, bool urgent) {
   ErrorText error{};
   int devices = 0;
   if (table.count(&devices, &error) != Status::ok) return Error{Errc::io, str("no GPU can be used: ", error.text)};
   if (ordinal < 0 || ordinal >= devices)
     return Error{Errc::io, str("there is no GPU ", ordinal, "; this machine has ", devices, ", counted from 0")};
   Device* device = nullptr;
-  if (table.open(ordinal, &device, &error) != Status::ok)
+  if (table.open(ordinal, urgent, &device, &error) != Status::ok)
     return Error{Errc::io, str("GPU ", ordinal, " cannot be used: ", error.text)};
-  return std::unique_ptr<Gpu>(new Gpu(table, device));
+  return std::unique_ptr<Gpu>(new Gpu(table, ordinal, device));
 }
 
 Result<void> Gpu::copy_out(void* to, const void* from, std::size_t bytes) const {

@@ -1,4 +1,4 @@
-// Gpu: one opened device of a table, and DeviceArray: memory on it that frees itself.
+// Gpu: one opened device of a table, a stream on a GPU; and DeviceArray: memory on it that frees itself.
 //
 // Thread: one caller at a time, as the table says. A Gpu outlives its arrays.
 #pragma once
@@ -17,6 +17,9 @@ class Gpu {
  public:
   // Errors: Errc::io, naming what is missing: a driver, a GPU, code for it.
   static Result<std::unique_ptr<Gpu>> open(const GpuTable& table, int ordinal);
+  // Another stream on the same GPU, whose work goes before that of this one; for a caller of its own. Memory of either
+  // may be used by both, by who has waited for what was begun with it on the other. Errors: as open().
+  Result<std::unique_ptr<Gpu>> open_urgent() const { return open(table_, ordinal_, true); }
   ~Gpu() { table_.close(device_); }
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -36,8 +39,10 @@ class Gpu {
   Error too_little_memory(const char* what, std::size_t bytes) const;
 
  private:
-  Gpu(const GpuTable& table, Device* device) : table_(table), device_(device) {}
+  static Result<std::unique_ptr<Gpu>> open(const GpuTable& table, int ordinal, bool urgent);
+  Gpu(const GpuTable& table, int ordinal, Device* device) : table_(table), ordinal_(ordinal), device_(device) {}
   const GpuTable& table_;
+  int ordinal_;
   Device* device_;
 };
 

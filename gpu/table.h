@@ -4,10 +4,11 @@
 // Every slot has a reference on the CPU and must give the same bits for every size, but for what gpu/model_table.h
 // says: the tests compare them, on a GPU and, with the same kernels compiled as plain C++, without one (tests/gpu).
 //
-// Memory: pointers marked `device` come from allocate() of the same device; all others are the caller's. Device memory
-// is aligned for everything; pointers into the middle of it may be as unaligned as their type allows.
+// Memory: pointers marked `device` come from allocate() of a device of the same ordinal; all others are the caller's.
+// Device memory is aligned for everything; pointers into the middle of it may be as unaligned as their type allows.
 // Order: a Device has one stream. Its slots return before the work is done and happen in the order of the calls;
-// copy_out() and wait() wait. Whatever went wrong in between, they report.
+// copy_out() and wait() wait. Whatever went wrong in between, they report. Two devices of one ordinal know of no order
+// between them, but what one has waited for.
 // Thread: a Device has one caller at a time. Different devices are independent; those of a Group have one caller.
 // Versions: both sides must have the same table_version; nothing here changes without a new one.
 // C++17 and no library types: nvcc compiles this header too.
@@ -22,7 +23,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 10;
+inline constexpr std::uint32_t table_version = 11;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -153,7 +154,8 @@ struct GpuTable {
   // ---- devices. `error` is filled where the result is not ok.
 
   Status (*count)(int* devices, ErrorText* error);
-  Status (*open)(int ordinal, Device** device, ErrorText* error);
+  // One more stream on the GPU of this number. urgent: the GPU begins its work before that of others.
+  Status (*open)(int ordinal, bool urgent, Device** device, ErrorText* error);
   void (*close)(Device* device);
   Status (*describe)(Device* device, DeviceInfo* info, ErrorText* error);
 

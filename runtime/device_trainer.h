@@ -11,7 +11,8 @@
 // Several GPUs are one trainer: each computes a part of every batch with a view of its own, and the first has the rest,
 // one replica, one optimizer, one residual, one stream of updates.
 //
-// Threads: as runtime/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to.
+// Threads: as runtime/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to, and that of
+// the stream for what arrives the protocol's thread.
 // Memory: a parameter takes 16 bytes on the GPU and 4 here, and in both places 4 more for each moment of the optimizer;
 // on every further GPU 8.
 #pragma once
@@ -44,6 +45,7 @@ class DeviceTrainer final : public Trainer {
   LargeVector<std::int32_t> initial_weights() const override { return built_.initial_weights(); }
 
   // What fails in these is told by the next step.
+  void arrived(const std::shared_ptr<const Bytes>& payload) override { view_->arrived(payload); }
   void follow(Replica& replica) override { view_->follow(replica, update_, made_); }
   void expect(Replica&, InFlightView& in_flight) override { view_->expect(in_flight); }
   void lift(Replica&, InFlightView& in_flight) override { view_->lift(in_flight); }

@@ -8,15 +8,22 @@
 
 namespace rumor {
 
-DeviceView::DeviceView(gpu::DeviceReplica replica, const gpu::Gpu& gpu, gpu::SplitModel& model,
-                       gpu::DeviceCodec& codec, ParamLayout layout)
-    : replica_(std::move(replica)), gpu_(&gpu), model_(&model), codec_(&codec), layout_(std::move(layout)) {}
+DeviceView::DeviceView(gpu::DeviceReplica replica, DeviceArrivals arrivals, const gpu::Gpu& gpu,
+                       gpu::SplitModel& model, gpu::DeviceCodec& codec, ParamLayout layout)
+    : replica_(std::move(replica)),
+      arrivals_(std::move(arrivals)),
+      gpu_(&gpu),
+      model_(&model),
+      codec_(&codec),
+      layout_(std::move(layout)) {}
 
 Result<DeviceView> DeviceView::create(const gpu::Gpu& gpu, gpu::SplitModel& model, gpu::DeviceCodec& codec,
                                       ParamLayout layout, int grid_bits) {
   auto replica = gpu::DeviceReplica::create(gpu, layout.params(), grid_bits);
   if (!replica) return replica.error();
-  return DeviceView(std::move(replica).value(), gpu, model, codec, std::move(layout));
+  auto arrivals = DeviceArrivals::create(gpu, layout);
+  if (!arrivals) return arrivals.error();
+  return DeviceView(std::move(replica).value(), std::move(arrivals).value(), gpu, model, codec, std::move(layout));
 }
 
 void DeviceView::keep_in_mind(const Result<void>& done) {
@@ -33,7 +40,14 @@ void DeviceView::follow(Replica& replica, const gpu::DeviceUpdate& made, BytesVi
   const auto changes = replica.hand_over();
   seed_ = replica.fingerprinter().seed();
   fingerprint_ = replica.fingerprint();
+  keep_in_mind(collect());
   keep_in_mind(changes && !all_anew_ ? take_all(*changes, made, payload) : write_all(replica));
+}
+
+// The trainer's stream reads what it was handed last until the step is over. So it is, and this does not wait.
+Result<void> DeviceView::collect() {
+  if (auto over = gpu_->wait(); !over) return over;
+  return arrivals_.collect();
 }
 
 void DeviceView::expect(InFlightView& in_flight) { keep_in_mind(show(in_flight.expected())); }
@@ -59,9 +73,10 @@ Result<void> DeviceView::take_all(std::span<const Taken> changes, const gpu::Dev
   const auto is_made = [&](const Taken& taken) {
     return std::equal(payload.begin(), payload.end(), taken.payload->begin(), taken.payload->end());
   };
+  const auto came = [&](const Taken& taken) { return taken.payload ? arrivals_.find(*taken.payload) : nullptr; };
   for (const Taken& taken : changes) {
     entries += taken.update->index.size();
-    if (taken.payload && !is_made(taken)) payloads.emplace_back(*taken.payload);
+    if (taken.payload && came(taken) == nullptr && !is_made(taken)) payloads.emplace_back(*taken.payload);
   }
   if (auto begun = begin_places(entries); !begun) return begun;
   const auto counts = codec_->decode_all(payloads, arrived_);
@@ -73,6 +88,8 @@ Result<void> DeviceView::take_all(std::span<const Taken> changes, const gpu::Dev
     if (!taken.payload) {
       const auto sent = bare_.write_entries(*gpu_, *taken.update);
       there = sent ? Result(bare_.placed()) : sent.error();
+    } else if (const gpu::DeviceUpdate* decoded = came(taken)) {
+      there = decoded->placed();
     } else if (is_made(taken)) {
       there = keep_made(taken, made);
     } else {
@@ -193,7 +210,7 @@ Result<void> DeviceView::verify() {
 
 std::size_t DeviceView::entry_bytes() const {
   std::size_t bytes = capacity_bytes(own_, spare_) + arrived_.memory_bytes() + bare_.memory_bytes() +
-                      replica_.entry_bytes() + places_.bytes();
+                      arrivals_.memory_bytes() + replica_.entry_bytes() + places_.bytes();
   for (const Own& own : own_) bytes += own.entries.memory_bytes();
   for (const gpu::DeviceUpdate& room : spare_) bytes += room.memory_bytes();
   return bytes;

@@ -1,17 +1,18 @@
 // DeviceView: the shared weights on the GPU of a trainer, and the floats it computes with (gpu/device_replica.h): a
 // replica that follows the host's (gpu/README.md, chapter 5).
 //
-// What arrived comes as the payloads that it came in; they are decoded together, and applied one after another. An own
-// update's entries are there already. So is what is expected of others: entries of own updates in flight are kept
-// there, with how many shares of each the view shows, and where others are wanted, the difference is added. Only where
-// nobody knows what changed, or the replica became another one, all weights are sent.
+// What arrived comes as the payloads that it came in, each as soon as it is here (device_arrivals.h) or all together
+// before the next step, and is applied in order. An own update's entries are there already. So is what is expected of
+// others: entries of own updates in flight are kept there, with how many shares of each the view shows, and where
+// others are wanted, the difference is added. Only where nobody knows what changed, or the replica became another one,
+// all weights are sent.
 //
 // Bits: the floats are those that Trainer::follow(), and expect() or lift(), give a view on the host.
 //
 // Several GPUs: integers lie on the first alone; its floats go to the others wherever they changed (gpu/split_model.h).
 //
-// Thread: one caller at a time, as runtime/trainer.h has it. Memory, device: 8 bytes a parameter, 5 an entry in flight
-// or being applied, and, with several GPUs, 4 more an entry.
+// Thread: one caller at a time, as runtime/trainer.h has it, but for arrived(). Memory, device: 8 bytes a parameter, 5
+// an entry in flight or being applied, and, with several GPUs, 4 more an entry.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include "gpu/codec.h"
 #include "gpu/device_replica.h"
 #include "gpu/split_model.h"
+#include "runtime/device_arrivals.h"
 #include "runtime/in_flight_view.h"
 #include "runtime/replica.h"
 
@@ -32,7 +34,12 @@ class DeviceView {
   static Result<DeviceView> create(const gpu::Gpu& gpu, gpu::SplitModel& model, gpu::DeviceCodec& codec,
                                    ParamLayout layout, int grid_bits);
 
-  // These begin what is to be done, or keep in mind why they could not, for told(). Only payloads are waited for, once.
+  // The replica has taken what came as this payload, and will hand it over at the next follow(). Also while a step is
+  // computed.
+  void arrived(const std::shared_ptr<const Bytes>& payload) { arrivals_.begin(payload); }
+
+  // These begin what is to be done, or keep in mind why they could not, for told(). Only payloads are waited for, once,
+  // and those that arrived() has hardly.
   // The floats show the replica's weights, and what lay on top of them. `made`: the update that the last step made, and
   // its payload; where the replica took this one, its entries need not come.
   void follow(Replica& replica, const gpu::DeviceUpdate& made, BytesView payload);
@@ -62,8 +69,9 @@ class DeviceView {
     std::size_t on = 0, wanted = 0;  // so many peers' shares lie on top of the weights; are to
   };
 
-  DeviceView(gpu::DeviceReplica replica, const gpu::Gpu& gpu, gpu::SplitModel& model, gpu::DeviceCodec& codec,
-             ParamLayout layout);
+  DeviceView(gpu::DeviceReplica replica, DeviceArrivals arrivals, const gpu::Gpu& gpu, gpu::SplitModel& model,
+             gpu::DeviceCodec& codec, ParamLayout layout);
+  Result<void> collect();
   void keep_in_mind(const Result<void>& done);
   Result<void> write_all(Replica& replica);
   Result<void> take_all(std::span<const Taken> changes, const gpu::DeviceUpdate& made, BytesView payload);
@@ -78,6 +86,7 @@ class DeviceView {
   void forget_unexpected(std::span<const InFlightView::Expected> expected);
 
   gpu::DeviceReplica replica_;
+  DeviceArrivals arrivals_;
   const gpu::Gpu* gpu_;
   gpu::SplitModel* model_;
   gpu::DeviceCodec* codec_;
@@ -85,7 +94,7 @@ class DeviceView {
   bool all_anew_ = true;
   Result<void> told_;
   std::uint64_t seed_ = 0, fingerprint_ = 0;  // of the replica, as of the last follow()
-  gpu::DeviceUpdate arrived_;  // all that came as payloads, one behind the other
+  gpu::DeviceUpdate arrived_;  // what came as payloads and is not among the arrivals, one behind the other
   gpu::DeviceUpdate bare_;     // one that came without
   std::vector<Own> own_;
   std::vector<gpu::DeviceUpdate> spare_;  // room of own updates that are over

@@ -222,6 +222,7 @@ Result<gossip::Accepted> Node::accept(const gossip::StoredUpdate& update) {
   const auto applied = replica_.apply(header, std::move(decoded).value(), update.payload);
   if (!applied || *applied == gossip::Accepted::duplicate) return applied;
   log_.append(update, now_);
+  trainer_->arrived(update.payload);
   if (wanted) remember(std::move(change));
   if (header.origin != options_.node) {
     live_.heard(header.origin, now_);

@@ -9,6 +9,7 @@
 // result, and to the protocol thread otherwise. No locks: ownership passes with the effect.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,6 +68,9 @@ class Trainer {
   virtual LargeVector<std::int32_t> initial_weights() const = 0;
 
   // ---- between steps, on the protocol thread ----
+  // Also during a step: the replica has taken what came as this payload. Who brings updates elsewhere may begin to,
+  // without touching what a step uses.
+  virtual void arrived(const std::shared_ptr<const Bytes>& /*payload*/) {}
   // Remote change: the view shows what the replica took since the last call.
   virtual void follow(Replica& replica) = 0;
   // After follow(): for a step the view shows what is expected of others on top, for an evaluation the weights alone.

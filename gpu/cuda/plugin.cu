@@ -129,12 +129,15 @@ Status machine::count(int* devices, ErrorText* error) {
   return status_of(result, error);
 }
 
-Status machine::open(int ordinal, Device** device, ErrorText* error) {
+Status machine::open(int ordinal, bool urgent, Device** device, ErrorText* error) {
   *device = nullptr;
   auto* opened = new Device;
   opened->ordinal = ordinal;
   opened->note(cudaSetDevice(ordinal));
-  if (opened->failure == cudaSuccess) opened->note(cudaStreamCreateWithFlags(&opened->stream, cudaStreamNonBlocking));
+  int last = 0, first = 0;  // priorities
+  if (opened->failure == cudaSuccess) opened->note(cudaDeviceGetStreamPriorityRange(&last, &first));
+  if (opened->failure == cudaSuccess)
+    opened->note(cudaStreamCreateWithPriority(&opened->stream, cudaStreamNonBlocking, urgent ? first : last));
   // Whether there is code for this GPU shows only when a kernel is asked for.
   cudaFuncAttributes attributes;
   if (opened->failure == cudaSuccess) opened->note(cudaFuncGetAttributes(&attributes, begin_scan));

@@ -154,7 +154,7 @@ inline void fingerprint_weights(Device* device, const std::int32_t* weights, std
 namespace machine {
 
 Status count(int* devices, ErrorText* error);
-Status open(int ordinal, Device** device, ErrorText* error);
+Status open(int ordinal, bool urgent, Device** device, ErrorText* error);
 void close(Device* device);
 Status describe(Device* device, DeviceInfo* info, ErrorText* error);
 void* allocate(Device* device, std::size_t bytes);

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -138,6 +140,37 @@ std::string codec(const Gpu& gpu, std::uint32_t params) {
   return text;
 }
 
+// Payloads that are decoded as they come, each by itself, on an urgent stream (runtime/device_arrivals.h): how long
+// all of it takes while the first stream makes passes over all weights, and how long it takes to hear that it is done.
+std::string decoded_beside(const Gpu& gpu, const ParamLayout& layout, std::span<const BytesView> payloads) {
+  const std::unique_ptr<Gpu> stream = must(gpu.open_urgent());
+  DeviceCodec coder(*stream, layout);
+  std::vector<DeviceCodec::Begun> begun(payloads.size());
+  std::vector<DeviceUpdate> entries(payloads.size());
+  const auto begin = [&] {
+    for (std::size_t i = 0; i < payloads.size(); ++i) must(coder.begin({&payloads[i], 1}, entries[i], begun[i]));
+  };
+  const auto finish = [&] {
+    for (std::size_t i = 0; i < payloads.size(); ++i) must(coder.finish(begun[i], entries[i]));
+  };
+  const DeviceArray<std::int32_t> weights =
+      must(DeviceArray<std::int32_t>::create(gpu, layout.params(), "a benchmark"));
+  const DeviceArray<float> shown = must(DeviceArray<float>::create(gpu, layout.params(), "a benchmark"));
+  const auto passes = [&] {
+    for (int pass = 0; pass < (emulated ? 1 : 100); ++pass)
+      gpu.table().show(gpu.device(), weights.data(), layout.params(), shown.data(), 1);
+  };
+  const double busy = seconds_of(gpu, emulated, 1, passes);
+  passes();
+  const double beside = seconds_of(*stream, emulated, 1, [&] {
+    begin();
+    finish();
+  });
+  must(gpu.wait());
+  const double told = seconds_of(*stream, emulated, 10, finish);
+  return number("busy_s", busy) + ", " + number("beside_s", beside) + ", " + number("told_s", told);
+}
+
 // What arrives between two steps: eight updates, payloads over the bus, decoded, onto integers and floats
 // (runtime/device_view.h); all weights, as where nobody knows what changed; and the fingerprint that proves them.
 std::string arrival(const Gpu& gpu, std::uint32_t params) {
@@ -174,10 +207,10 @@ std::string arrival(const Gpu& gpu, std::uint32_t params) {
   char text[384];
   std::snprintf(text, sizeof text,
                 "{\"params\": %u, \"updates\": %zu, \"entries\": %llu, \"bytes\": %llu, \"arrived_s\": %.9g, "
-                "\"decoded_s\": %.9g, \"share_s\": %.9g, \"all_weights_s\": %.9g, \"fingerprint_s\": %.9g}",
+                "\"decoded_s\": %.9g, \"share_s\": %.9g, \"all_weights_s\": %.9g, \"fingerprint_s\": %.9g, ",
                 params, payloads.size(), static_cast<unsigned long long>(entries),
                 static_cast<unsigned long long>(bytes), arrived, decoded, share, all, proven);
-  return text;
+  return text + decoded_beside(gpu, layout, views) + "}";
 }
 
 int run(const std::vector<std::uint32_t>& sizes) {

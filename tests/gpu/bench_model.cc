@@ -29,12 +29,6 @@ DeviceArray<float> floats(const Gpu& gpu, std::size_t size) {
   return must(DeviceArray<float>::create(gpu, size, "a benchmark"));
 }
 
-std::string number(const char* name, double value) {
-  char text[96];
-  std::snprintf(text, sizeof text, "\"%s\": %.6g", name, value);
-  return text;
-}
-
 // The widest product of a layer, with GELU behind it, in each precision.
 std::string products(const Gpu& gpu, bool emulated, const Shape& s) {
   const std::uint32_t d = s.width();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "gpu/device.h"
@@ -24,6 +25,13 @@ inline void must(const Result<void>& result) {
   if (result) return;
   std::fprintf(stderr, "bench_gpu: %s\n", result.error().text.c_str());
   std::exit(1);
+}
+
+// A member of a JSON object.
+inline std::string number(const char* name, double value) {
+  char text[96];
+  std::snprintf(text, sizeof text, "\"%s\": %.6g", name, value);
+  return text;
 }
 
 // Seconds of one call of work(), the shortest average of some rounds; emulated: it is called once.

@@ -132,6 +132,7 @@ struct Both {
     for (Replica* replica : {&host.replica, &device.replica})
       BOOST_TEST_REQUIRE(
           replica->apply(one.header, one.update, prng.chance(1, 8) ? nullptr : one.payload).ok());
+    if (prng.chance(2, 3)) device.view.arrived(one.payload);
   }
 
   // Mostly the GPU has just made it; after a restart it has not.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,20 @@ std::size_t memory_max = 0;
 bool groups_there = true, recording_there = true;
 std::uint64_t bytes_in = 0;
 
+std::vector<Device*> opened;
+// This processor is one at a time.
+std::recursive_mutex machine_lock;
+using Turn = std::lock_guard<std::recursive_mutex>;
+
+// Those with the memory of this GPU.
+template <class Do>
+void for_streams_of(int ordinal, const Do& one);
+
 }  // namespace
 
 struct Device {
-  std::map<const void*, std::size_t> memory;
+  int ordinal = 0;
+  std::map<const void*, std::size_t> memory;  // that it gave
   std::size_t used = 0;
   std::string failure;  // the first
   bool recording = false, broken = false;      // broken: something was called that cannot be written down
@@ -52,15 +63,18 @@ struct Device {
   void fail(const char* what) {
     if (failure.empty()) failure = what;
   }
-  // Whether all of it is. Notes a failure where it is not.
-  bool owns(const void* begin, std::size_t bytes) {
+  bool gave(const void* begin, std::size_t bytes) const {
     const auto after = memory.upper_bound(begin);
-    if (after != memory.begin()) {
-      const auto& [first, size] = *std::prev(after);
-      if (static_cast<const char*>(begin) + bytes <= static_cast<const char*>(first) + size) return true;
-    }
-    fail("memory that is not of this device was copied");
-    return false;
+    if (after == memory.begin()) return false;
+    const auto& [first, size] = *std::prev(after);
+    return static_cast<const char*>(begin) + bytes <= static_cast<const char*>(first) + size;
+  }
+  // Whether all of it is on its GPU. Notes a failure where it is not.
+  bool owns(const void* begin, std::size_t bytes) {
+    bool there = false;
+    for_streams_of(ordinal, [&](const Device& device) { there = there || device.gave(begin, bytes); });
+    if (!there) fail("memory that is not of this device was copied");
+    return there;
   }
 };
 
@@ -75,14 +89,29 @@ struct Recording {
 
 namespace {
 
-Device* entered = nullptr;  // whose memory can be touched
+template <class Do>
+void for_streams_of(int ordinal, const Do& one) {
+  for (Device* device : opened)
+    if (device->ordinal == ordinal) one(*device);
+}
 
-void enter(Device& device) {
-  if (entered == &device) return;
-  if (entered != nullptr)
-    for (const auto& [memory, bytes] : entered->memory) ASAN_POISON_MEMORY_REGION(memory, bytes);
-  for (const auto& [memory, bytes] : device.memory) ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
-  entered = &device;
+int entered = -1;  // the GPU whose memory can be touched
+
+void enter(const Device& device) {
+  if (entered == device.ordinal) return;
+  for_streams_of(entered, [](const Device& left) {
+    for (const auto& [memory, bytes] : left.memory) ASAN_POISON_MEMORY_REGION(memory, bytes);
+  });
+  entered = device.ordinal;
+  for_streams_of(entered, [](const Device& there) {
+    for (const auto& [memory, bytes] : there.memory) ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+  });
+}
+
+std::size_t used_of(const Device& device) {
+  std::size_t used = 0;
+  for_streams_of(device.ordinal, [&](const Device& one) { used += one.used; });
+  return used;
 }
 
 void give_back(const void* memory, std::size_t bytes) {
@@ -98,6 +127,7 @@ template <class... Params, class... Args>
 void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args) {
   if (!device.failure.empty()) return;
   if (device.wrote([=, &device] { launch(device, kernel, blocks, threads, args...); })) return;
+  const Turn turn(machine_lock);
   enter(device);
   if (order_seed != 0) ++order_seed;
   try {
@@ -109,6 +139,7 @@ void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, uns
 
 inline void fill_bytes(Device& device, void* to, int byte, std::size_t bytes) {
   if (device.wrote([=, &device] { fill_bytes(device, to, byte, bytes); })) return;
+  const Turn turn(machine_lock);
   enter(device);
   if (device.owns(to, bytes)) std::memset(to, byte, bytes);
 }
@@ -124,10 +155,12 @@ Status machine::count(int* devices, ErrorText*) {
   return Status::ok;
 }
 
-Status machine::open(int ordinal, Device** device, ErrorText* error) {
+Status machine::open(int ordinal, bool, Device** device, ErrorText* error) {
   *device = nullptr;
   if (ordinal < emulated_devices) {
-    *device = new Device;
+    const Turn turn(machine_lock);
+    opened.push_back(*device = new Device);
+    (*device)->ordinal = ordinal;
     return Status::ok;
   }
   std::snprintf(error->text, sizeof error->text, "there is no GPU of this number");
@@ -135,23 +168,26 @@ Status machine::open(int ordinal, Device** device, ErrorText* error) {
 }
 
 void machine::close(Device* device) {
+  const Turn turn(machine_lock);
   for (const auto& [memory, bytes] : device->memory) give_back(memory, bytes);
-  if (entered == device) entered = nullptr;
+  std::erase(opened, device);
   delete device;
 }
 
 Status machine::describe(Device* device, DeviceInfo* info, ErrorText*) {
   *info = {};
   std::snprintf(info->name, sizeof info->name, "emulation");
+  const Turn turn(machine_lock);
   info->memory_bytes = memory_max;
-  info->free_bytes = memory_max == 0 ? 0 : memory_max - device->used;
+  info->free_bytes = memory_max == 0 ? 0 : memory_max - std::min(memory_max, used_of(*device));
   return Status::ok;
 }
 
 // Aligned as the memory of a GPU is, and full of what nobody wrote.
 void* machine::allocate(Device* device, std::size_t bytes) {
   device->happens_at_once();
-  if (memory_max != 0 && device->used + bytes > memory_max) return nullptr;
+  const Turn turn(machine_lock);
+  if (memory_max != 0 && used_of(*device) + bytes > memory_max) return nullptr;
   enter(*device);
   void* memory = nullptr;
   if (posix_memalign(&memory, 256, bytes == 0 ? 1 : bytes) != 0) return nullptr;
@@ -163,6 +199,7 @@ void* machine::allocate(Device* device, std::size_t bytes) {
 
 void machine::release(Device* device, void* memory) {
   device->happens_at_once();
+  const Turn turn(machine_lock);
   const auto at = device->memory.find(memory);
   if (at == device->memory.end()) {
     if (memory != nullptr) device->fail("memory that is not of this device was released");
@@ -175,17 +212,20 @@ void machine::release(Device* device, void* memory) {
 
 static void write(Device* device, void* to, const void* from, std::size_t bytes) {
   device->happens_at_once();
+  const Turn turn(machine_lock);
   enter(*device);
   if (bytes != 0 && device->owns(to, bytes)) std::memcpy(to, from, bytes);
 }
 
 void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
+  const Turn turn(machine_lock);
   bytes_in += bytes;
   write(device, to, from, bytes);
 }
 
 void machine::copy_within(Device* device, void* to, const void* from, std::size_t bytes) {
   if (device->wrote([=] { copy_within(device, to, from, bytes); })) return;
+  const Turn turn(machine_lock);
   if (bytes != 0 && device->owns(from, bytes)) write(device, to, from, bytes);
 }
 
@@ -197,6 +237,7 @@ Status machine::wait(Device* device, ErrorText* error) {
 }
 
 Status machine::copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
+  const Turn turn(machine_lock);
   enter(*device);
   if (bytes != 0 && device->owns(from, bytes)) std::memcpy(to, from, bytes);
   return wait(device, error);
@@ -247,6 +288,7 @@ void machine::part(Group* group) {
 }
 
 Status machine::reduce(Group* group, float* const* values, std::uint64_t count, ErrorText*) {
+  const Turn turn(machine_lock);
   std::vector<float> sum(count);
   for (std::size_t d = 0; d < group->devices.size(); ++d) {
     enter(*group->devices[d]);
@@ -269,6 +311,7 @@ Status machine::spread(Group* group, void* const* memory, std::size_t bytes, Err
 
 // With the CPU's kernels; bfloat16 is made by the device's.
 static void multiply(Device* device, const MatmulArgs& args) {
+  const Turn turn(machine_lock);
   enter(*device);
   MatmulArgs taken = args;
   std::vector<float> a(std::size_t{args.rows} * args.depth), b(std::size_t{args.depth} * args.columns);

@@ -1,8 +1,8 @@
 // A GpuTable whose devices are this processor: the kernels of gpu/cuda, run by tests/gpu/emulation.h. There are
 // emulated_devices of them, each with memory of its own: copies that touch that of another are a failure, and a kernel
-// that does is an error of the address sanitizer's.
+// that does is an error of the address sanitizer's. Each may be opened several times, for as many streams.
 //
-// Thread: one caller at a time, all devices together.
+// Thread: as gpu/table.h says; they take turns, so nothing happens at once. What is set below: no caller meanwhile.
 #pragma once
 
 #include <cstdint>

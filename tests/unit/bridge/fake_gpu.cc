@@ -27,7 +27,7 @@ Status count(int* devices, ErrorText*) {
   return Status::ok;
 }
 
-Status open(int, Device** opened, ErrorText*) {
+Status open(int, bool, Device** opened, ErrorText*) {
   *opened = &device;
   return Status::ok;
 }
