@@ -123,8 +123,8 @@ std::uint64_t DeviceCodec::Opened::end(std::size_t s) const {
   return table ? begin(s) + std::uint64_t{8} * table->places[s].bytes : std::uint64_t{8} * payload.size();
 }
 
-bool DeviceCodec::Opened::checksums_right(Parallel* parallel) const {
-  return !table || compress::read_segments(segments, *table, payload, parallel,
+bool DeviceCodec::Opened::checksums_right() const {
+  return !table || compress::read_segments(segments, *table, payload, nullptr,
                                            [](const Segment&, const SegmentPlace&, std::uint64_t) { return true; })
                        .ok();
 }
@@ -203,8 +203,7 @@ Result<void> DeviceCodec::begin_bodies(Begun& begun, DeviceUpdate& out) {
   return {};
 }
 
-Result<void> DeviceCodec::begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun,
-                                Parallel* parallel) {
+Result<void> DeviceCodec::begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun) {
   out.clear();
   begun.opened_.clear();
   for (const BytesView payload : payloads) {
@@ -218,7 +217,7 @@ Result<void> DeviceCodec::begin(std::span<const BytesView> payloads, DeviceUpdat
   }
   // While the device decodes.
   begun.checksums_right_ = std::all_of(begun.opened_.begin(), begun.opened_.end(),
-                                       [&](const Opened& one) { return one.checksums_right(parallel); });
+                                       [](const Opened& one) { return one.checksums_right(); });
   return {};
 }
 
@@ -232,8 +231,8 @@ Result<void> DeviceCodec::finish(Begun& begun, DeviceUpdate& out) const {
   return done;
 }
 
-Result<void> DeviceCodec::decode(BytesView payload, DeviceUpdate& out, Parallel* parallel) {
-  Result<void> done = begin({&payload, 1}, out, begun_, parallel);
+Result<void> DeviceCodec::decode(BytesView payload, DeviceUpdate& out) {
+  Result<void> done = begin({&payload, 1}, out, begun_);
   if (done) done = finish(begun_, out);
   if (!done) return done;
   Head& head = begun_.opened_.front().head;
@@ -245,9 +244,8 @@ Result<void> DeviceCodec::decode(BytesView payload, DeviceUpdate& out, Parallel*
   return done;
 }
 
-Result<std::vector<std::uint32_t>> DeviceCodec::decode_all(std::span<const BytesView> payloads, DeviceUpdate& out,
-                                                           Parallel* parallel) {
-  Result<void> done = begin(payloads, out, begun_, parallel);
+Result<std::vector<std::uint32_t>> DeviceCodec::decode_all(std::span<const BytesView> payloads, DeviceUpdate& out) {
+  Result<void> done = begin(payloads, out, begun_);
   if (done) done = finish(begun_, out);
   if (!done) return done.error();
   std::vector<std::uint32_t> entries;

@@ -20,7 +20,6 @@
 #include "compress/segment_table.h"
 #include "gpu/device.h"
 #include "gpu/device_update.h"
-#include "runtime/base/parallel.h"
 
 namespace rumor::gpu {
 
@@ -37,7 +36,7 @@ class DeviceCodec {
     // Segment s begins and must end at these bits of the payload.
     std::uint64_t begin(std::size_t s) const;
     std::uint64_t end(std::size_t s) const;
-    bool checksums_right(Parallel* parallel) const;
+    bool checksums_right() const;
     // sound: of all segments that were decoded. Errors: Errc::corrupt, of the first that is damaged.
     Result<void> check(const std::vector<std::uint32_t>& sound) const;
   };
@@ -51,14 +50,13 @@ class DeviceCodec {
 
   // Reads a payload into `out`, whose memory is reused. On error `out` is empty. Errors: Errc::corrupt as
   // compress::decode(); Errc::io, Errc::limit.
-  Result<void> decode(BytesView payload, DeviceUpdate& out, Parallel* parallel = nullptr);
+  Result<void> decode(BytesView payload, DeviceUpdate& out);
 
   // Reads several at once: a segment keeps one multiprocessor busy and an update has a few, so that together they take
   // little longer than one, and the host waits once. The entries lie in `out` one update's after the other's, and
   // nothing else of it is set; how many each has is returned. Errors: as decode(), of the first that is damaged; then
   // `out` is empty.
-  Result<std::vector<std::uint32_t>> decode_all(std::span<const BytesView> payloads, DeviceUpdate& out,
-                                                Parallel* parallel = nullptr);
+  Result<std::vector<std::uint32_t>> decode_all(std::span<const BytesView> payloads, DeviceUpdate& out);
 
   // The same in two: begin() returns before the device has decoded, finish() waits for it. Of several that are begun
   // each has a Begun of its own. Until it is finished the payloads stay where they are, and nobody touches `out`.
@@ -74,8 +72,7 @@ class DeviceCodec {
     std::size_t segments_ = 0;
     bool checksums_right_ = true;
   };
-  Result<void> begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun,
-                     Parallel* parallel = nullptr);
+  Result<void> begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun);
   Result<void> finish(Begun& begun, DeviceUpdate& out) const;
 
   // On the device.

@@ -1,5 +1,7 @@
 #include "runtime/device_arrivals.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "runtime/base/memory_bytes.h"
@@ -24,12 +26,12 @@ Result<DeviceArrivals> DeviceArrivals::create(const gpu::Gpu& gpu, ParamLayout l
 void DeviceArrivals::begin(const std::shared_ptr<const Bytes>& payload) {
   if (coming_entries_ >= entries_max_ || coming_.size() >= coming_max) return;
   Arrival arrival = spare();
-  arrival.payload = payload;
   const BytesView bytes(*payload);
   if (!codec_.begin({&bytes, 1}, arrival.entries, arrival.begun)) {
     spare_.push_back(std::move(arrival));
     return;
   }
+  arrival.payload = payload;
   coming_entries_ += arrival.entries.count;
   coming_.push_back(std::move(arrival));
 }
@@ -46,11 +48,12 @@ Result<void> DeviceArrivals::collect() {
   for (Arrival& arrival : coming_)
     if (auto finished = codec_.finish(arrival.begun, arrival.entries); !finished && done) done = finished;
   give_up(there_);
-  place_.clear();
   std::swap(there_, coming_);
   coming_entries_ = 0;
   if (!done) give_up(there_);
-  for (std::size_t i = 0; i < there_.size(); ++i) place_[there_[i].payload.get()] = i;
+  std::sort(there_.begin(), there_.end(), [](const Arrival& a, const Arrival& b) {
+    return std::less<>()(a.payload.get(), b.payload.get());
+  });
   return done;
 }
 
@@ -68,8 +71,10 @@ void DeviceArrivals::give_up(std::vector<Arrival>& arrivals) {
 }
 
 const gpu::DeviceUpdate* DeviceArrivals::find(const Bytes& payload) const {
-  const auto at = place_.find(&payload);
-  return at == place_.end() ? nullptr : &there_[at->second].entries;
+  const auto at = std::lower_bound(
+      there_.begin(), there_.end(), &payload,
+      [](const Arrival& arrival, const Bytes* wanted) { return std::less<>()(arrival.payload.get(), wanted); });
+  return at != there_.end() && at->payload.get() == &payload ? &at->entries : nullptr;
 }
 
 std::size_t DeviceArrivals::memory_bytes() const {

@@ -1,12 +1,12 @@
 // DeviceArrivals: updates of others on their way to the weights on a GPU. Their payloads go there as they come, and are
 // decoded on a stream of their own while the trainer's computes a step (gpu/README.md, chapter 5).
 //
-// Thread: the protocol's, also while a step is computed: nothing here is the step's. Memory, device: the payload that
-// came last, and 5 bytes an entry of what came since the last step began and of what came in the step before.
+// Thread: the protocol's, also while a step is computed: nothing here is the step's. Memory, device: the largest
+// payload, and 5 bytes an entry that is on its way or was collected last; room for half as many entries as there are
+// parameters is kept.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -20,14 +20,14 @@ class DeviceArrivals {
   // Refers to `gpu`, where the weights are. Errors: those of Gpu::open().
   static Result<DeviceArrivals> create(const gpu::Gpu& gpu, ParamLayout layout);
 
-  // Begins to decode it there. Does not wait, but where memory has to grow. What is not begun, for want of room or
-  // because it is damaged, is not found afterwards.
+  // Begins to decode it there. Does not wait, but where memory has to grow. What is not begun is not found afterwards:
+  // when a quarter of the parameters or 256 payloads are on their way, for want of memory, or because it is damaged.
   void begin(const std::shared_ptr<const Bytes>& payload);
 
   // Waits for all that was begun: find() has it from now on, and no longer what it had before. Requires: work on the
   // weights' stream that reads entries found before is over. Errors: Errc::corrupt; Errc::io.
   Result<void> collect();
-  // Null: not among those.
+  // Null: it is not among those. Valid until the next collect().
   const gpu::DeviceUpdate* find(const Bytes& payload) const;
 
   // On the device.
@@ -48,8 +48,8 @@ class DeviceArrivals {
   std::uint64_t entries_max_;         // that are begun, about; room that is kept is twice that
   std::uint64_t coming_entries_ = 0;
   gpu::DeviceCodec codec_;
-  std::vector<Arrival> coming_, there_, spare_;
-  std::map<const Bytes*, std::size_t> place_;  // in there_
+  std::vector<Arrival> coming_, spare_;
+  std::vector<Arrival> there_;  // ascending by where their payloads lie
 };
 
 }  // namespace rumor

@@ -44,7 +44,7 @@ void DeviceView::follow(Replica& replica, const gpu::DeviceUpdate& made, BytesVi
   keep_in_mind(changes && !all_anew_ ? take_all(*changes, made, payload) : write_all(replica));
 }
 
-// The trainer's stream reads what it was handed last until the step is over. So it is, and this does not wait.
+// The trainer's stream may read what it was handed last. Who computed has waited for it, so this hardly does.
 Result<void> DeviceView::collect() {
   if (auto over = gpu_->wait(); !over) return over;
   return arrivals_.collect();

@@ -38,8 +38,8 @@ class DeviceView {
   // computed.
   void arrived(const std::shared_ptr<const Bytes>& payload) { arrivals_.begin(payload); }
 
-  // These begin what is to be done, or keep in mind why they could not, for told(). Only payloads are waited for, once,
-  // and those that arrived() has hardly.
+  // These begin what is to be done, or keep in mind why they could not, for told(). Only payloads are waited for: once
+  // for all of them, and hardly for those that came by arrived().
   // The floats show the replica's weights, and what lay on top of them. `made`: the update that the last step made, and
   // its payload; where the replica took this one, its entries need not come.
   void follow(Replica& replica, const gpu::DeviceUpdate& made, BytesView payload);

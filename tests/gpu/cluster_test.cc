@@ -19,7 +19,7 @@ namespace {
 class Watched final : public Trainer {
  public:
   struct Looks {
-    std::uint64_t compared = 0, overlays = 0;
+    std::uint64_t compared = 0, overlays = 0, arrived = 0;
   };
 
   Watched(std::unique_ptr<DeviceTrainer> made, int grid_bits, Looks& looks)
@@ -27,6 +27,10 @@ class Watched final : public Trainer {
 
   const ParamLayout& layout() const override { return made_->layout(); }
   LargeVector<std::int32_t> initial_weights() const override { return made_->initial_weights(); }
+  void arrived(const std::shared_ptr<const Bytes>& payload) override {
+    ++looks_.arrived;
+    made_->arrived(payload);
+  }
   void follow(Replica& replica) override { made_->follow(replica); }
   void expect(Replica& replica, InFlightView& in_flight) override {
     InFlightView on_host = in_flight;
@@ -100,6 +104,12 @@ BOOST_AUTO_TEST_CASE(peers_on_gpus_and_on_processors_agree) {
   test::require_all_equal(*cluster, options.nodes);
   BOOST_TEST(looks.compared > 50u);
   BOOST_TEST(looks.overlays > 10u);
+  // Each update of another is told at once.
+  std::uint64_t taken = 0;
+  for (const std::size_t i : {1, 3})
+    taken += cluster->node(i)->status(cluster->now()).training.updates_of_others;
+  BOOST_TEST(taken > 50u);
+  BOOST_TEST(looks.arrived == taken);
   // Nobody waits for the weights on the host, and still they follow: while steps are computed.
   BOOST_TEST(settled > asked / 2);
 }

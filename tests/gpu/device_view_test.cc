@@ -265,6 +265,23 @@ BOOST_AUTO_TEST_CASE(more_than_is_kept_in_mind_is_sent_anew) {
   BOOST_TEST(both.overlays > 0u);
 }
 
+// What has arrived is not brought when a step waits for it, but for the steps of its tensors.
+BOOST_AUTO_TEST_CASE(what_came_before_is_not_sent_again) {
+  if (on_device()) return;
+  Both both(54, 1, test_models().back(), 0.5);
+  both.compare(false);
+  for (const bool told : {false, true}) {
+    Applied one = both.name(compress::random_update(both.prng, both.layout.params(), both.layout.params() / 5, 7));
+    for (Replica* replica : {&both.host.replica, &both.device.replica})
+      BOOST_TEST_REQUIRE(replica->apply(one.header, one.update, one.payload).ok());
+    if (told) both.device.view.arrived(one.payload);
+    const std::uint64_t before = emulated_bytes_in();
+    both.device.view.follow(both.device.replica, both.device.made, both.device.payload);
+    BOOST_TEST((emulated_bytes_in() - before > one.payload->size()) != told);
+    both.compare(false);
+  }
+}
+
 // In the emulation memory can be held back: then the view is told to have failed, once, and is right again afterwards.
 BOOST_AUTO_TEST_CASE(what_fails_is_told_and_made_good) {
   if (on_device()) return;
