@@ -10,7 +10,7 @@ namespace rumor::gossip {
 
 namespace {
 
-constexpr std::size_t half = StreamId::size / 2;
+constexpr std::size_t half_stream = StreamId::size / 2;
 
 // A domain ends in a zero byte: none is the beginning of another.
 ByteWriter begin(std::string_view domain) {
@@ -32,13 +32,13 @@ Hash256 owner_hash(const NodeId& node, BytesView random) {
 StreamId stream_of(const NodeId& node, std::uint64_t random) {
   ByteWriter out;
   out.u64(random);
-  out.raw(owner_hash(node, out.bytes()).view().first(half));
+  out.raw(owner_hash(node, out.bytes()).view().first(half_stream));
   return StreamId::from(out.bytes());
 }
 
 bool stream_belongs_to(const StreamId& stream, const NodeId& node) {
-  const Hash256 hash = owner_hash(node, stream.view().first(half));
-  return std::equal(hash.bytes.begin(), hash.bytes.begin() + half, stream.bytes.begin() + half);
+  const Hash256 hash = owner_hash(node, stream.view().first(half_stream));
+  return std::equal(hash.bytes.begin(), hash.bytes.begin() + half_stream, stream.bytes.begin() + half_stream);
 }
 
 Bytes update_message(const RunId& run, const UpdateHeader& header) {
