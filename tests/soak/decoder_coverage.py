@@ -28,14 +28,14 @@ LEAST = 95.0
 
 def run_all(build):
     corpora = {os.path.basename(c)[7:]: c for c in glob.glob(os.path.join(ROOT, 'tests/fuzz/*/corpus_*'))}
-    replays = {f'tests/fuzz/fuzz_{name}_replay': corpus for name, corpus in corpora.items() if name != 'idx'}
-    subprocess.run(['ninja', '-C', build, *PROGRAMS, *replays], check=True, stdout=subprocess.DEVNULL)
+    replay = 'tests/fuzz/fuzz_replay'
+    subprocess.run(['ninja', '-C', build, *PROGRAMS, replay], check=True, stdout=subprocess.DEVNULL)
     for path in glob.glob(os.path.join(build, '**', '*.gcda'), recursive=True):
         os.unlink(path)
     for program in PROGRAMS:
         subprocess.run([os.path.join(build, program)], check=True, stdout=subprocess.DEVNULL, cwd=build)
-    for program, corpus in replays.items():
-        subprocess.run([os.path.join(build, program), corpus], check=True, stdout=subprocess.DEVNULL,
+    for name, corpus in corpora.items():
+        subprocess.run([os.path.join(build, replay), name, corpus], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
 
 

@@ -8,10 +8,11 @@
 
 #include "compress/update.h"
 #include "runtime/base/check.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
-rumor::ParamLayout layout_of(std::initializer_list<std::uint32_t> sizes) {
+rumor::ParamLayout flat_layout(std::initializer_list<std::uint32_t> sizes) {
   std::vector<rumor::TensorInfo> tensors;
   for (const std::uint32_t size : sizes)
     tensors.push_back({.name = "t" + std::to_string(tensors.size()), .shape = {size}});
@@ -20,10 +21,10 @@ rumor::ParamLayout layout_of(std::initializer_list<std::uint32_t> sizes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const rumor::ParamLayout layouts[] = {layout_of({16, 4}), layout_of({1}),
-                                               layout_of({100352, 128, 16384, 128, 1280, 10}),
-                                               layout_of({0x7fff'ffff}), layout_of({30000, 5, 9})};
+FUZZ_TARGET(payload) {
+  static const rumor::ParamLayout layouts[] = {flat_layout({16, 4}), flat_layout({1}),
+                                               flat_layout({100352, 128, 16384, 128, 1280, 10}),
+                                               flat_layout({0x7fff'ffff}), flat_layout({30000, 5, 9})};
   if (size == 0) return 0;
   const rumor::ParamLayout& layout = layouts[data[0] % 5];
   const rumor::BytesView payload(data + 1, size - 1);

@@ -1,8 +1,9 @@
 // safetensors: whatever is accepted can be read in full, and its tensors lie apart.
 #include "models/safetensors.h"
 #include "runtime/base/check.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(safetensors) {
   const rumor::Result<rumor::models::SafetensorsFile> file =
       rumor::models::SafetensorsFile::parse(rumor::Bytes(data, data + size));
   if (!file.ok()) {

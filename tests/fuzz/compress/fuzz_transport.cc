@@ -8,13 +8,14 @@
 
 #include "compress/transport.h"
 #include "runtime/base/check.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
 using namespace rumor;
 using namespace rumor::compress;
 
-ParamLayout layout_of(std::initializer_list<std::initializer_list<std::uint32_t>> shapes) {
+ParamLayout shaped_layout(std::initializer_list<std::initializer_list<std::uint32_t>> shapes) {
   std::vector<TensorInfo> tensors;
   for (const auto& shape : shapes)
     tensors.push_back({.name = "t" + std::to_string(tensors.size()), .shape = shape});
@@ -23,9 +24,9 @@ ParamLayout layout_of(std::initializer_list<std::initializer_list<std::uint32_t>
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const ParamLayout layouts[] = {layout_of({{16}, {4}}), layout_of({{64, 50}, {64}, {10, 64}}),
-                                        layout_of({{30000}, {5}, {9}}), layout_of({{0x7fff'ffff}})};
+FUZZ_TARGET(transport) {
+  static const ParamLayout layouts[] = {shaped_layout({{16}, {4}}), shaped_layout({{64, 50}, {64}, {10, 64}}),
+                                        shaped_layout({{30000}, {5}, {9}}), shaped_layout({{0x7fff'ffff}})};
   if (size == 0) return 0;
   const ParamLayout& layout = layouts[data[0] % 4];
   // A history of an all-large layout would be as large.

@@ -1,7 +1,8 @@
 // What two links may send to a peer that averages with its neighbours: protocol_driver.h.
 #include "tests/fuzz/gossip/protocol_driver.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(copies) {
   rumor::gossip::test::Driver driver(true);
   rumor::ByteReader in({data, size});
   driver.run(in);

@@ -1,7 +1,8 @@
 // What two links may send to a peer that broadcasts: protocol_driver.h.
 #include "tests/fuzz/gossip/protocol_driver.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(protocol) {
   rumor::gossip::test::Driver driver(false);
   rumor::ByteReader in({data, size});
   driver.run(in);

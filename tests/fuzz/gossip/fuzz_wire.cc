@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "gossip/wire.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ Bytes encoded(const Frame& frame) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(wire) {
   const auto frame = rumor::gossip::decode({data, size});
   if (!frame) {
     if (frame.error().text.empty()) std::abort();

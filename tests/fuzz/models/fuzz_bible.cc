@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "models/data_sources.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(bible) {
   const rumor::Result<rumor::Bytes> text = rumor::models::unpack_bible({data, size}, "input");
   if (!text && text.error().text.empty()) std::abort();
   if (text && text->size() > size * (std::size_t{1} << 20)) std::abort();

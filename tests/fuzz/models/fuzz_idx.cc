@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "models/idx.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(idx) {
   const rumor::Result<rumor::models::IdxArray> array = rumor::models::parse_idx({data, size}, "input");
   if (!array) {
     if (array.error().text.empty()) std::abort();

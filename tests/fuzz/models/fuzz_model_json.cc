@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "models/model_json.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(model_json) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto config = rumor::models::parse_gpt_json(text, "input");
   if (!config && config.error().text.empty()) std::abort();

@@ -6,6 +6,7 @@
 
 #include "runtime/base/limits.h"
 #include "runtime/daemon/admission_files.h"
+#include "tests/fuzz/target.h"
 
 using namespace rumor;
 
@@ -55,7 +56,7 @@ void admit(BytesView bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(admission) {
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 4) {

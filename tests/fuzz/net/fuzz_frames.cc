@@ -7,6 +7,7 @@
 #include "gossip/asio/address.h"
 #include "gossip/asio/frames.h"
 #include "runtime/base/check.h"
+#include "tests/fuzz/target.h"
 
 using namespace rumor;
 
@@ -33,7 +34,7 @@ Cut cut(BytesView stream, std::size_t piece) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(frames) {
   const BytesView stream(data, size);
   const Cut whole = cut(stream, 0);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, std::size_t{64}}) {

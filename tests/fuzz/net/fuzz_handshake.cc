@@ -13,6 +13,7 @@
 #include "gossip/wire.h"
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
+#include "tests/fuzz/target.h"
 
 using namespace rumor;
 using net::TlsSession;
@@ -105,7 +106,7 @@ bool shake(TlsSession& ours, TlsSession& theirs, BytesView changes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(handshake) {
   if (size == 0 || size > (64u << 10)) return 0;
   const BytesView rest(data + 1, size - 1);
   const bool says = (data[0] & 1) != 0, changed = (data[0] & 2) != 0;

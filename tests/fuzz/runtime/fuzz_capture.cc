@@ -1,10 +1,11 @@
 // Fuzzes the reader of captures, and the payload decoder behind it.
 #include "compress/update.h"
 #include "runtime/capture.h"
+#include "tests/fuzz/target.h"
 
 using namespace rumor;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(capture) {
   const auto capture = decode_capture({data, size});
   if (!capture) return 0;
   std::size_t accepted = 0;

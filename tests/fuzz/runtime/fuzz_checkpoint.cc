@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/sha256.h"
 #include "runtime/checkpoint.h"
+#include "tests/fuzz/target.h"
 
 using namespace rumor;
 
@@ -29,7 +30,7 @@ void read_copy(const Bytes& bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(checkpoint) {
   Bytes bytes(data, data + size);
   const Hash256 hash = sha256(bytes);
   bytes.insert(bytes.end(), hash.bytes.begin(), hash.bytes.end());

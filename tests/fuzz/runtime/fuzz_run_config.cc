@@ -5,10 +5,11 @@
 #include "runtime/base/check.h"
 #include "runtime/run_config.h"
 #include "runtime/toml_text.h"
+#include "tests/fuzz/target.h"
 
 using namespace rumor;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(run_config) {
   if (size > 4096) return 0;  // nested brackets of any depth are the TOML library's business
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto ascii = toml_in_ascii(text, "fuzz.toml"); ascii.ok()) {
