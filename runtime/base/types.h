@@ -25,7 +25,14 @@ struct Id {
   static constexpr std::size_t size = N;
   std::array<std::uint8_t, N> bytes{};
 
-  auto operator<=>(const Id&) const = default;
+  bool operator==(const Id&) const = default;
+  // As of the bytes, eight at a time: maps of streams are looked into for every frame.
+  std::strong_ordering operator<=>(const Id& other) const {
+    static_assert(N % 8 == 0);
+    for (std::size_t i = 0; i < N; i += 8)
+      if (const auto order = word(i) <=> other.word(i); order != 0) return order;
+    return std::strong_ordering::equal;
+  }
   BytesView view() const { return {bytes.data(), N}; }
   std::string hex() const { return to_hex(view()); }
   // First 8 hex digits: for log lines, never for comparison.
@@ -37,6 +44,14 @@ struct Id {
     Id id;
     for (std::size_t i = 0; i < N; ++i) id.bytes[i] = source[i];
     return id;
+  }
+
+ private:
+  // Eight bytes, the first of them the most significant.
+  std::uint64_t word(std::size_t i) const {
+    std::uint64_t all = 0;
+    for (std::size_t b = 0; b < 8; ++b) all = all << 8 | bytes[i + b];
+    return all;
   }
 };
 
