@@ -70,6 +70,18 @@ void draw_network(SwarmPlan& plan, Prng prng) {
   }
 }
 
+// So is what all apply in a second: a few seeds in a thousand, of many nodes and large updates, would take as long as a
+// hundred others.
+void bound_entries(SwarmPlan& plan) {
+  constexpr double applied_max = 400'000;
+  double updates = 0;  // a second, of all nodes
+  for (const Duration every : plan.publish_every)
+    if (every > 0s) updates += 1 / to_seconds(every);
+  const double most = std::max(applied_max / (updates * static_cast<double>(plan.nodes)), 1.0);
+  std::uint32_t& entries = plan.world.model.entries_max;
+  if (static_cast<double>(entries) > most) entries = static_cast<std::uint32_t>(most);
+}
+
 void draw_workload(SwarmPlan& plan, Prng prng) {
   const std::uint64_t shape = prng.below(4);
   // A node's updates in the whole run are bounded, and so is the cost of a seed.
@@ -83,6 +95,7 @@ void draw_workload(SwarmPlan& plan, Prng prng) {
     plan.burst = between(prng, 500ms, 10s);
     plan.silence = between(prng, 1s, 30s);
   }
+  bound_entries(plan);
 }
 
 // Of those that strike at a time.
