@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(embedding_forward_and_back) {
     std::uint32_t batch, context, width, vocabulary;
   };
   for (const Shape s : {Shape{0, 4, 8, 9}, Shape{1, 1, 1, 1}, Shape{3, 5, 7, 4}, Shape{2, 70, 33, 300},
-                        Shape{5, 40, 130, 3}, Shape{1, 9, 300, 60000}}) {
+                        Shape{5, 40, 130, 3}, Shape{1, 9, 300, 40}, Shape{1, 9, 3, 60000}}) {
     const Target target(order++);
     const std::uint32_t rows = s.batch * s.context;
     std::vector<std::uint16_t> batch(std::size_t{s.batch} * (s.context + 1)), token;

@@ -1,4 +1,5 @@
 // Whole runs in virtual time: convergence of replicas, determinism, what the network model costs.
+#include "tests/not_sanitized.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_slow_network_delays_and_loses_nothing) {
 }
 
 // Eight peers make more than the wires carry: queues stay short, and what is over waits in the residuals.
-BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_and_not_by_ten) {
+BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_and_not_by_ten, *test::not_sanitized()) {
   sim::ClusterOptions options = test::lan(8);
   options.network = {"narrow", 100ms, 100ms, 5ms, 65'000, 325'000};
   RunConfig config = test::small_run(100'000);
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_a
 
 // Training makes twice what the wires carry: the rest waits in the residuals, not in queues without end, and
 // no sample is left out of the count.
-BOOST_AUTO_TEST_CASE(who_is_ahead_of_the_network_merges_instead_of_queueing) {
+BOOST_AUTO_TEST_CASE(who_is_ahead_of_the_network_merges_instead_of_queueing, *test::not_sanitized()) {
   sim::ClusterOptions options = test::lan(4);
   options.network.up_bytes_per_second = 80'000;
   options.network.down_bytes_per_second = 800'000;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gossip/wire.h"
+#include "tests/not_sanitized.h"
 #include "tests/unit/gossip/world.h"
 
 namespace rumor::gossip::test {
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(who_keeps_silent_does_not_hold_a_joiner_to_a_cut_that_is_go
 
 // Each kill costs the part that was arriving and nothing else; whoever is left, or comes back, makes the same
 // cut.
-BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each) {
+BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each, *rumor::test::not_sanitized()) {
   constexpr std::size_t snapshot_bytes = 24 << 20;
   World world(4, 12);
   Prng prng(12);
