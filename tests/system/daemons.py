@@ -120,7 +120,8 @@ def hogwild():
 def own_models(mode, *keys):
     """Five peers with models of their own: one is killed with -9 and comes back, one joins late. What is held of a
     neighbour is that neighbour's copy."""
-    keys = (f'exchange.mode={mode}', *keys, 'exchange.period_ms=15', 'run.samples=60000')
+    samples = 60_000 if peers.SLOW == 1 else 30_000
+    keys = (f'exchange.mode={mode}', *keys, 'exchange.period_ms=15', f'run.samples={samples}')
     with Swarm(5, 0, *keys) as swarm:  # they train, and then serve on
         for peer in swarm.peers[:4]:
             peer.start()
@@ -143,7 +144,7 @@ def own_models(mode, *keys):
         assert len({final['digest'] for final in finals}) == 5, 'public copies are one peer\'s each'
         for final in finals:
             assert final['exchange'] == mode and final['accuracy'] > 0.6, final['accuracy']
-            assert 55_000 < final['samples'] < 66_000, final['samples']
+            assert 0.91 * samples < final['samples'] < 1.1 * samples, final['samples']
             assert final['traffic']['updates_invalid'] == 0, final['traffic']
         assert [peer.stop() for peer in swarm.peers] == [0] * 5
         exported = os.path.join(swarm.directory, 'model.safetensors')
