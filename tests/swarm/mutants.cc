@@ -4,9 +4,9 @@
 //   mutants SEEDS [FIRST [BUG]]   each bug, or one, with seeds 1, 2, ... until it is caught; a table, and the
 //   median
 //
-// The program links the sources of gossip, runtime and runtime/sim compiled with -DRUMOR_MUTANTS. A seed
-// catches a bug when it ends in a violation or a failed check; without a bug the same seed must pass
-// (tests/swarm/swarm_test.cc). A few are searched for with whole nodes that train, too.
+// The program links gossip, runtime and runtime/sim, with those of their sources that ask mutant() compiled with
+// -DRUMOR_MUTANTS. A seed catches a bug when it ends in a violation or a failed check; without a bug the same seed
+// must pass (tests/swarm/swarm_test.cc). A few are searched for with whole nodes that train, too.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
