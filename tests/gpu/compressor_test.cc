@@ -11,7 +11,6 @@
 #include "gpu/compressor.h"
 #include "models/optimizer.h"
 #include "tests/gpu/target.h"
-#include "tests/not_sanitized.h"
 #include "tests/unit/compress/generated.h"
 
 using namespace rumor;
@@ -117,7 +116,7 @@ BOOST_AUTO_TEST_CASE(runs_of_updates_are_those_of_the_cpu) {
 }
 
 // Pieces of the mean's sum, several segments, tiles by the dozen.
-BOOST_AUTO_TEST_CASE(a_larger_model, *test::not_sanitized()) {
+BOOST_AUTO_TEST_CASE(a_larger_model) {
   Prng prng(22);
   const ParamLayout layout = compress::layout_of({350000, 77, 250000, 1});
   Pair pair(3, layout, {.density = 0.05, .emit = compress::Emit::mean});

@@ -1,5 +1,4 @@
 // Averaging with neighbours: whole peers in virtual time.
-#include "tests/not_sanitized.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -49,7 +48,7 @@ BOOST_AUTO_TEST_CASE(peers_guess_how_far_the_run_is) {
     BOOST_TEST(static_cast<double>(cluster->node(i)->samples()) == all, boost::test_tools::tolerance(0.15));
 }
 
-BOOST_AUTO_TEST_CASE(traffic_of_a_peer_is_the_same_for_any_number_of_them, *test::not_sanitized()) {
+BOOST_AUTO_TEST_CASE(traffic_of_a_peer_is_the_same_for_any_number_of_them) {
   const auto bytes_a_step = [](std::size_t nodes) {
     RunConfig config = average_run(nodes * 300 * 16);
     config.model.hidden = {64};

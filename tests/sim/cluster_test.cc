@@ -1,5 +1,5 @@
 // Whole runs in virtual time: convergence of replicas, determinism, what the network model costs.
-#include "tests/not_sanitized.h"
+#include "tests/shortened.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_slow_network_delays_and_loses_nothing) {
 }
 
 // Eight peers make more than the wires carry: queues stay short, and what is over waits in the residuals.
-BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_and_not_by_ten, *test::not_sanitized()) {
+BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_and_not_by_ten) {
   sim::ClusterOptions options = test::lan(8);
   options.network = {"narrow", 100ms, 100ms, 5ms, 65'000, 325'000};
   RunConfig config = test::small_run(100'000);
@@ -71,30 +71,31 @@ BOOST_AUTO_TEST_CASE(on_links_too_narrow_for_all_updates_come_late_by_a_second_a
 
 // Training makes twice what the wires carry: the rest waits in the residuals, not in queues without end, and
 // no sample is left out of the count.
-BOOST_AUTO_TEST_CASE(who_is_ahead_of_the_network_merges_instead_of_queueing, *test::not_sanitized()) {
+BOOST_AUTO_TEST_CASE(who_is_ahead_of_the_network_merges_instead_of_queueing) {
   sim::ClusterOptions options = test::lan(4);
   options.network.up_bytes_per_second = 80'000;
   options.network.down_bytes_per_second = 800'000;
-  RunConfig config = test::small_run(90'000);
+  const std::uint64_t samples = test::shortened(90'000), seconds = test::shortened(25);
+  RunConfig config = test::small_run(samples);
   config.model.hidden = {128};
   config.density = 0.2;
   config.in_flight_weight = 0;  // hundreds of updates are under way: supposing is slow, and not what this is about
   auto cluster = test::make_cluster(config, options);
-  cluster->run_until(TimePoint{25s});
+  cluster->run_until(TimePoint{std::chrono::seconds(seconds)});
   std::uint64_t held = 0, steps = 0, most_samples = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     const NodeStatus status = cluster->node(i)->status(cluster->now());
     held += status.training.steps_held;
     steps += status.training.steps;
     most_samples = std::max(most_samples, status.samples);
-    BOOST_TEST(status.traffic.sent_bytes < 25u * 80'000 + 4u * limits::link_backlog_high);
+    BOOST_TEST(status.traffic.sent_bytes < seconds * 80'000 + 4u * limits::link_backlog_high);
   }
   BOOST_TEST(held > steps / 8);
   BOOST_TEST(held < steps);
   const sim::SimResult r = cluster->run(nullptr).value();
   BOOST_TEST(r.identical);
   BOOST_TEST(r.lost == 0u);
-  BOOST_TEST(r.samples >= 90'000u);
+  BOOST_TEST(r.samples >= samples);
   BOOST_TEST(r.samples > r.updates * config.batch * 9 / 8, "what was held back is counted when it is sent");
 }
 

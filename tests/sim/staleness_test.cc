@@ -1,5 +1,4 @@
 // Unequal peers: what a straggler costs, and the rules by which an origin waits for others (runtime/staleness.h).
-#include "tests/not_sanitized.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -43,7 +42,7 @@ double rate_factor_far_apart(const StalenessRules& rules) {
 }  // namespace
 
 // Dense averaging waits for the slowest at every step; nobody else does.
-BOOST_AUTO_TEST_CASE(one_straggler_slows_dense_averaging_and_nothing_else, *test::not_sanitized()) {
+BOOST_AUTO_TEST_CASE(one_straggler_slows_dense_averaging_and_nothing_else) {
   const auto seconds = [](const char* mode, double factor) {
     RunConfig config = test::small_run(32'000);
     config.mode = mode;

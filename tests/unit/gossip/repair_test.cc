@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "gossip/wire.h"
-#include "tests/not_sanitized.h"
+#include "tests/shortened.h"
 #include "tests/unit/gossip/world.h"
 
 namespace rumor::gossip::test {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(who_keeps_silent_does_not_hold_a_joiner_to_a_cut_that_is_go
 
 // Each kill costs the part that was arriving and nothing else; whoever is left, or comes back, makes the same
 // cut.
-BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each, *rumor::test::not_sanitized()) {
+BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each) {
   constexpr std::size_t snapshot_bytes = 24 << 20;
   World world(4, 12);
   Prng prng(12);
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each, *rumor::test::
   world.run_for(3s);
   for (WorldNode& node : world.nodes) node.store->trim_log();
   std::size_t kills = 0;
-  for (int round = 0; round < 12; ++round) {
+  for (std::uint64_t round = 0; round < rumor::test::shortened(12); ++round) {
     world.nodes[3].store = std::make_unique<FakeStore>();
     world.start(3, {"n0", "n1", "n2"});
     std::size_t kills_now = 0;
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(donors_that_die_at_random_cost_a_chunk_each, *rumor::test::
     BOOST_TEST(world.run_while(30s, [&] { return world.all_equal(); }));
     world.kill(3);
   }
-  BOOST_TEST(kills >= 20u);
+  BOOST_TEST(kills >= rumor::test::shortened(20));
 }
 
 // A second donor helps; a joiner that asks for a cut which nobody can make any more gets another.
