@@ -34,6 +34,19 @@ BOOST_AUTO_TEST_CASE(ids_print_as_hex_and_read_back) {
   BOOST_TEST(to_hex({}).empty());
 }
 
+// At every place, and the first that differs decides.
+BOOST_AUTO_TEST_CASE(ids_sort_as_their_bytes) {
+  NodeId low, high;
+  for (std::size_t place = 0; place < NodeId::size; ++place) {
+    low.bytes[place] = 0x7f;
+    high.bytes[place] = 0x80;
+    if (place + 1 < NodeId::size) low.bytes[place + 1] = 0xff;
+    BOOST_TEST((low < high && high > low && low != high));
+    low.bytes[place] = high.bytes[place];
+    BOOST_TEST((place + 1 < NodeId::size ? low > high : low == high && (low <=> high) == 0));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(update_keys_sort_by_stream_then_number) {
   const std::set<UpdateKey> keys = {
       {stream_of(2), 1}, {stream_of(1), 10}, {stream_of(1), 2}, {stream_of(1), 2}};
