@@ -26,6 +26,7 @@ DeviceGpt::DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape,
       layout_(std::move(layout)),
       shape_(std::move(shape)),
       products_(gpu, precision),
+      bf16_(precision == Precision::bf16),
       logits_max_(logits_max),
       layers_(static_cast<std::size_t>(shape_.layers)) {}
 
@@ -33,16 +34,19 @@ DeviceGpt::DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape,
 PlacedArrays DeviceGpt::arrays(std::size_t rows, std::size_t piece_rows) {
   const std::size_t d = rows * width(), heads = rows * static_cast<std::size_t>(shape_.heads);
   PlacedArrays all;
-  for (float** one : {&embedded_, &normed_, &change_, &inner_}) all.add(*one, d);
-  all.add(wide_, 4 * d);
+  for (float** one : {&embedded_, &change_}) all.add(*one, d);
+  for (Numbers* one : {&normed_, &inner_}) all.add(*one, bf16_, d);
+  if (bf16_) all.add(rounded_change_, true, d);
+  all.add(wide_, bf16_, 4 * d);
   all.add(dot_, heads);
   all.add(row_loss_, rows);
   all.add(partial_, chunks_of(static_cast<std::uint32_t>(rows)) * 4 * width());
-  all.add(logits_, piece_rows * static_cast<std::size_t>(shape_.vocabulary));
+  all.add(logits_, bf16_, piece_rows * static_cast<std::size_t>(shape_.vocabulary));
   for (Layer& layer : layers_) {
-    for (float** one : {&layer.normed_1, &layer.looked, &layer.middle, &layer.normed_2, &layer.out}) all.add(*one, d);
-    all.add(layer.qkv, 3 * d);
-    for (float** one : {&layer.wide, &layer.activated}) all.add(*one, 4 * d);
+    for (float** one : {&layer.middle, &layer.out}) all.add(*one, d);
+    for (Numbers* one : {&layer.normed_1, &layer.looked, &layer.normed_2}) all.add(*one, bf16_, d);
+    all.add(layer.qkv, bf16_, 3 * d);
+    for (Numbers* one : {&layer.wide, &layer.activated}) all.add(*one, bf16_, 4 * d);
     for (float** one : {&layer.top, &layer.weight}) all.add(*one, heads);
     for (Norm* norm : {&layer.norm_1, &layer.norm_2})
       for (float** one : {&norm->mean, &norm->scale}) all.add(*one, rows);
@@ -55,7 +59,8 @@ Result<void> DeviceGpt::make_room(std::uint32_t batch) {
   if (batch <= batch_max_) return {};
   const std::size_t rows = std::size_t{batch} * context();
   const auto vocabulary = static_cast<std::size_t>(shape_.vocabulary);
-  const std::size_t piece_rows = std::min(rows, std::max<std::size_t>(logits_max_ / vocabulary, 1));
+  const std::size_t logits_max = bf16_ ? 2 * logits_max_ : logits_max_;
+  const std::size_t piece_rows = std::min(rows, std::max<std::size_t>(logits_max / vocabulary, 1));
   const std::size_t distinct = std::min(rows, vocabulary), pieces = (rows + piece_rows - 1) / piece_rows;
   for (Result<void> room :
        {token_.make_room(*gpu_, rows, "a batch"), target_.make_room(*gpu_, rows, "a batch"),
@@ -85,25 +90,35 @@ Result<void> DeviceGpt::send_tokens(const models::TokenBatch& batch) {
   return {};
 }
 
+// What the next pass computes with.
+Result<void> DeviceGpt::take(const DeviceArray<float>& params) {
+  RUMOR_CHECK(params.size() >= layout_.params());
+  params_ = params.data();
+  if (!bf16_) return {};
+  if (auto room = rounded_params_.make_room(*gpu_, layout_.params(), "rounded parameters"); !room) return room;
+  gpu_->table().model.round(gpu_->device(), layout_.params(), params_, rounded_params_.data());
+  return {};
+}
+
 // y = norm of x, or of x + more, which takes the place of `more`.
 void DeviceGpt::norm(const Norm& keeps, const float* x, float* more, std::uint32_t gain, std::uint32_t bias,
-                     float* y) {
+                     Numbers y) {
   const LayerNormArgs args{{rows_, width()}, x, more, more, params_ + gain, params_ + bias, y, keeps.mean, keeps.scale};
   gpu_->table().model.layer_norm(gpu_->device(), &args);
 }
 
 // Of the sum before layer i, which is made on the way.
-void DeviceGpt::norm_sum(std::size_t i, const Norm& keeps, std::uint32_t gain, std::uint32_t bias, float* y) {
+void DeviceGpt::norm_sum(std::size_t i, const Norm& keeps, std::uint32_t gain, std::uint32_t bias, Numbers y) {
   if (i == 0) return norm(keeps, embedded_, nullptr, gain, bias, y);
   norm(keeps, layers_[i - 1].middle, layers_[i - 1].out, gain, bias, y);
 }
 
 // y = x W + b; with `before`: that goes there, and y = gelu of it.
-void DeviceGpt::project(const Projected& p, float* y, float* before) {
-  MatmulArgs args = product(rows_, p.out, p.in, p.x, params_ + p.weight, y);
-  args.bias = params_ + p.bias;
+void DeviceGpt::project(const Projected& p, Numbers y, Numbers before) {
+  MatmulArgs args = product(rows_, p.out, p.in, p.x, factors(p.weight), y);
+  args.bias = y.bf16 ? factors(p.bias) : params_ + p.bias;
   args.before = before;
-  args.epilogue = before != nullptr ? Epilogue::bias_gelu : Epilogue::bias;
+  args.epilogue = before.at != nullptr ? Epilogue::bias_gelu : Epilogue::bias;
   products_.make(args);
 }
 
@@ -117,13 +132,13 @@ void DeviceGpt::forward_layer(std::size_t i) {
   const models::GptShape::Layer& at = shape_.layer[i];
   const std::uint32_t d = width();
   norm_sum(i, layer.norm_1, at.norm_1_gain, at.norm_1_bias, layer.normed_1);
-  project({layer.normed_1, d, 3 * d, at.attention_weight, at.attention_bias}, layer.qkv, nullptr);
+  project({layer.normed_1, d, 3 * d, at.attention_weight, at.attention_bias}, layer.qkv, {});
   const AttentionArgs attention = attention_of(layer);
   gpu_->table().model.attention(gpu_->device(), &attention);
-  project({layer.looked, d, d, at.output_weight, at.output_bias}, layer.middle, nullptr);
+  project({layer.looked, d, d, at.output_weight, at.output_bias}, layer.middle, {});
   norm(layer.norm_2, sum_before(i), layer.middle, at.norm_2_gain, at.norm_2_bias, layer.normed_2);
   project({layer.normed_2, d, 4 * d, at.wide_weight, at.wide_bias}, layer.activated, layer.wide);
-  project({layer.activated, 4 * d, d, at.narrow_weight, at.narrow_bias}, layer.out, nullptr);
+  project({layer.activated, 4 * d, d, at.narrow_weight, at.narrow_bias}, layer.out, {});
 }
 
 void DeviceGpt::forward() {
@@ -138,10 +153,10 @@ void DeviceGpt::forward() {
 // d loss / d normed_.
 void DeviceGpt::compare(float* gradient) {
   const std::uint32_t d = width(), vocabulary = static_cast<std::uint32_t>(shape_.vocabulary);
-  const float* const table = params_ + shape_.table;
+  const ConstNumbers table = factors(shape_.table);
   for (std::uint32_t first = 0; first < rows_; first += piece_rows_) {
     const std::uint32_t rows = std::min(piece_rows_, rows_ - first);
-    float* const x = normed_ + std::size_t{first} * d;
+    const Numbers x = normed_.from(std::size_t{first} * d);
     MatmulArgs logits = product(rows, vocabulary, d, x, table, logits_);
     logits.b_turned = true;
     products_.make(logits);
@@ -154,7 +169,7 @@ void DeviceGpt::compare(float* gradient) {
     of_table.a_turned = true;
     of_table.add = first > 0;
     products_.make(of_table);
-    products_.make(product(rows, d, vocabulary, logits_, table, inner_ + std::size_t{first} * d));
+    products_.make(product(rows, d, vocabulary, logits_, table, inner_.from(std::size_t{first} * d)));
   }
 }
 
@@ -170,23 +185,24 @@ Result<double> DeviceGpt::total_loss() {
 
 // inner_ is the change of what came out, change_ is added to.
 void DeviceGpt::norm_back(const Norm& kept, const float* x, std::uint32_t gain, std::uint32_t bias, float* gradient) {
-  const LayerNormChange args{{rows_, width()}, x,       params_ + gain, kept.mean,       kept.scale,
-                             inner_,           change_, partial_,       gradient + gain, gradient + bias};
+  Bf16* const rounded = static_cast<Bf16*>(rounded_change_.at);
+  const LayerNormChange args{{rows_, width()}, x,       params_ + gain, kept.mean, kept.scale,      inner_,
+                             change_,          rounded, partial_,       gradient + gain, gradient + bias};
   gpu_->table().model.layer_norm_backward(gpu_->device(), &args);
 }
 
 // With `before`, x was gelu(before), and x_change becomes that of `before`.
-void DeviceGpt::project_back(const Projected& p, const float* before, const float* change, float* gradient,
-                             float* x_change) {
+void DeviceGpt::project_back(const Projected& p, ConstNumbers before, ConstNumbers change, float* gradient,
+                             Numbers x_change) {
   const ModelTable& model = gpu_->table().model;
   MatmulArgs of_weight = product(p.in, p.out, rows_, p.x, change, gradient + p.weight);
   of_weight.a_turned = true;
   products_.make(of_weight);
   model.column_sums(gpu_->device(), {rows_, p.out}, change, partial_, gradient + p.bias);
-  MatmulArgs of_x = product(rows_, p.in, p.out, change, params_ + p.weight, x_change);
+  MatmulArgs of_x = product(rows_, p.in, p.out, change, factors(p.weight), x_change);
   of_x.b_turned = true;
   products_.make(of_x);
-  if (before != nullptr) model.gelu_backward(gpu_->device(), std::uint64_t{rows_} * p.in, before, x_change);
+  if (before.at != nullptr) model.gelu_backward(gpu_->device(), std::uint64_t{rows_} * p.in, before, x_change);
 }
 
 // change_: in, d loss / d the sum after this layer; out, d loss / d the sum before it.
@@ -194,13 +210,13 @@ void DeviceGpt::backward_layer(std::size_t i, float* gradient) {
   const Layer& layer = layers_[i];
   const models::GptShape::Layer& at = shape_.layer[i];
   const std::uint32_t d = width();
-  project_back({layer.activated, 4 * d, d, at.narrow_weight, at.narrow_bias}, layer.wide, change_, gradient, wide_);
-  project_back({layer.normed_2, d, 4 * d, at.wide_weight, at.wide_bias}, nullptr, wide_, gradient, inner_);
+  project_back({layer.activated, 4 * d, d, at.narrow_weight, at.narrow_bias}, layer.wide, change(), gradient, wide_);
+  project_back({layer.normed_2, d, 4 * d, at.wide_weight, at.wide_bias}, {}, wide_, gradient, inner_);
   norm_back(layer.norm_2, layer.middle, at.norm_2_gain, at.norm_2_bias, gradient);
-  project_back({layer.looked, d, d, at.output_weight, at.output_bias}, nullptr, change_, gradient, inner_);
+  project_back({layer.looked, d, d, at.output_weight, at.output_bias}, {}, change(), gradient, inner_);
   const AttentionChange attention{attention_of(layer), inner_, dot_, wide_};
   gpu_->table().model.attention_backward(gpu_->device(), &attention);
-  project_back({layer.normed_1, d, 3 * d, at.attention_weight, at.attention_bias}, nullptr, wide_, gradient, inner_);
+  project_back({layer.normed_1, d, 3 * d, at.attention_weight, at.attention_bias}, {}, wide_, gradient, inner_);
   norm_back(layer.norm_1, sum_before(i), at.norm_1_gain, at.norm_1_bias, gradient);
 }
 
@@ -252,8 +268,8 @@ Result<void> DeviceGpt::send(const models::Batch& batch, std::uint32_t all_rows)
 }
 
 Result<void> DeviceGpt::compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
-  RUMOR_CHECK(params.size() >= layout_.params() && gradient.size() >= layout_.params());
-  params_ = params.data();
+  RUMOR_CHECK(gradient.size() >= layout_.params());
+  if (auto taken = take(params); !taken) return taken;
   forward();
   compare(gradient.data());
   backward(gradient.data());
@@ -268,8 +284,7 @@ Result<float> DeviceGpt::loss() {
 
 Result<models::Evaluation> DeviceGpt::evaluate(const DeviceArray<float>& params, const models::Batch& batch) {
   const models::TokenBatch all = tokens_of(batch);
-  RUMOR_CHECK(params.size() >= layout_.params());
-  params_ = params.data();
+  if (auto taken = take(params); !taken) return taken.error();
   double loss = 0;
   constexpr long piece = 8;  // rows
   for (long row = 0; row < all.batch; row += piece) {
@@ -285,7 +300,7 @@ Result<models::Evaluation> DeviceGpt::evaluate(const DeviceArray<float>& params,
 }
 
 std::size_t DeviceGpt::memory_bytes() const {
-  return device_bytes(memory_, total_loss_, token_, target_, distinct_, row_, first_);
+  return device_bytes(memory_, rounded_params_, total_loss_, token_, target_, distinct_, row_, first_);
 }
 
 }  // namespace rumor::gpu

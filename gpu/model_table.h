@@ -35,6 +35,38 @@ struct Matrix {
   std::uint32_t rows, columns;
 };
 
+// A bfloat16: the upper half of a float. What is written as one is rounded to the nearest, ties to even.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+// Where numbers lie that may be floats or bfloat16. Those of a model that products read are the latter where products
+// would round them anyway: half of the memory and of the way to it, and nothing is rounded twice.
+struct ConstNumbers {
+  const void* at = nullptr;
+  bool bf16 = false;
+  ConstNumbers() = default;
+  ConstNumbers(const float* floats) : at(floats) {}
+  ConstNumbers(const Bf16* halves) : at(halves), bf16(true) {}
+};
+struct Numbers {
+  void* at = nullptr;
+  bool bf16 = false;
+  Numbers() = default;
+  Numbers(float* floats) : at(floats) {}
+  Numbers(Bf16* halves) : at(halves), bf16(true) {}
+  operator ConstNumbers() const {
+    if (bf16) return static_cast<const Bf16*>(at);
+    return static_cast<const float*>(at);
+  }
+  // Those from number `first` on.
+  Numbers from(std::size_t first) const {
+    if (bf16) return static_cast<Bf16*>(at) + first;
+    return static_cast<float*>(at) + first;
+  }
+  std::size_t bytes(std::size_t count) const { return count * (bf16 ? sizeof(Bf16) : sizeof(float)); }
+};
+
 // y = (x - mean) * scale * gain + bias, by row, scale = 1 / sqrt(variance + 1e-5): models/layer_norm.h.
 struct LayerNormArgs {
   Matrix size;  // at least one column
@@ -43,7 +75,7 @@ struct LayerNormArgs {
   float* sum;         // may be x or more
   const float* gain;
   const float* bias;
-  float* y;
+  Numbers y;
   float* mean;   // [rows]
   float* scale;  // [rows]
 };
@@ -55,8 +87,9 @@ struct LayerNormChange {
   const float* gain;
   const float* mean;
   const float* scale;
-  const float* change;  // d loss / d y
+  ConstNumbers change;  // d loss / d y
   float* x_change;      // is added to
+  Bf16* rounded;        // null, or where x_change goes once more, for products
   float* partial;       // scratch: chunks_of(rows) * 2 * columns
   float* gain_change;   // [columns], overwritten
   float* bias_change;   // [columns], overwritten
@@ -66,7 +99,7 @@ struct LayerNormChange {
 // With `share` above 0, x becomes d (share * total) / d x: (softmax(x) - onehot) * share. Probabilities exist nowhere.
 struct CrossEntropyArgs {
   Matrix size;                  // at least one column
-  float* x;                     // logits
+  Numbers x;                    // logits
   const std::uint16_t* target;  // [rows], each below `columns`
   float share;
   float* loss;    // [rows]
@@ -96,27 +129,28 @@ struct EmbedChange {
 
 // models/attention.h: qkv [batch * context, 3 d] -> y [batch * context, d], d = heads * head_size. No matrix of
 // context x context exists: two numbers a row are kept, from which the way back makes the softmax again (Dao et al.
-// 2022, "FlashAttention").
+// 2022, "FlashAttention"). All numbers but those two are floats, or all are bfloat16; then products are those of the
+// matrix units, of bfloat16 with float32 sums, shares of the softmax and their changes rounded for them as well.
 inline constexpr std::uint32_t head_size_max = 128;
 struct AttentionArgs {
   std::uint32_t batch, context, heads, head_size;  // head_size: 1 to head_size_max
-  const float* qkv;
-  float* y;
+  ConstNumbers qkv;
+  Numbers y;
   float* top;     // [batch, heads, context]: the largest q k^T that a row looks at
   float* weight;  // the same: 1 / sum of e^((q k^T - top) / sqrt(head_size))
 };
 struct AttentionChange {
   AttentionArgs forward;  // of the last forward, its y, top and weight as they came out
-  const float* change;    // d loss / d y
+  ConstNumbers change;    // d loss / d y
   float* dot;             // scratch: [batch, heads, context]
-  float* qkv_change;      // overwritten
+  Numbers qkv_change;     // overwritten
 };
 
 // How the numbers of a matrix product are taken; their sums are floats always.
 enum class Precision : std::uint32_t {
   fp32 = 0,
   tf32 = 1,  // rounded to 10 bits of mantissa by the matrix units
-  bf16 = 2,  // rounded to the nearest bfloat16 before
+  bf16 = 2,  // rounded to the nearest bfloat16 before, those that are not
 };
 
 // What becomes of a product.
@@ -127,17 +161,18 @@ enum class Epilogue : std::uint32_t {
   bias_gelu = 3,  // and GELU; what it is of goes to `before`
 };
 
-// y [rows, columns] = epilogue(a b), a [rows, depth], b [depth, columns]. Depth 0: a product of zeros.
+// y [rows, columns] = epilogue(a b), a [rows, depth], b [depth, columns]. Depth 0: a product of zeros. With precision
+// bf16 a and b may each be bfloat16 already, and y may become it; `before` and bias are then of the kind of y.
 struct MatmulArgs {
   std::uint32_t rows, columns, depth;
-  const float* a;
-  const float* b;
+  ConstNumbers a;
+  ConstNumbers b;
   bool a_turned;  // a lies as [depth, rows]
   bool b_turned;  // b lies as [columns, depth]
   bool add;       // y += a b instead; epilogue none
-  float* y;
-  const float* bias;  // [columns]; not read with epilogue none
-  float* before;      // [rows, columns], with epilogue bias_gelu
+  Numbers y;
+  ConstNumbers bias;  // [columns]; not read with epilogue none
+  Numbers before;     // [rows, columns], with epilogue bias_gelu
   Precision precision;
   Epilogue epilogue;
 };
@@ -146,8 +181,10 @@ struct ModelTable {
   // By cuBLASLt on a GPU. Reference: the matrix product of models/kernel_table.h, within 1e-6 times the root of the
   // depth of the largest result, of numbers rounded as `precision` says. Same bits in each run on one GPU. What went
   // wrong before anything began is said at once: no cuBLASLt, no memory for its scratch (32 MiB; bf16: 2 bytes for each
-  // number of a and b besides), no such product. Such an error leaves the device usable.
+  // float of a and b besides), no such product. Such an error leaves the device usable.
   Status (*matmul)(Device* device, const MatmulArgs* args, ErrorText* error);
+  // to[i] = from[i], as bfloat16.
+  void (*round)(Device* device, std::uint64_t count, const float* from, Bf16* to);
 
   // x += bias, by row; x = x < 0 ? 0 : x. A NaN passes.
   void (*bias_relu)(Device* device, Matrix size, const float* bias, float* x);
@@ -156,11 +193,11 @@ struct ModelTable {
 
   // x += bias, by row; y = gelu(x), the tanh form of models/sequence_kernels.h.
   void (*bias_gelu)(Device* device, Matrix size, const float* bias, float* x, float* y);
-  // change *= d gelu(x) / d x.
-  void (*gelu_backward)(Device* device, std::uint64_t count, const float* x, float* change);
+  // change *= d gelu(x) / d x; both of one kind.
+  void (*gelu_backward)(Device* device, std::uint64_t count, ConstNumbers x, Numbers change);
 
   // sum[c] = sum over r of x[r][c]: a bias's gradient. partial: scratch, chunks_of(rows) * columns.
-  void (*column_sums)(Device* device, Matrix size, const float* x, float* partial, float* sum);
+  void (*column_sums)(Device* device, Matrix size, ConstNumbers x, float* partial, float* sum);
 
   // total = the sum of x[i]^2, as a double: the norm of a gradient. partial: scratch, square_partials(count).
   void (*square_sum)(Device* device, std::uint64_t count, const float* x, double* partial, double* total);

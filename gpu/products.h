@@ -12,8 +12,8 @@
 namespace rumor::gpu {
 
 // Of a [rows, depth] and b [depth, columns]; the rest of the arguments is zero.
-inline MatmulArgs product(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth, const float* a,
-                          const float* b, float* y) {
+inline MatmulArgs product(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth, ConstNumbers a,
+                          ConstNumbers b, Numbers y) {
   MatmulArgs args{};
   args.rows = rows;
   args.columns = columns;

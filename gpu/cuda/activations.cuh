@@ -5,27 +5,33 @@
 #include "gpu/cuda/columns.cuh"
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/math.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
 
 constexpr unsigned activation_threads = 256;
 
-__global__ void __launch_bounds__(column_threads) add_bias(Matrix size, const float* bias, float* x) {
+template <class Number>
+__global__ void __launch_bounds__(column_threads) add_bias(Matrix size, const Number* bias, Number* x) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;
-  const float own = bias[at.column];
-  for (std::size_t r = at.first_row; r < at.end_row; ++r) x[r * size.columns + at.column] += own;
+  const float own = number_of(bias[at.column]);
+  for (std::size_t r = at.first_row; r < at.end_row; ++r) {
+    Number& value = x[r * size.columns + at.column];
+    put_number(value, number_of(value) + own);
+  }
 }
 
-__global__ void __launch_bounds__(column_threads) add_bias_relu(Matrix size, const float* bias, float* x) {
+template <class Number>
+__global__ void __launch_bounds__(column_threads) add_bias_relu(Matrix size, const Number* bias, Number* x) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;
-  const float own = bias[at.column];
+  const float own = number_of(bias[at.column]);
   for (std::size_t r = at.first_row; r < at.end_row; ++r) {
-    float& value = x[r * size.columns + at.column];
-    const float sum = value + own;
-    value = sum < 0.0f ? 0.0f : sum;
+    Number& value = x[r * size.columns + at.column];
+    const float sum = number_of(value) + own;
+    put_number(value, sum < 0.0f ? 0.0f : sum);
   }
 }
 
@@ -35,21 +41,24 @@ __global__ void __launch_bounds__(activation_threads)
     change[i] = activation[i] > 0.0f ? change[i] : 0.0f;
 }
 
-__global__ void __launch_bounds__(column_threads) add_bias_gelu(Matrix size, const float* bias, float* x, float* y) {
+template <class Number>
+__global__ void __launch_bounds__(column_threads) add_bias_gelu(Matrix size, const Number* bias, Number* x, Number* y) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;
-  const float own = bias[at.column];
+  const float own = number_of(bias[at.column]);
   for (std::size_t r = at.first_row; r < at.end_row; ++r) {
     const std::size_t i = r * size.columns + at.column;
-    const float sum = x[i] + own;
-    x[i] = sum;
-    y[i] = gelu(sum);
+    const float sum = number_of(x[i]) + own;
+    put_number(x[i], sum);
+    put_number(y[i], gelu(sum));
   }
 }
 
+template <class Number>
 __global__ void __launch_bounds__(activation_threads)
-    back_through_gelu(std::uint64_t count, const float* x, float* change) {
-  for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) change[i] = change[i] * gelu_slope(x[i]);
+    back_through_gelu(std::uint64_t count, const Number* x, Number* change) {
+  for (std::uint64_t i = grid_thread(); i < count; i += grid_threads())
+    put_number(change[i], number_of(change[i]) * gelu_slope(number_of(x[i])));
 }
 
 }  // namespace rumor::gpu

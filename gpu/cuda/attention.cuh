@@ -9,6 +9,7 @@
 
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/math.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
@@ -30,12 +31,13 @@ struct LookHead {
   std::size_t width;
   std::uint32_t first_row;  // of the block
 };
-__device__ __forceinline__ LookHead look_head(const AttentionArgs& args) {
-  const std::uint32_t blocks = args.context / look_rows + (args.context % look_rows != 0 ? 1 : 0);
+// For blocks of `rows` rows.
+__device__ __forceinline__ LookHead look_head(const AttentionArgs& args, std::uint32_t rows) {
+  const std::uint32_t blocks = args.context / rows + (args.context % rows != 0 ? 1 : 0);
   const std::size_t number = blockIdx.x / blocks, batch = number / args.heads, head = number % args.heads;
   const std::size_t width = std::size_t{args.heads} * args.head_size, begin = head * args.head_size;
   return {batch * args.context * 3 * width + begin, batch * args.context * width + begin, number * args.context, width,
-          blockIdx.x % blocks * look_rows};
+          blockIdx.x % blocks * rows};
 }
 __device__ __forceinline__ std::uint32_t look_row(const LookHead& head) {
   return head.first_row + threadIdx.x / look_lanes;
@@ -100,13 +102,14 @@ __device__ __forceinline__ void add_row(float factor, const float* row, float (&
 template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   __shared__ LookTile<dims> keys, values;
-  const LookHead head = look_head(args);
+  const LookHead head = look_head(args, look_rows);
   const std::size_t stride = 3 * head.width;
-  const float *key = args.qkv + head.query + head.width, *value = key + head.width;
+  const float* qkv = those_of<float>(args.qkv);
+  const float *key = qkv + head.query + head.width, *value = key + head.width;
   const std::uint32_t row = look_row(head), end = head.first_row + look_rows;
   const float scale = look_scale(args);
   float query[dims], sum[dims] = {}, top = -__uint_as_float(infinity_bits), weight = 0;
-  load_own(args, args.qkv + head.query, stride, row, query);
+  load_own(args, qkv + head.query, stride, row, query);
   for (std::uint32_t first = 0; first < end && first < args.context; first += look_tile) {
     __syncthreads();  // all are done with the last tile
     load_tile(args, key, stride, first, keys);
@@ -134,7 +137,7 @@ __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   weight = 1.0f / weight;
   RUMOR_UNROLL
   for (unsigned n = 0; n < dims; ++n) sum[n] *= weight;
-  store_own(args, sum, head.width, row, args.y + head.output);
+  store_own(args, sum, head.width, row, those_of<float>(args.y) + head.output);
   if (row >= args.context || threadIdx.x % look_lanes != 0) return;
   args.top[head.statistics + row] = top;
   args.weight[head.statistics + row] = weight;
@@ -156,18 +159,19 @@ template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionChange args) {
   __shared__ LookTile<dims> keys, values;
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head(in);
+  const LookHead head = look_head(in, look_rows);
   const std::size_t stride = 3 * head.width;
-  const float *key = in.qkv + head.query + head.width, *value = key + head.width;
+  const float* qkv = those_of<float>(in.qkv);
+  const float *key = qkv + head.query + head.width, *value = key + head.width;
   const std::uint32_t row = look_row(head), end = head.first_row + look_rows;
   const float scale = look_scale(in);
   const bool there = row < in.context;
   const float top = there ? in.top[head.statistics + row] : 0.0f;
   const float weight = there ? in.weight[head.statistics + row] : 0.0f;
   float query[dims], change[dims], sum[dims];
-  load_own(in, in.y + head.output, head.width, row, sum);
-  load_own(in, args.change + head.output, head.width, row, change);
-  load_own(in, in.qkv + head.query, stride, row, query);
+  load_own(in, those_of<float>(in.y) + head.output, head.width, row, sum);
+  load_own(in, those_of<float>(args.change) + head.output, head.width, row, change);
+  load_own(in, qkv + head.query, stride, row, query);
   float dot = 0;
   RUMOR_UNROLL
   for (unsigned n = 0; n < dims; ++n) {
@@ -186,7 +190,7 @@ __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionCha
       add_row(look_back(sees, product, top, weight, scale, change_of_share, dot).move, keys.row[k], sum);
     }
   }
-  store_own(in, sum, stride, row, args.qkv_change + head.query);
+  store_own(in, sum, stride, row, those_of<float>(args.qkv_change) + head.query);
   if (there && threadIdx.x % look_lanes == 0) args.dot[head.statistics + row] = dot;
 }
 
@@ -196,17 +200,18 @@ __global__ void __launch_bounds__(look_threads) attend_back_keys(AttentionChange
   __shared__ LookTile<dims> queries, changes;
   __shared__ float top[look_tile], weight[look_tile], dot[look_tile];
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head(in);
+  const LookHead head = look_head(in, look_rows);
   const std::size_t stride = 3 * head.width;
   const std::uint32_t row = look_row(head);
   const float scale = look_scale(in);
   float key[dims], value[dims], key_sum[dims] = {}, value_sum[dims] = {};
-  load_own(in, in.qkv + head.query + head.width, stride, row, key);
-  load_own(in, in.qkv + head.query + 2 * head.width, stride, row, value);
+  const float* qkv = those_of<float>(in.qkv) + head.query;
+  load_own(in, qkv + head.width, stride, row, key);
+  load_own(in, qkv + 2 * head.width, stride, row, value);
   for (std::uint32_t first = head.first_row / look_tile * look_tile; first < in.context; first += look_tile) {
     __syncthreads();
-    load_tile(in, in.qkv + head.query, stride, first, queries);
-    load_tile(in, args.change + head.output, head.width, first, changes);
+    load_tile(in, qkv, stride, first, queries);
+    load_tile(in, those_of<float>(args.change) + head.output, head.width, first, changes);
     if (threadIdx.x < look_tile && first + threadIdx.x < in.context) {
       const std::size_t at = head.statistics + first + threadIdx.x;
       top[threadIdx.x] = in.top[at];
@@ -222,8 +227,9 @@ __global__ void __launch_bounds__(look_threads) attend_back_keys(AttentionChange
       add_row(look.move, queries.row[q], key_sum);
     }
   }
-  store_own(in, key_sum, stride, row, args.qkv_change + head.query + head.width);
-  store_own(in, value_sum, stride, row, args.qkv_change + head.query + 2 * head.width);
+  float* qkv_change = those_of<float>(args.qkv_change) + head.query;
+  store_own(in, key_sum, stride, row, qkv_change + head.width);
+  store_own(in, value_sum, stride, row, qkv_change + 2 * head.width);
 }
 
 }  // namespace rumor::gpu

@@ -31,7 +31,7 @@ inline Status blas_error(ErrorText* error, Status status, const char* what, cons
   return status;
 }
 
-// Where the matrices lie by now: bf16 ones, or the caller's; y: of the bare product.
+// Where the matrices lie by now, rounded where they had to be; y: of the bare product.
 struct BlasOperands {
   const void* a;
   const void* b;
@@ -113,7 +113,7 @@ class Blas {
       return blas_error(error, Status::failed, "cuBLASLt has no product of this shape",
                         "use another model.precision, or a newer cuBLAS");
     *finished = plan->fused || args.epilogue == Epilogue::none;
-    float* const y = plan->fused ? args.y : static_cast<float*>(operands.y);
+    void* const y = plan->fused ? args.y.at : operands.y;
     if (plan->fused && !set_epilogue(plan->operation, args))
       return blas_error(error, Status::failed, "cuBLASLt refuses an epilogue", "use a newer cuBLAS");
     const float one = 1, beta = args.add ? 1.0f : 0.0f;
@@ -163,27 +163,28 @@ class Blas {
            CUBLAS_STATUS_SUCCESS;
   }
 
-  // Bias and, for GELU, where its argument goes: of this call, so set each time.
+  // Bias and, for GELU, where its argument goes, both of the type of y: of this call, so set each time.
   bool set_epilogue(cublasLtMatmulDesc_t operation, const MatmulArgs& args) {
     const cublasLtEpilogue_t kind = args.epilogue == Epilogue::bias        ? CUBLASLT_EPILOGUE_BIAS
                                     : args.epilogue == Epilogue::bias_relu ? CUBLASLT_EPILOGUE_RELU_BIAS
                                                                            : CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     if (!set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, kind)) return false;
-    if (!set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias)) return false;
+    if (!set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias.at)) return false;
     if (args.epilogue != Epilogue::bias_gelu) return true;
     const std::int64_t apart = args.columns;
-    return set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args.before) &&
+    return set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args.before.at) &&
            set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, apart);
   }
 
   const Plan& plan_of(const MatmulArgs& args, const BlasOperands& operands, bool fused) {
     std::uint64_t aligned = 0;  // nine bits each
-    for (const void* pointer : {operands.a, operands.b, fused ? static_cast<const void*>(args.y) : operands.y,
-                                static_cast<const void*>(args.bias), static_cast<const void*>(args.before)})
+    for (const void* pointer : {operands.a, operands.b, static_cast<const void*>(fused ? args.y.at : operands.y),
+                                args.bias.at, static_cast<const void*>(args.before.at)})
       aligned = aligned << 9 | alignment_of(pointer);
     const std::uint32_t kind =
         static_cast<std::uint32_t>(args.precision) | (fused ? static_cast<std::uint32_t>(args.epilogue) : 0u) << 4 |
-        (args.a_turned ? 1u : 0u) << 8 | (args.b_turned ? 1u : 0u) << 9 | (args.add ? 1u : 0u) << 10;
+        (args.a_turned ? 1u : 0u) << 8 | (args.b_turned ? 1u : 0u) << 9 | (args.add ? 1u : 0u) << 10 |
+        (args.y.bf16 ? 1u : 0u) << 11;
     const Key key{args.rows, args.columns, args.depth, aligned, kind};
     const auto found = plans_.find(key);
     if (found != plans_.end()) return found->second;
@@ -215,7 +216,8 @@ class Blas {
              CUBLAS_STATUS_SUCCESS;
     };
     return layout(&plan.a, in, a_across, a_down) && layout(&plan.b, in, b_across, b_down) &&
-           layout(&plan.y, CUDA_R_32F, args.columns, args.rows) && choose(plan, operands, fused ? args.y : operands.y);
+           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, args.columns, args.rows) &&
+           choose(plan, operands, fused ? args.y.at : operands.y);
   }
 
   bool choose(Plan& plan, const BlasOperands& operands, const void* y) {

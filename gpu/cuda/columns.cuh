@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpu/cuda/common.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
@@ -28,11 +29,13 @@ __device__ __forceinline__ ChunkColumn chunk_column(Matrix size) {
 }
 
 // partial[chunk][column] = the sum over the chunk's rows.
-__global__ void __launch_bounds__(column_threads) sum_chunks(Matrix size, const float* x, float* partial) {
+template <class Number>
+__global__ void __launch_bounds__(column_threads) sum_chunks(Matrix size, const Number* x, float* partial) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;
   float sum = 0;
-  for (std::uint32_t r = at.first_row; r < at.end_row; ++r) sum += x[std::size_t{r} * size.columns + at.column];
+  for (std::uint32_t r = at.first_row; r < at.end_row; ++r)
+    sum += number_of(x[std::size_t{r} * size.columns + at.column]);
   partial[std::size_t{at.chunk} * size.columns + at.column] = sum;
 }
 

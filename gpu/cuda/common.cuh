@@ -35,6 +35,10 @@ __device__ __forceinline__ std::uint32_t magnitude_bits(float value) {
   return __float_as_uint(value) & magnitude_mask;
 }
 
+__device__ __forceinline__ bool is_aligned(const void* pointer, unsigned bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
+
 // Thread number in the grid, and threads of the grid: 64 bits, so that no product overflows.
 __device__ __forceinline__ std::uint64_t grid_thread() {
   return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;

@@ -5,6 +5,7 @@
 
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/math.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
@@ -38,15 +39,16 @@ __device__ __forceinline__ TopSum warp_join(TopSum value) {
   return value;
 }
 
+template <class Number>
 __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropyArgs args) {
   __shared__ TopSum warps[entropy_warps];
   const std::uint32_t columns = args.size.columns;
-  float* x = args.x + std::size_t{blockIdx.x} * columns;
+  Number* x = those_of<Number>(args.x) + std::size_t{blockIdx.x} * columns;
   const std::uint32_t target = args.target[blockIdx.x];
-  const float wanted = x[target];
+  const float wanted = number_of(x[target]);
   TopSum own = {-__uint_as_float(infinity_bits), 0.0f};
   for (std::uint32_t c = threadIdx.x; c < columns; c += entropy_threads) {
-    const float value = x[c];
+    const float value = number_of(x[c]);
     if (value > own.top)
       own = {value, sum_from(own, value) + 1.0f};
     else
@@ -61,8 +63,8 @@ __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropy
   if (!(args.share > 0.0f)) return;
   const float factor = args.share / all.sum;
   for (std::uint32_t c = threadIdx.x; c < columns; c += entropy_threads) {
-    const float pull = exponential(x[c] - all.top) * factor;
-    x[c] = c == target ? pull - args.share : pull;
+    const float pull = exponential(number_of(x[c]) - all.top) * factor;
+    put_number(x[c], c == target ? pull - args.share : pull);
   }
 }
 

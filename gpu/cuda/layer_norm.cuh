@@ -4,6 +4,7 @@
 
 #include "gpu/cuda/columns.cuh"
 #include "gpu/cuda/common.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
@@ -32,6 +33,7 @@ __device__ __forceinline__ NormRow norm_row(Matrix size) {
   return {size.rows - std::size_t{1}, false};
 }
 
+template <class Number>
 __global__ void __launch_bounds__(norm_threads) norm_each_row(LayerNormArgs args) {
   const NormRow at = norm_row(args.size);
   const std::uint32_t columns = args.size.columns, lane = threadIdx.x % norm_lanes;
@@ -52,43 +54,49 @@ __global__ void __launch_bounds__(norm_threads) norm_each_row(LayerNormArgs args
   }
   const float scale = 1.0f / sqrtf(row_sum(squares) / count + norm_epsilon);
   if (!at.there) return;
+  Number* y = those_of<Number>(args.y) + begin;
   for (std::uint32_t c = lane; c < columns; c += norm_lanes)
-    args.y[begin + c] = fmaf((x[c] - mean) * scale, args.gain[c], args.bias[c]);
+    put_number(y[c], fmaf((x[c] - mean) * scale, args.gain[c], args.bias[c]));
   if (lane != 0) return;
   args.mean[at.row] = mean;
   args.scale[at.row] = scale;
 }
 
 // With n = (x - mean) * scale and g = gain * change:  d x = scale * (g - mean of g - n * mean of (g * n)).
+template <class Number>
 __global__ void __launch_bounds__(norm_threads) norm_back_each_row(LayerNormChange args) {
   const NormRow at = norm_row(args.size);
   const std::uint32_t columns = args.size.columns, lane = threadIdx.x % norm_lanes;
   const float count = static_cast<float>(columns);
   const std::size_t begin = at.row * columns;
-  const float *x = args.x + begin, *change = args.change + begin;
+  const float* x = args.x + begin;
+  const Number* change = those_of<Number>(args.change) + begin;
   const float mean = args.mean[at.row], scale = args.scale[at.row];
   float g_sum = 0, gn_sum = 0;
   for (std::uint32_t c = lane; c < columns; c += norm_lanes) {
-    const float g = change[c] * args.gain[c];
+    const float g = number_of(change[c]) * args.gain[c];
     g_sum += g;
     gn_sum += g * ((x[c] - mean) * scale);
   }
   const float g_mean = row_sum(g_sum) / count, minus_gn_mean = -(row_sum(gn_sum) / count);
   if (!at.there) return;
   for (std::uint32_t c = lane; c < columns; c += norm_lanes) {
-    const float inner = fmaf(minus_gn_mean, (x[c] - mean) * scale, change[c] * args.gain[c] - g_mean);
-    args.x_change[begin + c] = fmaf(inner, scale, args.x_change[begin + c]);
+    const float inner = fmaf(minus_gn_mean, (x[c] - mean) * scale, number_of(change[c]) * args.gain[c] - g_mean);
+    const float sum = fmaf(inner, scale, args.x_change[begin + c]);
+    args.x_change[begin + c] = sum;
+    if (args.rounded != nullptr) args.rounded[begin + c] = rounded_bf16(sum);
   }
 }
 
 // partial[chunk][0 and 1][column]: what the chunk's rows mean for gain and bias.
+template <class Number>
 __global__ void __launch_bounds__(column_threads) norm_back_chunks(LayerNormChange args) {
   const ChunkColumn at = chunk_column(args.size);
   const std::size_t columns = args.size.columns;
   if (at.column >= columns) return;
   float gain = 0, bias = 0;
   for (std::size_t r = at.first_row; r < at.end_row; ++r) {
-    const float change = args.change[r * columns + at.column];
+    const float change = number_of(those_of<Number>(args.change)[r * columns + at.column]);
     gain = fmaf(change, (args.x[r * columns + at.column] - args.mean[r]) * args.scale[r], gain);
     bias = change + bias;
   }

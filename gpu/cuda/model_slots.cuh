@@ -4,11 +4,14 @@
 
 #include "gpu/cuda/activations.cuh"
 #include "gpu/cuda/attention.cuh"
+#include "gpu/cuda/attention_bf16.cuh"
+#include "gpu/cuda/attention_bf16_back.cuh"
 #include "gpu/cuda/columns.cuh"
 #include "gpu/cuda/cross_entropy.cuh"
 #include "gpu/cuda/embedding.cuh"
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/layer_norm.cuh"
+#include "gpu/cuda/rounding.cuh"
 #include "gpu/cuda/squares.cuh"
 #include "gpu/table.h"
 
@@ -33,8 +36,20 @@ inline bool is_empty(Matrix size) {
   return size.rows == 0 || size.columns == 0;
 }
 
+// start(a number of the kind that `numbers` are), by which a kernel is chosen.
+template <class Start>
+void by_kind(const ConstNumbers& numbers, const Start& start) {
+  if (numbers.bf16) return start(Bf16{});
+  start(float{});
+}
+
+inline void round(Device* device, std::uint64_t count, const float* from, Bf16* to) {
+  if (count == 0) return;
+  launch(*device, round_to_bf16, stride_blocks(count, rounding_threads), rounding_threads, count, from, to);
+}
+
 inline void bias_relu(Device* device, Matrix size, const float* bias, float* x) {
-  if (!is_empty(size)) launch(*device, add_bias_relu, chunk_blocks(size), column_threads, size, bias, x);
+  if (!is_empty(size)) launch(*device, add_bias_relu<float>, chunk_blocks(size), column_threads, size, bias, x);
 }
 
 inline void relu_backward(Device* device, std::uint64_t count, const float* activation, float* change) {
@@ -44,12 +59,16 @@ inline void relu_backward(Device* device, std::uint64_t count, const float* acti
 }
 
 inline void bias_gelu(Device* device, Matrix size, const float* bias, float* x, float* y) {
-  if (!is_empty(size)) launch(*device, add_bias_gelu, chunk_blocks(size), column_threads, size, bias, x, y);
+  if (!is_empty(size)) launch(*device, add_bias_gelu<float>, chunk_blocks(size), column_threads, size, bias, x, y);
 }
 
-inline void gelu_backward(Device* device, std::uint64_t count, const float* x, float* change) {
+inline void gelu_backward(Device* device, std::uint64_t count, ConstNumbers x, Numbers change) {
   if (count == 0) return;
-  launch(*device, back_through_gelu, stride_blocks(count, activation_threads), activation_threads, count, x, change);
+  by_kind(x, [&](auto kind) {
+    using Number = decltype(kind);
+    launch(*device, back_through_gelu<Number>, stride_blocks(count, activation_threads), activation_threads, count,
+           those_of<Number>(x), those_of<Number>(change));
+  });
 }
 
 // The second half of a sum of columns, from the sums of chunks, `stride` floats apart.
@@ -58,9 +77,13 @@ inline void join_chunks(Device* device, Matrix size, std::size_t stride, const f
          static_cast<std::uint32_t>(chunks_of(size.rows)), size.columns, stride, partial, sum);
 }
 
-inline void column_sums(Device* device, Matrix size, const float* x, float* partial, float* sum) {
+inline void column_sums(Device* device, Matrix size, ConstNumbers x, float* partial, float* sum) {
   if (size.columns == 0) return;
-  if (size.rows > 0) launch(*device, sum_chunks, chunk_blocks(size), column_threads, size, x, partial);
+  by_kind(x, [&](auto kind) {
+    using Number = decltype(kind);
+    if (size.rows == 0) return;
+    launch(*device, sum_chunks<Number>, chunk_blocks(size), column_threads, size, those_of<Number>(x), partial);
+  });
   join_chunks(device, size, size.columns, partial, sum);
 }
 
@@ -76,23 +99,31 @@ inline void scale(Device* device, std::uint64_t count, float factor, float* x) {
 }
 
 inline void layer_norm(Device* device, const LayerNormArgs* args) {
-  if (!is_empty(args->size)) launch(*device, norm_each_row, blocks_of(args->size.rows, norm_rows), norm_threads, *args);
+  if (is_empty(args->size)) return;
+  by_kind(args->y, [&](auto kind) {
+    launch(*device, norm_each_row<decltype(kind)>, blocks_of(args->size.rows, norm_rows), norm_threads, *args);
+  });
 }
 
 inline void layer_norm_backward(Device* device, const LayerNormChange* args) {
   const Matrix size = args->size;
   if (size.columns == 0) return;
-  if (size.rows > 0) {
-    launch(*device, norm_back_each_row, blocks_of(size.rows, norm_rows), norm_threads, *args);
-    launch(*device, norm_back_chunks, chunk_blocks(size), column_threads, *args);
-  }
+  by_kind(args->change, [&](auto kind) {
+    using Number = decltype(kind);
+    if (size.rows == 0) return;
+    launch(*device, norm_back_each_row<Number>, blocks_of(size.rows, norm_rows), norm_threads, *args);
+    launch(*device, norm_back_chunks<Number>, chunk_blocks(size), column_threads, *args);
+  });
   const std::size_t stride = std::size_t{2} * size.columns;
   join_chunks(device, size, stride, args->partial, args->gain_change);
   join_chunks(device, size, stride, args->partial + size.columns, args->bias_change);
 }
 
 inline void cross_entropy(Device* device, const CrossEntropyArgs* args) {
-  if (!is_empty(args->size)) launch(*device, entropy_each_row, args->size.rows, entropy_threads, *args);
+  by_kind(args->x, [&](auto kind) {
+    if (!is_empty(args->size))
+      launch(*device, entropy_each_row<decltype(kind)>, args->size.rows, entropy_threads, *args);
+  });
   launch(*device, add_losses, 1, total_threads, args->size.rows, args->loss, args->total);
 }
 
@@ -106,53 +137,77 @@ inline void embed_backward(Device* device, const EmbedChange* args) {
   if (args->context != 0) launch(*device, embed_back_places, args->context, embed_threads, *args);
 }
 
-inline std::uint64_t look_blocks(const AttentionArgs& args) {
-  return std::uint64_t{args.batch} * args.heads * blocks_of(args.context, look_rows);
+// Of attention: blocks of `rows` rows of a head each.
+inline std::uint64_t look_blocks(const AttentionArgs& args, unsigned rows) {
+  return std::uint64_t{args.batch} * args.heads * blocks_of(args.context, rows);
 }
 
 template <unsigned dims>
 void attention_of(Device* device, const AttentionArgs& args) {
-  launch(*device, attend<dims>, look_blocks(args), look_threads, args);
+  launch(*device, attend<dims>, look_blocks(args, look_rows), look_threads, args);
 }
 template <unsigned dims>
 void attention_backward_of(Device* device, const AttentionChange& args) {
-  launch(*device, attend_back_queries<dims>, look_blocks(args.forward), look_threads, args);
-  launch(*device, attend_back_keys<dims>, look_blocks(args.forward), look_threads, args);
+  launch(*device, attend_back_queries<dims>, look_blocks(args.forward, look_rows), look_threads, args);
+  launch(*device, attend_back_keys<dims>, look_blocks(args.forward, look_rows), look_threads, args);
+}
+template <unsigned size>
+void attention_bf16_of(Device* device, const AttentionArgs& args) {
+  launch(*device, attend_bf16<size>, look_blocks(args, query_rows<size>), look_threads, args);
+}
+template <unsigned size>
+void attention_bf16_backward_of(Device* device, const AttentionChange& args) {
+  launch(*device, attend_bf16_back_queries<size>, look_blocks(args.forward, query_rows<size>), look_threads, args);
+  launch(*device, attend_bf16_back_keys<size>, look_blocks(args.forward, key_rows), look_threads, args);
 }
 
 inline void attention(Device* device, const AttentionArgs* args) {
-  if (look_blocks(*args) == 0) return;
-  if (args->head_size <= 16) return attention_of<4>(device, *args);
-  if (args->head_size <= 32) return attention_of<8>(device, *args);
-  if (args->head_size <= 64) return attention_of<16>(device, *args);
+  if (look_blocks(*args, look_rows) == 0) return;
+  const std::uint32_t size = args->head_size;
+  if (args->qkv.bf16) {
+    if (size <= 32) return attention_bf16_of<32>(device, *args);
+    if (size <= 64) return attention_bf16_of<64>(device, *args);
+    return attention_bf16_of<128>(device, *args);
+  }
+  if (size <= 16) return attention_of<4>(device, *args);
+  if (size <= 32) return attention_of<8>(device, *args);
+  if (size <= 64) return attention_of<16>(device, *args);
   attention_of<32>(device, *args);
 }
 
 inline void attention_backward(Device* device, const AttentionChange* args) {
-  const std::uint32_t head_size = args->forward.head_size;
-  if (look_blocks(args->forward) == 0) return;
-  if (head_size <= 16) return attention_backward_of<4>(device, *args);
-  if (head_size <= 32) return attention_backward_of<8>(device, *args);
-  if (head_size <= 64) return attention_backward_of<16>(device, *args);
+  if (look_blocks(args->forward, look_rows) == 0) return;
+  const std::uint32_t size = args->forward.head_size;
+  if (args->forward.qkv.bf16) {
+    if (size <= 32) return attention_bf16_backward_of<32>(device, *args);
+    if (size <= 64) return attention_bf16_backward_of<64>(device, *args);
+    return attention_bf16_backward_of<128>(device, *args);
+  }
+  if (size <= 16) return attention_backward_of<4>(device, *args);
+  if (size <= 32) return attention_backward_of<8>(device, *args);
+  if (size <= 64) return attention_backward_of<16>(device, *args);
   attention_backward_of<32>(device, *args);
 }
 
 // Where a bare product goes that has its epilogue still before it.
-inline float* bare_product(const MatmulArgs& args) {
+inline Numbers bare_product(const MatmulArgs& args) {
   return args.epilogue == Epilogue::bias_gelu ? args.before : args.y;
 }
 
-inline void finish_product(Device* device, const MatmulArgs& args) {
+template <class Number>
+void finish_product(Device* device, const MatmulArgs& args) {
   const Matrix size = {args.rows, args.columns};
+  const Number* bias = those_of<Number>(args.bias);
+  Number *const y = those_of<Number>(args.y), *const before = those_of<Number>(args.before);
   switch (args.epilogue) {
     case Epilogue::none:
       return;
     case Epilogue::bias:
-      return launch(*device, add_bias, chunk_blocks(size), column_threads, size, args.bias, args.y);
+      return launch(*device, add_bias<Number>, chunk_blocks(size), column_threads, size, bias, y);
     case Epilogue::bias_relu:
-      return bias_relu(device, size, args.bias, args.y);
+      return launch(*device, add_bias_relu<Number>, chunk_blocks(size), column_threads, size, bias, y);
     case Epilogue::bias_gelu:
-      return bias_gelu(device, size, args.bias, args.before, args.y);
+      return launch(*device, add_bias_gelu<Number>, chunk_blocks(size), column_threads, size, bias, before, y);
   }
 }
 
@@ -163,9 +218,10 @@ inline Status matmul(Device* device, const MatmulArgs* args, ErrorText* error) {
     const Status status = machine::product(device, args, &finished, error);
     if (status != Status::ok) return status;
   } else if (!args->add) {
-    fill_bytes(*device, bare_product(*args), 0, std::size_t{args->rows} * args->columns * sizeof(float));
+    const Numbers y = bare_product(*args);
+    fill_bytes(*device, y.at, 0, y.bytes(std::size_t{args->rows} * args->columns));
   }
-  if (!finished) finish_product(device, *args);
+  if (!finished) by_kind(args->y, [&](auto kind) { finish_product<decltype(kind)>(device, *args); });
   return Status::ok;
 }
 
@@ -174,6 +230,7 @@ inline Status matmul(Device* device, const MatmulArgs* args, ErrorText* error) {
 inline ModelTable model_table() {
   ModelTable table = {};
   table.matmul = slots::matmul;
+  table.round = slots::round;
   table.bias_relu = slots::bias_relu;
   table.relu_backward = slots::relu_backward;
   table.bias_gelu = slots::bias_gelu;

@@ -321,18 +321,18 @@ Status machine::product(Device* device, const MatmulArgs* args, bool* finished, 
   };
   device->enter();
   if (!device->blas_scratch.make_room(Blas::workspace_bytes)) return no_room();
-  BlasOperands operands = {args->a, args->b, slots::bare_product(*args)};
+  BlasOperands operands = {args->a.at, args->b.at, slots::bare_product(*args).at};
   if (args->precision == Precision::bf16) {
-    const auto rounded = [&](const float* from, std::uint64_t count, Scratch& to) {
-      if (!to.make_room(count * sizeof(std::uint16_t))) return false;
-      launch(*device, round_to_bf16, slots::stride_blocks(count, rounding_threads), rounding_threads, count, from,
-             static_cast<std::uint16_t*>(to.memory));
+    const auto rounded = [&](const void*& numbers, bool are_bf16, std::uint64_t count, Scratch& to) {
+      if (are_bf16) return true;
+      if (!to.make_room(count * sizeof(Bf16))) return false;
+      slots::round(device, count, static_cast<const float*>(numbers), static_cast<Bf16*>(to.memory));
+      numbers = to.memory;
       return true;
     };
-    if (!rounded(args->a, std::uint64_t{args->rows} * args->depth, device->halves_of_a)) return no_room();
-    if (!rounded(args->b, std::uint64_t{args->depth} * args->columns, device->halves_of_b)) return no_room();
-    operands.a = device->halves_of_a.memory;
-    operands.b = device->halves_of_b.memory;
+    if (!rounded(operands.a, args->a.bf16, std::uint64_t{args->rows} * args->depth, device->halves_of_a) ||
+        !rounded(operands.b, args->b.bf16, std::uint64_t{args->depth} * args->columns, device->halves_of_b))
+      return no_room();
   }
   return device->blas.product(*args, operands, device->blas_scratch.memory, device->stream, finished, error);
 }

@@ -1,20 +1,44 @@
-// Floats to bfloat16, to the nearest, ties to even: the upper half of a float.
+// Floats to bfloat16, to the nearest, ties to even: the upper half of a float. And how a kernel reads and writes
+// numbers that may be either.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
+#include "gpu/model_table.h"
 
 namespace rumor::gpu {
 
 constexpr unsigned rounding_threads = 256;
 
-__device__ __forceinline__ std::uint16_t rounded_bf16(float value) {
+__device__ __forceinline__ Bf16 rounded_bf16(float value) {
   const std::uint32_t bits = __float_as_uint(value);
-  if (magnitude_bits(value) > infinity_bits) return static_cast<std::uint16_t>(bits >> 16 | 0x40);  // a NaN stays one
-  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  if (magnitude_bits(value) > infinity_bits) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};  // NaN stays NaN
+  return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-__global__ void __launch_bounds__(rounding_threads)
-    round_to_bf16(std::uint64_t count, const float* from, std::uint16_t* to) {
+__device__ __forceinline__ float number_of(float value) {
+  return value;
+}
+__device__ __forceinline__ float number_of(Bf16 value) {
+  return __uint_as_float(std::uint32_t{value.bits} << 16);
+}
+__device__ __forceinline__ void put_number(float& to, float value) {
+  to = value;
+}
+__device__ __forceinline__ void put_number(Bf16& to, float value) {
+  to = rounded_bf16(value);
+}
+
+// The numbers of an argument, which are of this type.
+template <class Number>
+__host__ __device__ __forceinline__ const Number* those_of(const ConstNumbers& numbers) {
+  return static_cast<const Number*>(numbers.at);
+}
+template <class Number>
+__host__ __device__ __forceinline__ Number* those_of(const Numbers& numbers) {
+  return static_cast<Number*>(numbers.at);
+}
+
+__global__ void __launch_bounds__(rounding_threads) round_to_bf16(std::uint64_t count, const float* from, Bf16* to) {
   for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) to[i] = rounded_bf16(from[i]);
 }
 

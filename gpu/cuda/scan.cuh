@@ -67,10 +67,6 @@ __device__ __forceinline__ void store_four(float* to, std::uint64_t at, std::uin
   }
 }
 
-__device__ __forceinline__ bool is_aligned(const void* pointer, unsigned bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
-}
-
 // What a step rule makes of four gradients; its moments go on. Nothing behind the end: a rule may make a NaN of zeros.
 template <Change form, bool whole>
 __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint64_t at, const FourFloats& gradient) {

@@ -60,17 +60,29 @@ std::string products(const Gpu& gpu, bool emulated, const Shape& s) {
   return all + "}";
 }
 
-std::string attention(const Gpu& gpu, bool emulated, const Shape& s) {
+// `rounded`: of bfloat16.
+std::string attention(const Gpu& gpu, bool emulated, const Shape& s, bool rounded) {
   const std::size_t all = std::size_t{s.rows()} * s.width(), rows = std::size_t{s.rows()} * s.heads;
   const DeviceArray<float> qkv = noise(gpu, 3 * all, 1), change = noise(gpu, all, 1), y = floats(gpu, all),
                            top = floats(gpu, rows), weight = floats(gpu, rows), dot = floats(gpu, rows),
                            qkv_change = floats(gpu, 3 * all);
-  const AttentionArgs args{s.batch, s.context, s.heads, s.head_size, qkv.data(), y.data(), top.data(), weight.data()};
-  const AttentionChange back{args, change.data(), dot.data(), qkv_change.data()};
   const ModelTable& model = gpu.table().model;
+  const auto halves = [&](const DeviceArray<float>& values) {
+    auto made = must(DeviceArray<Bf16>::create(gpu, values.size(), "a benchmark"));
+    model.round(gpu.device(), values.size(), values.data(), made.data());
+    return made;
+  };
+  const DeviceArray<Bf16> half_qkv = halves(qkv), half_change = halves(change), half_y = halves(y),
+                          half_qkv_change = halves(qkv_change);
+  const auto either = [&](const DeviceArray<float>& values, const DeviceArray<Bf16>& half) {
+    return rounded ? Numbers(half.data()) : Numbers(values.data());
+  };
+  const AttentionArgs args{s.batch,    s.context,  s.heads,      s.head_size, either(qkv, half_qkv), either(y, half_y),
+                           top.data(), weight.data()};
+  const AttentionChange back{args, either(change, half_change), dot.data(), either(qkv_change, half_qkv_change)};
   const double forward = seconds_of(gpu, emulated, 10, [&] { model.attention(gpu.device(), &args); });
   const double backward = seconds_of(gpu, emulated, 10, [&] { model.attention_backward(gpu.device(), &back); });
-  return number("attention_s", forward) + ", " + number("attention_backward_s", backward);
+  return "{" + number("forward_s", forward) + ", " + number("backward_s", backward) + "}";
 }
 
 std::string layer_norm(const Gpu& gpu, bool emulated, const Shape& s) {
@@ -83,8 +95,9 @@ std::string layer_norm(const Gpu& gpu, bool emulated, const Shape& s) {
                            gain_change = floats(gpu, size.columns), bias_change = floats(gpu, size.columns);
   const LayerNormArgs args{size,        x.data(), more.data(), sum.data(),  gain.data(),
                            bias.data(), y.data(), mean.data(), scale.data()};
-  const LayerNormChange back{size,          sum.data(),  gain.data(),    mean.data(),        scale.data(),
-                             change.data(), more.data(), partial.data(), gain_change.data(), bias_change.data()};
+  const LayerNormChange back{size,          sum.data(),  gain.data(), mean.data(),    scale.data(),
+                             change.data(), more.data(), nullptr,     partial.data(), gain_change.data(),
+                             bias_change.data()};
   const ModelTable& model = gpu.table().model;
   const double forward = seconds_of(gpu, emulated, 20, [&] { model.layer_norm(gpu.device(), &args); });
   const double backward = seconds_of(gpu, emulated, 20, [&] { model.layer_norm_backward(gpu.device(), &back); });
@@ -202,7 +215,9 @@ std::string model_benchmarks(const Gpu& gpu, bool emulated) {
   const Shape shape = shape_of(emulated);
   std::string text = "{\"products_per_second\": " + products(gpu, emulated, shape);
   for (const std::string& part :
-       {attention(gpu, emulated, shape), layer_norm(gpu, emulated, shape), cross_entropy(gpu, emulated, shape)})
+       {"\"attention\": " + attention(gpu, emulated, shape, false),
+        "\"attention_bf16\": " + attention(gpu, emulated, shape, true), layer_norm(gpu, emulated, shape),
+        cross_entropy(gpu, emulated, shape)})
     text += ", " + part;
   return text + ", \"gpt2\": " + training(gpu, emulated, shape) + ", \"mlp\": " + small_model(gpu, emulated) + "}";
 }

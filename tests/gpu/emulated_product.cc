@@ -8,19 +8,18 @@
 
 namespace rumor::gpu {
 
-void emulated_product(const MatmulArgs& args, float* y) {
+void emulated_product(const MatmulArgs& args, const float* a, const float* b, float* y) {
   const long rows = args.rows, columns = args.columns, depth = args.depth;
   const models::KernelTable& k = models::kernels();
-  const models::MatrixView a =
-      args.a_turned ? models::MatrixView{args.a, 1, rows} : models::MatrixView{args.a, depth, 1};
+  const models::MatrixView left = args.a_turned ? models::MatrixView{a, 1, rows} : models::MatrixView{a, depth, 1};
   std::vector<float> turned;
-  const float* b = args.b;
   if (args.b_turned) {
     turned.resize(static_cast<std::size_t>(depth * columns));
-    k.transpose(columns, depth, args.b, depth, turned.data(), columns);
+    k.transpose(columns, depth, b, depth, turned.data(), columns);
     b = turned.data();
   }
-  k.matmul(rows, columns, depth, a, b, columns, y, columns, args.add ? models::Start::output : models::Start::zero);
+  k.matmul(rows, columns, depth, left, b, columns, y, columns,
+           args.add ? models::Start::output : models::Start::zero);
 }
 
 float emulated_tf32(float value) {

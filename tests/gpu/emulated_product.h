@@ -7,8 +7,8 @@
 
 namespace rumor::gpu {
 
-// y = a b, or y += a b, in float32 whatever args.precision says; no epilogue.
-void emulated_product(const MatmulArgs& args, float* y);
+// y = a b, or y += a b, as `args` has sizes and turns, in float32 whatever its precision; no epilogue.
+void emulated_product(const MatmulArgs& args, const float* a, const float* b, float* y);
 
 // To ten bits of mantissa, to the nearest, ties to even.
 float emulated_tf32(float value);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/base/sanitized.h"
+#include "tests/gpu/emulated_matrix_units.h"
 #include "tests/gpu/emulated_product.h"
 #include "tests/gpu/emulation.h"
 
@@ -309,39 +310,48 @@ Status machine::spread(Group* group, void* const* memory, std::size_t bytes, Err
   return Status::ok;
 }
 
-// With the CPU's kernels; bfloat16 is made by the device's.
+// The numbers of a product as they are taken; bfloat16 is made by the device's kernel.
+static std::vector<float> taken(Device* device, const ConstNumbers& numbers, std::size_t count, Precision precision) {
+  std::vector<Bf16> halves(count);
+  if (numbers.bf16)
+    std::copy_n(static_cast<const Bf16*>(numbers.at), count, halves.data());
+  else if (precision == Precision::bf16)
+    slots::round(device, count, static_cast<const float*>(numbers.at), halves.data());
+  const auto* const floats = static_cast<const float*>(numbers.at);
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = precision == Precision::bf16   ? number_of(halves[i])
+                : precision == Precision::tf32 ? emulated_tf32(floats[i])
+                                               : floats[i];
+  return values;
+}
+
+// With the CPU's kernels.
 static void multiply(Device* device, const MatmulArgs& args) {
   const Turn turn(machine_lock);
   enter(*device);
-  MatmulArgs taken = args;
-  std::vector<float> a(std::size_t{args.rows} * args.depth), b(std::size_t{args.depth} * args.columns);
-  const auto round = [&](const float* from, std::vector<float>& to) {
-    std::vector<std::uint16_t> halves(to.size());
-    if (args.precision == Precision::bf16)
-      launch(*device, round_to_bf16, slots::stride_blocks(to.size(), rounding_threads), rounding_threads,
-             std::uint64_t{to.size()}, from, halves.data());
-    for (std::size_t i = 0; i < to.size(); ++i)
-      to[i] = args.precision == Precision::bf16 ? __uint_as_float(std::uint32_t{halves[i]} << 16)
-                                                 : emulated_tf32(from[i]);
-  };
-  if (args.precision != Precision::fp32) {
-    round(args.a, a);
-    round(args.b, b);
-    taken.a = a.data();
-    taken.b = b.data();
-  }
-  if (device->failure.empty()) emulated_product(taken, slots::bare_product(args));
+  const std::vector<float> a = taken(device, args.a, std::size_t{args.rows} * args.depth, args.precision);
+  const std::vector<float> b = taken(device, args.b, std::size_t{args.depth} * args.columns, args.precision);
+  if (!device->failure.empty()) return;
+  const Numbers y = slots::bare_product(args);
+  if (!y.bf16) return emulated_product(args, a.data(), b.data(), static_cast<float*>(y.at));
+  std::vector<float> sums(std::size_t{args.rows} * args.columns);
+  auto* const halves = static_cast<Bf16*>(y.at);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = number_of(halves[i]);
+  emulated_product(args, a.data(), b.data(), sums.data());
+  slots::round(device, sums.size(), sums.data(), halves);
 }
 
 Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
+  const bool rounds = args->precision == Precision::bf16 && !(args->a.bf16 && args->b.bf16);
   const std::size_t numbers = std::max(args->rows, args->columns) * std::size_t{args->depth};
-  if (args->precision == Precision::bf16 && numbers > device->halves) {
+  if (rounds && numbers > device->halves) {
     device->happens_at_once();
     device->halves = numbers;
     ++device->moves;
   }
-  const auto work = [device, copied = *args, moves = device->moves] {
-    if (copied.precision == Precision::bf16 && device->moves != moves) device->fail("memory of a product has moved");
+  const auto work = [device, rounds, copied = *args, moves = device->moves] {
+    if (rounds && device->moves != moves) device->fail("memory of a product has moved");
     multiply(device, copied);
   };
   if (!device->wrote(work)) work();

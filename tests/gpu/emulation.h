@@ -39,7 +39,7 @@ struct Order {
 void run_grid(std::uint64_t blocks, unsigned threads, Order order, const std::function<void()>& kernel);
 
 // All threads of the block, or of the warp, wait here for each other. exchange() returns what each lane has handed in.
-enum class Meeting : std::uint8_t { block, ballot, shuffle };
+enum class Meeting : std::uint8_t { block, ballot, shuffle, matrix };
 void wait_for_block();
 const std::uint64_t* exchange(Meeting kind, std::uint64_t value);
 
@@ -69,6 +69,9 @@ struct float4 {
 };
 struct uint2 {
   unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
 };
 inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};

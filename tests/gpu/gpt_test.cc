@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
     const float loss = cpu->loss_and_gradient(params, text.batch, gradient);
     const models::Evaluation evaluation = cpu->evaluate(params, text.batch);
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-      const double tolerance = precision == Precision::fp32 ? 5e-5 : 0.1;
+      const double tolerance = precision == Precision::fp32 ? 5e-5 : 2e-2;
       const Target target(order++);
       if (!has_products(target)) return;
       DeviceGpt gpt = DeviceGpt::create(*target.gpu, c.config, precision, c.logits).value();
@@ -82,12 +82,16 @@ BOOST_AUTO_TEST_CASE(every_tensor_has_its_gradient) {
   cpu->loss_and_gradient(params, text.batch, gradient);
   const Target target(7);
   if (!has_products(target)) return;
-  DeviceGpt gpt = DeviceGpt::create(*target.gpu, config, Precision::fp32).value();
-  const DeviceArray<float> on_params = copied(target, params), on_gradient = copied(target, found);
-  BOOST_TEST_REQUIRE(gpt.loss_and_gradient(on_params, text.batch, on_gradient).ok());
-  BOOST_TEST_REQUIRE(on_gradient.read(found.data(), found.size()).ok());
-  for (const TensorInfo& tensor : cpu->layout().tensors())
-    BOOST_TEST(distance(part_of(found, tensor), part_of(gradient, tensor)) < 1e-4, tensor.name);
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    DeviceGpt gpt = DeviceGpt::create(*target.gpu, config, precision).value();
+    const DeviceArray<float> on_params = copied(target, params), on_gradient = copied(target, found);
+    BOOST_TEST_REQUIRE(gpt.loss_and_gradient(on_params, text.batch, on_gradient).ok());
+    BOOST_TEST_REQUIRE(on_gradient.read(found.data(), found.size()).ok());
+    for (const TensorInfo& tensor : cpu->layout().tensors()) {
+      const double off = distance(part_of(found, tensor), part_of(gradient, tensor));
+      BOOST_TEST(off < (precision == Precision::fp32 ? 1e-4 : 2e-2), tensor.name << ": " << off);
+    }
+  }
 }
 
 // A batch smaller than the last uses the same memory, a larger one more, an evaluation pieces of eight rows.

@@ -171,7 +171,8 @@ BOOST_AUTO_TEST_CASE(layer_norm_with_and_without_a_sum) {
     const LayerNormChange back{size.matrix(),         sums ? sum.data() : on_x.data(),
                                on_gain.data(),        mean.data(),
                                scale.data(),          on_change.data(),
-                               on_x_change.data(),    partial.data(),
+                               on_x_change.data(),    nullptr,
+                               partial.data(),
                                on_gain_change.data(), on_bias_change.data()};
     target.table().model.layer_norm_backward(target.device(), &back);
     norm.backward(nullptr, size.rows, size.columns, normed.data(), gain.data(), change.data(), x_change.data(),

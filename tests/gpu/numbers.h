@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "gpu/model_table.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::gpu {
@@ -37,6 +39,40 @@ inline Floats drawn_wild(Prng& prng, std::size_t count) {
   for (float& value : values)
     if (prng.chance(1, 12)) value = wild[prng.below(std::size(wild))];
   return values;
+}
+
+// The nearest bfloat16, ties to even, found by comparing the two around it.
+inline float nearest_bf16(float value) {
+  const float down = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0xffff'0000);  // towards zero
+  const float up = std::bit_cast<float>(std::bit_cast<std::uint32_t>(down) + 0x1'0000);
+  const double to_down = std::abs(double{value} - double{down}), to_up = std::abs(double{up} - double{value});
+  const bool down_is_even = (std::bit_cast<std::uint32_t>(down) >> 16 & 1) == 0;
+  return to_up < to_down || (to_up == to_down && !down_is_even) ? up : down;
+}
+
+// As numbers of a device, rounded where they are bfloat16; and back.
+template <class Number>
+std::vector<Number> numbers_of(const Floats& values) {
+  std::vector<Number> numbers;
+  for (const float value : values) {
+    if constexpr (std::is_same_v<Number, Bf16>)
+      numbers.push_back({static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(nearest_bf16(value)) >> 16)});
+    else
+      numbers.push_back(value);
+  }
+  return numbers;
+}
+inline Floats floats_of(const std::vector<Bf16>& numbers) {
+  Floats values;
+  for (const Bf16 one : numbers) values.push_back(std::bit_cast<float>(std::uint32_t{one.bits} << 16));
+  return values;
+}
+inline Floats floats_of(const Floats& numbers) {
+  return numbers;
+}
+template <class Number>
+Floats rounded_as(const Floats& values) {
+  return floats_of(numbers_of<Number>(values));
 }
 
 // Equal bits; which NaN one is, is open.

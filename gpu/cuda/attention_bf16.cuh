@@ -1,0 +1,234 @@
+// Causal attention of bfloat16 numbers, by the matrix units: what attention.cuh computes, in tiles as well and with the
+// same maximum that grows (Dao 2023, "FlashAttention-2": a warp has rows of its own, so warps share only tiles).
+//
+// A warp has stripes of sixteen rows; a tile of 64 others lies in shared memory, its rows 16 bytes further apart than
+// they are long, so that the eight rows of a matrix that is loaded lie in different banks. Shares of the softmax are
+// rounded to bfloat16 for their product; their sum is that of the unrounded ones, in float32, as all else.
+#pragma once
+
+#include "gpu/cuda/attention.cuh"
+#include "gpu/cuda/matrix_units.cuh"
+
+namespace rumor::gpu {
+
+constexpr unsigned look_warps = look_threads / warp_threads;
+constexpr unsigned stripe_rows = 16;
+constexpr unsigned half_tile_rows = 64;
+constexpr unsigned tile_groups = half_tile_rows / stripe_rows;
+
+// How many stripes of queries a warp has: each matrix of keys or values that is loaded serves all of them.
+template <unsigned size>
+constexpr unsigned stripes = size <= 64 ? 2 : 1;
+template <unsigned size>
+constexpr unsigned query_rows = look_warps * stripe_rows * stripes<size>;  // of a block
+
+// Heads are filled up with zeros to `size`.
+template <unsigned size>
+struct alignas(16) HalfTile {
+  Bf16 row[half_tile_rows][size + 8];
+};
+// A stripe as the left side of products: sixteen columns after the other.
+template <unsigned size>
+struct Stripe {
+  std::uint32_t part[size / 16][4];
+};
+
+// Where a lane's parts of a matrix lie (matrix_units.cuh).
+__device__ __forceinline__ unsigned lane_row() {
+  return lane_of_thread() / 4;
+}
+__device__ __forceinline__ unsigned lane_column() {
+  return lane_of_thread() % 4 * 2;
+}
+
+template <unsigned size>
+__device__ __forceinline__ void load_half_tile(const AttentionArgs& args, const Bf16* head, std::size_t stride,
+                                               std::uint32_t first, HalfTile<size>& tile) {
+  constexpr unsigned eights = size / 8;
+  const bool whole = args.head_size % 8 == 0 && stride % 8 == 0 && is_aligned(head, 16);
+  for (unsigned e = threadIdx.x; e < half_tile_rows * eights; e += look_threads) {
+    const unsigned row = e / eights, number = e % eights * 8;
+    const bool there = first + row < args.context;
+    const Bf16* from = head + (first + row) * stride + number;
+    Bf16* to = &tile.row[row][number];
+    if (whole) {
+      uint4 all = {};
+      if (there && number < args.head_size) all = *reinterpret_cast<const uint4*>(from);
+      *reinterpret_cast<uint4*>(to) = all;
+      continue;
+    }
+    RUMOR_UNROLL
+    for (unsigned n = 0; n < 8; ++n) to[n] = there && number + n < args.head_size ? from[n] : Bf16{};
+  }
+}
+
+template <unsigned size>
+__device__ __forceinline__ void load_stripe(const AttentionArgs& args, const Bf16* head, std::size_t stride,
+                                            std::uint32_t first_row, Stripe<size>& stripe) {
+  const auto bits_of = [&](std::uint32_t row, std::uint32_t number) -> std::uint32_t {
+    return row < args.context && number < args.head_size ? head[row * stride + number].bits : 0;
+  };
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < size / 16 * 4; ++i) {
+    const std::uint32_t row = first_row + lane_row() + i % 2 * 8;
+    const std::uint32_t number = i / 4 * 16 + i / 2 % 2 * 8 + lane_column();
+    stripe.part[i / 4][i % 4] = bits_of(row, number) | bits_of(row, number + 1) << 16;
+  }
+}
+
+template <unsigned size>
+__device__ __forceinline__ void store_stripe(const AttentionArgs& args, const float (&sum)[size / 8][4],
+                                             std::size_t stride, std::uint32_t first_row, Bf16* head) {
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < size / 8 * 4; ++i) {
+    const std::uint32_t row = first_row + lane_row() + i / 2 % 2 * 8;
+    const std::uint32_t number = i / 4 * 8 + lane_column() + i % 2;
+    if (row < args.context && number < args.head_size) head[row * stride + number] = rounded_bf16(sum[i / 4][i % 4]);
+  }
+}
+
+// products[s] += each stripe's rows times sixteen rows of the tile, from `row` on.
+template <unsigned size, unsigned count>
+__device__ __forceinline__ void add_row_products(const Stripe<size> (&stripe)[count], const HalfTile<size>& tile,
+                                                 unsigned row, float (&products)[count][2][4]) {
+  const unsigned lane = lane_of_thread();
+  RUMOR_UNROLL
+  for (unsigned part = 0; part < size / 16; ++part) {
+    std::uint32_t b[4];
+    load_matrices(b, &tile.row[row + lane / 16 * 8 + lane % 8][part * 16 + lane / 8 % 2 * 8]);
+    RUMOR_UNROLL
+    for (unsigned s = 0; s < count; ++s) {
+      multiply_add(products[s][0], stripe[s].part[part], b[0], b[1]);
+      multiply_add(products[s][1], stripe[s].part[part], b[2], b[3]);
+    }
+  }
+}
+
+// sum[s] += factor[s], 16 x 16, times sixteen rows of the tile, from `row` on.
+template <unsigned size, unsigned count>
+__device__ __forceinline__ void add_rows(const std::uint32_t (&factor)[count][4], const HalfTile<size>& tile,
+                                         unsigned row, float (&sum)[count][size / 8][4]) {
+  const unsigned lane = lane_of_thread();
+  RUMOR_UNROLL
+  for (unsigned part = 0; part < size / 16; ++part) {
+    std::uint32_t b[4];
+    load_matrices_turned(b, &tile.row[row + lane % 16][part * 16 + lane / 16 * 8]);
+    RUMOR_UNROLL
+    for (unsigned s = 0; s < count; ++s) {
+      multiply_add(sum[s][part * 2], factor[s], b[0], b[1]);
+      multiply_add(sum[s][part * 2 + 1], factor[s], b[2], b[3]);
+    }
+  }
+}
+
+// Two sums of products side by side are the left side of the next product, rounded.
+__device__ __forceinline__ void as_factor(const float (&x)[2][4], std::uint32_t (&factor)[4]) {
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < 4; ++i) factor[i] = two_bf16(x[i / 2][i % 2 * 2], x[i / 2][i % 2 * 2 + 1]);
+}
+
+// What a stripe of queries has seen so far; of the lane's two rows.
+struct Seen {
+  float top[2], weight[2];  // weight: of the columns that this lane has
+};
+
+__device__ __forceinline__ float largest_of_four(float value) {
+  for (unsigned distance = 1; distance < 4; distance *= 2) {
+    const float other = __shfl_xor_sync(whole_warp, value, distance);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+// Products of stripe s, from row `row`, with the tile of keys from `key` on become shares of what it has seen with
+// them; what it had seen before is made smaller accordingly.
+template <unsigned size, unsigned count>
+__device__ __forceinline__ void take_shares(std::uint32_t row, std::uint32_t key, float scale, unsigned s,
+                                            float (&look)[tile_groups][count][2][4], Seen& seen,
+                                            float (&sum)[size / 8][4]) {
+  RUMOR_UNROLL
+  for (unsigned below = 0; below < 2; ++below) {
+    const std::uint32_t own_row = row + lane_row() + below * 8;
+    float top = seen.top[below], weight = 0;
+    RUMOR_UNROLL
+    for (unsigned k = 0; k < half_tile_rows / 4; ++k) {
+      float& one = look[k / 4][s][k / 2 % 2][below * 2 + k % 2];
+      if (key + k / 2 * 8 + lane_column() + k % 2 > own_row) one = -__uint_as_float(infinity_bits);
+      top = one > top ? one : top;
+    }
+    top = largest_of_four(top);
+    RUMOR_UNROLL
+    for (unsigned k = 0; k < half_tile_rows / 4; ++k) {
+      float& one = look[k / 4][s][k / 2 % 2][below * 2 + k % 2];
+      one = exponential((one - top) * scale);
+      weight += one;
+    }
+    const float keep = exponential((seen.top[below] - top) * scale);
+    seen.top[below] = top;
+    seen.weight[below] = fmaf(seen.weight[below], keep, weight);
+    RUMOR_UNROLL
+    for (unsigned n = 0; n < size / 8 * 2; ++n) sum[n / 2][below * 2 + n % 2] *= keep;
+  }
+}
+
+// Divides by the weights, and writes.
+template <unsigned size>
+__device__ __forceinline__ void finish_stripe(const AttentionArgs& args, const LookHead& head, std::uint32_t row,
+                                              const Seen& seen, float (&sum)[size / 8][4]) {
+  RUMOR_UNROLL
+  for (unsigned below = 0; below < 2; ++below) {
+    const std::uint32_t own_row = row + lane_row() + below * 8;
+    const float weight = 1.0f / sum_of_four(seen.weight[below]);
+    RUMOR_UNROLL
+    for (unsigned n = 0; n < size / 8 * 2; ++n) sum[n / 2][below * 2 + n % 2] *= weight;
+    if (own_row >= args.context || lane_column() != 0) continue;
+    args.top[head.statistics + own_row] = seen.top[below];
+    args.weight[head.statistics + own_row] = weight;
+  }
+  store_stripe<size>(args, sum, head.width, row, those_of<Bf16>(args.y) + head.output);
+}
+
+template <unsigned size>
+__global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) {
+  constexpr unsigned count = stripes<size>;
+  __shared__ HalfTile<size> keys, values;
+  const LookHead head = look_head(args, query_rows<size>);
+  const std::size_t stride = 3 * head.width;
+  const Bf16* query = those_of<Bf16>(args.qkv) + head.query;
+  const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows * count;  // the warp's first
+  const float scale = look_scale(args), none = -__uint_as_float(infinity_bits);
+  Stripe<size> queries[count];
+  Seen seen[count];
+  float sum[count][size / 8][4] = {};
+  RUMOR_UNROLL
+  for (unsigned s = 0; s < count; ++s) {
+    load_stripe(args, query, stride, row + s * stripe_rows, queries[s]);
+    seen[s] = {{none, none}, {0.0f, 0.0f}};
+  }
+  const std::uint32_t end = head.first_row + query_rows<size>;
+  for (std::uint32_t first = 0; first < end && first < args.context; first += half_tile_rows) {
+    __syncthreads();  // all are done with the last tile
+    load_half_tile(args, query + head.width, stride, first, keys);
+    load_half_tile(args, query + 2 * head.width, stride, first, values);
+    __syncthreads();
+    if (first >= row + count * stripe_rows) continue;  // wholly above this warp's diagonal
+    float look[tile_groups][count][2][4] = {};
+    RUMOR_UNROLL
+    for (unsigned group = 0; group < tile_groups; ++group)
+      add_row_products(queries, keys, group * stripe_rows, look[group]);
+    RUMOR_UNROLL
+    for (unsigned s = 0; s < count; ++s)
+      take_shares<size>(row + s * stripe_rows, first, scale, s, look, seen[s], sum[s]);
+    RUMOR_UNROLL
+    for (unsigned group = 0; group < tile_groups; ++group) {
+      std::uint32_t share[count][4];
+      RUMOR_UNROLL
+      for (unsigned s = 0; s < count; ++s) as_factor(look[group][s], share[s]);
+      add_rows(share, values, group * stripe_rows, sum);
+    }
+  }
+  RUMOR_UNROLL
+  for (unsigned s = 0; s < count; ++s) finish_stripe<size>(args, head, row + s * stripe_rows, seen[s], sum[s]);
+}
+
+}  // namespace rumor::gpu

@@ -1,0 +1,55 @@
+// What kernels ask of the matrix units: products of small matrices of bfloat16 with float32 sums. A warp multiplies;
+// each lane has a part of each matrix, as the PTX ISA lays it out for mma.m16n8k16 ("Matrix fragments") and ldmatrix:
+//   sum  16 x 8    numbers 0 and 1 are in row lane / 4, 2 and 3 in row lane / 4 + 8; columns lane % 4 * 2 and the next
+//   a    16 x 16   words of two neighbours in a row: rows lane / 4 and + 8 of columns lane % 4 * 2, then the same of
+//                  columns 8 further on
+//   b    16 x 8    words of two neighbours in a column, lane / 4: of rows lane % 4 * 2, and of rows 8 further on
+//
+// All functions are called by whole warps. In the emulation (tests/gpu/emulated_matrix_units.h) they are sums in C++.
+#pragma once
+
+#include "gpu/cuda/rounding.cuh"
+
+#if defined(__CUDACC__)
+
+namespace rumor::gpu {
+
+// sum += a b.
+__device__ __forceinline__ void multiply_add(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b_above,
+                                             std::uint32_t b_below) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_above), "r"(b_below));
+}
+
+// Four matrices of 8 x 8 from shared memory; lane i says where row i % 8 of matrix i / 8 begins, at a multiple of 16
+// bytes. out[m]: of matrix m row lane / 4, columns lane % 4 * 2 and the next.
+__device__ __forceinline__ void load_matrices(std::uint32_t (&out)[4], const Bf16* row) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(address)
+               : "memory");
+}
+
+// The same of the transposed matrices: of matrix m rows lane % 4 * 2 and the next, column lane / 4.
+__device__ __forceinline__ void load_matrices_turned(std::uint32_t (&out)[4], const Bf16* row) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(address)
+               : "memory");
+}
+
+// Two numbers, rounded, in a word.
+__device__ __forceinline__ std::uint32_t two_bf16(float low, float high) {
+  std::uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}
+
+}  // namespace rumor::gpu
+
+#endif
