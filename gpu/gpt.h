@@ -92,6 +92,8 @@ class DeviceGpt final : public DeviceModel {
     if (bf16_) return static_cast<const Bf16*>(rounded_change_.at);
     return change_;
   }
+  // Numbers from one row of logits to the next: rows begin where products read and write the fastest.
+  std::size_t logits_apart() const { return (static_cast<std::size_t>(shape_.vocabulary) + 63) / 64 * 64; }
   // Different tokens that a batch of rows_ may have.
   std::uint32_t distinct_max() const { return std::min(rows_, static_cast<std::uint32_t>(shape_.vocabulary)); }
   std::uint32_t width() const { return static_cast<std::uint32_t>(shape_.width); }
@@ -122,7 +124,7 @@ class DeviceGpt final : public DeviceModel {
   float* dot_ = nullptr;       // [rows][heads]
   float* partial_ = nullptr;   // of sums over rows
   float* row_loss_ = nullptr;  // [rows]
-  Numbers logits_;             // [rows of a piece][vocabulary]
+  Numbers logits_;             // [rows of a piece][vocabulary], with gaps
   DeviceArray<double> total_loss_;  // of each piece
   DeviceArray<std::uint16_t> token_, target_, distinct_;
   DeviceArray<std::uint32_t> row_, first_;  // rows by token, for the way back of the embedding

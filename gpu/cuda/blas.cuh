@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -135,7 +136,7 @@ class Blas {
     cublasLtMatrixLayout_t a = nullptr, b = nullptr, y = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
   };
-  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t, std::uint32_t>;
+  using Key = std::tuple<std::array<std::uint32_t, 6>, std::uint64_t, std::uint32_t>;
 
   Status open(ErrorText* error) {
     if (handle_ != nullptr) return Status::ok;
@@ -185,7 +186,7 @@ class Blas {
         static_cast<std::uint32_t>(args.precision) | (fused ? static_cast<std::uint32_t>(args.epilogue) : 0u) << 4 |
         (args.a_turned ? 1u : 0u) << 8 | (args.b_turned ? 1u : 0u) << 9 | (args.add ? 1u : 0u) << 10 |
         (args.y.bf16 ? 1u : 0u) << 11;
-    const Key key{args.rows, args.columns, args.depth, aligned, kind};
+    const Key key{{args.rows, args.columns, args.depth, args.a_apart, args.b_apart, args.y_apart}, aligned, kind};
     const auto found = plans_.find(key);
     if (found != plans_.end()) return found->second;
     Plan& plan = plans_[key];
@@ -206,17 +207,12 @@ class Blas {
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, for_b)) return false;
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, for_a)) return false;
     if (fused && !set_epilogue(plan.operation, args)) return false;
-    const std::uint64_t a_across = args.a_turned ? args.rows : args.depth;
-    const std::uint64_t a_down = args.a_turned ? args.depth : args.rows;
-    const std::uint64_t b_across = args.b_turned ? args.depth : args.columns;
-    const std::uint64_t b_down = args.b_turned ? args.columns : args.depth;
-    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, std::uint64_t across,
-                            std::uint64_t down) {
-      return library_->cublasLtMatrixLayoutCreate(made, type, across, down, static_cast<std::int64_t>(across)) ==
+    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, const Lie& lie) {
+      return library_->cublasLtMatrixLayoutCreate(made, type, lie.columns, lie.rows, lie.apart) ==
              CUBLAS_STATUS_SUCCESS;
     };
-    return layout(&plan.a, in, a_across, a_down) && layout(&plan.b, in, b_across, b_down) &&
-           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, args.columns, args.rows) &&
+    return layout(&plan.a, in, lie_of_a(args)) && layout(&plan.b, in, lie_of_b(args)) &&
+           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, lie_of_y(args)) &&
            choose(plan, operands, fused ? args.y.at : operands.y);
   }
 

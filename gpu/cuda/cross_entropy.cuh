@@ -43,7 +43,8 @@ template <class Number>
 __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropyArgs args) {
   __shared__ TopSum warps[entropy_warps];
   const std::uint32_t columns = args.size.columns;
-  Number* x = those_of<Number>(args.x) + std::size_t{blockIdx.x} * columns;
+  const std::size_t apart = args.apart != 0 ? args.apart : columns;
+  Number* x = those_of<Number>(args.x) + blockIdx.x * apart;
   const std::uint32_t target = args.target[blockIdx.x];
   const float wanted = number_of(x[target]);
   TopSum own = {-__uint_as_float(infinity_bits), 0.0f};

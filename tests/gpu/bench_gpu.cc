@@ -1,6 +1,7 @@
 // What compression and models cost on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
 //
-// usage: bench_gpu [--emulated] PARAMS...     PARAMS of the passes, the first also of codec and replica
+// usage: bench_gpu [--emulated] PARAMS...        PARAMS of the passes, the first also of codec and replica
+//        bench_gpu [--emulated] --losses FILE    instead: the first losses of GPT-2, for tests/gpu/torch_gpt.py
 //
 // Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. A pass
 // over memory is told as a share of what a plain copy on the same device moves in the same time.
@@ -213,8 +214,12 @@ std::string arrival(const Gpu& gpu, std::uint32_t params) {
   return text + decoded_beside(gpu, layout, views) + "}";
 }
 
+const GpuTable& table_to_measure() {
+  return emulated ? emulated_table() : *must(open_plugin());
+}
+
 int run(const std::vector<std::uint32_t>& sizes) {
-  const GpuTable& table = emulated ? emulated_table() : *must(open_plugin());
+  const GpuTable& table = table_to_measure();
   const std::unique_ptr<Gpu> gpu = must(Gpu::open(table, 0));
   const DeviceInfo info = must(gpu->describe());
   const double copy = copy_speed(*gpu, emulated ? 1 << 20 : std::size_t{1} << 30);
@@ -237,11 +242,16 @@ int run(const std::vector<std::uint32_t>& sizes) {
 int main(int argc, char** argv) {
   const bool emulated = argc > 1 && std::strcmp(argv[1], "--emulated") == 0;
   rumor::gpu::emulated = emulated;
+  if (argc == (emulated ? 4 : 3) && std::strcmp(argv[argc - 2], "--losses") == 0) {
+    const auto gpu = rumor::gpu::must(rumor::gpu::Gpu::open(rumor::gpu::table_to_measure(), 0));
+    rumor::gpu::write_losses(*gpu, emulated, argv[argc - 1]);
+    return 0;
+  }
   std::vector<std::uint32_t> sizes;
   for (int a = emulated ? 2 : 1; a < argc; ++a)
     sizes.push_back(static_cast<std::uint32_t>(std::strtoul(argv[a], nullptr, 10)));
   if (sizes.empty() || std::count(sizes.begin(), sizes.end(), 0u) > 0) {
-    std::fputs("usage: bench_gpu [--emulated] PARAMS...\n", stderr);
+    std::fputs("usage: bench_gpu [--emulated] PARAMS...\n       bench_gpu [--emulated] --losses FILE\n", stderr);
     return 2;
   }
   return rumor::gpu::run(sizes);

@@ -96,25 +96,31 @@ BOOST_AUTO_TEST_CASE(layer_norm_into_and_from_bfloat16) {
   });
 }
 
-// Losses and gradients are those of the same logits as floats.
+// Losses and gradients are those of the same logits as floats, also where rows lie further apart.
 BOOST_AUTO_TEST_CASE(cross_entropy_of_rounded_logits) {
   each_size(54, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = rounded_as<Bf16>(drawn(prng, size.count(), 8));
     std::vector<std::uint16_t> wanted(size.rows);
     for (std::uint16_t& one : wanted) one = static_cast<std::uint16_t>(prng.below(size.columns));
     const Guarded<float> on_x(target, x, skip), loss(target, size.rows), other_loss(target, size.rows);
-    const Guarded<Bf16> halves(target, numbers_of<Bf16>(x), skip);
+    const std::uint32_t apart = size.columns + static_cast<std::uint32_t>(skip);
+    Floats spread(std::size_t{size.rows} * apart, 1000.0f), expected = spread;
+    const auto place = [&](std::size_t i) { return i / size.columns * apart + i % size.columns; };
+    for (std::size_t i = 0; i < x.size(); ++i) spread[place(i)] = x[i];
+    const Guarded<Bf16> halves(target, numbers_of<Bf16>(spread), skip);
     const Guarded<std::uint16_t> on_wanted(target, wanted);
     const Guarded<double> total(target, 1), other_total(target, 1);
     const Matrix matrix{size.rows, size.columns};
     const CrossEntropyArgs args{matrix, on_x.data(), on_wanted.data(), 0.125f, loss.data(), total.data()};
-    const CrossEntropyArgs other{matrix, halves.data(),     on_wanted.data(), 0.125f,
-                                 other_loss.data(), other_total.data()};
+    const CrossEntropyArgs other{matrix,            halves.data(),      on_wanted.data(), 0.125f,
+                                 other_loss.data(), other_total.data(), apart};
     target.table().model.cross_entropy(target.device(), &args);
     target.table().model.cross_entropy(target.device(), &other);
     BOOST_TEST(same_bits(other_loss.read(), loss.read()));
     BOOST_TEST((other_total.read() == total.read()));
-    BOOST_TEST(same_bits(floats_of(halves.read()), rounded_as<Bf16>(on_x.read())));
+    const Floats gradient = on_x.read();
+    for (std::size_t i = 0; i < gradient.size(); ++i) expected[place(i)] = gradient[i];
+    BOOST_TEST(same_bits(floats_of(halves.read()), rounded_as<Bf16>(expected)));
   });
 }
 

@@ -10,16 +10,18 @@ namespace rumor::gpu {
 
 void emulated_product(const MatmulArgs& args, const float* a, const float* b, float* y) {
   const long rows = args.rows, columns = args.columns, depth = args.depth;
+  const long a_row = lie_of_a(args).apart, y_row = lie_of_y(args).apart;
+  long b_row = lie_of_b(args).apart;
   const models::KernelTable& k = models::kernels();
-  const models::MatrixView left = args.a_turned ? models::MatrixView{a, 1, rows} : models::MatrixView{a, depth, 1};
+  const models::MatrixView left = args.a_turned ? models::MatrixView{a, 1, a_row} : models::MatrixView{a, a_row, 1};
   std::vector<float> turned;
   if (args.b_turned) {
     turned.resize(static_cast<std::size_t>(depth * columns));
-    k.transpose(columns, depth, b, depth, turned.data(), columns);
+    k.transpose(columns, depth, b, b_row, turned.data(), columns);
     b = turned.data();
+    b_row = columns;
   }
-  k.matmul(rows, columns, depth, left, b, columns, y, columns,
-           args.add ? models::Start::output : models::Start::zero);
+  k.matmul(rows, columns, depth, left, b, b_row, y, y_row, args.add ? models::Start::output : models::Start::zero);
 }
 
 float emulated_tf32(float value) {

@@ -39,7 +39,20 @@ struct Product {
   Precision precision = Precision::fp32;
   Epilogue epilogue = Epilogue::none;
   bool a_bf16 = false, b_bf16 = false, y_bf16 = false;
+  std::uint32_t gap = 0;  // between rows of a, b and y
 };
+
+// A matrix with gaps of no numbers behind its rows, as `lie` says; and without them again.
+Floats with_gaps(const Floats& values, const Lie& lie) {
+  Floats spread(std::size_t{lie.rows} * lie.apart, std::nanf(""));
+  for (std::size_t i = 0; i < values.size(); ++i) spread[i / lie.columns * lie.apart + i % lie.columns] = values[i];
+  return spread;
+}
+Floats without_gaps(const Floats& spread, const Lie& lie) {
+  Floats values(std::size_t{lie.rows} * lie.columns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = spread[i / lie.columns * lie.apart + i % lie.columns];
+  return values;
+}
 
 // What the epilogue is of, by the definition.
 std::vector<double> reference(const Product& p, const Floats& a, const Floats& b, const Floats& y, const Floats& bias) {
@@ -70,25 +83,33 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   const std::size_t count = std::size_t{p.rows} * p.columns, skip = prng.below(4);
   const Floats a = drawn(prng, std::size_t{p.rows} * p.depth), b = drawn(prng, std::size_t{p.depth} * p.columns),
                bias = drawn(prng, p.columns), y = drawn(prng, count);
-  const Either on_a(target, p.a_bf16, a, skip), on_b(target, p.b_bf16, b, skip), on_y(target, p.y_bf16, y, skip),
-      on_bias(target, p.y_bf16, bias, skip), before(target, p.y_bf16, Floats(count), skip);
-  const MatmulArgs args{p.rows,
-                        p.columns,
-                        p.depth,
-                        on_a.numbers(),
-                        on_b.numbers(),
-                        p.a_turned,
-                        p.b_turned,
-                        p.add,
-                        on_y.numbers(),
-                        on_bias.numbers(),
-                        before.numbers(),
-                        p.precision,
-                        p.epilogue};
+  MatmulArgs args{};
+  args.rows = p.rows;
+  args.columns = p.columns;
+  args.depth = p.depth;
+  args.a_turned = p.a_turned;
+  args.b_turned = p.b_turned;
+  args.add = p.add;
+  args.precision = p.precision;
+  args.epilogue = p.epilogue;
+  if (p.gap != 0) {
+    args.a_apart = lie_of_a(args).columns + p.gap;
+    args.b_apart = lie_of_b(args).columns + p.gap;
+    args.y_apart = p.columns + p.gap;
+  }
+  const Either on_a(target, p.a_bf16, with_gaps(a, lie_of_a(args)), skip),
+      on_b(target, p.b_bf16, with_gaps(b, lie_of_b(args)), skip),
+      on_y(target, p.y_bf16, with_gaps(y, lie_of_y(args)), skip), on_bias(target, p.y_bf16, bias, skip),
+      before(target, p.y_bf16, Floats(count), skip);
+  args.a = on_a.numbers();
+  args.b = on_b.numbers();
+  args.y = on_y.numbers();
+  args.bias = on_bias.numbers();
+  args.before = before.numbers();
   ErrorText error{};
   BOOST_TEST_REQUIRE((target.table().model.matmul(target.device(), &args, &error) == Status::ok), error.text);
   const std::vector<double> sums = reference(p, a, b, y, bias);
-  const Floats got = on_y.read();
+  const Floats got = without_gaps(on_y.read(), lie_of_y(args));
   if (p.epilogue == Epilogue::bias_gelu) {
     const Floats linear = before.read();
     BOOST_TEST(distance(linear, sums) < tolerance(p));
@@ -142,6 +163,26 @@ BOOST_AUTO_TEST_CASE(what_is_bfloat16_already_is_not_rounded_again) {
                       .y_bf16 = (kinds & 4) != 0};
       check(kinds, p, prng);
     }
+}
+
+BOOST_AUTO_TEST_CASE(rows_with_gaps_between_them) {
+  Prng prng(74);
+  for (unsigned turn = 0; turn < 12; ++turn) {
+    const Precision precision = turn % 3 == 0 ? Precision::fp32 : Precision::bf16;
+    check(turn,
+          {.rows = 20 + turn,
+           .columns = 37,
+           .depth = turn == 5 ? 0u : 11u,
+           .a_turned = turn % 2 == 1,
+           .b_turned = turn % 4 > 1,
+           .add = turn == 7,
+           .precision = precision,
+           .a_bf16 = turn % 3 == 1,
+           .b_bf16 = turn % 3 == 1,
+           .y_bf16 = turn % 3 == 2,
+           .gap = 1 + turn % 4},
+          prng);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_to_multiply) {

@@ -43,6 +43,7 @@ inline Floats drawn_wild(Prng& prng, std::size_t count) {
 
 // The nearest bfloat16, ties to even, found by comparing the two around it.
 inline float nearest_bf16(float value) {
+  if (std::isnan(value)) return value;
   const float down = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0xffff'0000);  // towards zero
   const float up = std::bit_cast<float>(std::bit_cast<std::uint32_t>(down) + 0x1'0000);
   const double to_down = std::abs(double{value} - double{down}), to_up = std::abs(double{up} - double{value});
