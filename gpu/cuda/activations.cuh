@@ -1,11 +1,11 @@
 // Bias, ReLU and GELU: what a matrix product leaves to do where its epilogue does not. With a bias a thread has a
-// column of chunk_rows rows, so that it reads its bias once.
+// column of chunk_rows rows, so that it reads its bias once. And rounding for products.
 #pragma once
 
 #include "gpu/cuda/columns.cuh"
 #include "gpu/cuda/common.cuh"
+#include "gpu/cuda/eights.cuh"
 #include "gpu/cuda/math.cuh"
-#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
@@ -57,8 +57,20 @@ __global__ void __launch_bounds__(column_threads) add_bias_gelu(Matrix size, con
 template <class Number>
 __global__ void __launch_bounds__(activation_threads)
     back_through_gelu(std::uint64_t count, const Number* x, Number* change) {
-  for (std::uint64_t i = grid_thread(); i < count; i += grid_threads())
-    put_number(change[i], number_of(change[i]) * gelu_slope(number_of(x[i])));
+  const bool aligned = eights_are_aligned(x) && eights_are_aligned(change);
+  for (std::uint64_t at = grid_thread() * eight; at < count; at += grid_threads() * eight) {
+    const Eight before = load_eight(x, at, count, aligned, 0.0f);
+    Eight all = load_eight(change, at, count, aligned, 0.0f);
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < eight; ++i) all.v[i] *= gelu_slope(before.v[i]);
+    store_eight(change, at, count, aligned, all);
+  }
+}
+
+__global__ void __launch_bounds__(activation_threads) round_to_bf16(std::uint64_t count, const float* from, Bf16* to) {
+  const bool aligned = eights_are_aligned(from) && eights_are_aligned(to);
+  for (std::uint64_t at = grid_thread() * eight; at < count; at += grid_threads() * eight)
+    store_eight(to, at, count, aligned, load_eight(from, at, count, aligned, 0.0f));
 }
 
 }  // namespace rumor::gpu

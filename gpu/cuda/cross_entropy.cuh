@@ -1,11 +1,11 @@
 // Softmax and cross-entropy of rows of logits, in place: a block takes a row, reads it once for the largest and the sum
-// of exponentials together, and once more where the gradient takes its place. Sums are joined in one order: a thread's
-// stride, the lanes of a warp, the warps.
+// of exponentials together, and once more where the gradient takes its place. Sums are joined in one order: eight
+// neighbours, a thread's stride, the lanes of a warp, the warps.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
+#include "gpu/cuda/eights.cuh"
 #include "gpu/cuda/math.cuh"
-#include "gpu/cuda/rounding.cuh"
 #include "gpu/model_table.h"
 
 namespace rumor::gpu {
@@ -22,6 +22,11 @@ struct TopSum {
 // Its sum with another top. Equal tops first: infinity less infinity is no number.
 __device__ __forceinline__ float sum_from(TopSum part, float top) {
   return part.top == top ? part.sum : part.sum * exponential(part.top - top);
+}
+
+// e^(x - top), 0 for minus infinity also where that is the top: a logit that is not there counts for nothing.
+__device__ __forceinline__ float share_of(float value, float top) {
+  return value == -__uint_as_float(infinity_bits) ? 0.0f : value == top ? 1.0f : exponential(value - top);
 }
 
 __device__ __forceinline__ TopSum join(TopSum a, TopSum b) {
@@ -46,14 +51,17 @@ __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropy
   const std::size_t apart = args.apart != 0 ? args.apart : columns;
   Number* x = those_of<Number>(args.x) + blockIdx.x * apart;
   const std::uint32_t target = args.target[blockIdx.x];
-  const float wanted = number_of(x[target]);
-  TopSum own = {-__uint_as_float(infinity_bits), 0.0f};
-  for (std::uint32_t c = threadIdx.x; c < columns; c += entropy_threads) {
-    const float value = number_of(x[c]);
-    if (value > own.top)
-      own = {value, sum_from(own, value) + 1.0f};
-    else
-      own.sum += value == own.top ? 1.0f : exponential(value - own.top);
+  const bool aligned = eights_are_aligned(x);
+  const float wanted = number_of(x[target]), none = -__uint_as_float(infinity_bits);
+  TopSum own = {none, 0.0f};
+  for (std::uint64_t at = threadIdx.x * eight; at < columns; at += entropy_threads * eight) {
+    const Eight all = load_eight(x, at, columns, aligned, none);
+    float top = own.top;
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < eight; ++i) top = all.v[i] > top ? all.v[i] : top;
+    own = {top, sum_from(own, top)};
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < eight; ++i) own.sum += share_of(all.v[i], top);
   }
   own = warp_join(own);
   if (lane_of_thread() == 0) warps[warp_of_thread()] = own;
@@ -63,9 +71,14 @@ __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropy
   if (threadIdx.x == 0) args.loss[blockIdx.x] = logf(all.sum) + (all.top - wanted);
   if (!(args.share > 0.0f)) return;
   const float factor = args.share / all.sum;
-  for (std::uint32_t c = threadIdx.x; c < columns; c += entropy_threads) {
-    const float pull = exponential(number_of(x[c]) - all.top) * factor;
-    put_number(x[c], c == target ? pull - args.share : pull);
+  for (std::uint64_t at = threadIdx.x * eight; at < columns; at += entropy_threads * eight) {
+    Eight change = load_eight(x, at, columns, aligned, 0.0f);
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < eight; ++i) {
+      const float pull = exponential(change.v[i] - all.top) * factor;
+      change.v[i] = at + i == target ? pull - args.share : pull;
+    }
+    store_eight(x, at, columns, aligned, change);
   }
 }
 

@@ -45,7 +45,7 @@ void by_kind(const ConstNumbers& numbers, const Start& start) {
 
 inline void round(Device* device, std::uint64_t count, const float* from, Bf16* to) {
   if (count == 0) return;
-  launch(*device, round_to_bf16, stride_blocks(count, rounding_threads), rounding_threads, count, from, to);
+  launch(*device, round_to_bf16, stride_blocks(count, eight * activation_threads), activation_threads, count, from, to);
 }
 
 inline void bias_relu(Device* device, Matrix size, const float* bias, float* x) {
@@ -66,8 +66,8 @@ inline void gelu_backward(Device* device, std::uint64_t count, ConstNumbers x, N
   if (count == 0) return;
   by_kind(x, [&](auto kind) {
     using Number = decltype(kind);
-    launch(*device, back_through_gelu<Number>, stride_blocks(count, activation_threads), activation_threads, count,
-           those_of<Number>(x), those_of<Number>(change));
+    launch(*device, back_through_gelu<Number>, stride_blocks(count, eight * activation_threads), activation_threads,
+           count, those_of<Number>(x), those_of<Number>(change));
   });
 }
 

@@ -7,8 +7,6 @@
 
 namespace rumor::gpu {
 
-constexpr unsigned rounding_threads = 256;
-
 __device__ __forceinline__ Bf16 rounded_bf16(float value) {
   const std::uint32_t bits = __float_as_uint(value);
   if (magnitude_bits(value) > infinity_bits) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};  // NaN stays NaN
@@ -36,10 +34,6 @@ __host__ __device__ __forceinline__ const Number* those_of(const ConstNumbers& n
 template <class Number>
 __host__ __device__ __forceinline__ Number* those_of(const Numbers& numbers) {
   return static_cast<Number*>(numbers.at);
-}
-
-__global__ void __launch_bounds__(rounding_threads) round_to_bf16(std::uint64_t count, const float* from, Bf16* to) {
-  for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) to[i] = rounded_bf16(from[i]);
 }
 
 }  // namespace rumor::gpu

@@ -13,7 +13,6 @@
 #include "gpu/cuda/model_slots.cuh"
 #include "gpu/cuda/picture_slots.cuh"
 #include "gpu/cuda/rice.cuh"
-#include "gpu/cuda/rounding.cuh"
 #include "gpu/cuda/scan.cuh"
 #include "gpu/cuda/select.cuh"
 #include "gpu/table.h"

@@ -1,0 +1,65 @@
+// Eight neighbouring numbers at a time, floats or bfloat16: loads and stores of 16 bytes where the arrays allow them.
+// Which thread has which numbers does not depend on that, so neither do results.
+#pragma once
+
+#include "gpu/cuda/rounding.cuh"
+
+namespace rumor::gpu {
+
+constexpr unsigned eight = 8;
+
+struct Eight {
+  float v[eight];
+};
+
+// Whether eights that begin at multiples of eight numbers from here may be moved as a whole.
+template <class Number>
+__device__ __forceinline__ bool eights_are_aligned(const Number* from) {
+  return is_aligned(from, 16);
+}
+
+__device__ __forceinline__ Eight load_whole_eight(const float* from) {
+  const float4 low = reinterpret_cast<const float4*>(from)[0], high = reinterpret_cast<const float4*>(from)[1];
+  return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
+}
+__device__ __forceinline__ Eight load_whole_eight(const Bf16* from) {
+  const uint4 all = *reinterpret_cast<const uint4*>(from);
+  const std::uint32_t word[4] = {all.x, all.y, all.z, all.w};
+  Eight loaded;
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < eight; ++i)
+    loaded.v[i] = __uint_as_float(i % 2 == 0 ? word[i / 2] << 16 : word[i / 2] & 0xffff'0000);
+  return loaded;
+}
+__device__ __forceinline__ void store_whole_eight(float* to, const Eight& all) {
+  reinterpret_cast<float4*>(to)[0] = make_float4(all.v[0], all.v[1], all.v[2], all.v[3]);
+  reinterpret_cast<float4*>(to)[1] = make_float4(all.v[4], all.v[5], all.v[6], all.v[7]);
+}
+__device__ __forceinline__ void store_whole_eight(Bf16* to, const Eight& all) {
+  std::uint32_t word[4];
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < 4; ++i)
+    word[i] = rounded_bf16(all.v[2 * i]).bits | std::uint32_t{rounded_bf16(all.v[2 * i + 1]).bits} << 16;
+  *reinterpret_cast<uint4*>(to) = {word[0], word[1], word[2], word[3]};
+}
+
+// Those from number `at` on, a multiple of eight, of `count`; `rest` where there is none.
+template <class Number>
+__device__ __forceinline__ Eight load_eight(const Number* from, std::uint64_t at, std::uint64_t count, bool aligned,
+                                            float rest) {
+  if (aligned && count - at >= eight) return load_whole_eight(from + at);
+  Eight loaded;
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < eight; ++i) loaded.v[i] = at + i < count ? number_of(from[at + i]) : rest;
+  return loaded;
+}
+template <class Number>
+__device__ __forceinline__ void store_eight(Number* to, std::uint64_t at, std::uint64_t count, bool aligned,
+                                            const Eight& all) {
+  if (aligned && count - at >= eight) return store_whole_eight(to + at, all);
+  RUMOR_UNROLL
+  for (unsigned i = 0; i < eight; ++i)
+    if (at + i < count) put_number(to[at + i], all.v[i]);
+}
+
+}  // namespace rumor::gpu

@@ -1,0 +1,45 @@
+"""What the GPU's half is to reach, beside what a visit found there."""
+
+# What AdamW by itself moves, bytes a parameter: gradient, weights and two moments read, all but the gradient written.
+ADAMW_BYTES = 28
+
+
+def targets(steps):
+    """One row a target that `steps`, a visit's, say something of: what it is, at least or at most what, found, met."""
+    bench = steps.get('bench', {}).get('result')
+    torch = steps.get('torch', {})
+    rows = []
+
+    def row(what, found, least=None, most=None):
+        met = found >= least if least is not None else found <= most
+        rows.append({'what': what, 'found': found, **({'least': least} if least is not None else {'most': most}),
+                     'met': met})
+
+    if bench:
+        for one in bench['passes']:
+            row(f'pass over {one["params"]} parameters, of the speed of a copy', one['scan_share_of_copy'], least=0.8)
+            row(f'with selection, in such passes, {one["params"]} parameters', one['scan_select_emit_passes'], most=1.3)
+        for what, most in (('encode', 3e-4), ('decode', 3e-4), ('apply', 1e-4)):
+            row(f'{what} an update of {bench["codec"]["params"]} parameters, seconds', bench['codec'][f'{what}_s'],
+                most=most)
+        gpt = bench['model']['gpt2']
+        if gpt:
+            step = gpt['repeated_s'] + gpt['optimizer_and_update_s']
+            optimizer = ADAMW_BYTES * bench['passes'][0]['params'] / bench['copy_bytes_per_second']
+            row('what gossip adds to a step of GPT-2, of the step',
+                (gpt['optimizer_and_update_s'] - optimizer) / step, most=0.02)
+            row('loss and gradient of GPT-2, of the speed of its widest product',
+                gpt['operations_per_second'] / bench['model']['products_per_second']['bf16'], least=0.5)
+    if 'speed' in torch:
+        row("GPT-2's tokens a second, in PyTorch's", torch['speed'], least=1.0)
+    if 'result' in torch:
+        row("the first losses of GPT-2 in float32, off from PyTorch's", torch['result']['largest_difference'],
+            most=1e-3)
+    return rows
+
+
+def told(rows):
+    """As lines for people."""
+    for row in rows:
+        bound = f'at least {row["least"]:g}' if 'least' in row else f'at most {row["most"]:g}'
+        yield f'{"met" if row["met"] else "MISSED":7}{row["found"]:<12.4g}{bound:17}{row["what"]}'
