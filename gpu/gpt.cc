@@ -199,7 +199,7 @@ void DeviceGpt::norm_back(const Norm& kept, const float* x, std::uint32_t gain, 
 }
 
 // With `before`, x was gelu(before), and x_change becomes that of `before`.
-void DeviceGpt::project_back(const Projected& p, ConstNumbers before, ConstNumbers change, float* gradient,
+void DeviceGpt::project_back(const Projected& p, Numbers before, ConstNumbers change, float* gradient,
                              Numbers x_change) {
   const ModelTable& model = gpu_->table().model;
   MatmulArgs of_weight = product(p.in, p.out, rows_, p.x, change, gradient + p.weight);
@@ -208,8 +208,9 @@ void DeviceGpt::project_back(const Projected& p, ConstNumbers before, ConstNumbe
   model.column_sums(gpu_->device(), {rows_, p.out}, change, partial_, gradient + p.bias);
   MatmulArgs of_x = product(rows_, p.in, p.out, change, factors(p.weight), x_change);
   of_x.b_turned = true;
+  of_x.before = before;
+  of_x.epilogue = before.at != nullptr ? Epilogue::gelu_back : Epilogue::none;
   products_.make(of_x);
-  if (before.at != nullptr) model.gelu_backward(gpu_->device(), std::uint64_t{rows_} * p.in, before, x_change);
 }
 
 // change_: in, d loss / d the sum after this layer; out, d loss / d the sum before it.

@@ -69,7 +69,7 @@ class DeviceGpt final : public DeviceModel {
   void norm(const Norm& keeps, const float* x, float* more, std::uint32_t gain, std::uint32_t bias, Numbers y);
   void norm_back(const Norm& kept, const float* x, std::uint32_t gain, std::uint32_t bias, float* gradient);
   void project(const Projected& p, Numbers y, Numbers before);
-  void project_back(const Projected& p, ConstNumbers before, ConstNumbers change, float* gradient, Numbers x_change);
+  void project_back(const Projected& p, Numbers before, ConstNumbers change, float* gradient, Numbers x_change);
   AttentionArgs attention_of(const Layer& layer) const;
   // The sum before layer i; before the last norm, i is the number of layers.
   const float* sum_before(std::size_t i) const { return i == 0 ? embedded_ : layers_[i - 1].out; }

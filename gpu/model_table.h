@@ -160,6 +160,7 @@ enum class Epilogue : std::uint32_t {
   bias = 1,       // + bias[column]
   bias_relu = 2,  // and ReLU
   bias_gelu = 3,  // and GELU; what it is of goes to `before`
+  gelu_back = 4,  // times the slope of GELU at `before`: the way back through it
 };
 
 // y [rows, columns] = epilogue(a b), a [rows, depth], b [depth, columns]. Depth 0: a product of zeros. With precision
@@ -172,8 +173,8 @@ struct MatmulArgs {
   bool b_turned;  // b lies as [columns, depth]
   bool add;       // y += a b instead; epilogue none
   Numbers y;
-  ConstNumbers bias;  // [columns]; not read with epilogue none
-  Numbers before;     // [rows, columns], with epilogue bias_gelu
+  ConstNumbers bias;  // [columns], with an epilogue that adds it
+  Numbers before;     // [rows, columns], with epilogues of GELU
   Precision precision;
   Epilogue epilogue;
   // Numbers from one row to the next of each, as it lies; 0: no gaps. What is in a gap is unspecified afterwards. With

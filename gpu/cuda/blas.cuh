@@ -106,7 +106,7 @@ class Blas {
     if (Status opened = open(error); opened != Status::ok) return opened;
     const Plan* plan = nullptr;
     for (const bool fused : {true, false}) {
-      if (fused && args.epilogue == Epilogue::none) continue;
+      if (fused && !may_fuse(args)) continue;
       plan = &plan_of(args, operands, fused);
       if (plan->works) break;
     }
@@ -147,6 +147,12 @@ class Blas {
                       "use a smaller model or batch, or end what else runs on it");
   }
 
+  // cuBLASLt's GELU comes near that of the kernels, which is enough where numbers are rounded for the product anyway.
+  static bool may_fuse(const MatmulArgs& args) {
+    const bool gelu = args.epilogue == Epilogue::bias_gelu || args.epilogue == Epilogue::gelu_back;
+    return args.epilogue != Epilogue::none && !(gelu && args.precision == Precision::fp32);
+  }
+
   // The largest power of two, at most 256, that an address is a multiple of.
   static std::uint32_t alignment_of(const void* pointer) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer) | 256;
@@ -164,14 +170,16 @@ class Blas {
            CUBLAS_STATUS_SUCCESS;
   }
 
-  // Bias and, for GELU, where its argument goes, both of the type of y: of this call, so set each time.
+  // Bias and, for GELU, where its argument goes or lies, both of the type of y: of this call, so set each time.
   bool set_epilogue(cublasLtMatmulDesc_t operation, const MatmulArgs& args) {
     const cublasLtEpilogue_t kind = args.epilogue == Epilogue::bias        ? CUBLASLT_EPILOGUE_BIAS
                                     : args.epilogue == Epilogue::bias_relu ? CUBLASLT_EPILOGUE_RELU_BIAS
-                                                                           : CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+                                    : args.epilogue == Epilogue::bias_gelu ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                                                                           : CUBLASLT_EPILOGUE_DGELU;
     if (!set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, kind)) return false;
-    if (!set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias.at)) return false;
-    if (args.epilogue != Epilogue::bias_gelu) return true;
+    if (args.epilogue != Epilogue::gelu_back && !set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias.at))
+      return false;
+    if (args.epilogue != Epilogue::bias_gelu && args.epilogue != Epilogue::gelu_back) return true;
     const std::int64_t apart = args.columns;
     return set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, args.before.at) &&
            set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, apart);

@@ -208,6 +208,8 @@ void finish_product(Device* device, const MatmulArgs& args) {
       return launch(*device, add_bias_relu<Number>, chunk_blocks(size), column_threads, size, bias, y);
     case Epilogue::bias_gelu:
       return launch(*device, add_bias_gelu<Number>, chunk_blocks(size), column_threads, size, bias, before, y);
+    case Epilogue::gelu_back:
+      return gelu_backward(device, std::uint64_t{args.rows} * args.columns, before, y);
   }
 }
 

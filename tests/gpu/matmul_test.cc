@@ -65,7 +65,8 @@ std::vector<double> reference(const Product& p, const Floats& a, const Floats& b
         const float right = b[p.b_turned ? std::size_t{c} * p.depth + k : std::size_t{k} * p.columns + c];
         sum += double{rounded(left, p.precision)} * double{rounded(right, p.precision)};
       }
-      sums.push_back(p.epilogue == Epilogue::none ? sum : sum + double{bias[c]});
+      const bool bare = p.epilogue == Epilogue::none || p.epilogue == Epilogue::gelu_back;
+      sums.push_back(bare ? sum : sum + double{bias[c]});
     }
   return sums;
 }
@@ -82,7 +83,7 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   if (!has_products(target)) return;
   const std::size_t count = std::size_t{p.rows} * p.columns, skip = prng.below(4);
   const Floats a = drawn(prng, std::size_t{p.rows} * p.depth), b = drawn(prng, std::size_t{p.depth} * p.columns),
-               bias = drawn(prng, p.columns), y = drawn(prng, count);
+               bias = drawn(prng, p.columns), y = drawn(prng, count), linear = drawn(prng, count, 3);
   MatmulArgs args{};
   args.rows = p.rows;
   args.columns = p.columns;
@@ -100,7 +101,7 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   const Either on_a(target, p.a_bf16, with_gaps(a, lie_of_a(args)), skip),
       on_b(target, p.b_bf16, with_gaps(b, lie_of_b(args)), skip),
       on_y(target, p.y_bf16, with_gaps(y, lie_of_y(args)), skip), on_bias(target, p.y_bf16, bias, skip),
-      before(target, p.y_bf16, Floats(count), skip);
+      before(target, p.y_bf16, linear, skip);
   args.a = on_a.numbers();
   args.b = on_b.numbers();
   args.y = on_y.numbers();
@@ -111,12 +112,19 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   const std::vector<double> sums = reference(p, a, b, y, bias);
   const Floats got = without_gaps(on_y.read(), lie_of_y(args));
   if (p.epilogue == Epilogue::bias_gelu) {
-    const Floats linear = before.read();
-    BOOST_TEST(distance(linear, sums) < tolerance(p));
+    const Floats of = before.read();
+    BOOST_TEST(distance(of, sums) < tolerance(p));
     Floats expected(count);
-    models::kernels().sequence->gelu(static_cast<long>(count), linear.data(), expected.data());
+    models::kernels().sequence->gelu(static_cast<long>(count), of.data(), expected.data());
     // cuBLASLt approximates the tanh; what it or the kernel is of was not rounded yet.
     BOOST_TEST(distance(got, expected) < (p.y_bf16 ? 1e-2 : on_device() ? 1e-3 : 1e-30));
+    return;
+  }
+  if (p.epilogue == Epilogue::gelu_back) {
+    Floats expected(sums.begin(), sums.end());
+    const Floats at = before.read();
+    models::kernels().sequence->gelu_backward(static_cast<long>(count), at.data(), expected.data());
+    BOOST_TEST(distance(got, expected) < (on_device() ? std::max(tolerance(p), 1e-3) : tolerance(p)));
     return;
   }
   std::vector<double> expected = sums;
@@ -132,7 +140,8 @@ BOOST_AUTO_TEST_CASE(products_of_all_shapes_precisions_and_epilogues) {
   std::uint64_t order = 0;
   const std::uint32_t sizes[] = {1, 2, 3, 7, 8, 16, 33, 64, 130};
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16})
-    for (const Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu, Epilogue::bias_gelu})
+    for (const Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu, Epilogue::bias_gelu,
+                                    Epilogue::gelu_back})
       for (int turn = 0; turn < 4; ++turn) {
         const Product p{.rows = sizes[prng.below(9)],
                         .columns = sizes[prng.below(9)],
@@ -149,7 +158,8 @@ BOOST_AUTO_TEST_CASE(products_of_all_shapes_precisions_and_epilogues) {
 BOOST_AUTO_TEST_CASE(what_is_bfloat16_already_is_not_rounded_again) {
   Prng prng(73);
   for (unsigned kinds = 1; kinds < 8; ++kinds)
-    for (const Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu, Epilogue::bias_gelu}) {
+    for (const Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu, Epilogue::bias_gelu,
+                                    Epilogue::gelu_back}) {
       const Product p{.rows = 48,
                       .columns = prng.chance(1, 2) ? 64u : 37u,
                       .depth = prng.chance(1, 5) ? 0u : 40u,
