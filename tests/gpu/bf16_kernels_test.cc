@@ -1,11 +1,8 @@
 // The kernels of models on bfloat16: the bits of the CPU's on the same numbers, rounded where they are written.
 #include <boost/test/unit_test.hpp>
 
-#include "models/kernels.h"
 #include "models/layer_norm.h"
-#include "models/sequence_kernels.h"
-#include "tests/gpu/numbers.h"
-#include "tests/gpu/target.h"
+#include "tests/gpu/model_support.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
@@ -14,31 +11,12 @@ BOOST_AUTO_TEST_SUITE(gpu_bf16_kernels)
 
 namespace {
 
-const models::SequenceKernels& cpu() {
-  return *models::kernels().sequence;
-}
-
-struct Size {
-  std::uint32_t rows, columns;
-  std::size_t count() const { return std::size_t{rows} * columns; }
-};
 constexpr Size sizes[] = {{0, 5}, {1, 1}, {3, 17}, {63, 40}, {64, 3}, {9, 257}};
-
-// work(target, size, prng, skip) for each size, each with another order and alignment.
-template <class Work>
-void each_size(std::uint64_t seed, const Work& work) {
-  Prng prng(seed);
-  std::uint64_t order = 0;
-  for (const Size& size : sizes) {
-    const Target target(order++ % 5);
-    work(target, size, prng, prng.below(4));
-  }
-}
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(floats_are_rounded) {
-  each_size(51, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(51, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = drawn(prng, size.count(), 1000);
     const Guarded<float> on_x(target, x, skip);
     const Guarded<Bf16> rounded(target, size.count(), skip);
@@ -48,7 +26,7 @@ BOOST_AUTO_TEST_CASE(floats_are_rounded) {
 }
 
 BOOST_AUTO_TEST_CASE(gelu_backward_and_sums_of_columns) {
-  each_size(52, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(52, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = rounded_as<Bf16>(drawn(prng, size.count(), 4));
     Floats change = rounded_as<Bf16>(drawn(prng, size.count()));
     const Guarded<Bf16> on_x(target, numbers_of<Bf16>(x), skip), on_change(target, numbers_of<Bf16>(change), skip);
@@ -58,7 +36,7 @@ BOOST_AUTO_TEST_CASE(gelu_backward_and_sums_of_columns) {
     BOOST_TEST(same_bits(floats_of(on_change.read()), rounded_as<Bf16>(change)));
 
     const Guarded<float> partial(target, chunks_of(size.rows) * size.columns, skip), sum(target, size.columns, skip);
-    model.column_sums(target.device(), {size.rows, size.columns}, on_x.data(), partial.data(), sum.data());
+    model.column_sums(target.device(), size.matrix(), on_x.data(), partial.data(), sum.data());
     Floats expected(size.columns);
     cpu().column_sums(size.rows, size.columns, x.data(), size.columns, expected.data());  // a chunk at most
     BOOST_TEST(same_bits(sum.read(), expected));
@@ -66,8 +44,7 @@ BOOST_AUTO_TEST_CASE(gelu_backward_and_sums_of_columns) {
 }
 
 BOOST_AUTO_TEST_CASE(layer_norm_into_and_from_bfloat16) {
-  each_size(53, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
-    const Matrix matrix{size.rows, size.columns};
+  each_size(53, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = drawn(prng, size.count(), 3), gain = drawn(prng, size.columns), bias = drawn(prng, size.columns),
                  change = rounded_as<Bf16>(drawn(prng, size.count()));
     Floats y(size.count()), x_change = drawn(prng, size.count()), gain_change(size.columns), bias_change(size.columns);
@@ -81,11 +58,11 @@ BOOST_AUTO_TEST_CASE(layer_norm_into_and_from_bfloat16) {
     norm.forward(nullptr, size.rows, size.columns, x.data(), gain.data(), bias.data(), y.data());
     norm.backward(nullptr, size.rows, size.columns, x.data(), gain.data(), change.data(), x_change.data(),
                   gain_change.data(), bias_change.data());
-    const LayerNormArgs args{matrix,      on_x.data(), nullptr,     nullptr,     on_gain.data(), on_bias.data(),
+    const LayerNormArgs args{size.matrix(), on_x.data(), nullptr,     nullptr,     on_gain.data(), on_bias.data(),
                              on_y.data(), mean.data(), scale.data()};
     target.table().model.layer_norm(target.device(), &args);
     BOOST_TEST(same_bits(floats_of(on_y.read()), rounded_as<Bf16>(y)));
-    const LayerNormChange back{matrix,         on_x.data(),           on_gain.data(),       mean.data(),
+    const LayerNormChange back{size.matrix(), on_x.data(),           on_gain.data(),       mean.data(),
                                scale.data(),   on_change.data(),      on_x_change.data(),   rounded.data(),
                                partial.data(), on_gain_change.data(), on_bias_change.data()};
     target.table().model.layer_norm_backward(target.device(), &back);
@@ -98,29 +75,23 @@ BOOST_AUTO_TEST_CASE(layer_norm_into_and_from_bfloat16) {
 
 // Losses and gradients are those of the same logits as floats, also where rows lie further apart.
 BOOST_AUTO_TEST_CASE(cross_entropy_of_rounded_logits) {
-  each_size(54, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(54, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = rounded_as<Bf16>(drawn(prng, size.count(), 8));
     std::vector<std::uint16_t> wanted(size.rows);
     for (std::uint16_t& one : wanted) one = static_cast<std::uint16_t>(prng.below(size.columns));
     const Guarded<float> on_x(target, x, skip), loss(target, size.rows), other_loss(target, size.rows);
-    const std::uint32_t apart = size.columns + static_cast<std::uint32_t>(skip);
-    Floats spread(std::size_t{size.rows} * apart, 1000.0f), expected = spread;
-    const auto place = [&](std::size_t i) { return i / size.columns * apart + i % size.columns; };
-    for (std::size_t i = 0; i < x.size(); ++i) spread[place(i)] = x[i];
-    const Guarded<Bf16> halves(target, numbers_of<Bf16>(spread), skip);
+    const Lie lie{size.rows, size.columns, size.columns + static_cast<std::uint32_t>(skip)};
+    const Guarded<Bf16> halves(target, numbers_of<Bf16>(with_gaps(x, lie)), skip);
     const Guarded<std::uint16_t> on_wanted(target, wanted);
     const Guarded<double> total(target, 1), other_total(target, 1);
-    const Matrix matrix{size.rows, size.columns};
-    const CrossEntropyArgs args{matrix, on_x.data(), on_wanted.data(), 0.125f, loss.data(), total.data()};
-    const CrossEntropyArgs other{matrix,            halves.data(),      on_wanted.data(), 0.125f,
-                                 other_loss.data(), other_total.data(), apart};
+    const CrossEntropyArgs args{size.matrix(), on_x.data(), on_wanted.data(), 0.125f, loss.data(), total.data()};
+    const CrossEntropyArgs other{size.matrix(), halves.data(),      on_wanted.data(), 0.125f,
+                                 other_loss.data(), other_total.data(), lie.apart};
     target.table().model.cross_entropy(target.device(), &args);
     target.table().model.cross_entropy(target.device(), &other);
     BOOST_TEST(same_bits(other_loss.read(), loss.read()));
     BOOST_TEST((other_total.read() == total.read()));
-    const Floats gradient = on_x.read();
-    for (std::size_t i = 0; i < gradient.size(); ++i) expected[place(i)] = gradient[i];
-    BOOST_TEST(same_bits(floats_of(halves.read()), rounded_as<Bf16>(expected)));
+    BOOST_TEST(same_bits(floats_of(halves.read()), rounded_as<Bf16>(with_gaps(on_x.read(), lie))));
   });
 }
 

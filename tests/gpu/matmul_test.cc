@@ -42,18 +42,6 @@ struct Product {
   std::uint32_t gap = 0;  // between rows of a, b and y
 };
 
-// A matrix with gaps of no numbers behind its rows, as `lie` says; and without them again.
-Floats with_gaps(const Floats& values, const Lie& lie) {
-  Floats spread(std::size_t{lie.rows} * lie.apart, std::nanf(""));
-  for (std::size_t i = 0; i < values.size(); ++i) spread[i / lie.columns * lie.apart + i % lie.columns] = values[i];
-  return spread;
-}
-Floats without_gaps(const Floats& spread, const Lie& lie) {
-  Floats values(std::size_t{lie.rows} * lie.columns);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = spread[i / lie.columns * lie.apart + i % lie.columns];
-  return values;
-}
-
 // What the epilogue is of, by the definition.
 std::vector<double> reference(const Product& p, const Floats& a, const Floats& b, const Floats& y, const Floats& bias) {
   std::vector<double> sums;

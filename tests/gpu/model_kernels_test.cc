@@ -4,10 +4,8 @@
 
 #include "gpu/clip.h"
 #include "models/embedding.h"
-#include "models/kernels.h"
 #include "models/layer_norm.h"
 #include "models/optimizer.h"
-#include "models/sequence_kernels.h"
 #include "tests/gpu/model_support.h"
 
 using namespace rumor;
@@ -17,29 +15,9 @@ BOOST_AUTO_TEST_SUITE(gpu_model_kernels)
 
 namespace {
 
-const models::SequenceKernels& cpu() {
-  return *models::kernels().sequence;
-}
-
 // Rows and columns of all kinds: none, one, odd, more than a chunk, a block, a warp.
-struct Size {
-  std::uint32_t rows, columns;
-  std::size_t count() const { return std::size_t{rows} * columns; }
-  Matrix matrix() const { return {rows, columns}; }
-};
 constexpr Size sizes[] = {{0, 5},  {5, 0},   {1, 1},    {1, 16},  {2, 15},   {3, 17},  {7, 33},
                           {64, 3}, {65, 40}, {63, 129}, {9, 257}, {130, 64}, {200, 7}, {8, 1000}};
-
-// work(target, size, prng, skip) for each size, each with another order and alignment.
-template <class Work>
-void each_size(std::uint64_t seed, const Work& work) {
-  Prng prng(seed);
-  std::uint64_t order = 0;
-  for (const Size& size : sizes) {
-    const Target target(order++ % 5);
-    work(target, size, prng, prng.below(4));
-  }
-}
 
 // models' column sums, in the chunks of the slot.
 Floats column_sums(Size size, const Floats& x) {
@@ -57,7 +35,7 @@ Floats column_sums(Size size, const Floats& x) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(bias_and_relu) {
-  each_size(41, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(41, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats bias = drawn(prng, size.columns);
     Floats x = drawn_wild(prng, size.count());
     const Guarded<float> on_x(target, x, skip), on_bias(target, bias, skip);
@@ -74,7 +52,7 @@ BOOST_AUTO_TEST_CASE(bias_and_relu) {
 }
 
 BOOST_AUTO_TEST_CASE(bias_and_gelu) {
-  each_size(42, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(42, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats bias = drawn(prng, size.columns);
     Floats x = drawn_wild(prng, size.count()), y(size.count());
     const Guarded<float> on_x(target, x, skip), on_bias(target, bias), on_y(target, size.count(), skip);
@@ -104,7 +82,7 @@ BOOST_AUTO_TEST_CASE(gelu_from_end_to_end) {
 }
 
 BOOST_AUTO_TEST_CASE(sums_of_columns) {
-  each_size(43, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(43, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     const Floats x = drawn(prng, size.count());
     const Guarded<float> on_x(target, x, skip), partial(target, chunks_of(size.rows) * size.columns, skip),
         sum(target, size.columns, skip);
@@ -143,7 +121,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_cut_to_a_norm) {
 }
 
 BOOST_AUTO_TEST_CASE(layer_norm_with_and_without_a_sum) {
-  each_size(44, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(44, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     if (size.columns == 0) return;
     const bool sums = prng.chance(1, 2);
     const Floats x = drawn(prng, size.count(), 3), more = drawn(prng, size.count()), gain = drawn(prng, size.columns),
@@ -204,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_sum_in_place) {
 
 // By its definition, in double.
 BOOST_AUTO_TEST_CASE(cross_entropy_and_its_gradient) {
-  each_size(46, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
+  each_size(46, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
     if (size.columns == 0) return;
     Floats x = drawn(prng, size.count(), size.rows == 7 ? 300 : 8);  // far apart, too
     std::vector<std::uint16_t> wanted(size.rows);

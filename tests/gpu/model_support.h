@@ -1,12 +1,37 @@
-// Parameters for the tests of models on a device.
+// Sizes and parameters for the tests of models and their kernels on a device.
 #pragma once
 
+#include <span>
+
 #include "gpu/device.h"
+#include "models/kernels.h"
 #include "models/model.h"
+#include "models/sequence_kernels.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"
 
 namespace rumor::gpu {
+
+inline const models::SequenceKernels& cpu() {
+  return *models::kernels().sequence;
+}
+
+struct Size {
+  std::uint32_t rows, columns;
+  std::size_t count() const { return std::size_t{rows} * columns; }
+  Matrix matrix() const { return {rows, columns}; }
+};
+
+// work(target, size, prng, skip) for each size, each with another order and alignment.
+template <class Work>
+void each_size(std::uint64_t seed, std::span<const Size> sizes, const Work& work) {
+  Prng prng(seed);
+  std::uint64_t order = 0;
+  for (const Size& size : sizes) {
+    const Target target(order++ % 5);
+    work(target, size, prng, prng.below(4));
+  }
+}
 
 inline DeviceArray<float> copied(const Target& target, const Floats& values) {
   auto array = DeviceArray<float>::create(*target.gpu, values.size(), "a test").value();
