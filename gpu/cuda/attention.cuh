@@ -31,13 +31,22 @@ struct LookHead {
   std::size_t width;
   std::uint32_t first_row;  // of the block
 };
+// Which rows of their heads the first blocks of a grid have: those with the most to do, so that none of them is left
+// when all others are done. The last queries see the most keys; the first keys are seen by the most queries.
+enum class LookOrder { last_rows_first, first_rows_first };
+
 // For blocks of `rows` rows.
+template <LookOrder order>
 __device__ __forceinline__ LookHead look_head(const AttentionArgs& args, std::uint32_t rows) {
+  const std::uint32_t heads = args.batch * args.heads, number = blockIdx.x % heads;
+  const std::uint32_t batch = number / args.heads, head = number % args.heads;
   const std::uint32_t blocks = args.context / rows + (args.context % rows != 0 ? 1 : 0);
-  const std::size_t number = blockIdx.x / blocks, batch = number / args.heads, head = number % args.heads;
-  const std::size_t width = std::size_t{args.heads} * args.head_size, begin = head * args.head_size;
-  return {batch * args.context * 3 * width + begin, batch * args.context * width + begin, number * args.context, width,
-          blockIdx.x % blocks * rows};
+  const std::uint32_t turn = blockIdx.x / heads;
+  const std::uint32_t block = order == LookOrder::last_rows_first ? blocks - 1 - turn : turn;
+  const std::size_t width = std::size_t{args.heads} * args.head_size, begin = std::size_t{head} * args.head_size;
+  const std::size_t rows_before = std::size_t{batch} * args.context;
+  return {rows_before * 3 * width + begin, rows_before * width + begin, std::size_t{number} * args.context, width,
+          block * rows};
 }
 __device__ __forceinline__ std::uint32_t look_row(const LookHead& head) {
   return head.first_row + threadIdx.x / look_lanes;
@@ -102,7 +111,7 @@ __device__ __forceinline__ void add_row(float factor, const float* row, float (&
 template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   __shared__ LookTile<dims> keys, values;
-  const LookHead head = look_head(args, look_rows);
+  const LookHead head = look_head<LookOrder::last_rows_first>(args, look_rows);
   const std::size_t stride = 3 * head.width;
   const float* qkv = those_of<float>(args.qkv);
   const float *key = qkv + head.query + head.width, *value = key + head.width;
@@ -159,7 +168,7 @@ template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionChange args) {
   __shared__ LookTile<dims> keys, values;
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head(in, look_rows);
+  const LookHead head = look_head<LookOrder::last_rows_first>(in, look_rows);
   const std::size_t stride = 3 * head.width;
   const float* qkv = those_of<float>(in.qkv);
   const float *key = qkv + head.query + head.width, *value = key + head.width;
@@ -200,7 +209,7 @@ __global__ void __launch_bounds__(look_threads) attend_back_keys(AttentionChange
   __shared__ LookTile<dims> queries, changes;
   __shared__ float top[look_tile], weight[look_tile], dot[look_tile];
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head(in, look_rows);
+  const LookHead head = look_head<LookOrder::first_rows_first>(in, look_rows);
   const std::size_t stride = 3 * head.width;
   const std::uint32_t row = look_row(head);
   const float scale = look_scale(in);

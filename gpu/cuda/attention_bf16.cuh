@@ -192,7 +192,7 @@ template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) {
   constexpr unsigned count = stripes<size>;
   __shared__ HalfTile<size> keys, values;
-  const LookHead head = look_head(args, query_rows<size>);
+  const LookHead head = look_head<LookOrder::last_rows_first>(args, query_rows<size>);
   const std::size_t stride = 3 * head.width;
   const Bf16* query = those_of<Bf16>(args.qkv) + head.query;
   const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows * count;  // the warp's first

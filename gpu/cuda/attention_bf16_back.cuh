@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(Attenti
   constexpr unsigned count = stripes<size>;
   __shared__ HalfTile<size> keys, values;
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head(in, query_rows<size>);
+  const LookHead head = look_head<LookOrder::last_rows_first>(in, query_rows<size>);
   const std::size_t stride = 3 * head.width;
   const Bf16* query = those_of<Bf16>(in.qkv) + head.query;
   const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows * count;
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionC
   __shared__ HalfTile<size> queries, changes;
   __shared__ QueryFacts facts[half_tile_rows];
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head(in, key_rows);
+  const LookHead head = look_head<LookOrder::first_rows_first>(in, key_rows);
   const std::size_t stride = 3 * head.width;
   const Bf16* query = those_of<Bf16>(in.qkv) + head.query;
   const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows;
