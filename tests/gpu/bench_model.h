@@ -17,7 +17,8 @@ models::ModelConfig gpt2_config(bool emulated);
 
 // Writes a model of that shape as it begins, and the losses of its first ten steps in float32, as metadata: AdamW at
 // `rate`, on `rows` rows of one batch, whose token i is (31 i^2 + 17 i) mod the vocabulary. A safetensors file.
-void write_losses(const Gpu& gpu, bool emulated, const std::string& path);
+// False where cuBLASLt is not there.
+bool write_losses(const Gpu& gpu, bool emulated, const std::string& path);
 
 // One JSON object: how many GPUs, seconds of such a step on one and on all of them, each with 8 rows, and of adding up
 // their gradients; or a string that says why that was skipped.

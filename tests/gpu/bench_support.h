@@ -27,6 +27,11 @@ inline void must(const Result<void>& result) {
   std::exit(1);
 }
 
+// Matrix products are cuBLASLt's, which need not be there.
+inline bool is_no_cublas(const Error& error) {
+  return error.text.find("needs libcublasLt") != std::string::npos;
+}
+
 // A member of a JSON object.
 inline std::string number(const char* name, double value) {
   char text[96];
