@@ -41,7 +41,7 @@ PlacedArrays DeviceGpt::arrays(std::size_t rows, std::size_t piece_rows) {
   all.add(dot_, heads);
   all.add(row_loss_, rows);
   all.add(partial_, chunks_of(static_cast<std::uint32_t>(rows)) * 4 * width());
-  all.add(logits_, bf16_, piece_rows * logits_apart());
+  all.add(logits_, bf16_, piece_rows * logits_stride());
   for (Layer& layer : layers_) {
     for (float** one : {&layer.middle, &layer.out}) all.add(*one, d);
     for (Numbers* one : {&layer.normed_1, &layer.looked, &layer.normed_2}) all.add(*one, bf16_, d);
@@ -60,7 +60,7 @@ Result<void> DeviceGpt::make_room(std::uint32_t batch) {
   const std::size_t rows = std::size_t{batch} * context();
   const auto vocabulary = static_cast<std::size_t>(shape_.vocabulary);
   const std::size_t logits_max = bf16_ ? 2 * logits_max_ : logits_max_;
-  const std::size_t piece_rows = std::min(rows, std::max<std::size_t>(logits_max / logits_apart(), 1));
+  const std::size_t piece_rows = std::min(rows, std::max<std::size_t>(logits_max / logits_stride(), 1));
   const std::size_t distinct = std::min(rows, vocabulary), pieces = (rows + piece_rows - 1) / piece_rows;
   for (Result<void> room :
        {token_.make_room(*gpu_, rows, "a batch"), target_.make_room(*gpu_, rows, "a batch"),
@@ -153,29 +153,29 @@ void DeviceGpt::forward() {
 // d loss / d normed_.
 void DeviceGpt::compare(float* gradient) {
   const std::uint32_t d = width(), vocabulary = static_cast<std::uint32_t>(shape_.vocabulary);
-  const auto apart = static_cast<std::uint32_t>(logits_apart());
+  const auto stride = static_cast<std::uint32_t>(logits_stride());
   const ConstNumbers table = factors(shape_.table);
   for (std::uint32_t first = 0; first < rows_; first += piece_rows_) {
     const std::uint32_t rows = std::min(piece_rows_, rows_ - first);
     const Numbers x = normed_.from(std::size_t{first} * d);
     MatmulArgs logits = product(rows, vocabulary, d, x, table, logits_);
     logits.b_turned = true;
-    logits.y_apart = apart;
+    logits.y_stride = stride;
     products_.make(logits);
     const float share = gradient != nullptr ? 1.0f / static_cast<float>(all_rows_) : 0.0f;
     const CrossEntropyArgs entropy{
         {rows, vocabulary}, logits_,           target_.data() + first,
         share,              row_loss_ + first, total_loss_.data() + first / piece_rows_,
-        apart};
+        stride};
     gpu_->table().model.cross_entropy(gpu_->device(), &entropy);
     if (gradient == nullptr) continue;
     MatmulArgs of_table = product(vocabulary, d, rows, logits_, x, gradient + shape_.table);
     of_table.a_turned = true;
-    of_table.a_apart = apart;
+    of_table.a_stride = stride;
     of_table.add = first > 0;
     products_.make(of_table);
     MatmulArgs of_x = product(rows, d, vocabulary, logits_, table, inner_.from(std::size_t{first} * d));
-    of_x.a_apart = apart;
+    of_x.a_stride = stride;
     products_.make(of_x);
   }
 }

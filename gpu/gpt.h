@@ -84,16 +84,16 @@ class DeviceGpt final : public DeviceModel {
   Result<void> take(const DeviceArray<float>& params);
   // Parameters from `at` on, as products read them.
   ConstNumbers factors(std::uint32_t at) const {
-    if (bf16_) return static_cast<const Bf16*>(rounded_params_.data() + at);
+    if (bf16_) return rounded_params_.data() + at;
     return params_ + at;
   }
   // change_, as products read it.
   ConstNumbers change() const {
-    if (bf16_) return static_cast<const Bf16*>(rounded_change_.at);
+    if (bf16_) return rounded_change_;
     return change_;
   }
   // Numbers from one row of logits to the next: rows begin where products read and write the fastest.
-  std::size_t logits_apart() const { return (static_cast<std::size_t>(shape_.vocabulary) + 63) / 64 * 64; }
+  std::size_t logits_stride() const { return (static_cast<std::size_t>(shape_.vocabulary) + 63) / 64 * 64; }
   // Different tokens that a batch of rows_ may have.
   std::uint32_t distinct_max() const { return std::min(rows_, static_cast<std::uint32_t>(shape_.vocabulary)); }
   std::uint32_t width() const { return static_cast<std::uint32_t>(shape_.width); }

@@ -102,9 +102,9 @@ struct CrossEntropyArgs {
   Numbers x;                    // logits
   const std::uint16_t* target;  // [rows], each below `columns`
   float share;
-  float* loss;              // [rows]
-  double* total;            // one
-  std::uint32_t apart = 0;  // numbers from a row of x to the next; 0: no gaps
+  float* loss;               // [rows]
+  double* total;             // one
+  std::uint32_t stride = 0;  // numbers from a row of x to the next; 0: no gaps
 };
 
 // Tokens and where they stand: models/embedding.h. Row r of the batch is token[r], at place r % context.
@@ -177,27 +177,28 @@ struct MatmulArgs {
   Numbers before;     // [rows, columns], with epilogues of GELU
   Precision precision;
   Epilogue epilogue;
-  // Numbers from one row to the next of each, as it lies; 0: no gaps. What is in a gap is unspecified afterwards. With
-  // rows that begin at multiples of 16 bytes the fastest kernels can be used. y_apart only with epilogue none.
-  std::uint32_t a_apart = 0, b_apart = 0, y_apart = 0;
+  // Row strides (BLAS: leading dimensions): numbers from one row to the next of each, as it lies; 0: no gaps. What is
+  // in a gap is unspecified afterwards. For tensor cores cuBLAS's manual advises rows that begin at multiples of 16
+  // bytes. y_stride only with epilogue none.
+  std::uint32_t a_stride = 0, b_stride = 0, y_stride = 0;
 };
-// Rows as they lie, numbers in each, and from each to the next.
-struct Lie {
-  std::uint32_t rows, columns, apart;
+// How a matrix lies: rows, numbers in each, and from each to the next.
+struct MatrixLayout {
+  std::uint32_t rows, columns, stride;
   // Numbers from the first to the last. Requires rows.
-  std::uint64_t extent() const { return std::uint64_t{rows - 1} * apart + columns; }
+  std::uint64_t extent() const { return std::uint64_t{rows - 1} * stride + columns; }
 };
-inline Lie lie_of_a(const MatmulArgs& args) {
+inline MatrixLayout layout_of_a(const MatmulArgs& args) {
   const std::uint32_t rows = args.a_turned ? args.depth : args.rows, columns = args.a_turned ? args.rows : args.depth;
-  return {rows, columns, args.a_apart != 0 ? args.a_apart : columns};
+  return {rows, columns, args.a_stride != 0 ? args.a_stride : columns};
 }
-inline Lie lie_of_b(const MatmulArgs& args) {
+inline MatrixLayout layout_of_b(const MatmulArgs& args) {
   const std::uint32_t rows = args.b_turned ? args.columns : args.depth;
   const std::uint32_t columns = args.b_turned ? args.depth : args.columns;
-  return {rows, columns, args.b_apart != 0 ? args.b_apart : columns};
+  return {rows, columns, args.b_stride != 0 ? args.b_stride : columns};
 }
-inline Lie lie_of_y(const MatmulArgs& args) {
-  return {args.rows, args.columns, args.y_apart != 0 ? args.y_apart : args.columns};
+inline MatrixLayout layout_of_y(const MatmulArgs& args) {
+  return {args.rows, args.columns, args.y_stride != 0 ? args.y_stride : args.columns};
 }
 
 struct ModelTable {

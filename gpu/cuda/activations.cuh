@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(column_threads) add_bias_gelu(Matrix size, con
 template <class Number>
 __global__ void __launch_bounds__(activation_threads)
     back_through_gelu(std::uint64_t count, const Number* x, Number* change) {
-  const bool aligned = eights_are_aligned(x) && eights_are_aligned(change);
+  const bool aligned = is_aligned(x, 16) && is_aligned(change, 16);
   for (std::uint64_t at = grid_thread() * eight; at < count; at += grid_threads() * eight) {
     const Eight before = load_eight(x, at, count, aligned, 0.0f);
     Eight all = load_eight(change, at, count, aligned, 0.0f);
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(activation_threads)
 }
 
 __global__ void __launch_bounds__(activation_threads) round_to_bf16(std::uint64_t count, const float* from, Bf16* to) {
-  const bool aligned = eights_are_aligned(from) && eights_are_aligned(to);
+  const bool aligned = is_aligned(from, 16) && is_aligned(to, 16);
   for (std::uint64_t at = grid_thread() * eight; at < count; at += grid_threads() * eight)
     store_eight(to, at, count, aligned, load_eight(from, at, count, aligned, 0.0f));
 }

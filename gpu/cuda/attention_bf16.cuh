@@ -13,8 +13,8 @@ namespace rumor::gpu {
 
 constexpr unsigned look_warps = look_threads / warp_threads;
 constexpr unsigned stripe_rows = 16;
-constexpr unsigned half_tile_rows = 64;
-constexpr unsigned tile_groups = half_tile_rows / stripe_rows;
+constexpr unsigned bf16_tile_rows = 64;
+constexpr unsigned tile_groups = bf16_tile_rows / stripe_rows;
 
 // How many stripes of queries a warp has: each matrix of keys or values that is loaded serves all of them.
 template <unsigned size>
@@ -24,8 +24,8 @@ constexpr unsigned query_rows = look_warps * stripe_rows * stripes<size>;  // of
 
 // Heads are filled up with zeros to `size`.
 template <unsigned size>
-struct alignas(16) HalfTile {
-  Bf16 row[half_tile_rows][size + 8];
+struct alignas(16) Bf16Tile {
+  Bf16 row[bf16_tile_rows][size + 8];
 };
 // A stripe as the left side of products: sixteen columns after the other.
 template <unsigned size>
@@ -42,11 +42,11 @@ __device__ __forceinline__ unsigned lane_column() {
 }
 
 template <unsigned size>
-__device__ __forceinline__ void load_half_tile(const AttentionArgs& args, const Bf16* head, std::size_t stride,
-                                               std::uint32_t first, HalfTile<size>& tile) {
+__device__ __forceinline__ void load_bf16_tile(const AttentionArgs& args, const Bf16* head, std::size_t stride,
+                                               std::uint32_t first, Bf16Tile<size>& tile) {
   constexpr unsigned eights = size / 8;
   const bool whole = args.head_size % 8 == 0 && stride % 8 == 0 && is_aligned(head, 16);
-  for (unsigned e = threadIdx.x; e < half_tile_rows * eights; e += look_threads) {
+  for (unsigned e = threadIdx.x; e < bf16_tile_rows * eights; e += look_threads) {
     const unsigned row = e / eights, number = e % eights * 8;
     const bool there = first + row < args.context;
     const Bf16* from = head + (first + row) * stride + number;
@@ -89,7 +89,7 @@ __device__ __forceinline__ void store_stripe(const AttentionArgs& args, const fl
 
 // products[s] += each stripe's rows times sixteen rows of the tile, from `row` on.
 template <unsigned size, unsigned count>
-__device__ __forceinline__ void add_row_products(const Stripe<size> (&stripe)[count], const HalfTile<size>& tile,
+__device__ __forceinline__ void add_row_products(const Stripe<size> (&stripe)[count], const Bf16Tile<size>& tile,
                                                  unsigned row, float (&products)[count][2][4]) {
   const unsigned lane = lane_of_thread();
   RUMOR_UNROLL
@@ -106,7 +106,7 @@ __device__ __forceinline__ void add_row_products(const Stripe<size> (&stripe)[co
 
 // sum[s] += factor[s], 16 x 16, times sixteen rows of the tile, from `row` on.
 template <unsigned size, unsigned count>
-__device__ __forceinline__ void add_rows(const std::uint32_t (&factor)[count][4], const HalfTile<size>& tile,
+__device__ __forceinline__ void add_rows(const std::uint32_t (&factor)[count][4], const Bf16Tile<size>& tile,
                                          unsigned row, float (&sum)[count][size / 8][4]) {
   const unsigned lane = lane_of_thread();
   RUMOR_UNROLL
@@ -151,14 +151,14 @@ __device__ __forceinline__ void take_shares(std::uint32_t row, std::uint32_t key
     const std::uint32_t own_row = row + lane_row() + below * 8;
     float top = seen.top[below], weight = 0;
     RUMOR_UNROLL
-    for (unsigned k = 0; k < half_tile_rows / 4; ++k) {
+    for (unsigned k = 0; k < bf16_tile_rows / 4; ++k) {
       float& one = look[k / 4][s][k / 2 % 2][below * 2 + k % 2];
       if (key + k / 2 * 8 + lane_column() + k % 2 > own_row) one = -__uint_as_float(infinity_bits);
       top = one > top ? one : top;
     }
     top = largest_of_four(top);
     RUMOR_UNROLL
-    for (unsigned k = 0; k < half_tile_rows / 4; ++k) {
+    for (unsigned k = 0; k < bf16_tile_rows / 4; ++k) {
       float& one = look[k / 4][s][k / 2 % 2][below * 2 + k % 2];
       one = exponential((one - top) * scale);
       weight += one;
@@ -191,7 +191,7 @@ __device__ __forceinline__ void finish_stripe(const AttentionArgs& args, const L
 template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) {
   constexpr unsigned count = stripes<size>;
-  __shared__ HalfTile<size> keys, values;
+  __shared__ Bf16Tile<size> keys, values;
   const LookHead head = look_head<LookOrder::last_rows_first>(args, query_rows<size>);
   const std::size_t stride = 3 * head.width;
   const Bf16* query = those_of<Bf16>(args.qkv) + head.query;
@@ -206,10 +206,10 @@ __global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) 
     seen[s] = {{none, none}, {0.0f, 0.0f}};
   }
   const std::uint32_t end = head.first_row + query_rows<size>;
-  for (std::uint32_t first = 0; first < end && first < args.context; first += half_tile_rows) {
+  for (std::uint32_t first = 0; first < end && first < args.context; first += bf16_tile_rows) {
     __syncthreads();  // all are done with the last tile
-    load_half_tile(args, query + head.width, stride, first, keys);
-    load_half_tile(args, query + 2 * head.width, stride, first, values);
+    load_bf16_tile(args, query + head.width, stride, first, keys);
+    load_bf16_tile(args, query + 2 * head.width, stride, first, values);
     __syncthreads();
     if (first >= row + count * stripe_rows) continue;  // wholly above this warp's diagonal
     float look[tile_groups][count][2][4] = {};

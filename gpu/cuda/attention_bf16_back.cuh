@@ -34,7 +34,7 @@ __device__ __forceinline__ void query_facts(const AttentionChange& args, const L
 template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(AttentionChange args) {
   constexpr unsigned count = stripes<size>;
-  __shared__ HalfTile<size> keys, values;
+  __shared__ Bf16Tile<size> keys, values;
   const AttentionArgs& in = args.forward;
   const LookHead head = look_head<LookOrder::last_rows_first>(in, query_rows<size>);
   const std::size_t stride = 3 * head.width;
@@ -52,12 +52,12 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(Attenti
     query_facts(args, head, own, facts[s]);
   }
   const std::uint32_t end = head.first_row + query_rows<size>;
-  for (std::uint32_t first = 0; first < end && first < in.context; first += half_tile_rows) {
+  for (std::uint32_t first = 0; first < end && first < in.context; first += bf16_tile_rows) {
     __syncthreads();
-    load_half_tile(in, query + head.width, stride, first, keys);
-    load_half_tile(in, query + 2 * head.width, stride, first, values);
+    load_bf16_tile(in, query + head.width, stride, first, keys);
+    load_bf16_tile(in, query + 2 * head.width, stride, first, values);
     __syncthreads();
-    for (unsigned at = 0; at < half_tile_rows; at += stripe_rows) {
+    for (unsigned at = 0; at < bf16_tile_rows; at += stripe_rows) {
       if (first + at >= row + count * stripe_rows) break;  // above this warp's diagonal
       float look[count][2][4] = {}, gain[count][2][4] = {};
       add_row_products(queries, keys, at, look);
@@ -88,8 +88,8 @@ constexpr unsigned key_rows = look_warps * stripe_rows;  // of a block
 // A stripe of keys and values a warp, over tiles of the queries that look at it. After attend_bf16_back_queries.
 template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionChange args) {
-  __shared__ HalfTile<size> queries, changes;
-  __shared__ QueryFacts facts[half_tile_rows];
+  __shared__ Bf16Tile<size> queries, changes;
+  __shared__ QueryFacts facts[bf16_tile_rows];
   const AttentionArgs& in = args.forward;
   const LookHead head = look_head<LookOrder::first_rows_first>(in, key_rows);
   const std::size_t stride = 3 * head.width;
@@ -100,18 +100,18 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionC
   float key_sum[1][size / 8][4] = {}, value_sum[1][size / 8][4] = {};
   load_stripe(in, query + head.width, stride, row, key[0]);
   load_stripe(in, query + 2 * head.width, stride, row, value[0]);
-  for (std::uint32_t first = head.first_row / half_tile_rows * half_tile_rows; first < in.context;
-       first += half_tile_rows) {
+  for (std::uint32_t first = head.first_row / bf16_tile_rows * bf16_tile_rows; first < in.context;
+       first += bf16_tile_rows) {
     __syncthreads();
-    load_half_tile(in, query, stride, first, queries);
-    load_half_tile(in, those_of<Bf16>(args.change) + head.output, head.width, first, changes);
-    if (threadIdx.x < half_tile_rows) {
+    load_bf16_tile(in, query, stride, first, queries);
+    load_bf16_tile(in, those_of<Bf16>(args.change) + head.output, head.width, first, changes);
+    if (threadIdx.x < bf16_tile_rows) {
       const std::size_t at = head.statistics + first + threadIdx.x;
       const bool there = first + threadIdx.x < in.context;
       facts[threadIdx.x] = there ? QueryFacts{in.top[at], in.weight[at], args.dot[at]} : QueryFacts{};
     }
     __syncthreads();
-    for (unsigned at = 0; at < half_tile_rows; at += stripe_rows) {
+    for (unsigned at = 0; at < bf16_tile_rows; at += stripe_rows) {
       if (first + at + stripe_rows <= row) continue;  // none of them sees any of these
       float look[1][2][4] = {}, gain[1][2][4] = {};
       add_row_products(key, queries, at, look);

@@ -147,7 +147,8 @@ class Blas {
                       "use a smaller model or batch, or end what else runs on it");
   }
 
-  // cuBLASLt's GELU comes near that of the kernels, which is enough where numbers are rounded for the product anyway.
+  // How near cuBLASLt's GELU comes to that of the kernels is not documented: it serves where numbers are rounded for
+  // the product anyway.
   static bool may_fuse(const MatmulArgs& args) {
     const bool gelu = args.epilogue == Epilogue::bias_gelu || args.epilogue == Epilogue::gelu_back;
     return args.epilogue != Epilogue::none && !(gelu && args.precision == Precision::fp32);
@@ -194,7 +195,7 @@ class Blas {
         static_cast<std::uint32_t>(args.precision) | (fused ? static_cast<std::uint32_t>(args.epilogue) : 0u) << 4 |
         (args.a_turned ? 1u : 0u) << 8 | (args.b_turned ? 1u : 0u) << 9 | (args.add ? 1u : 0u) << 10 |
         (args.y.bf16 ? 1u : 0u) << 11;
-    const Key key{{args.rows, args.columns, args.depth, args.a_apart, args.b_apart, args.y_apart}, aligned, kind};
+    const Key key{{args.rows, args.columns, args.depth, args.a_stride, args.b_stride, args.y_stride}, aligned, kind};
     const auto found = plans_.find(key);
     if (found != plans_.end()) return found->second;
     Plan& plan = plans_[key];
@@ -215,12 +216,12 @@ class Blas {
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, for_b)) return false;
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, for_a)) return false;
     if (fused && !set_epilogue(plan.operation, args)) return false;
-    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, const Lie& lie) {
-      return library_->cublasLtMatrixLayoutCreate(made, type, lie.columns, lie.rows, lie.apart) ==
+    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, const MatrixLayout& shape) {
+      return library_->cublasLtMatrixLayoutCreate(made, type, shape.columns, shape.rows, shape.stride) ==
              CUBLAS_STATUS_SUCCESS;
     };
-    return layout(&plan.a, in, lie_of_a(args)) && layout(&plan.b, in, lie_of_b(args)) &&
-           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, lie_of_y(args)) &&
+    return layout(&plan.a, in, layout_of_a(args)) && layout(&plan.b, in, layout_of_b(args)) &&
+           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, layout_of_y(args)) &&
            choose(plan, operands, fused ? args.y.at : operands.y);
   }
 

@@ -48,10 +48,10 @@ template <class Number>
 __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropyArgs args) {
   __shared__ TopSum warps[entropy_warps];
   const std::uint32_t columns = args.size.columns;
-  const std::size_t apart = args.apart != 0 ? args.apart : columns;
-  Number* x = those_of<Number>(args.x) + blockIdx.x * apart;
+  const std::size_t stride = args.stride != 0 ? args.stride : columns;
+  Number* x = those_of<Number>(args.x) + blockIdx.x * stride;
   const std::uint32_t target = args.target[blockIdx.x];
-  const bool aligned = eights_are_aligned(x);
+  const bool aligned = is_aligned(x, 16);
   const float wanted = number_of(x[target]), none = -__uint_as_float(infinity_bits);
   TopSum own = {none, 0.0f};
   for (std::uint64_t at = threadIdx.x * eight; at < columns; at += entropy_threads * eight) {

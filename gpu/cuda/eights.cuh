@@ -12,12 +12,6 @@ struct Eight {
   float v[eight];
 };
 
-// Whether eights that begin at multiples of eight numbers from here may be moved as a whole.
-template <class Number>
-__device__ __forceinline__ bool eights_are_aligned(const Number* from) {
-  return is_aligned(from, 16);
-}
-
 __device__ __forceinline__ Eight load_whole_eight(const float* from) {
   const float4 low = reinterpret_cast<const float4*>(from)[0], high = reinterpret_cast<const float4*>(from)[1];
   return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
@@ -36,14 +30,12 @@ __device__ __forceinline__ void store_whole_eight(float* to, const Eight& all) {
   reinterpret_cast<float4*>(to)[1] = make_float4(all.v[4], all.v[5], all.v[6], all.v[7]);
 }
 __device__ __forceinline__ void store_whole_eight(Bf16* to, const Eight& all) {
-  std::uint32_t word[4];
-  RUMOR_UNROLL
-  for (unsigned i = 0; i < 4; ++i)
-    word[i] = rounded_bf16(all.v[2 * i]).bits | std::uint32_t{rounded_bf16(all.v[2 * i + 1]).bits} << 16;
-  *reinterpret_cast<uint4*>(to) = {word[0], word[1], word[2], word[3]};
+  *reinterpret_cast<uint4*>(to) = {two_bf16(all.v[0], all.v[1]), two_bf16(all.v[2], all.v[3]),
+                                   two_bf16(all.v[4], all.v[5]), two_bf16(all.v[6], all.v[7])};
 }
 
-// Those from number `at` on, a multiple of eight, of `count`; `rest` where there is none.
+// Those from number `at` on, a multiple of eight, of `count`; `rest` where there is none. aligned: the array begins at
+// a multiple of 16 bytes.
 template <class Number>
 __device__ __forceinline__ Eight load_eight(const Number* from, std::uint64_t at, std::uint64_t count, bool aligned,
                                             float rest) {

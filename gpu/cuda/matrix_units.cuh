@@ -43,13 +43,6 @@ __device__ __forceinline__ void load_matrices_turned(std::uint32_t (&out)[4], co
                : "memory");
 }
 
-// Two numbers, rounded, in a word.
-__device__ __forceinline__ std::uint32_t two_bf16(float low, float high) {
-  std::uint32_t word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
-}
-
 }  // namespace rumor::gpu
 
 #endif

@@ -221,7 +221,7 @@ inline Status matmul(Device* device, const MatmulArgs* args, ErrorText* error) {
     if (status != Status::ok) return status;
   } else if (!args->add) {
     const Numbers y = bare_product(*args);
-    fill_bytes(*device, y.at, 0, y.bytes(lie_of_y(*args).extent()));
+    fill_bytes(*device, y.at, 0, y.bytes(layout_of_y(*args).extent()));
   }
   if (!finished) by_kind(args->y, [&](auto kind) { finish_product<decltype(kind)>(device, *args); });
   return Status::ok;

@@ -330,8 +330,8 @@ Status machine::product(Device* device, const MatmulArgs* args, bool* finished, 
       numbers = to.memory;
       return true;
     };
-    if (!rounded(operands.a, args->a.bf16, lie_of_a(*args).extent(), device->halves_of_a) ||
-        !rounded(operands.b, args->b.bf16, lie_of_b(*args).extent(), device->halves_of_b))
+    if (!rounded(operands.a, args->a.bf16, layout_of_a(*args).extent(), device->halves_of_a) ||
+        !rounded(operands.b, args->b.bf16, layout_of_b(*args).extent(), device->halves_of_b))
       return no_room();
   }
   return device->blas.product(*args, operands, device->blas_scratch.memory, device->stream, finished, error);

@@ -13,6 +13,17 @@ __device__ __forceinline__ Bf16 rounded_bf16(float value) {
   return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
+// Two numbers, rounded, in a word.
+__device__ __forceinline__ std::uint32_t two_bf16(float low, float high) {
+#if defined(__CUDACC__)
+  std::uint32_t word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return rounded_bf16(low).bits | std::uint32_t{rounded_bf16(high).bits} << 16;
+#endif
+}
+
 __device__ __forceinline__ float number_of(float value) {
   return value;
 }

@@ -75,8 +75,4 @@ inline void load_matrices_turned(std::uint32_t (&out)[4], const Bf16* row) {
   }
 }
 
-inline std::uint32_t two_bf16(float low, float high) {
-  return rounded_bf16(low).bits | std::uint32_t{rounded_bf16(high).bits} << 16;
-}
-
 }  // namespace rumor::gpu

@@ -10,8 +10,8 @@ namespace rumor::gpu {
 
 void emulated_product(const MatmulArgs& args, const float* a, const float* b, float* y) {
   const long rows = args.rows, columns = args.columns, depth = args.depth;
-  const long a_row = lie_of_a(args).apart, y_row = lie_of_y(args).apart;
-  long b_row = lie_of_b(args).apart;
+  const long a_row = layout_of_a(args).stride, y_row = layout_of_y(args).stride;
+  long b_row = layout_of_b(args).stride;
   const models::KernelTable& k = models::kernels();
   const models::MatrixView left = args.a_turned ? models::MatrixView{a, 1, a_row} : models::MatrixView{a, a_row, 1};
   std::vector<float> turned;

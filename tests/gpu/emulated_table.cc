@@ -330,12 +330,12 @@ static std::vector<float> taken(Device* device, const ConstNumbers& numbers, std
 static void multiply(Device* device, const MatmulArgs& args) {
   const Turn turn(machine_lock);
   enter(*device);
-  const std::vector<float> a = taken(device, args.a, lie_of_a(args).extent(), args.precision);
-  const std::vector<float> b = taken(device, args.b, lie_of_b(args).extent(), args.precision);
+  const std::vector<float> a = taken(device, args.a, layout_of_a(args).extent(), args.precision);
+  const std::vector<float> b = taken(device, args.b, layout_of_b(args).extent(), args.precision);
   if (!device->failure.empty()) return;
   const Numbers y = slots::bare_product(args);
   if (!y.bf16) return emulated_product(args, a.data(), b.data(), static_cast<float*>(y.at));
-  std::vector<float> sums(lie_of_y(args).extent());
+  std::vector<float> sums(layout_of_y(args).extent());
   auto* const halves = static_cast<Bf16*>(y.at);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = number_of(halves[i]);
   emulated_product(args, a.data(), b.data(), sums.data());
@@ -344,7 +344,7 @@ static void multiply(Device* device, const MatmulArgs& args) {
 
 Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
   const bool rounds = args->precision == Precision::bf16 && !(args->a.bf16 && args->b.bf16);
-  const std::size_t numbers = std::max(lie_of_a(*args).extent(), lie_of_b(*args).extent());
+  const std::size_t numbers = std::max(layout_of_a(*args).extent(), layout_of_b(*args).extent());
   if (rounds && numbers > device->halves) {
     device->happens_at_once();
     device->halves = numbers;

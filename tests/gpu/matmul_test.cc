@@ -82,13 +82,13 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   args.precision = p.precision;
   args.epilogue = p.epilogue;
   if (p.gap != 0) {
-    args.a_apart = lie_of_a(args).columns + p.gap;
-    args.b_apart = lie_of_b(args).columns + p.gap;
-    args.y_apart = p.columns + p.gap;
+    args.a_stride = layout_of_a(args).columns + p.gap;
+    args.b_stride = layout_of_b(args).columns + p.gap;
+    args.y_stride = p.columns + p.gap;
   }
-  const Either on_a(target, p.a_bf16, with_gaps(a, lie_of_a(args)), skip),
-      on_b(target, p.b_bf16, with_gaps(b, lie_of_b(args)), skip),
-      on_y(target, p.y_bf16, with_gaps(y, lie_of_y(args)), skip), on_bias(target, p.y_bf16, bias, skip),
+  const Either on_a(target, p.a_bf16, with_gaps(a, layout_of_a(args)), skip),
+      on_b(target, p.b_bf16, with_gaps(b, layout_of_b(args)), skip),
+      on_y(target, p.y_bf16, with_gaps(y, layout_of_y(args)), skip), on_bias(target, p.y_bf16, bias, skip),
       before(target, p.y_bf16, linear, skip);
   args.a = on_a.numbers();
   args.b = on_b.numbers();
@@ -98,7 +98,7 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   ErrorText error{};
   BOOST_TEST_REQUIRE((target.table().model.matmul(target.device(), &args, &error) == Status::ok), error.text);
   const std::vector<double> sums = reference(p, a, b, y, bias);
-  const Floats got = without_gaps(on_y.read(), lie_of_y(args));
+  const Floats got = without_gaps(on_y.read(), layout_of_y(args));
   if (p.epilogue == Epilogue::bias_gelu) {
     const Floats of = before.read();
     BOOST_TEST(distance(of, sums) < tolerance(p));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(products_of_all_shapes_precisions_and_epilogues) {
       }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_bfloat16_already_is_not_rounded_again) {
+BOOST_AUTO_TEST_CASE(numbers_that_are_bfloat16_already) {
   Prng prng(73);
   for (unsigned kinds = 1; kinds < 8; ++kinds)
     for (const Epilogue epilogue : {Epilogue::none, Epilogue::bias, Epilogue::bias_relu, Epilogue::bias_gelu,

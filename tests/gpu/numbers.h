@@ -76,15 +76,17 @@ Floats rounded_as(const Floats& values) {
   return floats_of(numbers_of<Number>(values));
 }
 
-// A matrix with gaps behind its rows, which are no numbers, as `lie` says; and without them again.
-inline Floats with_gaps(const Floats& values, const Lie& lie) {
-  Floats spread(std::size_t{lie.rows} * lie.apart, std::nanf(""));
-  for (std::size_t i = 0; i < values.size(); ++i) spread[i / lie.columns * lie.apart + i % lie.columns] = values[i];
+// A matrix with gaps behind its rows, which are no numbers, as `layout` says; and without them again.
+inline Floats with_gaps(const Floats& values, const MatrixLayout& layout) {
+  Floats spread(std::size_t{layout.rows} * layout.stride, std::nanf(""));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    spread[i / layout.columns * layout.stride + i % layout.columns] = values[i];
   return spread;
 }
-inline Floats without_gaps(const Floats& spread, const Lie& lie) {
-  Floats values(std::size_t{lie.rows} * lie.columns);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = spread[i / lie.columns * lie.apart + i % lie.columns];
+inline Floats without_gaps(const Floats& spread, const MatrixLayout& layout) {
+  Floats values(std::size_t{layout.rows} * layout.columns);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = spread[i / layout.columns * layout.stride + i % layout.columns];
   return values;
 }
 
