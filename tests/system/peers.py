@@ -13,18 +13,27 @@ RUMOR = ''  # set by daemons.py
 SLOW = float(os.environ.get('RUMOR_TEST_PATIENCE', '1'))  # sanitizer builds take longer
 
 
+RESERVED = []  # sockets; a port is reserved while its socket is open, so until this process ends
+
+
 def free_ports(count):
-    """Below those that a system gives to whoever dials: a test beside this one would take one before its peer does."""
+    """Ports of nobody, and nobody's until this process ends: below those that a system gives to whoever dials, and
+    reserved, as a test beside this one may choose before a peer of this one listens (or while it is killed)."""
+    with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as file:
+        given = int(file.read().split()[0])
     ports = []
     while len(ports) < count:
-        port = random.randrange(10_000, 32_000)
-        with socket.socket() as probe:
-            try:
+        port = random.randrange(10_000, given if 12_000 < given < 32_000 else 32_000)
+        name = socket.socket(socket.AF_UNIX)  # no file: a name in the kernel, taken by one process at a time
+        try:
+            name.bind(f'\0rumor-test-port-{port}')
+            with socket.socket() as probe:
                 probe.bind(('127.0.0.1', port))
-            except OSError:
-                continue
-        if port not in ports:
-            ports.append(port)
+        except OSError:
+            name.close()
+            continue
+        RESERVED.append(name)
+        ports.append(port)
     return ports
 
 
@@ -123,6 +132,11 @@ class Swarm:
             if kind and os.path.exists(peer.log):
                 print(f'---- peer {peer.index} said:\n{peer.said()[-3000:]}')
         self.temporary.cleanup()
+
+    def all_run(self):
+        for peer in self.peers:
+            assert peer.process.poll() is None, f'peer {peer.index} ended with {peer.process.returncode}'
+        return True
 
     def progress(self):
         return max((peer.samples() for peer in self.peers if peer.process and peer.process.poll() is None), default=0)
