@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/data_sources.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -18,11 +19,6 @@ constexpr std::size_t sizes_at = 0x54, offsets_at = 0x5c;
 constexpr std::uint32_t piece_bytes_max = 1 << 20, pieces_max = 1 << 12;
 constexpr unsigned bits_least = 9, bits_most = 16;
 constexpr std::uint32_t clear_code = 256, first_free = 257, no_code = UINT32_MAX;
-
-std::uint32_t big_endian(BytesView bytes, std::size_t at) {
-  return static_cast<std::uint32_t>(bytes[at]) << 24 | static_cast<std::uint32_t>(bytes[at + 1]) << 16 |
-         static_cast<std::uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
-}
 
 // Codes of a width that the caller sets; when it does, the rest of the group of eight is skipped.
 class CodeReader {

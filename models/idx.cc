@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -13,11 +14,6 @@ namespace {
 
 Error damaged(std::string_view file, std::size_t offset, const std::string& what) {
   return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what, "; fetch the file again")};
-}
-
-std::uint32_t big_endian(BytesView bytes, std::size_t at) {
-  return static_cast<std::uint32_t>(bytes[at]) << 24 | static_cast<std::uint32_t>(bytes[at + 1]) << 16 |
-         static_cast<std::uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
 }
 
 struct CloseGz {

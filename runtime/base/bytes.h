@@ -3,6 +3,8 @@
 // Reader: never reads past its end. After the first short or malformed read it stays failed() and every
 // further read returns zero, so a decoder may read a whole structure and test once; a failed reader's values
 // must not be used. Varints are canonical: a longer form than needed is malformed (an encoding is unique).
+//
+// And big_endian() for file formats of others.
 #pragma once
 
 #include <bit>
@@ -123,5 +125,11 @@ class ByteReader {
   std::size_t at_ = 0;
   bool failed_ = false;
 };
+
+// Requires: four bytes from `at` on.
+inline std::uint32_t big_endian(BytesView bytes, std::size_t at) {
+  return static_cast<std::uint32_t>(bytes[at]) << 24 | static_cast<std::uint32_t>(bytes[at + 1]) << 16 |
+         static_cast<std::uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
+}
 
 }  // namespace rumor
