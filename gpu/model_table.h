@@ -47,14 +47,14 @@ struct ConstNumbers {
   bool bf16 = false;
   ConstNumbers() = default;
   ConstNumbers(const float* floats) : at(floats) {}
-  ConstNumbers(const Bf16* halves) : at(halves), bf16(true) {}
+  ConstNumbers(const Bf16* rounded) : at(rounded), bf16(true) {}
 };
 struct Numbers {
   void* at = nullptr;
   bool bf16 = false;
   Numbers() = default;
   Numbers(float* floats) : at(floats) {}
-  Numbers(Bf16* halves) : at(halves), bf16(true) {}
+  Numbers(Bf16* rounded) : at(rounded), bf16(true) {}
   operator ConstNumbers() const {
     if (bf16) return static_cast<const Bf16*>(at);
     return static_cast<const float*>(at);

@@ -205,8 +205,7 @@ class Blas {
   }
 
   bool make(Plan& plan, const MatmulArgs& args, const BlasOperands& operands, bool fused) {
-    const bool halves = args.precision == Precision::bf16;
-    const cudaDataType_t in = halves ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t in = args.precision == Precision::bf16 ? CUDA_R_16BF : CUDA_R_32F;
     const cublasComputeType_t compute =
         args.precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     if (library_->cublasLtMatmulDescCreate(&plan.operation, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS) return false;

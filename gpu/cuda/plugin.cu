@@ -40,7 +40,7 @@ struct Device {
   bool recording = false;               // what fails then is no failure of the device
   cudaError_t unwritten = cudaSuccess;  // the first of a recording
   Blas blas;
-  Scratch blas_scratch, halves_of_a, halves_of_b;
+  Scratch blas_scratch, rounded_a, rounded_b;
 
   // Notes a failure; everything after it may be wrong, so the next wait reports it.
   void note(cudaError_t result) {
@@ -49,7 +49,7 @@ struct Device {
   }
   // The calling thread's next calls are about this GPU.
   void enter() { note(cudaSetDevice(ordinal)); }
-  unsigned moves() const { return blas_scratch.moves + halves_of_a.moves + halves_of_b.moves; }
+  unsigned moves() const { return blas_scratch.moves + rounded_a.moves + rounded_b.moves; }
 };
 
 struct Recording {
@@ -330,8 +330,8 @@ Status machine::product(Device* device, const MatmulArgs* args, bool* finished, 
       numbers = to.memory;
       return true;
     };
-    if (!rounded(operands.a, args->a.bf16, layout_of_a(*args).extent(), device->halves_of_a) ||
-        !rounded(operands.b, args->b.bf16, layout_of_b(*args).extent(), device->halves_of_b))
+    if (!rounded(operands.a, args->a.bf16, layout_of_a(*args).extent(), device->rounded_a) ||
+        !rounded(operands.b, args->b.bf16, layout_of_b(*args).extent(), device->rounded_b))
       return no_room();
   }
   return device->blas.product(*args, operands, device->blas_scratch.memory, device->stream, finished, error);

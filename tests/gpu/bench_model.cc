@@ -67,19 +67,19 @@ std::string attention(const Gpu& gpu, bool emulated, const Shape& s, bool rounde
                            top = floats(gpu, rows), weight = floats(gpu, rows), dot = floats(gpu, rows),
                            qkv_change = floats(gpu, 3 * all);
   const ModelTable& model = gpu.table().model;
-  const auto halves = [&](const DeviceArray<float>& values) {
+  const auto in_bf16 = [&](const DeviceArray<float>& values) {
     auto made = must(DeviceArray<Bf16>::create(gpu, values.size(), "a benchmark"));
     model.round(gpu.device(), values.size(), values.data(), made.data());
     return made;
   };
-  const DeviceArray<Bf16> half_qkv = halves(qkv), half_change = halves(change), half_y = halves(y),
-                          half_qkv_change = halves(qkv_change);
-  const auto either = [&](const DeviceArray<float>& values, const DeviceArray<Bf16>& half) {
-    return rounded ? Numbers(half.data()) : Numbers(values.data());
+  const DeviceArray<Bf16> bf16_qkv = in_bf16(qkv), bf16_change = in_bf16(change), bf16_y = in_bf16(y),
+                          bf16_qkv_change = in_bf16(qkv_change);
+  const auto either = [&](const DeviceArray<float>& values, const DeviceArray<Bf16>& as_bf16) {
+    return rounded ? Numbers(as_bf16.data()) : Numbers(values.data());
   };
-  const AttentionArgs args{s.batch,    s.context,  s.heads,      s.head_size, either(qkv, half_qkv), either(y, half_y),
+  const AttentionArgs args{s.batch,    s.context,  s.heads,      s.head_size, either(qkv, bf16_qkv), either(y, bf16_y),
                            top.data(), weight.data()};
-  const AttentionChange back{args, either(change, half_change), dot.data(), either(qkv_change, half_qkv_change)};
+  const AttentionChange back{args, either(change, bf16_change), dot.data(), either(qkv_change, bf16_qkv_change)};
   const double forward = seconds_of(gpu, emulated, 10, [&] { model.attention(gpu.device(), &args); });
   const double backward = seconds_of(gpu, emulated, 10, [&] { model.attention_backward(gpu.device(), &back); });
   return "{" + number("forward_s", forward) + ", " + number("backward_s", backward) + "}";

@@ -81,17 +81,17 @@ BOOST_AUTO_TEST_CASE(cross_entropy_of_rounded_logits) {
     for (std::uint16_t& one : wanted) one = static_cast<std::uint16_t>(prng.below(size.columns));
     const Guarded<float> on_x(target, x, skip), loss(target, size.rows), other_loss(target, size.rows);
     const MatrixLayout layout{size.rows, size.columns, size.columns + static_cast<std::uint32_t>(skip)};
-    const Guarded<Bf16> halves(target, numbers_of<Bf16>(with_gaps(x, layout)), skip);
+    const Guarded<Bf16> rounded(target, numbers_of<Bf16>(with_gaps(x, layout)), skip);
     const Guarded<std::uint16_t> on_wanted(target, wanted);
     const Guarded<double> total(target, 1), other_total(target, 1);
     const CrossEntropyArgs args{size.matrix(), on_x.data(), on_wanted.data(), 0.125f, loss.data(), total.data()};
-    const CrossEntropyArgs other{size.matrix(), halves.data(),      on_wanted.data(), 0.125f,
+    const CrossEntropyArgs other{size.matrix(),     rounded.data(),     on_wanted.data(), 0.125f,
                                  other_loss.data(), other_total.data(), layout.stride};
     target.table().model.cross_entropy(target.device(), &args);
     target.table().model.cross_entropy(target.device(), &other);
     BOOST_TEST(same_bits(other_loss.read(), loss.read()));
     BOOST_TEST((other_total.read() == total.read()));
-    BOOST_TEST(same_bits(floats_of(halves.read()), rounded_as<Bf16>(with_gaps(on_x.read(), layout))));
+    BOOST_TEST(same_bits(floats_of(rounded.read()), rounded_as<Bf16>(with_gaps(on_x.read(), layout))));
   });
 }
 

@@ -51,7 +51,7 @@ struct Device {
   std::string failure;  // the first
   bool recording = false, broken = false;      // broken: something was called that cannot be written down
   std::vector<std::function<void()>> written;  // by the recording that is under way
-  std::size_t halves = 0, moves = 0;           // room that products in bfloat16 have, and how often it moved
+  std::size_t bf16_room = 0, moves = 0;        // room that products in bfloat16 have, and how often it moved
 
   // Writes it down instead of doing it, where that is what happens.
   template <class Work>
@@ -312,15 +312,15 @@ Status machine::spread(Group* group, void* const* memory, std::size_t bytes, Err
 
 // The numbers of a product as they are taken; bfloat16 is made by the device's kernel.
 static std::vector<float> taken(Device* device, const ConstNumbers& numbers, std::size_t count, Precision precision) {
-  std::vector<Bf16> halves(count);
+  std::vector<Bf16> rounded(count);
   if (numbers.bf16)
-    std::copy_n(static_cast<const Bf16*>(numbers.at), count, halves.data());
+    std::copy_n(static_cast<const Bf16*>(numbers.at), count, rounded.data());
   else if (precision == Precision::bf16)
-    slots::round(device, count, static_cast<const float*>(numbers.at), halves.data());
+    slots::round(device, count, static_cast<const float*>(numbers.at), rounded.data());
   const auto* const floats = static_cast<const float*>(numbers.at);
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i)
-    values[i] = precision == Precision::bf16   ? number_of(halves[i])
+    values[i] = precision == Precision::bf16   ? number_of(rounded[i])
                 : precision == Precision::tf32 ? emulated_tf32(floats[i])
                                                : floats[i];
   return values;
@@ -336,18 +336,18 @@ static void multiply(Device* device, const MatmulArgs& args) {
   const Numbers y = slots::bare_product(args);
   if (!y.bf16) return emulated_product(args, a.data(), b.data(), static_cast<float*>(y.at));
   std::vector<float> sums(layout_of_y(args).extent());
-  auto* const halves = static_cast<Bf16*>(y.at);
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = number_of(halves[i]);
+  auto* const rounded = static_cast<Bf16*>(y.at);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = number_of(rounded[i]);
   emulated_product(args, a.data(), b.data(), sums.data());
-  slots::round(device, sums.size(), sums.data(), halves);
+  slots::round(device, sums.size(), sums.data(), rounded);
 }
 
 Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
   const bool rounds = args->precision == Precision::bf16 && !(args->a.bf16 && args->b.bf16);
   const std::size_t numbers = std::max(layout_of_a(*args).extent(), layout_of_b(*args).extent());
-  if (rounds && numbers > device->halves) {
+  if (rounds && numbers > device->bf16_room) {
     device->happens_at_once();
-    device->halves = numbers;
+    device->bf16_room = numbers;
     ++device->moves;
   }
   const auto work = [device, rounds, copied = *args, moves = device->moves] {
