@@ -1,10 +1,7 @@
 #include "tools/child_processes.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,27 +75,6 @@ void ChildProcesses::end_all() {
     waitpid(children_[i].pid, nullptr, 0);
     children_[i].status = 128 + SIGKILL;
   }
-}
-
-Result<std::vector<std::uint16_t>> free_ports(std::size_t count) {
-  std::vector<int> sockets;
-  std::vector<std::uint16_t> ports;
-  for (std::size_t i = 0; i < count; ++i) {
-    const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockets.push_back(s);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    if (s < 0 || bind(s, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        getsockname(s, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-      break;
-    ports.push_back(ntohs(address.sin_port));
-  }
-  for (int s : sockets)
-    if (s >= 0) close(s);
-  if (ports.size() != count) return Error{Errc::io, "no free port on 127.0.0.1"};
-  return ports;
 }
 
 }  // namespace rumor::tools

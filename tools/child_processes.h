@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,8 +41,5 @@ class ChildProcesses {
   };
   std::vector<Child> children_;
 };
-
-// `count` TCP ports that were free on 127.0.0.1 a moment ago. Errors: Errc::io.
-Result<std::vector<std::uint16_t>> free_ports(std::size_t count);
 
 }  // namespace rumor::tools

@@ -18,6 +18,7 @@
 #include "runtime/sim/agreement.h"
 #include "tools/child_processes.h"
 #include "tools/command.h"
+#include "tools/reserved_ports.h"
 #include "tools/sim_output.h"
 
 namespace rumor::tools {
@@ -76,6 +77,7 @@ class DaemonRun {
   const SimCommand& command_;
   const RunConfig& config_;
   ScratchDirectory scratch_;
+  ReservedPorts ports_;
   ChildProcesses children_;
   std::vector<std::uint16_t> status_ports_;
   std::vector<json> last_;  // by peer: its newest /status
@@ -100,17 +102,22 @@ double DaemonRun::sum(const char* section, const char* key) const {
 Result<void> DaemonRun::start() {
   if (scratch_.path().empty())
     return Error{Errc::io, "cannot make a directory under " + fs::temp_directory_path().string()};
-  const auto ports = free_ports(2 * command_.nodes);
-  if (!ports) return ports.error();
+  std::vector<std::uint16_t> listen_ports;
+  for (std::vector<std::uint16_t>* ports : {&listen_ports, &status_ports_}) {
+    for (std::size_t i = 0; i < command_.nodes; ++i) {
+      const auto port = ports_.reserve();
+      if (!port) return port.error();
+      ports->push_back(*port);
+    }
+  }
   for (std::size_t i = 0; i < command_.nodes; ++i) {
-    status_ports_.push_back((*ports)[command_.nodes + i]);
     std::string seeds;
     for (std::size_t k = 0; k < command_.nodes; ++k)
-      if (k != i) seeds += str(seeds.empty() ? "" : ",", "127.0.0.1:", (*ports)[k]);
+      if (k != i) seeds += str(seeds.empty() ? "" : ",", "127.0.0.1:", listen_ports[k]);
     std::vector<std::string> arguments = {"peer",
                                           command_.run.name,
                                           "--listen",
-                                          str("127.0.0.1:", (*ports)[i]),
+                                          str("127.0.0.1:", listen_ports[i]),
                                           "--status",
                                           str("127.0.0.1:", status_ports_[i]),
                                           "--state",

@@ -1,7 +1,6 @@
 """Real `rumor peer` processes for the system tests: started, watched, killed. Python's standard library only."""
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -13,28 +12,18 @@ RUMOR = ''  # set by daemons.py
 SLOW = float(os.environ.get('RUMOR_TEST_PATIENCE', '1'))  # sanitizer builds take longer
 
 
-RESERVED = []  # sockets; a port is reserved while its socket is open, so until this process ends
+RESERVED = []  # sockets that are bound for as long as this process lives
 
 
 def free_ports(count):
-    """Ports of nobody, and nobody's until this process ends: below those that a system gives to whoever dials, and
-    reserved, as a test beside this one may choose before a peer of this one listens (or while it is killed)."""
-    with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as file:
-        given = int(file.read().split()[0])
-    ports = []
-    while len(ports) < count:
-        port = random.randrange(10_000, given if 12_000 < given < 32_000 else 32_000)
-        name = socket.socket(socket.AF_UNIX)  # no file: a name in the kernel, taken by one process at a time
-        try:
-            name.bind(f'\0rumor-test-port-{port}')
-            with socket.socket() as probe:
-                probe.bind(('127.0.0.1', port))
-        except OSError:
-            name.close()
-            continue
-        RESERVED.append(name)
-        ports.append(port)
-    return ports
+    """Ports that the system gives to nobody until this process ends; peers, whose sockets have SO_REUSEADDR, may listen
+    there all the same (tools/reserved_ports.h)."""
+    for _ in range(count):
+        one = socket.socket()
+        one.bind(('127.0.0.1', 0))
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        RESERVED.append(one)
+    return [one.getsockname()[1] for one in RESERVED[-count:]]
 
 
 def run(*args, timeout=60):

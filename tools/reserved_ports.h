@@ -1,0 +1,31 @@
+// ReservedPorts: TCP ports of 127.0.0.1 for processes that are yet to start.
+//
+// A port that was free a moment ago may be somebody else's when it is wanted. These are bound for as long as the object
+// lives, so the system gives them to nobody, neither to who asks for any port nor to who dials; only a socket that asks
+// for the port by number and has SO_REUSEADDR, as a peer's have, may be bound there as well, listen, and come again
+// after it was closed (Linux: addresses are shared when both sides say so and nobody listens yet).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace rumor::tools {
+
+class ReservedPorts {
+ public:
+  ReservedPorts() = default;
+  ~ReservedPorts();
+  ReservedPorts(const ReservedPorts&) = delete;
+  ReservedPorts& operator=(const ReservedPorts&) = delete;
+
+  // Another port. Errors: Errc::io, the system has none, or takes no more sockets.
+  Result<std::uint16_t> reserve();
+
+ private:
+  std::vector<int> sockets_;
+};
+
+}  // namespace rumor::tools
