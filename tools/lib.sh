@@ -14,6 +14,8 @@ clang_packages=(clang)
 clang_runtime_packages=(libclang-rt-14-dev)
 # shellcheck disable=SC2034
 data_packages=(dataset-fashion-mnist)
+# shellcheck disable=SC2034
+text_packages=(bible-kjv-text)
 # What the page and the Python package are tried with; not every system has them as packages (Debian 12 has). PyTorch
 # takes five times as long with the reference BLAS that it brings along.
 # shellcheck disable=SC2034
