@@ -4,6 +4,8 @@
 // lives, so the system gives them to nobody, neither to who asks for any port nor to who dials; only a socket that asks
 // for the port by number and has SO_REUSEADDR, as a peer's have, may be bound there as well, listen, and come again
 // after it was closed (Linux: addresses are shared when both sides say so and nobody listens yet).
+//
+// Thread: one owner.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +23,8 @@ class ReservedPorts {
   ReservedPorts(const ReservedPorts&) = delete;
   ReservedPorts& operator=(const ReservedPorts&) = delete;
 
-  // Another port. Errors: Errc::io, the system has none, or takes no more sockets.
-  Result<std::uint16_t> reserve();
+  // `count` more ports. Errors: Errc::io, the system has none left, or this process may open no more sockets.
+  Result<std::vector<std::uint16_t>> reserve(std::size_t count);
 
  private:
   std::vector<int> sockets_;

@@ -102,22 +102,17 @@ double DaemonRun::sum(const char* section, const char* key) const {
 Result<void> DaemonRun::start() {
   if (scratch_.path().empty())
     return Error{Errc::io, "cannot make a directory under " + fs::temp_directory_path().string()};
-  std::vector<std::uint16_t> listen_ports;
-  for (std::vector<std::uint16_t>* ports : {&listen_ports, &status_ports_}) {
-    for (std::size_t i = 0; i < command_.nodes; ++i) {
-      const auto port = ports_.reserve();
-      if (!port) return port.error();
-      ports->push_back(*port);
-    }
-  }
+  const auto ports = ports_.reserve(2 * command_.nodes);
+  if (!ports) return Error{ports.error().code, ports.error().text + "; choose fewer --nodes"};
   for (std::size_t i = 0; i < command_.nodes; ++i) {
+    status_ports_.push_back((*ports)[command_.nodes + i]);
     std::string seeds;
     for (std::size_t k = 0; k < command_.nodes; ++k)
-      if (k != i) seeds += str(seeds.empty() ? "" : ",", "127.0.0.1:", listen_ports[k]);
+      if (k != i) seeds += str(seeds.empty() ? "" : ",", "127.0.0.1:", (*ports)[k]);
     std::vector<std::string> arguments = {"peer",
                                           command_.run.name,
                                           "--listen",
-                                          str("127.0.0.1:", listen_ports[i]),
+                                          str("127.0.0.1:", (*ports)[i]),
                                           "--status",
                                           str("127.0.0.1:", status_ports_[i]),
                                           "--state",

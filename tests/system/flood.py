@@ -161,7 +161,10 @@ def flood(hostile, seconds, names):
         for peer in swarm.peers:
             peer.start('--allow', allowed)
         target, honest = swarm.peers[0], swarm.peers
-        wait_for('training', lambda: swarm.all_run() and all((s := p.status()) and s['steps'] > 30 for p in honest), 60)
+
+        def training():
+            return swarm.all_alive() and all((s := p.status()) and s['steps'] > 30 for p in honest)
+        wait_for('training', training, 60)
         before, rss_before = rate(honest, 3), resident_bytes(target)
         attackers = Attackers(target.listen, listed, hostile // 4, hostile - hostile // 2 - hostile // 4, seconds,
                               names)
@@ -171,7 +174,7 @@ def flood(hostile, seconds, names):
         peak = [rss_before]
 
         def watch():
-            swarm.all_run()
+            swarm.all_alive()
             peak[0] = max(peak[0], resident_bytes(target))
         try:
             during = rate(honest, seconds, watch)
