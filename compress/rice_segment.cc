@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compress/adapt_cells.h"
+#include "compress/four_lanes.h"
 #include "compress/rice.h"
 #include "runtime/base/check.h"
 

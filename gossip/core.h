@@ -16,10 +16,12 @@
 
 #include "gossip/address_book.h"
 #include "gossip/events.h"
+#include "gossip/figures.h"
 #include "gossip/members.h"
+#include "gossip/options.h"
 #include "gossip/origin_pace.h"
 #include "gossip/peer_scores.h"
-#include "gossip/protocol.h"
+#include "gossip/update_store.h"
 #include "gossip/wire.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/prng.h"

@@ -10,92 +10,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "gossip/admission.h"
-#include "gossip/copy_port.h"
 #include "gossip/events.h"
-#include "gossip/signing.h"
+#include "gossip/figures.h"
+#include "gossip/options.h"
 #include "gossip/update_store.h"
-#include "runtime/base/limits.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/time.h"
 
 namespace rumor::gossip {
-
-// How many links a node wants. With at most `high` other members: one to each.
-struct LinkCounts {
-  std::size_t low = limits::links_low;        // with fewer it asks full nodes for a place
-  std::size_t target = limits::links_target;  // looks for more until then
-  std::size_t high = limits::links_high;      // takes no more
-  std::size_t dialled = limits::links_low;    // by itself, at least, as far as `high` allows
-};
-
-struct Options {
-  NodeId self;
-  StreamId stream;  // of this process
-  RunId run;
-  std::string run_name;                // for error texts only
-  std::vector<std::string> advertise;  // host:port others may dial; empty when not listening
-  std::vector<std::string> seeds;      // tried in parallel, retried for ever
-  // Learned in earlier lives; tried like seeds, but given up after a while.
-  std::vector<std::string> known_addresses;
-  CodingRule coding = CodingRule::automatic;  // of the payloads we send
-  std::shared_ptr<const Keys> keys = {};      // never null: of `self`
-  AdmissionRule rule = {};                    // who may be linked; the owner in it is the run's
-  Bytes admit = {};                           // an Admit to show, or nothing
-  std::int64_t unix_start = 0;                // seconds since 1970 at TimePoint 0, for tokens' ends only
-  LinkCounts links = {};
-  // Where peers have models of their own (PROTOCOL.md 6.14): what is told to the neighbours only, in place of all
-  // that spreads. Null: every update goes to every peer. Must outlive the protocol.
-  CopyPort* copies = nullptr;
-};
-
-// Figures since start; bytes are of frames handed to and received from links.
-struct Counters {
-  std::uint64_t sent_bytes = 0, received_bytes = 0;
-  std::uint64_t sent_control_bytes = 0;  // everything but DATA and SNAP_DATA
-  // Payloads sent: in the coding of the link they went over, and what their canonical form has.
-  std::uint64_t sent_payload_bytes = 0, sent_canonical_bytes = 0;
-  std::uint64_t updates_received = 0;    // DATA frames that carried something new
-  std::uint64_t updates_duplicate = 0;   // DATA frames that did not
-  std::uint64_t updates_invalid = 0;
-  std::uint64_t snapshots_installed = 0;
-  // Applied here and held by nobody any more when two histories met (PROTOCOL.md, "Orphans"). Goes down again
-  // for those that a third peer gives back.
-  std::uint64_t updates_lost = 0;
-};
-
-// One admitted link, for status pages.
-struct PeerInfo {
-  NodeId node;
-  std::string address;
-  bool dialled_by_us = false;
-  std::uint64_t updates = 0;  // of its last digest
-  bool digest_known = false;  // a digest of it has arrived
-  bool digest_equal = false;  // its last digest equals ours now; with own models: that of its copy which we hold
-  bool finished = false;      // it said that it trains no more
-  std::uint64_t sent_bytes = 0, received_bytes = 0;
-  std::optional<Duration> round_trip;  // of the last ping answered
-  Coding coding = Coding::canonical;   // of the next payload sent there, unless it is large
-  Duration age{};                      // since the connection came up
-};
-
-// Whether others can dial us.
-struct Reach {
-  std::optional<TimePoint> asked_at;  // when neighbours were last asked to try
-  std::optional<NodeId> by;           // who has dialled us last
-  TimePoint at{};                     // and when
-};
-
-// A member may dial these later: kept in the state directory so that every seed may die.
-struct KnownAddress {
-  NodeId node;
-  std::string address;
-};
 
 class Protocol {
  public:

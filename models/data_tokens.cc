@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "models/data_sources.h"
-#include "models/gpt.h"
 #include "models/mapped_file.h"
+#include "models/token_array.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {

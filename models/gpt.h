@@ -29,8 +29,6 @@
 
 namespace rumor::models {
 
-inline constexpr std::uint32_t gpt2_vocabulary = 50'257, gpt2_end_of_text = 50'256;
-
 // Where things lie in the parameter vector.
 struct GptShape {
   struct Layer {

@@ -15,6 +15,9 @@
 
 namespace rumor::models {
 
+// Of GPT-2's byte-pair encoding.
+inline constexpr std::uint32_t gpt2_vocabulary = 50'257, gpt2_end_of_text = 50'256;
+
 class TokenArray {
  public:
   enum class Width : std::uint8_t { byte = 1, word = 2 };

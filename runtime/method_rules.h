@@ -37,4 +37,12 @@ struct NeighbourRules {
   double agreement = 1;              // weight of what teachers say, beside the labels' (codistill)
 };
 
+// When a step may begin, and at what rate: runtime/staleness.h. Each peer's own choice.
+struct StalenessRules {
+  double scale = 0;             // exchange.staleness_scale: lambda; 0: off
+  double brake_from = 10;       // exchange.brake_from: B, updates; 0: off
+  std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
+  std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
+};
+
 }  // namespace rumor

@@ -22,7 +22,6 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/result.h"
 #include "runtime/method_rules.h"
-#include "runtime/staleness.h"
 
 namespace rumor {
 

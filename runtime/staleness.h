@@ -31,15 +31,9 @@
 #include <vector>
 
 #include "runtime/base/types.h"
+#include "runtime/method_rules.h"
 
 namespace rumor {
-
-struct StalenessRules {
-  double scale = 0;             // exchange.staleness_scale: lambda; 0: off
-  double brake_from = 10;       // exchange.brake_from: B, updates; 0: off
-  std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
-  std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
-};
 
 struct PeerStaleness {
   NodeId node;

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/gpt.h"
+#include "models/token_array.h"
 #include "runtime/base/text.h"
 #include "tools/command.h"
 
