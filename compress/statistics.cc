@@ -8,10 +8,10 @@
 #include <numbers>
 #include <span>
 
-#include "compress/head.h"
-#include "compress/rice.h"
-#include "compress/segment.h"
-#include "compress/transport.h"
+#include "compress/link/transport.h"
+#include "compress/payload/head.h"
+#include "compress/payload/rice.h"
+#include "compress/payload/segment.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "compress/adapt.h"
-#include "compress/update.h"
+#include "compress/link/adapt.h"
+#include "compress/payload/update.h"
 
 namespace rumor::compress {
 

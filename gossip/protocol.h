@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "gossip/admission.h"
-#include "gossip/events.h"
-#include "gossip/figures.h"
-#include "gossip/options.h"
-#include "gossip/update_store.h"
+#include "gossip/contract/events.h"
+#include "gossip/contract/update_store.h"
+#include "gossip/links/figures.h"
+#include "gossip/links/options.h"
+#include "gossip/trust/admission.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/time.h"
 

@@ -23,7 +23,7 @@
 #include "gossip/asio/frames.h"
 #include "gossip/asio/rate_limit.h"
 #include "gossip/asio/tls.h"
-#include "gossip/events.h"
+#include "gossip/contract/events.h"
 #include "runtime/base/limits.h"
 
 namespace rumor::net {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "gossip/events.h"
+#include "gossip/contract/events.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/types.h"
 

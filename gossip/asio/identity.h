@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-#include "gossip/signing.h"
+#include "gossip/trust/signing.h"
 #include "runtime/base/ed25519.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gossip/events.h"
+#include "gossip/contract/events.h"
 #include "runtime/base/time.h"
 
 namespace rumor::net {

@@ -1,4 +1,4 @@
-// Transport: authenticated connections that carry frames. What gossip/events.h asks of a driver, over real
+// Transport: authenticated connections that carry frames. What gossip/contract/events.h asks of a driver, over real
 // sockets.
 //
 // Every link is TCP with TLS 1.3 on it (tls.h): both ends have proven their Ed25519 keys, and the NodeId of a
@@ -27,7 +27,7 @@
 #include <string>
 
 #include "gossip/asio/identity.h"
-#include "gossip/events.h"
+#include "gossip/contract/events.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(apply_threads)
     view[i] = static_cast<float>(weights[i]) * unit;
 }
 
-// splitmix64, as runtime/base/prng.h has it, and odd in both halves, as runtime/fingerprint.h wants it.
+// splitmix64, as runtime/base/prng.h has it, and odd in both halves, as runtime/replica/fingerprint.h wants it.
 __device__ __forceinline__ std::uint64_t coefficients(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t x = seed + i + 0x9e37'79b9'7f4a'7c15u;
   x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9u;

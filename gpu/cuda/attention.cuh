@@ -10,7 +10,7 @@
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/math.cuh"
 #include "gpu/cuda/rounding.cuh"
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 
 namespace rumor::gpu {
 

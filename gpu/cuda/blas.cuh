@@ -17,8 +17,8 @@
 #include <map>
 #include <tuple>
 
-#include "gpu/model_table.h"
-#include "gpu/table.h"
+#include "gpu/device/model_table.h"
+#include "gpu/device/table.h"
 
 #if __has_include(<cublasLt.h>)
 #include <cublasLt.h>

@@ -4,7 +4,7 @@
 
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/rounding.cuh"
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 
 namespace rumor::gpu {
 

@@ -6,7 +6,7 @@
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/eights.cuh"
 #include "gpu/cuda/math.cuh"
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 
 namespace rumor::gpu {
 

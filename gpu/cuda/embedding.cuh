@@ -1,9 +1,9 @@
 // Tokens to vectors, and back: a block takes a row, a token or a place, its threads the columns. Going back, the rows
-// of a token are one chain of additions, in the order that models/embedding.cc has.
+// of a token are one chain of additions, in the order that models/layers/embedding.cc has.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 
 namespace rumor::gpu {
 

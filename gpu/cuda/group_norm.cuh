@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/picture_table.h"
+#include "gpu/device/picture_table.h"
 
 namespace rumor::gpu {
 

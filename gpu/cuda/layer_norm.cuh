@@ -1,11 +1,11 @@
-// Layer norm with the bits of models/sequence_kernels_variant.cc: a sum over a row is sixteen chains, element i in
-// chain i mod 16, joined in halves. So sixteen lanes take a row, two rows a warp.
+// Layer norm with the bits of models/kernels/sequence_kernels_variant.cc: a sum over a row is sixteen chains, element
+// i in chain i mod 16, joined in halves. So sixteen lanes take a row, two rows a warp.
 #pragma once
 
 #include "gpu/cuda/columns.cuh"
 #include "gpu/cuda/common.cuh"
 #include "gpu/cuda/rounding.cuh"
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 
 namespace rumor::gpu {
 

@@ -1,5 +1,6 @@
-// Functions of a number, with the bits of models/sequence_lanes.h and models/sequence_kernels_variant.cc: the same
-// operations in the same order, fused where those are fused. nvcc fuses nothing by itself (-fmad=false).
+// Functions of a number, with the bits of models/kernels/sequence_lanes.h and
+// models/kernels/sequence_kernels_variant.cc: the same operations in the same order, fused where those are fused. nvcc
+// fuses nothing by itself (-fmad=false).
 #pragma once
 
 #include "gpu/cuda/common.cuh"

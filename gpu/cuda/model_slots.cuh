@@ -13,7 +13,7 @@
 #include "gpu/cuda/layer_norm.cuh"
 #include "gpu/cuda/rounding.cuh"
 #include "gpu/cuda/squares.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>

@@ -5,7 +5,7 @@
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/group_norm.cuh"
 #include "gpu/cuda/pictures.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 namespace slots {

@@ -1,9 +1,9 @@
-// Windows, pooling and what else moves between pictures (gpu/picture_table.h). A thread writes what nobody else does
-// and reads what it needs, in one order, so nothing is added by two.
+// Windows, pooling and what else moves between pictures (gpu/device/picture_table.h). A thread writes what nobody else
+// does and reads what it needs, in one order, so nothing is added by two.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/picture_table.h"
+#include "gpu/device/picture_table.h"
 
 namespace rumor::gpu {
 

@@ -8,7 +8,7 @@
 
 #include "gpu/cuda/blas.cuh"
 #include "gpu/cuda/nccl.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 

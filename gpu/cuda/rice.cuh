@@ -9,7 +9,7 @@
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 
@@ -129,7 +129,8 @@ struct DecodeShared {
   std::uint32_t last_position_fits;
 };
 
-// Where the pieces of a part lie, as places_of() in compress/rice_kernels.cc: quotients == 0 when they do not fit.
+// Where the pieces of a part lie, as places_of() in compress/payload/rice_kernels.cc: quotients == 0 when they do not
+// fit.
 struct CodePlaces {
   std::uint64_t not_first, last, quotients, end;
   std::uint32_t flags;  // of this thread's entries: whether the third is not the first

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 

@@ -15,7 +15,7 @@
 #include "gpu/cuda/rice.cuh"
 #include "gpu/cuda/scan.cuh"
 #include "gpu/cuda/select.cuh"
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 namespace slots {
@@ -149,7 +149,7 @@ inline void fingerprint_weights(Device* device, const std::int32_t* weights, std
 
 }  // namespace slots
 
-// Devices and their memory, as gpu/table.h has them.
+// Devices and their memory, as gpu/device/table.h has them.
 namespace machine {
 
 Status count(int* devices, ErrorText* error);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/cuda/common.cuh"
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 
 namespace rumor::gpu {
 

@@ -1,7 +1,7 @@
 // StepRule: what an optimizer does to one parameter in one step, as numbers and a formula.
 //
-// models/optimizer.cc walks the formulas over all parameters; compress/ evaluates the same ones inside its pass
-// over the residual, so that the change need not go through memory. One text for both: the bits are equal, since
+// models/optimizers/optimizer.cc walks the formulas over all parameters; compress/ evaluates the same ones inside its
+// pass over the residual, so that the change need not go through memory. One text for both: the bits are equal, since
 // every operation is a single IEEE 754 one (+ - * / and square root) in the order written here.
 //
 // The formulas take any type with + - * / and overloads of square_root and larger, built from a float: a float, or a
@@ -86,7 +86,7 @@ RUMOR_STEP_INLINE Number adamw(const StepRule& rule, Number gradient, Number& fi
 }
 
 // z += last last;  top = larger(top, z);  last = g;  factor g / sqrt(larger(top, z + g g))
-// (McMahan, Streeter 2014; what happens between two steps: models/adaptive_revision.h)
+// (McMahan, Streeter 2014; what happens between two steps: models/optimizers/adaptive_revision.h)
 template <class Number>
 RUMOR_STEP_INLINE Number adaptive_revision(const StepRule& rule, Number gradient, Number& z, Number& top,
                                            Number& last) {

@@ -56,8 +56,8 @@ struct Id {
 };
 
 using NodeId = Id<struct NodeTag, 32>;      // the peer's Ed25519 public key
-using StreamId = Id<struct StreamTag, 16>;  // drawn at every process start: gossip/signing.h
-using RunId = Id<struct RunTag, 16>;        // names a run: see runtime/run_config.h
+using StreamId = Id<struct StreamTag, 16>;  // drawn at every process start: gossip/trust/signing.h
+using RunId = Id<struct RunTag, 16>;        // names a run: see runtime/run/run_config.h
 using Hash256 = Id<struct HashTag, 32>;     // SHA-256
 using Signature = Id<struct SignatureTag, 64>;  // Ed25519, by a NodeId's private half
 

@@ -1,6 +1,6 @@
 #include "runtime/bridge/device_tensors.h"
 
-#include "gpu/plugin.h"
+#include "gpu/device/plugin.h"
 
 namespace rumor::bridge {
 

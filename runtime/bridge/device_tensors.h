@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 #include "runtime/base/large_vector.h"
 
 namespace rumor::bridge {

@@ -10,7 +10,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/bridge/swarm.h"
-#include "runtime/daemon/version.h"
+#include "runtime/daemon/status/version.h"
 
 struct rumor_swarm {
   std::unique_ptr<rumor::bridge::Swarm> swarm;

@@ -9,11 +9,11 @@
 #include <map>
 #include <utility>
 
-#include "models/model.h"
+#include "models/families/model.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
-#include "runtime/daemon/storage.h"
+#include "runtime/daemon/state/storage.h"
 
 namespace rumor::bridge {
 

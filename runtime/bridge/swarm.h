@@ -1,6 +1,6 @@
 // Swarm: one peer inside another program, as C++. rumor.h is the same for everybody, and the manual.
 //
-// Threads: as rumor.h. A thread of its own runs the event loop (runtime/daemon/event_loop.h).
+// Threads: as rumor.h. A thread of its own runs the event loop (runtime/daemon/loop/event_loop.h).
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "runtime/bridge/device_tensors.h"
-#include "runtime/daemon/event_loop.h"
-#include "runtime/daemon/handover.h"
-#include "runtime/outside_trainer.h"
+#include "runtime/daemon/loop/event_loop.h"
+#include "runtime/daemon/loop/handover.h"
+#include "runtime/training/outside_trainer.h"
 
 namespace rumor::bridge {
 

@@ -19,14 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "compress/adapt_coder.h"
-#include "compress/adapt_columns.h"
-#include "compress/adapt_member.h"
+#include "compress/link/adapt_coder.h"
+#include "compress/link/adapt_columns.h"
+#include "compress/link/adapt_member.h"
+#include "compress/link/transport.h"
 #include "compress/statistics.h"
-#include "compress/transport.h"
 #include "runtime/base/prng.h"
 #include "tests/bench/measure.h"
-#include "tools/update_file.h"
+#include "tools/stats/update_file.h"
 
 using namespace rumor;
 using namespace rumor::compress;

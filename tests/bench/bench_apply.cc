@@ -15,7 +15,7 @@
 #include <functional>
 #include <vector>
 
-#include "compress/apply.h"
+#include "compress/payload/apply.h"
 #include "runtime/base/large_vector.h"
 #include "tests/bench/measure.h"
 

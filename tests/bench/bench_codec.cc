@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "compress/crc32c.h"
+#include "compress/payload/crc32c.h"
+#include "compress/payload/update.h"
 #include "compress/statistics.h"
-#include "compress/update.h"
 #include "tests/bench/measure.h"
 
 using namespace rumor;

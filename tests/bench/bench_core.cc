@@ -11,7 +11,7 @@
 
 #include "gossip/protocol.h"
 #include "runtime/base/check.h"
-#include "runtime/sim/tag_keys.h"
+#include "runtime/sim/world/tag_keys.h"
 #include "tests/bench/measure.h"
 #include "tests/unit/gossip/fake_store.h"
 

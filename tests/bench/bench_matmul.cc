@@ -9,7 +9,7 @@
 #include <cblas.h>
 #endif
 
-#include "models/kernels.h"
+#include "models/kernels/kernels.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "tests/bench/fma_peak.h"

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "models/kernels.h"
-#include "models/model.h"
+#include "models/families/model.h"
+#include "models/kernels/kernels.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
-#include "runtime/daemon/thread_pool.h"
+#include "runtime/threads/thread_pool.h"
 #include "tests/bench/fma_peak.h"
 #include "tests/bench/measure.h"
 

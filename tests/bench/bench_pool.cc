@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "runtime/daemon/thread_pool.h"
+#include "runtime/threads/thread_pool.h"
 #include "tests/bench/measure.h"
 
 using namespace rumor;

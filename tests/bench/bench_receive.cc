@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "runtime/base/sha256.h"
-#include "runtime/fingerprint.h"
+#include "runtime/replica/fingerprint.h"
 #include "tests/bench/measure.h"
 
 using namespace rumor;

@@ -19,12 +19,12 @@
 #include <functional>
 #include <vector>
 
-#include "compress/compressor.h"
-#include "compress/scan_kernels.h"
-#include "models/optimizer.h"
+#include "compress/select/compressor.h"
+#include "compress/select/scan_kernels.h"
+#include "models/optimizers/optimizer.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
-#include "runtime/daemon/thread_pool.h"
+#include "runtime/threads/thread_pool.h"
 #include "tests/bench/measure.h"
 
 using namespace rumor;

@@ -5,7 +5,7 @@
 
 #include "gossip/asio/identity.h"
 #include "runtime/base/sha256.h"
-#include "runtime/sim/tag_keys.h"
+#include "runtime/sim/world/tag_keys.h"
 #include "tests/bench/measure.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "compress/update.h"
+#include "compress/payload/update.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::bench {

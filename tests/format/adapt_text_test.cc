@@ -1,9 +1,9 @@
 // ADAPT and LINK against their specification: the example of the text, and the second decoder.
 #include <boost/test/unit_test.hpp>
 
-#include "compress/adapt.h"
+#include "compress/link/adapt.h"
 #include "tests/format/slow_adapt.h"
-#include "tests/unit/compress/adapt_entries.h"
+#include "tests/unit/compress/link/adapt_entries.h"
 
 using namespace rumor;
 using namespace rumor::compress;

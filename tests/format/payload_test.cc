@@ -1,7 +1,7 @@
 // The payload against its specification: the example of the text, the second decoder, and damaged bytes.
 #include <boost/test/unit_test.hpp>
 
-#include "compress/transport.h"
+#include "compress/link/transport.h"
 #include "tests/format/slow_decoder.h"
 #include "tests/unit/compress/generated.h"
 

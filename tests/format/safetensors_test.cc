@@ -1,5 +1,5 @@
 // safetensors: what is written comes back, and what others write is checked before it is used.
-#include "models/safetensors.h"
+#include "models/weights/safetensors.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // Files of updates and their figures, on small files made here.
-#include "tools/update_file.h"
+#include "tools/stats/update_file.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/text.h"
-#include "tools/stats_file.h"
+#include "tools/stats/stats_file.h"
 
 using namespace rumor;
 using namespace rumor::tools;

@@ -1,8 +1,8 @@
-// Causal attention on tiles against models/attention.h, forward and back, of floats and of bfloat16: within the
+// Causal attention on tiles against models/layers/attention.h, forward and back, of floats and of bfloat16: within the
 // tolerances of gpu/README.md, and the same bits in any order of blocks and threads.
 #include <boost/test/unit_test.hpp>
 
-#include "models/attention.h"
+#include "models/layers/attention.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"
 

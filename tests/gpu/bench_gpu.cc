@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "gpu/codec.h"
-#include "gpu/compressor.h"
-#include "gpu/device_replica.h"
-#include "gpu/plugin.h"
+#include "gpu/compress/codec.h"
+#include "gpu/compress/compressor.h"
+#include "gpu/compress/device_replica.h"
+#include "gpu/device/plugin.h"
 #include "tests/gpu/bench_model.h"
 #include "tests/gpu/bench_support.h"
 #include "tests/gpu/emulated_table.h"
@@ -141,8 +141,9 @@ std::string codec(const Gpu& gpu, std::uint32_t params) {
   return text;
 }
 
-// Payloads that are decoded as they come, each by itself, on an urgent stream (runtime/device_arrivals.h): how long
-// all of it takes while the first stream makes passes over all weights, and how long it takes to hear that it is done.
+// Payloads that are decoded as they come, each by itself, on an urgent stream (runtime/training/device_arrivals.h):
+// how long all of it takes while the first stream makes passes over all weights, and how long it takes to hear that it
+// is done.
 std::string decoded_beside(const Gpu& gpu, const ParamLayout& layout, std::span<const BytesView> payloads) {
   const std::unique_ptr<Gpu> stream = must(gpu.open_urgent());
   DeviceCodec coder(*stream, layout);
@@ -173,7 +174,8 @@ std::string decoded_beside(const Gpu& gpu, const ParamLayout& layout, std::span<
 }
 
 // What arrives between two steps: eight updates, payloads over the bus, decoded, onto integers and floats
-// (runtime/device_view.h); all weights, as where nobody knows what changed; and the fingerprint that proves them.
+// (runtime/training/device_view.h); all weights, as where nobody knows what changed; and the fingerprint that proves
+// them.
 std::string arrival(const Gpu& gpu, std::uint32_t params) {
   const ParamLayout layout = gpt_layout(params);
   const DeviceArray<float> change = noise(gpu, params, 1e-4f);

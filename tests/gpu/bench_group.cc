@@ -1,8 +1,8 @@
 // A step of GPT-2 on one GPU and on all there are, each with as many rows as the one alone.
 #include <numeric>
 
-#include "gpu/split_model.h"
-#include "models/gpt.h"
+#include "gpu/models/split_model.h"
+#include "models/families/gpt.h"
 #include "tests/gpu/bench_model.h"
 #include "tests/gpu/bench_support.h"
 

@@ -1,9 +1,9 @@
 // The first losses of GPT-2 on a device, in float32: what tests/gpu/torch_gpt.py makes again with PyTorch.
 #include <vector>
 
-#include "gpu/gpt.h"
-#include "models/optimizer.h"
-#include "models/safetensors.h"
+#include "gpu/models/gpt.h"
+#include "models/optimizers/optimizer.h"
+#include "models/weights/safetensors.h"
 #include "runtime/base/text.h"
 #include "tests/gpu/bench_model.h"
 #include "tests/gpu/bench_support.h"

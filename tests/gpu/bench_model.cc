@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "gpu/codec.h"
-#include "gpu/compressor.h"
-#include "gpu/gpt.h"
-#include "gpu/mlp.h"
-#include "gpu/repeated.h"
-#include "models/optimizer.h"
+#include "gpu/compress/codec.h"
+#include "gpu/compress/compressor.h"
+#include "gpu/device/repeated.h"
+#include "gpu/models/gpt.h"
+#include "gpu/models/mlp.h"
+#include "models/optimizers/optimizer.h"
 #include "tests/gpu/bench_support.h"
 
 namespace rumor::gpu {

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "gpu/device.h"
-#include "models/model.h"
+#include "gpu/device/device.h"
+#include "models/families/model.h"
 
 namespace rumor::gpu {
 
 // One JSON object: seconds of each slot, of products the operations a second, of GPT-2 the seconds of a step and the
 // tokens a second, and of a small MLP the seconds of a step; steps kernel by kernel, and recorded and repeated
-// (gpu/repeated.h). Null in place of products and models where cuBLASLt is not there. Emulated: of small shapes,
+// (gpu/device/repeated.h). Null in place of products and models where cuBLASLt is not there. Emulated: of small shapes,
 // everything is run and nothing measured.
 std::string model_benchmarks(const Gpu& gpu, bool emulated);
 models::ModelConfig gpt2_config(bool emulated);

@@ -1,7 +1,7 @@
 // The kernels of models on bfloat16: the bits of the CPU's on the same numbers, rounded where they are written.
 #include <boost/test/unit_test.hpp>
 
-#include "models/layer_norm.h"
+#include "models/layers/layer_norm.h"
 #include "tests/gpu/model_support.h"
 
 using namespace rumor;

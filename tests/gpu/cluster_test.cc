@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "runtime/device_trainer.h"
-#include "runtime/model_trainer.h"
+#include "runtime/training/device_trainer.h"
+#include "runtime/training/model_trainer.h"
 #include "tests/gpu/target.h"
 #include "tests/sim/support.h"
 

@@ -1,10 +1,10 @@
 // DeviceCnn against models::Cnn: loss, gradient and evaluation of plain and residual networks; windows for a few
 // pictures at a time; batches of changing size.
-#include "gpu/cnn.h"
+#include "gpu/models/cnn.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "models/cnn.h"
+#include "models/families/cnn.h"
 #include "tests/gpu/model_support.h"
 
 using namespace rumor;

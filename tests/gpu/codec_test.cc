@@ -1,16 +1,16 @@
-// Payloads on the device against compress/update.h: the same bytes, the same entries, the same errors; and the slots
-// alone against compress/rice_kernels.h, with guards and damaged bits.
+// Payloads on the device against compress/payload/update.h: the same bytes, the same entries, the same errors; and the
+// slots alone against compress/payload/rice_kernels.h, with guards and damaged bits.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "compress/apply.h"
-#include "compress/crc32c.h"
-#include "compress/head.h"
-#include "compress/rice.h"
-#include "compress/rice_kernels.h"
-#include "gpu/codec.h"
+#include "compress/payload/apply.h"
+#include "compress/payload/crc32c.h"
+#include "compress/payload/head.h"
+#include "compress/payload/rice.h"
+#include "compress/payload/rice_kernels.h"
+#include "gpu/compress/codec.h"
 #include "runtime/base/bytes.h"
-#include "runtime/fingerprint.h"
+#include "runtime/replica/fingerprint.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"
 

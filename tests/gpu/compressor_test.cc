@@ -6,10 +6,10 @@
 #include <cstring>
 #include <limits>
 
-#include "compress/compressor.h"
-#include "gpu/codec.h"
-#include "gpu/compressor.h"
-#include "models/optimizer.h"
+#include "compress/select/compressor.h"
+#include "gpu/compress/codec.h"
+#include "gpu/compress/compressor.h"
+#include "models/optimizers/optimizer.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"
 

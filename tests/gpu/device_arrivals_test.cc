@@ -1,6 +1,6 @@
 // Payloads that are decoded as they come, on a stream of their own: entries are those of the host's decoder, room goes
 // round, and what cannot be begun is left to others.
-#include "runtime/device_arrivals.h"
+#include "runtime/training/device_arrivals.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,12 +1,12 @@
-// Weights on the device against compress/apply.h and runtime/fingerprint.h: whatever is added, by whatever factor, and
-// taken off again.
-#include "gpu/device_replica.h"
+// Weights on the device against compress/payload/apply.h and runtime/replica/fingerprint.h: whatever is added, by
+// whatever factor, and taken off again.
+#include "gpu/compress/device_replica.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "compress/apply.h"
-#include "models/model.h"
-#include "runtime/fingerprint.h"
+#include "compress/payload/apply.h"
+#include "models/families/model.h"
+#include "runtime/replica/fingerprint.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"
 

@@ -1,13 +1,13 @@
 // A replica on one GPU and on several beside one on the host that has the same in another way: after anything that can
 // happen to weights and to what is expected of others, every float is that of the host, on every GPU.
-#include "runtime/device_view.h"
+#include "runtime/training/device_view.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 
-#include "models/model.h"
-#include "runtime/followed_view.h"
+#include "models/families/model.h"
+#include "runtime/training/followed_view.h"
 #include "tests/gpu/drawn_batch.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/model.h"
+#include "models/families/model.h"
 #include "tests/gpu/numbers.h"
-#include "tests/unit/models/gpt_config.h"
+#include "tests/unit/models/families/gpt_config.h"
 
 namespace rumor::gpu {
 

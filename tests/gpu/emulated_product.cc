@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/kernels.h"
+#include "models/kernels/kernels.h"
 
 namespace rumor::gpu {
 

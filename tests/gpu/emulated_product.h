@@ -1,9 +1,9 @@
-// Matrix products of the emulated device: those of models/kernel_table.h in place of cuBLASLt.
+// Matrix products of the emulated device: those of models/kernels/kernel_table.h in place of cuBLASLt.
 //
 // Thread: plain functions.
 #pragma once
 
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 

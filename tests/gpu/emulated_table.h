@@ -2,12 +2,13 @@
 // emulated_devices of them, each with memory of its own: copies that touch that of another are a failure, and a kernel
 // that does is an error of the address sanitizer's. Each may be opened several times, for as many streams.
 //
-// Thread: as gpu/table.h says; they take turns, so nothing happens at once. What is set below: no caller meanwhile.
+// Thread: as gpu/device/table.h says; they take turns, so nothing happens at once. What is set below: no caller
+// meanwhile.
 #pragma once
 
 #include <cstdint>
 
-#include "gpu/table.h"
+#include "gpu/device/table.h"
 
 namespace rumor::gpu {
 

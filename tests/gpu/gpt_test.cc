@@ -1,10 +1,10 @@
 // DeviceGpt against models::Gpt: loss, gradient and evaluation; logits a few rows at a time; batches of changing size.
-#include "gpu/gpt.h"
+#include "gpu/models/gpt.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include "tests/gpu/model_support.h"
-#include "tests/unit/models/gpt_config.h"
+#include "tests/unit/models/families/gpt_config.h"
 
 using namespace rumor;
 using namespace rumor::gpu;

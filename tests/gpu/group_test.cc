@@ -1,11 +1,11 @@
 // Several GPUs together: sums and copies among them; a model split over 2 and 3 has the loss and the gradient of one,
 // whatever the batch, and follows where parameters change; and what cannot be joined.
-#include "gpu/group.h"
+#include "gpu/device/group.h"
 
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-#include "gpu/split_model.h"
+#include "gpu/models/split_model.h"
 #include "tests/gpu/drawn_batch.h"
 #include "tests/gpu/model_support.h"
 

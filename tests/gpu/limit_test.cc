@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "gpu/compressor.h"
+#include "gpu/compress/compressor.h"
 #include "runtime/base/prng.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "gpu/plugin.h"
+#include "gpu/device/plugin.h"
 #include "tests/gpu/target.h"
 
 namespace rumor::gpu {

@@ -3,8 +3,8 @@
 #include <bit>
 #include <boost/test/unit_test.hpp>
 
-#include "models/kernels.h"
-#include "models/sequence_kernels.h"
+#include "models/kernels/kernels.h"
+#include "models/kernels/sequence_kernels.h"
 #include "tests/gpu/emulated_product.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"

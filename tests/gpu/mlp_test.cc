@@ -1,11 +1,11 @@
 // DeviceMlp against models::Mlp: loss, gradient, evaluation and prediction; and training steps that never leave the
 // device: gradient, optimizer and selection in one pass, and the update onto the weights.
-#include "gpu/mlp.h"
+#include "gpu/models/mlp.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "gpu/compressor.h"
-#include "models/mlp.h"
+#include "gpu/compress/compressor.h"
+#include "models/families/mlp.h"
 #include "tests/gpu/model_support.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"

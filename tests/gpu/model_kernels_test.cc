@@ -1,11 +1,11 @@
-// The kernels of models, but for attention: against models/, bit for bit where gpu/model_table.h promises that.
+// The kernels of models, but for attention: against models/, bit for bit where gpu/device/model_table.h promises that.
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
-#include "gpu/clip.h"
-#include "models/embedding.h"
-#include "models/layer_norm.h"
-#include "models/optimizer.h"
+#include "gpu/device/clip.h"
+#include "models/layers/embedding.h"
+#include "models/layers/layer_norm.h"
+#include "models/optimizers/optimizer.h"
 #include "tests/gpu/model_support.h"
 
 using namespace rumor;

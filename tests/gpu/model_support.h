@@ -3,10 +3,10 @@
 
 #include <span>
 
-#include "gpu/device.h"
-#include "models/kernels.h"
-#include "models/model.h"
-#include "models/sequence_kernels.h"
+#include "gpu/device/device.h"
+#include "models/families/model.h"
+#include "models/kernels/kernels.h"
+#include "models/kernels/sequence_kernels.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"
 

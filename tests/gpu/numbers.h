@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "gpu/model_table.h"
+#include "gpu/device/model_table.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::gpu {

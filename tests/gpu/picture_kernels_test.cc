@@ -1,9 +1,9 @@
-// The kernels of networks of convolutions: against models/, bit for bit where gpu/picture_table.h promises that.
+// The kernels of networks of convolutions: against models/, bit for bit where gpu/device/picture_table.h promises that.
 #include <boost/test/unit_test.hpp>
 
-#include "models/group_norm.h"
-#include "models/kernels.h"
-#include "models/pool.h"
+#include "models/kernels/kernels.h"
+#include "models/layers/group_norm.h"
+#include "models/layers/pool.h"
 #include "tests/gpu/numbers.h"
 #include "tests/gpu/target.h"
 

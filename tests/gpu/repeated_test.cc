@@ -1,11 +1,11 @@
 // Work that is recorded and repeated: done as often as it is asked for, by the host only twice; and steps of models
 // that are the same to the bit, with whatever happens between them.
-#include "gpu/repeated.h"
+#include "gpu/device/repeated.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "gpu/products.h"
-#include "gpu/split_model.h"
+#include "gpu/device/products.h"
+#include "gpu/models/split_model.h"
 #include "tests/gpu/drawn_batch.h"
 #include "tests/gpu/model_support.h"
 

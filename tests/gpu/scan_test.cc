@@ -1,4 +1,5 @@
-// The fused pass against compress/scan_kernels.h, and selection against a plain sort: the same bits, nothing outside.
+// The fused pass against compress/select/scan_kernels.h, and selection against a plain sort: the same bits, nothing
+// outside.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -8,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "compress/scan_kernels.h"
-#include "compress/scan_pass.h"
+#include "compress/select/scan_kernels.h"
+#include "compress/select/scan_pass.h"
 #include "runtime/base/prng.h"
 #include "tests/gpu/target.h"
 

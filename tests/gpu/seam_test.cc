@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/compressor.h"
-#include "gpu/plugin.h"
+#include "gpu/compress/compressor.h"
+#include "gpu/device/plugin.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"
 

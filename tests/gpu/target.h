@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu/device.h"
-#include "gpu/group.h"
+#include "gpu/device/device.h"
+#include "gpu/device/group.h"
 #include "tests/gpu/emulated_table.h"
 
 namespace rumor::gpu {

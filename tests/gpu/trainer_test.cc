@@ -1,11 +1,11 @@
 // DeviceTrainer beside ModelTrainer: the same losses, as long as both apply the same updates; weights on the GPU that
 // are the replica's; a restart that goes on to the bit; and what is refused.
-#include "runtime/device_trainer.h"
+#include "runtime/training/device_trainer.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "runtime/model_trainer.h"
+#include "runtime/training/model_trainer.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/models/scratch.h"
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "models/kernels.h"
-#include "models/model.h"
+#include "models/families/model.h"
+#include "models/kernels/kernels.h"
 #include "runtime/base/prng.h"
 
 namespace {

@@ -2,7 +2,7 @@
 // output.
 //
 // And the portable one against the definition, written out here as plain loops.
-#include "models/kernels.h"
+#include "models/kernels/kernels.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 // Every variant of the transformer's kernels against the portable one: equal bits, nothing written outside
 // the output; and the portable one against the definitions in double.
-#include "models/sequence_kernels.h"
+#include "models/kernels/sequence_kernels.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "models/kernels.h"
+#include "models/kernels/kernels.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::models {

@@ -1,5 +1,5 @@
 // Comparing ways to train: the figures by hand from invented trials, and all three ways for real on a small model.
-#include "runtime/sim/compare.h"
+#include "runtime/sim/experiments/compare.h"
 
 #include <cmath>
 

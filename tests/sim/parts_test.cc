@@ -1,13 +1,13 @@
 // The pieces of the virtual world on their own.
 #include <boost/test/unit_test.hpp>
 
-#include "runtime/sim/curve.h"
-#include "runtime/sim/delivery.h"
-#include "runtime/sim/event_queue.h"
-#include "runtime/sim/fault_plan.h"
-#include "runtime/sim/network.h"
-#include "runtime/sim/sim_result.h"
-#include "runtime/sim/svg_chart.h"
+#include "runtime/report/svg_chart.h"
+#include "runtime/sim/cluster/curve.h"
+#include "runtime/sim/cluster/fault_plan.h"
+#include "runtime/sim/record/sim_result.h"
+#include "runtime/sim/world/delivery.h"
+#include "runtime/sim/world/event_queue.h"
+#include "runtime/sim/world/network.h"
 
 using namespace rumor;
 

@@ -1,4 +1,5 @@
-// Unequal peers: what a straggler costs, and the rules by which an origin waits for others (runtime/staleness.h).
+// Unequal peers: what a straggler costs, and the rules by which an origin waits for others
+// (runtime/exchange/staleness.h).
 #include "tests/sim/support.h"
 
 using namespace rumor;

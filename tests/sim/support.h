@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "runtime/sim/simulate.h"
+#include "runtime/sim/experiments/simulate.h"
 
 namespace rumor::test {
 

@@ -1,6 +1,6 @@
 // Training under drawn faults: what strikes, that it strikes the same way twice, and that all is well
 // afterwards.
-#include "runtime/sim/training_swarm.h"
+#include "runtime/sim/storm/training_swarm.h"
 
 #include "tests/sim/support.h"
 

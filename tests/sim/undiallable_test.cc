@@ -1,6 +1,6 @@
 // Peers that others cannot dial, as at home: all updates arrive, and as soon as if they could be dialled
 // (PROTOCOL.md 11).
-#include "runtime/sim/spreading.h"
+#include "runtime/sim/world/spreading.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;

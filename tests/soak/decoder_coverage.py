@@ -16,11 +16,13 @@ import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
 DECODERS = [
-    'gossip/wire.cc', 'gossip/wire_raw.cc', 'gossip/have_set.cc', 'gossip/seq_ranges.cc', 'gossip/manifest.cc',
-    'gossip/admission.cc', 'runtime/snapshot_chunk.cc', 'runtime/checkpoint.cc', 'runtime/update_log.cc',
-    'runtime/capture.cc', 'compress/update.cc', 'compress/head.cc', 'compress/transport.cc', 'compress/segment.cc',
-    'compress/segment_modes.cc', 'compress/segment_table.cc', 'compress/rice_segment.cc', 'compress/adapt.cc',
-    'compress/adapt_coder.cc', 'compress/adapt_columns.cc', 'compress/link_history.cc']
+    'gossip/wire/wire.cc', 'gossip/wire/wire_raw.cc', 'gossip/contract/have_set.cc',
+    'gossip/contract/seq_ranges.cc', 'gossip/contract/manifest.cc', 'gossip/trust/admission.cc',
+    'runtime/replica/snapshot_chunk.cc', 'runtime/replica/checkpoint.cc', 'runtime/replica/update_log.cc',
+    'runtime/replica/capture.cc', 'compress/payload/update.cc', 'compress/payload/head.cc',
+    'compress/link/transport.cc', 'compress/payload/segment.cc', 'compress/link/segment_modes.cc',
+    'compress/payload/segment_table.cc', 'compress/payload/rice_segment.cc', 'compress/link/adapt.cc',
+    'compress/link/adapt_coder.cc', 'compress/link/adapt_columns.cc', 'compress/link/link_history.cc']
 PROGRAMS = ['tests/unit/gossip/test_gossip', 'tests/format/test_format', 'tests/unit/compress/test_compress',
             'tests/unit/compress/test_codec', 'tests/unit/runtime/test_runtime']
 LEAST = 95.0

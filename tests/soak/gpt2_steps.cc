@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "models/model.h"
+#include "models/families/model.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
-#include "runtime/daemon/thread_pool.h"
+#include "runtime/threads/thread_pool.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
-#include "gossip/wire.h"
-#include "runtime/sim/protocol_world.h"
+#include "gossip/wire/wire.h"
+#include "runtime/sim/world/protocol_world.h"
 
 namespace rumor::test {
 

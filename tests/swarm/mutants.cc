@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "runtime/base/mutant.h"
-#include "runtime/sim/swarm.h"
-#include "runtime/sim/training_swarm.h"
+#include "runtime/sim/storm/swarm.h"
+#include "runtime/sim/storm/training_swarm.h"
 #include "tests/swarm/isolated.h"
 
 namespace rumor {

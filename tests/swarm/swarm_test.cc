@@ -14,7 +14,7 @@
 
 #include "runtime/base/sanitized.h"
 #include "runtime/base/text.h"
-#include "runtime/sim/swarm.h"
+#include "runtime/sim/storm/swarm.h"
 #include "tests/swarm/frame_spy.h"
 #include "tests/swarm/isolated.h"
 

@@ -17,7 +17,7 @@ RESERVED = []  # sockets that are bound for as long as this process lives
 
 def free_ports(count):
     """Ports that the system gives to nobody until this process ends; peers, whose sockets have SO_REUSEADDR, may listen
-    there all the same (tools/reserved_ports.h)."""
+    there all the same (tools/sim/reserved_ports.h)."""
     for _ in range(count):
         one = socket.socket()
         one.bind(('127.0.0.1', 0))

@@ -5,7 +5,7 @@ usage: torch_peers.py RUMOR LIBRARY PACKAGE SCENARIO
   killed     two scripts train a model with BatchNorm, one is killed and started again: equal digests and weights
   mixed      a script and a `rumor peer` train the built-in MLP in one run: equal digests
   kinds      bfloat16, double, transposed and frozen parameters; moved tensors are told; the model of a run is checked
-  device     tensors on a GPU, here one that only copies (tests/unit/bridge/fake_gpu.cc), with the plugin and without
+  device     tensors on a GPU, here one that only copies (bridge/fake_gpu.cc of the unit tests), with the plugin and not
   callbacks  those for Lightning and Hugging Face, called as their trainers call them (stand-ins: neither is needed)
 """
 import json

@@ -18,7 +18,7 @@ GOOD = {
     'compress/b.h': HEADER + '#include "runtime/base/a.h"\n',
     'gossip/c.h': HEADER + '#include "runtime/base/a.h"\n',
     'gossip/asio/net.cc': '#include <asio.hpp>\n#include "gossip/c.h"\n',
-    'gossip/wire.cc': '#include "gossip/rumor.pb.h"\n',
+    'gossip/wire/wire.cc': '#include "gossip/rumor.pb.h"\n',
     'models/m.h': HEADER,
     'runtime/r.cc': '#include "compress/b.h"\n#include "gossip/c.h"\n'
                     '#include <nlohmann/json.hpp>\n#include <toml++/toml.h>\n',
@@ -26,11 +26,11 @@ GOOD = {
     'runtime/sim/s.h': HEADER + '#include "runtime/r.h"\n',
     'runtime/daemon/d.h': HEADER + '#include "gossip/c.h"\n#include "runtime/r.h"\n#include <chrono>\n'
                           'inline auto start() { return std::chrono::steady_clock::now(); }\n',
-    'tools/main.cc': '#include <CLI/CLI.hpp>\n#include <httplib.h>\n'
+    'tools/commands/main.cc': '#include <CLI/CLI.hpp>\n#include <httplib.h>\n'
                      '#include "runtime/daemon/d.h"\n#include "runtime/sim/s.h"\n',
     'tools/client.cc': '#include <httplib.h>\n',
     'tools/run': '#!/bin/sh\necho hello\n',
-    'tests/t.cc': '#include <boost/test/unit_test.hpp>\n#include "tools/main.cc"\n#include <httplib.h>\n',
+    'tests/t.cc': '#include <boost/test/unit_test.hpp>\n#include "tools/commands/main.cc"\n#include <httplib.h>\n',
     'models/words.cc': '// time(nullptr) and std::random_device are only words here.\n'
                        'const char* s = "rand() system_clock";\n'
                        'int operand(int x) { return x; }\nint y = operand(1);\nint at = event.time(0);\n',

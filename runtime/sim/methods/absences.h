@@ -1,4 +1,4 @@
-// Absences: when which peer is away, from the kills of a fault plan (runtime/sim/fault_plan.h).
+// Absences: when which peer is away, from the kills of a fault plan (runtime/sim/cluster/fault_plan.h).
 //
 // A baseline has no links that could break, so kills are all it knows: a peer that is away takes no step, and what it
 // had is lost; when it is back it begins from what the others have.
@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "runtime/sim/cluster.h"
+#include "runtime/sim/cluster/cluster.h"
 
 namespace rumor::sim {
 

@@ -3,12 +3,12 @@
 #include <variant>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/event_queue.h"
 #include "runtime/sim/methods/absences.h"
 #include "runtime/sim/methods/method_record.h"
 #include "runtime/sim/methods/methods.h"
 #include "runtime/sim/methods/server_shard.h"
-#include "runtime/sim/network.h"
+#include "runtime/sim/world/event_queue.h"
+#include "runtime/sim/world/network.h"
 
 namespace rumor::sim {
 

@@ -1,6 +1,6 @@
 #include "runtime/sim/methods/learners.h"
 
-#include "models/evaluation.h"
+#include "models/evaluate/evaluation.h"
 #include "runtime/base/check.h"
 
 namespace rumor::sim {

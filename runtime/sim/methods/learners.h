@@ -1,8 +1,8 @@
 // Learners: the peers of a way to train that only the simulator knows: each with data of its own and a speed of its
 // own, all with one model's arithmetic.
 //
-// Between them and a whole peer (runtime/node.h) is all that Rumor is: protocol, replica, residual. A baseline needs
-// none of that, only gradients and what they cost.
+// Between them and a whole peer (runtime/node/node.h) is all that Rumor is: protocol, replica, residual. A baseline
+// needs none of that, only gradients and what they cost.
 //
 // Thread: one owner; equal seeds give equal bits. Memory: one model's activations, and the weights once.
 #pragma once
@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "models/dataset.h"
-#include "models/optimizer.h"
-#include "runtime/sim/cluster.h"
+#include "models/data/dataset.h"
+#include "models/optimizers/optimizer.h"
+#include "runtime/sim/cluster/cluster.h"
 
 namespace rumor::sim {
 

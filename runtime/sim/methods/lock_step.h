@@ -19,7 +19,7 @@
 
 #include "runtime/sim/methods/method_record.h"
 #include "runtime/sim/methods/method_setting.h"
-#include "runtime/sim/network.h"
+#include "runtime/sim/world/network.h"
 
 namespace rumor::sim {
 

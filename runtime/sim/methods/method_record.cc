@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/agreement.h"
+#include "runtime/sim/world/agreement.h"
 
 namespace rumor::sim {
 

@@ -1,9 +1,9 @@
 // MethodSetting: what a way to train is given. All of it outlives the run.
 #pragma once
 
+#include "runtime/sim/cluster/training_record.h"
 #include "runtime/sim/methods/absences.h"
 #include "runtime/sim/methods/learners.h"
-#include "runtime/sim/training_record.h"
 
 namespace rumor::sim {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "runtime/base/result.h"
-#include "runtime/run_config.h"
+#include "runtime/run/run_config.h"
 
 namespace rumor::sim {
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "models/optimizer.h"
+#include "models/optimizers/optimizer.h"
 
 namespace rumor::sim {
 

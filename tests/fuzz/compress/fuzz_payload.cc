@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "compress/update.h"
+#include "compress/payload/update.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/target.h"
 

@@ -1,5 +1,5 @@
 // safetensors: whatever is accepted can be read in full, and its tensors lie apart.
-#include "models/safetensors.h"
+#include "models/weights/safetensors.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/target.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "compress/transport.h"
+#include "compress/link/transport.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/target.h"
 

@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "compress/apply.h"
-#include "compress/crc32c.h"
-#include "compress/segment_modes.h"
+#include "compress/link/segment_modes.h"
+#include "compress/payload/apply.h"
+#include "compress/payload/crc32c.h"
 #include "runtime/base/check.h"
 #include "tests/unit/compress/generated.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "gossip/wire.h"
+#include "gossip/wire/wire.h"
 #include "tests/fuzz/target.h"
 
 namespace {

@@ -12,11 +12,11 @@
 #include <cstdlib>
 
 #include "gossip/protocol.h"
-#include "gossip/wire.h"
+#include "gossip/wire/wire.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/limits.h"
-#include "runtime/sim/tag_keys.h"
-#include "tests/unit/gossip/fake_copies.h"
+#include "runtime/sim/world/tag_keys.h"
+#include "tests/unit/gossip/copies/fake_copies.h"
 
 namespace rumor::gossip::test {
 

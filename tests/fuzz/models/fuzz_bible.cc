@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "models/data_sources.h"
+#include "models/data/data_sources.h"
 #include "tests/fuzz/target.h"
 
 FUZZ_TARGET(bible) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "models/idx.h"
+#include "models/data/idx.h"
 #include "tests/fuzz/target.h"
 
 FUZZ_TARGET(idx) {

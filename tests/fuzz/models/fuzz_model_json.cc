@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "models/model_json.h"
+#include "models/weights/model_json.h"
 #include "tests/fuzz/target.h"
 
 FUZZ_TARGET(model_json) {

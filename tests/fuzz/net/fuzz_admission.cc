@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "runtime/base/limits.h"
-#include "runtime/daemon/admission_files.h"
+#include "runtime/daemon/admission/admission_files.h"
 #include "tests/fuzz/target.h"
 
 using namespace rumor;

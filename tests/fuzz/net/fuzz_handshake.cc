@@ -10,7 +10,7 @@
 
 #include "gossip/asio/frames.h"
 #include "gossip/asio/tls.h"
-#include "gossip/wire.h"
+#include "gossip/wire/wire.h"
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "tests/fuzz/target.h"

@@ -1,6 +1,6 @@
 // Fuzzes the reader of captures, and the payload decoder behind it.
-#include "compress/update.h"
-#include "runtime/capture.h"
+#include "compress/payload/update.h"
+#include "runtime/replica/capture.h"
 #include "tests/fuzz/target.h"
 
 using namespace rumor;

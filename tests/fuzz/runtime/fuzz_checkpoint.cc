@@ -5,7 +5,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/sha256.h"
-#include "runtime/checkpoint.h"
+#include "runtime/replica/checkpoint.h"
 #include "tests/fuzz/target.h"
 
 using namespace rumor;

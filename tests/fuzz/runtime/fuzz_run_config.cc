@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "runtime/base/check.h"
-#include "runtime/run_config.h"
-#include "runtime/toml_text.h"
+#include "runtime/run/run_config.h"
+#include "runtime/run/toml_text.h"
 #include "tests/fuzz/target.h"
 
 using namespace rumor;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compress/update.h"
+#include "compress/payload/update.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/text.h"
 

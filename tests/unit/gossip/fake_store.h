@@ -7,8 +7,8 @@
 #include <map>
 #include <memory>
 
-#include "gossip/blob_snapshots.h"
-#include "gossip/update_store.h"
+#include "gossip/contract/blob_snapshots.h"
+#include "gossip/contract/update_store.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/sha256.h"
 

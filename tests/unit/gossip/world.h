@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "gossip/protocol.h"
-#include "runtime/sim/tag_keys.h"
-#include "tests/unit/gossip/fake_copies.h"
+#include "runtime/sim/world/tag_keys.h"
+#include "tests/unit/gossip/copies/fake_copies.h"
 #include "tests/unit/gossip/fake_store.h"
 
 namespace rumor::gossip::test {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "compress/update.h"
+#include "compress/payload/update.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/sha256.h"
-#include "runtime/replica.h"
+#include "runtime/replica/replica.h"
 
 namespace rumor::test {
 

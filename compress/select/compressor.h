@@ -1,0 +1,126 @@
+// Compressor: turns local change into the entries worth sending and keeps the rest (error feedback).
+//
+//   residual += change;  the k largest |residual| become +-step;  they leave the residual;  the rest waits.
+//
+// k is exact: chosen by count, never by a feedback gain, and capped (a controller without a cap sends a dense
+// message sooner or later). The step is a whole number of grid units BEFORE it leaves the residual, so that
+// what the network adds to the weights and what leaves the residual are the same number. Method: Strom 2015
+// (threshold quantisation with residual), with the threshold found by rank.
+//
+// Speed is that of memory: one pass reads the change and the residual and writes the residual, once. The last
+// threshold, less a margin, is a good guess of the next, so the pass itself collects what may be selected; what
+// was selected leaves the residual when the next pass comes by, while the numbers are in the cache anyway (or
+// when residual() is asked for). Only when the threshold jumps does it take two passes more.
+//
+// Bits: the same on every processor, with any number of threads.
+// Thread: one caller at a time; work is spread through set_parallel(). Memory: one float per parameter,
+// allocated once, plus O(k).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compress/payload/update.h"
+#include "runtime/base/parallel.h"
+#include "runtime/base/step_rule.h"
+
+namespace rumor::compress {
+
+struct ScanKernels;
+
+// What an entry is worth. threshold: the k-th largest magnitude. mean: the mean magnitude of the k selected.
+enum class Emit : std::uint8_t { threshold = 0, mean = 1 };
+
+// What is ranked together. global: all parameters, one step. tensor: each tensor by itself, with its share of the
+// entries (by size; what a small tensor is owed adds up over updates) and a step of its own.
+enum class Scope : std::uint8_t { global = 0, tensor = 1 };
+
+struct CompressorOptions {
+  double density = 0.001;  // entries / parameters aimed at; at least one entry
+  int grid_bits = 24;      // one grid unit is 2^-grid_bits
+  Emit emit = Emit::threshold;
+  Scope scope = Scope::global;
+  const ScanKernels* kernels = nullptr;  // null: the fastest of this processor
+};
+
+// Of the last update, for people and metrics.
+struct TensorStats {
+  std::uint32_t entries = 0;
+  double threshold = 0;  // the least magnitude that was sent, in weight units; 0 where nothing was
+  double step = 0;       // what an entry was worth
+  double residual_rms = 0;
+  double residual_sum = 0;  // of magnitudes
+};
+struct CompressorStats {
+  double threshold = 0;  // the k-th magnitude, in weight units; Scope::tensor: the least of all tensors
+  double step = 0;       // what an entry was worth; Scope::tensor: the mean over entries
+  std::vector<TensorStats> tensors;
+};
+
+class Compressor {
+ public:
+  // Copies the layout. Requires: density in (0, 1], grid_bits in [0, 30].
+  Compressor(const ParamLayout& layout, CompressorOptions options);
+  ~Compressor();
+
+  // Work on several threads from now on; null: on the caller's. Must outlive its use.
+  void set_parallel(Parallel* parallel);
+
+  // residual += delta, then selects, rounds, subtracts. `out` is overwritten, its capacity reused.
+  // Sends exactly target_entries() entries, ties of equal magnitude going by lowest position; fewer only
+  // where fewer residuals reach half a grid unit, below which an entry would be worth nothing.
+  // Errors: a residual that is not finite, or an entry beyond 2^31 - 1 grid units, means a diverged model:
+  // Errc::limit, naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps
+  // what was added.
+  // Requires: delta.size() == layout.params(), no overlap with residual().
+  Result<void> absorb(std::span<const float> delta, SparseUpdate& out);
+  // The same for a delta in bfloat16 (the upper half of a float): the bits of absorb() after conversion.
+  Result<void> absorb_bf16(std::span<const std::uint16_t> delta, SparseUpdate& out);
+  // The same for what `rule` makes of `gradient`, computed in the same pass: the bits of the optimizer's step
+  // followed by absorb(), without the trip of the delta through memory. Writes the moments in `rule`.
+  // Requires: gradient and the moments of layout.params() floats, none overlapping another.
+  Result<void> absorb_step(const StepRule& rule, std::span<const float> gradient, SparseUpdate& out);
+
+  // residual[index[e]] += change[e], for changes of few parameters; they count from the next absorb() on. What the last
+  // update sent is taken off first, so shrink() and withdraw() must not follow before the next absorb().
+  void add(std::span<const std::uint32_t> index, std::span<const float> change);
+
+  // Takes the update of the last absorb() back and sends only its `entries` largest instead (Scope::tensor: that
+  // share of every tensor, rounded down): for an update whose payload turned out too large. Cheap: no pass.
+  // Requires: the last absorb() succeeded, and 1 <= entries <= what it sent.
+  void shrink(std::uint32_t entries, SparseUpdate& out);
+
+  // Takes the update of the last absorb() back altogether: all of it is in the residual again. `out` is empty.
+  // Requires: the last absorb() succeeded.
+  void withdraw(SparseUpdate& out);
+
+  // From the next update on. Requires: density in (0, 1].
+  void set_density(double density);
+  // The same as a count. Requires: 1 <= entries <= layout.params().
+  void set_entries(std::uint32_t entries);
+  // Entries of an update: density * parameters, rounded, at least 1.
+  std::uint32_t target_entries() const;
+
+  // What waits. Ask again after each absorb(): what the last update sent is taken off here, in O(k).
+  std::span<const float> residual() const;
+  // Requires: residual.size() == layout.params().
+  void restore_residual(std::span<const float> residual);
+  // What waits is nothing: as restore_residual() of zeros.
+  void clear_residual();
+
+  // Of the residual; of candidates and of entries that have not left it yet.
+  std::size_t residual_bytes() const;
+  std::size_t entry_bytes() const;
+
+  // Computes the per-tensor figures; O(params), so ask rarely.
+  CompressorStats stats() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rumor::compress

@@ -1,0 +1,20 @@
+// The figures of Compressor::stats(), for whoever ranks with RankGroup: on this processor, or on a GPU.
+//
+// Thread: plain function.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "compress/select/compressor.h"
+#include "compress/select/rank_group.h"
+#include "runtime/base/param_layout.h"
+
+namespace rumor::compress {
+
+// Of the last update, with so many entries of each tensor, and of the residual it left: a pass over all parameters.
+// Requires: a group for all parameters (Scope::global) or one for each tensor; residual.size() == layout.params().
+CompressorStats compressor_stats(const ParamLayout& layout, Scope scope, std::span<const RankGroup> groups,
+                                 std::span<const std::uint32_t> sent_by_tensor, std::span<const float> residual);
+
+}  // namespace rumor::compress

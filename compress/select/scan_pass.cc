@@ -1,0 +1,73 @@
+#include "compress/select/scan_pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+namespace rumor::compress {
+namespace {
+
+// The kernels fetch the next tile while they work on this one, so that what has to be settled in it is near.
+constexpr std::uint32_t tile_params = 2048;
+
+// Nothing at zero was ever sent, so the sign says which way.
+void settle_one(float& value, float step) {
+  value -= std::copysign(step, value);
+}
+
+void count_candidates(Piece& piece, std::size_t from, std::uint32_t cutoff) {
+  std::uint32_t largest = piece.largest;
+  std::uint32_t* const bins = piece.bins.empty() ? nullptr : piece.bins.data();
+  for (std::size_t c = from; c < piece.count; ++c) {
+    const std::uint32_t magnitude = magnitude_bits(piece.value[c]);
+    largest = std::max(largest, magnitude);
+    if (bins != nullptr) ++bins[bin_of(magnitude, cutoff)];
+  }
+  piece.largest = largest;
+}
+
+}  // namespace
+
+void settle(Piece& piece, float* residual) {
+  for (const std::uint32_t position : piece.pending) settle_one(residual[position], piece.pending_step);
+  piece.pending.clear();
+}
+
+void make_room(Piece& piece, std::size_t more) {
+  const std::size_t needed = piece.count + more + scan_slack;
+  if (piece.index.size() >= needed) return;
+  const std::size_t room = std::max(needed, piece.index.size() * 3 / 2);
+  piece.index.resize(room);
+  piece.value.resize(room);
+}
+
+void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff, Room room,
+                bool binned, Piece& piece) {
+  std::atomic_ref<std::size_t> found(*room.found);
+  const auto scan = kernels.scan[static_cast<std::size_t>(form)];
+  piece.count = 0;
+  piece.largest = 0;
+  piece.overflow = found.load(std::memory_order_relaxed) > room.limit;
+  if (piece.overflow) cutoff = infinity_bits;  // numbers that are none must not go unseen
+  piece.bins.assign(binned ? bin_count : 0, 0);
+  auto pending = piece.pending.cbegin();
+  for (std::uint32_t at = piece.begin; at < piece.end;) {
+    const std::uint32_t end = std::min(piece.end, (at / tile_params + 1) * tile_params);
+    for (; pending != piece.pending.cend() && *pending < end; ++pending)
+      settle_one(input.residual[*pending], piece.pending_step);
+    make_room(piece, end - at);
+    const std::size_t from = piece.count;
+    piece.count +=
+        scan(input, at, end, cutoff, piece.index.data() + piece.count, piece.value.data() + piece.count);
+    count_candidates(piece, from, cutoff);
+    at = end;
+    if (piece.count <= room.limit) continue;
+    piece.overflow = true;
+    piece.count = 0;
+    cutoff = infinity_bits;
+  }
+  found.fetch_add(piece.count, std::memory_order_relaxed);
+  piece.pending.clear();
+}
+
+}  // namespace rumor::compress

@@ -1,0 +1,154 @@
+#include "gossip/broadcast/evidence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+namespace {
+
+HalfHash half(const Hash256& hash) {
+  return HalfHash::from(hash.view().first(HalfHash::size));
+}
+
+}  // namespace
+
+void Evidence::investigate(Link& link) {
+  if (core_.now < link.audited_at + look_again) return;
+  link.audited_at = core_.now;
+  if (!core_.store.verify()) {
+    core_.divergence =
+        "this replica is damaged: its weights do not have the fingerprint of its updates (memory, disk or a "
+        "bug); "
+        "start it again, and it goes on from its checkpoint or from the others";
+    return core_.note(Note::Level::error, core_.divergence);
+  }
+  core_.note(Note::Level::warning, str("the same updates give other weights at ", link.node.brief(),
+                                       " than here; "
+                                       "this replica is sound, comparing headers"));
+  send_hashes(link);
+  due_ = std::min(due_, core_.now + judged_after);
+}
+
+// Of all that is still logged here, newest of each stream last, up to audited_max in all.
+void Evidence::send_hashes(Link& link) {
+  std::size_t left = audited_max;
+  for (const auto& [id, ranges] : core_.store.have().streams()) {
+    const auto stream = core_.intern(id);
+    if (!stream) return;
+    Audit audit;
+    const auto flush = [&] {
+      if (!audit.hashes.empty()) core_.send(link, encode(audit));
+      audit.hashes.clear();
+    };
+    for (const SeqRange& range : ranges) {
+      const std::uint64_t first =
+          std::max(range.first, range.last - std::min(range.last, std::uint64_t{left}) + 1);
+      for (std::uint64_t seq = first; seq <= range.last && left > 0; ++seq) {
+        const auto update = core_.store.find({id, seq});
+        if (!update || audit.hashes.size() == Audit::hashes_max) flush();
+        if (!update) continue;
+        if (audit.hashes.empty()) audit = {core_.name_stream(link, *stream, false), seq, {}};
+        audit.hashes.push_back(half(header_hash(core_.options.run, update->header)));
+        --left;
+      }
+      flush();
+    }
+  }
+}
+
+void Evidence::on_audit(Link& link, const Audit& audit) {
+  if (audit.stream >= link.their_streams.size())
+    return core_.close(link, "uses a stream number that it has not defined");
+  const StreamId& stream = core_.streams[link.their_streams[audit.stream].stream].id;
+  std::uint64_t seq = audit.first;
+  std::size_t shown = 0;
+  for (const HalfHash& hash : audit.hashes) {
+    const auto ours = core_.store.find({stream, seq++});
+    if (!ours || half(header_hash(core_.options.run, ours->header)) == hash) continue;
+    core_.send(link, encode(Proof{ours->header, {}}));
+    if (++shown == shown_max) return;
+  }
+}
+
+void Evidence::look_at_suspects() {
+  for (const UpdateHeader& seen : std::exchange(core_.suspects, {})) {
+    if (is_signed(seen)) compare(seen);
+  }
+}
+
+bool Evidence::is_signed(const UpdateHeader& header) const {
+  return update_is_signed(core_.keys, core_.options.run, header);
+}
+
+void Evidence::on_proof(Link& link, const Proof& proof) {
+  const UpdateHeader& one = proof.one;
+  if (core_.proven.contains(one.key)) return;
+  if (!is_signed(one) || (proof.other && !is_signed(*proof.other)))
+    return core_.ban(link, "shows a header that its origin has not signed");
+  if (!proof.other) return compare(one);
+  const bool two = one.key == proof.other->key && one.origin == proof.other->origin &&
+                   header_hash(core_.options.run, one) != header_hash(core_.options.run, *proof.other);
+  if (!two) return core_.ban(link, "shows a proof that proves nothing");
+  convict(one, *proof.other, &link);
+}
+
+void Evidence::compare(const UpdateHeader& seen) {
+  const auto ours = core_.store.find(seen.key);
+  if (!ours || header_hash(core_.options.run, ours->header) == header_hash(core_.options.run, seen)) return;
+  convict(ours->header, seen, nullptr);
+}
+
+void Evidence::convict(const UpdateHeader& one, const UpdateHeader& other, const Link* from) {
+  if (core_.proven.contains(one.key) || core_.proven.size() >= proofs_max) return;
+  const Hash256 first = header_hash(core_.options.run, one), second = header_hash(core_.options.run, other);
+  const bool first_wins = first < second;
+  core_.proven[one.key] = first_wins ? first : second;
+  core_.note(Note::Level::warning, str("node ", one.origin.hex(), " has signed two updates ", one.key.seq,
+                                       " of stream ", one.key.stream.brief(), ": it is put out"));
+  const Bytes frame = encode(Proof{one, other});
+  core_.each_link([&](Link& link) {
+    if (&link != from) core_.send(link, frame);
+  });
+  keep_winner(first_wins ? one : other, first_wins ? first : second);
+  core_.rule.refused.insert(one.origin);
+  core_.mark_refused();
+  overlay_.judge_links();
+}
+
+// Everybody ends with the one of smaller hash: who holds the other gives it back and pulls this one.
+void Evidence::keep_winner(const UpdateHeader& winner, const Hash256& winner_hash) {
+  if (!core_.store.have().contains(winner.key)) return;
+  const auto ours = core_.store.find(winner.key);
+  if (ours && header_hash(core_.options.run, ours->header) == winner_hash) return;
+  if (!ours || !core_.store.take_back(winner.key).ok()) {
+    // It is applied, and nothing says any more which of the two: the digests will.
+    return core_.note(Note::Level::warning, "which of the two is in these weights is no longer known");
+  }
+  core_.changed();  // the digests will find what is missing now
+}
+
+// Nobody was convicted, and the weights still differ: then one of the two ends is at fault, or the program
+// is.
+void Evidence::tick() {
+  due_ = never;
+  std::size_t differing = 0, links = 0;
+  core_.each_link([&](const Link& link) {
+    ++links;
+    differing += link.divergences >= 2 ? 1 : 0;
+  });
+  core_.each_link([&](Link& link) {
+    if (link.divergences < 2) return;
+    const std::string what = str("the same ", core_.store.digest().updates, " updates give other weights at ",
+                                 link.node.brief(), " (", link.address, ") than here");
+    if (2 * differing < links)
+      return core_.close(link, what + ", as at nobody else: it is damaged, or it lies");
+    if (!core_.divergence.empty()) return;
+    core_.divergence = what + ": one of the two is damaged";
+    core_.note(Note::Level::error, core_.divergence);
+  });
+}
+
+}  // namespace rumor::gossip

@@ -1,0 +1,70 @@
+// Repair: digests find out that two replicas differ, vectors by what, range pulls mend it (PROTOCOL.md 6.3
+// to 6.6).
+//
+// Thread: one owner, as Protocol. Costs: a digest per link and second at most; a vector is O(streams + gaps).
+#pragma once
+
+#include "gossip/broadcast/evidence.h"
+#include "gossip/broadcast/joining.h"
+#include "gossip/broadcast/spread.h"
+#include "gossip/links/core.h"
+
+namespace rumor::gossip {
+
+class Repair {
+ public:
+  static constexpr Duration digest_changed = 1s, digest_idle = 10s, settle_quiet = 5ms, settle_latest = 200ms;
+  static constexpr Duration vector_in_flow = 10s, vector_quiet = 1s, vector_finished = 100ms;
+  // In flow, of each stream that a vector names: with a thousand they would be most of all control bytes.
+  static constexpr Duration vector_in_flow_a_stream = 40ms;
+  static constexpr Duration flow_within = 1s, pull_grace = 2s;
+  static constexpr std::uint32_t vector_parts_max = 64;
+  static constexpr std::uint64_t gone_max = 65'536;
+  static constexpr Duration acknowledge_every = 10s;
+  static constexpr std::size_t acknowledged_members_max = 64;
+
+  Repair(Core& core, Spread& spread, Joining& joining, Evidence& evidence)
+      : core_(core), spread_(spread), joining_(joining), evidence_(evidence) {}
+
+  // The link has just been admitted by this greeting.
+  void admitted(Link& link, const Hello& hello);
+  void on_digest(Link& link, const Digest& digest);
+  void on_vector(Link& link, const Vector& message);
+  // Before Spread hears of it.
+  void on_not_available(Link& link, const NotAvailable& message);
+  // Asks for more of what the link's vector showed, as far as its window has room.
+  void refill(Link& link);
+  void finished_changed();
+  // A snapshot has replaced the replica.
+  void installed();
+  // At the end of every handler of Protocol.
+  void flush(bool alone);
+  void tick();
+  TimePoint due() const { return due_; }
+
+  bool ready() const { return ready_; }
+  // How many updates that the first peer had are still lacking.
+  std::uint64_t lacking() const;
+
+ private:
+  void due_by(TimePoint at) { due_ = std::min(due_, at); }
+  void send_digest(Link& link, bool reply);
+  void send_vector(Link& link, bool reply);
+  void differs(Link& link, const Digest& digest);
+  bool is_pushed(const Stream& stream, const Link& link) const;
+  void plan_pulls(Link& link);
+  void count_names(Link& link);
+  void answer(Link& link);
+  void tell_acknowledged();
+  bool digest_is_due(const Link& link, const Digest& ours);
+
+  Core& core_;
+  Spread& spread_;
+  Joining& joining_;
+  Evidence& evidence_;
+  TimePoint due_ = never;
+  bool ready_ = false;
+  TimePoint acknowledge_at_{};
+};
+
+}  // namespace rumor::gossip

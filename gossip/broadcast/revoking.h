@@ -1,0 +1,36 @@
+// Revoking: the owner takes updates back (PROTOCOL.md 6.10). A revocation is an element of the replicated
+// set: it is for ever, every node tells it to every link, and the order of arrival does not matter.
+//
+// Thread: one owner, as Protocol. Memory: limits::revocations_max of them, in the store.
+#pragma once
+
+#include "gossip/broadcast/joining.h"
+#include "gossip/broadcast/spread.h"
+#include "gossip/overlay/overlay.h"
+
+namespace rumor::gossip {
+
+class Revoking {
+ public:
+  Revoking(Core& core, Overlay& overlay, Spread& spread, Joining& joining)
+      : core_(core), overlay_(overlay), spread_(spread), joining_(joining) {}
+
+  // Tells a new link all we know.
+  void admitted(Link& link);
+  // Closes the link for one that is not the owner's.
+  void on_revocations(Link& link, const Revocations& message);
+  // Errors as Protocol::revoke().
+  Result<void> revoke(const Revocation& revocation, Link* from);
+  // The store has taken over another's state, with its revocations.
+  void installed();
+  // Whoever is put out by a revocation is no longer admitted.
+  void put_out();
+
+ private:
+  Core& core_;
+  Overlay& overlay_;
+  Spread& spread_;
+  Joining& joining_;
+};
+
+}  // namespace rumor::gossip

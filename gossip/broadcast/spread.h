@@ -1,0 +1,111 @@
+// Spread: fresh updates: announce, pull, subscribe, push (PROTOCOL.md 6.1).
+//
+// Thread: one owner, as Protocol. Costs: an update costs O(links) and a few lookups, whatever the number of
+// streams and updates; tick() costs O(links + what is due).
+#pragma once
+
+#include <deque>
+
+#include "gossip/links/core.h"
+
+namespace rumor::gossip {
+
+class Spread {
+ public:
+  static constexpr Duration announce_every = 20ms, reparent_after = 500ms, want_progress = 5s,
+                            serve_again = 5ms;
+  static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
+  static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
+  // Giving and taking (spread_balance.cc): how often compared, over what time, what is allowed beyond fair.
+  static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
+  static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
+  static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
+
+  explicit Spread(Core& core) : core_(core) {}
+
+  // Frames of an admitted link. Each closes it for what an honest peer would not send.
+  void on_stream(Link& link, const StreamDef& message);
+  void on_have(Link& link, const Have& message);
+  void on_want(Link& link, const Want& message);
+  void on_subscribe(Link& link, const Subscribe& message);
+  void on_decline(Link& link, const Decline& message);
+  void on_data(Link& link, const Data& message);
+  void on_data_more(Link& link, const DataMore& message);
+  void on_not_available(Link& link, const NotAvailable& message);
+  void on_backlog(Link& link, bool full);
+
+  // An own update, in the store already.
+  void publish(const StoredUpdate& update);
+  // The link is no longer admitted: what was asked there is asked elsewhere.
+  void link_lost(Link& link);
+  // Everything of `set` is known on the link.
+  void know(Link& link, const HaveSet& set);
+  // The have-set has changed other than by an update: forget what is no longer missing.
+  void drop_held();
+
+  // For range pulls: asks for a key that we lack unless it is asked for already. False when the window is
+  // full.
+  bool pull(Link& link, LocalKey key);
+  // How many WANTs may be in flight on this link.
+  std::size_t window(const Link& link) const;
+
+  // At the end of every handler of Protocol.
+  void flush();
+  void tick();
+  TimePoint due() const { return due_; }
+  void check_invariants() const;
+
+ private:
+  struct Waiting {
+    TimePoint at;
+    LocalKey key;
+  };
+
+  void due_by(TimePoint at) { due_ = std::min(due_, at); }
+  std::optional<StreamIndex> resolve(Link& link, std::uint32_t wire_index);
+  void know(Link& link, LocalKey key);
+  void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
+  void push(Link& link, const StoredUpdate& update, StreamIndex stream);
+  void on_whole(Link& link, const Data& message);
+  void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
+  Result<Accepted> verified(const StoredUpdate& update);
+  void announce(Link& link, LocalKey key);
+  void send_announcements(Link& link);
+
+  // Balance (spread_balance.cc).
+  struct Push {
+    Link* link;
+    StreamIndex stream;
+  };
+  void flows(Stream& stream, std::size_t payload_bytes);
+  void weigh();
+  void decline(const Push& push);
+  bool has_declined(Link& link, StreamIndex stream);
+
+  // Pulling (spread_pull.cc).
+  Missing* missing(Link& link, LocalKey key);
+  void no_longer_missing(const Missing& entry);
+  void drop_missing(LocalKey key);
+  void announced(Link& link, LocalKey key);
+  void ask(Link& link, LocalKey key, Missing& entry);
+  bool take_answer(Link& link, LocalKey key);
+  void fill_window(Link& link);
+  void subscribe(Link& link, StreamIndex stream);
+  void unsubscribe(Link& link, StreamIndex stream);
+  Link* best_announcer(StreamIndex stream, const Missing& entry, const Link* except);
+  Link* claimant(const UpdateKey& key, const Link* except);
+  void ask_elsewhere(LocalKey key, const Link* except);
+  void give_up_asked(Link& link);
+  void watch_waiting();
+  void reconsider(LocalKey key, Missing& entry);
+  void reparent(StreamIndex stream, Link& next);
+  void watch_wants();
+  void serve(Link& link);
+
+  Core& core_;
+  std::deque<Waiting> waiting_;  // keys that a provider should push, by time
+  TimePoint due_ = never;
+  TimePoint weigh_at_ = never;
+};
+
+}  // namespace rumor::gossip

@@ -1,0 +1,59 @@
+// What the protocol counts and shows: traffic since the start, the links of this moment, and who could dial us.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gossip/contract/link_coder.h"
+#include "runtime/base/time.h"
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+// Figures since start; bytes are of frames handed to and received from links.
+struct Counters {
+  std::uint64_t sent_bytes = 0, received_bytes = 0;
+  std::uint64_t sent_control_bytes = 0;  // everything but DATA and SNAP_DATA
+  // Payloads sent: in the coding of the link they went over, and what their canonical form has.
+  std::uint64_t sent_payload_bytes = 0, sent_canonical_bytes = 0;
+  std::uint64_t updates_received = 0;    // DATA frames that carried something new
+  std::uint64_t updates_duplicate = 0;   // DATA frames that did not
+  std::uint64_t updates_invalid = 0;
+  std::uint64_t snapshots_installed = 0;
+  // Applied here and held by nobody any more when two histories met (PROTOCOL.md, "Orphans"). Goes down again
+  // for those that a third peer gives back.
+  std::uint64_t updates_lost = 0;
+};
+
+// One admitted link, for status pages.
+struct PeerInfo {
+  NodeId node;
+  std::string address;
+  bool dialled_by_us = false;
+  std::uint64_t updates = 0;  // of its last digest
+  bool digest_known = false;  // a digest of it has arrived
+  bool digest_equal = false;  // its last digest equals ours now; with own models: that of its copy which we hold
+  bool finished = false;      // it said that it trains no more
+  std::uint64_t sent_bytes = 0, received_bytes = 0;
+  std::optional<Duration> round_trip;  // of the last ping answered
+  Coding coding = Coding::canonical;   // of the next payload sent there, unless it is large
+  Duration age{};                      // since the connection came up
+};
+
+// Whether others can dial us.
+struct Reach {
+  std::optional<TimePoint> asked_at;  // when neighbours were last asked to try
+  std::optional<NodeId> by;           // who has dialled us last
+  TimePoint at{};                     // and when
+};
+
+// A member may dial these later: kept in the state directory so that every seed may die.
+struct KnownAddress {
+  NodeId node;
+  std::string address;
+};
+
+}  // namespace rumor::gossip

@@ -1,0 +1,49 @@
+// What a node is told before it starts: who it is, whom it tries first, whom it admits, and how many links it wants.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gossip/contract/copy_port.h"
+#include "gossip/contract/link_coder.h"
+#include "gossip/trust/admission.h"
+#include "gossip/trust/signing.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+// How many links a node wants. With at most `high` other members: one to each.
+struct LinkCounts {
+  std::size_t low = limits::links_low;        // with fewer it asks full nodes for a place
+  std::size_t target = limits::links_target;  // looks for more until then
+  std::size_t high = limits::links_high;      // takes no more
+  std::size_t dialled = limits::links_low;    // by itself, at least, as far as `high` allows
+};
+
+struct Options {
+  NodeId self;
+  StreamId stream;  // of this process
+  RunId run;
+  std::string run_name;                // for error texts only
+  std::vector<std::string> advertise;  // host:port others may dial; empty when not listening
+  std::vector<std::string> seeds;      // tried in parallel, retried for ever
+  // Learned in earlier lives; tried like seeds, but given up after a while.
+  std::vector<std::string> known_addresses;
+  CodingRule coding = CodingRule::automatic;  // of the payloads we send
+  std::shared_ptr<const Keys> keys = {};      // never null: of `self`
+  AdmissionRule rule = {};                    // who may be linked; the owner in it is the run's
+  Bytes admit = {};                           // an Admit to show, or nothing
+  std::int64_t unix_start = 0;                // seconds since 1970 at TimePoint 0, for tokens' ends only
+  LinkCounts links = {};
+  // Where peers have models of their own (PROTOCOL.md 6.14): what is told to the neighbours only, in place of all
+  // that spreads. Null: every update goes to every peer. Must outlive the protocol.
+  CopyPort* copies = nullptr;
+};
+
+}  // namespace rumor::gossip

@@ -1,0 +1,94 @@
+#include "gossip/links/origin_pace.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/base/check.h"
+
+namespace rumor::gossip {
+
+void OriginPace::published(std::uint64_t seq, TimePoint now) {
+  RUMOR_CHECK(own_.empty() || seq > own_.back().seq);
+  own_.push_back({seq, now});
+  if (own_.size() > kept_max) own_.pop_front();
+  slot_ = std::max(slot_ + interval(), now - interval());
+}
+
+// The age of the first own update that is not in `held`.
+Duration OriginPace::lag(const SeqRanges& held, TimePoint now) const {
+  for (const Own& own : own_)
+    if (!ranges_contain(held, own.seq)) return now - own.at;
+  return Duration{0};
+}
+
+void OriginPace::shown(LinkId link, const SeqRanges& held, TimePoint now) {
+  const Duration behind = lag(held, now);
+  const auto known = lags_.find(link);
+  if (known != lags_.end()) {
+    known->second = behind;
+  } else if (behind < late) {
+    lags_.emplace(link, behind);
+  } else {
+    return;
+  }
+  adjust(now);
+}
+
+void OriginPace::equal(LinkId link, TimePoint now) {
+  lags_[link] = Duration{0};
+  adjust(now);
+}
+
+Duration OriginPace::own_gap() const {
+  const std::size_t few = std::min<std::size_t>(own_.size(), 9);
+  if (few < 2) return interval_least;
+  return (own_.back().at - own_[own_.size() - few].at) / static_cast<int>(few - 1);
+}
+
+// As long as two own updates might have come together and gone again.
+bool OriginPace::queue_stands(TimePoint now) const {
+  return now - short_at_ >= std::max(wait_seen_for, 2 * own_gap());
+}
+
+void OriginPace::waits(Duration wait, Duration others_gap, TimePoint now) {
+  if (now - waits_known_at_ >= waits_forgotten_after)
+    short_at_ = now;  // nothing is known of the time between
+  waits_known_at_ = now;
+  if (wait < wait_long) short_at_ = now;
+  const Duration since = now - wait_judged_at_;
+  // What has been changed shows once what waited then has left.
+  if (since < wait_seen_for || (wait >= wait_short && since < wait_seen_for + wait_then_)) return;
+  const Duration grown = wait - wait_then_;
+  wait_judged_at_ = now;
+  wait_then_ = wait;
+  if (queue_stands(now) && grown > Duration{0}) {
+    const Duration base = std::max(interval(), own_gap());
+    const Duration more = base * std::clamp(grown, since / 4, since).count() / since.count();
+    const Duration longest = std::min(others_gap, interval_max / others_gaps_max) * others_gaps_max;
+    by_wait_ = std::max(by_wait_, std::min(base + more + interval_least, longest));
+  } else if (wait < wait_short) {
+    by_wait_ = shorter(by_wait_);
+  }
+}
+
+Duration OriginPace::shorter(Duration interval) {
+  interval = interval * 4 / 5;
+  return interval < interval_least ? Duration{0} : interval;
+}
+
+void OriginPace::adjust(TimePoint now) {
+  std::vector<Duration> lags;
+  for (const auto& [link, behind] : lags_) lags.push_back(behind);
+  const auto middle = lags.begin() + static_cast<std::ptrdiff_t>(lags.size() / 2);
+  std::nth_element(lags.begin(), middle, lags.end());
+  const Duration since = now - changed_at_;
+  if (*middle > late && since >= slower_every) {
+    by_lag_ = std::min(std::max(interval(), own_gap()) * 3 / 2 + interval_least, Duration{interval_max});
+    changed_at_ = now;
+  } else if (*middle < early && since >= faster_every && by_lag_ > Duration{0}) {
+    by_lag_ = shorter(by_lag_);
+    changed_at_ = now;
+  }
+}
+
+}  // namespace rumor::gossip

@@ -1,0 +1,388 @@
+#include "gossip/overlay/overlay.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+namespace {
+
+std::string run_text(const std::string& name, const RunId& run) {
+  return str('"', name, "\" (", run.brief(), ')');
+}
+
+}  // namespace
+
+Overlay::Overlay(Core& core) : core_(core) {}
+
+void Overlay::start() {
+  for (const std::string& seed : core_.options.seeds) book_.add_contact(seed, true);
+  for (const std::string& known : core_.options.known_addresses) book_.add_contact(known, false);
+  for (auto& [address, entry] : book_.all()) entry.next_try = core_.now;
+  feeler_at_ = core_.now + jittered(feeler_interval, core_.prng);
+  renew_at_ = core_.now + renew_interval;
+  tick();
+}
+
+void Overlay::on_link_up(const LinkUp& up) {
+  const auto [at, fresh] = core_.links.try_emplace(up.link);
+  RUMOR_CHECK(fresh);
+  Link& link = at->second;
+  link.id = up.link;
+  link.node = up.peer;
+  link.dialled_by_us = up.dialled_by_us;
+  link.address = up.remote_address;
+  link.coder = core_.store.coder_for_link();
+  link.up_at = link.heard_at = link.sent_at = link.data_at = link.progress_at = link.control_at = core_.now;
+  Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
+  if (entry != nullptr) {
+    link.purpose = entry->purpose;
+    entry->dialling = false;
+    entry->node = up.peer;
+    entry->ours = up.peer == core_.options.self;
+  }
+  if (up.peer == core_.options.self) {
+    if (entry != nullptr) entry->tried = true;
+    core_.close(link, "this is our own address");
+  } else if (core_.scores.is_banned(up.peer, core_.now)) {
+    core_.close(link, "it is banned for what it did before");
+  } else if (up.dialled_by_us && core_.rule.refused.contains(up.peer)) {
+    core_.close(link, "it is refused here");  // who comes to us is told why, after its greeting
+  } else if (link.purpose == Purpose::dial_back) {
+    core_.close(link, "it can be dialled, which it wanted to know");
+  } else if (leaving_) {
+    core_.close(link, "we are leaving");
+  } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {
+    send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
+  }
+  if (!up.dialled_by_us) {
+    if (up.peer != core_.options.self) reach_.by = up.peer, reach_.at = core_.now;
+    bound_greetings();
+  }
+  wake();
+}
+
+// Of those that came to us and have not been admitted, the oldest goes.
+void Overlay::bound_greetings() {
+  Link* oldest = nullptr;
+  std::size_t count = 0;
+  for (auto& [id, link] : core_.links) {
+    if (link.state != Link::State::greeting || link.dialled_by_us) continue;
+    if (oldest == nullptr) oldest = &link;
+    ++count;
+  }
+  if (count > limits::greeting_max) core_.close(*oldest, "too many peers that do not greet");
+}
+
+void Overlay::ping(Link& link) {
+  link.ping = core_.prng.next();
+  link.ping_sent_at = core_.now;
+  core_.send(link, encode(Ping{*link.ping}));
+}
+
+void Overlay::on_pong(Link& link, const Pong& pong) {
+  met_own_run_ = true;  // they have admitted us, or they would not answer
+  if (pong.nonce != link.ping) return;
+  link.ping.reset();
+  link.round_trip = core_.now - link.ping_sent_at;
+}
+
+void Overlay::send_hello(Link& link) {
+  Hello hello;
+  hello.run = core_.options.run;
+  hello.run_name = core_.options.run_name;
+  hello.stream = core_.options.stream;
+  hello.self = core_.members.self();
+  hello.digest = core_.digest();
+  hello.lonely = core_.admitted_count() < core_.options.links.low;
+  link.hello_replica = hello.digest.replica;
+  link.greeted = true;
+  core_.send(link, encode(hello));
+}
+
+bool Overlay::on_hello(Link& link, const Hello& hello) {
+  const auto& options = core_.options;
+  if (hello.run != options.run) {
+    const std::string theirs = run_text(hello.run_name, hello.run),
+                      ours = run_text(options.run_name, options.run);
+    if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) entry->other_run = theirs;
+    refuse(link, Reject::Code::other_run, str("this peer trains run ", ours, ", not yours"));
+    return false;
+  }
+  if (hello.version_min > protocol_version_max || hello.version_max < protocol_version_min) {
+    refuse(link, Reject::Code::version,
+           str("this peer speaks protocol versions ", protocol_version_min, " to ", protocol_version_max,
+               ": update the older one"));
+    return false;
+  }
+  if (hello.self.node != link.node) {
+    refuse(link, Reject::Code::identity, "the greeting names another node than the connection");
+    return false;
+  }
+  if (!stream_belongs_to(hello.stream, link.node)) {
+    refuse(link, Reject::Code::identity, "the greeting names a stream that is not the node's");
+    return false;
+  }
+  PeerRecord record = hello.self;
+  if (!admits(link, record) || !learn(link, record)) return false;
+  if (!link.greeted) send_hello(link);
+  if (!settle_twins(link, hello.stream)) return false;
+  if (!make_room(link, hello.lonely)) return false;
+  admitted(link, hello);
+  return true;
+}
+
+bool Overlay::admits(Link& link, PeerRecord& record) {
+  JudgeView view{core_.keys, core_.options.run, core_.unix_now(), 0, false};
+  Result<Admit> shown = Admit::decode(record.admit);
+  if (shown.ok()) {
+    view.uses = core_.members.joined_by(shown->token.id, record.node);
+    view.admitter_known =
+        shown->by && (*shown->by == core_.options.self || is_listed(core_.rule, *shown->by) ||
+                      core_.members.find(*shown->by) != nullptr);
+  }
+  const Result<Verdict> verdict = judge(core_.rule, record.node, record.admit, view);
+  if (!verdict) {
+    core_.note(Note::Level::warning,
+               str("not admitted: ", record.node.brief(), " at ", link.address, ": ", verdict.error().text));
+    refuse(link, Reject::Code::not_admitted, verdict.error().text);
+    return false;
+  }
+  link.observer = verdict->role == Role::observe;
+  if (verdict->countersign) {
+    shown->by = core_.options.self;
+    shown->by_signature = core_.keys.sign(admit_message(core_.options.run, record.node, shown->token.id));
+    record.admit = shown->encode();
+  }
+  return true;
+}
+
+void Overlay::set_addresses(std::vector<std::string> addresses) {
+  if (!core_.members.set_addresses(fit_addresses(core_.options.self, std::move(addresses)))) return;
+  spread_record(core_.members.self());
+}
+
+void Overlay::judge_links() {
+  for (auto& [id, link] : core_.links) {
+    const Member* member = core_.members.find(link.node);
+    if (!link.admitted() || member == nullptr) continue;
+    PeerRecord record = member->record;
+    admits(link, record);
+  }
+}
+
+void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
+  Reject reject{code, text.substr(0, 512), core_.options.run, core_.options.run_name, {}};
+  if (code == Reject::Code::not_admitted) reject.run = {}, reject.run_name.clear();
+  if (code == Reject::Code::full) reject.others = some_records();
+  core_.send(link, encode(reject));
+  core_.close(link, text);
+}
+
+// Two links to one node: true when this one stays (the others are closed then).
+bool Overlay::settle_twins(Link& link, const StreamId& stream) {
+  const bool we_are_lower = core_.options.self < link.node;
+  for (auto& [id, other] : core_.links) {
+    if (&other == &link || !other.admitted() || other.node != link.node) continue;
+    const bool restarted = other.their_stream != stream;
+    const bool stale = core_.now - other.heard_at > stale_after;
+    if (other.dialled_by_us == link.dialled_by_us && !restarted && !stale) {
+      if (!link.dialled_by_us) continue;  // the dialler decides
+      core_.close(link, "linked already");
+      return false;
+    }
+    const bool other_is_lowers = other.dialled_by_us == we_are_lower;
+    if (!restarted && !stale && other_is_lowers) {
+      core_.close(link, "linked already");
+      return false;
+    }
+    core_.close(other, restarted ? "the peer has restarted" : "a better link to it is up");
+  }
+  return true;
+}
+
+// True when the link may stay although others came before it.
+bool Overlay::make_room(Link& link, bool lonely) {
+  std::vector<Link*> accepted;
+  std::size_t count = 0;
+  core_.each_link([&](Link& other) {
+    ++count;
+    if (!other.dialled_by_us) accepted.push_back(&other);
+  });
+  if (count < core_.options.links.high || mutant(39)) return true;
+  if (!lonely || accepted.empty()) {
+    refuse(link, Reject::Code::full, "this peer has enough links");
+    return false;
+  }
+  // Who gives least, of equals the youngest: newcomers who give nothing can only take each other's place.
+  Link& victim = **std::min_element(accepted.begin(), accepted.end(), [&](const Link* a, const Link* b) {
+    const auto a_points = core_.scores.points(a->node), b_points = core_.scores.points(b->node);
+    return a_points != b_points ? a_points < b_points : a->up_at > b->up_at;
+  });
+  core_.send(victim,
+             encode(Bye{Bye::Code::surplus, "making room for a peer with few links", some_records()}));
+  core_.close(victim, "making room for a peer with few links");
+  return true;
+}
+
+void Overlay::admitted(Link& link, const Hello& hello) {
+  link.state = Link::State::admitted;
+  link.was_admitted = true;
+  link.their_stream = hello.stream;
+  link.codings = hello.codings;
+  if (link.dialled_by_us) met_own_run_ = true;  // who was dialled greets after having admitted us
+  ping(link);                                   // at once, for the round trip
+  send_table(link);
+  core_.members.heard(link.node, core_.now);
+  if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) {
+    entry->other_run.clear();
+    if (entry->failures > 0) book_.network_is_back(core_.now, core_.prng);
+  }
+  core_.note(Note::Level::info, str("linked to ", link.node.brief(), " at ", link.address));
+  wake();
+}
+
+void Overlay::on_reject(Link& link, const Reject& reject) {
+  if (reject.code == Reject::Code::other_run && reject.run != core_.options.run) {
+    if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) {
+      entry->other_run = run_text(reject.run_name, reject.run);
+    }
+  }
+  if (reject.code == Reject::Code::not_admitted) {
+    if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr)
+      entry->not_admitted = reject.text;
+  }
+  if (reject.code == Reject::Code::full && link.was_admitted) {
+    learn_all(link, reject.others);
+  }
+  core_.close(link, str("refused: ", reject.text));
+}
+
+void Overlay::on_bye(Link& link, const Bye& bye) {
+  link.goodbye = true;
+  if (link.was_admitted) {
+    learn_all(link, bye.others);
+    if (bye.code == Bye::Code::leaving) core_.members.left(link.node);
+  }
+  core_.close(link, bye.text.empty() ? "goodbye" : str("goodbye: ", bye.text));
+}
+
+void Overlay::on_peers(Link& link, const Peers& peers) {
+  learn_all(link, peers.records);
+}
+
+void Overlay::learn_all(Link& link, const std::vector<PeerRecord>& records) {
+  for (const PeerRecord& record : records) {
+    if (!learn(link, record)) return;
+  }
+}
+
+bool Overlay::learn(Link& link, const PeerRecord& record) {
+  if (core_.members.is_news(record) &&
+      !admit_is_sound(core_.keys, core_.options.run, core_.rule.owner, record.node, record.admit)) {
+    core_.ban(link, str("shows a record of ", record.node.brief(), " with a forged token"));
+    return false;
+  }
+  const MemberTable::Learned learned = core_.members.apply(record, core_.now);
+  if (learned == MemberTable::Learned::forged) {
+    core_.ban(link, str("shows a record of ", record.node.brief(), " that ", record.node.brief(),
+                        " has not signed for this run"));
+    return false;
+  }
+  if (learned == MemberTable::Learned::changed) spread_record(record);
+  return learned == MemberTable::Learned::nothing || core_.charge(link, record_units);
+}
+
+void Overlay::spread_record(const PeerRecord& record) {
+  changed_records_.insert(record.node);
+  if (changes_at_ == never) changes_at_ = core_.now + records_batched;
+  due_ = std::min(due_, changes_at_);
+  if (record.node == core_.options.self) return;
+  const bool higher = record.node < core_.options.self;
+  const TimePoint first_try =
+      core_.now + jittered(100ms, core_.prng) + (higher ? higher_id_waits : Duration{0});
+  for (const std::string& address : record.addresses) {
+    book_.add_member(address, record.node, first_try);
+    due_ = std::min(due_, first_try);
+  }
+}
+
+void Overlay::on_digest(Link& link, const Digest& digest) {
+  link.table_mismatches = digest.table_hash == core_.members.hash() ? 0 : link.table_mismatches + 1;
+  if (link.table_mismatches >= 2 && core_.now - link.table_sent_at >= table_interval) send_table(link);
+}
+
+void Overlay::send_table(Link& link) {
+  Peers peers;
+  link.table_sent_at = core_.now;
+  for (const auto& [node, member] : core_.members.all()) {
+    peers.records.push_back(member.record);
+    if (peers.records.size() == limits::records_per_frame_max) {
+      core_.send(link, encode(peers));
+      peers.records.clear();
+    }
+  }
+  if (!peers.records.empty()) core_.send(link, encode(peers));
+}
+
+void Overlay::send_changes() {
+  Peers peers;
+  const auto flush = [&] {
+    if (!peers.records.empty()) core_.each_link([&](Link& link) { core_.send(link, encode(peers)); });
+    peers.records.clear();
+  };
+  for (const NodeId& node : changed_records_) {
+    const Member* member = core_.members.find(node);
+    if (member == nullptr) continue;
+    peers.records.push_back(member->record);
+    if (peers.records.size() == limits::records_per_frame_max) flush();
+  }
+  flush();
+  changed_records_.clear();
+  changes_at_ = never;
+}
+
+std::vector<PeerRecord> Overlay::some_records() {
+  std::vector<PeerRecord> records;
+  for (const auto& [node, member] : core_.members.all()) {
+    if (node != core_.options.self && !member.record.addresses.empty()) records.push_back(member.record);
+  }
+  core_.prng.shuffle(std::span(records));
+  if (records.size() > 16) records.resize(16);
+  return records;
+}
+
+void Overlay::link_lost(const Link& link, const std::string& reason) {
+  wake();
+  Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
+  if (entry != nullptr) entry->tried = true;
+  if ((entry != nullptr && entry->ours) || link.purpose == Purpose::dial_back) return;
+  if (!link.was_admitted) {
+    if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
+    return;
+  }
+  core_.note(Note::Level::info,
+             str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
+  if (link.goodbye) {
+    book_.retry_node(link.node, core_.now + jittered(feeler_interval, core_.prng));
+  } else if (core_.now - link.up_at >= short_lived) {
+    if (entry != nullptr) entry->failures = 0;
+    const bool higher = link.node < core_.options.self;
+    book_.retry_node(link.node, core_.now + (higher ? higher_id_waits : Duration{0}));
+  } else if (entry != nullptr) {
+    book_.failed(link.address, reason, core_.now, core_.prng);
+  }
+}
+
+void Overlay::leave() {
+  leaving_ = true;
+  core_.each_link([&](Link& link) { core_.send(link, encode(Bye{Bye::Code::leaving, "leaving", {}})); });
+  for (auto& [id, link] : core_.links) core_.close(link, "leaving");
+}
+
+void Overlay::check_invariants() const { core_.members.check_invariants(); }
+
+}  // namespace rumor::gossip

@@ -1,0 +1,113 @@
+// Overlay: who we know and who we are linked to (PROTOCOL.md section 5).
+//
+// Thread: one owner, as Protocol. Costs: tick() is O(links + addresses), at most once per 10 ms.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gossip/links/address_book.h"
+#include "gossip/links/core.h"
+
+namespace rumor::gossip {
+
+class Overlay {
+ public:
+  static constexpr Duration greeting_deadline = 5s, ping_interval = 5s, dead_after = 15s, stale_after = 7s;
+  static constexpr Duration records_batched = 100ms, table_interval = 10s;
+  static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s,
+                            renew_interval = 24h;
+  static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
+  static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
+  static constexpr std::size_t dials_max = 16, dial_backs_asked = 3;
+  static constexpr std::uint64_t record_units = 2;  // of work, to verify one and to pass it on
+
+  explicit Overlay(Core& core);
+
+  void start();
+  void on_link_up(const LinkUp& up);
+  void on_dial_failed(const std::string& address, const std::string& reason);
+  // True when the link is admitted by this.
+  bool on_hello(Link& link, const Hello& hello);
+  void on_reject(Link& link, const Reject& reject);
+  void on_bye(Link& link, const Bye& bye);
+  void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
+  void on_pong(Link& link, const Pong& pong);
+  void ping(Link& link);
+  void on_peers(Link& link, const Peers& peers);
+  void on_invite(Link& link, const Invite& invite);
+  // We can be dialled there now: every link is told.
+  void set_addresses(std::vector<std::string> addresses);
+  // Some neighbours try whether they can dial us; reach() shows it.
+  void ask_to_be_dialled();
+  const Reach& reach() const { return reach_; }
+  // The rule has changed: closes links that it does not admit.
+  void judge_links();
+  // Compares tables.
+  void on_digest(Link& link, const Digest& digest);
+  void link_lost(const Link& link, const std::string& reason);
+  void leave();
+  void tick();
+  TimePoint due() const { return due_; }
+
+  // Every first contact has been tried in vain or lost, and no link is up or greeting.
+  bool alone() const;
+  // "127.0.0.1:7001: connection refused, ..." of the first contacts.
+  std::string tried_text() const;
+  std::string refused_by_run() const;
+  bool has_contacts() const;
+  // A peer of our run has been linked at some time, and took us for one of the run too.
+  bool met_own_run() const { return met_own_run_; }
+  void check_invariants() const;
+
+ private:
+  void wake() { due_ = core_.now; }
+  // From this link. False: the record is forged, and the link closed for it.
+  bool learn(Link& link, const PeerRecord& record);
+  void learn_all(Link& link, const std::vector<PeerRecord>& records);
+  void spread_record(const PeerRecord& record);
+  void send_hello(Link& link);
+  void bound_greetings();
+  // Whether the link's node may take part, as its record shows; refuses and closes if not.
+  bool admits(Link& link, PeerRecord& record);
+  void refuse(Link& link, Reject::Code code, const std::string& text);
+  bool settle_twins(Link& link, const StreamId& stream);
+  bool make_room(Link& link, bool lonely);
+  void admitted(Link& link, const Hello& hello);
+  void watch_links();
+  void send_table(Link& link);
+  void send_changes();
+  std::vector<PeerRecord> some_records();
+
+  // Dialling (overlay_dial.cc).
+  bool full_mesh() const { return core_.members.all().size() - 1 <= core_.options.links.high; }
+  bool occupied(const NodeId& node) const;
+  bool may_dial(const Address& entry) const;
+  void dial(const std::string& address, Address& entry, Purpose purpose = Purpose::link);
+  void dial_contacts();
+  void dial_members();
+  void dial_feeler();
+  bool wants_links() const;
+  bool unwelcome(const NodeId& node) const;
+  std::size_t links_coming() const;
+  std::size_t dialled_links() const;
+  TimePoint next_dial() const;
+
+  // Being dialled (overlay_invite.cc).
+  void invite(const NodeId& member);
+  bool follows_invitation(const Address& entry, const NodeId& node) const;
+  void dial_inviter(const NodeId& node);
+  void dial_back(const Link& link);
+
+  Core& core_;
+  AddressBook book_;
+  std::set<NodeId> changed_records_;
+  Reach reach_;
+  TimePoint invited_at_ = long_ago;  // the last one of ours
+  TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
+  bool leaving_ = false;
+  bool met_own_run_ = false;
+};
+
+}  // namespace rumor::gossip

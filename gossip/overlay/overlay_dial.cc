@@ -1,0 +1,230 @@
+// The Overlay's clockwork: which addresses to dial, which links to watch or drop, and what it says about
+// both.
+#include <algorithm>
+
+#include "gossip/overlay/overlay.h"
+#include "runtime/base/mutant.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
+  Address* entry = book_.find(address);
+  if (entry == nullptr) return;
+  if (entry->purpose == Purpose::dial_back) {  // that was for its node, to whom we are linked
+    entry->dialling = false;
+    return;
+  }
+  if (entry->seed && entry->failures == 0) {
+    core_.note(Note::Level::warning, str("seed ", address, " does not answer: ", reason, "; trying on"));
+  }
+  book_.failed(address, reason, core_.now, core_.prng);
+  // Who has just gone cannot answer an invitation either: not at the first failure.
+  if (entry->node && entry->failures >= 2) invite(*entry->node);
+  wake();
+}
+
+void Overlay::tick() {
+  const TimePoint now = core_.now;
+  if (leaving_) {
+    due_ = never;
+    return;
+  }
+  watch_links();
+  if (now >= renew_at_) {
+    renew_at_ = now + renew_interval;
+    core_.members.renew_self();
+    core_.members.forget(now);
+    changed_records_.insert(core_.options.self);
+    changes_at_ = now;
+    book_.keep_only([&](const std::string& address, const Address& entry) {
+      const Member* member = entry.node ? core_.members.find(*entry.node) : nullptr;
+      if (entry.first_contact() || member == nullptr) return entry.first_contact();
+      const auto& listed = member->record.addresses;
+      return std::find(listed.begin(), listed.end(), address) != listed.end();
+    });
+  }
+  if (now >= changes_at_) send_changes();
+  dial_contacts();
+  dial_members();
+  if (now >= feeler_at_) {
+    feeler_at_ = now + jittered(feeler_interval, core_.prng);
+    dial_feeler();
+  }
+  due_ = std::min({next_dial(), feeler_at_, renew_at_, changes_at_});
+  if (!core_.links.empty()) due_ = std::min(due_, now + 1s);
+  due_ = std::max(due_, now + 10ms);
+}
+
+void Overlay::watch_links() {
+  const TimePoint now = core_.now;
+  const std::size_t admitted = core_.admitted_count();
+  for (auto& [id, link] : core_.links) {
+    if (link.state == Link::State::greeting && now - link.up_at >= greeting_deadline) {
+      core_.close(link, "no greeting within 5 s");
+    }
+    if (!link.admitted()) continue;
+    if (now - link.heard_at >= dead_after && !mutant(40)) {
+      core_.close(link, "silent for 15 s");
+      continue;
+    }
+    core_.members.heard(link.node, link.heard_at);
+    if (now - link.sent_at >= ping_interval) ping(link);
+    const bool idle = link.providing == 0 && link.taking == 0;
+    const bool spare = admitted > core_.options.links.target && !full_mesh();
+    if (link.purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare) {
+      core_.send(link, encode(Bye{Bye::Code::surplus, "no stream takes this way", {}}));
+      link.goodbye = true;
+      core_.close(link, "no stream takes this way");
+    }
+  }
+}
+
+bool Overlay::occupied(const NodeId& node) const {
+  if (node == core_.options.self) return true;
+  for (const auto& [id, link] : core_.links) {
+    if (link.state != Link::State::closing && link.node == node) return true;
+  }
+  return false;
+}
+
+bool Overlay::unwelcome(const NodeId& node) const {
+  return core_.rule.refused.contains(node) || core_.scores.is_banned(node, core_.now);
+}
+
+bool Overlay::may_dial(const Address& entry) const {
+  if (entry.dialling || entry.ours || entry.next_try > core_.now) return false;
+  if (!entry.node) return true;
+  if (occupied(*entry.node) || unwelcome(*entry.node)) return false;
+  const Member* member = core_.members.find(*entry.node);
+  return entry.seed || member == nullptr || !member->left;
+}
+
+void Overlay::dial(const std::string& address, Address& entry, Purpose purpose) {
+  entry.dialling = true;
+  entry.purpose = purpose;
+  core_.dial(address);
+}
+
+std::size_t Overlay::links_coming() const {
+  const auto open = std::count_if(core_.links.begin(), core_.links.end(), [](const auto& entry) {
+    return entry.second.state != Link::State::closing;
+  });
+  const auto dials = std::count_if(book_.all().begin(), book_.all().end(),
+                                   [](const auto& entry) { return entry.second.dialling; });
+  return static_cast<std::size_t>(open + dials);
+}
+
+std::size_t Overlay::dialled_links() const {
+  const auto open = std::count_if(core_.links.begin(), core_.links.end(), [](const auto& entry) {
+    return entry.second.state != Link::State::closing && entry.second.dialled_by_us;
+  });
+  const auto dials = std::count_if(book_.all().begin(), book_.all().end(),
+                                   [](const auto& entry) { return entry.second.dialling; });
+  return static_cast<std::size_t>(open + dials);
+}
+
+bool Overlay::wants_links() const {
+  const std::size_t coming = links_coming();
+  return full_mesh() || coming < core_.options.links.target ||
+         (dialled_links() < core_.options.links.dialled && coming < core_.options.links.high);
+}
+
+// Seeds and known addresses: all at once the first time; later while links are wanted, and now and then
+// anyway.
+void Overlay::dial_contacts() {
+  for (auto& [address, entry] : book_.all()) {
+    if (!entry.first_contact() || !may_dial(entry)) continue;
+    const bool wanted = !entry.tried || links_coming() < core_.options.links.target || full_mesh();
+    if (!wanted && entry.failures == 0) {
+      // Enough links: look again in ten minutes, whoever lives there now.
+      entry.failures = 1;
+      entry.next_try = core_.now + jittered(seed_interval, core_.prng);
+      continue;
+    }
+    dial(address, entry);
+  }
+}
+
+// Members: one address of each at a time, random ones first, until there are links enough.
+void Overlay::dial_members() {
+  std::vector<std::string> candidates;
+  for (const auto& [address, entry] : book_.all()) {
+    if (entry.node && may_dial(entry)) candidates.push_back(address);
+  }
+  if (candidates.empty()) return;
+  core_.prng.shuffle(std::span(candidates));
+  std::set<NodeId> dialling;
+  for (const auto& [address, entry] : book_.all()) {
+    if (entry.dialling && entry.node) dialling.insert(*entry.node);
+  }
+  for (const std::string& address : candidates) {
+    if (!wants_links() || dialling.size() >= dials_max) return;
+    Address& entry = book_.at(address);
+    if (dialling.insert(*entry.node).second) dial(address, entry);
+  }
+}
+
+void Overlay::dial_feeler() {
+  if (core_.options.copies != nullptr) return;  // each new link carries whole copies
+  if (full_mesh() || core_.admitted_count() >= core_.options.links.high) return;
+  std::vector<std::string> candidates;
+  for (const auto& [address, entry] : book_.all()) {
+    if (entry.node && may_dial(entry)) candidates.push_back(address);
+  }
+  if (candidates.empty()) return;
+  const std::string& address = candidates[core_.prng.below(candidates.size())];
+  Address& entry = book_.at(address);
+  dial(address, entry, Purpose::feeler);
+}
+
+TimePoint Overlay::next_dial() const {
+  const bool wanted = wants_links();
+  TimePoint soonest = never;
+  for (const auto& [address, entry] : book_.all()) {
+    if (entry.dialling || entry.ours || !(wanted || entry.first_contact())) continue;
+    if (entry.node && (occupied(*entry.node) || unwelcome(*entry.node))) continue;
+    soonest = std::min(soonest, std::max(entry.next_try, core_.now + 50ms));
+  }
+  return soonest;
+}
+
+bool Overlay::alone() const {
+  if (!std::all_of(core_.links.begin(), core_.links.end(),
+                   [](const auto& entry) { return entry.second.state == Link::State::closing; })) {
+    return false;
+  }
+  return std::all_of(book_.all().begin(), book_.all().end(), [](const auto& entry) {
+    return !entry.second.first_contact() ||
+           (entry.second.tried && (!entry.second.dialling || entry.second.failures > 0));
+  });
+}
+
+bool Overlay::has_contacts() const {
+  return std::any_of(book_.all().begin(), book_.all().end(),
+                     [](const auto& entry) { return entry.second.first_contact() && !entry.second.ours; });
+}
+
+std::string Overlay::tried_text() const {
+  std::string text;
+  for (const auto& [address, entry] : book_.all()) {
+    if (!entry.first_contact() || entry.ours) continue;
+    text += (text.empty() ? "" : ", ") + address;
+    if (!entry.trouble.empty()) text += ": " + entry.trouble;
+  }
+  return text;
+}
+
+std::string Overlay::refused_by_run() const {
+  if (met_own_run_) return {};
+  for (const auto& [address, entry] : book_.all()) {
+    if (entry.seed && !entry.not_admitted.empty())
+      return str("seed ", address, " does not admit this peer: ", entry.not_admitted);
+    if (!entry.seed || entry.other_run.empty()) continue;
+    return str("seed ", address, " trains run ", entry.other_run, ", we train \"", core_.options.run_name,
+               "\" (", core_.options.run.brief(), "): use the same run file, or other seeds");
+  }
+  return {};
+}
+
+}  // namespace rumor::gossip

@@ -1,0 +1,52 @@
+// What is signed, byte for byte, and by whom (PROTOCOL.md 6.8).
+//
+// Everything that a node says about itself and that others pass on carries its signature: its record, its
+// streams, its updates. Each message begins with a name of its own and the run, so that no signature is of
+// use elsewhere. The protocol neither holds a private key nor knows a curve: it asks Keys.
+//
+// Thread: pure functions; Keys as its implementation says.
+#pragma once
+
+#include "gossip/contract/update_store.h"
+#include "gossip/wire/wire.h"
+
+namespace rumor::gossip {
+
+// Our private key and the rule by which signatures are judged. The daemon's is Ed25519
+// (gossip/asio/identity.h); a simulation may use a keyed tag, which costs a hundredth and protects against
+// nobody.
+class Keys {
+ public:
+  virtual ~Keys() = default;
+  virtual Signature sign(BytesView message) const = 0;
+  // A pure function of its arguments, equal on all nodes of a run.
+  virtual bool verify(const NodeId& node, BytesView message, const Signature& signature) const = 0;
+};
+
+// ---- streams ----
+
+// A stream's name shows whose it is: eight random bytes, then eight bytes of SHA-256("rumor-stream-v1\0",
+// node, random). So nobody can take names in another's stream, or sign one as his own, short of 2^64 keys.
+StreamId stream_of(const NodeId& node, std::uint64_t random);
+bool stream_belongs_to(const StreamId& stream, const NodeId& node);
+
+// ---- messages ----
+
+// The header without its signature; the payload is bound by its hash.
+Bytes update_message(const RunId& run, const UpdateHeader& header);
+// SHA-256 of that: two of them under one key are two updates.
+Hash256 header_hash(const RunId& run, const UpdateHeader& header);
+// The record without its signature.
+Bytes record_message(const RunId& run, const PeerRecord& record);
+
+// The revocation without its signature.
+Bytes revoke_message(const RunId& run, const Revocation& revocation);
+
+// Whether origin, stream and signature of a header fit together. Requires: header.payload_hash was computed
+// from the payload that came with it.
+bool update_is_signed(const Keys& keys, const RunId& run, const UpdateHeader& header);
+bool record_is_signed(const Keys& keys, const RunId& run, const PeerRecord& record);
+bool revocation_is_signed(const Keys& keys, const RunId& run, const NodeId& owner,
+                          const Revocation& revocation);
+
+}  // namespace rumor::gossip

@@ -1,0 +1,348 @@
+// Frames as structs, and their way to bytes and back: the only place that knows the encoding
+// (gossip/PROTOCOL.md, 4).
+//
+// A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the
+// frame by its type before it parses, then checks every field; what it returns satisfies invalid() ==
+// nullopt.
+//
+// Thread: pure functions. Memory: Data, DataMore, SnapshotData and Copy hold views into the frame; all else is
+// owned.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gossip/contract/events.h"
+#include "gossip/contract/have_set.h"
+#include "gossip/contract/update_store.h"
+#include "runtime/base/result.h"
+#include "runtime/base/types.h"
+
+namespace rumor::gossip {
+
+inline constexpr std::uint32_t protocol_version_min = 1, protocol_version_max = 1;
+
+// Travels. Never renumber.
+enum class FrameType : std::uint8_t {
+  hello = 1,
+  reject = 2,
+  bye = 3,
+  ping = 4,
+  pong = 5,
+  peers = 6,
+  stream = 7,
+  have = 8,
+  want = 9,
+  subscribe = 10,
+  data = 11,
+  digest = 12,
+  vector = 13,
+  not_available = 14,
+  snapshot_ask = 15,
+  snapshot_offer = 16,
+  snapshot_want = 17,
+  snapshot_data = 18,
+  revoke = 19,
+  audit = 20,
+  proof = 21,
+  data_more = 22,
+  snapshot_join = 23,
+  decline = 24,
+  invite = 128,        // this and above may be skipped by who does not know them
+  copy_ask = 129,
+  copy = 130,
+  skipped_from = 131,  // we do not know them
+};
+
+// Why a message must not be used, or nothing.
+using Invalid = std::optional<std::string_view>;
+
+// ---- session and members ----
+
+inline constexpr std::uint64_t record_number_max = std::uint64_t{1} << 48;
+
+struct PeerRecord {
+  NodeId node;
+  std::uint64_t number = 0;  // the greater wins; 1 .. record_number_max
+  std::vector<std::string> addresses;
+  Signature signature{};  // the node's own (gossip/trust/signing.h), over all of the above
+  Bytes admit = {};       // of a node that joined by a token (gossip/trust/admission.h), signed by others; else empty
+  bool operator==(const PeerRecord&) const = default;
+  Invalid invalid() const;
+};
+
+struct Digest {
+  ReplicaDigest replica;
+  std::uint64_t table_hash = 0;
+  bool finished = false;  // the sender trains no more
+  bool reply = false;     // answer with yours at once
+  bool operator==(const Digest&) const = default;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+struct Hello {
+  std::uint32_t version_min = protocol_version_min, version_max = protocol_version_max;
+  RunId run;
+  std::string run_name;
+  StreamId stream;
+  PeerRecord self;
+  Digest digest;
+  bool lonely = false;  // fewer links than limits::links_low: please do not refuse
+  std::uint32_t codings = codings_all;  // what it decodes: bit c for Coding c; others mean nothing yet
+  Invalid invalid() const;
+};
+
+struct Reject {
+  enum class Code : std::uint32_t { other_run = 1, version = 2, full = 3, identity = 4, not_admitted = 5 };
+  Code code = Code::full;
+  std::string text;
+  RunId run;             // the sender's
+  std::string run_name;  // the sender's
+  std::vector<PeerRecord> others;
+  Invalid invalid() const;
+};
+
+struct Bye {
+  enum class Code : std::uint32_t { leaving = 1, surplus = 2, duplicate = 3 };
+  Code code = Code::leaving;
+  std::string text;
+  std::vector<PeerRecord> others;
+  Invalid invalid() const;
+};
+
+struct Ping {
+  std::uint64_t nonce = 0;
+  Invalid invalid() const { return std::nullopt; }
+};
+struct Pong {
+  std::uint64_t nonce = 0;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+struct Peers {
+  std::vector<PeerRecord> records;
+  Invalid invalid() const;
+};
+
+// `from` cannot dial `to` and asks it to dial in its place.
+struct Invite {
+  NodeId to, from;
+  Invalid invalid() const;
+};
+
+// ---- spreading ----
+
+// Gives a stream its number on this link, sender's side.
+struct StreamDef {
+  std::uint32_t index = 0;
+  StreamId stream;
+  std::optional<NodeId> origin;
+  Invalid invalid() const;
+};
+
+struct WireKey {
+  std::uint32_t stream = 0;  // index
+  std::uint64_t seq = 0;
+  bool operator==(const WireKey&) const = default;
+};
+struct Have {
+  std::vector<WireKey> keys;
+  Invalid invalid() const;
+};
+
+struct WireRange {
+  std::uint32_t stream = 0;  // index
+  SeqRange range;
+  bool operator==(const WireRange&) const = default;
+};
+// At most limits::keys_per_frame_max numbers in all.
+struct Want {
+  std::vector<WireRange> ranges;
+  Invalid invalid() const;
+};
+struct NotAvailable {
+  std::vector<WireRange> ranges;
+  Invalid invalid() const;
+};
+
+struct Subscribe {
+  std::uint32_t stream = 0;
+  bool on = false;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+// The sender pushes the stream to the receiver no longer: it gives more than it takes.
+struct Decline {
+  std::uint32_t stream = 0;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+// header.key.stream, header.origin and header.payload_hash are zero: the receiver fills them in, from its table
+// of the link's streams and from the payload.
+struct Data {
+  std::uint32_t stream = 0;
+  UpdateHeader header;
+  BytesView payload;  // in this coding; or as much of it as fits one frame
+  Coding coding = Coding::canonical;
+  bool more = false;  // the rest follows in DATA_MORE
+  Invalid invalid() const;
+};
+
+// What follows of the payload that this link's last DATA began.
+struct DataMore {
+  BytesView bytes;
+  bool more = false;
+  Invalid invalid() const;
+};
+
+// ---- repair and joining ----
+
+struct Vector {
+  HaveSet part;
+  bool more = false;
+  bool reply = false;
+  Invalid invalid() const;
+};
+
+// `updates` and `have_hash` as in the asker's digest.
+struct SnapshotAsk {
+  std::uint64_t updates = 0;
+  bool mutual = false;
+  Hash256 have_hash;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+// Chunks of this cut, from another donor than the first: the manifest's hash and its names.
+struct SnapshotJoin {
+  Hash256 hash;
+  HaveSet names;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+// number 0: refused, and why. `hash` and `manifest_bytes` are of the manifest (gossip/contract/snapshot_port.h).
+struct SnapshotOffer {
+  std::uint32_t number = 0;
+  Hash256 hash;
+  std::uint64_t bytes = 0, updates = 0, mean_update_bytes = 0;
+  std::string refusal;
+  std::uint64_t manifest_bytes = 0, period = 0;
+  bool later = false;  // refused for the moment only
+  Invalid invalid() const;
+};
+
+// Part 0 is the manifest, part n + 1 is chunk n. Done: no more of this offer is wanted.
+struct SnapshotWant {
+  std::uint32_t number = 0, part = 0;
+  bool done = false;
+  Invalid invalid() const { return std::nullopt; }
+};
+
+struct SnapshotData {
+  std::uint32_t number = 0, part = 0;
+  BytesView bytes;
+  bool more = false;  // of this part
+  Invalid invalid() const;
+};
+
+// ---- public copies ----
+
+// What the sender holds of the receiver's copy, or nothing: then the whole is wanted.
+struct CopyAsk {
+  std::optional<std::uint64_t> seq;
+  Invalid invalid() const;
+};
+
+struct CopyBegin {
+  std::uint64_t seq = 0, bytes = 0;  // its newest update, and of all pieces
+};
+// A piece of the sender's copy.
+struct Copy {
+  using Begin = CopyBegin;
+  std::optional<CopyBegin> begin;  // of the first piece
+  BytesView bytes;
+  bool more = false;
+  Invalid invalid() const;
+};
+
+// ---- taking back ----
+
+struct Revocations {
+  std::vector<Revocation> list;
+  Invalid invalid() const;
+};
+
+// ---- evidence ----
+
+using HalfHash = Id<struct HalfHashTag, 16>;  // of SHA-256
+
+// Hashes of the headers that the sender holds under numbers first, first + 1, ...
+struct Audit {
+  static constexpr std::size_t hashes_max = 2'048;
+  std::uint32_t stream = 0;  // index
+  std::uint64_t first = 0;
+  std::vector<HalfHash> hashes;
+  Invalid invalid() const;
+};
+
+// A header that the sender holds, or two of one name: proof that their origin signed two updates under it.
+struct Proof {
+  UpdateHeader one;
+  std::optional<UpdateHeader> other;
+  Invalid invalid() const;
+};
+
+// A type from skipped_from on.
+struct Skipped {};
+
+using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
+                           Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
+                           SnapshotData, Revocations, Audit, Proof, DataMore, SnapshotJoin, Decline,
+                           Invite, CopyAsk, Copy, Skipped>;
+
+// Requires: message.invalid() == nullopt, each.
+Bytes encode(const Hello& message);
+Bytes encode(const Reject& message);
+Bytes encode(const Bye& message);
+Bytes encode(const Ping& message);
+Bytes encode(const Pong& message);
+Bytes encode(const Peers& message);
+Bytes encode(const Invite& message);
+Bytes encode(const StreamDef& message);
+Bytes encode(const Have& message);
+Bytes encode(const Want& message);
+Bytes encode(const Subscribe& message);
+Bytes encode(const Decline& message);
+Bytes encode(const Data& message);
+Bytes encode(const Digest& message);
+Bytes encode(const Vector& message);
+Bytes encode(const NotAvailable& message);
+Bytes encode(const SnapshotAsk& message);
+Bytes encode(const SnapshotOffer& message);
+Bytes encode(const SnapshotWant& message);
+Bytes encode(const SnapshotData& message);
+Bytes encode(const Revocations& message);
+Bytes encode(const Audit& message);
+Bytes encode(const Proof& message);
+Bytes encode(const DataMore& message);
+Bytes encode(const SnapshotJoin& message);
+Bytes encode(const CopyAsk& message);
+Bytes encode(const Copy& message);
+
+// A payload of any length: DATA, then as many DATA_MORE as it takes, which share its bytes. message.payload is not
+// looked at. Requires: message.more is false.
+std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const Bytes>& payload);
+
+// The piece of a copy that begins there, which shares its bytes. Requires: at < copy->size().
+OutFrame encode_piece(const std::shared_ptr<const Bytes>& copy, std::size_t at, std::uint64_t seq);
+
+// Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
+Result<Frame> decode(BytesView frame);
+
+// The most bytes a frame of this type may have; 0 for types that do not exist.
+std::size_t frame_bytes_max_of(std::uint8_t type);
+
+}  // namespace rumor::gossip

@@ -1,0 +1,121 @@
+// DeviceCompressor: the Compressor of compress/select/compressor.h with its residual on a GPU, bit for bit.
+//
+// What differs is how the largest are found. A pass writes candidates down as on the CPU, but a radix selection on the
+// device ranks them (gpu/cuda/select.cuh), and where the guess of the threshold was off, the same kernels rank the
+// residual itself. The host reads some numbers an update and never a parameter.
+//
+// Scope::tensor ranks each tensor by itself, one after another on the device: a dozen kernels a tensor, whose starting
+// alone takes some microseconds each. All are under way before the host waits, once, as for Scope::global.
+//
+// Thread: one caller at a time. Memory, device: 4 bytes a parameter, 9 an entry wanted, and 8 a candidate, of which
+// there is room for six an entry and 16,384 more a rank, though never for more than there are parameters.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compress/select/compressor.h"
+#include "compress/select/rank_group.h"
+#include "gpu/device/device.h"
+#include "gpu/device/device_update.h"
+
+namespace rumor::gpu {
+
+class DeviceCompressor {
+ public:
+  // Refers to `gpu`; options.kernels says nothing here. Errors: Errc::limit, for too little memory. Requires: density
+  // and grid_bits as Compressor.
+  static Result<DeviceCompressor> create(const Gpu& gpu, const ParamLayout& layout,
+                                         compress::CompressorOptions options);
+
+  // As Compressor::absorb() and absorb_bf16(), of a delta on the device. `out` gets its steps and counts, too. Errors:
+  // those, and Errc::io.
+  Result<void> absorb(const DeviceArray<float>& delta, DeviceUpdate& out);
+  Result<void> absorb_bf16(const DeviceArray<std::uint16_t>& delta, DeviceUpdate& out);
+
+  // As Compressor::absorb_step(): the optimizer's step inside the pass. Gradient, moments and weights lie on the
+  // device. Requires: `rule` as Optimizer::begin_step() gives it, but its pointers, which are device memory.
+  Result<void> absorb_step(const StepRule& rule, const DeviceArray<float>& gradient, DeviceUpdate& out);
+
+  // residual[index[e]] += change[e] for the first `count`, as Compressor::add(); no index twice. What the last update
+  // sent is taken off first, so shrink() and withdraw() must not follow before the next absorb(). Requires: each index
+  // is below layout.params(); nothing checks that on the device.
+  void add(const DeviceArray<std::uint32_t>& index, const DeviceArray<float>& change, std::uint32_t count);
+
+  // Takes the update of the last absorb() back and sends only its `entries` largest, as Compressor::shrink(). Errors:
+  // Errc::io. Requires: the last absorb() succeeded, 1 <= entries <= what it sent.
+  Result<void> shrink(std::uint32_t entries, DeviceUpdate& out);
+
+  // Takes the update of the last absorb() back altogether. Requires: it succeeded.
+  void withdraw(DeviceUpdate& out);
+
+  void set_density(double density);
+  std::uint32_t target_entries() const { return entries_; }
+
+  // What waits, copied. What the last update sent is taken off first, so shrink() and withdraw() must not follow.
+  Result<std::vector<float>> residual();
+  // Requires: residual.size() == layout.params().
+  void restore_residual(std::span<const float> residual);
+
+  // As Compressor::stats(), of the update that the last absorb() or shrink() made; reads the whole residual. What was
+  // sent is taken off first, so shrink() and withdraw() must not follow. Errors: Errc::io.
+  Result<compress::CompressorStats> stats(const DeviceUpdate& last);
+
+  // Passes over the residual beyond the one of each absorb(), since the beginning: guesses that were off.
+  std::uint64_t second_looks() const { return second_looks_; }
+  // On the device: what there is for each parameter, and for each entry.
+  std::size_t residual_bytes() const { return residual_.bytes(); }
+  std::size_t entry_bytes() const;
+  // Magnitude of the least entry of the last update, in weight units; Scope::tensor: the least of all tensors.
+  double threshold() const;
+
+ private:
+  // Where on the device the rank of the same number has what it needs.
+  struct Place {
+    std::uint32_t offset = 0;               // of its first parameter
+    std::size_t first_tile = 0;             // in tiles_
+    std::size_t first_candidate = 0;        // in candidate_index_ and candidate_value_
+    std::uint32_t room = 0;                 // for candidates
+    bool looks_at_all = false;              // the guess was off: selects among all parameters
+    std::size_t first_sum = 0;              // in sums_, where a mean is made
+    std::uint32_t first = 0, selected = 0;  // its entries in the last update
+  };
+
+  DeviceCompressor(const Gpu& gpu, const ParamLayout& layout, compress::CompressorOptions options)
+      : gpu_(&gpu), layout_(layout), options_(options) {}
+  std::uint32_t entries_of(double density) const;
+  void add_rank(std::uint32_t offset, std::uint32_t size);
+  Source source_of(std::size_t rank) const;
+  Result<void> make_room(DeviceUpdate& out);
+  Result<void> absorb(const ScanArgs& change, DeviceUpdate& out);
+  void scan(const ScanArgs& change);
+  void settle();
+  void forget_update();
+  void select(std::size_t rank);
+  Result<std::vector<Selection>> read_selections();
+  Result<void> choose(DeviceUpdate& out);
+  Result<void> emit(const std::vector<Selection>& selections, DeviceUpdate& out);
+  Result<void> set_steps(DeviceUpdate& out);
+  Result<std::vector<float>> mean_magnitudes(const DeviceUpdate& update);
+
+  const Gpu* gpu_;
+  ParamLayout layout_;
+  compress::CompressorOptions options_;
+  std::uint32_t entries_ = 1;
+  std::vector<compress::RankGroup> ranks_;
+  std::vector<Place> places_;
+  std::uint64_t second_looks_ = 0;
+  DeviceArray<float> residual_;
+  DeviceArray<std::uint32_t> candidate_index_;
+  DeviceArray<float> candidate_value_;
+  DeviceArray<Tile> tiles_;
+  DeviceArray<std::uint32_t> bins_, tile_counts_;
+  DeviceArray<Selection> selections_;
+  DeviceArray<double> sums_;
+  DeviceArray<std::uint32_t> pending_;  // sent, and still in the residual: the first pending_count_
+  std::uint32_t pending_count_ = 0;
+  TensorCounter counter_;
+};
+
+}  // namespace rumor::gpu

@@ -1,0 +1,137 @@
+#include "models/data/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "models/data/data_sources.h"
+#include "models/kernels/kernels.h"
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor::models {
+
+namespace {
+
+// A model may hold all activations of a block: so many tokens at once are enough to keep its products
+// efficient.
+constexpr std::uint32_t evaluation_tokens = 1024, evaluation_vectors = 256;
+
+}  // namespace
+
+Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context) {
+  if (config.kind == "synthetic") return make_synthetic(config.seed);
+  if (config.kind == "idx") return load_idx_data(config.path.empty() ? fashion_mnist_path : config.path);
+  if (config.kind == "cifar10") return load_cifar10_data(config.path);
+  if (config.kind == "text") return load_text_data(config.path, context);
+  if (config.kind == "tokens") return load_token_data(config.path, context);
+  return Error{Errc::usage,
+               str("unknown data kind '", config.kind, "'; known: idx, cifar10, synthetic, text, tokens")};
+}
+
+std::uint32_t DataSet::train_rows() const {
+  return vocabulary > 0 ? static_cast<std::uint32_t>((train_tokens.size() - 1) / context) : train.rows;
+}
+
+void DataSet::describe(ModelConfig& model) const {
+  model.inputs = inputs;
+  model.classes = classes;
+  model.channels = channels;
+  model.height = height;
+  model.width = width;
+  model.vocabulary = vocabulary;
+}
+
+Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const {
+  const auto count = static_cast<std::uint32_t>(rows.size());
+  if (vocabulary > 0) {
+    const std::size_t wide = std::size_t{context} + 1;
+    memory.tokens.resize(count * wide);
+    for (std::uint32_t i = 0; i < count; ++i)
+      train_tokens.copy(std::uint64_t{rows[i]} * context, std::span(memory.tokens).subspan(i * wide, wide));
+    return {.rows = count, .tokens = memory.tokens};
+  }
+  memory.x.resize(std::size_t{count} * inputs);
+  memory.label.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    fill(rows[i], memory.x.data() + std::size_t{i} * inputs);
+    memory.label[i] = train.label[rows[i]];
+  }
+  return {.x = memory.x, .label = memory.label, .rows = count};
+}
+
+Batch DataSet::test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const {
+  RUMOR_CHECK(first <= test_rows() && count <= test_rows() - first);
+  if (vocabulary > 0) {
+    const std::size_t wide = std::size_t{context} + 1;
+    const std::uint64_t rows = (test_tokens.size() - 1) / context;
+    memory.tokens.resize(count * wide);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint64_t row = (first + i) * rows / test_windows;
+      test_tokens.copy(row * context, std::span(memory.tokens).subspan(i * wide, wide));
+    }
+    return {.rows = count, .tokens = memory.tokens};
+  }
+  return {.x = std::span(test.x).subspan(std::size_t{first} * inputs, std::size_t{count} * inputs),
+          .label = std::span(test.label).subspan(first, count),
+          .rows = count};
+}
+
+std::uint32_t DataSet::evaluation_block() const {
+  return vocabulary > 0 ? std::max(1u, evaluation_tokens / context) : evaluation_vectors;
+}
+
+void DataSet::fill(std::uint32_t row, float* x) const {
+  RUMOR_CHECK(row < train.rows);
+  kernels().normalise(inputs, train.pixels.data() + std::size_t{row} * inputs, mean, scale, x);
+}
+
+std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
+  RUMOR_CHECK(data.train.rows >= 1);
+  RUMOR_CHECK(data.train.pixels.size() == std::size_t{data.train.rows} * data.inputs);
+  RUMOR_CHECK(test.pixels.size() == std::size_t{test.rows} * data.inputs);
+  // Bytes counted, not summed: exact, and 256 products instead of one per pixel.
+  std::uint64_t count[256] = {};
+  for (const std::uint8_t byte : data.train.pixels) ++count[byte];
+  std::uint64_t sum = 0, square_sum = 0;
+  for (std::uint64_t value = 0; value < 256; ++value) {
+    sum += value * count[value];
+    square_sum += value * value * count[value];
+  }
+  const auto pixels = static_cast<double>(data.train.pixels.size());
+  const double mean = static_cast<double>(sum) / pixels;
+  const double variance = static_cast<double>(square_sum) / pixels - mean * mean;
+  data.mean = static_cast<float>(mean);
+  if (variance > 1e-6) data.scale = static_cast<float>(1 / std::sqrt(variance));  // else all bytes are equal
+
+  data.test.rows = test.rows;
+  data.test.label = std::move(test.label);
+  data.test.x.resize(test.pixels.size());
+  kernels().normalise(static_cast<long>(test.pixels.size()), test.pixels.data(), data.mean, data.scale,
+                      data.test.x.data());
+  return std::make_shared<const DataSet>(std::move(data));
+}
+
+BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
+                           std::uint64_t order_seed)
+    : data_(std::move(data)), prng_(Prng::named(order_seed, "batches", shard.index)) {
+  RUMOR_CHECK(batch >= 1);
+  order_ = shard_rows(*data_, shard);
+  at_ = order_.size();
+  drawn_.resize(batch);
+}
+
+Batch BatchSampler::next() { return data_->train_batch(next_rows(), memory_); }
+
+std::span<const std::uint32_t> BatchSampler::next_rows() {
+  for (std::uint32_t& row : drawn_) {
+    if (at_ == order_.size()) {
+      prng_.shuffle(std::span(order_));
+      at_ = 0;
+    }
+    row = order_[at_++];
+  }
+  return drawn_;
+}
+
+}  // namespace rumor::models

@@ -1,0 +1,166 @@
+// Data sets, their shards, and batches from them.
+//
+// Kinds:
+//   idx        the four files of MNIST and its relatives, plain or gzip (models/data/idx.h)
+//   cifar10    CIFAR-10, binary version (models/data/data_cifar10.cc)
+//   synthetic  a generated classification task that needs no files (models/data/synthetic.cc)
+//   text       a file, a folder of files, or a corpus out of a Debian package, as bytes (models/data/data_text.cc)
+//   tokens     GPT-2 token files, nanoGPT's and llm.c's (models/data/data_tokens.cc)
+//
+// There are two kinds of rows, and only a DataSet knows which it has: everybody else asks it for how many
+// rows it has and for batches of them, and tells the model through describe().
+// - Vectors (idx, cifar10, synthetic). Values are bytes and stay bytes: the training set is stored as it came
+// (Fashion-MNIST:
+//   47 MB instead of 188), and a batch is normalised when it is drawn, x = (byte - mean) * scale, with the
+//   training set's mean and 1 / deviation. The sums behind these are exact integers, so every peer computes
+//   with the same normalised values.
+// - Windows of a long text (text, tokens). Row r is the tokens r * context to (r + 1) * context, the last of
+// which is
+//   only foretold: so rows of one context have no token in common but that one, and shards are disjoint. The
+//   text stays where it is, in memory or mapped from its file (models/data/token_array.h).
+//
+// Thread: a DataSet is immutable once loaded and may be shared; a BatchSampler has one owner.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/data/token_array.h"
+#include "models/families/model.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/base/prng.h"
+#include "runtime/base/result.h"
+
+namespace rumor::models {
+
+// Where the Debian and Ubuntu package dataset-fashion-mnist puts its files.
+inline constexpr const char* fashion_mnist_path = "/usr/share/datasets/fashion-mnist";
+
+struct DataConfig {
+  std::string kind = "synthetic";  // idx | cifar10 | synthetic | text | tokens
+  // idx: folder of the four files; empty: fashion_mnist_path.
+  // cifar10: folder of the six files.
+  // text: a file, a folder of files, or one of the corpora "bible-kjv-text" (also when empty) and
+  // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
+  std::string path;
+  std::uint64_t seed = 1;  // synthetic: what is generated
+  std::uint32_t skew = 0;  // pieces of a shard, each of one class or passage (Shard); 0: shards are alike
+};
+
+// Rows as they are stored. pixels: rows * inputs bytes, row-major; label: [rows] in [0, classes).
+struct ByteExamples {
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::uint8_t> label;
+  std::uint32_t rows = 0;
+};
+
+// Rows ready for use. x: rows * inputs floats, normalised; label: [rows] in [0, classes).
+struct Examples {
+  LargeVector<float> x;
+  std::vector<std::uint8_t> label;
+  std::uint32_t rows = 0;
+
+  // All of it, as a batch to evaluate. Valid as long as this object.
+  Batch batch() const { return {x, label, rows}; }
+};
+
+// Where a batch lies; reused from batch to batch.
+struct BatchMemory {
+  LargeVector<float> x;
+  std::vector<std::uint8_t> label;
+  std::vector<std::uint16_t> tokens;
+};
+
+struct DataSet {
+  std::string name;  // "synthetic", or the name of the folder or file: "fashion-mnist"
+
+  // ---- vectors ----
+  std::uint32_t inputs = 0, classes = 0;
+  std::uint32_t channels = 0, height = 0, width = 0;  // inputs = channels * height * width; 0: not pictures
+  ByteExamples train;
+  Examples test;
+  float mean = 0, scale = 1;  // of the bytes, over the training set; scale is 1 / deviation
+
+  // ---- windows of a text ----
+  std::uint32_t vocabulary = 0, context = 0;  // 0: the rows are vectors
+  TokenArray train_tokens, test_tokens;
+  std::uint32_t test_windows = 0;  // how many rows are evaluated, spread evenly over test_tokens
+
+  std::uint32_t train_rows() const;
+  std::uint32_t test_rows() const { return vocabulary > 0 ? test_windows : test.rows; }
+  // Fills what a model has to know of its rows.
+  void describe(ModelConfig& model) const;
+
+  // These training rows, in this order. Valid until `memory` changes. Requires: each below train_rows().
+  Batch train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const;
+  // Test rows first, first + 1, ... Valid until `memory` changes. Requires: first + count <= test_rows().
+  Batch test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const;
+  // How many rows an evaluation may pass to a model at once, so that its activations stay small.
+  std::uint32_t evaluation_block() const;
+
+  // One training row of vectors, normalised, into `inputs` floats. Requires: row < train.rows.
+  void fill(std::uint32_t row, float* x) const;
+};
+
+// `context`: tokens of a row, for text and tokens; the others do not look at it.
+// Takes well under a second for 60,000 images of 28 x 28; token files are read once, to see that every token
+// is below the vocabulary. Errors: Errc::not_found (names the file and the package or command that brings
+// it), Errc::corrupt (names the file, the offset and what is wrong there), Errc::io (names the file and the
+// system's reason), Errc::usage (unknown kind; a text shorter than a row).
+Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context = 0);
+
+// Finishes a set of vectors whose name, sizes and training rows are in place: mean and scale, and the test
+// rows normalised. Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
+std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);
+
+// Peer i of n: a part of the training set that depends on `seed` alone. Parts of one seed are disjoint and
+// together the whole set (but for what is left of a text beyond its last whole row); so all peers of a run
+// need one seed and one skew here, whatever orders they draw in.
+//
+// skew = 0: drawn by a shuffle; sizes differ by at most one row.
+// skew = K: each peer sees few classes. The rows, sorted by label, are cut into K * n pieces of equal size,
+// and each peer is dealt K of them; a text, which has no labels, is cut as it stands, so that each peer has K
+// passages. This is the split of McMahan et al. 2017 ("Communication-Efficient Learning ..."), the hard case
+// that others report. Taken rather than a Dirichlet draw of every peer's classes (Hsu et al. 2019) because
+// parts stay equally large, so that an epoch is as long for every peer, and because it is made of integers,
+// so equal on every machine.
+struct Shard {
+  std::uint32_t index = 0, count = 1;
+  std::uint64_t seed = 1;
+  std::uint32_t skew = 0;
+};
+
+// Errors: Errc::usage: no such shard, or the set has fewer rows than pieces.
+Result<void> check_shard(const DataSet& data, const Shard& shard);
+// The shard's rows, in no order that means anything. Requires: check_shard().
+std::vector<std::uint32_t> shard_rows(const DataSet& data, const Shard& shard);
+
+// Endless batches over a shard: shuffled anew each epoch, the order fixed by (order_seed, shard). Every epoch
+// visits each row of the shard exactly once; a batch may span two epochs, or more when it is larger than the
+// shard.
+class BatchSampler {
+ public:
+  // Requires: check_shard(); batch >= 1. `data` is kept alive.
+  BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
+               std::uint64_t order_seed);
+
+  // Valid until the next call of either.
+  Batch next();
+  // The numbers of the rows of the next batch alone, for DataSet::train_batch. Valid until the next call of either.
+  std::span<const std::uint32_t> next_rows();
+  // Rows of the shard.
+  std::uint32_t rows() const { return static_cast<std::uint32_t>(order_.size()); }
+
+ private:
+  std::shared_ptr<const DataSet> data_;
+  Prng prng_;
+  std::vector<std::uint32_t> order_;  // of the shard's rows, in this epoch
+  std::vector<std::uint32_t> drawn_;  // rows of the next batch
+  std::size_t at_ = 0;
+  BatchMemory memory_;
+};
+
+}  // namespace rumor::models

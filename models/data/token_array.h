@@ -1,0 +1,44 @@
+// Tokens one after another, out of one file or several: bytes of text, or 16-bit words little-endian.
+//
+// What they are read from stays as it is, in memory or mapped (models/data/mapped_file.h); a row is widened when
+// it is drawn. So a token costs one or two bytes, and files larger than memory are streamed by the system.
+//
+// Thread: immutable once filled; copies share what they read from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/base/types.h"
+
+namespace rumor::models {
+
+// Of GPT-2's byte-pair encoding.
+inline constexpr std::uint32_t gpt2_vocabulary = 50'257, gpt2_end_of_text = 50'256;
+
+class TokenArray {
+ public:
+  enum class Width : std::uint8_t { byte = 1, word = 2 };
+
+  // Adds the tokens in `bytes`, which `owner` keeps alive. Requires: bytes.size() a multiple of the width.
+  void append(std::shared_ptr<const void> owner, BytesView bytes, Width width);
+
+  std::uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+  // Tokens first, first + 1, ... Requires: first + out.size() <= size().
+  void copy(std::uint64_t first, std::span<std::uint16_t> out) const;
+  // Part of the tokens. Requires: first + count <= size().
+  TokenArray slice(std::uint64_t first, std::uint64_t count) const;
+
+ private:
+  struct Part {
+    std::shared_ptr<const void> owner;
+    BytesView bytes;
+    Width width;
+  };
+  std::vector<Part> parts_;
+  std::vector<std::uint64_t> ends_;  // of each part, counted in tokens from the start of all
+};
+
+}  // namespace rumor::models

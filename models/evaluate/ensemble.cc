@@ -1,0 +1,66 @@
+#include "models/evaluate/ensemble.h"
+
+#include <algorithm>
+
+#include "models/kernels/portable_math.h"
+#include "runtime/base/check.h"
+
+namespace rumor::models {
+
+namespace {
+
+// Sums over the rows of a batch.
+struct Score {
+  double loss = 0, right = 0, rows = 0;
+};
+
+// Row r of `predicted` is what should be `wanted(r)`.
+template <class Wanted>
+void add(Score& score, std::span<const float> predicted, std::size_t classes, const Wanted& wanted) {
+  for (std::size_t r = 0; r * classes < predicted.size(); ++r) {
+    const auto row = predicted.subspan(r * classes, classes);
+    const std::size_t want = wanted(r);
+    // Below this a float has no digits left.
+    score.loss -= portable_log(std::max(1e-38, static_cast<double>(row[want])));
+    score.right += std::max_element(row.begin(), row.end()) - row.begin() == static_cast<std::ptrdiff_t>(want) ? 1 : 0;
+    ++score.rows;
+  }
+}
+
+}  // namespace
+
+void mean_prediction(Model& model, Ensemble weights, const Batch& batch, std::vector<float>& out) {
+  RUMOR_CHECK(!weights.empty());
+  std::vector<float> one(model.predictions(batch.rows));
+  out.assign(one.size(), 0.0f);
+  const float share = 1.0f / static_cast<float>(weights.size());
+  for (const auto& w : weights) {
+    model.predict(w, batch, one);
+    for (std::size_t at = 0; at < one.size(); ++at) out[at] += share * one[at];
+  }
+}
+
+Evaluation evaluate_ensemble(Model& model, const DataSet& data, Ensemble weights) {
+  constexpr std::size_t floats_max = 4 << 20;  // of predictions at a time
+  const auto fits = static_cast<std::uint32_t>(floats_max / model.predictions(1));
+  const std::uint32_t block = std::clamp(fits, 1u, data.evaluation_block());
+  const bool text = data.vocabulary > 0;
+  const std::size_t context = data.context;
+  BatchMemory memory;
+  std::vector<float> mean;
+  Score score;
+  for (std::uint32_t first = 0; first < data.test_rows(); first += block) {
+    const Batch batch = data.test_batch(first, std::min(block, data.test_rows() - first), memory);
+    mean_prediction(model, weights, batch, mean);
+    if (text)
+      add(score, mean, data.vocabulary,
+          [&](std::size_t r) { return batch.tokens[r / context * (context + 1) + r % context + 1]; });
+    else
+      add(score, mean, data.classes, [&](std::size_t r) { return batch.label[r]; });
+  }
+  Evaluation evaluation{score.loss / score.rows, {}};
+  if (!text) evaluation.accuracy = score.right / score.rows;
+  return evaluation;
+}
+
+}  // namespace rumor::models

@@ -1,0 +1,21 @@
+// Loss and accuracy on a test set, in blocks that bound a model's activations.
+//
+// Thread: plain functions; whoever the model belongs to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "models/data/dataset.h"
+#include "models/families/model.h"
+
+namespace rumor::models {
+
+// Means over the first `rows_max` test rows. `evaluate`: one block of them.
+Evaluation evaluate_on_test(const DataSet& data, std::uint32_t rows_max,
+                            const std::function<Evaluation(const Batch&)>& evaluate);
+Evaluation evaluate_on_test(Model& model, const DataSet& data, std::span<const float> weights,
+                            std::uint32_t rows_max);
+
+}  // namespace rumor::models

@@ -1,0 +1,82 @@
+// Cnn: convolutions, pooling, GroupNorm and residual blocks, then dense layers. From a LeNet to a ResNet-20
+// for pictures of 28 x 28 or 32 x 32; models/families/cnn_plan.h says which keys make which, and the PyTorch module
+// that loads it.
+//
+// One picture goes through all steps before the next one begins, forward and backward, so that what a step
+// leaves is still in the cache when the next takes it; only the dense head sees the whole batch. Pictures are
+// shared out between threads. Gradients are summed over fixed parts of the batch (sixteen at most, at least
+// four pictures each), and these in order: the bits are the same for any number of threads.
+//
+// Memory: the maps of every picture of the largest batch; for each thread those of one picture; for each part
+// of the batch the gradient of the convolutions.
+//
+// Thread: one caller at a time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/families/cnn_plan.h"
+#include "models/families/model.h"
+#include "models/layers/dense.h"
+#include "runtime/base/large_vector.h"
+
+namespace rumor::models {
+
+// Errors: those of plan_cnn; Errc::limit (too many parameters).
+Result<std::unique_ptr<Model>> make_cnn(const ModelConfig& config);
+
+class Cnn final : public Model {
+ public:
+  // Requires: `layout` made of the plan's tensors.
+  Cnn(ParamLayout layout, CnnPlan plan);
+
+  const ParamLayout& layout() const override { return layout_; }
+  // The scale of a GroupNorm begins at one.
+  TensorStart start_of(const TensorInfo& tensor) const override;
+  float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                          std::span<float> gradient) override;
+  // In pieces of 64 pictures, so a whole test set may be passed.
+  Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
+  std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * head_.classes(); }
+  std::uint64_t multiply_adds(std::uint32_t rows) const override;
+  std::size_t memory_bytes() const override;
+  void set_parallel(Parallel* parallel) override;
+
+ private:
+  // What one thread works in.
+  struct Desk {
+    LargeVector<float> change;  // d loss / d maps of one picture
+    LargeVector<float> border;  // Convolution's scratch
+  };
+  template <class Work>  // work(part, desk)
+  void share_out(std::size_t parts, const Work& work);
+  void check(std::span<const float> params, const Batch& batch) const;
+  void forward(const float* params, const float* x, std::uint32_t rows);
+  void forward_step(const CnnStep& step, const float* params, float* maps, Desk& desk) const;
+  void backward_picture(const float* params, std::uint32_t row, float* gradient, Desk& desk) const;
+  void backward_step(const CnnStep& step, const float* params, const float* maps, float* gradient,
+                     Desk& desk) const;
+  void backward_weights(const CnnStep& step, const float* params, const float* maps, float* gradient,
+                        Desk& desk) const;
+  void sum_parts(std::size_t parts, float* gradient);
+
+  const TensorInfo& tensor(const CnnStep& step, std::uint32_t next = 0) const {
+    return layout_.tensors()[step.tensor + next];
+  }
+
+  ParamLayout layout_;
+  CnnPlan plan_;
+  std::uint32_t body_params_ = 0;  // of the convolutions and norms: the first of the vector
+  DenseLayers head_;
+  std::vector<ConvolutionWeights> ordered_;
+  LargeVector<float> maps_;             // [rows][plan floats]
+  LargeVector<float> features_;         // [rows][channels][height][width], what the head sees
+  LargeVector<float> change_features_;  // d loss / d features_
+  LargeVector<float> part_gradients_;   // [parts][body_params_], convolutions by place
+  std::vector<Desk> desks_;
+  Parallel* parallel_ = nullptr;
+};
+
+}  // namespace rumor::models

@@ -1,0 +1,185 @@
+#include "models/families/cnn_plan.h"
+
+#include <utility>
+
+#include "models/layers/dense.h"
+#include "models/layers/pool.h"
+#include "runtime/base/text.h"
+
+namespace rumor::models {
+namespace {
+
+using Kind = CnnStep::Kind;
+
+// Puts steps one after another; `module` counts as nn.Sequential does.
+class Builder {
+ public:
+  Builder(PictureShape picture, std::uint32_t groups) : groups_(groups) { add_map(picture); }
+
+  void convolution(std::uint32_t out, const std::string& name, bool has_bias) {
+    CnnStep step{.kind = Kind::convolution, .from = last(), .layer = count(plan_.convolutions)};
+    step.tensor = count(plan_.tensors);
+    step.has_bias = has_bias;
+    plan_.convolutions.emplace_back(shape(), out);
+    plan_.tensors.push_back({name + ".weight", {out, shape().channels, 3, 3}});
+    if (has_bias) plan_.tensors.push_back({name + ".bias", {out}});
+    step.to = add_map(plan_.convolutions.back().output());
+    plan_.steps.push_back(step);
+  }
+  void norm(const std::string& name) {
+    CnnStep step{
+        .kind = Kind::norm, .from = last(), .layer = count(plan_.norms), .tensor = count(plan_.tensors)};
+    step.has_bias = true;
+    plan_.norms.emplace_back(shape(), groups_);
+    plan_.norm_saved_at.push_back(plan_.floats);
+    plan_.floats += plan_.norms.back().saved();
+    plan_.tensors.push_back({name + ".weight", {shape().channels}});
+    plan_.tensors.push_back({name + ".bias", {shape().channels}});
+    step.to = add_map(shape());
+    plan_.steps.push_back(step);
+  }
+  void relu() { plan_.steps.push_back({.kind = Kind::relu, .from = last(), .to = last()}); }
+  void pool(Kind kind) {
+    const std::uint32_t from = last();
+    const PictureShape to =
+        kind == Kind::max_pool ? max_pooled(shape()) : PictureShape{1, 1, shape().channels};
+    plan_.steps.push_back({.kind = kind, .from = from, .to = add_map(to)});
+  }
+  void block(std::uint32_t out) {
+    const std::uint32_t input = last();
+    const std::string name = std::to_string(module_++);
+    convolution(out, name + ".conv1", false);
+    norm(name + ".norm1");
+    relu();
+    convolution(out, name + ".conv2", false);
+    norm(name + ".norm2");
+    plan_.steps.push_back({.kind = Kind::add, .from = input, .to = last()});
+    relu();
+  }
+  std::string next_module() { return std::to_string(module_++); }
+  PictureShape shape() const { return plan_.maps.back().shape; }
+
+  CnnPlan finish(const std::vector<std::uint32_t>& hidden, std::uint32_t classes) {
+    plan_.body_tensors = count(plan_.tensors);
+    plan_.head = {static_cast<std::uint32_t>(shape().size())};
+    plan_.head.insert(plan_.head.end(), hidden.begin(), hidden.end());
+    plan_.head.push_back(classes);
+    for (TensorInfo& tensor : DenseLayers::tensors(plan_.head, module_))
+      plan_.tensors.push_back(std::move(tensor));
+    std::vector<bool> is_given(plan_.maps.size());
+    for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
+      if (step->kind == Kind::relu) continue;
+      step->start = is_given[step->from] ? Start::output : Start::zero;
+      is_given[step->from] = true;
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  template <class T>
+  static std::uint32_t count(const std::vector<T>& list) {
+    return static_cast<std::uint32_t>(list.size());
+  }
+  std::uint32_t last() const { return count(plan_.maps) - 1; }
+  std::uint32_t add_map(PictureShape shape) {
+    plan_.maps.push_back({shape, plan_.floats});
+    plan_.floats += shape.size();
+    return last();
+  }
+
+  CnnPlan plan_;
+  std::uint32_t groups_;
+  std::uint32_t module_ = 0;
+};
+
+Error refused(const std::string& text) {
+  return Error{Errc::usage, text};
+}
+
+// Each size of a picture, halved so often.
+Result<void> check_pooling(const ModelConfig& config, std::size_t poolings) {
+  constexpr std::uint32_t values_max = 1u << 24;  // of one map: places in it are counted in 31 bits
+  for (const std::uint32_t channels : config.stage_channels)
+    if ((std::uint64_t{config.height} + 2) * (std::uint64_t{config.width} + 2) * channels > values_max)
+      return refused(str("model.channels: ", channels, " channels of ", config.height, " x ", config.width,
+                         " pixels are more than ", values_max, " values"));
+  if (poolings >= 32 || (config.height >> poolings) == 0 || (config.width >> poolings) == 0)
+    return refused(str("pictures of ", config.height, " x ", config.width, " cannot be halved ", poolings,
+                       " times; ",
+                       config.blocks > 0 ? "give model.channels fewer stages" : "raise model.pool_every"));
+  return {};
+}
+
+Result<void> check(const ModelConfig& config) {
+  if (config.height == 0 || config.width == 0 || config.channels == 0)
+    return refused(
+        "a cnn needs pictures, and the rows of this data set are none; use model.family = \"mlp\"");
+  if (config.classes < 2 || config.classes > 256)
+    return refused(str("a cnn needs 2 to 256 classes, not ", config.classes));
+  if (config.stage_channels.empty())
+    return refused(
+        "model.channels is empty; a cnn needs at least one convolution, such as channels = [32, 64]");
+  for (const std::uint32_t width : config.hidden)
+    if (width == 0) return refused("a hidden layer of the cnn has no units; leave it out");
+  std::uint32_t before = 0;
+  for (const std::uint32_t channels : config.stage_channels) {
+    if (channels == 0 || channels > 4096)
+      return refused(str("model.channels: ", channels, " is not in 1 to 4096"));
+    if (config.groups > 0 && channels % config.groups != 0)
+      return refused(str("model.groups = ", config.groups, " does not divide the ", channels,
+                         " channels of a convolution"));
+    if (config.blocks > 0 && channels < before)
+      return refused(
+          str("model.channels: a residual stage of ", channels, " channels cannot follow one of ", before));
+    before = channels;
+  }
+  if (config.blocks > 0 && config.groups == 0)
+    return refused("residual blocks need GroupNorm; set model.groups, such as groups = 8");
+  if (config.pool_every == 0) return refused("model.pool_every = 0; 1 pools after every convolution");
+  const std::size_t convolutions = config.stage_channels.size();
+  return check_pooling(config, config.blocks > 0 ? convolutions - 1 : convolutions / config.pool_every);
+}
+
+void plain(Builder& net, const ModelConfig& config) {
+  for (std::size_t i = 0; i < config.stage_channels.size(); ++i) {
+    net.convolution(config.stage_channels[i], net.next_module(), config.groups == 0);
+    if (config.groups > 0) net.norm(net.next_module());
+    net.next_module();
+    net.relu();
+    if ((i + 1) % config.pool_every != 0) continue;
+    net.next_module();
+    net.pool(Kind::max_pool);
+  }
+}
+
+void residual(Builder& net, const ModelConfig& config) {
+  net.convolution(config.stage_channels.front(), net.next_module(), false);
+  net.norm(net.next_module());
+  net.next_module();
+  net.relu();
+  for (std::size_t stage = 0; stage < config.stage_channels.size(); ++stage) {
+    if (stage > 0) {
+      net.next_module();
+      net.pool(Kind::max_pool);
+    }
+    for (std::uint32_t i = 0; i < config.blocks; ++i) net.block(config.stage_channels[stage]);
+  }
+  net.next_module();
+  net.pool(Kind::average_pool);
+}
+
+}  // namespace
+
+Result<CnnPlan> plan_cnn(const ModelConfig& config) {
+  if (auto checked = check(config); !checked) return checked.error();
+  Builder net({config.height, config.width, config.channels}, config.groups);
+  if (config.blocks > 0) {
+    residual(net, config);
+  } else {
+    plain(net, config);
+  }
+  net.next_module();  // Flatten
+  return net.finish(config.hidden, config.classes);
+}
+
+}  // namespace rumor::models

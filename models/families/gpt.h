@@ -1,0 +1,123 @@
+// Gpt: the GPT-2 architecture (Radford et al. 2019), from byte models of 100,000 parameters to GPT-2 124M.
+//
+//   x = table[token] + position[place]
+//   for each layer:  x = x + projection(attention(norm_1(x)))
+//                    x = x + projection(gelu(projection(norm_2(x))))
+//   logits = norm_f(x) table^T, the same table: the head is tied
+//
+// Parameters have the names and shapes of Hugging Face's GPT2LMHeadModel (transformer.wte.weight,
+// transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there as it is;
+// lm_head.weight is transformer.wte.weight and is left out, and so are the masks. Dropout: none, as in
+// evaluation there.
+//
+// Cost of a step: 6 operations per weight and token, and 6 * context * embedding per layer and token for
+// attention. Memory: 16 * embedding floats a token and layer, 8 * embedding more a token, and what
+// models/layers/attention.h and models/layers/embedding.h say.
+//
+// Bits: all sums run in kernels (models/kernels/kernel_table.h); any number of threads gives the same.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/families/model.h"
+#include "models/layers/attention.h"
+#include "models/layers/embedding.h"
+#include "models/layers/layer_norm.h"
+#include "models/layers/projection.h"
+#include "runtime/base/large_vector.h"
+
+namespace rumor::models {
+
+// Where things lie in the parameter vector.
+struct GptShape {
+  struct Layer {
+    std::uint32_t norm_1_gain, norm_1_bias, attention_weight, attention_bias, output_weight, output_bias;
+    std::uint32_t norm_2_gain, norm_2_bias, wide_weight, wide_bias, narrow_weight, narrow_bias;
+  };
+  long vocabulary = 0, context = 0, layers = 0, heads = 0, width = 0;
+  std::uint32_t table = 0, position = 0, norm_gain = 0, norm_bias = 0;
+  std::vector<Layer> layer;
+
+  long head_size() const { return width / heads; }
+};
+
+// The tensors of a GPT in the order of GPT2LMHeadModel's state_dict. Errors: Errc::usage (no vocabulary or
+// one above 65,536, no layers, an embedding that its heads do not divide ...), Errc::limit (too many
+// parameters).
+Result<ParamLayout> gpt_layout(const ModelConfig& config);
+// Of a layout that gpt_layout made for so many heads; names without `transformer.` in front are fine too.
+// Errors: Errc::mismatch, naming the tensor that is missing or of another shape.
+Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads);
+
+// Errors: as gpt_layout.
+Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config);
+
+class Gpt final : public Model {
+ public:
+  // Requires: `shape` is of `layout`.
+  Gpt(ParamLayout layout, GptShape shape);
+  Gpt(const Gpt&) = delete;
+  Gpt& operator=(const Gpt&) = delete;
+
+  const ParamLayout& layout() const override { return layout_; }
+  // GPT-2's: normal of deviation 0.02, projections that feed the sum over layers 0.02 / sqrt(2 layers), gains
+  // 1, biases 0.
+  TensorStart start_of(const TensorInfo& tensor) const override;
+  // Batches have `tokens`, rows of context + 1.
+  float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                          std::span<float> gradient) override;
+  // The loss alone. In pieces of a few rows, so a whole test set may be passed.
+  Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  // Keeps all logits of the batch: pass few rows.
+  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
+  std::size_t predictions(std::uint32_t rows) const override {
+    return std::size_t{rows} * static_cast<std::size_t>(shape_.context * shape_.vocabulary);
+  }
+  std::uint64_t multiply_adds(std::uint32_t rows) const override {
+    return std::uint64_t{rows} * shape_.context * layout_.params();
+  }
+  std::size_t memory_bytes() const override;
+  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
+
+ private:
+  // What one layer keeps for the way back; rows are the tokens of a batch, d the embedding. All floats lie in
+  // memory_.
+  struct Layer {
+    LayerNorm norm_1, norm_2;
+    Attention attention;
+    float* normed_1 = nullptr;   // [rows][d]
+    float* qkv = nullptr;        // [rows][3 d]
+    float* looked = nullptr;     // [rows][d], what attention brings
+    float* middle = nullptr;     // [rows][d], the sum after attention
+    float* normed_2 = nullptr;   // [rows][d]
+    float* wide = nullptr;       // [rows][4 d]
+    float* activated = nullptr;  // [rows][4 d], gelu(wide)
+    float* out = nullptr;        // [rows][d]
+  };
+
+  void make_room(long rows);
+  void forward(const float* params, const TokenBatch& batch);
+  void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
+  void backward(const float* params, const TokenBatch& batch, float* gradient);
+  void backward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x,
+                      float* gradient);
+  TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
+
+  ParamLayout layout_;
+  GptShape shape_;
+  Parallel* parallel_ = nullptr;
+  std::vector<Layer> layers_;
+  LargeVector<float> memory_;    // of all activations, in one piece, in large pages
+  long rows_max_ = 0;            // for which there is room
+  float* embedded_ = nullptr;    // [rows][d], before the first layer
+  float* normed_ = nullptr;      // [rows][d], after the last norm
+  LayerNorm norm_;
+  TiedHead head_;
+  Projection projection_;
+  float* change_ = nullptr;      // [rows][d], d loss / d the sum, from the last layer to the first
+  float* inner_ = nullptr;       // [rows][d], changes within a layer
+  float* wide_ = nullptr;        // [rows][4 d], likewise
+};
+
+}  // namespace rumor::models

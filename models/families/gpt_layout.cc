@@ -1,0 +1,132 @@
+// Names and shapes of a GPT's tensors, as Hugging Face's GPT2LMHeadModel has them.
+#include "models/families/gpt.h"
+#include "runtime/base/text.h"
+
+namespace rumor::models {
+namespace {
+
+constexpr std::string_view prefix = "transformer.";
+
+// Finds the tensors of a layout by name, with the prefix or without, and checks their shapes.
+class Finder {
+ public:
+  explicit Finder(const ParamLayout& layout) : layout_(layout) {}
+
+  std::uint32_t offset(const std::string& name, const std::vector<std::uint32_t>& shape) {
+    const TensorInfo* tensor = find(name);
+    if (tensor == nullptr) {
+      fail(str("it has no tensor ", prefix, name));
+    } else if (tensor->shape != shape) {
+      fail(str("tensor ", tensor->name, " is ", text(tensor->shape), ", not ", text(shape)));
+    }
+    return tensor == nullptr ? 0 : tensor->offset;
+  }
+  const TensorInfo* find(const std::string& name) const {
+    for (const TensorInfo& tensor : layout_.tensors()) {
+      const std::string_view have = tensor.name;
+      if (have == name || (have.substr(0, prefix.size()) == prefix && have.substr(prefix.size()) == name))
+        return &tensor;
+    }
+    return nullptr;
+  }
+  void fail(std::string why) {
+    if (why_.empty()) why_ = std::move(why);
+  }
+  const std::string& why() const { return why_; }
+
+ private:
+  static std::string text(const std::vector<std::uint32_t>& shape) {
+    std::string out;
+    for (const std::uint32_t extent : shape) out += str(out.empty() ? "" : " x ", extent);
+    return out;
+  }
+
+  const ParamLayout& layout_;
+  std::string why_;
+};
+
+}  // namespace
+
+Result<ParamLayout> gpt_layout(const ModelConfig& config) {
+  const std::uint32_t d = config.embedding;
+  if (config.vocabulary == 0)
+    return Error{Errc::usage, "a gpt wants tokens: set data.kind to one that has them, such as \"text\""};
+  if (config.vocabulary < 2 || config.vocabulary > 65'536)
+    return Error{Errc::usage, str("a gpt needs a vocabulary of 2 to 65536, not ", config.vocabulary)};
+  if (config.context == 0 || config.context > 65'536)
+    return Error{Errc::usage, str("model.context must be from 1 to 65536, not ", config.context)};
+  if (config.layers == 0 || config.layers > 1024)
+    return Error{Errc::usage, str("model.layers must be from 1 to 1024, not ", config.layers)};
+  if (d == 0 || d > 65'536 || config.heads == 0 || d % config.heads != 0)
+    return Error{Errc::usage,
+                 str("model.embedding (", d, ") must be a multiple of model.heads (", config.heads, ")")};
+  std::vector<TensorInfo> tensors;
+  const auto add = [&](const std::string& name, std::vector<std::uint32_t> shape) {
+    tensors.push_back({str(prefix, name), std::move(shape)});
+  };
+  add("wte.weight", {config.vocabulary, d});
+  add("wpe.weight", {config.context, d});
+  for (std::uint32_t i = 0; i < config.layers; ++i) {
+    const std::string layer = str("h.", i, ".");
+    add(layer + "ln_1.weight", {d});
+    add(layer + "ln_1.bias", {d});
+    add(layer + "attn.c_attn.weight", {d, 3 * d});
+    add(layer + "attn.c_attn.bias", {3 * d});
+    add(layer + "attn.c_proj.weight", {d, d});
+    add(layer + "attn.c_proj.bias", {d});
+    add(layer + "ln_2.weight", {d});
+    add(layer + "ln_2.bias", {d});
+    add(layer + "mlp.c_fc.weight", {d, 4 * d});
+    add(layer + "mlp.c_fc.bias", {4 * d});
+    add(layer + "mlp.c_proj.weight", {4 * d, d});
+    add(layer + "mlp.c_proj.bias", {d});
+  }
+  add("ln_f.weight", {d});
+  add("ln_f.bias", {d});
+  return ParamLayout::create(std::move(tensors));
+}
+
+Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads) {
+  Finder find(layout);
+  const TensorInfo *table = find.find("wte.weight"), *position = find.find("wpe.weight");
+  if (table == nullptr || position == nullptr || table->shape.size() != 2 || position->shape.size() != 2)
+    return Error{Errc::mismatch,
+                 "this is no GPT: it has no tables transformer.wte.weight and transformer.wpe.weight"};
+  const std::uint32_t d = table->shape[1];
+  if (heads == 0 || d % heads != 0)
+    return Error{Errc::mismatch, str("an embedding of ", d, " cannot be split among ", heads, " heads")};
+  if (table->shape[0] > 65'536 || position->shape[0] > 65'536 || d > 65'536)
+    return Error{Errc::mismatch,
+                 "this GPT is larger than the 65536 tokens, places and embedding that are supported"};
+  GptShape shape;
+  shape.vocabulary = table->shape[0];
+  shape.context = position->shape[0];
+  shape.heads = heads;
+  shape.width = d;
+  shape.table = table->offset;
+  shape.position = find.offset("wpe.weight", {position->shape[0], d});
+  while (find.find(str("h.", shape.layers, ".ln_1.weight")) != nullptr) {
+    const std::string at = str("h.", shape.layers++, ".");
+    GptShape::Layer layer{};
+    layer.norm_1_gain = find.offset(at + "ln_1.weight", {d});
+    layer.norm_1_bias = find.offset(at + "ln_1.bias", {d});
+    layer.attention_weight = find.offset(at + "attn.c_attn.weight", {d, 3 * d});
+    layer.attention_bias = find.offset(at + "attn.c_attn.bias", {3 * d});
+    layer.output_weight = find.offset(at + "attn.c_proj.weight", {d, d});
+    layer.output_bias = find.offset(at + "attn.c_proj.bias", {d});
+    layer.norm_2_gain = find.offset(at + "ln_2.weight", {d});
+    layer.norm_2_bias = find.offset(at + "ln_2.bias", {d});
+    layer.wide_weight = find.offset(at + "mlp.c_fc.weight", {d, 4 * d});
+    layer.wide_bias = find.offset(at + "mlp.c_fc.bias", {4 * d});
+    layer.narrow_weight = find.offset(at + "mlp.c_proj.weight", {4 * d, d});
+    layer.narrow_bias = find.offset(at + "mlp.c_proj.bias", {d});
+    shape.layer.push_back(layer);
+  }
+  if (shape.layers == 0) find.fail("it has no layers (transformer.h.0.ln_1.weight)");
+  shape.norm_gain = find.offset("ln_f.weight", {d});
+  shape.norm_bias = find.offset("ln_f.bias", {d});
+  if (!find.why().empty()) return Error{Errc::mismatch, str("this is no GPT-2: ", find.why())};
+  return shape;
+}
+
+}  // namespace rumor::models

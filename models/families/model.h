@@ -1,0 +1,112 @@
+// Model: a loss and its gradient as pure functions of a flat parameter vector.
+//
+// Thread: one caller at a time per Model object (it owns its activations); parameters and gradients belong to
+// the caller. Determinism: equal inputs give equal bits on every x86-64 and AArch64 machine, whatever the
+// compiler, optimisation level or SIMD width (models/kernels/kernels.h says how).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/layers/soft_targets.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/base/parallel.h"
+#include "runtime/base/param_layout.h"
+#include "runtime/base/result.h"
+
+namespace rumor::models {
+
+struct ModelConfig {
+  std::string family = "mlp";
+  std::vector<std::uint32_t> hidden = {128, 128};  // mlp; cnn: of the dense head
+  // Convolutional networks (models/families/cnn_plan.h):
+  std::vector<std::uint32_t> stage_channels = {32, 64};  // of each convolution, or stage of blocks; in files: channels
+  std::uint32_t blocks = 0;                              // residual blocks a stage; 0: a plain network
+  std::uint32_t pool_every = 1;                          // convolutions between two poolings; plain networks
+  std::uint32_t groups = 0;                              // of GroupNorm after each convolution; 0: none
+  // Language models:
+  std::uint32_t context = 128;  // tokens of a row that the model sees at once
+  std::uint32_t layers = 4, heads = 4, embedding = 128;
+  // Filled from the data set (DataSet::describe):
+  std::uint32_t inputs = 0;  // values of a row; pictures: channels * height * width, planes one after another
+  std::uint32_t classes = 0;
+  std::uint32_t channels = 0, height = 0, width = 0;  // of a picture; 0: the rows are none
+  std::uint32_t vocabulary = 0;                       // of tokens; above 0 says that it is a language model
+};
+
+// Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
+// Of a language model: tokens, [rows, context + 1] row-major, each below the vocabulary; what is to be
+// foretold after token t is token t + 1. x and label are empty then.
+struct Batch {
+  std::span<const float> x;
+  std::span<const std::uint8_t> label;
+  std::uint32_t rows = 0;
+  std::span<const std::uint16_t> tokens = {};
+  SoftTargets soft = {};  // of a language model: a row for each token foretold, over the vocabulary
+};
+
+struct Evaluation {
+  double loss = 0;                 // mean cross-entropy in nats
+  std::optional<double> accuracy;  // 0..1; absent for language models
+};
+
+// How the values of one tensor begin. Spread is given as a variance, a fraction of whole numbers.
+struct TensorStart {
+  enum class Kind : std::uint8_t {
+    zero,
+    one,
+    uniform,  // in +-sqrt(3 * variance)
+    normal,   // sums of twelve uniform numbers: within six deviations
+  };
+  Kind kind = Kind::zero;
+  std::uint32_t variance_over = 0, variance_under = 1;  // over <= 5, so that 64 bits suffice; under >= 1
+
+  // Uniform in +-sqrt(6 / cols) (He et al. 2015) for what has two dimensions or more, zero for what has one.
+  static TensorStart by_inputs(const TensorInfo& tensor);
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const ParamLayout& layout() const = 0;
+  // How a tensor of layout() begins: weights by their inputs and biases at zero, unless the family says
+  // otherwise.
+  virtual TensorStart start_of(const TensorInfo& tensor) const { return TensorStart::by_inputs(tensor); }
+  // Mean loss over the batch; `gradient` is overwritten. Requires: params, gradient of layout().params()
+  // floats.
+  virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
+                                  std::span<float> gradient) = 0;
+  virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
+  // The probability of each class, or of a language model of each token in each place: what SoftTargets want.
+  // `out`: [predictions(rows)], overwritten.
+  virtual void predict(std::span<const float> params, const Batch& batch, std::span<float> out) = 0;
+  virtual std::size_t predictions(std::uint32_t rows) const = 0;
+  // Of a forward pass over so many rows, about: what decides how many threads are worth having.
+  virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
+    return std::uint64_t{rows} * layout().params();
+  }
+  // What it holds at the moment: activations and scratch memory, none of it a parameter's.
+  virtual std::size_t memory_bytes() const = 0;
+  // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.
+  virtual void set_parallel(Parallel*) {}
+};
+
+// Errors: Errc::usage naming the known families.
+Result<std::unique_ptr<Model>> make_model(const ModelConfig& config);
+
+// Initial weights on the integer grid (value * 2^-grid_bits), from the seed, in integer arithmetic: equal
+// everywhere. A tensor's values depend on the seed, its name and how it begins, not on its neighbours.
+LargeVector<std::int32_t> initial_weights(const Model& model, std::uint64_t seed, int grid_bits);
+// The same for a layout without a model: every tensor by_inputs().
+LargeVector<std::int32_t> initial_weights(const ParamLayout& layout, std::uint64_t seed, int grid_bits);
+
+// From the grid back: floats[i] = weights[i] * 2^-grid_bits. Requires: as many floats as weights.
+void to_floats(std::span<const std::int32_t> weights, int grid_bits, std::span<float> floats);
+std::vector<float> to_floats(std::span<const std::int32_t> weights, int grid_bits);
+
+}  // namespace rumor::models

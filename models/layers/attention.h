@@ -1,0 +1,53 @@
+// Attention: each position of a row looks at itself and at those before it, with several heads (Vaswani et
+// al. 2017).
+//
+//   qkv  [batch * context, 3 d]: for each position its queries, keys and values, d = heads * head_size floats
+//   each y    [batch * context, d]:   per head  softmax(q k^T / sqrt(head_size), causal) v
+//
+// The softmax is not kept: two numbers a row are, from which the way back makes it again, one head at a time.
+// So memory is 2 * heads floats a position, and context^2 * 2 a thread for the way back. What lies above the
+// diagonal is left out in blocks of `block` positions.
+//
+// Thread: one caller at a time per object. The heads of a batch are dealt out over `parallel`.
+#pragma once
+
+#include <vector>
+
+#include "runtime/base/large_vector.h"
+#include "runtime/base/memory_bytes.h"
+#include "runtime/base/parallel.h"
+
+namespace rumor::models {
+
+class Attention {
+ public:
+  struct Shape {
+    long batch, context, heads, head_size;
+    long width() const { return heads * head_size; }
+  };
+  static constexpr long block = 64;
+
+  void forward(Parallel* parallel, Shape shape, const float* qkv, float* y);
+
+  // Of the last forward, with its qkv and y. change: d loss / d y -> qkv_change, overwritten.
+  void backward(Parallel* parallel, Shape shape, const float* qkv, const float* y, const float* change,
+                float* qkv_change);
+
+  std::size_t memory_bytes() const {
+    std::size_t bytes = capacity_bytes(top_, weight_);
+    for (const Scratch& scratch : scratch_) bytes += capacity_bytes(scratch);
+    return bytes;
+  }
+
+ private:
+  struct Head;  // one head of one row of the batch
+  using Scratch = LargeVector<float>;
+  template <class Task>
+  void each_head(Parallel* parallel, Shape shape, Task&& task);
+
+  std::vector<float> top_,
+      weight_;                    // [batch][heads][context]: models/kernels/sequence_kernels.h, causal_exponentials
+  std::vector<Scratch> scratch_;  // one for each piece of the work
+};
+
+}  // namespace rumor::models

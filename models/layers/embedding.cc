@@ -1,0 +1,142 @@
+#include "models/layers/embedding.h"
+
+#include <algorithm>
+
+#include "models/kernels/kernels.h"
+#include "models/kernels/portable_math.h"
+#include "models/kernels/sequence_kernels.h"
+#include "models/kernels/tasks.h"
+
+namespace rumor::models {
+
+void embed(Parallel* parallel, const TokenBatch& batch, long width, const float* table, const float* position,
+           float* y) {
+  const SequenceKernels& k = *kernels().sequence;
+  each_range(parallel, batch.rows(), 16, [&](Range part) {
+    for (long row = part.begin; row < part.end; ++row)
+      k.add(width, table + batch.token(row) * width, position + row % batch.context * width, y + row * width);
+  });
+}
+
+// Cut by columns: rows of one token meet in one place.
+void embed_backward(Parallel* parallel, const TokenBatch& batch, long width, const float* change,
+                    float* table_gradient, float* position_gradient) {
+  const SequenceKernels& k = *kernels().sequence;
+  each_range(parallel, width, 16, [&](Range part) {
+    for (long place = 0; place < batch.context; ++place)
+      std::fill_n(position_gradient + place * width + part.begin, part.size(), 0.0f);
+    for (long row = 0; row < batch.rows(); ++row) {
+      const float* from = change + row * width + part.begin;
+      float* token = table_gradient + batch.token(row) * width + part.begin;
+      float* place = position_gradient + row % batch.context * width + part.begin;
+      k.add(part.size(), token, from, token);
+      k.add(part.size(), place, from, place);
+    }
+  });
+}
+
+struct TiedHead::Piece {
+  long first, rows, wide;  // wide: floats from one row of the transposed matrices to the next
+  long all_rows, vocabulary;
+};
+
+// work(piece) with its logits in logits_, and room for what a softmax needs.
+template <class Work>
+void TiedHead::each_piece(Parallel* parallel, long all_rows, long width, long vocabulary, const float* x,
+                          const float* table, const Work& work) {
+  constexpr long floats_max = 16 << 20;  // of logits at a time
+  const long rows_max = std::clamp(floats_max / vocabulary / 16 * 16, 64l, 512l);
+  for (long first = 0; first < all_rows; first += rows_max) {
+    const long rows = std::min(rows_max, all_rows - first), wide = (rows + 15) / 16 * 16 + 16;
+    room_in(turned_, static_cast<std::size_t>(width * wide));
+    room_in(logits_, static_cast<std::size_t>(vocabulary * wide));
+    top_.resize(static_cast<std::size_t>(rows));
+    sum_.resize(static_cast<std::size_t>(rows));
+    kernels().transpose(rows, width, x + first * width, width, turned_.data(), wide);
+    // logits[vocabulary][rows] = table[vocabulary][width] * x[rows][width]^T
+    parallel_matmul(parallel, vocabulary, rows, width, {table, width, 1}, turned_.data(), wide,
+                    logits_.data(), wide, Start::zero);
+    work(Piece{first, rows, wide, all_rows, vocabulary});
+  }
+}
+
+// In: logits_. Out: the sum of the losses; with gradients, logits_ becomes d (mean loss) / d logits.
+double TiedHead::softmax(Parallel* parallel, const TokenBatch& batch, const Piece& piece, const SoftTargets& soft,
+                         bool with_gradients) {
+  const SequenceKernels& k = *kernels().sequence;
+  const long vocabulary = piece.vocabulary;
+  const float weight = soft.probability.empty() ? 0 : soft.weight;
+  double loss = -soft_product(piece, soft);
+  for (long row = 0; row < piece.rows; ++row)
+    loss -= static_cast<double>(
+        logits_[static_cast<std::size_t>(batch.target(piece.first + row) * piece.wide + row)]);
+  each_range(parallel, piece.rows, 16, [&](Range part) {
+    float* logits = logits_.data() + part.begin;
+    float *top = top_.data() + part.begin, *sum = sum_.data() + part.begin;
+    k.column_exponentials(vocabulary, part.size(), logits, piece.wide, top, sum);
+    if (!with_gradients) return;
+    float factor[16];
+    const float rows = static_cast<float>(piece.all_rows);
+    for (long at = 0; at < part.size(); at += 16) {
+      const long count = std::min(16l, part.size() - at);
+      for (long i = 0; i < count; ++i) factor[i] = (1 + weight) / (sum[at + i] * rows);
+      k.scale_columns(vocabulary, count, factor, logits + at, piece.wide);
+    }
+    for (long row = 0; row < part.size(); ++row) {
+      const long at = piece.first + part.begin + row;
+      logits[batch.target(at) * piece.wide + row] -= 1 / rows;
+      if (soft.probability.empty()) continue;
+      const float* wanted = soft.probability.data() + at * vocabulary;
+      for (long token = 0; token < vocabulary; ++token)
+        logits[token * piece.wide + row] -= weight * wanted[token] / rows;
+    }
+  });
+  for (long row = 0; row < piece.rows; ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    loss += (1 + static_cast<double>(weight)) *
+            (static_cast<double>(top_[at]) + portable_log(static_cast<double>(sum_[at])));
+  }
+  return loss;
+}
+
+// weight * sum of probability * logit.
+double TiedHead::soft_product(const Piece& piece, const SoftTargets& soft) const {
+  if (soft.probability.empty()) return 0;
+  double product = 0;
+  for (long row = 0; row < piece.rows; ++row) {
+    const float* wanted = soft.probability.data() + (piece.first + row) * piece.vocabulary;
+    for (long token = 0; token < piece.vocabulary; ++token)
+      product += static_cast<double>(wanted[token]) *
+                 static_cast<double>(logits_[static_cast<std::size_t>(token * piece.wide + row)]);
+  }
+  return static_cast<double>(soft.weight) * product;
+}
+
+double TiedHead::loss(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary,
+                      const float* x, const float* table, const Gradients* gradients, const SoftTargets& soft) {
+  double loss = 0;
+  each_piece(parallel, batch.rows(), width, vocabulary, x, table, [&](const Piece& piece) {
+    loss += softmax(parallel, batch, piece, soft, gradients != nullptr);
+    if (!gradients) return;
+    // d table[vocabulary][width] += d logits * x;  d x[rows][width] = d logits^T * table
+    parallel_matmul(parallel, vocabulary, width, piece.rows, {logits_.data(), piece.wide, 1}, x + piece.first * width,
+                    width, gradients->table, width, piece.first == 0 ? Start::zero : Start::output);
+    parallel_matmul(parallel, piece.rows, width, vocabulary, {logits_.data(), 1, piece.wide}, table, width,
+                    gradients->x + piece.first * width, width, Start::zero);
+  });
+  return loss;
+}
+
+void TiedHead::predict(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary, const float* x,
+                       const float* table, float* out) {
+  each_piece(parallel, batch.rows(), width, vocabulary, x, table, [&](const Piece& piece) {
+    kernels().sequence->column_exponentials(vocabulary, piece.rows, logits_.data(), piece.wide, top_.data(),
+                                            sum_.data());
+    for (long row = 0; row < piece.rows; ++row)
+      for (long token = 0; token < vocabulary; ++token)
+        out[(piece.first + row) * vocabulary + token] =
+            logits_[static_cast<std::size_t>(token * piece.wide + row)] / sum_[static_cast<std::size_t>(row)];
+  });
+}
+
+}  // namespace rumor::models

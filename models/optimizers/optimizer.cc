@@ -1,0 +1,259 @@
+// The optimizers. State is up to three floats per parameter; what a step computes is in step_rule.h.
+#include "models/optimizers/optimizer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "models/kernels/portable_math.h"
+#include "models/optimizers/adaptive_revision.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/check.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/base/memory_bytes.h"
+#include "runtime/base/text.h"
+
+namespace rumor::models {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "state is saved as the floats lie in memory");
+
+// Shared by all kinds: the number of steps and any moments, saved and restored.
+class Moments : public Optimizer {
+ public:
+  Moments(OptimizerConfig config, std::uint32_t params, std::size_t moments)
+      : config_(std::move(config)), params_(params), moments_(moments, LargeVector<float>(params, 0.0f)) {}
+
+  std::uint32_t params() const final { return params_; }
+
+  std::size_t memory_bytes() const final {
+    std::size_t bytes = 0;
+    for (const LargeVector<float>& moment : moments_) bytes += capacity_bytes(moment);
+    return bytes;
+  }
+
+  std::span<LargeVector<float>> moments() final { return moments_; }
+
+  StepRule begin_step(double rate, std::span<const float> weights) final {
+    ++steps_;
+    weights_ = weights;
+    return rule(rate);
+  }
+
+  // Kind, steps, parameters, then each moment's floats.
+  Bytes save() const final {
+    ByteWriter out;
+    out.text(config_.kind);
+    out.u64(steps_);
+    out.u32(params_);
+    for (const LargeVector<float>& moment : moments_)
+      out.raw({reinterpret_cast<const std::uint8_t*>(moment.data()), moment.size() * sizeof(float)});
+    return out.take();
+  }
+
+  Result<void> load(BytesView state) final {
+    ByteReader in(state);
+    const std::string kind = in.text(32);
+    const std::uint64_t steps = in.u64();
+    const std::uint32_t params = in.u32();
+    if (in.failed())
+      return Error{Errc::corrupt, str("optimizer state of ", state.size(), " bytes is cut short")};
+    if (kind != config_.kind || params != params_)
+      return Error{Errc::corrupt, str("optimizer state is of '", kind, "' with ", params,
+                                      " parameters, not of ", config_.kind, " with ", params_)};
+    const std::size_t expected = moments_.size() * params_ * sizeof(float);
+    if (in.remaining() != expected)
+      return Error{Errc::corrupt,
+                   str("optimizer state has ", in.remaining(), " bytes of moments, not ", expected)};
+    steps_ = steps;
+    for (LargeVector<float>& moment : moments_) {
+      const BytesView bytes = in.raw(moment.size() * sizeof(float));
+      std::memcpy(moment.data(), bytes.data(), bytes.size());
+    }
+    return {};
+  }
+
+ protected:
+  // Of step number steps_.
+  virtual StepRule rule(double rate) = 0;
+
+  OptimizerConfig config_;
+  std::uint32_t params_;
+  std::uint64_t steps_ = 0;
+  std::vector<LargeVector<float>> moments_;
+  std::span<const float> weights_;  // of this step
+};
+
+class Sgd final : public Moments {
+ public:
+  Sgd(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 0) {}
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::sgd, .factor = static_cast<float>(-rate)};
+  }
+};
+
+// Polyak 1964, as PyTorch has it: no dampening.
+class Momentum final : public Moments {
+ public:
+  Momentum(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 1) {}
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::momentum,
+            .factor = static_cast<float>(-rate),
+            .keep1 = static_cast<float>(config_.momentum),
+            .first = moments_[0].data()};
+  }
+};
+
+// Tieleman, Hinton 2012.
+class RmsProp final : public Moments {
+ public:
+  RmsProp(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 1) {}
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::rmsprop,
+            .factor = static_cast<float>(-rate),
+            .keep2 = static_cast<float>(config_.beta2),
+            .take2 = static_cast<float>(1 - config_.beta2),
+            .epsilon = static_cast<float>(config_.epsilon),
+            .second = moments_[0].data()};
+  }
+};
+
+// Kingma, Ba 2015, algorithm 1: both moments are corrected for the zero they began with.
+class Adam : public Moments {
+ public:
+  Adam(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 2) {}
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::adam,
+            .factor = static_cast<float>(-rate / (1 - portable_power(config_.momentum, steps_))),
+            .keep1 = static_cast<float>(config_.momentum),
+            .take1 = static_cast<float>(1 - config_.momentum),
+            .keep2 = static_cast<float>(config_.beta2),
+            .take2 = static_cast<float>(1 - config_.beta2),
+            .mend = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
+            .epsilon = static_cast<float>(config_.epsilon),
+            .first = moments_[0].data(),
+            .second = moments_[1].data()};
+  }
+};
+
+// Loshchilov, Hutter 2019: the decay is no part of the gradient. All parameters decay, as torch.optim.AdamW has it.
+class AdamW final : public Adam {
+ public:
+  using Adam::Adam;
+  StepRule rule(double rate) override {
+    RUMOR_CHECK(weights_.size() == params_);
+    StepRule rule = Adam::rule(rate);
+    rule.kind = StepRule::Kind::adamw;
+    rule.decay = static_cast<float>(-rate * config_.weight_decay);
+    rule.weights = weights_.data();
+    return rule;
+  }
+};
+
+// McMahan, Streeter 2014.
+class AdaptiveRevision final : public Moments {
+ public:
+  AdaptiveRevision(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 3) {
+    for (const std::size_t moment : {0, 1}) moments_[moment].assign(params, 1.0f);
+  }
+  StepRule rule(double rate) override {
+    return {.kind = StepRule::Kind::adaptive_revision,
+            .factor = static_cast<float>(-rate),
+            .first = moments_[0].data(),
+            .second = moments_[1].data(),
+            .last = moments_[2].data()};
+  }
+  bool wants_changes_of_others() const override { return true; }
+  void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change) override {
+    if (rate > 0)
+      models::revise({moments_[0], moments_[1], moments_[2]}, rate, index, change);
+    else
+      std::fill(change.begin(), change.end(), 0.0f);
+  }
+};
+
+}  // namespace
+
+void Optimizer::revise(double, std::span<const std::uint32_t>, std::span<float>) {
+  RUMOR_CHECK(wants_changes_of_others());
+}
+
+double clip_by_norm(std::span<float> gradient, double norm_max) {
+  RUMOR_CHECK(norm_max > 0);
+  constexpr std::size_t lanes = 16;
+  double squares[lanes] = {};
+  const std::size_t whole = gradient.size() / lanes * lanes;
+  for (std::size_t i = 0; i < whole; i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane) squares[lane] += double{gradient[i + lane]} * gradient[i + lane];
+  for (std::size_t i = whole; i < gradient.size(); ++i) squares[i - whole] += double{gradient[i]} * gradient[i];
+  double sum = 0;
+  for (const double square : squares) sum += square;
+  const double norm = std::sqrt(sum);
+  const double share = norm_max / (norm + 1e-6);
+  if (!(share < 1) || !std::isfinite(norm)) return norm;
+  const auto factor = static_cast<float>(share);
+  for (float& value : gradient) value *= factor;
+  return norm;
+}
+
+// Reads gradient[i] before it writes delta[i]: the two may be the same memory.
+void Optimizer::step(std::span<const float> gradient, double rate, std::span<float> delta,
+                     std::span<const float> weights) {
+  RUMOR_CHECK(gradient.size() == params());
+  RUMOR_CHECK(delta.size() == params());
+  const StepRule rule = begin_step(rate, weights);
+  const std::size_t size = delta.size();
+  const float* g = gradient.data();
+  float* d = delta.data();
+  switch (rule.kind) {
+    case StepRule::Kind::sgd:
+      for (std::size_t i = 0; i < size; ++i) d[i] = step_rule::sgd(rule, g[i]);
+      break;
+    case StepRule::Kind::momentum:
+      for (std::size_t i = 0; i < size; ++i) d[i] = step_rule::momentum(rule, g[i], rule.first[i]);
+      break;
+    case StepRule::Kind::rmsprop:
+      for (std::size_t i = 0; i < size; ++i) d[i] = step_rule::rmsprop(rule, g[i], rule.second[i]);
+      break;
+    case StepRule::Kind::adam:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::adam(rule, g[i], rule.first[i], rule.second[i]);
+      break;
+    case StepRule::Kind::adamw:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::adamw(rule, g[i], rule.first[i], rule.second[i], rule.weights[i]);
+      break;
+    case StepRule::Kind::adaptive_revision:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::adaptive_revision(rule, g[i], rule.first[i], rule.second[i], rule.last[i]);
+      break;
+  }
+}
+
+Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params) {
+  const auto is_fraction = [](double x) { return x >= 0 && x < 1; };
+  if (!is_fraction(config.momentum))
+    return Error{Errc::usage, str("optimizer momentum ", config.momentum, " is not in [0, 1)")};
+  if (!is_fraction(config.beta2))
+    return Error{Errc::usage, str("optimizer beta2 ", config.beta2, " is not in [0, 1)")};
+  if (!(config.epsilon > 0 && config.epsilon < 1))
+    return Error{Errc::usage, str("optimizer epsilon ", config.epsilon, " is not in (0, 1)")};
+  if (!is_fraction(config.weight_decay))
+    return Error{Errc::usage, str("optimizer weight_decay ", config.weight_decay, " is not in [0, 1)")};
+  if (!(config.clip >= 0)) return Error{Errc::usage, str("optimizer clip ", config.clip, " is below 0")};
+  std::unique_ptr<Optimizer> optimizer;
+  if (config.kind == "sgd") optimizer = std::make_unique<Sgd>(config, params);
+  if (config.kind == "momentum") optimizer = std::make_unique<Momentum>(config, params);
+  if (config.kind == "rmsprop") optimizer = std::make_unique<RmsProp>(config, params);
+  if (config.kind == "adam") optimizer = std::make_unique<Adam>(config, params);
+  if (config.kind == "adamw") optimizer = std::make_unique<AdamW>(config, params);
+  if (config.kind == "adaptive_revision") optimizer = std::make_unique<AdaptiveRevision>(config, params);
+  if (!optimizer)
+    return Error{Errc::usage,
+                 str("unknown optimizer '", config.kind,
+                     "'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision")};
+  return optimizer;
+}
+
+}  // namespace rumor::models

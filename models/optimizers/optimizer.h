@@ -1,0 +1,90 @@
+// Optimizers: from a gradient to the local change that goes into the residual.
+//
+// The change is what would be added to the weights: delta = -rate * direction. State (moments) is local,
+// saved in checkpoints, never sent.
+//
+// Directions, g the gradient, moments zero at first:
+//   sgd       g
+//   momentum  v,                      v = momentum v + g                              (Polyak 1964)
+//   rmsprop   g / (sqrt s + epsilon), s = beta2 s + (1 - beta2) g^2                   (Tieleman, Hinton 2012)
+//   adam      m' / (sqrt s' + epsilon), m = momentum m + (1 - momentum) g, s as above; m', s' corrected for
+//             the zero they began with                                                (Kingma, Ba 2015)
+//   adamw     adam's, + weight_decay w for every weight w                             (Loshchilov, Hutter 2019)
+//   adaptive_revision  g / sqrt z', revised by what others change
+// (models/optimizers/adaptive_revision.h)
+//
+// The formulas stand in runtime/base/step_rule.h.
+// Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
+// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam and adamw 8, adaptive_revision 12.
+// Thread: one caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/base/large_vector.h"
+#include "runtime/base/result.h"
+#include "runtime/base/step_rule.h"
+#include "runtime/base/types.h"
+
+namespace rumor::models {
+
+struct OptimizerConfig {
+  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam | adamw | adaptive_revision
+  double momentum = 0.9;     // momentum, adam and adamw (beta1)
+  double beta2 = 0.999;      // rmsprop, adam, adamw
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;  // adamw
+  double clip = 0;             // norm to which a longer gradient is cut (clip_by_norm); 0: none
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  virtual std::uint32_t params() const = 0;
+  // delta[i] = -rate * direction(gradient)[i]. gradient and delta may be the same memory.
+  // `weights`: where the gradient was computed; only kinds that decay weights look at them.
+  // Requires: all of `params` floats; weights may be empty for other kinds than adamw.
+  void step(std::span<const float> gradient, double rate, std::span<float> delta,
+            std::span<const float> weights = {});
+  // The same step as a rule, for whoever walks over the parameters anyway (compress::Compressor::absorb_step): the
+  // step counts as taken, and the caller must apply the rule to every parameter, once, before the next call of
+  // anything; or begin several steps one after another, and apply the rules of all before anything else. Its moments
+  // are the optimizer's own memory. Equal bits either way.
+  virtual StepRule begin_step(double rate, std::span<const float> weights = {}) = 0;
+  // Whether revise() is to be told what others change.
+  virtual bool wants_changes_of_others() const { return false; }
+  // Before begin_step: what others changed since the last one was called, parameters index[e] by change[e], each index
+  // once. Out: what to add to one's own change besides the step's. Requires: wants_changes_of_others().
+  virtual void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change);
+  virtual std::size_t memory_bytes() const = 0;
+  // One float a parameter each. The pointers of a rule lead here, and save() and load() are about these.
+  virtual std::span<LargeVector<float>> moments() = 0;
+  // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
+  // short, of another kind, of another size); the state then stays as it was.
+  virtual Bytes save() const = 0;
+  virtual Result<void> load(BytesView state) = 0;
+};
+
+// Errors: Errc::usage naming the known kinds, or the value that is out of range (momentum, beta2 and weight_decay in
+// [0, 1), epsilon in (0, 1), clip at least 0).
+Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params);
+
+// Cuts the gradient to this Euclidean norm where it is longer, as PyTorch's clip_grad_norm_: times
+// norm_max / (norm + 1e-6) where that is below 1. Returns the norm it had. A norm that is not finite cuts nothing.
+// Bits: squares are added in double, in one fixed order. Requires: norm_max > 0.
+double clip_by_norm(std::span<float> gradient, double norm_max);
+
+// Learning rate over a run, as a factor of its peak: linear from `floor` to 1 while progress < warmup, then
+// half a cosine wave back to `floor` (Loshchilov, Hutter 2017).
+// progress: 0 at the start of the run, 1 at its end, clamped. Equal bits everywhere (no libm).
+// Requires: warmup and floor in [0, 1].
+struct Schedule {
+  double warmup = 0.05;
+  double floor = 0.01;
+  double factor(double progress) const;
+};
+
+}  // namespace rumor::models

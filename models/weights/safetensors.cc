@@ -1,0 +1,336 @@
+#include "models/weights/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/text.h"
+
+namespace rumor::models {
+namespace {
+
+constexpr std::string_view metadata_key = "__metadata__";
+constexpr std::size_t length_bytes = 8;
+
+// Bytes of one element, 0 for a dtype this program does not know.
+unsigned element_bytes(std::string_view dtype) {
+  if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;
+  if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
+  if (dtype == "F16" || dtype == "BF16" || dtype == "I16" || dtype == "U16") return 2;
+  if (dtype == "I8" || dtype == "U8" || dtype == "BOOL" || dtype == "F8_E4M3" || dtype == "F8_E5M2") return 1;
+  return 0;
+}
+
+std::optional<std::uint64_t> product(const std::vector<std::uint64_t>& shape) {
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : shape) {
+    if (extent != 0 && elements > std::numeric_limits<std::uint64_t>::max() / 8 / extent) return std::nullopt;
+    elements *= extent;
+  }
+  return elements;
+}
+
+// Receives the header piece by piece and keeps only what the format knows; anything else stops the parser.
+// The depth is thereby at most three, whatever the file says.
+class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  std::vector<SafetensorsEntry> entries;
+  std::map<std::string, std::string> metadata;
+  std::string wrong;           // why the parser stopped
+  std::size_t wrong_byte = 0;  // where, when the JSON itself is broken
+
+  bool start_object(std::size_t) override {
+    switch (place_) {
+      case Place::start:
+        place_ = Place::names;
+        return true;
+      case Place::name:
+        return open_entry();
+      default:
+        return stop("an object stands where none belongs");
+    }
+  }
+  bool end_object() override {
+    if (place_ == Place::names) {
+      place_ = Place::done;
+      return true;
+    }
+    if (place_ == Place::entry && !(has_dtype_ && has_shape_ && has_offsets_))
+      return stop("it lacks dtype, shape or data_offsets");
+    place_ = Place::names;
+    return true;
+  }
+  bool key(string_t& text) override {
+    if (place_ == Place::names) {
+      name_ = text;
+      place_ = Place::name;
+      return names_.insert(name_).second || stop("the name is used twice");
+    }
+    key_ = text;
+    return true;
+  }
+  bool string(string_t& text) override {
+    if (place_ == Place::metadata)
+      return metadata.emplace(key_, text).second || stop("a metadata key is used twice");
+    if (place_ != Place::entry || key_ != "dtype" || has_dtype_)
+      return stop("a text stands where none belongs");
+    entries.back().dtype = text;
+    return has_dtype_ = true;
+  }
+  bool start_array(std::size_t) override {
+    if (place_ != Place::entry) return stop("a list stands where none belongs");
+    if (key_ == "shape" && !has_shape_) {
+      place_ = Place::shape;
+      return has_shape_ = true;
+    }
+    if (key_ != "data_offsets" || has_offsets_)
+      return stop("a list is neither shape nor data_offsets, or comes twice");
+    place_ = Place::offsets;
+    offsets_.clear();
+    return has_offsets_ = true;
+  }
+  bool end_array() override {
+    if (place_ == Place::offsets) {
+      if (offsets_.size() != 2) return stop("data_offsets are not two numbers");
+      entries.back().begin = offsets_[0];
+      entries.back().end = offsets_[1];
+    }
+    place_ = Place::entry;
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    std::vector<std::uint64_t>* list = place_ == Place::shape     ? &entries.back().shape
+                                       : place_ == Place::offsets ? &offsets_
+                                                                  : nullptr;
+    if (list == nullptr || list->size() == SafetensorsFile::dimensions_max)
+      return stop("a number stands where none belongs, or a list is too long");
+    list->push_back(value);
+    return true;
+  }
+  bool null() override { return stop("a null stands where none belongs"); }
+  bool boolean(bool) override { return stop("a truth value stands where none belongs"); }
+  bool number_integer(number_integer_t) override { return stop("a size or offset is negative"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return stop("a size or offset is no whole number");
+  }
+  bool binary(binary_t&) override { return stop("binary data in the header"); }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
+    wrong_byte = position;
+    return stop("it is not valid JSON");
+  }
+
+ private:
+  enum class Place { start, names, name, entry, shape, offsets, metadata, done };
+
+  bool open_entry() {
+    if (name_ == metadata_key) {
+      place_ = Place::metadata;
+      return true;
+    }
+    place_ = Place::entry;
+    has_dtype_ = has_shape_ = has_offsets_ = false;
+    entries.emplace_back();
+    entries.back().name = name_;
+    return true;
+  }
+  bool stop(const char* why) {
+    if (wrong.empty())
+      wrong = name_.empty() ? std::string(why) : str("at '", name_.substr(0, 200), "': ", why);
+    return false;
+  }
+
+  Place place_ = Place::start;
+  std::string name_, key_;
+  std::set<std::string> names_;
+  std::vector<std::uint64_t> offsets_;
+  bool has_dtype_ = false, has_shape_ = false, has_offsets_ = false;
+};
+
+Error damaged(std::uint64_t byte, const std::string& why) {
+  return Error{Errc::corrupt, str("safetensors file is damaged at byte ", byte, ": ", why)};
+}
+
+// One entry by itself: known dtype, and a shape that fills its range.
+std::string wrong_with(const SafetensorsEntry& entry, std::uint64_t data_bytes) {
+  const unsigned width = element_bytes(entry.dtype);
+  if (width == 0) return str("has unknown dtype '", entry.dtype.substr(0, 32), "'");
+  if (entry.begin > entry.end || entry.end > data_bytes)
+    return str("has data_offsets [", entry.begin, ", ", entry.end, "] outside the ", data_bytes,
+               " bytes of data");
+  const std::optional<std::uint64_t> elements = product(entry.shape);
+  if (!elements || *elements * width != entry.end - entry.begin)
+    return str("has a shape that does not fill its ", entry.end - entry.begin, " bytes");
+  return {};
+}
+
+Result<void> check_cover(const std::vector<SafetensorsEntry>& entries, std::uint64_t data_at,
+                         std::uint64_t data_bytes) {
+  std::vector<const SafetensorsEntry*> order;
+  for (const SafetensorsEntry& entry : entries) {
+    if (const std::string wrong = wrong_with(entry, data_bytes); !wrong.empty())
+      return damaged(length_bytes, str("tensor '", entry.name.substr(0, 200), "' ", wrong));
+    order.push_back(&entry);
+  }
+  std::sort(order.begin(), order.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
+    return std::tie(a->begin, a->end) < std::tie(b->begin, b->end);
+  });
+  std::uint64_t covered = 0;
+  for (const SafetensorsEntry* entry : order) {
+    if (entry->begin != covered)
+      return damaged(data_at + std::min(covered, entry->begin),
+                     str("tensor '", entry->name.substr(0, 200), "' ",
+                         entry->begin < covered ? "overlaps another" : "leaves a gap before it"));
+    covered = entry->end;
+  }
+  if (covered != data_bytes)
+    return damaged(data_at + covered, str(data_bytes - covered, " bytes belong to no tensor"));
+  return {};
+}
+
+// Little-endian words of an entry, each made into a T of four bytes.
+template <class T>
+std::vector<T> values_of(BytesView bytes) {
+  std::vector<T> values;
+  values.reserve(bytes.size() / 4);
+  ByteReader in(bytes);
+  while (in.remaining() >= 4) values.push_back(std::bit_cast<T>(in.u32()));
+  return values;
+}
+
+// IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction. Every one of them is a float.
+float float_of_half(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
+  const std::uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+  if (exponent == 0) {
+    const float value = static_cast<float>(fraction) * 0x1p-24f;  // zero and denormals
+    return sign != 0 ? -value : value;
+  }
+  const std::uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;  // 127 - 15
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+std::vector<float> floats_of_halves(BytesView bytes, bool brain) {
+  std::vector<float> values;
+  values.reserve(bytes.size() / 2);
+  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) {
+    const auto half = static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8);
+    values.push_back(brain ? std::bit_cast<float>(std::uint32_t{half} << 16) : float_of_half(half));
+  }
+  return values;
+}
+
+}  // namespace
+
+std::uint64_t SafetensorsEntry::elements() const {
+  return product(shape).value_or(0);
+}
+
+Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
+  if (bytes.size() < length_bytes) return damaged(bytes.size(), "it is shorter than the size of a header");
+  const std::uint64_t header_bytes = ByteReader(bytes).u64();
+  if (header_bytes > header_bytes_max)
+    return damaged(0, str("a header of ", header_bytes, " bytes is beyond the limit of ", header_bytes_max,
+                          "; is it a safetensors file?"));
+  if (header_bytes > bytes.size() - length_bytes)
+    return damaged(0, str("a header of ", header_bytes, " bytes does not fit; the file is cut short"));
+  const auto header = bytes.begin() + length_bytes;
+  HeaderHandler handler;
+  if (header_bytes == 0 || *header != '{') return damaged(length_bytes, "the header does not begin with '{'");
+  if (!nlohmann::json::sax_parse(header, header + static_cast<std::ptrdiff_t>(header_bytes), &handler))
+    return damaged(length_bytes + handler.wrong_byte, "the header cannot be read: " + handler.wrong);
+  SafetensorsFile file;
+  file.data_at_ = length_bytes + header_bytes;
+  file.entries_ = std::move(handler.entries);
+  file.metadata_ = std::move(handler.metadata);
+  Result<void> covered = check_cover(file.entries_, file.data_at_, bytes.size() - file.data_at_);
+  if (!covered) return covered.error();
+  for (std::size_t i = 0; i < file.entries_.size(); ++i) file.by_name_.emplace(file.entries_[i].name, i);
+  file.bytes_ = std::move(bytes);
+  return file;
+}
+
+Result<SafetensorsFile> SafetensorsFile::read(const std::string& path) {
+  std::error_code failure;
+  const std::uintmax_t size = std::filesystem::file_size(path, failure);
+  if (failure == std::errc::no_such_file_or_directory)
+    return Error{Errc::not_found, str("there is no file ", path)};
+  if (failure) return Error{Errc::io, str("cannot read ", path, ": ", failure.message())};
+  std::ifstream in(path, std::ios::binary);
+  Bytes bytes(static_cast<std::size_t>(size));
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (!in) return Error{Errc::io, str("cannot read ", path, ": it ended early or may not be read")};
+  Result<SafetensorsFile> file = parse(std::move(bytes));
+  if (!file) return Error{file.error().code, str(path, ": ", file.error().text)};
+  return file;
+}
+
+const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : &entries_[at->second];
+}
+
+BytesView SafetensorsFile::data(const SafetensorsEntry& entry) const {
+  return BytesView(bytes_).subspan(static_cast<std::size_t>(data_at_ + entry.begin),
+                                   static_cast<std::size_t>(entry.end - entry.begin));
+}
+
+Result<std::vector<float>> SafetensorsFile::floats(const SafetensorsEntry& entry) const {
+  if (entry.dtype == "F16" || entry.dtype == "BF16") return floats_of_halves(data(entry), entry.dtype == "BF16");
+  if (entry.dtype != "F32")
+    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32, F16 or BF16")};
+  return values_of<float>(data(entry));
+}
+
+Result<std::vector<std::uint32_t>> SafetensorsFile::words(const SafetensorsEntry& entry) const {
+  if (entry.dtype != "U32")
+    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not U32")};
+  return values_of<std::uint32_t>(data(entry));
+}
+
+Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[std::string(metadata_key)] = metadata;
+  std::uint64_t at = 0;
+  for (const SafetensorsTensor& tensor : tensors) {
+    std::uint64_t elements = 1;
+    for (const std::uint32_t extent : tensor.shape) elements *= extent;
+    RUMOR_CHECK(elements == tensor.values.size() && !header.contains(tensor.name));
+    const std::uint64_t end = at + 4 * elements;
+    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
+  ByteWriter out;
+  out.u64(text.size());
+  out.raw({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  for (const SafetensorsTensor& tensor : tensors)
+    for (const float value : tensor.values) out.u32(std::bit_cast<std::uint32_t>(value));
+  return out.take();
+}
+
+Result<void> write_safetensors(const std::string& path, std::span<const SafetensorsTensor> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  const Bytes bytes = safetensors_bytes(tensors, metadata);
+  const std::string beside = path + ".part";
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  std::error_code failure;
+  if (out) std::filesystem::rename(beside, path, failure);
+  if (out && !failure) return {};
+  const std::string why = failure ? failure.message() : "is the folder there, and is there room?";
+  std::filesystem::remove(beside, failure);
+  return Error{Errc::io, str("cannot write ", path, ": ", why)};
+}
+
+}  // namespace rumor::models

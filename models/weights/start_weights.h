@@ -1,0 +1,48 @@
+// Weights that a run starts from instead of its seed: out of a safetensors file, ours or anybody's.
+//
+// Names are matched with the model's. A name may have one of the prefixes that frameworks put in front
+// (transformer., model., module., _orig_mod.) where the model has none, and the other way round. A linear
+// layer of a GPT may lie outputs first ([3 d, d], as nn.Linear has it) where GPT-2's Conv1D has inputs first;
+// it is turned then. What a GPT has besides its parameters (attn.bias, attn.masked_bias, the tied
+// lm_head.weight) is passed over; any other tensor that the model lacks is an error, for it is a sign of
+// another model.
+//
+// Values are F32, F16 or BF16, each rounded to the nearest point of the weight grid, halves away from zero:
+// so equal files are equal weights everywhere.
+//
+// Thread: plain functions and values. Memory: the file and the weights while reading.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/data/dataset.h"
+#include "models/families/model.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/base/result.h"
+#include "runtime/base/types.h"
+
+namespace rumor::models {
+
+struct StartWeights {
+  LargeVector<std::int32_t> weights;  // on the grid
+  Hash256 hash;                       // SHA-256 of the weights, little-endian: part of the run id
+};
+
+// The tensors of a layout out of `path`: a file, or a folder with model.safetensors in it. Floats, in layout
+// order. Errors: Errc::not_found, Errc::io, Errc::corrupt of the file; Errc::mismatch naming the tensor that
+// is missing, of another shape, of a type that is not read, or too many.
+Result<std::vector<float>> read_named_weights(const std::string& path, const ParamLayout& layout);
+
+// The same on the grid. Errors also: Errc::limit for a value that is not finite or beyond the grid.
+Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string& path,
+                                                               const ParamLayout& layout, int grid_bits);
+
+// Of the model that `config` makes for rows of `data`; null when `path` is empty. Errors also: those of
+// make_model.
+Result<std::shared_ptr<const StartWeights>> load_start_weights(const std::string& path, ModelConfig config,
+                                                               const DataSet& data, int grid_bits);
+
+}  // namespace rumor::models

@@ -1,0 +1,46 @@
+// Console: what a peer says on stderr while it runs. A line that rewrites itself on a terminal, a plain line
+// every few seconds elsewhere.
+//
+// Thread: the protocol thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "runtime/node/node_status.h"
+
+namespace rumor::daemon {
+
+class Console {
+ public:
+  // Hears each line that is told, but for progress.
+  using Listener = std::function<void(gossip::Note::Level, const std::string&)>;
+
+  Console();
+  void listen(Listener listener) { listener_ = std::move(listener); }
+  // `device`: as Training has it.
+  void started(const NodeStatus& status, const std::string& device, const std::string& listening,
+               const std::string& status_address, const std::string& state);
+  void note(const gossip::Note& note);
+  void line(const std::string& text) { tell(gossip::Note::Level::info, text); }
+  void warning(const std::string& text) { note({gossip::Note::Level::warning, text}); }
+  // Called often; prints when it is time.
+  void progress(const NodeStatus& status, double seconds);
+  void finished(const NodeStatus& status);
+
+ private:
+  void clear();
+  void tell(gossip::Note::Level level, const std::string& text, const char* prefix = "");
+  Listener listener_;
+  bool terminal_;
+  bool line_open_ = false;
+  double next_at_ = 0;
+  double last_at_ = 0;
+  std::uint64_t last_sent_ = 0, last_received_ = 0, last_samples_ = 0;
+};
+
+// "1.2 kB/s", "34 kB/s", "1.3 MB/s".
+std::string rate_text(double bytes_per_second);
+
+}  // namespace rumor::daemon

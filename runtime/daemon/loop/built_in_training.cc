@@ -1,0 +1,51 @@
+#include "runtime/daemon/loop/built_in_training.h"
+
+#include <utility>
+
+#include "gpu/device/plugin.h"
+#include "models/weights/model_json.h"
+#include "runtime/training/device_trainer.h"
+#include "runtime/training/model_trainer.h"
+
+namespace rumor::daemon {
+
+namespace {
+
+// Sets the trainer and the device of `training`.
+Result<void> train_on_gpu(const PeerOptions& options, std::shared_ptr<const models::DataSet> data, std::uint64_t seed,
+                          Training& training) {
+  auto gpus = gpu::open_gpus(options.gpus);
+  if (!gpus) return gpus.error();
+  auto name = (*gpus)->name();
+  if (!name) return name.error();
+  training.device = std::move(name).value();
+  auto trainer = DeviceTrainer::create(std::move(gpus).value(), options.config, std::move(data), options.shard, seed);
+  if (!trainer) return trainer.error();
+  training.trainer = std::move(trainer).value();
+  return {};
+}
+
+}  // namespace
+
+Result<Training> built_in_training(const PeerOptions& options, const NodeId& node) {
+  const RunConfig& config = options.config;
+  auto data = models::load_data(config.data, config.model.context);
+  if (!data) return data.error();
+  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
+  if (!start) return start.error();
+  models::ModelConfig model = config.model;
+  (*data)->describe(model);
+  Training training{.trainer = {}, .start = std::move(start).value(), .model_json = models::model_json(model)};
+  const std::uint64_t seed = sampling_seed(config, node);
+  if (!options.gpus.empty()) {
+    if (auto made = train_on_gpu(options, std::move(data).value(), seed, training); !made)
+      return Error{Errc::usage, "--device cuda: " + made.error().text};
+    return training;
+  }
+  auto trainer = ModelTrainer::create(config, std::move(data).value(), options.shard, seed);
+  if (!trainer) return trainer.error();
+  training.trainer = std::move(trainer).value();
+  return training;
+}
+
+}  // namespace rumor::daemon

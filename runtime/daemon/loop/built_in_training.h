@@ -1,0 +1,14 @@
+// What a peer with a built-in model trains: data, start weights, and the trainer, on a processor or on a GPU.
+//
+// Thread: plain function.
+#pragma once
+
+#include "runtime/daemon/loop/event_loop.h"
+
+namespace rumor::daemon {
+
+// Errors: data or start weights that cannot be loaded, those of BuiltInModel::create(), and where `options` ask for a
+// GPU Errc::usage with why there is none, or why it does not train this.
+Result<Training> built_in_training(const PeerOptions& options, const NodeId& node);
+
+}  // namespace rumor::daemon

@@ -1,0 +1,470 @@
+#include "runtime/daemon/loop/event_loop.h"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+
+#include "gossip/asio/address.h"
+#include "gossip/asio/transport.h"
+#include "runtime/base/text.h"
+#include "runtime/daemon/admission/peer_admission.h"
+#include "runtime/daemon/console/console.h"
+#include "runtime/daemon/loop/built_in_training.h"
+#include "runtime/daemon/loop/pauses.h"
+#include "runtime/daemon/loop/worker.h"
+#include "runtime/daemon/loop/worker_steps.h"
+#include "runtime/daemon/ports/reachability.h"
+#include "runtime/daemon/state/peer_files.h"
+#include "runtime/daemon/state/recent_updates.h"
+#include "runtime/daemon/status/peer_view.h"
+#include "runtime/node/node.h"
+#include "runtime/replica/capture.h"
+#include "runtime/threads/thread_pool.h"
+
+namespace rumor::daemon {
+
+namespace {
+
+// Whether others can dial us: neighbours are asked when there are some, and when where to dial has changed; then not
+// before those asked last would dial again (PROTOCOL.md 5.11).
+constexpr Duration dial_back_first = 5s, dial_back_moved = 70s, dial_back_interval = 10min;
+
+class EventLoop final : net::TransportEvents, StepEvents {
+ public:
+  // `runner`: of the program around us; null: the process is ours, and a thread of ours does the steps.
+  EventLoop(const PeerOptions& options, StepRunner* runner, net::Identity identity, PeerFiles files,
+            PeerAdmission admission)
+      : options_(options),
+        own_process_(runner == nullptr),
+        steps_(runner),
+        files_(std::move(files)),
+        admission_(std::move(admission)),
+        pauses_(std::chrono::duration_cast<Pauses::Span>(
+            std::chrono::duration<double, std::milli>(options.config.period_ms))),
+        identity_(identity),
+        transport_(io_, std::move(identity), *this),
+        timer_(io_),
+        report_timer_(io_),
+        signals_(io_),
+        view_(options.config.period_ms, runner == nullptr),
+        compute_(io_),
+        storage_(io_) {
+    console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
+  }
+
+  Result<void> open(Training training);
+  PeerEnd run();
+
+ private:
+  // StepEvents
+  void on_step_done(StepResult result, Time begin, Time end) override {
+    computed(begin, end);
+    node_->on_step_done(std::move(result), now(), out_);
+    carry_out();
+  }
+  void on_checkpoint_asked() override { node_->checkpoint_soon(); }
+  void on_finish_asked() override {
+    node_->finish(now(), out_);
+    carry_out();
+  }
+  void on_stop_asked() override {
+    node_->stop(now(), out_);
+    carry_out();
+  }
+  // net::TransportEvents
+  void on_link_up(const gossip::LinkUp& up) override {
+    node_->on_link_up(up, now(), out_);
+    carry_out();
+  }
+  void on_frame(gossip::LinkId link, BytesView frame) override {
+    node_->on_frame(link, frame, now(), out_);
+    carry_out();
+  }
+  void on_link_down(gossip::LinkId link, const std::string& reason) override {
+    node_->on_link_down(link, reason, now(), out_);
+    carry_out();
+    if (leaving_ && transport_.links() == 0) close_network();
+  }
+  void on_dial_failed(const std::string& address, const std::string& reason) override {
+    node_->on_dial_failed(address, reason, now(), out_);
+    carry_out();
+  }
+  void on_backlog(gossip::LinkId link, bool full) override {
+    node_->on_backlog(link, full, now(), out_);
+    carry_out();
+  }
+
+  TimePoint now() const {
+    return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - started_));
+  }
+  Result<void> make_node(Training training, const std::string& bound);
+  void computed(Time begin, Time end);
+  void carry_out();
+  void arm();
+  void ask_router();
+  void ask_neighbours();
+  void report();
+  void look_at_admission();
+  void await_signal();
+  void close_network() {
+    report_timer_.cancel();
+    transport_.stop();
+  }
+  void stop_politely(const std::string& why);
+
+  void effect(gossip::Send& e) { transport_.send(e.link, std::move(e.frame), e.lane); }
+  void effect(gossip::Dial& e) { transport_.dial(e.address); }
+  void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
+  void effect(gossip::Note& e) {
+    console_.note(e);
+    if (e.level == gossip::Note::Level::error) steps_->complain(e.text);
+  }
+  void effect(StartStep& e) { steps_->offer(std::move(e.plan)); }
+  void effect(StartEvaluation& e);
+  void effect(SaveCheckpoint& e);
+  void save_waiting();
+  void on_saved(const Result<void>& saved);
+  void tell_of_log(const std::string& trouble);
+  void effect(Applied&) {}
+  void effect(Published& e);
+  void effect(Finished& e);
+
+  const PeerOptions& options_;
+  const bool own_process_;
+  StepRunner* steps_;  // ours, or that of the program around us
+  std::optional<WorkerSteps> own_steps_;
+  PeerFiles files_;
+  PeerAdmission admission_;
+  Pauses pauses_;
+  net::Identity identity_;
+  asio::io_context io_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  net::Transport transport_;
+  asio::steady_timer timer_, report_timer_;
+  asio::signal_set signals_;
+  Console console_;
+  std::optional<ThreadPool> pool_;
+  Reachability reach_;
+  std::unique_ptr<Node> node_;
+  PeerView view_;
+  NodeOutbox out_;
+  bool carrying_out_ = false;
+  RecentUpdates recent_;
+  std::optional<SaveCheckpoint> waiting_save_;
+  int saves_under_way_ = 0;      // two at most, at the end; else one
+  std::string log_trouble_;      // why the log did not take the last update; empty: it did
+  std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
+  TimePoint next_dial_back_{dial_back_first};
+  bool signalled_ = false;
+  bool leaving_ = false;  // goodbyes are under way
+  std::optional<int> exit_status_;
+  Worker compute_, storage_;  // last: joined before what their jobs use goes away
+};
+
+std::uint64_t system_random() {
+  std::uint64_t value = 0;
+  RUMOR_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value) == 1);
+  return value;
+}
+
+Result<void> EventLoop::open(Training training) {
+  const std::string& listen = options_.config.listen;
+  const auto address = net::parse_address(listen);
+  if (!address) return address.error();
+  if (!net::is_loopback(address->host) && admission_.rule().everyone)
+    return Error{Errc::usage,
+                 str("will not listen on ", listen,
+                     ": anybody who reaches it could join. Say who may: --allow FILE (`rumor key allow`), or "
+                     "run.owner in the run file for join tokens (`rumor key --help`)")};
+  const auto bytes_of = [](double mbit) { return static_cast<std::uint64_t>(mbit * 125'000); };
+  transport_.limit_rates(bytes_of(options_.config.up_mbit), bytes_of(options_.config.down_mbit));
+  const auto bound = transport_.listen(listen);
+  if (!bound) return bound.error();
+  if (auto viewed = view_.open(options_.config); !viewed) return viewed;
+  const std::string model_json = training.model_json, device = training.device;
+  if (auto made = make_node(std::move(training), *bound); !made) return made;
+  transport_.mark_backlogs(node_->protocol().backlog_marks());
+  if (!model_json.empty())
+    if (auto kept = files_.describe(model_json); !kept) return kept;
+  if (const std::string warning = options_.config.warning(); !warning.empty())
+    console_.note({gossip::Note::Level::warning, warning});
+  console_.started(node_->status(now()), device, *bound, view_.address(), files_.directory());
+  return {};
+}
+
+Result<void> EventLoop::make_node(Training training, const std::string& bound) {
+  NodeOptions node;
+  node.node = identity_.id();
+  node.stream = gossip::stream_of(node.node, system_random());
+  node.keys = std::make_shared<net::IdentityKeys>(identity_);
+  node.chance_seed = system_random();
+  node.seeds = options_.config.seeds;
+  reach_.open(options_.config, bound);
+  node.advertise = reach_.addresses();
+  node.known_addresses = files_.known_addresses();
+  node.rule = admission_.rule();
+  node.admit = admission_.admit(node.node);
+  node.unix_start = unix_now();
+  node.observe = admission_.observe();
+  node.start = std::move(training.start);
+  node.until_samples = options_.until_samples;
+  node.report_applied = true;
+  node.disk = files_.disk();
+  if (options_.state) node.checkpoint_every = options_.checkpoint_every;
+  auto made = Node::create(options_.config, std::move(training.trainer), std::move(node));
+  if (!made) return made.error();
+  node_ = std::move(made).value();
+  recent_.open(encode_capture_head(node_->form()));
+  Trainer& trainer = node_->trainer();
+  if (steps_ == nullptr) steps_ = &own_steps_.emplace(compute_, trainer);
+  const unsigned threads = options_.threads != 0
+                               ? options_.threads
+                               : ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
+  pool_.emplace(std::max(threads, options_.config.hogwild));
+  trainer.set_parallel(&*pool_);
+  if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
+    return Error{Errc::mismatch, std::move(trouble)};
+  const auto opened = node_->open_disk();
+  if (!opened) return opened.error();
+  if (!opened->empty()) console_.line(*opened);
+  const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
+  if (!loaded) return loaded.error();
+  if (!loaded->empty()) console_.line(*loaded);
+  return files_.open_capture(options_.capture, node_->form());
+}
+
+PeerEnd EventLoop::run() {
+  if (own_process_) {
+    signals_.add(SIGINT);
+    signals_.add(SIGTERM);
+    await_signal();
+  }
+  steps_->publish(node_->status(now()));
+  steps_->connect(*this, [this](StepRunner::Job job) { asio::post(io_, std::move(job)); });
+  node_->start(now(), out_);
+  carry_out();
+  ask_router();
+  report();
+  io_.run();
+  const NodeStatus status = node_->status(now());
+  steps_->publish(status);
+  steps_->disconnect();
+  console_.finished(status);
+  return {exit_status_.value_or(0), status_json(status), node_->release_trainer()};
+}
+
+// After signals are awaited: what a router opens must be taken back.
+void EventLoop::ask_router() {
+  if (exit_status_) return;
+  reach_.begin(io_, [this](gossip::Note::Level level, const std::string& text, bool moved) {
+    if (exit_status_) return;
+    console_.note({level, text});
+    if (!moved) return;
+    node_->set_addresses(reach_.addresses(), now(), out_);
+    next_dial_back_ = now() + dial_back_moved;
+    carry_out();
+  });
+}
+
+void EventLoop::ask_neighbours() {
+  if (now() < next_dial_back_ || node_->protocol().peers().empty()) return;
+  next_dial_back_ = now() + dial_back_interval;
+  node_->ask_to_be_dialled(now(), out_);
+  carry_out();
+}
+
+void EventLoop::carry_out() {
+  if (carrying_out_) return;  // the outer call takes up what was added
+  carrying_out_ = true;
+  while (!out_.empty()) {
+    NodeOutbox batch;
+    batch.swap(out_);
+    for (NodeEffect& one : batch) std::visit([this](auto& e) { effect(e); }, one);
+  }
+  carrying_out_ = false;
+  arm();
+}
+
+void EventLoop::arm() {
+  const TimePoint deadline = node_->next_deadline();
+  if (deadline == never) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(started_ + deadline.time_since_epoch());
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (error) return;
+    node_->on_time(now(), out_);
+    carry_out();
+  });
+}
+
+// A step or an evaluation; what the trainer waited in between is a pause.
+void EventLoop::computed(Time begin, Time end) {
+  view_.computed(std::chrono::duration<double>(end - begin).count());
+  if (node_->training()) pauses_.ran(begin, end);
+}
+
+void EventLoop::effect(StartEvaluation& e) {
+  compute_.submit(timed([this, weights = e.weights, rows = e.rows_max] {
+                    return node_->trainer().evaluate(weights, rows);
+                  }),
+                  [this](const Timed<models::Evaluation>& evaluation) {
+                    computed(evaluation.begin, evaluation.end);
+                    node_->on_evaluated(evaluation.result, now(), out_);
+                    carry_out();
+                  });
+}
+
+void EventLoop::effect(Published& e) {
+  files_.capture(*e.update.payload);
+  recent_.add(e.update.payload);
+}
+
+// One write at a time. A disk that is slower than checkpoints are made gets the newest, not all of them.
+void EventLoop::effect(SaveCheckpoint& e) {
+  waiting_save_ = std::move(e);
+  if (saves_under_way_ == 0) save_waiting();
+}
+
+void EventLoop::save_waiting() {
+  if (!waiting_save_) return;
+  std::string addresses;
+  for (const gossip::KnownAddress& known : node_->protocol().known_addresses())
+    addresses += known.address + "\n";
+  ++saves_under_way_;
+  storage_.submit(
+      [this, bytes = std::move(waiting_save_->bytes), addresses] { return files_.save(bytes, addresses); },
+      [this](const Result<void>& saved) { on_saved(saved); });
+  waiting_save_.reset();
+}
+
+void EventLoop::on_saved(const Result<void>& saved) {
+  --saves_under_way_;
+  if (!saved) console_.warning("checkpoint not written: " + saved.error().text + "; training goes on");
+  if (saved && !storage_trouble_.empty()) console_.line("checkpoints are written again");
+  storage_trouble_ = saved ? "" : saved.error().text;
+  save_waiting();
+}
+
+void EventLoop::effect(Finished& e) {
+  exit_status_ = e.status;
+  timer_.cancel();
+  report_timer_.cancel();
+  signals_.cancel();
+  reach_.stop();
+  report();        // what was evaluated last
+  save_waiting();  // the last one
+  // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
+  storage_.submit([] { return 0; },
+                  [this](int) {
+                    leaving_ = true;
+                    view_.close();
+                    if (transport_.links() == 0) return close_network();
+                    report_timer_.expires_after(std::chrono::seconds(3));
+                    report_timer_.async_wait([this](const asio::error_code&) { close_network(); });
+                  });
+}
+
+void EventLoop::look_at_admission() {
+  PeerAdmission::News news = admission_.look();
+  for (const std::string& complaint : news.complaints) console_.warning(complaint);
+  if (news.rule) {
+    console_.line("the allowlist has changed");
+    node_->set_rule(admission_.rule(), now(), out_);
+  }
+  for (const gossip::Revocation& revocation : news.revocations)
+    if (auto taken = node_->revoke(revocation, now(), out_); !taken)
+      console_.warning("a revocation was not followed: " + taken.error().text);
+  carry_out();
+  if (auto kept = admission_.keep(node_->protocol().own_admit()); !kept) console_.line(kept.error().text);
+}
+
+void EventLoop::tell_of_log(const std::string& trouble) {
+  if (trouble.empty() != log_trouble_.empty())
+    console_.line(trouble.empty() ? "updates are kept on disk again"
+                                  : "updates are not kept on disk: " + trouble +
+                                        "; training goes on, and what memory holds is served");
+  log_trouble_ = trouble;
+}
+
+void EventLoop::report() {
+  if (!exit_status_) {
+    look_at_admission();
+    ask_neighbours();
+  }
+  NodeStatus status = node_->status(now());
+  status.storage_trouble = storage_trouble_;
+  status.port_mapping = reach_.text();
+  const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
+  status.pause_ms = pause.count();
+  tell_of_log(status.log_trouble);
+  view_.look(to_seconds(now().time_since_epoch()), status, recent_.capture());
+  steps_->publish(status);
+  if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
+  if (exit_status_) return;
+  if (options_.until_seconds && to_seconds(now().time_since_epoch()) >= *options_.until_seconds &&
+      !signalled_) {
+    signalled_ = true;
+    stop_politely(str("ending after ", *options_.until_seconds, " s as asked"));
+  }
+  report_timer_.expires_after(std::chrono::milliseconds(250));
+  report_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error) report();
+  });
+}
+
+void EventLoop::await_signal() {
+  signals_.async_wait([this](const asio::error_code& error, int signal) {
+    if (error) return;
+    if (signalled_) std::_Exit(128 + signal);
+    signalled_ = true;
+    await_signal();
+    stop_politely("stopping: finishing the step, saving, saying goodbye (once more ends at once)");
+  });
+}
+
+void EventLoop::stop_politely(const std::string& why) {
+  console_.line(why);
+  node_->stop(now(), out_);
+  carry_out();
+}
+
+// `make_training`: what this peer trains; called once.
+Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
+                    const std::function<Result<Training>(const NodeId&)>& make_training) {
+  auto files = PeerFiles::open(options.state);
+  if (!files) return files.error();
+  auto identity = files->identity();
+  if (!identity) return identity.error();
+  auto training = make_training(identity->id());
+  if (!training) return training.error();
+  auto admission = PeerAdmission::open(options.config, files->directory());
+  if (!admission) return admission.error();
+  EventLoop loop(options, runner, std::move(identity).value(), std::move(files).value(), std::move(admission).value());
+  if (auto opened = loop.open(std::move(training).value()); !opened) return opened.error();
+  return loop.run();
+}
+
+}  // namespace
+
+Result<PeerEnd> run_peer(const PeerOptions& options) {
+  // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return run(options, nullptr, [&](const NodeId& node) { return built_in_training(options, node); });
+}
+
+Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner) {
+  return run(options, &runner, [&](const NodeId&) { return std::move(training); });
+}
+
+}  // namespace rumor::daemon

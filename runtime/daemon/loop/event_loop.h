@@ -1,0 +1,58 @@
+// EventLoop: the thin real driver of one node. Sockets, timers, threads and files on one side, runtime/node/node.h
+// on the other; no decision of the protocol is taken here.
+//
+// Threads: the caller is the protocol thread; one worker computes, one writes files, the status server has its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gossip/asio/identity.h"
+#include "models/data/dataset.h"
+#include "runtime/base/result.h"
+#include "runtime/base/time.h"
+#include "runtime/daemon/loop/step_runner.h"
+#include "runtime/run/run_config.h"
+
+namespace rumor::daemon {
+
+struct PeerOptions {
+  RunConfig config;  // listen, seeds, advertise, status and its token are taken from its [network]
+  models::Shard shard;
+  std::optional<std::string> state;    // directory; none: nothing is kept
+  std::optional<std::string> capture;  // file that own updates are written to
+  std::optional<std::uint64_t> until_samples;
+  std::optional<double> until_seconds;
+  Duration checkpoint_every{10s};
+  unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
+  std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/device/plugin.h); none: on a processor
+  bool quiet = false;     // no progress lines
+};
+
+// What a peer trains.
+struct Training {
+  std::unique_ptr<Trainer> trainer;
+  std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
+  // What the model is (models/weights/model_json.h), kept in the state directory for who reads a checkpoint without
+  // the run file; empty: only the program knows.
+  std::string model_json;
+  std::string device;  // what it computes on, by name; empty: a processor
+};
+
+struct PeerEnd {
+  int exit_status = 0;
+  std::string status_json;           // the last /status
+  std::unique_ptr<Trainer> trainer;  // its view shows the last weights
+};
+
+// Both run a peer until it is done, stopped, or fails. What it has to say goes to stderr.
+// Errors: what kept it from starting (port in use, damaged data, another run's state).
+
+// A peer that is all that this process does, with the run's own model and data. The first SIGINT or SIGTERM ends it
+// cleanly (checkpoint, goodbye), a second one at once; a service manager hears of it.
+Result<PeerEnd> run_peer(const PeerOptions& options);
+// A peer inside another program, to whom signals are left; `runner` does the steps, and is disconnected at the end.
+Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner);
+
+}  // namespace rumor::daemon

@@ -1,0 +1,56 @@
+// PortProtocol: a way to ask a router that others reach a port of this machine: NAT-PMP (RFC 6886, by libnatpmp) or
+// UPnP's Internet Gateway Device (by miniupnpc). PCP (RFC 6887), which followed NAT-PMP, is not spoken.
+//
+// A router's word is not trusted: its texts lose what a terminal would act upon, and the address that it claims to have
+// is only what this peer tells others to try; who answers there must prove its key.
+//
+// Thread: one owner; calls block, little more than a second for NAT-PMP, some for UPnP, and return early once
+// `stopping` says so. Memory: a few KiB.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/daemon/ports/gateway.h"
+
+namespace rumor::daemon {
+
+struct PortLease {
+  std::uint16_t port = 0;        // outside
+  std::chrono::seconds lasts{};  // 0: until it is removed
+};
+
+class PortProtocol {
+ public:
+  virtual ~PortProtocol() = default;
+  virtual std::string name() const = 0;  // "NAT-PMP"
+  // IPv4 address of the router outside. Errors: Errc::not_found (it does not speak this), Errc::io (why not).
+  virtual Result<std::string> outside_address() = 0;
+  // Asks for a mapping, or renews it. Outside it has the same port if that is free. Requires: outside_address() is ok.
+  // Errors: Errc::io, with the router's reason.
+  virtual Result<PortLease> map() = 0;
+  // Takes the mapping back, within a second or two, whatever `stopping` says. What cannot be taken back ends by itself,
+  // unless the router knows no leases.
+  virtual void unmap() = 0;
+};
+
+using Stopping = std::function<bool()>;
+
+// Those that this build has, in the order in which to try them; empty: built without the libraries.
+std::vector<std::unique_ptr<PortProtocol>> port_protocols(const PortRequest& request, const Stopping& stopping);
+
+// What to say where there are none.
+inline constexpr const char* no_port_protocols =
+    "this build can ask no router: install libnatpmp-dev and libminiupnpc-dev, and build again";
+
+// Of the two files that use the libraries.
+inline constexpr std::chrono::seconds lease_wanted{3600};
+std::unique_ptr<PortProtocol> make_natpmp(const PortRequest& request, const Stopping& stopping);
+std::unique_ptr<PortProtocol> make_upnp(const PortRequest& request, const Stopping& stopping);
+
+}  // namespace rumor::daemon

@@ -1,0 +1,49 @@
+// EventJournal: what happened at a peer, for its page, `rumor status` and programs: joins, leaves, faults, phases,
+// evaluations, and every line that goes to the console.
+//
+// The newest 256 are kept in memory for /events. With a file each is also written as one line of JSON:
+//   {"at": 1789.25, "kind": "joined", "level": "info", "text": "peer 1a2b3c4d trains with us", "node_id": "1a2b..."}
+// `at` is seconds since 1970. Kinds: phase, joined, left, evaluated (with samples, loss, accuracy; in the file
+// alone), log (what the console says). Levels: info, warning, error. Fields are only added.
+//
+// Thread: the protocol thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/daemon/state/rotating_file.h"
+#include "runtime/node/node_status.h"
+
+namespace rumor::daemon {
+
+enum class EventLevel : std::uint8_t { info, warning, error };
+
+class EventJournal {
+ public:
+  // Writes to a file as well from now on. Errors: as RotatingFile::open.
+  Result<void> open(const std::string& path);
+
+  // `unix_seconds`: now.
+  void add(double unix_seconds, const std::string& kind, EventLevel level, const std::string& text);
+  // Tells what has changed since the last status: phase, who trains with us, a new evaluation.
+  void observe(double unix_seconds, const NodeStatus& status);
+
+  // A list of the newest, oldest first.
+  const std::string& json();
+  // Why the file did not take the last event; empty: it did, or there is none.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void keep(std::string line);
+
+  std::deque<std::string> lines_;  // each one object, without a line end
+  std::unique_ptr<RotatingFile> file_;
+  std::string trouble_, phase_, json_;  // json_: empty when it must be made anew
+  std::vector<NodeId> live_;            // in order
+  std::uint64_t evaluations_ = 0;
+};
+
+}  // namespace rumor::daemon

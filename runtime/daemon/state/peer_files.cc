@@ -1,0 +1,95 @@
+#include "runtime/daemon/state/peer_files.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/base/text.h"
+#include "runtime/replica/capture.h"
+
+namespace rumor::daemon {
+
+namespace {
+constexpr std::size_t addresses_bytes_max = 1 << 20;
+}
+
+Result<PeerFiles> PeerFiles::open(const std::optional<std::string>& directory) {
+  PeerFiles files;
+  if (!directory) return files;
+  auto lock = StateLock::acquire(*directory);
+  if (!lock) return lock.error();
+  files.directory_ = *directory;
+  files.lock_ = std::move(lock).value();
+  auto disk = FileDisk::open(*directory + "/kept");
+  if (!disk) return disk.error();
+  files.disk_ = std::move(disk).value();
+  return files;
+}
+
+Result<net::Identity> PeerFiles::identity() const {
+  if (directory_.empty()) return net::Identity::ephemeral();
+  return net::Identity::load_or_create(directory_ + "/identity.pem");
+}
+
+std::vector<std::string> PeerFiles::known_addresses() const {
+  std::vector<std::string> addresses;
+  if (directory_.empty()) return addresses;
+  const auto text = read_file(directory_ + "/addresses", addresses_bytes_max);
+  if (!text) return addresses;  // a convenience: without it the seeds are tried
+  std::string line;
+  for (std::uint8_t c : *text) {
+    if (c != '\n') {
+      line.push_back(static_cast<char>(c));
+    } else if (!line.empty()) {
+      addresses.push_back(std::move(line));
+      line.clear();
+    }
+  }
+  return addresses;
+}
+
+Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>& restore) const {
+  if (directory_.empty()) return std::string();
+  const auto loaded = load_checkpoint(directory_, restore);
+  if (loaded) return loaded->note.empty() ? "going on from the checkpoint in " + directory_ : loaded->note;
+  if (loaded.error().code == Errc::not_found) return std::string();
+  Error error = loaded.error();
+  if (error.code == Errc::corrupt)
+    error.text += "; nothing was changed. To rejoin from the other peers, move the checkpoint files out of " +
+                  directory_;
+  return error;
+}
+
+Result<void> PeerFiles::describe(const std::string& model) const {
+  if (directory_.empty()) return {};
+  const std::string path = directory_ + "/config.json";
+  const Bytes text(model.begin(), model.end());
+  // A restart must not need room on the disk.
+  if (const auto kept = read_file(path); kept && *kept == text) return {};
+  return write_atomically(path, text);
+}
+
+Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {
+  if (directory_.empty()) return {};
+  if (auto saved = save_checkpoint(directory_, checkpoint); !saved) return saved;
+  if (addresses.empty()) return {};
+  return write_atomically(directory_ + "/addresses",
+                          {reinterpret_cast<const std::uint8_t*>(addresses.data()), addresses.size()});
+}
+
+Result<void> PeerFiles::open_capture(const std::optional<std::string>& path, const RunForm& form) {
+  if (!path) return {};
+  capture_.reset(std::fopen(path->c_str(), "wb"));
+  if (!capture_) return Error{Errc::io, str("cannot write the capture ", *path, ": ", std::strerror(errno))};
+  const Bytes head = encode_capture_head(form);
+  std::fwrite(head.data(), 1, head.size(), capture_.get());
+  return {};
+}
+
+void PeerFiles::capture(BytesView payload) {
+  if (!capture_) return;
+  const Bytes record = encode_capture_record(payload);
+  // A full disk ends the capture, not the training.
+  if (std::fwrite(record.data(), 1, record.size(), capture_.get()) != record.size()) capture_.reset();
+}
+
+}  // namespace rumor::daemon

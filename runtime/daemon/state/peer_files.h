@@ -1,0 +1,64 @@
+// PeerFiles: what a peer keeps in its state directory, and its capture file.
+//
+//   DIR/lock           held while a process uses the directory
+//   DIR/identity.pem   the key that is the peer's identity
+//   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
+//   DIR/addresses      host:port of members met, one a line: so that every seed may die
+//   DIR/config.json    what the model is (models/weights/model_json.h), for who reads a checkpoint without the run file
+//   DIR/kept/          the update log and a download under way (runtime/replica/disk.h)
+//
+// Thread: open, load, identity, capture from the protocol thread; save from the storage thread.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossip/asio/identity.h"
+#include "runtime/daemon/state/file_disk.h"
+#include "runtime/daemon/state/storage.h"
+#include "runtime/replica/run_form.h"
+
+namespace rumor::daemon {
+
+class PeerFiles {
+ public:
+  // No directory: nothing is kept, the identity lasts as long as the process. Errors: Errc::io (not writable,
+  // in use).
+  static Result<PeerFiles> open(const std::optional<std::string>& directory);
+
+  // For log and downloads; null without a directory.
+  Disk* disk() { return disk_ ? &*disk_ : nullptr; }
+  // Kept in the directory, or made for this process alone.
+  Result<net::Identity> identity() const;
+  std::vector<std::string> known_addresses() const;
+  // Offers the newest checkpoint, then the one before, to `restore`. Returns one line about it, empty when
+  // there is none. Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run:
+  // nothing may be overwritten).
+  Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
+  // Writes config.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
+  Result<void> describe(const std::string& model) const;
+  // A checkpoint, and the addresses of others, a line each. None: those of before stay, for who has met nobody in this
+  // life may need them in the next.
+  Result<void> save(BytesView checkpoint, const std::string& addresses) const;
+
+  // Errors: Errc::io.
+  Result<void> open_capture(const std::optional<std::string>& path, const RunForm& form);
+  void capture(BytesView payload);
+
+  const std::string& directory() const { return directory_; }  // empty: none
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string directory_;
+  std::optional<StateLock> lock_;
+  std::optional<FileDisk> disk_;
+  std::unique_ptr<std::FILE, CloseFile> capture_;
+};
+
+}  // namespace rumor::daemon

@@ -1,0 +1,80 @@
+#include "runtime/daemon/status/bottleneck.h"
+
+#include <algorithm>
+
+#include "runtime/base/text.h"
+
+namespace rumor::daemon {
+namespace {
+
+constexpr double window_seconds = 10;
+// From here on a share of the time is worth a word.
+constexpr double notable = 0.2, nearly_all = 0.75;
+
+std::string percent(double share) {
+  return str(fixed(std::clamp(share, 0.0, 1.0) * 100, 0), " %");
+}
+
+const PeerStaleness* latest(const NodeStatus& s) {
+  const auto it = std::max_element(s.staleness.begin(), s.staleness.end(),
+                                   [](const auto& a, const auto& b) { return a.mean < b.mean; });
+  return it == s.staleness.end() ? nullptr : &*it;
+}
+
+Limit not_training(const NodeStatus& s) {
+  if (s.phase == "catching up")
+    return {"joining", s.waiting_for.empty() ? "Nothing yet: it takes over what the others know, then it trains."
+                                             : "Nothing yet: it looks for the others before it trains."};
+  if (s.phase == "settling") return {"done", "The run has its samples; neighbours exchange the last updates."};
+  return {"done", "The run has its samples: training is done, and this peer serves the others."};
+}
+
+Limit late(const NodeStatus& s) {
+  const PeerStaleness* slow = latest(s);
+  return {"slow_peer", str("Updates come late: they are ", fixed(s.staleness_mean(), 1), " of our steps old",
+                           slow ? str(", those of ", slow->node.brief(), " ", fixed(slow->mean, 1)) : "",
+                           ", so the learning rate is lowered to ", percent(s.rate_factor), ".")};
+}
+
+// What fills the time between two updates, where nobody holds them up.
+Limit pace(const NodeStatus& s, double compute, double period_ms) {
+  const std::string alone = s.peers.empty() ? " It trains alone: no neighbour is there." : "";
+  const char* kind = s.peers.empty() ? "alone" : compute >= nearly_all ? "compute" : "pace";
+  if (compute >= nearly_all) return {kind, str("This machine: steps fill ", percent(compute), " of the time.", alone)};
+  if (period_ms > 0)
+    return {kind, str("The pace of the run file: a step at most every ", fixed(period_ms, period_ms < 10 ? 1 : 0),
+                      " ms, and steps fill ", percent(compute), " of the time.", alone)};
+  return {kind, str("This machine: steps fill ", percent(compute),
+                    " of the time, and bringing in updates and waiting ", "for a processor the rest.", alone)};
+}
+
+}  // namespace
+
+Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps, double period_ms) {
+  if (s.phase != "training") return not_training(s);
+  if (wait >= notable)
+    return {"slow_peer", str("Others: ", percent(wait), " of the time it waits for them, as the run file asks.")};
+  if (steps == 0) return {"compute", "The first step is being computed."};
+  if (held >= notable)
+    return {"link", str("The network: ", percent(held), " of the steps were kept back, since links take no more or ",
+                        "neighbours lag; what they learned goes with later updates.")};
+  if (s.rate_factor < 1 - notable) return late(s);
+  return pace(s, compute, period_ms);
+}
+
+void Bottleneck::judge(double seconds, NodeStatus& s) {
+  marks_.push_back({seconds, computed_, s.training.seconds_waited, s.training.steps, s.training.steps_held});
+  while (marks_.size() > 2 && marks_[1].seconds <= seconds - window_seconds) marks_.pop_front();
+  const Mark &first = marks_.front(), &last = marks_.back();
+  const double span = std::max(last.seconds - first.seconds, 1e-3);
+  const std::uint64_t steps = last.steps - first.steps;
+  const double held = steps > 0 ? static_cast<double>(last.held - first.held) / static_cast<double>(steps) : 0;
+  const double compute = std::clamp((last.computed - first.computed) / span, 0.0, 1.0);
+  // Of a wait under way only the words are known.
+  const bool waits = s.phase == "training" && steps == 0 && !s.waiting_for.empty() && !s.peers.empty();
+  const double wait = waits ? 1 : (last.waited - first.waited) / span;
+  s.limit = limit_of(s, compute, wait, held, last.steps, period_ms_);
+  s.compute_share = compute;
+}
+
+}  // namespace rumor::daemon

@@ -1,9 +1,0 @@
-#include "runtime/daemon/version.h"
-
-namespace rumor::daemon {
-
-const char* version() {
-  return RUMOR_VERSION;
-}
-
-}  // namespace rumor::daemon

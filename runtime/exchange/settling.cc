@@ -1,0 +1,27 @@
+#include "runtime/exchange/settling.h"
+
+#include <algorithm>
+
+namespace rumor {
+
+Settling::Verdict Settling::judge(TimePoint now, const View& view) {
+  if (stuck_at_ == never || view.updates != updates_) {
+    updates_ = view.updates;
+    stuck_at_ = now + stuck;
+    handed_over_ = false;
+  }
+  handed_over_ = handed_over_ || view.handed_over;
+  if (view.has_links) {
+    alone_until_.reset();
+    if (view.all_settled) return Verdict::done;
+    return now < stuck_at_ ? Verdict::waits : Verdict::given_up;
+  }
+  // The last neighbours have left as one does in the end: with what is here.
+  if (handed_over_ || !view.knows_others) return Verdict::done;
+  if (!alone_until_) alone_until_ = now + alone;
+  return now < deadline() ? Verdict::waits : Verdict::done;
+}
+
+TimePoint Settling::deadline() const { return std::min(stuck_at_, alone_until_.value_or(never)); }
+
+}  // namespace rumor

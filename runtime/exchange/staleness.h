@@ -1,0 +1,88 @@
+// Staleness: how old the updates of others are when they arrive, and the rules by which an origin may answer to that.
+//
+// An update's *staleness* is how many own periods began between the period it was made in and its arrival: what its
+// origin could not know of when it computed. It is measured for each peer, and acted upon at the origin alone: no
+// receiver rescales, drops or holds back what it is sent, so the rules can be mixed, differ from peer to peer, and
+// leave replicas exact.
+//
+//   scale      the rate of a step is divided by max(1, staleness)^lambda, with the mean staleness of the live peers:
+//              theirs of our update will be about the same. lambda = 1 is the rule of Zhang, Gupta, Lian and Liu,
+//              "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016.
+//   brake      when the mean staleness D is above a bound B the rate is multiplied by (2 B + 1) / (2 D + 1). On by
+//              default: the in-flight view (in_flight_view.h) answers a delay of some steps, and well beyond that
+//              training diverges whatever the view (figures in METHODS.md). Gradient steps of a quadratic that come D
+//              late converge only for rates below 2 sin(pi / (4 D + 2)) over the curvature, so about in proportion to
+//              1 / (2 D + 1) (Levin, May, "A note on difference-delay equations", Theoretical Population Biology
+//              1976). Of scale and brake the stronger counts.
+//   soft-sync  a step waits until S updates of others have come since the last one began (n-softsync, same paper);
+//              of all live peers, where these are fewer.
+//   bounded    a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
+//              parallel: Ho et al., NIPS 2013). Clocks are numbers of updates; of a pair of peers they count from
+//              where they first heard of each other.
+//
+// Nobody waits for a peer that is not live: one that falls silent is dropped (runtime/exchange/live_peers.h). No two
+// wait for each other: the slowest is ahead of nobody, and whoever began its step first has heard all that came after.
+//
+// Thread: one owner. Memory: some 100 bytes a live peer.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/types.h"
+#include "runtime/run/method_rules.h"
+
+namespace rumor {
+
+struct PeerStaleness {
+  NodeId node;
+  StreamId stream;
+  std::uint64_t updates = 0;  // heard of this stream
+  double mean = 0;            // over some sixteen of them, the newest most
+  std::uint64_t last = 0, max = 0;
+};
+
+class Staleness {
+ public:
+  explicit Staleness(const StalenessRules& rules) : rules_(rules) {}
+
+  // Update `key` of `peer`, made in `period`, has arrived. `own_period`: that of our last step; `own_updates`: how many
+  // we have published. Returns its staleness.
+  std::uint64_t heard(const NodeId& peer, const UpdateKey& key, std::uint64_t period, std::uint64_t own_period,
+                      std::uint64_t own_updates);
+  // The peer is no longer live.
+  void gone(const NodeId& peer) { peers_.erase(peer); }
+  void step_began() { heard_since_step_ = 0; }
+
+  // Over the live peers; 0 when there are none.
+  double mean() const;
+  // What the rate is multiplied by, in (0, 1].
+  double rate_factor() const;
+  // The brake's part in that.
+  double brake() const;
+  // Why the next step waits; empty: it does not.
+  std::string waits_for(std::uint64_t own_updates) const;
+  bool waits(std::uint64_t own_updates) const { return is_short() || slowest_behind(own_updates) != nullptr; }
+
+  // Of the live peers; in NodeId order.
+  std::vector<PeerStaleness> peers() const;
+
+ private:
+  struct Peer {
+    PeerStaleness figures;
+    std::uint64_t newest = 0;   // sequence number
+    std::int64_t ahead = 0;     // our number of updates less theirs, when we first heard of the stream
+  };
+
+  std::uint64_t wanted() const;
+  bool is_short() const { return heard_since_step_ < wanted(); }
+  std::int64_t lead(const Peer& peer, std::uint64_t own_updates) const;
+  const Peer* slowest_behind(std::uint64_t own_updates) const;  // null: none too far
+
+  StalenessRules rules_;
+  std::map<NodeId, Peer> peers_;
+  std::uint64_t heard_since_step_ = 0;
+};
+
+}  // namespace rumor

@@ -1,0 +1,55 @@
+// What a node asks of its driver. Inputs are the handlers of runtime/node/node.h.
+//
+// Effects come out of one outbox, in order, and are carried out in order. Network effects are gossip's own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "gossip/contract/events.h"
+#include "gossip/contract/update_store.h"
+#include "runtime/training/trainer.h"
+
+namespace rumor {
+
+// Run node.trainer().step(plan) on the compute thread; bring its result to on_step_done().
+struct StartStep {
+  StepPlan plan;
+};
+
+// Run node.trainer().evaluate(weights, rows_max) on the compute thread; bring the result to on_evaluated().
+// Never outstanding together with a step. The weights are the trainer's view: valid until then; none where it lies
+// elsewhere.
+struct StartEvaluation {
+  std::span<const float> weights;
+  std::uint32_t rows_max = 0;
+};
+
+// Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails says so to
+// its user.
+struct SaveCheckpoint {
+  Bytes bytes;
+};
+
+// An update of another peer was applied, for measuring delivery; only when NodeOptions.report_applied.
+struct Applied {
+  gossip::UpdateHeader header;
+};
+
+// An own update was published, likewise.
+struct Published {
+  gossip::StoredUpdate update;
+};
+
+// The node has nothing more to do: flush the network and end with this exit status.
+struct Finished {
+  int status = 0;
+};
+
+using NodeEffect = std::variant<gossip::Send, gossip::Dial, gossip::Close, gossip::Note, StartStep,
+                                StartEvaluation, SaveCheckpoint, Applied, Published, Finished>;
+using NodeOutbox = std::vector<NodeEffect>;
+
+}  // namespace rumor

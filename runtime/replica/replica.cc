@@ -1,0 +1,261 @@
+#include "runtime/replica/replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/mutant.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+Replica::Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial)
+    : fingerprinter_(run), layout_(std::move(layout)) {
+  RUMOR_CHECK(initial.size() == layout_.params());
+  state_.weights = std::move(initial);
+  state_.fingerprint = fingerprinter_.of_weights(state_.weights);
+}
+
+Result<gossip::Accepted> Replica::apply(const gossip::UpdateHeader& header, compress::SparseUpdate update,
+                                        Payload payload) {
+  const std::uint64_t claimed = fingerprinter_.of_update(layout_, update);
+  if (claimed != header.fingerprint)
+    return Error{Errc::corrupt, str("update ", header.key.seq, " of stream ", header.key.stream.brief(),
+                                    ": its entries do not have the fingerprint its header claims")};
+  return take_named(header,
+                    {std::make_shared<const compress::SparseUpdate>(std::move(update)), std::move(payload), false});
+}
+
+compress::SharedUpdate Replica::apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update,
+                                          Payload payload) {
+  header.fingerprint = fingerprinter_.of_update(layout_, update);
+  auto shared = std::make_shared<const compress::SparseUpdate>(std::move(update));
+  const gossip::Accepted taken = take_named(header, {shared, std::move(payload), false});
+  RUMOR_CHECK(taken == gossip::Accepted::applied);
+  return shared;
+}
+
+gossip::Accepted Replica::take_named(const gossip::UpdateHeader& header, Taken taken) {
+  const std::vector<std::uint32_t>& index = taken.update->index;
+  RUMOR_CHECK(index.empty() || index.back() < layout_.params());
+  const bool marks = !(mutant(4) && header.key.seq % 8 == 0);
+  if (marks && !state_.have.insert(header.key) && !mutant(2)) return gossip::Accepted::duplicate;
+  const std::uint64_t before = state_.fingerprint;
+  state_.samples += header.samples;
+  state_.period = std::max(state_.period, header.period);
+  const bool keeps_digest = mutant(6) && digest_current_ && header.key.seq % 8 == 0;
+  take(std::move(taken), header.fingerprint);
+  if (mutant(5) && header.key.seq % 16 == 0) state_.fingerprint = before;
+  digest_current_ = keeps_digest;
+  return gossip::Accepted::applied;
+}
+
+void Replica::take(Taken taken, std::uint64_t fingerprint) {
+  state_.fingerprint = Fingerprinter::add(state_.fingerprint, fingerprint);
+  digest_current_ = false;
+  const std::size_t entries = taken.update->index.size();
+  waiting_.push_back(taken.update);
+  waiting_entries_ += entries;
+  waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
+  if (copying_) since_copy_.push_back(taken.update);
+  recent_.push_back(std::move(taken));
+  recent_entries_ += entries;
+  if (waiting_entries_ > layout_.params()) settle_alone();
+  if (recent_entries_ > layout_.params()) {
+    forget_recent();
+    recent_complete_ = false;
+  }
+}
+
+// Addition wraps around, so adding the opposite of every entry restores the bits, in whatever order.
+void Replica::take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload) {
+  RUMOR_CHECK(state_.have.contains(header.key));
+  for (std::uint8_t& negative : update.negative) negative ^= 1;
+  state_.have.erase(header.key.stream, {header.key.seq, header.key.seq});
+  state_.samples -= header.samples;
+  const std::uint64_t opposite = fingerprinter_.of_update(layout_, update);
+  take({std::make_shared<const compress::SparseUpdate>(std::move(update)), std::move(payload), true}, opposite);
+}
+
+void Replica::mark(const gossip::Revocation& revocation) {
+  RUMOR_CHECK(state_.revocations.insert(revocation).second);
+  digest_current_ = false;
+}
+
+bool Replica::is_revoked(const UpdateKey& key) const {
+  return std::any_of(state_.revocations.begin(), state_.revocations.end(),
+                     [&](const gossip::Revocation& one) { return one.covers(key); });
+}
+
+void Replica::begin_copy() {
+  since_copy_.clear();
+  copying_ = true;
+}
+
+void Replica::end_copy() {
+  copying_ = false;
+}
+
+bool Replica::forget_copied() {
+  RUMOR_CHECK(!copying_);
+  if (!since_copy_.empty()) since_copy_.pop_back();
+  return since_copy_.empty();
+}
+
+void Replica::forget_recent() {
+  recent_.clear();
+  recent_entries_ = 0;
+}
+
+void Replica::settle_alone() const {
+  Serial alone;
+  settle(nullptr, alone);
+}
+
+void Replica::begin_batch() const {
+  RUMOR_CHECK(batch_.updates.empty());
+  if (mutant(7) && waiting_.size() > 3) waiting_.erase(waiting_.begin());
+  for (const compress::SharedUpdate& update : waiting_) {
+    batch_.updates.push_back(update.get());
+    batch_.entries += update->index.size();
+  }
+  batch_.fingerprint = waiting_fingerprint_;
+}
+
+// Of the batch, what lies there. Returns the fingerprint of what really happens to the weights.
+std::uint64_t Replica::settle_stretch(compress::Stretch where, const compress::FloatView* view) const {
+  std::int32_t* const weights = state_.weights.data();
+  float* const values = view != nullptr ? view->values.data() : nullptr;
+  std::uint64_t moved = 0;
+  compress::walk_merged(
+      layout_, batch_.updates, where,
+      [=](std::uint32_t i) {
+        __builtin_prefetch(weights + i, 1);
+        if (values != nullptr) __builtin_prefetch(values + i, 1);
+      },
+      [&](const compress::EntryRun& run) {
+        for (std::size_t e = 0; e < run.count; ++e) {
+          const std::uint32_t i = run.index[e];
+          const auto before = static_cast<std::uint32_t>(weights[i]);
+          const std::uint32_t after = before + run.change(e);
+          weights[i] = static_cast<std::int32_t>(after);
+          moved = Fingerprinter::add(moved, fingerprinter_.of_change(i, after - before));
+          if (view != nullptr) view->set(i, after);
+        }
+      });
+  return moved;
+}
+
+void Replica::end_batch() const {
+  RUMOR_CHECK(batch_.moved == batch_.fingerprint);
+  waiting_fingerprint_ = Fingerprinter::minus(waiting_fingerprint_, batch_.fingerprint);
+  waiting_entries_ -= batch_.entries;
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(batch_.updates.size()));
+  batch_ = {};
+}
+
+bool Replica::settle_some(std::uint64_t entries_max) {
+  if (waiting_.empty()) return true;
+  if (batch_.updates.empty()) begin_batch();
+  const std::uint64_t params = layout_.params();
+  const std::uint64_t step = params * entries_max / std::max<std::uint64_t>(batch_.entries, 1) + 1;
+  const compress::Stretch where{batch_.at, std::min(params, batch_.at + step)};
+  batch_.moved = Fingerprinter::add(batch_.moved, settle_stretch(where, nullptr));
+  batch_.at = where.end;
+  if (batch_.at == params) end_batch();
+  return waiting_.empty();
+}
+
+void Replica::settle(const compress::FloatView* view, Parallel& parallel) const {
+  while (!waiting_.empty()) {  // twice where a batch has begun already
+    if (batch_.updates.empty()) begin_batch();
+    std::vector<std::uint64_t> moved(parallel.width());
+    const compress::Stretch rest{batch_.at, layout_.params()};
+    compress::each_stretch(rest, batch_.entries, parallel, [&](std::size_t piece, compress::Stretch where) {
+      moved[piece] = settle_stretch(where, view);
+    });
+    for (const std::uint64_t one : moved) batch_.moved = Fingerprinter::add(batch_.moved, one);
+    end_batch();
+  }
+}
+
+void Replica::refresh_settled(const compress::FloatView& view, Parallel& parallel) const {
+  Updates updates;
+  for (const Taken& taken : recent_) updates.push_back(taken.update.get());
+  const LargeVector<std::int32_t>& weights = state_.weights;
+  compress::each_stretch(
+      compress::all_of(layout_), recent_entries_, parallel, [&](std::size_t, compress::Stretch where) {
+        compress::walk_merged(
+            layout_, updates, where, [&](std::uint32_t i) { __builtin_prefetch(weights.data() + i); },
+            [&](const compress::EntryRun& run) {
+              for (std::size_t e = 0; e < run.count; ++e) {
+                const std::uint32_t i = run.index[e];
+                view.set(i, static_cast<std::uint32_t>(weights[i]));
+              }
+            });
+      });
+}
+
+bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
+  RUMOR_CHECK(view.values.size() == layout_.params());
+  const bool complete = recent_complete_;
+  // What waits and what is recent both end with what was taken last, so equal numbers are the same updates.
+  if (complete && waiting_.size() == recent_.size() && batch_.updates.empty()) {
+    settle(&view, parallel);
+  } else {
+    settle(nullptr, parallel);
+    if (complete) refresh_settled(view, parallel);
+  }
+  forget_recent();
+  recent_complete_ = true;
+  return complete;
+}
+
+std::optional<std::vector<Taken>> Replica::hand_over() {
+  std::optional<std::vector<Taken>> changes;
+  if (recent_complete_) changes = std::move(recent_);
+  forget_recent();
+  recent_complete_ = true;
+  return changes;
+}
+
+Result<void> Replica::restore(ReplicaState state) {
+  if (state.weights.size() != state_.weights.size())
+    return Error{Errc::mismatch,
+                 str("it holds ", state.weights.size(), " weights, this model has ", state_.weights.size())};
+  if (fingerprinter_.of_weights(state.weights) != state.fingerprint)
+    return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
+  state_ = std::move(state);
+  digest_current_ = false;
+  waiting_.clear();
+  batch_ = {};
+  waiting_entries_ = waiting_fingerprint_ = 0;
+  forget_recent();
+  recent_complete_ = false;
+  return {};
+}
+
+std::size_t Replica::entry_bytes() const {
+  std::size_t bytes = capacity_bytes(waiting_, recent_, since_copy_);
+  for (const compress::SharedUpdate& update : waiting_) bytes += compress::part_bytes(update);
+  for (const Taken& taken : recent_) bytes += compress::part_bytes(taken.update);
+  for (const compress::SharedUpdate& update : since_copy_) bytes += compress::part_bytes(update);
+  return bytes;
+}
+
+const gossip::ReplicaDigest& Replica::digest() const {
+  if (!digest_current_) {
+    ByteWriter out;
+    state_.have.encode(out);
+    for (const gossip::Revocation& one : state_.revocations) {
+      for (const BytesView id : {one.node.view(), one.stream.view()}) out.raw(id);
+      out.u64(one.range.first);
+      out.u64(one.range.last);
+    }
+    digest_ = {sha256(out.bytes()), state_.fingerprint, state_.have.count()};
+    digest_current_ = true;
+  }
+  return digest_;
+}
+
+}  // namespace rumor

@@ -1,0 +1,49 @@
+// What a run file says, in [exchange], of the ways to train: of peers with models of their own
+// (runtime/exchange/neighbourhood.h), of local steps, which peers that broadcast know too, and of those that only the
+// simulator knows (sim/methods/methods.h). Each peer's own business, not part of the run id. What they mean:
+// METHODS.md.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rumor {
+
+// Of ways in lock-step: sync, admm; local_steps also of broadcast.
+struct RoundRules {
+  std::uint32_t local_steps = 1;         // steps that a peer takes by itself in a round, or for an update
+  double participation = 1;              // share of the peers that are drawn for a round (sync)
+  std::string outer = "none";            // none | nesterov | sparse (sync): sim/methods/outer_step.h
+  std::optional<double> outer_rate;      // absent: 0.7 with nesterov, 1 with sparse
+  std::optional<double> outer_momentum;  // of nesterov; absent: 0.9
+  double penalty = 0.1;                  // rho (admm)
+};
+
+// Of the parameter server: downpour.
+struct ServerRules {
+  std::uint32_t servers = 1;                      // shards of the model, hosted by as many of the peers
+  std::uint32_t push_every = 1, fetch_every = 1;  // steps of a worker
+};
+
+// Of peers with models of their own: average, codistill. An even number of neighbours.
+struct NeighbourRules {
+  std::uint32_t neighbours = 4;
+  double consensus_rate = 0;     // 0: from the density (average)
+  double drift_bound = 0;  // squared distance to what was last told, above which a peer tells; 0: always (average)
+  std::uint32_t teachers = 2;        // of the neighbours, asked in a step, in turn (codistill)
+  std::uint32_t refresh_every = 50;  // steps between two tellings (codistill)
+  double agreement = 1;              // weight of what teachers say, beside the labels' (codistill)
+};
+
+// When a step may begin, and at what rate: runtime/exchange/staleness.h. Each peer's own choice.
+struct StalenessRules {
+  double scale = 0;             // exchange.staleness_scale: lambda; 0: off
+  double brake_from = 10;       // exchange.brake_from: B, updates; 0: off
+  std::uint32_t soft_sync = 0;  // exchange.soft_sync: S, updates; 0: off
+  std::uint32_t bound = 0;      // exchange.steps_ahead: s, updates; 0: off
+};
+
+}  // namespace rumor

@@ -1,0 +1,59 @@
+#include "runtime/run/run_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+std::string_view guarantee_of(std::string_view mode) {
+  if (mode == "average")
+    return "near each other, never equal: each has a model of its own, drawn to its neighbours'; what they hold of "
+           "each other is equal, bit for bit";
+  if (mode == "codistill")
+    return "none of weights, never equal: each has a model of its own, drawn to what its teachers predict; what they "
+           "hold of each other is equal, bit for bit";
+  return "equal updates, equal bits";
+}
+
+std::string RunConfig::warning() const {
+  if (early_share == 0 && (early_peers > 0 || early_density != 1))
+    return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "
+           "that is early, such as 0.1";
+  if (has_own_models() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
+    return str("exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
+               "exchange.mode = \"", mode, "\" they do nothing");
+  const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";
+  if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};
+  return str("optimizer.momentum = ", optimizer.momentum, " hurts sparse broadcast: the residual's delay already acts "
+             "as momentum, and more of it costs accuracy; set optimizer.momentum = 0, or "
+             "optimizer.kind to ", optimizer.kind == "momentum" ? "sgd" : "rmsprop");
+}
+
+double RunConfig::density_for(std::size_t peers) const {
+  if (has_byte_budget()) return 0;
+  const double rounds =
+      static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
+  const double automatic = std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
+  const double of_a_batch = density > 0 ? density : automatic;
+  return std::min(of_a_batch * batches(), density_max);
+}
+
+double RunConfig::density_at(std::size_t peers, double progress) const {
+  const double mean = std::min(density_for(peers) * (is_early(progress) ? early_density : 1.0), density_max);
+  if (!follow_rate) return mean;
+  constexpr int points = 256;
+  double factors = 0;
+  for (int point = 0; point < points; ++point) factors += schedule.factor((point + 0.5) / points);
+  if (factors == 0) return mean;
+  return std::clamp(mean * schedule.factor(progress) * points / factors, 1e-9, density_max);
+}
+
+double RunConfig::rate_for(std::size_t peers, double progress) const {
+  const double count = static_cast<double>(std::max<std::size_t>(peers, 1));
+  const double total = rate_scaling == "sqrt" ? rate * std::sqrt(std::min(count, 16.0) / 4.0) : rate;
+  return total * schedule.factor(progress) / count;
+}
+
+}  // namespace rumor

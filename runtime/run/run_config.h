@@ -1,0 +1,186 @@
+// RunConfig: what a run file says. Sections [run] [model] [data] [optimizer] [exchange] [compress] [network].
+//
+// Keys marked (shared) must be equal on all peers and go into the run id; the rest is each peer's own
+// business. An unknown key is an error that names the nearest known one. Every key can be overridden as
+// "section.key=value".
+//
+// Thread: plain values. Parsing does no I/O: the caller brings the text.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compress/select/compressor.h"
+#include "gossip/contract/link_coder.h"
+#include "models/data/dataset.h"
+#include "models/families/model.h"
+#include "models/optimizers/optimizer.h"
+#include "models/weights/start_weights.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/result.h"
+#include "runtime/run/method_rules.h"
+
+namespace rumor {
+
+// What `exchange.mode` may be. Peers know broadcast, average and codistill; the others are of the simulator alone
+// (sim/methods/methods.h).
+inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "downpour",
+                                                       "admm",      "average", "codistill"};
+
+// Whether each peer has a model of its own in this mode, and of its neighbours their public copies
+// (runtime/exchange/neighbourhood.h).
+constexpr bool keeps_own_models(std::string_view mode) { return mode == "average" || mode == "codistill"; }
+
+// What an exchange of peers promises of their weights, a sentence for people.
+std::string_view guarantee_of(std::string_view mode);
+
+// Entries / parameters of one update, at most.
+inline constexpr double density_max = 0.2;
+
+// For run.samples: longer than anybody trains, so that it ends when somebody says so.
+inline constexpr std::uint64_t samples_unbounded = std::uint64_t{1} << 50;
+
+struct RunConfig {
+  // [run]
+  std::string name = "unnamed";  // (shared)
+  std::uint64_t seed = 1;        // (shared) initial weights, fingerprint
+  std::string owner;             // (shared, if given) key of who may sign join tokens and revocations: 64 hex digits
+  std::uint64_t samples =
+      100'000;  // (shared) planned length, all peers together: what the schedule runs over
+
+  // [model] (shared), but for weights and precision
+  models::ModelConfig model;
+  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors in it
+  // (models/weights/start_weights.h). Where it lies is a peer's own business; what is in it goes into the run id.
+  std::string weights;
+  // How a GPU takes the numbers of matrix products (gpu/device/model_table.h): fp32, tf32 or bf16. A processor: fp32
+  // always.
+  std::string precision = "fp32";
+
+  // [data]  kind, seed, skew (shared); path
+  models::DataConfig data;
+
+  // [optimizer] (shared), but for hogwild and hogwild_batches
+  models::OptimizerConfig optimizer;
+  models::Schedule schedule;
+  double rate = 0.5;                  // peak learning rate of four peers together
+  std::string rate_scaling = "sqrt";  // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
+  std::uint32_t batch = 16;           // samples a step
+  // Worker threads that step the same weights without locks (models/optimizers/hogwild.h); 0: off, a step is one
+  // mini-batch. With it, a step is hogwild_batches mini-batches, taken by whichever worker is free, and so is an
+  // update. Not shared: an update says what it means, however it was made.
+  std::uint32_t hogwild = 0, hogwild_batches = 8;
+
+  // [exchange]
+  std::string mode = "broadcast";  // (shared) one of exchange_modes
+  double in_flight_weight = 0.5;   // (shared) runtime/exchange/in_flight_view.h
+  double period_ms = 0;            // least time between two updates of this peer
+  StalenessRules staleness;        // runtime/exchange/staleness.h; each peer's own choice
+  // The beginning of a run, while this share of its samples is being seen, may differ from the rest: only the shards
+  // below early_peers train (0: all), and updates are early_density times as dense. Each peer's own choice.
+  // Asynchronous training is often begun with fewer workers; whether it pays is measured in METHODS.md.
+  double early_share = 0;
+  std::uint32_t early_peers = 0;
+  double early_density = 1;
+  RoundRules round_rules;          // method_rules.h; of broadcast, local_steps: the mini-batches of an update
+  ServerRules server_rules;        // the same
+  NeighbourRules neighbour_rules;  // the same
+
+  // [compress]
+  // Entries / parameters of one update, or of each mini-batch of one (batches()); 0 means auto. Not used with a budget
+  // in bytes.
+  double density = 0.001;
+  // Budgets in bytes (compress/select/budget.h), at most one above 0: of one payload; or of all payloads of this peer
+  // in a second, each counted once. A file has one of density and these two; an override takes the place of the
+  // file's.
+  double bytes_per_update = 0, bytes_per_second = 0;
+  compress::Scope scope = compress::Scope::global;
+  // Density goes up and down with the learning rate; its mean over the run stays. Worth having where entries are
+  // scarce (fewer than about 20 for each parameter over the run, all peers together), no difference otherwise:
+  // figures in ARCHITECTURE.md. Not with a budget in bytes.
+  bool follow_rate = false;
+  compress::Emit emit = compress::Emit::threshold;
+  int grid_bits = 24;  // (shared)
+
+  // [network]
+  std::string listen = "127.0.0.1:0";
+  std::vector<std::string> seeds;
+  std::vector<std::string> advertise;
+  // The router that is asked to let others in (daemon/port_mapper.h): "auto" or its address; empty: none. Not by
+  // default: it opens a door from everywhere to this machine, and a peer that nobody can dial trains all the same.
+  std::string map_port;
+  std::string status;  // empty: no status server
+  std::string status_token;  // file of the token that it asks for; empty: none, and then loopback only
+  std::string events;  // file that what happens is written to, a line of JSON each (daemon/event_journal.h)
+  std::string tensorboard;  // directory for an event file of TensorBoard (daemon/tensorboard.h)
+  std::string allow;   // file of keys that may be linked (gossip/trust/admission.h); read again when it changes
+  std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
+  std::string token;   // file of a join token, as `rumor key token` writes it
+  gossip::CodingRule link_coding = gossip::CodingRule::automatic;
+  double up_mbit = 0,
+         down_mbit = 0;  // of this peer over all links, TLS included, in 10^6 bits a second; 0: no cap
+  // Of updates kept on disk for peers that were away (runtime/replica/update_log.h); in the run file as log_mib.
+  std::size_t log_bytes = limits::log_file_bytes_max;
+
+  // Of broadcast, where a step may be several mini-batches: the workers that take them, 0 for none but the trainer
+  // itself; how many mini-batches there are, at least one for each worker; how many of them one after another.
+  std::uint32_t workers() const { return hogwild > 0 ? hogwild : batches() > 1 ? 1 : 0; }
+  std::uint32_t batches() const {
+    if (hogwild > 0) return std::max(hogwild, hogwild_batches);
+    return mode == "broadcast" ? round_rules.local_steps : 1;
+  }
+  std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(workers(), 1u) + 1; }
+  bool has_own_models() const { return keeps_own_models(mode); }
+  bool averages() const { return mode == "average"; }
+  bool codistills() const { return mode == "codistill"; }
+  // Of peers with models of their own: so many steps are behind each of their updates.
+  std::uint32_t steps_of_update() const {
+    return codistills() ? neighbour_rules.refresh_every : round_rules.local_steps;
+  }
+  bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
+  // A line for people about a choice that works badly, or nothing.
+  std::string warning() const;
+  // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within [1e-4, 1e-2]:
+  // what counts for accuracy is how often each parameter is sent over the whole run by all peers together, and 20 to
+  // 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the number of peers cancels
+  // out, and a run of twice the length has half the density, until a bound is met. All that times batches(), at most
+  // density_max: what is sent for a sample stays. 0 with a budget in bytes, which decides alone.
+  double density_for(std::size_t peers) const;
+  // The same at `progress` in [0, 1]: in the early phase times early_density; with follow_rate times the schedule's
+  // factor over its mean, so that the mean over the run stays. At most density_max.
+  double density_at(std::size_t peers, double progress) const;
+  bool is_early(double progress) const { return progress < early_share; }
+  // Rate of one of `peers` live peers at `progress` in [0, 1].
+  double rate_for(std::size_t peers, double progress) const;
+};
+
+// Parses a run file. `source` names it in errors ("run.toml: line 3: ..."). Errors: Errc::usage.
+Result<RunConfig> parse_run_config(std::string_view text, const std::string& source);
+
+// Applies "section.key=value" (value as TOML; a bare word is taken as text). Errors: Errc::usage.
+Result<void> override_run_config(RunConfig& config, const std::string& assignment);
+
+// One key of a run file, for the reference.
+struct RunKey {
+  std::string name;        // "section.key"
+  std::string wants;       // "a number from 0 to 1", as an error says it
+  std::string by_default;  // what RunConfig begins with, as one would write it; empty: nothing
+  bool shared;             // goes into the run id
+};
+// All of them, section by section.
+std::vector<RunKey> run_keys();
+// What a key is, in a few words; empty for an unknown one.
+std::string_view run_key_help(std::string_view name);
+
+// Names the run: SHA-256 over the shared keys, the layout, the format versions and, where the run starts from weights
+// of a file, their hash; cut to 16 bytes. `start`: null for weights from the seed.
+RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start = nullptr);
+
+// Built-in run files, by name (preset_names()). Empty when there is none of that name.
+std::string_view preset_text(std::string_view name);
+std::vector<std::string> preset_names();
+
+}  // namespace rumor

@@ -1,0 +1,40 @@
+#include "runtime/sim/experiments/simulate.h"
+
+#include <algorithm>
+
+#include "runtime/sim/methods/methods.h"
+
+namespace rumor::sim {
+
+namespace {
+
+struct Way {
+  std::string_view mode;
+  Result<SimResult> (*run)(const MethodSetting&);
+  bool in_rounds = false;
+};
+constexpr Way ways[] = {{"sync", run_sync, true}, {"downpour", run_downpour}, {"admm", run_admm, true}};
+
+}  // namespace
+
+bool learns_alike_everywhere(std::string_view mode) {
+  const auto is = [&](const Way& way) { return way.mode == mode && way.in_rounds; };
+  return std::any_of(std::begin(ways), std::end(ways), is);
+}
+
+Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                           const ClusterOptions& options, const Progress& progress) {
+  for (const Way& way : ways) {
+    if (way.mode != config.mode) continue;
+    auto absences = Absences::create(options, config.mode);
+    if (!absences) return absences.error();
+    auto learners = Learners::create(config, std::move(data), options);
+    if (!learners) return learners.error();
+    return way.run({config, options, *learners, *absences, progress});
+  }
+  auto cluster = Cluster::create(config, std::move(data), options);
+  if (!cluster) return cluster.error();
+  return (*cluster)->run(progress);
+}
+
+}  // namespace rumor::sim

@@ -1,0 +1,75 @@
+// FaultyRun: a world, the faults that strike it and the checkers that watch it: what the protocol alone
+// (swarm.cc) and training (training_swarm.cc) have in common.
+//
+// Thread: one owner.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/sim/storm/hostile.h"
+#include "runtime/sim/storm/swarm.h"
+
+namespace rumor::sim {
+
+class FaultyRun {
+ public:
+  FaultyRun(const SwarmRequest& request, SwarmPlan plan);
+  virtual ~FaultyRun() = default;
+  FaultyRun(const FaultyRun&) = delete;
+
+ protected:
+  // How many struck, of those that people ask about.
+  struct Strikes {
+    std::uint64_t actions = 0, resets = 0, restarts = 0, partitions = 0;
+  };
+
+  // ---- phases (faulty_run.cc) ----
+  void start_hosts();
+  void start_attackers();
+  // Every two virtual seconds: the weights of one host in full.
+  void watch_weights();
+  // The faults are over; hosts that are down come back, but for those that are dead for good.
+  void heal();
+  bool find_each_other_without_the_dead() const;
+  // All take leave, and nothing stays open.
+  void say_goodbye();
+  void await_mesh();
+  // Who has what, for a liveness failure.
+  std::string state_text() const;
+  // What slow links need to carry everything twice.
+  Duration carrying_time() const;
+  void fill(SwarmReport& report) const;
+
+  // ---- faults (swarm_faults.cc) ----
+  void act(const FaultAction& action);
+  void stop_for(HostId i, const FaultAction& action, bool silently);
+  void start_again(HostId i, DiskFault fault);
+  void clone(const FaultAction& action);
+  void partition(const FaultAction& action);
+  void upset_clock(const FaultAction& action);
+  void upset_connection(const FaultAction& action);
+  void upset_host(const FaultAction& action);
+  void join_storm(const FaultAction& action);
+  // What a host does by the world's clock, from the beginning.
+  virtual void schedule_work(HostId) {}
+  // Own updates of a host, where the world asks for them.
+  virtual void schedule_publishing(HostId, Duration /*every*/, TimePoint /*until*/, bool /*waves*/) {}
+
+  void after(Duration wait, std::function<void()> call);
+  std::vector<std::string> contacts() const;
+  TimePoint chaos_end() const { return TimePoint{plan_.warm_up + plan_.chaos}; }
+
+  SwarmRequest request_;
+  SwarmPlan plan_;
+  ProtocolWorld world_;
+  Checkers checkers_;
+  Strikes strikes_;
+  bool chaos_ = true;  // faults may still begin
+
+ private:
+  std::uint64_t partitions_ = 0;
+};
+
+}  // namespace rumor::sim

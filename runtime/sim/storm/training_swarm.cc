@@ -1,0 +1,214 @@
+#include "runtime/sim/storm/training_swarm.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+#include "runtime/sim/storm/faulty_run.h"
+#include "runtime/sim/world/tag_keys.h"
+#include "runtime/sim/world/training_peer.h"
+
+namespace rumor::sim {
+
+namespace {
+
+constexpr Duration look_every = 20ms;
+// After healing, besides the training that is left and what slow links carry.
+constexpr Duration finished_within = 120s;
+
+class TrainingSwarm final : private FaultyRun, private WorldObserver {
+ public:
+  TrainingSwarm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                const ClusterOptions& options, const SwarmRequest& request, SwarmPlan plan,
+                const Progress& progress)
+      : FaultyRun(request, with_maker(std::move(plan), this)),
+        config_(config),
+        data_(std::move(data)),
+        options_(options),
+        progress_(progress),
+        record_(config_, data_, plan_.world.model.form.layout, plan_.world.model.initial, world_.hosts(),
+                options.curve_points) {
+    world_.observe(*this);
+  }
+
+  TrainingSwarmResult run(const std::string& command);
+
+ private:
+  static SwarmPlan with_maker(SwarmPlan plan, TrainingSwarm* self) {
+    plan.world.make_peer = [self](const PeerStart& start) { return self->make_peer(start); };
+    return plan;
+  }
+  StartedPeer make_peer(const PeerStart& start);
+  TrainingPeer* peer(HostId i) const { return static_cast<TrainingPeer*>(world_.host(i).peer.get()); }
+  TrainingRecord::Nodes nodes() const;
+  std::uint64_t samples() const;
+  bool complete() const;
+  bool watch();
+  void train_to_the_end();
+
+  // What happens in the world.
+  void started(HostId i) override {
+    if (world_.host(i).life > 1) record_.restarted(i);
+  }
+  void ended(HostId i) override { record_.ended(i, peer(i)->node()); }
+  void sealed(HostId i, const gossip::StoredUpdate& update) override {
+    record_.published(update, i, world_.now());
+  }
+  void applied(HostId i, const gossip::UpdateHeader& header, HostId from) override {
+    record_.applied(header.key, i, from, world_.now());
+  }
+
+  RunConfig config_;
+  std::shared_ptr<const models::DataSet> data_;
+  const ClusterOptions& options_;
+  const Progress& progress_;
+  TrainingRecord record_;
+  SwarmReport report_;
+  bool stopped_ = false;  // by `progress_`
+};
+
+StartedPeer TrainingSwarm::make_peer(const PeerStart& start) {
+  NodeOptions options;
+  options.node = start.id;
+  options.stream = start.stream;
+  options.keys = std::make_shared<TagKeys>(start.id);
+  for (const std::string& seed : start.seeds)
+    if (seed != start.address) options.seeds.push_back(seed);
+  options.known_addresses = start.known;
+  options.advertise = {start.address};
+  options.shard = {static_cast<std::uint32_t>(start.host % plan_.nodes),
+                   static_cast<std::uint32_t>(plan_.nodes)};
+  options.start = options_.start;
+  options.chance_seed = start.chance_seed;
+  options.evaluation_every = 10 * options_.step;
+  options.evaluation_rows = 16;  // their result is of no use here; when they come is
+  options.checkpoint_every = plan_.checkpoint_every;
+  options.report_applied = true;
+  options.disk = start.files;
+  auto node = Node::create(config_, data_, std::move(options));
+  RUMOR_CHECK(node.ok());  // one like it was made before the run
+  RUMOR_CHECK((*node)->open_disk().ok());
+  const bool restored = start.checkpoint != nullptr && (*node)->restore(*start.checkpoint).ok();
+  const auto evaluate = [this](Node& one, std::uint32_t rows_max) { return record_.evaluate(one, rows_max); };
+  return {std::make_unique<TrainingPeer>(std::move(node).value(), options_.step, start.chance_seed, evaluate),
+          restored};
+}
+
+TrainingRecord::Nodes TrainingSwarm::nodes() const {
+  TrainingRecord::Nodes all;
+  for (HostId i = 0; i < plan_.nodes; ++i) all.push_back(world_.host(i).up() ? &peer(i)->node() : nullptr);
+  return all;
+}
+
+std::uint64_t TrainingSwarm::samples() const {
+  std::uint64_t most = 0;
+  for (HostId i = 0; i < plan_.nodes; ++i)
+    if (world_.host(i).up()) most = std::max(most, peer(i)->replica()->samples());
+  return most;
+}
+
+bool TrainingSwarm::complete() const {
+  for (HostId i = 0; i < plan_.nodes; ++i)
+    if (world_.host(i).up() && !peer(i)->node().complete()) return false;
+  return checkers_.equal();
+}
+
+bool TrainingSwarm::watch() {
+  if (!stopped_) stopped_ = !record_.watch(nodes(), world_.now(), progress_);
+  return !stopped_ && !world_.violation();
+}
+
+void TrainingSwarm::train_to_the_end() {
+  const TimePoint healed = world_.now();
+  const gossip::HaveSet before = checkers_.held();
+  const Duration within = finished_within + 4 * request_.training + carrying_time();
+  while (watch() && !complete()) {
+    if (world_.now() - healed > within)
+      return world_.violate("L1", 0,
+                            str("the run is not over, or replicas differ, ", fixed(to_seconds(within), 0),
+                                " s after healing", state_text()));
+    world_.run_until(world_.now() + look_every);
+  }
+  if (stopped_ || world_.violation()) return;
+  report_.converged_seconds = to_seconds(world_.now() - healed);
+  checkers_.check_kept(before);
+  if (!world_.violation()) checkers_.check_equal();
+  if (!world_.violation()) await_mesh();
+  for (HostId i = 0; i < plan_.nodes && !world_.violation(); ++i)
+    if (world_.host(i).up()) checkers_.check_weights(i);
+}
+
+TrainingSwarmResult TrainingSwarm::run(const std::string& command) {
+  start_hosts();
+  while (watch() && world_.now() < chaos_end() && samples() * 10 < config_.samples * 9)
+    world_.run_until(std::min(world_.now() + look_every, chaos_end()));
+  if (watch()) {
+    heal();
+    train_to_the_end();
+  }
+  TrainingSwarmResult all;
+  const TrainingRecord::Nodes last = nodes();
+  const bool alive = std::any_of(last.begin(), last.end(), [](const Node* node) { return node != nullptr; });
+  if (!world_.violation() && alive) {
+    all.result = record_.conclude(last, world_.now());
+    all.result.identical = !stopped_;  // to the sum of what is left, which the checkers have made
+  }
+  if (watch()) say_goodbye();
+  fill(report_);
+  report_.replay = replay_line(request_, command);
+  all.result.sim_seed = request_.seed;
+  all.result.nodes = plan_.nodes;
+  all.result.trace_hash = world_.trace();
+  all.result.stopped_early = stopped_;
+  all.result.link_resets = strikes_.resets;
+  all.result.restarts = strikes_.restarts;
+  all.result.partitions = strikes_.partitions;
+  all.result.strikes = strikes_.actions;
+  all.report = report_;
+  return all;
+}
+
+FabricOptions fabric_of(const NetworkModel& network) {
+  FabricOptions fabric;
+  fabric.latency_min = network.latency_min;
+  fabric.latency_max = network.latency_max;
+  fabric.jitter = network.jitter;
+  fabric.bytes_per_second = network.up_bytes_per_second;
+  fabric.down_bytes_per_second = network.down_bytes_per_second;
+  return fabric;
+}
+
+}  // namespace
+
+Duration expected_training(const RunConfig& config, const ClusterOptions& options) {
+  const std::uint64_t steps = config.samples / (std::uint64_t{config.batch} * options.nodes) + 1;
+  const Duration each = std::max(options.step, from_seconds(config.period_ms * 1e-3));
+  return std::max<Duration>(each * static_cast<std::int64_t>(steps), 1s);
+}
+
+Result<TrainingSwarmResult> run_training_swarm(const RunConfig& config,
+                                               std::shared_ptr<const models::DataSet> data,
+                                               const ClusterOptions& options, const SwarmRequest& request,
+                                               const std::string& command, const Progress& progress) {
+  SwarmRequest wanted = request;
+  if (wanted.nodes == 0) wanted.nodes = options.nodes;
+  ClusterOptions sized = options;
+  sized.nodes = wanted.nodes;
+  wanted.training = expected_training(config, sized);
+  SwarmPlan plan = draw_plan(wanted);
+  for (std::size_t i = 0; i < plan.nodes; ++i) {
+    NodeOptions sample;
+    sample.keys = std::make_shared<TagKeys>(sample.node);
+    sample.start = options.start;
+    sample.shard = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(plan.nodes)};
+    auto node = Node::create(config, data, std::move(sample));
+    if (!node) return node.error();
+    if (i > 0) continue;
+    const std::span<const std::int32_t> initial = (*node)->replica().weights();
+    plan.world.model = {(*node)->form(), {initial.begin(), initial.end()}, config.log_bytes, 0};
+  }
+  plan.world.fabric = fabric_of(options.network);
+  return TrainingSwarm(config, std::move(data), options, wanted, std::move(plan), progress).run(command);
+}
+
+}  // namespace rumor::sim

@@ -1,0 +1,32 @@
+// Training under the faults of a swarm seed: whole nodes in the world, under the faults and before the
+// checkers of the protocol-only swarm (swarm.h), so that anybody can try a run file of his own.
+//
+// First safety: while nine tenths of the run are trained, faults strike whose times are fitted to its length.
+// Then liveness: they end, and within a bounded time the rest must be trained and all replicas be equal to
+// the sum that the oracle made by itself.
+//
+// Thread: one owner; no threads inside. Memory: the payloads of all updates, besides the nodes.
+#pragma once
+
+#include "runtime/sim/cluster/cluster.h"
+#include "runtime/sim/storm/swarm.h"
+
+namespace rumor::sim {
+
+struct TrainingSwarmResult {
+  SimResult result;  // what the run has shown; nothing when there is a violation before all was equal
+  SwarmReport report;
+};
+
+// Nodes, network, step, curve and start are those of `options`, seed and faults those of `request`. `command`
+// is what the replay line begins with. Errors: those of Node::create.
+Result<TrainingSwarmResult> run_training_swarm(const RunConfig& config,
+                                               std::shared_ptr<const models::DataSet> data,
+                                               const ClusterOptions& options, const SwarmRequest& request,
+                                               const std::string& command, const Progress& progress);
+
+// How long `config` trains when all goes well, by which the faults are timed: what SwarmRequest::training
+// wants.
+Duration expected_training(const RunConfig& config, const ClusterOptions& options);
+
+}  // namespace rumor::sim

@@ -1,0 +1,115 @@
+#include "runtime/sim/world/network.h"
+
+#include <algorithm>
+
+#include <toml++/toml.h>
+
+#include "runtime/base/limits.h"
+#include "runtime/base/text.h"
+#include "runtime/run/toml_text.h"
+
+namespace rumor::sim {
+
+namespace {
+constexpr std::uint64_t bytes_per_mbit = 125'000;
+
+NetworkModel make(std::string name, Duration low, Duration high, Duration jitter, std::uint64_t up_mbit,
+                  std::uint64_t down_mbit) {
+  return {std::move(name), low, high, jitter, up_mbit * bytes_per_mbit, down_mbit * bytes_per_mbit};
+}
+}  // namespace
+
+Result<NetworkModel> NetworkModel::preset(const std::string& name) {
+  if (name == "lan") return make("lan", 100us, 300us, 20us, 1000, 1000);
+  if (name == "wan") return make("wan", 10ms, 80ms, 2ms, 100, 100);
+  if (name == "home") return make("home", 5ms, 60ms, 10ms, 20, 100);
+  return Error{Errc::usage,
+               str("there is no network '", name, "'; choose lan, wan, home, or the name of a .toml file")};
+}
+
+Result<NetworkModel> NetworkModel::parse(std::string_view text, const std::string& source) {
+  const Result<std::string> ascii = toml_in_ascii(text, source);
+  if (!ascii) return ascii.error();
+  toml::table table;
+  try {
+    table = toml::parse(*ascii);
+  } catch (const toml::parse_error& error) {
+    return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
+  }
+  NetworkModel model;
+  model.name = source;
+  for (auto&& [key, value] : table) {
+    const std::string name{std::string_view{key}};
+    const auto number = value.value<double>();
+    const bool positive = number && *number >= 0 && *number <= 1e6;
+    if (name == "latency_ms" && value.is_array() && value.as_array()->size() == 2) {
+      const double low = (*value.as_array())[0].value_or(-1.0), high = (*value.as_array())[1].value_or(-1.0);
+      if (low < 0 || high < low || high > 1e6)
+        return Error{Errc::usage, source + ": latency_ms wants [least, most] in milliseconds"};
+      model.latency_min = from_seconds(low * 1e-3);
+      model.latency_max = from_seconds(high * 1e-3);
+    } else if (name == "jitter_ms" && positive) {
+      model.jitter = from_seconds(*number * 1e-3);
+    } else if ((name == "up_mbit" || name == "down_mbit") && positive && *number >= 0.001) {
+      (name == "up_mbit" ? model.up_bytes_per_second : model.down_bytes_per_second) =
+          static_cast<std::uint64_t>(*number * static_cast<double>(bytes_per_mbit));
+    } else {
+      return Error{Errc::usage, str(source, ": ", name,
+                                    " is not a key of a network file, or its value does not fit; known: "
+                                    "latency_ms = [least, most], jitter_ms, up_mbit, down_mbit")};
+    }
+  }
+  return model;
+}
+
+Network::Network(NetworkModel model, std::size_t nodes, std::uint64_t seed)
+    : model_(std::move(model)),
+      nodes_(nodes),
+      prng_(Prng::named(seed, "jitter")),
+      latency_(nodes * nodes),
+      up_(nodes),
+      down_free_(nodes) {
+  Prng draw = Prng::named(seed, "latency");
+  for (std::size_t a = 0; a < nodes; ++a)
+    for (std::size_t b = a + 1; b < nodes; ++b)
+      latency_[a * nodes + b] = latency_[b * nodes + a] =
+          Duration(draw.between(model_.latency_min.count(), model_.latency_max.count()));
+}
+
+Duration Network::cost(std::size_t bytes, std::uint64_t bytes_per_second) {
+  return Duration(static_cast<std::int64_t>((bytes * 1'000'000 + bytes_per_second - 1) / bytes_per_second));
+}
+
+TimePoint Network::reaches(std::size_t from, std::size_t to, std::size_t bytes, bool control, TimePoint now) {
+  Uplink& up = up_[from];
+  const Duration own = cost(bytes, model_.up_bytes_per_second);
+  const bool waits = up.free > now;
+  up.free = std::max(now, up.free) + own;  // busy for control too
+  TimePoint left = up.free;
+  if (control) {
+    up.control_free = std::max(now, up.control_free) + own;
+    left = up.control_free;
+    if (waits) left = std::min(up.free, left + cost(up.piece, model_.up_bytes_per_second) / 2);
+  } else {
+    up.piece = std::min(bytes, limits::piece_bytes_max);
+  }
+  return left + latency(from, to) + Duration(prng_.between(0, model_.jitter.count()));
+}
+
+TimePoint Network::arrives(std::size_t to, std::size_t bytes, TimePoint now) {
+  down_free_[to] = std::max(now, down_free_[to]) + cost(bytes, model_.down_bytes_per_second);
+  return down_free_[to];
+}
+
+std::size_t Network::waiting(std::size_t from, TimePoint now) const {
+  if (up_[from].free <= now) return 0;
+  const auto us = static_cast<std::uint64_t>((up_[from].free - now).count());
+  return static_cast<std::size_t>(us * model_.up_bytes_per_second / 1'000'000);
+}
+
+TimePoint Network::falls_to(std::size_t from, std::size_t bytes) const {
+  // The longest wait whose bytes, rounded as waiting() does, are no more.
+  return up_[from].free - Duration(((bytes + 1) * 1'000'000 - 1) / model_.up_bytes_per_second);
+}
+
+}  // namespace rumor::sim

@@ -1,0 +1,127 @@
+#include "runtime/sim/world/training_peer.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor::sim {
+
+TrainingPeer::TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed,
+                           Evaluate evaluate)
+    : node_(std::move(node)),
+      step_(step),
+      costs_(Prng::named(chance_seed, "steps")),
+      evaluate_(std::move(evaluate)) {}
+
+void TrainingPeer::start(TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->start(now, from);
+  replaced_ = !node_->replica().have().empty();  // out of a checkpoint, the log, or both
+  forward(from, out);
+}
+
+void TrainingPeer::on_link_up(const gossip::LinkUp& up, TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->on_link_up(up, now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::on_frame(gossip::LinkId link, BytesView frame, TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->on_frame(link, frame, now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::on_link_down(gossip::LinkId link, const std::string& reason, TimePoint now,
+                                gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->on_link_down(link, reason, now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::on_dial_failed(const std::string& address, const std::string& reason, TimePoint now,
+                                  gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->on_dial_failed(address, reason, now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::on_backlog(gossip::LinkId link, bool full, TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->on_backlog(link, full, now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::on_time(TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->on_time(now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::on_computed(TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  auto done = std::exchange(computing_, std::monostate{});
+  if (const auto* evaluation = std::get_if<models::Evaluation>(&done))
+    node_->on_evaluated(*evaluation, now, from);
+  if (auto* step = std::get_if<StepResult>(&done)) node_->on_step_done(std::move(*step), now, from);
+  forward(from, out);
+}
+
+void TrainingPeer::leave(TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  node_->stop(now, from);
+  forward(from, out);
+  if (computing_.index() != 0) on_computed(now, out);
+}
+
+// What is evaluated are the shared weights, and nothing that is expected of others.
+void TrainingPeer::check_shown(const StartEvaluation& evaluation) const {
+  const float unit = node_->trainer().view().unit;
+  const std::span<const std::int32_t> weights = node_->replica().weights();
+  RUMOR_CHECK(evaluation.weights.size() == weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    RUMOR_CHECK(evaluation.weights[i] == static_cast<float>(weights[i]) * unit);
+}
+
+bool TrainingPeer::log_in_bounds() const {
+  return node_->log().bytes() <= node_->config().log_bytes || node_->log().size() <= 1;
+}
+
+std::string TrainingPeer::failure() const {
+  if (!ended_ || *ended_ == 0) return {};
+  return str("it ended with status ", *ended_, ": ", last_note_);
+}
+
+void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
+  const std::uint64_t snapshots = node_->protocol().counters().snapshots_installed;
+  if (std::exchange(snapshots_, snapshots) != snapshots) replaced_ = true;
+  for (NodeEffect& each : from) {
+    std::visit(
+        [&](auto& effect) {
+          using E = std::decay_t<decltype(effect)>;
+          if constexpr (std::is_same_v<E, StartStep>) {
+            computing_ = node_->trainer().step(effect.plan);
+            const std::int64_t tenth = step_.count() / 10;
+            compute_ = step_ * effect.plan.passes() / StepPlan::own_passes + Duration(costs_.between(-tenth, tenth));
+          } else if constexpr (std::is_same_v<E, StartEvaluation>) {
+            check_shown(effect);
+            computing_ = evaluate_(*node_, effect.rows_max);
+            compute_ = Duration{1};
+          } else if constexpr (std::is_same_v<E, SaveCheckpoint>) {
+            written_ = std::move(effect.bytes);
+          } else if constexpr (std::is_same_v<E, Applied>) {
+            applied_.push_back(effect.header);
+          } else if constexpr (std::is_same_v<E, Published>) {
+            sealed_.push_back(std::move(effect.update));
+          } else if constexpr (std::is_same_v<E, Finished>) {
+            ended_ = effect.status;
+          } else {
+            if constexpr (std::is_same_v<E, gossip::Note>)
+              if (effect.level >= gossip::Note::Level::warning) last_note_ = effect.text;
+            out.push_back(std::move(effect));
+          }
+        },
+        each);
+  }
+}
+
+}  // namespace rumor::sim

@@ -1,0 +1,59 @@
+// TrainingPeer: a whole node (runtime/node/node.h) on a host of a ProtocolWorld. Its steps really compute, when
+// they begin; what they cost in virtual time is drawn.
+//
+// Thread: one owner.
+#pragma once
+
+#include <functional>
+#include <variant>
+
+#include "runtime/node/node.h"
+#include "runtime/sim/world/sim_peer.h"
+
+namespace rumor::sim {
+
+class TrainingPeer final : public SimPeer {
+ public:
+  using Evaluate = std::function<models::Evaluation(Node&, std::uint32_t rows_max)>;
+  // A step costs `step`, +-10 %. `restored`: the node has taken up a checkpoint.
+  TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
+
+  void start(TimePoint now, gossip::Outbox& out) override;
+  void on_link_up(const gossip::LinkUp& up, TimePoint now, gossip::Outbox& out) override;
+  void on_frame(gossip::LinkId link, BytesView frame, TimePoint now, gossip::Outbox& out) override;
+  void on_link_down(gossip::LinkId link, const std::string& reason, TimePoint now,
+                    gossip::Outbox& out) override;
+  void on_dial_failed(const std::string& address, const std::string& reason, TimePoint now,
+                      gossip::Outbox& out) override;
+  void on_backlog(gossip::LinkId link, bool full, TimePoint now, gossip::Outbox& out) override;
+  void on_time(TimePoint now, gossip::Outbox& out) override;
+  void on_computed(TimePoint now, gossip::Outbox& out) override;
+  // As a daemon does: the step under way is finished first.
+  void leave(TimePoint now, gossip::Outbox& out) override;
+  TimePoint next_deadline() const override { return node_->next_deadline(); }
+
+  const gossip::Protocol& protocol() const override { return node_->protocol(); }
+  const gossip::HaveSet& have() const override { return node_->replica().have(); }
+  std::uint64_t fingerprint() const override { return node_->replica().fingerprint(); }
+  const Replica* replica() const override { return &node_->replica(); }
+  bool log_in_bounds() const override;
+  std::string failure() const override;
+
+  Node& node() { return *node_; }
+  const Node& node() const { return *node_; }
+
+ private:
+  void check_shown(const StartEvaluation& evaluation) const;
+  void forward(NodeOutbox& from, gossip::Outbox& out);
+
+  std::unique_ptr<Node> node_;
+  Duration step_;
+  Prng costs_;
+  Evaluate evaluate_;
+  std::variant<std::monostate, StepResult, models::Evaluation> computing_;
+  std::uint64_t snapshots_ = 0;  // installed so far
+  std::string last_note_;
+  std::optional<int> ended_;
+};
+
+}  // namespace rumor::sim

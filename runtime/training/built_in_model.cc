@@ -1,0 +1,40 @@
+#include "runtime/training/built_in_model.h"
+
+#include <utility>
+
+#include "runtime/base/bytes.h"
+
+namespace rumor {
+
+std::uint64_t sampling_seed(const RunConfig& config, const NodeId& node) {
+  return mix64(config.seed ^ ByteReader(node.view()).u64());
+}
+
+Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                          models::Shard shard, std::uint64_t sampling_seed) {
+  shard.seed = config.seed;  // one split for the whole run: parts must not overlap
+  shard.skew = config.data.skew;
+  if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
+  BuiltInModel made{.grid_bits = config.grid_bits,
+                    .batch = config.batch,
+                    .batches = config.batches(),
+                    .seed = config.seed,
+                    .data = data,
+                    .config = config.model,
+                    .model = {},
+                    .optimizer = {},
+                    .sampler = {},
+                    .compressor = {.grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope}};
+  data->describe(made.config);
+  auto model = models::make_model(made.config);
+  if (!model) return model.error();
+  made.model = std::move(model).value();
+  auto optimizer = models::make_optimizer(config.optimizer, made.layout().params());
+  if (!optimizer) return optimizer.error();
+  made.optimizer = std::move(optimizer).value();
+  made.sampler.emplace(std::move(data), shard, made.samples(), sampling_seed);
+  if (!config.has_byte_budget()) made.compressor.density = config.density_for(1);
+  return made;
+}
+
+}  // namespace rumor

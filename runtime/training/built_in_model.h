@@ -1,0 +1,47 @@
+// BuiltInModel: what a run file says of training, made: data, model, optimizer, batches. Who computes with it is
+// another matter: this machine's processor (runtime/training/model_trainer.h) or its GPU
+// (runtime/training/device_trainer.h).
+//
+// Thread: one owner.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "compress/select/compressor.h"
+#include "models/data/dataset.h"
+#include "models/families/model.h"
+#include "models/optimizers/optimizer.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/run/run_config.h"
+
+namespace rumor {
+
+struct BuiltInModel {
+  // `shard`: which part of the data; how data are split is the run file's. Errors: Errc::usage for an unknown model or
+  // optimizer, Errc::limit for a shard without enough rows.
+  static Result<BuiltInModel> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                     models::Shard shard, std::uint64_t sampling_seed);
+
+  const ParamLayout& layout() const { return model->layout(); }
+  LargeVector<std::int32_t> initial_weights() const { return models::initial_weights(*model, seed, grid_bits); }
+  std::uint32_t samples() const { return batch * batches; }
+  // Of a step's forward pass.
+  std::uint64_t multiply_adds() const { return model->multiply_adds(batch); }
+
+  int grid_bits;
+  std::uint32_t batch, batches;  // rows of a mini-batch, mini-batches of a step
+  std::uint64_t seed;
+  std::shared_ptr<const models::DataSet> data;
+  models::ModelConfig config;  // the run file's, with what the data say of inputs and classes
+  std::unique_ptr<models::Model> model;
+  std::unique_ptr<models::Optimizer> optimizer;
+  std::optional<models::BatchSampler> sampler;  // gives all rows of a step
+  // The density is that of one peer alone; a budget in bytes is not in it.
+  compress::CompressorOptions compressor;
+};
+
+// Batches differ between peers by shard; two peers on the same shard still draw in different orders.
+std::uint64_t sampling_seed(const RunConfig& config, const NodeId& node);
+
+}  // namespace rumor

@@ -1,0 +1,209 @@
+#include "runtime/training/device_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "compress/select/budget.h"
+#include "models/evaluate/evaluation.h"
+#include "runtime/base/limits.h"
+#include "runtime/base/memory_bytes.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+namespace {
+
+// What a GPU does not do yet.
+Result<void> check_possible(const RunConfig& config) {
+  const auto not_yet = [](const std::string& what) {
+    return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};
+  };
+  if (config.hogwild > 0) return not_yet(str("optimizer.hogwild = ", config.hogwild));
+  if (config.batches() > 1) return not_yet(str("exchange.local_steps = ", config.batches()));
+  if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
+  if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));
+  if (config.bytes_per_second > 0) return not_yet(str("compress.bytes_per_second = ", config.bytes_per_second));
+  return {};
+}
+
+gpu::Precision precision_of(const std::string& name) {
+  if (name == "tf32") return gpu::Precision::tf32;
+  return name == "bf16" ? gpu::Precision::bf16 : gpu::Precision::fp32;
+}
+
+}  // namespace
+
+DeviceTrainer::DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built)
+    : built_(std::move(built)), residual_(layout().params(), 0.0f), gpus_(std::move(gpus)), gpu_(&gpus_->first()) {}
+
+Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu::GpuGroup> gpus,
+                                                             const RunConfig& config,
+                                                             std::shared_ptr<const models::DataSet> data,
+                                                             models::Shard shard, std::uint64_t sampling_seed) {
+  if (auto possible = check_possible(config); !possible) return possible.error();
+  auto built = BuiltInModel::create(config, std::move(data), shard, sampling_seed);
+  if (!built) return built.error();
+  std::unique_ptr<DeviceTrainer> trainer(new DeviceTrainer(std::move(gpus), std::move(built).value()));
+  if (auto prepared = trainer->prepare(config); !prepared) return prepared.error();
+  return trainer;
+}
+
+Result<void> DeviceTrainer::prepare(const RunConfig& config) {
+  const std::uint32_t params = layout().params();
+  auto model = gpu::SplitModel::create(*gpus_, built_.config, precision_of(config.precision));
+  if (!model) return model.error();
+  model_.emplace(std::move(model).value());
+  auto compressor = gpu::DeviceCompressor::create(*gpu_, layout(), built_.compressor);
+  if (!compressor) return compressor.error();
+  compressor_.emplace(std::move(compressor).value());
+  codec_.emplace(*gpu_, layout());
+  if (config.optimizer.clip > 0) clip_.emplace(*gpu_, config.optimizer.clip);
+  auto view = DeviceView::create(*gpu_, *model_, *codec_, layout(), built_.grid_bits);
+  if (!view) return view.error();
+  view_.emplace(std::move(view).value());
+  if (auto room = gradient_.make_room(*gpu_, params, "gradient"); !room) return room;
+  for (const LargeVector<float>& here : built_.optimizer->moments()) {
+    auto there = gpu::DeviceArray<float>::create(*gpu_, params, "moments of the optimizer");
+    if (!there) return there.error();
+    there->write(here.data(), params);
+    moments_.push_back(std::move(there).value());
+  }
+  return {};
+}
+
+StepResult DeviceTrainer::step(const StepPlan& plan) {
+  StepResult result;
+  if (failure_) {
+    result.failure = std::exchange(failure_, std::nullopt)->text;
+    return result;
+  }
+  if (auto computed = compute(plan, result); !computed) {
+    result.failure = computed.error().text;
+    return result;
+  }
+  result.period = plan.period;
+  result.samples = built_.samples();
+  result.held = plan.hold;
+  return result;
+}
+
+// The optimizer's rule, of the moments and weights that are on the GPU: nobody reads these here.
+StepRule DeviceTrainer::begin_step(double rate) {
+  StepRule rule = built_.optimizer->begin_step(rate, {view_->floats().data(), view_->floats().size()});
+  const std::span<LargeVector<float>> here = built_.optimizer->moments();
+  for (float** moment : {&rule.first, &rule.second, &rule.last})
+    for (std::size_t i = 0; i < here.size(); ++i)
+      if (*moment == here[i].data()) {
+        *moment = moments_[i].data();
+        break;
+      }
+  return rule;
+}
+
+Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
+  compressor_->set_density(plan.density);
+  made_.clear();
+  if (auto shown = view_->told(); !shown) return shown;
+  if (plan.survey)
+    if (auto equal = view_->verify(); !equal) return equal;
+  const Result<float> loss = model_->loss_and_gradient(view_->floats(), built_.sampler->next(), gradient_);
+  if (!loss) return loss.error();
+  result.loss = *loss;
+  if (clip_)
+    if (auto clipped = clip_->cut(gradient_, layout().params()); !clipped) return clipped.error();
+  if (auto absorbed = compressor_->absorb_step(begin_step(plan.rate), gradient_, update_); !absorbed) return absorbed;
+  if (plan.hold)
+    compressor_->withdraw(update_);
+  else if (auto encoded = encode(result); !encoded)
+    return encoded;
+  if (!plan.survey) return {};
+  auto stats = compressor_->stats(update_);
+  if (!stats) return stats.error();
+  result.compression = std::move(stats).value();
+  return {};
+}
+
+// Never more than an update may have, whatever the density: what is cut off waits in the residual.
+Result<void> DeviceTrainer::encode(StepResult& result) {
+  for (;;) {
+    auto payload = codec_->encode(update_);
+    if (!payload) return payload.error();
+    result.payload = std::move(payload).value();
+    if (result.payload.size() <= limits::payload_bytes_max || update_.count <= 1) break;
+    const std::uint32_t fitting =
+        compress::fitting_entries(update_.count, limits::payload_bytes_max, result.payload.size());
+    if (auto cut = compressor_->shrink(fitting, update_); !cut) return cut;
+  }
+  auto update = compress::decode(layout(), result.payload);
+  if (!update) return update.error();
+  result.update = std::move(update).value();
+  made_ = result.payload;
+  return {};
+}
+
+models::Evaluation DeviceTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
+  const models::Evaluation failed{std::nan(""), {}};
+  gradient_.write(weights.data(), weights.size());
+  if (weights.empty()) {
+    auto equal = view_->told();
+    if (equal) equal = view_->verify();
+    if (!equal) failure_ = equal.error();
+    if (!equal) return failed;
+  }
+  const gpu::DeviceArray<float>& evaluated = weights.empty() ? view_->floats() : gradient_;
+  return models::evaluate_on_test(*built_.data, rows_max, [&](const models::Batch& batch) {
+    auto part = model_->evaluate(evaluated, batch);
+    if (part) return *part;
+    failure_ = part.error();
+    return failed;
+  });
+}
+
+Result<std::vector<float>> DeviceTrainer::device_view() const {
+  std::vector<float> all(layout().params());
+  if (auto read = view_->floats().read(all.data(), all.size()); !read) return read.error();
+  return all;
+}
+
+std::span<const float> DeviceTrainer::residual() const {
+  if (const auto copied = compressor_->residual(); copied) std::copy(copied->begin(), copied->end(), residual_.begin());
+  return residual_;
+}
+
+Bytes DeviceTrainer::optimizer_state() const {
+  const std::span<LargeVector<float>> here = built_.optimizer->moments();
+  for (std::size_t i = 0; i < here.size(); ++i)
+    if (!moments_[i].read(here[i].data(), here[i].size())) break;
+  return built_.optimizer->save();
+}
+
+Result<void> DeviceTrainer::restore(std::span<const float> residual, BytesView optimizer_state) {
+  if (residual.size() != layout().params()) return Error{Errc::corrupt, "its residual is of another size"};
+  if (auto loaded = built_.optimizer->load(optimizer_state); !loaded) return loaded;
+  const std::span<LargeVector<float>> here = built_.optimizer->moments();
+  for (std::size_t i = 0; i < here.size(); ++i) moments_[i].write(here[i].data(), here[i].size());
+  compressor_->restore_residual(residual);
+  return {};
+}
+
+compress::CompressorStats DeviceTrainer::compression() const {
+  auto stats = compressor_->stats(update_);
+  return stats ? std::move(stats).value() : compress::CompressorStats{};
+}
+
+MemoryUse DeviceTrainer::memory() const {
+  MemoryUse use;
+  use.weights = view_->weight_bytes();
+  use.view = view_->float_bytes() + model_->copy_bytes();
+  use.gradient = gradient_.bytes() + model_->gradient_bytes();
+  use.residual = capacity_bytes(residual_) + compressor_->residual_bytes();
+  use.optimizer = built_.optimizer->memory_bytes();
+  for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
+  use.entries = view_->entry_bytes() + capacity_bytes(made_) + model_->entry_bytes() + update_.memory_bytes() +
+                compressor_->entry_bytes() + codec_->memory_bytes() + (clip_ ? clip_->memory_bytes() : 0);
+  use.activations = model_->activation_bytes();
+  return use;
+}
+
+}  // namespace rumor

@@ -1,0 +1,97 @@
+// DeviceTrainer: a built-in model on a GPU as a trainer (gpu/README.md, chapter 5). All that there is of each parameter
+// is there: weights as integers and as floats, gradient, moments, residual; and all that is done with it: forward and
+// backward pass, optimizer, selection, coding, decoding, applying. Payload bytes cross the bus.
+//
+// Names, fingerprint and log are the host's, and integers of its own, for snapshots and checkpoints; no step waits for
+// these (Trainer::keeps_weights). That both are equal is verified where all that waits is looked at, and before an
+// evaluation.
+//
+// Bits: its updates are not those of a CPU, whose products add up in another order. What happens to them is the same.
+//
+// Several GPUs are one trainer: each computes a part of every batch with a view of its own, and the first has the rest,
+// one replica, one optimizer, one residual, one stream of updates.
+//
+// Threads: as runtime/training/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to,
+// and that of the stream for what arrives the protocol's thread.
+// Memory: a parameter takes 16 bytes on the GPU and 4 here, and in both places 4 more for each moment of the optimizer;
+// on every further GPU 8.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compress/payload/update.h"
+#include "gpu/compress/codec.h"
+#include "gpu/compress/compressor.h"
+#include "gpu/device/clip.h"
+#include "gpu/models/split_model.h"
+#include "runtime/training/built_in_model.h"
+#include "runtime/training/device_view.h"
+#include "runtime/training/trainer.h"
+
+namespace rumor {
+
+class DeviceTrainer final : public Trainer {
+ public:
+  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (Hogwild! workers, several batches
+  // a step, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
+  static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::GpuGroup> gpus, const RunConfig& config,
+                                                       std::shared_ptr<const models::DataSet> data,
+                                                       models::Shard shard, std::uint64_t sampling_seed);
+
+  const ParamLayout& layout() const override { return built_.layout(); }
+  LargeVector<std::int32_t> initial_weights() const override { return built_.initial_weights(); }
+
+  // What fails in these is told by the next step.
+  void arrived(const std::shared_ptr<const Bytes>& payload) override { view_->arrived(payload); }
+  void follow(Replica& replica) override { view_->follow(replica, update_, made_); }
+  void expect(Replica&, InFlightView& in_flight) override { view_->expect(in_flight); }
+  void lift(Replica&, InFlightView& in_flight) override { view_->lift(in_flight); }
+  bool keeps_weights() const override { return true; }
+  // Copied from the GPU, to where the last copy was. After a failure of it: what was copied last.
+  std::span<const float> residual() const override;
+  Bytes optimizer_state() const override;
+  Result<void> restore(std::span<const float> residual, BytesView optimizer_state) override;
+  compress::CompressorStats compression() const override;
+  // On the GPU and here together, but for what products take there.
+  MemoryUse memory() const override;
+  std::uint64_t multiply_adds() const override { return built_.multiply_adds(); }
+  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
+  Parallel& parallel() override { return parallel_ != nullptr ? *parallel_ : alone_; }
+
+  StepResult step(const StepPlan& plan) override;
+  // Where the GPU fails the loss is no number, and the next step says why.
+  models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override;
+
+  // What the GPU's view shows, copied.
+  Result<std::vector<float>> device_view() const;
+
+ private:
+  DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built);
+  Result<void> prepare(const RunConfig& config);
+  Result<void> compute(const StepPlan& plan, StepResult& result);
+  StepRule begin_step(double rate);
+  Result<void> encode(StepResult& result);
+
+  BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing
+  Parallel* parallel_ = nullptr;
+  Serial alone_;
+  mutable std::vector<float> residual_;
+  std::optional<Error> failure_;  // of an evaluation, still to be told
+
+  std::unique_ptr<gpu::GpuGroup> gpus_;  // outlives all that follows
+  const gpu::Gpu* gpu_;                  // the first of them, where all is that follows but the model's parts
+  std::optional<gpu::SplitModel> model_;
+  mutable std::optional<gpu::DeviceCompressor> compressor_;
+  std::optional<gpu::DeviceCodec> codec_;
+  std::optional<gpu::DeviceClip> clip_;  // where the run file says so
+  std::optional<DeviceView> view_;
+  gpu::DeviceUpdate update_;  // of the last step,
+  Bytes made_;                // and its payload
+  gpu::DeviceArray<float> gradient_;  // between steps it has weights of somebody else that are evaluated
+  std::vector<gpu::DeviceArray<float>> moments_;  // the optimizer's, in its order; these are the ones that count
+};
+
+}  // namespace rumor

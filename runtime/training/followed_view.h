@@ -1,0 +1,53 @@
+// FollowedView: the weights as floats, for a trainer that computes with a copy of its own: the tensors of another
+// program. It keeps in mind where they changed, so that the copy can follow there alone.
+//
+// Thread: one owner. Memory: four bytes a parameter; the updates it names are shared with who else has them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compress/payload/apply.h"
+#include "runtime/base/large_vector.h"
+#include "runtime/replica/replica.h"
+
+namespace rumor {
+
+class FollowedView {
+ public:
+  // entries_max: beyond so many changed entries the copy is better written anew.
+  FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max);
+
+  std::span<const float> values() const { return values_; }
+  // For who changes it; the copy is not told of that.
+  compress::FloatView view() { return {values_, unit()}; }
+  float unit() const;
+
+  // As Trainer::follow().
+  void follow(Replica& replica, Parallel& parallel);
+
+  // Since the last seen() it changed at the entries of changed(), some of them more than once, or, if everywhere(),
+  // nobody knows where; so it begins.
+  bool everywhere() const { return everywhere_; }
+  std::span<const compress::SharedUpdate> changed() const { return changed_; }
+  std::uint64_t changed_entries() const { return entries_; }
+  void seen();
+
+  std::size_t view_bytes() const;
+  // Of this one's part in what it shares.
+  std::size_t entry_bytes() const;
+
+ private:
+  void changed_at(const compress::SharedUpdate& update);
+  void changed_everywhere();
+
+  LargeVector<float> values_;
+  int grid_bits_;
+  std::uint64_t entries_max_;
+  std::vector<compress::SharedUpdate> changed_;
+  std::uint64_t entries_ = 0;  // of changed_
+  bool everywhere_ = true;
+};
+
+}  // namespace rumor

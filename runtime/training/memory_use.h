@@ -1,0 +1,31 @@
+// MemoryUse: the bytes that a training peer holds, by what they are for. Counted from the buffers themselves.
+//
+// What a data set takes, and what passes through (checkpoints on their way to the disk, snapshots, frames),
+// is not in it.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+
+namespace rumor {
+
+struct MemoryUse {
+  // For each parameter. Broadcast with SGD has the first four, of four bytes a parameter each.
+  std::uint64_t weights = 0;   // the replica's integers; where a GPU has them, too, both
+  std::uint64_t view = 0;      // as floats, to compute with
+  std::uint64_t gradient = 0;  // between steps also the weights that are evaluated
+  std::uint64_t residual = 0;
+  std::uint64_t optimizer = 0;  // moments
+  std::uint64_t hogwild = 0;    // the shared change and the workers' copies (models/optimizers/hogwild.h)
+  // For each entry of updates, a few bytes: in flight; chosen, about to be, or waiting to be applied.
+  std::uint64_t in_flight = 0, entries = 0;
+  // For each row of a batch.
+  std::uint64_t activations = 0;
+  // Updates kept for others, as far as they are in memory.
+  std::uint64_t log = 0;
+
+  std::uint64_t of_parameters() const { return weights + view + gradient + residual + optimizer + hogwild; }
+};
+
+}  // namespace rumor

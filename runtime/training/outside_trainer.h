@@ -1,0 +1,106 @@
+// OutsideTrainer: a training loop of another program as a trainer: PyTorch, through runtime/bridge/rumor.h.
+//
+// The loop trains weights of its own, in its own memory, with its own optimizer. They are x = w + r: w the shared
+// weights, r the drift, what the loop has done and not yet handed over. A step adds to r what the loop changed in x
+// since the last one, takes the k largest |r| and sends each by t, the least of them. t leaves the drift, and the
+// shared weight moves by t / peers. So the shared weights move by the mean of what the live peers do, as in local SGD
+// (Stich 2019) and as with averaged gradients: the loop's learning rate is right for any number of peers, and one
+// alone trains as if it were alone. That differs from the built-in models, which compute at w and divide the rate
+// (model_trainer.h): an optimizer that is not ours, Adam above all, needs to see at once what it has done.
+//
+// What others changed is written into x between two steps of the loop, where they changed it, so x follows without a
+// pass over all of it. x may be bfloat16: the drift is kept in floats, so nothing is lost below x's resolution.
+//
+// Threads: as runtime/training/trainer.h; told() and step() on the thread of the loop, which must not touch x
+// meanwhile. Memory: three floats a parameter.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/param_layout.h"
+#include "runtime/run/run_config.h"
+#include "runtime/training/followed_view.h"
+#include "runtime/training/trainer.h"
+
+namespace rumor {
+
+// Where one tensor of the layout lies: contiguous, row-major.
+struct OutsideTensor {
+  enum class Type : std::uint8_t { f32, bf16 };
+  Type type = Type::f32;
+  void* data = nullptr;
+};
+
+// What the loop did since the last step().
+struct OutsideWork {
+  std::uint32_t steps = 0;    // of its optimizer
+  std::uint64_t samples = 0;
+  double loss = 0;            // mean; 0: it does not say
+};
+
+class OutsideTrainer final : public Trainer {
+ public:
+  // `start`: the shared weights before any update. `local`: what only this loop uses, such as running statistics of
+  // BatchNorm; kept in checkpoints, never sent. All memory outlives this object.
+  // Errors: Errc::usage: a budget in bytes, which this trainer does not know; Errc::limit: a value of x that is not
+  // finite or beyond the grid.
+  // Requires: tensors and start as the layout has them.
+  static Result<std::unique_ptr<OutsideTrainer>> create(const RunConfig& config, const ParamLayout& layout,
+                                                        std::vector<OutsideTensor> tensors,
+                                                        std::vector<std::span<std::uint8_t>> local,
+                                                        LargeVector<std::int32_t> start);
+  // x on the grid, each value rounded to the nearest point. Errors: Errc::limit naming the tensor.
+  static Result<LargeVector<std::int32_t>> on_grid(const ParamLayout& layout, std::span<const OutsideTensor> tensors,
+                                                   int grid_bits);
+
+  const ParamLayout& layout() const override { return layout_; }
+  LargeVector<std::int32_t> initial_weights() const override { return start_; }
+  void follow(Replica& replica) override;
+  compress::FloatView view() override { return view_.view(); }
+  bool computes_at_shared_weights() const override { return false; }
+  std::span<const float> residual() const override { return compressor_->residual(); }
+  // The local memory, as of the last step().
+  Bytes optimizer_state() const override { return local_copy_; }
+  Result<void> restore(std::span<const float> residual, BytesView local) override;
+  compress::CompressorStats compression() const override { return compressor_->stats(); }
+  MemoryUse memory() const override;
+  void set_parallel(Parallel* parallel) override;
+  Parallel& parallel() override { return codec_.parallel != nullptr ? *codec_.parallel : alone_; }
+  bool evaluates() const override { return false; }
+  models::Evaluation evaluate(std::span<const float>, std::uint32_t) override { return {}; }
+
+  // Before step(): what it is about.
+  void told(const OutsideWork& work) { work_ = work; }
+  StepResult step(const StepPlan& plan) override;
+  // x becomes the shared weights and the drift, without a step: what the loop has changed since is kept.
+  void catch_up();
+  // x becomes the shared weights alone: what all peers hold. Drops the drift.
+  void settle_on_shared();
+
+ private:
+  OutsideTrainer(const RunConfig& config, const ParamLayout& layout, std::vector<OutsideTensor> tensors,
+                 std::vector<std::span<std::uint8_t>> local, LargeVector<std::int32_t> start);
+  void gather();
+  void remember_written();
+  void encode(std::size_t peers, StepResult& result);
+  void show(const compress::SparseUpdate* sent);
+  void show_all();
+  void show_at(const compress::SparseUpdate& update, bool on_top);
+
+  ParamLayout layout_;
+  std::vector<OutsideTensor> tensors_;
+  std::vector<std::span<std::uint8_t>> local_;
+  LargeVector<std::int32_t> start_;  // let go with the first follow()
+  std::unique_ptr<compress::Compressor> compressor_;
+  compress::CodecOptions codec_;
+  Serial alone_;
+  OutsideWork work_;
+  Bytes local_copy_;
+  FollowedView view_;           // w; x has yet to follow it where it changed
+  LargeVector<float> written_;  // x as of the last step; within one, what changed in x since
+};
+
+}  // namespace rumor

@@ -1,0 +1,179 @@
+// What a running peer shows beside its status: curves, events, and the sentence about what limits training.
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "runtime/daemon/state/event_journal.h"
+#include "runtime/daemon/state/rotating_file.h"
+#include "runtime/daemon/state/run_history.h"
+#include "runtime/daemon/status/bottleneck.h"
+#include "tests/unit/scratch_folder.h"
+
+namespace rumor::daemon {
+namespace {
+
+using nlohmann::json;
+
+std::string content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+NodeStatus training_with(std::size_t neighbours) {
+  NodeStatus s;
+  s.phase = "training";
+  s.peers.resize(neighbours);
+  return s;
+}
+
+PeerStaleness live(std::uint8_t first_byte, double mean = 0) {
+  PeerStaleness peer;
+  Bytes id(NodeId::size, 0);
+  id[0] = first_byte;
+  peer.node = NodeId::from(id);
+  peer.mean = mean;
+  return peer;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(peer_view)
+
+BOOST_AUTO_TEST_CASE(curves_go_back_to_the_start_in_bounded_memory) {
+  RunHistory history;
+  NodeStatus s;
+  s.params = 100;
+  for (int quarter = 0; quarter < 4 * 5000; ++quarter) {
+    s.samples = static_cast<std::uint64_t>(quarter);
+    s.training.steps = 2 * s.samples;
+    s.training.steps_held = s.samples;
+    if (quarter > 4000) s.training.loss = 0.5;
+    history.observe(quarter / 4.0, s);
+    BOOST_TEST(history.size() < 512);
+  }
+  const json j = json::parse(history.json());
+  const std::size_t points = j["seconds"].size();
+  BOOST_TEST(points >= 256);
+  for (const char* name :
+       {"samples", "loss", "train_loss", "accuracy", "sent_bytes", "received_bytes", "dense_bytes", "live_peers"})
+    BOOST_TEST(j[name].size() == points, name);
+  BOOST_TEST(j["seconds"][0] == 0.0);
+  BOOST_TEST(j["seconds"][points - 1].get<double>() > 4950);
+  BOOST_TEST(j["spacing_s"] == 16.0);
+  for (std::size_t i = 1; i < points; ++i)
+    BOOST_TEST(j["seconds"][i].get<double>() - j["seconds"][i - 1].get<double>() == 16.0);
+  BOOST_TEST(j["dense_bytes"][1].get<double>() == 400 * j["samples"][1].get<double>());
+  BOOST_TEST(j["loss"][0].is_null());
+  BOOST_TEST(j["loss"][points - 1] == 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(events_are_told_once) {
+  Scratch scratch;
+  EventJournal journal;
+  BOOST_REQUIRE(journal.open(scratch.path("events")).ok());
+  NodeStatus s = training_with(0);
+  journal.observe(1, s);
+  journal.observe(2, s);
+  s.staleness = {live(0x11), live(0x22)};
+  journal.observe(3, s);
+  s.staleness = {live(0x22)};
+  s.training.loss = 0.25;
+  s.training.evaluations = 1;
+  s.samples = 640;
+  journal.observe(4, s);
+  journal.add(5.0625, "log", EventLevel::warning, "a reason of others: \xff \"quoted\"\n");
+  const json events = json::parse(journal.json());
+  std::string kinds;
+  for (const json& event : events) kinds += event["kind"].get<std::string>() + " ";
+  BOOST_TEST(kinds == "phase joined joined left log ");
+  BOOST_TEST(events[3]["text"] == "peer 11000000 trains with us no longer");
+  BOOST_TEST(events[3]["node_id"].get<std::string>() == live(0x11).node.hex());
+  BOOST_TEST(events[4]["at"] == 5.063);
+  BOOST_TEST(events[4]["level"] == "warning");
+  std::istringstream lines(content(scratch.path("events")));
+  kinds.clear();
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    kinds += event["kind"].get<std::string>() + " ";
+    if (event["kind"] == "evaluated") BOOST_TEST((event["loss"] == 0.25 && event["samples"] == 640));
+  }
+  BOOST_TEST(kinds == "phase joined joined left evaluated log ");
+  for (int i = 0; i < 1000; ++i) journal.add(i, "log", EventLevel::info, std::to_string(i));
+  const json newest = json::parse(journal.json());
+  BOOST_TEST(newest.size() == 256);
+  BOOST_TEST(newest.back()["text"] == "999");
+}
+
+BOOST_AUTO_TEST_CASE(a_log_file_ends_by_itself) {
+  Scratch scratch;
+  const std::string path = scratch.path("log");
+  {
+    auto file = RotatingFile::open(path, 100);
+    BOOST_REQUIRE(file.ok());
+    for (int i = 0; i < 9; ++i)
+      BOOST_TEST((*file).append("line " + std::to_string(i) + std::string(33, '.') + "\n").ok());
+  }
+  BOOST_TEST(scratch.entries() == 5);  // two lines each; the oldest two are in .4
+  BOOST_TEST(content(path).substr(0, 6) == "line 8");
+  BOOST_TEST(content(path + ".4").substr(0, 6) == "line 0");
+  auto again = RotatingFile::open(path, 100);  // goes on where it was
+  BOOST_TEST((*again).append("x\n").ok());
+  BOOST_TEST(content(path).size() == 42);
+  BOOST_TEST((*again).append(std::string(300, 'y')).ok());  // whole, in a file of its own
+  BOOST_TEST(content(path).size() == 300);
+  BOOST_TEST(content(path + ".4").substr(0, 6) == "line 2");
+  BOOST_TEST(!RotatingFile::open(scratch.path("no/such/folder")).ok());
+}
+
+BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
+  const auto kind = [](const NodeStatus& s, double compute, double wait, double held, double period = 0) {
+    const Limit limit = limit_of(s, compute, wait, held, 10, period);
+    BOOST_TEST(limit.text.ends_with("."));
+    return limit.kind;
+  };
+  NodeStatus s = training_with(2);
+  BOOST_TEST(kind(s, 0.9, 0, 0) == "compute");
+  BOOST_TEST(kind(s, 0.3, 0, 0, 4) == "pace");
+  BOOST_TEST(kind(s, 0.9, 0, 0.5) == "link");
+  BOOST_TEST(kind(s, 0.3, 0.5, 0.5) == "slow_peer");
+  s.rate_factor = 0.5;
+  s.staleness = {live(0x11, 3), live(0x22, 40)};
+  BOOST_TEST(kind(s, 0.9, 0, 0) == "slow_peer");
+  BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("those of 22000000 40.0") != std::string::npos);
+  BOOST_TEST(kind(training_with(0), 0.9, 0, 0) == "alone");
+  for (const char* phase : {"settling", "finished", "ended"}) {
+    s.phase = phase;
+    BOOST_TEST(kind(s, 0, 0, 0) == "done");
+  }
+  s.phase = "catching up";
+  BOOST_TEST(kind(s, 0, 0, 0) == "joining");
+}
+
+BOOST_AUTO_TEST_CASE(only_the_last_ten_seconds_count) {
+  Bottleneck bottleneck(0);
+  NodeStatus s = training_with(1);
+  double now = 0;
+  const auto run = [&](double seconds, double compute, std::uint64_t held) {
+    for (int i = 0; i < 4 * seconds; ++i, now += 0.25) {
+      bottleneck.computed(0.25 * compute);
+      s.training.steps += 10;
+      s.training.steps_held += held;
+      bottleneck.judge(now, s);
+    }
+  };
+  run(60, 0.9, 0);
+  BOOST_TEST(s.limit.kind == "compute");
+  BOOST_TEST(std::abs(s.compute_share - 0.9) < 0.01);
+  run(11, 0.9, 8);
+  BOOST_TEST(s.limit.kind == "link");
+  BOOST_TEST(s.limit.text.find("80 % of the steps") != std::string::npos);
+  run(11, 0.5, 0);
+  BOOST_TEST(s.limit.kind == "pace");
+  BOOST_TEST(std::abs(s.compute_share - 0.5) < 0.01);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace rumor::daemon

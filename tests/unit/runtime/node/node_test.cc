@@ -1,0 +1,118 @@
+// A node alone, driven by hand: steps and evaluations take as long as the test says.
+#include "runtime/node/node.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "runtime/base/limits.h"
+#include "runtime/sim/world/tag_keys.h"
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_SUITE(node)
+
+namespace {
+
+struct Driver {
+  std::unique_ptr<Node> node;
+  NodeOutbox out;
+  TimePoint now{Duration{1s}};
+  Duration step_time{1s}, evaluation_time{};
+  std::vector<TimePoint> evaluations;  // when each began
+
+  std::vector<std::pair<TimePoint, std::size_t>> checkpoints;  // when, and how many bytes
+
+  explicit Driver(std::vector<std::uint32_t> hidden = {64}, Duration checkpoint_every = {},
+                  const std::vector<std::string>& overrides = {}) {
+    RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+    config.samples = 1'000'000;
+    config.model.hidden = std::move(hidden);
+    for (const std::string& key : overrides) BOOST_REQUIRE(override_run_config(config, key).ok());
+    NodeOptions options;
+    options.node.bytes.fill(9);
+    options.checkpoint_every = checkpoint_every;
+    options.stream = gossip::stream_of(options.node, 1);
+    options.keys = std::make_shared<sim::TagKeys>(options.node);
+    node = std::move(Node::create(config, models::load_data(config.data, 0).value(), options)).value();
+    node->start(now, out);
+  }
+
+  // One effect that takes time, or the next deadline.
+  void go_on() {
+    for (NodeEffect& effect : std::exchange(out, {})) {
+      if (auto* save = std::get_if<SaveCheckpoint>(&effect)) checkpoints.emplace_back(now, save->bytes.size());
+      if (auto* step = std::get_if<StartStep>(&effect)) {
+        StepResult result = node->trainer().step(step->plan);
+        now += step_time;
+        return node->on_step_done(std::move(result), now, out);
+      }
+      if (auto* evaluation = std::get_if<StartEvaluation>(&effect)) {
+        evaluations.push_back(now);
+        const models::Evaluation result = node->trainer().evaluate(evaluation->weights, 10);
+        now += evaluation_time;
+        return node->on_evaluated(result, now, out);
+      }
+    }
+    now = std::max(now, node->next_deadline());
+    node->on_time(now, out);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(evaluations_take_a_tenth_of_the_time_at_most) {
+  for (const Duration evaluation_time : {Duration{1ms}, Duration{3s}}) {
+    Driver driver;
+    driver.evaluation_time = evaluation_time;
+    while (driver.evaluations.size() < 5) driver.go_on();
+    for (std::size_t i = 1; i < 5; ++i) {
+      const Duration apart = driver.evaluations[i] - driver.evaluations[i - 1];
+      BOOST_TEST((apart >= std::max<Duration>(2s, 10 * evaluation_time)));
+      BOOST_TEST((apart <= std::max<Duration>(2s, 10 * evaluation_time) + 2 * driver.step_time));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sgd_and_broadcast_hold_four_words_a_parameter) {
+  Driver driver;
+  while (driver.node->status(driver.now).training.steps < 20) driver.go_on();
+  const NodeStatus status = driver.node->status(driver.now);
+  const MemoryUse& use = status.memory;
+  for (const std::uint64_t word : {use.weights, use.view, use.gradient, use.residual})
+    BOOST_TEST(word == 4 * status.params);
+  BOOST_TEST(use.optimizer == 0u);
+  BOOST_TEST(use.of_parameters() == 16 * status.params);
+  BOOST_TEST(status.bytes_per_parameter() == 16.0);
+  BOOST_TEST(use.in_flight == 0u);  // nobody is there to answer
+  BOOST_TEST(use.activations >= 16u * (64 + 2 * 64 + 2 * 10) * sizeof(float));
+  BOOST_TEST(use.log > 20u * 48);
+  BOOST_TEST((use.entries > 0 && use.entries < 200'000));  // room for a tile of candidates, whatever the model
+}
+
+BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
+  for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{64}, {1500, 1500}}) {
+    Driver driver(hidden, Duration{500ms});
+    driver.step_time = Duration{100ms};
+    while (driver.checkpoints.size() < 4) driver.go_on();
+    for (std::size_t i = 1; i < 4; ++i) {
+      const auto [before, bytes] = driver.checkpoints[i - 1];
+      const Duration least =
+          std::max<Duration>(500ms, from_seconds(static_cast<double>(bytes) / limits::checkpoint_bytes_per_second));
+      BOOST_TEST((bytes > 10u << 20) == (hidden.size() > 1));
+      BOOST_TEST((driver.checkpoints[i].first - before >= least));
+      BOOST_TEST((driver.checkpoints[i].first - before <= least + 2 * driver.step_time));
+    }
+  }
+}
+
+// A large update goes onto the view while there is nothing else to do, a small one with those that come after it.
+BOOST_AUTO_TEST_CASE(much_reaches_the_view_while_the_trainer_waits) {
+  for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{64}, {1300, 1300}}) {
+    Driver driver(hidden, {}, {"exchange.period_ms=60000", "compress.density=0.2"});
+    while (driver.node->status(driver.now).training.own_updates() == 0) driver.go_on();
+    const std::uint64_t entries = driver.node->status(driver.now).params / 5;
+    BOOST_TEST_REQUIRE((entries > 1 << 18) == (hidden.size() > 1));
+    BOOST_TEST((driver.node->replica().recent_entries() == 0) == (hidden.size() > 1));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

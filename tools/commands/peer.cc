@@ -1,0 +1,85 @@
+// rumor peer: one daemon in the foreground.
+#include <charconv>
+#include <string_view>
+
+#include "runtime/base/text.h"
+#include "runtime/daemon/loop/event_loop.h"
+#include "tools/words/command.h"
+
+namespace rumor::tools {
+
+namespace {
+
+// "2/4" -> {1, 4}. Empty -> the whole data set.
+Result<models::Shard> parse_shard(const std::string& text) {
+  if (text.empty()) return models::Shard{0, 1};
+  std::uint32_t index = 0, count = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, index);
+  const bool slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
+  const auto second = slash ? std::from_chars(first.ptr + 1, end, count) : first;
+  if (!slash || second.ec != std::errc() || second.ptr != end || index < 1 || index > count)
+    return Error{Errc::usage, str("--shard ", text, " wants I/N with 1 <= I <= N, such as 2/4")};
+  return models::Shard{index - 1, count};
+}
+
+// "cpu" -> none, "cuda" -> the first GPU, "cuda:0,1" -> those of these numbers.
+Result<std::vector<int>> parse_device(const std::string& text) {
+  if (text == "cpu") return std::vector<int>{};
+  if (text == "cuda") return std::vector<int>{0};
+  const Error wrong{Errc::usage,
+                    str("--device ", text, " wants cpu, cuda, or cuda with numbers of GPUs, such as cuda:0,1")};
+  constexpr std::string_view prefix = "cuda:";
+  if (text.rfind(prefix, 0) != 0) return wrong;
+  std::vector<int> gpus;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data() + prefix.size(); ; ++at) {
+    int number = 0;
+    const auto read = std::from_chars(at, end, number);
+    if (read.ec != std::errc() || number < 0 || (read.ptr != end && *read.ptr != ',')) return wrong;
+    gpus.push_back(number);
+    at = read.ptr;
+    if (at == end) return gpus;
+  }
+}
+
+}  // namespace
+
+int run_peer_command(const PeerCommand& command) {
+  auto config = load_run(command.run);
+  if (!config) return fail(config.error());
+  auto shard = parse_shard(command.shard);
+  if (!shard) return fail(shard.error());
+  auto gpus = parse_device(command.device);
+  if (!gpus) return fail(gpus.error());
+  daemon::PeerOptions options;
+  options.config = std::move(config).value();
+  if (!command.listen.empty()) options.config.listen = command.listen;
+  if (!command.map_port.empty())
+    if (auto set = override_run_config(options.config, "network.map_port=" + command.map_port); !set)
+      return fail(set.error());
+  if (!command.status.empty()) options.config.status = command.status;
+  if (!command.status_token.empty()) options.config.status_token = command.status_token;
+  if (!command.events.empty()) options.config.events = command.events;
+  if (!command.tensorboard.empty()) options.config.tensorboard = command.tensorboard;
+  if (!command.allow.empty()) options.config.allow = command.allow;
+  if (!command.token.empty()) options.config.token = command.token;
+  if (!command.seeds.empty()) options.config.seeds = command.seeds;
+  options.shard = *shard;
+  options.state = command.state;
+  options.capture = command.capture;
+  options.until_samples = command.until_samples;
+  if (command.until_done && !options.until_samples) options.until_samples = options.config.samples;
+  options.until_seconds = command.until_seconds;
+  options.checkpoint_every = from_seconds(command.checkpoint_every);
+  options.threads = command.threads;
+  options.gpus = std::move(gpus).value();
+  options.quiet = command.quiet;
+  const auto ended = daemon::run_peer(options);
+  if (!ended) return fail(ended.error());
+  if (command.json)
+    if (auto written = write_file(*command.json, ended->status_json); !written) return fail(written.error());
+  return ended->exit_status;
+}
+
+}  // namespace rumor::tools

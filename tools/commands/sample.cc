@@ -1,0 +1,70 @@
+// rumor sample: text out of a trained GPT, token after token.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "models/families/gpt_decoder.h"
+#include "runtime/base/text.h"
+#include "tools/text/gpt_source.h"
+#include "tools/text/tokenizer.h"
+#include "tools/words/command.h"
+
+namespace rumor::tools {
+namespace {
+
+Result<void> check(const SampleCommand& command) {
+  if (!(command.temperature >= 0 && command.temperature <= 100))
+    return Error{Errc::usage, "--temperature must be from 0 (the likeliest always) to 100"};
+  return {};
+}
+
+// What the model is to go on from; never empty.
+Result<std::vector<std::uint16_t>> read_prompt(const SampleCommand& command, const Tokenizer& tokenizer,
+                                               const models::GptShape& shape) {
+  auto tokens = tokenizer.encode(command.prompt);
+  if (!tokens) return tokens.error();
+  if (static_cast<long>(tokens->size()) > shape.context)
+    return Error{Errc::usage, str("--prompt has ", tokens->size(), " tokens, but this model sees ",
+                                  shape.context, " at once; shorten it")};
+  if (tokens->empty()) tokens->push_back(tokenizer.beginning());
+  return tokens;
+}
+
+// True when it could be written.
+bool print(const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
+}  // namespace
+
+int run_sample_command(const SampleCommand& command) {
+  if (auto fine = check(command); !fine) return fail(fine.error());
+  const auto source = load_gpt(command.source, command.heads);
+  if (!source) return fail(source.error());
+  const auto tokenizer =
+      Tokenizer::open(source->directory, static_cast<std::uint32_t>(source->shape.vocabulary));
+  if (!tokenizer) return fail(tokenizer.error());
+  const auto prompt = read_prompt(command, *tokenizer, source->shape);
+  if (!prompt) return fail(prompt.error());
+  if (!tokenizer->note().empty()) std::fprintf(stderr, "rumor: %s\n", tokenizer->note().c_str());
+
+  watch_for_signals();
+  models::GptDecoder decoder(source->shape, source->params);
+  const models::SamplingRule rule{command.temperature, command.top_k};
+  Prng prng = Prng::named(command.seed, "sample");
+  std::span<const float> logits;
+  for (const std::uint16_t token : *prompt) logits = decoder.read(token);
+  bool writes = print(command.prompt);
+  for (std::uint64_t i = 0; i < command.length && writes && !interrupted(); ++i) {
+    if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
+      return fail(
+          {Errc::mismatch, str(command.source, ": this model has diverged: its outputs are not finite")});
+    const std::uint16_t token = models::draw_token(logits, rule, prng);
+    writes = print(tokenizer->decode(token));
+    if (i + 1 < command.length) logits = decoder.read(token);
+  }
+  if (writes) print("\n");
+  return 0;
+}
+
+}  // namespace rumor::tools

@@ -1,0 +1,145 @@
+#include "tools/sim/sim_swarm.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <sstream>
+
+#include "runtime/base/text.h"
+#include "runtime/sim/storm/training_swarm.h"
+
+namespace rumor::tools {
+
+namespace {
+
+using RunSwarm = std::function<sim::SwarmReport(const sim::SwarmRequest&)>;
+
+Result<sim::SwarmRequest> swarm_request(const SimCommand& command) {
+  sim::SwarmRequest request;
+  request.seed = command.sim_seed;
+  request.nodes = command.nodes_given ? command.nodes : 0;
+  for (const std::string& name : command.without) {
+    const auto kind = sim::fault_named(name);
+    if (!kind) return kind.error();
+    request.allowed &= ~sim::fault_bit(*kind);
+  }
+  request.no_actions = command.actions == "none";
+  std::istringstream numbers(request.no_actions ? "" : command.actions);
+  for (std::string number; std::getline(numbers, number, ',');) {
+    char* end = nullptr;
+    request.only.push_back(static_cast<std::uint32_t>(std::strtoul(number.c_str(), &end, 10)));
+    if (number.empty() || *end != '\0')
+      return Error{Errc::usage, "--actions wants numbers with commas between them, or none"};
+  }
+  request.chaos = from_seconds(command.chaos_s);
+  return request;
+}
+
+// In a process of its own: a failed check ends that one only.
+bool fails_apart(const RunSwarm& run, const sim::SwarmRequest& request) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) std::_Exit(2);
+    std::_Exit(run(request).violation ? 1 : 0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return false;
+  return !WIFEXITED(status) || WEXITSTATUS(status) == 1;
+}
+
+// The least that still fails, said at once.
+Result<sim::SwarmRequest> shrunk(const RunSwarm& run, const sim::SwarmRequest& request,
+                                 const std::string& replay) {
+  if (!fails_apart(run, request)) return Error{Errc::usage, "this does not fail: there is nothing to shrink"};
+  ProgressLine line;
+  std::size_t tried = 0;
+  const sim::SwarmRequest least = sim::shrink(request, [&](const sim::SwarmRequest& smaller) {
+    line.show(str("shrinking: ", ++tried, " runs"));
+    return !interrupted() && fails_apart(run, smaller);
+  });
+  line.clear();
+  std::printf("%s\n", sim::replay_line(least, replay).c_str());
+  std::fflush(stdout);
+  return least;
+}
+
+int print_report(std::FILE* to, const sim::SwarmReport& report) {
+  std::fprintf(to,
+               "%s\n%zu actions, %llu updates (%llu said to be lost), %.0f virtual seconds, trace %016llx\n",
+               report.plan.c_str(), report.actions, static_cast<unsigned long long>(report.updates),
+               static_cast<unsigned long long>(report.lost), report.virtual_seconds,
+               static_cast<unsigned long long>(report.trace));
+  if (!report.violation) {
+    std::fprintf(to, "all replicas equal %.1f s after the faults ended\n", report.converged_seconds);
+    return 0;
+  }
+  const sim::Violation& v = *report.violation;
+  std::fprintf(to, "%s  # %s node %u stream %s seq %llu at %.3f s: %s\n", report.replay.c_str(),
+               v.invariant.c_str(), v.host, v.key.stream.brief().c_str(),
+               static_cast<unsigned long long>(v.key.seq), to_seconds(v.at.time_since_epoch()),
+               v.text.c_str());
+  return 1;
+}
+
+// For a shell.
+std::string quoted(const std::string& word) {
+  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-") ==
+      std::string::npos)
+    return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string training_command(const SimCommand& command) {
+  std::string text = "rumor sim " + quoted(command.run.name);
+  for (const std::string& set : command.run.overrides) text += " --set " + quoted(set);
+  if (command.network != "lan") text += " --network " + quoted(command.network);
+  if (command.step_ms != 20) text += str(" --step-ms ", command.step_ms);
+  return text;
+}
+
+}  // namespace
+
+int run_protocol_swarm(const SimCommand& command) {
+  auto request = swarm_request(command);
+  if (!request) return fail(request.error());
+  const RunSwarm run = [](const sim::SwarmRequest& one) { return sim::run_swarm(one); };
+  if (command.shrink) request = shrunk(run, *request, "rumor sim --protocol-only");
+  return request ? print_report(stdout, run(*request)) : fail(request.error());
+}
+
+int run_training_swarm(const SimCommand& command, const RunConfig& config,
+                       const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
+                       const sim::Progress& progress, ProgressLine& line) {
+  auto request = swarm_request(command);
+  if (!request) return fail(request.error());
+  request->training = sim::expected_training(config, options);
+  request->nodes = command.nodes;
+  const std::string replay = training_command(command);
+  const auto start = std::chrono::steady_clock::now();
+  if (command.shrink) {
+    request = shrunk(
+        [&](const sim::SwarmRequest& one) {
+          const auto all = sim::run_training_swarm(config, data, options, one, replay, nullptr);
+          return all ? all->report : sim::SwarmReport{};
+        },
+        *request, replay);
+    if (!request) return fail(request.error());
+  }
+  auto all = sim::run_training_swarm(config, data, options, *request, replay, progress);
+  line.clear();
+  if (!all) return fail(all.error());
+  if (all->report.violation) return print_report(stdout, all->report);
+  all->result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const int status = output_result(all->result, command);
+  if (!all->result.stopped_early) print_report(command.json == "-" ? stderr : stdout, all->report);
+  return status;
+}
+
+}  // namespace rumor::tools

@@ -1,0 +1,67 @@
+// Files of updates for `rumor stats`: successive changes of one model, in safetensors.
+//
+//   dense    STEP/NAME        F32, any shape: what one step would add to the weights
+//   sparse   STEP/NAME.index  U32, ascending positions in the flattened tensor
+//            STEP/NAME.sign   U8, 0 plus and 1 minus
+//                             the shape of NAME stands in the metadata as text like "1024,784"
+//
+// STEP is a whole number; steps are taken in its order. A tensor may be missing in a step: it does not change
+// there. The tensors of the layout stand in the order in which the header names them first.
+//
+// Thread: immutable once read. Memory: holds the file's bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compress/payload/update.h"
+#include "models/weights/safetensors.h"
+
+namespace rumor::tools {
+
+class UpdateFile {
+ public:
+  // Errors: those of SafetensorsFile::read; Errc::corrupt for a file of other tensors, of both kinds, of
+  // shapes that change, or where a half of a pair is missing. The text names the tensor.
+  static Result<UpdateFile> read(const std::string& path);
+  static Result<UpdateFile> of(models::SafetensorsFile file);
+
+  const ParamLayout& layout() const { return layout_; }
+  bool dense() const { return dense_; }
+  std::size_t steps() const { return steps_.size(); }
+  // The number the file gives to a step. Requires: step < steps().
+  std::uint64_t number(std::size_t step) const { return steps_[step].number; }
+
+  // The change of all parameters; zero where the tensor is missing. Requires: dense(), step < steps().
+  std::vector<float> change(std::size_t step) const;
+
+  // The entries as they stand, worth one grid unit each, since the file does not say what they are worth.
+  // Errors: Errc::corrupt when positions do not ascend or leave the tensor, or a sign is neither 0 nor 1.
+  // Requires: !dense(), step < steps().
+  Result<compress::SparseUpdate> update(std::size_t step) const;
+
+ private:
+  // What a step has of one tensor: places in file_.entries().
+  struct Piece {
+    std::size_t values = missing;  // or the positions
+    std::size_t signs = missing;
+  };
+  struct Step {
+    std::uint64_t number = 0;
+    std::vector<Piece> pieces;  // one for each tensor of the layout
+  };
+  struct Collected;
+  static constexpr std::size_t missing = ~std::size_t{0};
+
+  UpdateFile(models::SafetensorsFile file, ParamLayout layout, bool dense, std::vector<Step> steps);
+  Result<void> append(const Piece& piece, const TensorInfo& tensor, compress::SparseUpdate& update) const;
+
+  models::SafetensorsFile file_;
+  ParamLayout layout_;
+  bool dense_ = true;
+  std::vector<Step> steps_;
+};
+
+}  // namespace rumor::tools

@@ -1,0 +1,104 @@
+#include "tools/words/command.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "runtime/base/text.h"
+
+namespace rumor::tools {
+
+namespace {
+volatile std::sig_atomic_t signalled = 0;
+}
+
+Result<std::string> run_file_text(const RunSource& source) {
+  std::string text{preset_text(source.name)};
+  if (!text.empty()) return text;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(source.name, ignored)) return read_text_file(source.name);
+  std::string known;
+  for (const std::string& name : preset_names()) known += (known.empty() ? "" : ", ") + name;
+  const std::string hint = nearest(source.name, preset_names());
+  return Error{Errc::usage, str("'", source.name, "' is neither a run file nor a preset (", known, ")",
+                                hint.empty() ? "" : "; did you mean " + hint + "?")};
+}
+
+Result<RunConfig> load_run(const RunSource& source) {
+  const auto text = run_file_text(source);
+  if (!text) return text.error();
+  auto config = parse_run_config(*text, source.name);
+  if (!config) return config;
+  for (const std::string& assignment : source.overrides)
+    if (auto set = override_run_config(*config, assignment); !set) return set.error();
+  return config;
+}
+
+Result<sim::NetworkModel> load_network(const std::string& name) {
+  auto network = sim::NetworkModel::preset(name);
+  if (network || !std::filesystem::is_regular_file(name)) return network;
+  const auto text = read_text_file(name);
+  if (!text) return text.error();
+  return sim::NetworkModel::parse(*text, name);
+}
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "rumor: %s\n", error.text.c_str());
+  switch (error.code) {
+    case Errc::usage:
+      return 2;
+    case Errc::mismatch:
+      return 3;
+    case Errc::diverged:
+      return 4;
+    case Errc::not_found:
+    case Errc::io:
+    case Errc::corrupt:
+    case Errc::limit:
+    case Errc::not_finite:
+      return 1;
+  }
+  return 1;
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{Errc::not_found, "cannot open " + path + "; does it exist, and may you read it?"};
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (in.bad()) return Error{Errc::io, "cannot read " + path};
+  return text.str();
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return {};
+  }
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.flush();
+  if (!out) return Error{Errc::io, "cannot write " + path + "; does its directory exist, and is there room?"};
+  return {};
+}
+
+Result<void> write_report(const std::string& directory, const std::string& page) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  return write_file(directory + "/index.html", page);
+}
+
+void watch_for_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { signalled = 1; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() {
+  return signalled != 0;
+}
+
+}  // namespace rumor::tools

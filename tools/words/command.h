@@ -1,0 +1,166 @@
+// The subcommands of `rumor`: what each is told, and its entry. The command line itself is read in main.cc
+// alone.
+//
+// Each returns the process's exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or
+// run file, 3 refused by the run, 4 replicas diverged. Results go to stdout, progress and logs to stderr.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/run/run_config.h"
+#include "runtime/sim/world/network.h"
+
+namespace rumor::tools {
+
+// RUN.toml or a preset, with --set overrides.
+struct RunSource {
+  std::string name;
+  std::vector<std::string> overrides;
+};
+// Errors: Errc::usage.
+Result<RunConfig> load_run(const RunSource& source);
+// The text of the file or preset.
+Result<std::string> run_file_text(const RunSource& source);
+// A preset, or a file. Errors: Errc::usage.
+Result<sim::NetworkModel> load_network(const std::string& name);
+
+struct PeerCommand {
+  RunSource run;
+  std::vector<std::string> seeds;
+  std::string listen, map_port, status, status_token, events, tensorboard, allow, token;  // empty: as the run file says
+  std::string device = "cpu";
+  std::string shard;  // "I/N", counted from 1
+  std::optional<std::string> state, capture, json;
+  bool until_done = false;
+  std::optional<std::uint64_t> until_samples;
+  std::optional<double> until_seconds;
+  double checkpoint_every = 10;  // seconds
+  unsigned threads = 0;
+  bool quiet = false;
+};
+int run_peer_command(const PeerCommand& command);
+
+struct KeyCommand {
+  enum class Action : std::uint8_t { make, show, allow, token, revoke };
+  Action action = Action::show;
+  std::string state;        // directory of the key: of the peer, or of the run's owner
+  std::string file = "-";   // the allowlist; where a token goes
+  std::string key, remark;  // whom it is about
+  bool remove = false, observe = false;
+  RunSource run;
+  std::uint32_t uses = 1;
+  double days = 7;
+};
+int run_key_command(const KeyCommand& command);
+
+struct SimCommand {
+  RunSource run;
+  std::size_t nodes = 4;
+  std::uint64_t sim_seed = 1;
+  std::string network = "lan";
+  std::string faults = "none";
+  double step_ms = 20;
+  std::vector<double> step_factors;
+  bool daemons = false;
+  std::optional<std::string> json, report;
+
+  // --protocol-only: no training.
+  bool protocol_only = false, nodes_given = false;
+  std::size_t payload_bytes = 240'000;  // spreading
+  double load = 0.75, rounds = 2, outage_s = 0, undiallable = 0;
+  bool shrink = false;  // of a swarm seed
+  std::vector<std::string> without;
+  std::string actions;
+  double chaos_s = 0;
+};
+int run_protocol_command(const SimCommand& command, const sim::NetworkModel& network);
+int run_sim_command(const SimCommand& command);
+int run_daemons_command(const SimCommand& command);
+
+struct CompareCommand {
+  RunSource run;
+  std::vector<std::string> methods = {"broadcast", "sync", "alone"};
+  std::vector<double> rates = {0.5, 1, 2};  // times each method's own
+  std::size_t nodes = 4;
+  std::uint64_t seeds = 1, sim_seed = 1;
+  std::uint32_t points = 24;
+  std::string network = "lan";
+  double step_ms = 20;
+  std::vector<double> step_factors;
+  std::optional<std::string> keep, json, report;
+};
+int run_compare_command(const CompareCommand& command);
+
+struct StatsCommand {
+  std::string source, token;
+  std::optional<double> density;
+  std::optional<std::uint64_t> budget_bytes;
+  std::optional<std::string> json, report;
+};
+int run_stats_command(const StatsCommand& command);
+
+struct StatusCommand {
+  std::string address, token;  // token: a file, or empty
+  bool json = false;
+};
+int run_status_command(const StatusCommand& command);
+
+struct TopCommand {
+  std::vector<std::string> addresses;
+  std::string token;
+  double every = 1;  // seconds
+};
+int run_top_command(const TopCommand& command);
+
+struct DoctorCommand {
+  RunSource run;  // no name: only what does not depend on it
+  std::string state, peer, token;
+  std::vector<std::string> dial;
+};
+int run_doctor_command(const DoctorCommand& command);
+
+// The token in a file (daemon/status_token.h); of no file the empty one.
+Result<std::string> load_status_token(const std::string& path);
+
+struct CommandDoc;  // reference.h
+struct HelpCommand {
+  std::string command;  // whose page; empty: of the program
+  bool markdown = false, man = false;
+  std::string completion;  // shell
+};
+// All but plain help, which is the command line's own.
+int run_help_command(const HelpCommand& command, const CommandDoc& program);
+
+struct SampleCommand {
+  std::string source;  // a state directory, a directory with model.safetensors, or a safetensors file
+  std::string prompt;
+  double temperature = 0.8;
+  std::uint32_t top_k = 0;
+  std::uint64_t seed = 1, length = 500;
+  std::optional<std::uint32_t> heads;
+};
+int run_sample_command(const SampleCommand& command);
+
+struct ExportCommand {
+  std::string state, to;
+};
+int run_export_command(const ExportCommand& command);
+
+// Prints "rumor: TEXT" on stderr and gives the exit status that belongs to the error.
+int fail(const Error& error);
+
+// Whole files. write_file replaces; "-" is stdout. Errors: Errc::not_found, Errc::io.
+Result<std::string> read_text_file(const std::string& path);
+Result<void> write_file(const std::string& path, const std::string& text);
+// DIRECTORY/index.html, making the directory. Errors: as write_file.
+Result<void> write_report(const std::string& directory, const std::string& page);
+
+// Arms SIGINT and SIGTERM to set a flag that interrupted() reads; for commands without an event loop.
+void watch_for_signals();
+bool interrupted();
+
+}  // namespace rumor::tools
