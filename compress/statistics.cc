@@ -8,7 +8,7 @@
 #include <numbers>
 #include <span>
 
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 #include "compress/payload/head.h"
 #include "compress/payload/rice.h"
 #include "compress/payload/segment.h"
@@ -132,26 +132,26 @@ void Statistics::add(const SparseUpdate& update, bool compare_layouts) {
   layouts_.rumor += payload.size();
   bound_bits_ += figures.bound_bits;
   if (compare_layouts) {
-    add_transport(update, figures);
+    add_link_forms(update, figures);
     add_layouts(layout_.params(), update, layouts_);
   }
   add_tensors(update);
   history_.push_back(figures);
 }
 
-void Statistics::add_transport(const SparseUpdate& update, UpdateFigures& figures) {
-  const Bytes alone = encode_transport(layout_, update, TransportChoice::adapt, nullptr);
-  const Bytes linked = encode_transport(layout_, update, TransportChoice::link, &sender_);
+void Statistics::add_link_forms(const SparseUpdate& update, UpdateFigures& figures) {
+  const Bytes alone = encode_link_form(layout_, update, LinkForm::adapt, nullptr);
+  const Bytes linked = encode_link_form(layout_, update, LinkForm::link, &sender_);
   for (const auto& [bytes, history] : {std::pair{&alone, static_cast<LinkHistory*>(nullptr)},
                                        std::pair{&linked, &receiver_}}) {
-    const Result<SparseUpdate> decoded = decode_transport(layout_, *bytes, history);
+    const Result<SparseUpdate> decoded = decode_link_form(layout_, *bytes, history);
     round_trip_exact_ = round_trip_exact_ && decoded.ok() && *decoded == update;
   }
   figures.adapt_bytes = alone.size();
   figures.link_bytes = linked.size();
   layouts_.rumor_adapt += alone.size();
   layouts_.rumor_link += linked.size();
-  const std::vector<SegmentMode> modes = transport_modes(layout_, linked);
+  const std::vector<SegmentMode> modes = link_form_modes(layout_, linked);
   const Segments segments = segments_of(layout_, head_of(layout_, update).counts, update.index);
   for (std::size_t s = 0; s < modes.size(); ++s) {
     ++count_of(modes_, modes[s]);

@@ -89,7 +89,7 @@ class Statistics {
 
  private:
   void add_tensors(const SparseUpdate& update);
-  void add_transport(const SparseUpdate& update, UpdateFigures& figures);
+  void add_link_forms(const SparseUpdate& update, UpdateFigures& figures);
 
   const ParamLayout& layout_;
   std::optional<int> grid_bits_;

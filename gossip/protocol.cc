@@ -74,8 +74,8 @@ struct Protocol::Impl {
   void on(Link& link, const SnapshotWant& message) { joining.on_want(link, message); }
   void on(Link& link, const SnapshotData& message);
   void on(Link& link, const Revocations& message) { revoking.on_revocations(link, message); }
-  void on(Link& link, const Audit& message) { evidence.on_audit(link, message); }
-  void on(Link& link, const Proof& message) { evidence.on_proof(link, message); }
+  void on(Link& link, const Headers& message) { evidence.on_headers(link, message); }
+  void on(Link& link, const Equivocation& message) { evidence.on_equivocation(link, message); }
   void on(Link& link, const CopyAsk& message) { copies->on_ask(link, message); }
   void on(Link& link, const Copy& message) { copies->on_copy(link, message); }
   void on(Link&, const Skipped&) {}
@@ -163,8 +163,8 @@ bool Protocol::Impl::has_place(FrameType type) const {
     case FrameType::snapshot_data:
     case FrameType::snapshot_join:
     case FrameType::revoke:
-    case FrameType::audit:
-    case FrameType::proof: return !copies;
+    case FrameType::headers:
+    case FrameType::equivocation: return !copies;
     case FrameType::copy_ask:
     case FrameType::copy: return copies.has_value();
     default: return true;
@@ -412,7 +412,7 @@ bool Protocol::may_publish(TimePoint now) const {
   return backlogged < links && impl_->core.pace.may_publish(now);
 }
 
-bool Protocol::settled() const {
+bool Protocol::converged() const {
   const ReplicaDigest ours = impl_->core.store.digest();
   return std::all_of(impl_->core.links.begin(), impl_->core.links.end(), [&](const auto& entry) {
     const Link& link = entry.second;

@@ -80,7 +80,7 @@ class Protocol {
   const Bytes& own_admit() const;
   // Admitted links exist and every one of them has finished and, but with models of their own, a digest equal to ours;
   // true when there are none.
-  bool settled() const;
+  bool converged() const;
 
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;

@@ -152,8 +152,8 @@ struct ListedCells {
   }
 };
 
-// A weight for each hit so far, and one that is spread: evenly, or by what a history foretold.
-template <bool foretold>
+// A weight for each hit so far, and one that is spread: evenly, or by what a history predicted.
+template <bool predicted>
 struct LearnedCells {
   const std::uint32_t* prior_sums = nullptr;   // with a history: 256 a cell on the average; filled up
   const std::uint32_t* ramp = nullptr;         // without: spread() of the first block
@@ -163,7 +163,7 @@ struct LearnedCells {
   std::uint32_t count = 0, mean = 0, all = 0, shape = 0;
 
   std::uint32_t spread(std::uint32_t cell) const {
-    if constexpr (foretold)
+    if constexpr (predicted)
       return cell + static_cast<std::uint32_t>(std::uint64_t{shape} * prior_sums[cell] >> 8);
     return shape * cell;
   }
@@ -179,7 +179,7 @@ struct LearnedCells {
   }
   std::uint32_t find_in(std::uint32_t block, std::uint32_t y) const {
     const std::uint32_t first = block << block_bits;
-    if constexpr (foretold) {
+    if constexpr (predicted) {
       const std::uint32_t rest = y - hits_before[block];
       const auto passed = [&](std::uint32_t at) { return spread(at) + hits_inside[at] <= rest; };
       std::uint32_t cell = first;

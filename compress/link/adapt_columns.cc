@@ -51,7 +51,7 @@ void Columns::begin_weights() {
   hits_of_.assign(blocks, 0);
   blocks_.resize(count_);
   alike_ = listed_ = false;
-  squares_ = prior_squares_ = foretold_ = 0;
+  squares_ = prior_squares_ = predicted_ = 0;
   if (prior_ == nullptr) return;
   prior_sums_.resize(blocks * block_cells + 1);
   std::uint32_t sum = 0;
@@ -78,7 +78,7 @@ void Columns::renew() {
   } else {
     const std::uint64_t scaled = std::uint64_t{count_} * 256;
     even = total * (total * prior_squares_ / scaled) / scaled;
-    chance = 2 * total * foretold_ / scaled + total;
+    chance = 2 * total * predicted_ / scaled + total;
   }
   const std::uint64_t excess = squares_ + even > chance ? squares_ + even - chance : 0;
   constexpr std::uint64_t trust = 8;
@@ -101,7 +101,7 @@ void Columns::learn() {
     const std::uint32_t column = fresh_hits_[i];
     squares_ += 2 * std::uint32_t{hits_[column]} + 1;
     ++hits_[column];
-    if (prior_ != nullptr) foretold_ += prior_[column];
+    if (prior_ != nullptr) predicted_ += prior_[column];
     if (!many && !listed_) add(column);
   }
   if (many && !listed_) count_all();

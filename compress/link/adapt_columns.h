@@ -56,8 +56,8 @@ class Columns {
   }
 
  private:
-  template <bool foretold>
-  LearnedCells<foretold> cells() const {
+  template <bool predicted>
+  LearnedCells<predicted> cells() const {
     return {.prior_sums = prior_sums_.data(),
             .ramp = ramp_.data(),
             .blocks = blocks_.view(),
@@ -91,7 +91,7 @@ class Columns {
   const std::uint32_t* prior_ = nullptr;
   std::uint32_t total_ = 0, fresh_ = 0, due_ = 0, shape_ = 0, all_ = 0, mean_ = 0;
   std::uint64_t squares_ = 0;                       // sum of hits^2
-  std::uint64_t prior_squares_ = 0, foretold_ = 0;  // sums of prior^2 and prior * hits
+  std::uint64_t prior_squares_ = 0, predicted_ = 0;  // sums of prior^2 and prior * hits
 };
 
 }  // namespace rumor::compress

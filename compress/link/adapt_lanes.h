@@ -61,7 +61,7 @@ struct LaneCursor {
     if (any) left = first->hits, leaning = first->leaning;
   }
 
-  // Past an entry. Then to the next row when this one has no more: settle().
+  // Past an entry. Then to the next row when this one has no more: enter_row().
   void pass(std::uint32_t at, std::uint32_t minus) {
     leaning = Leaning::moved(leaning, minus);
     column = at + 1;
@@ -70,7 +70,7 @@ struct LaneCursor {
   }
 
   // To be called before an entry. Without a branch: where a row ends is as good as random.
-  void settle() {
+  void enter_row() {
     const std::uint32_t over = left == 0 ? 1 : 0, same = over - 1;
     row += over;
     left |= row->hits & ~same;

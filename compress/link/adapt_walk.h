@@ -66,7 +66,7 @@ class AdaptWalk {
   static constexpr std::uint32_t joined_max = 17;  // entries for which one state is enough at the end
 
   // The states join before the entry, or the step, with which only a few are left.
-  bool settle() {
+  bool join_states() {
     if (!apart_ || left_ > joined_max) [[likely]]
       return true;
     apart_ = false;
@@ -130,7 +130,7 @@ class AdaptWalk {
 
   template <class Cells, class Coded>
   static bool next_of(const Cells& cells, std::uint32_t first, std::uint32_t left, const Coded& coded) {
-    // Elsewhere whether a member is the last of its set is too hard to foretell for a branch.
+    // Elsewhere whether a member is the last of its set is too hard to predict for a branch.
     if constexpr (std::is_same_v<Cells, AlikeCells>) {
       if (left == 1) return coded(LastMember(cells, first));
     }
@@ -189,7 +189,7 @@ class AdaptWalk {
     for (std::uint32_t j = 0; j < hit; ++j) {
       std::uint32_t row = io_.row(j);
       std::uint32_t minus = io_.minus(j);
-      if (!settle() || !single(shape, row, minus, hit - j)) return false;
+      if (!join_states() || !single(shape, row, minus, hit - j)) return false;
       io_.put(j, shape.first_row + row, minus);
     }
     io_.end(shape);
@@ -297,7 +297,7 @@ class AdaptWalk {
     near_ = LaneCursor(rows_.near(), 0, near_left > 0);
     far_ = LaneCursor(rows_.far(), near_left, far_left > 0);
     while (near_left + far_left > 0) {
-      if (!settle()) return false;
+      if (!join_states()) return false;
       const bool both = near_left > 0 && far_left > 0, near = near_left > 0;
       const unsigned shift = both ? 1 : 0;  // entries of a step
       std::uint32_t steps = both ? std::min(near_left, far_left) : std::max(near_left, far_left);
@@ -326,7 +326,7 @@ class AdaptWalk {
   template <class Some, class Cells>
   bool look(Some& io, Lane lane, const Cells& cells, LaneCursor& at, const Columns::Row& learned,
             Seen& seen) {
-    at.settle();
+    at.enter_row();
     if (at.left > cells.count - at.column) return false;
     seen.column = io.column(at.entry);
     seen.minus = io.minus(at.entry);
@@ -369,8 +369,8 @@ class AdaptWalk {
   template <class Some, class Cells>
   [[gnu::always_inline]] bool look_both(Some& io, const Cells& cells, LaneCursor& near, Seen& first,
                                         LaneCursor& far, Seen& second, const Columns::Row& learned) {
-    near.settle();
-    far.settle();
+    near.enter_row();
+    far.enter_row();
     if (near.left > cells.count - near.column || far.left > cells.count - far.column) return false;
     first.column = io.column(near.entry), first.minus = io.minus(near.entry);
     second.column = io.column(far.entry), second.minus = io.minus(far.entry);
@@ -434,7 +434,7 @@ class AdaptWalk {
       if (!columns_.with_cells(run)) return false;
     }
     LaneCursor& at = near && !both ? near_ : far_;
-    at.settle();
+    at.enter_row();
     left_ = 0;
     return columns_.with_cells([&](const auto& cells) {
       if (at.left > cells.count - at.column) return false;

@@ -169,22 +169,22 @@ Bytes body_in(const ParamLayout& layout, const SegmentEntries& segment, SegmentM
   return rice_bytes(layout, segment, kernels);
 }
 
-SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segment, TransportChoice choice,
+SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segment, LinkForm choice,
                           const LinkHistory* history, const RiceKernels& kernels) {
   SegmentBody best{SegmentMode::rice, rice_bytes(layout, segment, kernels)};
-  if (choice == TransportChoice::rice) return best;
+  if (choice == LinkForm::canonical) return best;
   if (bytes_of(raw_bits(segment.parts)) < best.bytes.size())
     best = {SegmentMode::raw, raw_bytes(layout, segment)};
   if (bytes_of(bitmap_bits(segment.parts)) < best.bytes.size())
     best = {SegmentMode::bitmap, bitmap_bytes(layout, segment)};
   const auto consider = [&](SegmentMode mode, const LinkHistory* memory) {
     Bytes adapted = adapt_bytes(layout, segment, memory);
-    const bool too_short = adapted.size() * entries_per_byte_transport < segment.index.size();
+    const bool too_short = adapted.size() * entries_per_byte_link_form < segment.index.size();
     if (adapted.size() < best.bytes.size() && !too_short) best = {mode, std::move(adapted)};
   };
   consider(SegmentMode::adapt, nullptr);
   // A history misleads while rates change quickly, early in training.
-  if (choice == TransportChoice::link) consider(SegmentMode::link, history);
+  if (choice == LinkForm::link) consider(SegmentMode::link, history);
   return best;
 }
 

@@ -1,4 +1,4 @@
-// Bodies of segments in any mode: what a transport message is made of (compress/FORMAT.md, chapter 6).
+// Bodies of segments in any mode: what a link-form message is made of (compress/FORMAT.md, chapter 6).
 //
 // Thread: plain functions; segments of one update may be coded on several threads.
 #pragma once
@@ -7,7 +7,7 @@
 #include <span>
 
 #include "compress/link/adapt.h"
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 #include "compress/payload/segment.h"
 #include "compress/payload/segment_table.h"
 
@@ -26,7 +26,7 @@ struct SegmentBody {
   SegmentMode mode = SegmentMode::rice;
   Bytes bytes;
 };
-SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segment, TransportChoice choice,
+SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segment, LinkForm choice,
                           const LinkHistory* history, const RiceKernels& kernels);
 
 // The body in a given mode. Requires: a history for LINK.

@@ -1,5 +1,5 @@
 // What an update says before its entries: steps and counts (compress/FORMAT.md 4.1 to 4.4), the same in the
-// canonical payload and in transport.
+// canonical payload and in link form.
 //
 // Thread: plain values.
 #pragma once
@@ -30,9 +30,9 @@ unsigned step_width(const Head& head);
 // Steps and counts. Requires: entries > 0.
 void put_head(BitWriter& out, const Head& head);
 
-// Entries that a byte of a message can hold: in RICE none takes less than two bits; a model may foretell them
+// Entries that a byte of a message can hold: in RICE none takes less than two bits; a model may predict them
 // better than that, but an encoder does not use it where it does (compress/FORMAT.md 6.2).
-inline constexpr unsigned entries_per_byte_canonical = 4, entries_per_byte_transport = 16;
+inline constexpr unsigned entries_per_byte_canonical = 4, entries_per_byte_link_form = 16;
 
 // Reads what put_head() wrote; step_width() came before it. Nothing is allocated but 8 bytes a tensor, and
 // only if the stream has a bit for each.

@@ -15,7 +15,7 @@ constexpr unsigned length_bits = 20, checksum_bits = 32, begin_bits = 31;
 static_assert(segment_bytes_max == (1u << length_bits) - 1);
 
 unsigned row_bits(const Segment& segment, TableKind kind) {
-  return (kind == TableKind::transport ? mode_bits : 0) + length_bits + checksum_bits +
+  return (kind == TableKind::link_form ? mode_bits : 0) + length_bits + checksum_bits +
          (segment.continues ? begin_bits : 0);
 }
 
@@ -41,7 +41,7 @@ Bytes put_table(BitWriter out, const Segments& segments, const std::vector<Segme
   for (std::size_t s = 0; s < places.size(); ++s) {
     const Segment& segment = segments.list[s];
     RUMOR_CHECK(places[s].bytes <= segment_bytes_max);
-    if (kind == TableKind::transport) out.put(static_cast<std::uint64_t>(places[s].mode), mode_bits);
+    if (kind == TableKind::link_form) out.put(static_cast<std::uint64_t>(places[s].mode), mode_bits);
     out.put(places[s].bytes, length_bits);
     out.put(places[s].checksum, checksum_bits);
     if (segment.continues) out.put(segments.parts[segment.first_part].begin, begin_bits);
@@ -64,7 +64,7 @@ Result<SegmentTable> take_table(BitReader& in, BytesView message, const ParamLay
   for (const Segment& segment : segments.list) {
     SegmentPlace place{.offset = offset};
     const std::uint64_t mode =
-        kind == TableKind::transport ? in.take(mode_bits) : static_cast<std::uint64_t>(SegmentMode::rice);
+        kind == TableKind::link_form ? in.take(mode_bits) : static_cast<std::uint64_t>(SegmentMode::rice);
     if (!known(mode)) return damaged("a segment has an unknown mode", in.position());
     place.mode = static_cast<SegmentMode>(mode);
     place.bytes = static_cast<std::uint32_t>(in.take(length_bits));

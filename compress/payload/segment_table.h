@@ -29,7 +29,7 @@ struct SegmentPlace {
 inline constexpr unsigned mode_bits = 3;
 
 // Canonical payloads know only RICE and do not say it.
-enum class TableKind : std::uint8_t { canonical, transport };
+enum class TableKind : std::uint8_t { canonical, link_form };
 
 // Takes over the bits before it, fills the last byte with zeros and adds its own checksum.
 Bytes put_table(BitWriter out, const Segments& segments, const std::vector<SegmentPlace>& places,

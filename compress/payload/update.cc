@@ -111,7 +111,7 @@ std::vector<StepRun> step_runs(const ParamLayout& layout, const SparseUpdate& up
   return runs;
 }
 
-void settle_steps(SparseUpdate& update) {
+void normalize_steps(SparseUpdate& update) {
   std::int32_t common = 0;
   for (const std::int32_t step : update.tensor_step) {
     if (step == 0) continue;

@@ -17,7 +17,7 @@ namespace rumor::compress {
 
 // Entry e moves parameter index[e] by its step, in units of the weight grid, down where negative[e] is 1.
 // The step is that of all entries, or of the tensor in which the entry lies. Each update has one form: where
-// all tensors have the same step, tensor_step is empty (settle_steps() sees to that).
+// all tensors have the same step, tensor_step is empty (normalize_steps() sees to that).
 struct SparseUpdate {
   std::int32_t step = 0;               // > 0 where there are entries and tensor_step is empty, else 0
   std::vector<std::uint32_t> index;    // strictly ascending positions in the flat vector
@@ -46,7 +46,7 @@ std::vector<StepRun> step_runs(const ParamLayout& layout, const SparseUpdate& up
 
 // Brings the steps into their one form: a tensor_step whose steps are all equal becomes `step`.
 // Requires: tensor_step is empty, or one per tensor, 0 exactly where there are no entries.
-void settle_steps(SparseUpdate& update);
+void normalize_steps(SparseUpdate& update);
 
 // How to work. The bytes are the same whatever it says.
 struct CodecOptions {

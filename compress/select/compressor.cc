@@ -1,5 +1,5 @@
 // Selection by exact rank, in one pass over the parameters where the last threshold is a good guess of the
-// next. The pass: scan_pass.cc. The rank: selection.cc. Here: what belongs to one rank, guesses and their mending,
+// next. The pass: scan_pass.cc. The rank: selection.cc. Here: what belongs to one rank, guesses and their fixing,
 // and the step.
 #include "compress/select/compressor.h"
 
@@ -194,7 +194,7 @@ void Compressor::Impl::emit(SparseUpdate& out) {
     out.step = groups.front().step_units;
   } else if (total > 0) {
     for (const RankGroup& group : groups) out.tensor_step.push_back(group.step_units);
-    settle_steps(out);
+    normalize_steps(out);
   }
   auto from = out.index.cbegin();
   for (std::size_t t = 0; t < sent_by_tensor.size(); ++t) {
@@ -272,7 +272,7 @@ Result<void> Compressor::absorb_step(const StepRule& rule, std::span<const float
 
 void Compressor::add(std::span<const std::uint32_t> index, std::span<const float> change) {
   RUMOR_CHECK(index.size() == change.size());
-  for (Piece& piece : impl_->pieces) settle(piece, impl_->residual.data());
+  for (Piece& piece : impl_->pieces) take_sent(piece, impl_->residual.data());
   for (std::size_t e = 0; e < index.size(); ++e) {
     RUMOR_CHECK(index[e] < impl_->residual.size());
     impl_->residual.data()[index[e]] += change[e];
@@ -314,7 +314,7 @@ std::uint32_t Compressor::target_entries() const {
 }
 
 std::span<const float> Compressor::residual() const {
-  for (Piece& piece : impl_->pieces) settle(piece, impl_->residual.data());
+  for (Piece& piece : impl_->pieces) take_sent(piece, impl_->residual.data());
   return impl_->residual;
 }
 

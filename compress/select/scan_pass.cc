@@ -7,11 +7,11 @@
 namespace rumor::compress {
 namespace {
 
-// The kernels fetch the next tile while they work on this one, so that what has to be settled in it is near.
+// The kernels fetch the next tile while they work on this one, so that what has been sent from it is near.
 constexpr std::uint32_t tile_params = 2048;
 
 // Nothing at zero was ever sent, so the sign says which way.
-void settle_one(float& value, float step) {
+void take_sent(float& value, float step) {
   value -= std::copysign(step, value);
 }
 
@@ -28,8 +28,8 @@ void count_candidates(Piece& piece, std::size_t from, std::uint32_t cutoff) {
 
 }  // namespace
 
-void settle(Piece& piece, float* residual) {
-  for (const std::uint32_t position : piece.pending) settle_one(residual[position], piece.pending_step);
+void take_sent(Piece& piece, float* residual) {
+  for (const std::uint32_t position : piece.pending) take_sent(residual[position], piece.pending_step);
   piece.pending.clear();
 }
 
@@ -54,7 +54,7 @@ void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm f
   for (std::uint32_t at = piece.begin; at < piece.end;) {
     const std::uint32_t end = std::min(piece.end, (at / tile_params + 1) * tile_params);
     for (; pending != piece.pending.cend() && *pending < end; ++pending)
-      settle_one(input.residual[*pending], piece.pending_step);
+      take_sent(input.residual[*pending], piece.pending_step);
     make_room(piece, end - at);
     const std::size_t from = piece.count;
     piece.count +=

@@ -60,7 +60,7 @@ inline std::uint32_t bin_of(std::uint32_t magnitude, std::uint32_t cutoff) {
 }
 
 // Entries that were sent leave the residual, all that still wait.
-void settle(Piece& piece, float* residual);
+void take_sent(Piece& piece, float* residual);
 
 // Room for the candidates of all pieces that are ranked together, so that their memory is bounded.
 struct Room {

@@ -32,7 +32,7 @@ class Identity {
  public:
   // Reads the key at `path`, or makes one there when there is none: complete or not at all, readable by its
   // owner alone (mode 0600), and never replacing a key that another process has put there meanwhile. Errors:
-  // Errc::io (cannot read or write; or others may read the file: chmod 600 mends it), Errc::corrupt (not an
+  // Errc::io (cannot read or write; or others may read the file: chmod 600 fixes it), Errc::corrupt (not an
   // Ed25519 key).
   static Result<Identity> load_or_create(const std::string& path);
 

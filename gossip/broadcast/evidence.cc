@@ -16,8 +16,8 @@ HalfHash half(const Hash256& hash) {
 }  // namespace
 
 void Evidence::investigate(Link& link) {
-  if (core_.now < link.audited_at + look_again) return;
-  link.audited_at = core_.now;
+  if (core_.now < link.headers_sent_at + look_again) return;
+  link.headers_sent_at = core_.now;
   if (!core_.store.verify()) {
     core_.divergence =
         "this replica is damaged: its weights do not have the fingerprint of its updates (memory, disk or a "
@@ -32,26 +32,26 @@ void Evidence::investigate(Link& link) {
   due_ = std::min(due_, core_.now + judged_after);
 }
 
-// Of all that is still logged here, newest of each stream last, up to audited_max in all.
+// Of all that is still logged here, newest of each stream last, up to headers_max in all.
 void Evidence::send_hashes(Link& link) {
-  std::size_t left = audited_max;
+  std::size_t left = headers_max;
   for (const auto& [id, ranges] : core_.store.have().streams()) {
     const auto stream = core_.intern(id);
     if (!stream) return;
-    Audit audit;
+    Headers headers;
     const auto flush = [&] {
-      if (!audit.hashes.empty()) core_.send(link, encode(audit));
-      audit.hashes.clear();
+      if (!headers.hashes.empty()) core_.send(link, encode(headers));
+      headers.hashes.clear();
     };
     for (const SeqRange& range : ranges) {
       const std::uint64_t first =
           std::max(range.first, range.last - std::min(range.last, std::uint64_t{left}) + 1);
       for (std::uint64_t seq = first; seq <= range.last && left > 0; ++seq) {
         const auto update = core_.store.find({id, seq});
-        if (!update || audit.hashes.size() == Audit::hashes_max) flush();
+        if (!update || headers.hashes.size() == Headers::hashes_max) flush();
         if (!update) continue;
-        if (audit.hashes.empty()) audit = {core_.name_stream(link, *stream, false), seq, {}};
-        audit.hashes.push_back(half(header_hash(core_.options.run, update->header)));
+        if (headers.hashes.empty()) headers = {core_.name_stream(link, *stream, false), seq, {}};
+        headers.hashes.push_back(half(header_hash(core_.options.run, update->header)));
         --left;
       }
       flush();
@@ -59,16 +59,16 @@ void Evidence::send_hashes(Link& link) {
   }
 }
 
-void Evidence::on_audit(Link& link, const Audit& audit) {
-  if (audit.stream >= link.their_streams.size())
+void Evidence::on_headers(Link& link, const Headers& headers) {
+  if (headers.stream >= link.their_streams.size())
     return core_.close(link, "uses a stream number that it has not defined");
-  const StreamId& stream = core_.streams[link.their_streams[audit.stream].stream].id;
-  std::uint64_t seq = audit.first;
+  const StreamId& stream = core_.streams[link.their_streams[headers.stream].stream].id;
+  std::uint64_t seq = headers.first;
   std::size_t shown = 0;
-  for (const HalfHash& hash : audit.hashes) {
+  for (const HalfHash& hash : headers.hashes) {
     const auto ours = core_.store.find({stream, seq++});
     if (!ours || half(header_hash(core_.options.run, ours->header)) == hash) continue;
-    core_.send(link, encode(Proof{ours->header, {}}));
+    core_.send(link, encode(Equivocation{ours->header, {}}));
     if (++shown == shown_max) return;
   }
 }
@@ -83,16 +83,16 @@ bool Evidence::is_signed(const UpdateHeader& header) const {
   return update_is_signed(core_.keys, core_.options.run, header);
 }
 
-void Evidence::on_proof(Link& link, const Proof& proof) {
-  const UpdateHeader& one = proof.one;
+void Evidence::on_equivocation(Link& link, const Equivocation& shown) {
+  const UpdateHeader& one = shown.one;
   if (core_.proven.contains(one.key)) return;
-  if (!is_signed(one) || (proof.other && !is_signed(*proof.other)))
+  if (!is_signed(one) || (shown.other && !is_signed(*shown.other)))
     return core_.ban(link, "shows a header that its origin has not signed");
-  if (!proof.other) return compare(one);
-  const bool two = one.key == proof.other->key && one.origin == proof.other->origin &&
-                   header_hash(core_.options.run, one) != header_hash(core_.options.run, *proof.other);
+  if (!shown.other) return compare(one);
+  const bool two = one.key == shown.other->key && one.origin == shown.other->origin &&
+                   header_hash(core_.options.run, one) != header_hash(core_.options.run, *shown.other);
   if (!two) return core_.ban(link, "shows a proof that proves nothing");
-  convict(one, *proof.other, &link);
+  convict(one, *shown.other, &link);
 }
 
 void Evidence::compare(const UpdateHeader& seen) {
@@ -102,13 +102,13 @@ void Evidence::compare(const UpdateHeader& seen) {
 }
 
 void Evidence::convict(const UpdateHeader& one, const UpdateHeader& other, const Link* from) {
-  if (core_.proven.contains(one.key) || core_.proven.size() >= proofs_max) return;
+  if (core_.proven.contains(one.key) || core_.proven.size() >= equivocations_max) return;
   const Hash256 first = header_hash(core_.options.run, one), second = header_hash(core_.options.run, other);
   const bool first_wins = first < second;
   core_.proven[one.key] = first_wins ? first : second;
   core_.note(Note::Level::warning, str("node ", one.origin.hex(), " has signed two updates ", one.key.seq,
                                        " of stream ", one.key.stream.brief(), ": it is put out"));
-  const Bytes frame = encode(Proof{one, other});
+  const Bytes frame = encode(Equivocation{one, other});
   core_.each_link([&](Link& link) {
     if (&link != from) core_.send(link, frame);
   });

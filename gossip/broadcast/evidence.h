@@ -4,7 +4,7 @@
 // sides show each other hashes of the headers they hold, find the name, and prove it with the two signatures.
 // Every node then keeps the header of smaller hash, subtracts the other, and puts the signer out.
 //
-// Thread: one owner, as Protocol. Memory: proofs_max proofs; hashes are looked at as they come.
+// Thread: one owner, as Protocol. Memory: equivocations_max equivocations; hashes are looked at as they come.
 #pragma once
 
 #include "gossip/overlay/overlay.h"
@@ -14,15 +14,15 @@ namespace rumor::gossip {
 class Evidence {
  public:
   static constexpr Duration judged_after = 2s, look_again = 10s;
-  static constexpr std::size_t proofs_max = 1'024, audited_max = 16'384, shown_max = 16;
+  static constexpr std::size_t equivocations_max = 1'024, headers_max = 16'384, shown_max = 16;
 
   Evidence(Core& core, Overlay& overlay) : core_(core), overlay_(overlay) {}
 
   // The link's digest says, for the second time, that its weights are others with the same updates.
   void investigate(Link& link);
-  void on_audit(Link& link, const Audit& audit);
+  void on_headers(Link& link, const Headers& headers);
   // Closes the link for a proof that proves nothing.
-  void on_proof(Link& link, const Proof& proof);
+  void on_equivocation(Link& link, const Equivocation& shown);
   // Headers that came in for names we hold, and are not the ones we hold.
   void look_at_suspects();
   void tick();

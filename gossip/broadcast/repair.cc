@@ -23,7 +23,7 @@ void Repair::admitted(Link& link, const Hello& hello) {
   } else {
     send_vector(link, false);
   }
-  due_by(core_.now + (core_.finished ? settle_quiet : digest_changed));
+  due_by(core_.now + (core_.finished ? finished_quiet : digest_changed));
 }
 
 // ---- digests ----
@@ -71,8 +71,8 @@ bool Repair::digest_is_due(const Link& link, const Digest& ours) {
   const bool news = !link.sent_digest || link.sent_digest->replica != ours.replica ||
                     link.sent_digest->finished != ours.finished;
   if (news && core_.finished) {
-    const TimePoint latest = core_.changed_since == never ? now : core_.changed_since + settle_latest;
-    const TimePoint at = std::min(core_.changed_at + settle_quiet, latest);
+    const TimePoint latest = core_.changed_since == never ? now : core_.changed_since + finished_latest;
+    const TimePoint at = std::min(core_.changed_at + finished_quiet, latest);
     if (at > now) due_by(at);
     return at <= now;
   }
@@ -100,7 +100,7 @@ void Repair::send_vector(Link& link, bool reply) {
   };
   for (const auto& [stream, list] : core_.store.have().streams()) {
     for (const SeqRange& range : list) {
-      if (total++ == limits::vector_ranges_max) return send(false);  // more shows when this has been mended
+      if (total++ == limits::vector_ranges_max) return send(false);  // more shows when this has been fixed
       if (ranges == limits::ranges_per_frame_max) send(true);
       part.insert(stream, range);
       ++ranges;
@@ -256,7 +256,7 @@ void Repair::tick() {
     if (link.vector_due <= now) {
       if (link.digest && link.digest->replica != ours.replica) {
         send_vector(link, true);
-        // Once more later, should this not mend it.
+        // Once more later, should this not fix it.
         if (core_.finished) link.vector_due = now + vector_quiet;
       } else {
         link.vector_due = never;
@@ -276,7 +276,7 @@ void Repair::tick() {
 
 void Repair::flush(bool alone) {
   const bool fresh = core_.changed_at == core_.now;
-  if (fresh && core_.finished) due_by(core_.now + settle_quiet);
+  if (fresh && core_.finished) due_by(core_.now + finished_quiet);
   if (ready_) return;
   ready_ = alone;
   core_.each_link([&](const Link& link) {

@@ -1,4 +1,4 @@
-// Repair: digests find out that two replicas differ, vectors by what, range pulls mend it (PROTOCOL.md 6.3
+// Repair: digests find out that two replicas differ, vectors by what, range pulls fix it (PROTOCOL.md 6.3
 // to 6.6).
 //
 // Thread: one owner, as Protocol. Costs: a digest per link and second at most; a vector is O(streams + gaps).
@@ -13,7 +13,7 @@ namespace rumor::gossip {
 
 class Repair {
  public:
-  static constexpr Duration digest_changed = 1s, digest_idle = 10s, settle_quiet = 5ms, settle_latest = 200ms;
+  static constexpr Duration digest_changed = 1s, digest_idle = 10s, finished_quiet = 5ms, finished_latest = 200ms;
   static constexpr Duration vector_in_flow = 10s, vector_quiet = 1s, vector_finished = 100ms;
   // In flow, of each stream that a vector names: with a thousand they would be most of all control bytes.
   static constexpr Duration vector_in_flow_a_stream = 40ms;

@@ -17,20 +17,20 @@ namespace rumor::gossip {
 // As it stands in DATA.
 enum class Coding : std::uint8_t {
   canonical = 0,
-  alone = 1,   // shorter, readable without anything before it
-  linked = 2,  // shorter still: both ends remember the payloads that crossed this link in this coding
+  adapt = 1,   // shorter, readable without anything before it
+  link = 2,  // shorter still: both ends remember the payloads that crossed this link in this coding
 };
 constexpr std::uint8_t coding_max = 2;
 constexpr std::uint32_t codings_all = 0b111;
 
-// Which codings a link may use: `automatic` is canonical, and linked where the link has shown to be slow.
-enum class CodingRule : std::uint8_t { automatic, canonical, alone, linked };
+// Which codings a link may use: `automatic` is canonical, and link where the link has shown to be slow.
+enum class CodingRule : std::uint8_t { automatic, canonical, adapt, link };
 
 class LinkCoder {
  public:
   virtual ~LinkCoder() = default;
 
-  // Both directions are independent. Payloads in Coding::linked must be decoded by the other end in the order
+  // Both directions are independent. Payloads in Coding::link must be decoded by the other end in the order
   // in which they were encoded, each exactly once. Not asked for Coding::canonical.
   virtual Bytes encode(Coding coding, BytesView payload) = 0;
   // The canonical payload. Errors: Errc::corrupt; the history is then of no use any more.

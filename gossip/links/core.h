@@ -150,7 +150,7 @@ struct Link {
   HaveSet assembling;             // of a VECTOR in parts
   std::uint32_t parts = 0;
   std::optional<HaveSet> vector;  // their last complete one
-  TimePoint audited_at = long_ago;  // we sent it hashes of headers
+  TimePoint headers_sent_at = long_ago;  // we sent it hashes of headers
   std::deque<LocalRange> to_pull, pull_later;
   TimePoint pull_later_at = never;
   HaveSet gone;                         // they said NOT_AVAILABLE

@@ -19,17 +19,17 @@ Coding coding_for(const Core& core, const Link& link, std::size_t payload_bytes)
   switch (core.options.coding) {
     case CodingRule::canonical:
       break;
-    case CodingRule::alone:
-      wanted = Coding::alone;
+    case CodingRule::adapt:
+      wanted = Coding::adapt;
       break;
-    case CodingRule::linked:
-      wanted = Coding::linked;
+    case CodingRule::link:
+      wanted = Coding::link;
       break;
     case CodingRule::automatic:
       if (payload_bytes > limits::recode_bytes_max) break;
       if ((link.round_trip && *link.round_trip >= slow_round_trip) || link.backlogged ||
           (link.backlog_ended != never && core.now - link.backlog_ended < slow_after_backlog))
-        wanted = Coding::linked;
+        wanted = Coding::link;
   }
   while ((link.codings >> static_cast<unsigned>(wanted) & 1) == 0 && wanted != Coding::canonical)
     wanted = static_cast<Coding>(static_cast<unsigned>(wanted) - 1);

@@ -129,7 +129,7 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
   PeerRecord record = hello.self;
   if (!admits(link, record) || !learn(link, record)) return false;
   if (!link.greeted) send_hello(link);
-  if (!settle_twins(link, hello.stream)) return false;
+  if (!keep_one_of_twins(link, hello.stream)) return false;
   if (!make_room(link, hello.lonely)) return false;
   admitted(link, hello);
   return true;
@@ -183,7 +183,7 @@ void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
 }
 
 // Two links to one node: true when this one stays (the others are closed then).
-bool Overlay::settle_twins(Link& link, const StreamId& stream) {
+bool Overlay::keep_one_of_twins(Link& link, const StreamId& stream) {
   const bool we_are_lower = core_.options.self < link.node;
   for (auto& [id, other] : core_.links) {
     if (&other == &link || !other.admitted() || other.node != link.node) continue;

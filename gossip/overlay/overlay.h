@@ -72,7 +72,7 @@ class Overlay {
   // Whether the link's node may take part, as its record shows; refuses and closes if not.
   bool admits(Link& link, PeerRecord& record);
   void refuse(Link& link, Reject::Code code, const std::string& text);
-  bool settle_twins(Link& link, const StreamId& stream);
+  bool keep_one_of_twins(Link& link, const StreamId& stream);
   bool make_room(Link& link, bool lonely);
   void admitted(Link& link, const Hello& hello);
   void watch_links();

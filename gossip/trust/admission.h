@@ -80,7 +80,7 @@ struct Verdict {
   bool countersign = false;  // it came in by a token that nobody has confirmed yet: we should
 };
 
-// Whether the node of a record may take part. Error: Errc::mismatch, one line for its owner: cause and mend.
+// Whether the node of a record may take part. Error: Errc::mismatch, one line for its owner: cause and fix.
 Result<Verdict> judge(const AdmissionRule& rule, const NodeId& node, BytesView admit, const JudgeView& view);
 
 // Whether what a record shows of a token is what it seems: every signature in it is good. When it may still

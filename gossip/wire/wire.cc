@@ -94,11 +94,11 @@ Revocations read(Reading& in, const pb::Revocations& from) {
   return message;
 }
 
-Audit read(Reading& in, const pb::Audit& from) {
-  Audit message{from.stream(), from.first(), {}};
+Headers read(Reading& in, const pb::Headers& from) {
+  Headers message{from.stream(), from.first(), {}};
   const std::string& hashes = from.hashes();
   if (hashes.size() % HalfHash::size != 0) in.wrong = "hashes that are cut off";
-  if (hashes.size() / HalfHash::size > Audit::hashes_max) in.wrong = "too many hashes";
+  if (hashes.size() / HalfHash::size > Headers::hashes_max) in.wrong = "too many hashes";
   if (!in.wrong.empty()) return message;
   const BytesView bytes{reinterpret_cast<const std::uint8_t*>(hashes.data()), hashes.size()};
   for (std::size_t at = 0; at < bytes.size(); at += HalfHash::size)
@@ -118,8 +118,8 @@ UpdateHeader read(Reading& in, const pb::Header& from) {
   return header;
 }
 
-Proof read(Reading& in, const pb::Proof& from) {
-  Proof message{read(in, from.one()), {}};
+Equivocation read(Reading& in, const pb::Equivocation& from) {
+  Equivocation message{read(in, from.one()), {}};
   if (from.has_other()) message.other = read(in, from.other());
   return message;
 }
@@ -227,10 +227,10 @@ Result<Frame> decode_body(FrameType type, BytesView body) {
       return decode_data_more(body);
     case FrameType::revoke:
       return parse<pb::Revocations>(body);
-    case FrameType::audit:
-      return parse<pb::Audit>(body);
-    case FrameType::proof:
-      return parse<pb::Proof>(body);
+    case FrameType::headers:
+      return parse<pb::Headers>(body);
+    case FrameType::equivocation:
+      return parse<pb::Equivocation>(body);
     case FrameType::invite:
       return parse<pb::Invite>(body, [](Reading& in, const pb::Invite& p) {
         return Invite{in.id<NodeId>(p.to()), in.id<NodeId>(p.from())};
@@ -256,7 +256,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::reject:
     case FrameType::bye:
     case FrameType::revoke:
-    case FrameType::audit:
+    case FrameType::headers:
     case FrameType::peers: return records;
     case FrameType::have:
     case FrameType::want:
@@ -277,7 +277,7 @@ std::size_t frame_bytes_max_of(std::uint8_t type) {
     case FrameType::invite:
     case FrameType::copy_ask:
     case FrameType::digest:
-    case FrameType::proof:
+    case FrameType::equivocation:
     case FrameType::snapshot_ask:
     case FrameType::snapshot_offer:
     case FrameType::snapshot_want: return small;

@@ -47,8 +47,8 @@ enum class FrameType : std::uint8_t {
   snapshot_want = 17,
   snapshot_data = 18,
   revoke = 19,
-  audit = 20,
-  proof = 21,
+  headers = 20,
+  equivocation = 21,
   data_more = 22,
   snapshot_join = 23,
   decline = 24,
@@ -280,7 +280,7 @@ struct Revocations {
 using HalfHash = Id<struct HalfHashTag, 16>;  // of SHA-256
 
 // Hashes of the headers that the sender holds under numbers first, first + 1, ...
-struct Audit {
+struct Headers {
   static constexpr std::size_t hashes_max = 2'048;
   std::uint32_t stream = 0;  // index
   std::uint64_t first = 0;
@@ -289,7 +289,7 @@ struct Audit {
 };
 
 // A header that the sender holds, or two of one name: proof that their origin signed two updates under it.
-struct Proof {
+struct Equivocation {
   UpdateHeader one;
   std::optional<UpdateHeader> other;
   Invalid invalid() const;
@@ -300,7 +300,7 @@ struct Skipped {};
 
 using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
                            Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
-                           SnapshotData, Revocations, Audit, Proof, DataMore, SnapshotJoin, Decline,
+                           SnapshotData, Revocations, Headers, Equivocation, DataMore, SnapshotJoin, Decline,
                            Invite, CopyAsk, Copy, Skipped>;
 
 // Requires: message.invalid() == nullopt, each.
@@ -325,8 +325,8 @@ Bytes encode(const SnapshotOffer& message);
 Bytes encode(const SnapshotWant& message);
 Bytes encode(const SnapshotData& message);
 Bytes encode(const Revocations& message);
-Bytes encode(const Audit& message);
-Bytes encode(const Proof& message);
+Bytes encode(const Headers& message);
+Bytes encode(const Equivocation& message);
 Bytes encode(const DataMore& message);
 Bytes encode(const SnapshotJoin& message);
 Bytes encode(const CopyAsk& message);

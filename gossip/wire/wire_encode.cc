@@ -205,21 +205,21 @@ Bytes encode(const Revocations& message) {
   return frame(FrameType::revoke, to);
 }
 
-Bytes encode(const Audit& message) {
+Bytes encode(const Headers& message) {
   RUMOR_CHECK(!message.invalid());
-  pb::Audit to;
+  pb::Headers to;
   to.set_stream(message.stream);
   to.set_first(message.first);
   for (const HalfHash& hash : message.hashes) to.mutable_hashes()->append(as_text(hash.view()));
-  return frame(FrameType::audit, to);
+  return frame(FrameType::headers, to);
 }
 
-Bytes encode(const Proof& message) {
+Bytes encode(const Equivocation& message) {
   RUMOR_CHECK(!message.invalid());
-  pb::Proof to;
+  pb::Equivocation to;
   write(*to.mutable_one(), message.one);
   if (message.other) write(*to.mutable_other(), *message.other);
-  return frame(FrameType::proof, to);
+  return frame(FrameType::equivocation, to);
 }
 
 Bytes encode(const SnapshotWant& message) {

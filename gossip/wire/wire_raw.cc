@@ -116,13 +116,13 @@ Invalid Revocations::invalid() const {
   return std::nullopt;
 }
 
-Invalid Audit::invalid() const {
+Invalid Headers::invalid() const {
   if (hashes.empty() || hashes.size() > hashes_max) return "a wrong number of hashes";
   if (first == 0 || first > seq_max - hashes_max) return "a sequence number out of range";
   return std::nullopt;
 }
 
-Invalid Proof::invalid() const {
+Invalid Equivocation::invalid() const {
   for (const UpdateHeader* header : {&one, other ? &*other : &one}) {
     if (header->key.stream.is_zero() || header->origin.is_zero()) return "a header without a name";
     if (header->key.seq == 0 || header->key.seq > seq_max) return "a sequence number out of range";

@@ -106,9 +106,9 @@ Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
   return {};
 }
 
-void DeviceCompressor::settle() {
+void DeviceCompressor::take_sent() {
   for (std::size_t r = 0; r < ranks_.size() && pending_count_ > 0; ++r)
-    gpu_->table().settle(gpu_->device(), residual_.data(), pending_.data() + places_[r].first, places_[r].selected,
+    gpu_->table().take_sent(gpu_->device(), residual_.data(), pending_.data() + places_[r].first, places_[r].selected,
                          ranks_[r].step);
   pending_count_ = 0;
 }
@@ -236,7 +236,7 @@ Result<void> DeviceCompressor::set_steps(DeviceUpdate& out) {
       steps.tensor_step.push_back(ranks_[r].step_units);
       out.counts.push_back(places_[r].selected);
     }
-    compress::settle_steps(steps);
+    compress::normalize_steps(steps);
     out.step = steps.step;
     out.tensor_step = std::move(steps.tensor_step);
   }
@@ -268,7 +268,7 @@ Result<std::vector<float>> DeviceCompressor::mean_magnitudes(const DeviceUpdate&
 Result<void> DeviceCompressor::absorb(const ScanArgs& change, DeviceUpdate& out) {
   out.clear();
   compress::share_entries(ranks_, entries_, layout_.params());
-  settle();  // first: more room for what is pending forgets what is
+  take_sent();  // first: more room for what is pending forgets what is
   forget_update();
   if (Result<void> room = make_room(out); !room) return room;
   scan(change);
@@ -309,7 +309,7 @@ Result<void> DeviceCompressor::absorb_step(const StepRule& rule, const DeviceArr
 void DeviceCompressor::add(const DeviceArray<std::uint32_t>& index, const DeviceArray<float>& change,
                            std::uint32_t count) {
   RUMOR_CHECK(count <= index.size() && count <= change.size());
-  settle();
+  take_sent();
   gpu_->table().add_changes(gpu_->device(), residual_.data(), index.data(), change.data(), count);
 }
 
@@ -345,7 +345,7 @@ void DeviceCompressor::set_density(double density) {
 }
 
 Result<std::vector<float>> DeviceCompressor::residual() {
-  settle();
+  take_sent();
   std::vector<float> all(layout_.params());
   if (Result<void> read = residual_.read(all.data(), all.size()); !read) return read.error();
   return all;

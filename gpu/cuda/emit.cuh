@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(emit_threads)
   }
 }
 
-__global__ void settle_entries(float* residual, const std::uint32_t* index, std::uint32_t count, float step) {
+__global__ void take_sent_entries(float* residual, const std::uint32_t* index, std::uint32_t count, float step) {
   for (std::uint64_t e = grid_thread(); e < count; e += grid_threads()) {
     float& value = residual[index[e]];
     value -= copysignf(step, value);

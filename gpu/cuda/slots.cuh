@@ -71,9 +71,9 @@ inline void emit(Device* device, const Source* source, SelectScratch scratch, co
   launch(*device, write_tiles, blocks, emit_threads, *source, selection, scratch.tile_counts, index, negative);
 }
 
-inline void settle(Device* device, float* residual, const std::uint32_t* index, std::uint32_t count, float step) {
+inline void take_sent(Device* device, float* residual, const std::uint32_t* index, std::uint32_t count, float step) {
   if (count == 0) return;
-  launch(*device, settle_entries, stride_blocks(count, plain_threads), plain_threads, residual, index, count, step);
+  launch(*device, take_sent_entries, stride_blocks(count, plain_threads), plain_threads, residual, index, count, step);
 }
 
 inline void add_changes(Device* device, float* residual, const std::uint32_t* index, const float* change,
@@ -201,7 +201,7 @@ inline GpuTable make_table(const char* name) {
   table.scan = slots::scan;
   table.select = slots::select;
   table.emit = slots::emit;
-  table.settle = slots::settle;
+  table.take_sent = slots::take_sent;
   table.add_changes = slots::add_changes;
   table.put = slots::put;
   table.sum_magnitudes = slots::sum_magnitudes;

@@ -214,7 +214,7 @@ struct GpuTable {
                std::uint32_t* index, std::uint8_t* negative);
 
   // residual[i] -= step with the sign of residual[i], at every entry.
-  void (*settle)(Device* device, float* residual, const std::uint32_t* index, std::uint32_t count, float step);
+  void (*take_sent)(Device* device, float* residual, const std::uint32_t* index, std::uint32_t count, float step);
 
   // residual[index[e]] += change[e]. No index twice.
   void (*add_changes)(Device* device, float* residual, const std::uint32_t* index, const float* change,

@@ -16,7 +16,7 @@
 //   with the same normalised values.
 // - Windows of a long text (text, tokens). Row r is the tokens r * context to (r + 1) * context, the last of
 // which is
-//   only foretold: so rows of one context have no token in common but that one, and shards are disjoint. The
+//   only predicted: so rows of one context have no token in common but that one, and shards are disjoint. The
 //   text stays where it is, in memory or mapped from its file (models/data/token_array.h).
 //
 // Thread: a DataSet is immutable once loaded and may be shared; a BatchSampler has one owner.

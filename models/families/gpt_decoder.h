@@ -1,4 +1,4 @@
-// GptDecoder: a GPT that foretells token after token. Keys and values of what it has read are kept, so a
+// GptDecoder: a GPT that predicts token after token. Keys and values of what it has read are kept, so a
 // token costs one pass over the weights, whatever stands before it.
 //
 // Bits: its logits are those of models/families/gpt.h for the same tokens, equal everywhere.

@@ -41,13 +41,13 @@ struct ModelConfig {
 
 // Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
 // Of a language model: tokens, [rows, context + 1] row-major, each below the vocabulary; what is to be
-// foretold after token t is token t + 1. x and label are empty then.
+// predicted after token t is token t + 1. x and label are empty then.
 struct Batch {
   std::span<const float> x;
   std::span<const std::uint8_t> label;
   std::uint32_t rows = 0;
   std::span<const std::uint16_t> tokens = {};
-  SoftTargets soft = {};  // of a language model: a row for each token foretold, over the vocabulary
+  SoftTargets soft = {};  // of a language model: a row for each token predicted, over the vocabulary
 };
 
 struct Evaluation {

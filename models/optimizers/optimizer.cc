@@ -130,7 +130,7 @@ class Adam : public Moments {
             .take1 = static_cast<float>(1 - config_.momentum),
             .keep2 = static_cast<float>(config_.beta2),
             .take2 = static_cast<float>(1 - config_.beta2),
-            .mend = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
+            .bias_correction = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
             .epsilon = static_cast<float>(config_.epsilon),
             .first = moments_[0].data(),
             .second = moments_[1].data()};

@@ -1,6 +1,6 @@
 // Result<T>: a value, or the reason why there is none. For everything that others give us: network bytes,
 // files, configuration, command lines. The text is one line, names the cause and, where there is one, the
-// mend.
+// fix.
 //
 // Thread: plain values.
 #pragma once

@@ -21,7 +21,7 @@ struct StepRule {
   float factor = 0;            // -rate; adam, adamw: divided by what the first moment lacks (1 - keep1^t)
   float keep1 = 0, take1 = 0;  // momentum, adam: first moment; momentum takes the gradient whole
   float keep2 = 0, take2 = 0;  // rmsprop, adam: second moment
-  float mend = 1;              // adam, adamw: 1 / (1 - keep2^t)
+  float bias_correction = 1;   // adam, adamw: 1 / (1 - keep2^t)
   float epsilon = 0;
   float decay = 0;  // adamw: -rate * weight decay
   // One float a parameter each; null where the kind has none.
@@ -71,12 +71,12 @@ RUMOR_STEP_INLINE Number rmsprop(const StepRule& rule, Number gradient, Number& 
   return Number(rule.factor) * gradient / (square_root(second) + Number(rule.epsilon));
 }
 
-// m = keep1 m + take1 g;  s as above;  factor m / (sqrt(s mend) + epsilon)
+// m = keep1 m + take1 g;  s as above;  factor m / (sqrt(s bias_correction) + epsilon)
 template <class Number>
 RUMOR_STEP_INLINE Number adam(const StepRule& rule, Number gradient, Number& first, Number& second) {
   first = Number(rule.keep1) * first + Number(rule.take1) * gradient;
   second = Number(rule.keep2) * second + Number(rule.take2) * (gradient * gradient);
-  return Number(rule.factor) * first / (square_root(second * Number(rule.mend)) + Number(rule.epsilon));
+  return Number(rule.factor) * first / (square_root(second * Number(rule.bias_correction)) + Number(rule.epsilon));
 }
 
 // adam, and decay w  (Loshchilov, Hutter 2019)

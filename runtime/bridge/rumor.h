@@ -34,7 +34,7 @@
  * Processes. A swarm belongs to the process that started it: after fork() the child gets RUMOR_FORKED for all calls but
  * rumor_free(), which then frees nothing.
  *
- * Errors. Functions return RUMOR_OK or one of the codes below; rumor_error() tells why, and how it is mended. No
+ * Errors. Functions return RUMOR_OK or one of the codes below; rumor_error() tells why, and how it is fixed. No
  * exception and no abort is for bad input. Codes and functions are only added; rumor_abi() grows when they are.
  */
 #pragma once

@@ -319,7 +319,7 @@ Result<void> Swarm::leave(Duration patience) {
   end(patience, true);
   if (ended_ && ended_->ok()) {
     if (auto fetched = on_gpus_.fetch(); !fetched) return fetched;  // what else is there is to stay as it is
-    trainer_->settle_on_shared();
+    trainer_->load_shared();
     if (auto stored = on_gpus_.store(); !stored) return stored;
   }
   return reason();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration log_told_every = 60s;
 // Entries that go onto weights nobody waits for, at a time: about a millisecond.
-constexpr std::uint64_t settled_at_a_time = 1 << 16;
+constexpr std::uint64_t applied_at_a_time = 1 << 16;
 
 bool follows_in_flight(const RunConfig& config, const Trainer& trainer) {
   return trainer.computes_at_shared_weights() && config.mode == "broadcast";
@@ -150,7 +150,7 @@ void Node::on_time(TimePoint now, NodeOutbox& out) {
     staleness_.gone(peer);
   }
   if (protocol_->next_deadline() <= now) protocol_->on_time(now, protocol_out_);
-  if (has_time_to_settle()) replica_.settle_some(settled_at_a_time);
+  if (has_time_to_apply()) replica_.apply_some(applied_at_a_time);
   advance(now, out);
 }
 
@@ -202,15 +202,15 @@ std::unique_ptr<Trainer> Node::release_trainer() {
 }
 
 // While a step is computed with weights that are kept elsewhere.
-bool Node::has_time_to_settle() const {
-  return computing_ && trainer_->keeps_weights() && !replica_.settled();
+bool Node::has_time_to_apply() const {
+  return computing_ && trainer_->keeps_weights() && !replica_.nothing_pending();
 }
 
 TimePoint Node::next_deadline() const {
   if (phase_ == Phase::ended) return never;
-  if (has_time_to_settle()) return now_;
+  if (has_time_to_apply()) return now_;
   TimePoint at = protocol_->next_deadline();
-  if (phase_ == Phase::settling) at = std::min(at, settling_.deadline());
+  if (phase_ == Phase::finishing) at = std::min(at, finishing_.deadline());
   if (!computing_) {
     at = std::min(at, next_checkpoint_);
     if (phase_ == Phase::training && !options_.observe)
@@ -299,26 +299,26 @@ void Node::change_phase(TimePoint now, NodeOutbox& out) {
   }
   if (phase_ == Phase::training && !computing_ && samples() >= samples_wanted()) {
     samples_at_end_ = samples();
-    phase_ = Phase::settling;
+    phase_ = Phase::finishing;
     protocol_->set_finished(true, now, protocol_out_);
   }
-  if (phase_ == Phase::settling) settle(now, out);
-  if (phase_ == Phase::settled && final_evaluation_done_ && options_.until_samples) end(0, now, out);
+  if (phase_ == Phase::finishing) finish(now, out);
+  if (phase_ == Phase::done && final_evaluation_done_ && options_.until_samples) end(0, now, out);
 }
 
-void Node::settle(TimePoint now, NodeOutbox& out) {
+void Node::finish(TimePoint now, NodeOutbox& out) {
   const std::vector<gossip::PeerInfo> peers = protocol_->peers();
   const bool handed_over =
       neighbourhood_ || std::any_of(peers.begin(), peers.end(),
                                     [](const auto& peer) { return peer.finished && peer.digest_equal; });
-  const Settling::Verdict verdict =
-      settling_.judge(now, {replica_.digest().updates, !peers.empty(), protocol_->settled(), handed_over,
+  const Finishing::Verdict verdict =
+      finishing_.judge(now, {replica_.digest().updates, !peers.empty(), protocol_->converged(), handed_over,
                             protocol_->members_here() > 1});
-  if (verdict == Settling::Verdict::waits) return;
-  if (verdict == Settling::Verdict::given_up)
+  if (verdict == Finishing::Verdict::waits) return;
+  if (verdict == Finishing::Verdict::given_up)
     out.push_back(gossip::Note{gossip::Note::Level::warning,
                                "some neighbours did not finish in time; ending without them"});
-  phase_ = Phase::settled;
+  phase_ = Phase::done;
 }
 
 void Node::end(int status, TimePoint now, NodeOutbox& out) {
@@ -362,7 +362,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.run_name = config_.name;
   s.run_id = run_.hex();
   s.node_id = options_.node.hex();
-  static constexpr const char* names[] = {"catching up", "training", "settling", "finished", "ended"};
+  static constexpr const char* names[] = {"catching up", "training", "finishing", "finished", "ended"};
   s.phase = names[static_cast<int>(phase_)];
   s.waiting_for = waits_since_ && training() ? waits_for() : protocol_->waiting_for();
   s.params = trainer_->layout().params();

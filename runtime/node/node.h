@@ -9,8 +9,8 @@
 // or "codistill", where each peer has a model of its own, the replica is its own public copy, and the neighbours' lie
 // beside it (runtime/exchange/neighbourhood.h).
 //
-// Life: start -> (catch up) -> train until the run's samples are reached -> settle (every neighbour has finished
-// and, but with models of their own, holds the same digest: runtime/exchange/settling.h) -> Finished, or serve on, as
+// Life: start -> (catch up) -> train until the run's samples are reached -> finish (every neighbour has finished
+// and, but with models of their own, holds the same digest: runtime/exchange/finishing.h) -> Finished, or serve on, as
 // the options say. stop() ends it cleanly at any point.
 //
 // Thread: one owner, but for trainer(), see runtime/training/trainer.h.
@@ -25,7 +25,7 @@
 #include "runtime/exchange/in_flight_view.h"
 #include "runtime/exchange/live_peers.h"
 #include "runtime/exchange/neighbourhood.h"
-#include "runtime/exchange/settling.h"
+#include "runtime/exchange/finishing.h"
 #include "runtime/exchange/staleness.h"
 #include "runtime/node/node_events.h"
 #include "runtime/node/node_status.h"
@@ -93,7 +93,7 @@ class Node final : private gossip::UpdateStore {
   Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out);
   void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
   void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);
-  // Trains no more: settles with its neighbours as at the end of the run, then Finished{0}.
+  // Trains no more: agrees with its neighbours as at the end of the run, then Finished{0}.
   void finish(TimePoint now, NodeOutbox& out);
   // The next checkpoint is due between this step and the next.
   void checkpoint_soon();
@@ -119,15 +119,15 @@ class Node final : private gossip::UpdateStore {
   bool training() const { return phase_ == Phase::training; }
   RunForm form() const { return {run_, trainer_->layout(), config_.grid_bits}; }
   NodeStatus status(TimePoint now) const;
-  // Trained to the end, settled with its neighbours and evaluated; or ended.
+  // Trained to the end, in agreement with its neighbours and evaluated; or ended.
   bool complete() const {
-    return (phase_ == Phase::settled && final_evaluation_done_) || phase_ == Phase::ended;
+    return (phase_ == Phase::done && final_evaluation_done_) || phase_ == Phase::ended;
   }
 
   void check_invariants() const;
 
  private:
-  enum class Phase : std::uint8_t { catching_up, training, settling, settled, ended };
+  enum class Phase : std::uint8_t { catching_up, training, finishing, done, ended };
 
   Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer> trainer, RunId run);
 
@@ -152,11 +152,11 @@ class Node final : private gossip::UpdateStore {
   // Each handler ends here: forward the protocol's effects, then do what the new state asks for.
   void advance(TimePoint now, NodeOutbox& out);
   void change_phase(TimePoint now, NodeOutbox& out);
-  void settle(TimePoint now, NodeOutbox& out);
+  void finish(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
   bool waits_for_others(TimePoint now);
   bool sits_out(TimePoint now);
-  bool has_time_to_settle() const;
+  bool has_time_to_apply() const;
   TimePoint gives_up_waiting() const;
   std::string waits_for() const;
   void start_step(TimePoint now, NodeOutbox& out);
@@ -198,7 +198,7 @@ class Node final : private gossip::UpdateStore {
   std::optional<TimePoint> last_step_;  // when the last step began
   std::optional<TimePoint> waits_since_;  // for others, by the rules of the run file
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never;
-  Settling settling_;
+  Finishing finishing_;
   std::uint64_t own_seq_ = 0, own_period_ = 0;
   std::optional<std::uint64_t> samples_at_end_;  // with models of their own: what it took for enough
   std::uint32_t samples_held_ = 0;  // of own steps since the last own update

@@ -30,7 +30,7 @@ constexpr double codistillation_from = 0.1;
 
 void Node::maybe_compute(TimePoint now, NodeOutbox& out) {
   if (computing_ || phase_ == Phase::ended) return;
-  if (phase_ == Phase::settled && !final_evaluation_done_) {
+  if (phase_ == Phase::done && !final_evaluation_done_) {
     complete_evaluation_ = true;
     return start_evaluation(all_rows, out);
   }

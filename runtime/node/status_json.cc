@@ -47,9 +47,9 @@ namespace {
 
 const char* coding_name(gossip::Coding coding) {
   switch (coding) {
-    case gossip::Coding::canonical: return "rice";
-    case gossip::Coding::alone: return "adapt";
-    case gossip::Coding::linked: return "link";
+    case gossip::Coding::canonical: return "canonical";
+    case gossip::Coding::adapt: return "adapt";
+    case gossip::Coding::link: return "link";
   }
   return "";
 }

@@ -1,6 +1,6 @@
-// PayloadCoder: the codings of a link (gossip/contract/link_coder.h) by the transport forms of compress.
+// PayloadCoder: the codings of a link (gossip/contract/link_coder.h) by the link forms of compress.
 //
-// Coding::alone is TransportChoice::adapt, Coding::linked is TransportChoice::link. The histories of the two
+// Coding::adapt is LinkForm::adapt, Coding::link is LinkForm::link. The histories of the two
 // directions are made when the first linked payload comes by: a link that is never slow has none.
 //
 // Thread: one owner. Memory: nothing, or a LinkHistory for each direction in use; the layout is referred to and

@@ -54,13 +54,13 @@ void Replica::take(Taken taken, std::uint64_t fingerprint) {
   state_.fingerprint = Fingerprinter::add(state_.fingerprint, fingerprint);
   digest_current_ = false;
   const std::size_t entries = taken.update->index.size();
-  waiting_.push_back(taken.update);
-  waiting_entries_ += entries;
-  waiting_fingerprint_ = Fingerprinter::add(waiting_fingerprint_, fingerprint);
+  pending_.push_back(taken.update);
+  pending_entries_ += entries;
+  pending_fingerprint_ = Fingerprinter::add(pending_fingerprint_, fingerprint);
   if (copying_) since_copy_.push_back(taken.update);
   recent_.push_back(std::move(taken));
   recent_entries_ += entries;
-  if (waiting_entries_ > layout_.params()) settle_alone();
+  if (pending_entries_ > layout_.params()) apply_pending_alone();
   if (recent_entries_ > layout_.params()) {
     forget_recent();
     recent_complete_ = false;
@@ -107,23 +107,23 @@ void Replica::forget_recent() {
   recent_entries_ = 0;
 }
 
-void Replica::settle_alone() const {
+void Replica::apply_pending_alone() const {
   Serial alone;
-  settle(nullptr, alone);
+  apply_pending(nullptr, alone);
 }
 
 void Replica::begin_batch() const {
   RUMOR_CHECK(batch_.updates.empty());
-  if (mutant(7) && waiting_.size() > 3) waiting_.erase(waiting_.begin());
-  for (const compress::SharedUpdate& update : waiting_) {
+  if (mutant(7) && pending_.size() > 3) pending_.erase(pending_.begin());
+  for (const compress::SharedUpdate& update : pending_) {
     batch_.updates.push_back(update.get());
     batch_.entries += update->index.size();
   }
-  batch_.fingerprint = waiting_fingerprint_;
+  batch_.fingerprint = pending_fingerprint_;
 }
 
 // Of the batch, what lies there. Returns the fingerprint of what really happens to the weights.
-std::uint64_t Replica::settle_stretch(compress::Stretch where, const compress::FloatView* view) const {
+std::uint64_t Replica::apply_stretch(compress::Stretch where, const compress::FloatView* view) const {
   std::int32_t* const weights = state_.weights.data();
   float* const values = view != nullptr ? view->values.data() : nullptr;
   std::uint64_t moved = 0;
@@ -148,38 +148,38 @@ std::uint64_t Replica::settle_stretch(compress::Stretch where, const compress::F
 
 void Replica::end_batch() const {
   RUMOR_CHECK(batch_.moved == batch_.fingerprint);
-  waiting_fingerprint_ = Fingerprinter::minus(waiting_fingerprint_, batch_.fingerprint);
-  waiting_entries_ -= batch_.entries;
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(batch_.updates.size()));
+  pending_fingerprint_ = Fingerprinter::minus(pending_fingerprint_, batch_.fingerprint);
+  pending_entries_ -= batch_.entries;
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(batch_.updates.size()));
   batch_ = {};
 }
 
-bool Replica::settle_some(std::uint64_t entries_max) {
-  if (waiting_.empty()) return true;
+bool Replica::apply_some(std::uint64_t entries_max) {
+  if (pending_.empty()) return true;
   if (batch_.updates.empty()) begin_batch();
   const std::uint64_t params = layout_.params();
   const std::uint64_t step = params * entries_max / std::max<std::uint64_t>(batch_.entries, 1) + 1;
   const compress::Stretch where{batch_.at, std::min(params, batch_.at + step)};
-  batch_.moved = Fingerprinter::add(batch_.moved, settle_stretch(where, nullptr));
+  batch_.moved = Fingerprinter::add(batch_.moved, apply_stretch(where, nullptr));
   batch_.at = where.end;
   if (batch_.at == params) end_batch();
-  return waiting_.empty();
+  return pending_.empty();
 }
 
-void Replica::settle(const compress::FloatView* view, Parallel& parallel) const {
-  while (!waiting_.empty()) {  // twice where a batch has begun already
+void Replica::apply_pending(const compress::FloatView* view, Parallel& parallel) const {
+  while (!pending_.empty()) {  // twice where a batch has begun already
     if (batch_.updates.empty()) begin_batch();
     std::vector<std::uint64_t> moved(parallel.width());
     const compress::Stretch rest{batch_.at, layout_.params()};
     compress::each_stretch(rest, batch_.entries, parallel, [&](std::size_t piece, compress::Stretch where) {
-      moved[piece] = settle_stretch(where, view);
+      moved[piece] = apply_stretch(where, view);
     });
     for (const std::uint64_t one : moved) batch_.moved = Fingerprinter::add(batch_.moved, one);
     end_batch();
   }
 }
 
-void Replica::refresh_settled(const compress::FloatView& view, Parallel& parallel) const {
+void Replica::refresh_changed(const compress::FloatView& view, Parallel& parallel) const {
   Updates updates;
   for (const Taken& taken : recent_) updates.push_back(taken.update.get());
   const LargeVector<std::int32_t>& weights = state_.weights;
@@ -200,11 +200,11 @@ bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
   RUMOR_CHECK(view.values.size() == layout_.params());
   const bool complete = recent_complete_;
   // What waits and what is recent both end with what was taken last, so equal numbers are the same updates.
-  if (complete && waiting_.size() == recent_.size() && batch_.updates.empty()) {
-    settle(&view, parallel);
+  if (complete && pending_.size() == recent_.size() && batch_.updates.empty()) {
+    apply_pending(&view, parallel);
   } else {
-    settle(nullptr, parallel);
-    if (complete) refresh_settled(view, parallel);
+    apply_pending(nullptr, parallel);
+    if (complete) refresh_changed(view, parallel);
   }
   forget_recent();
   recent_complete_ = true;
@@ -227,17 +227,17 @@ Result<void> Replica::restore(ReplicaState state) {
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);
   digest_current_ = false;
-  waiting_.clear();
+  pending_.clear();
   batch_ = {};
-  waiting_entries_ = waiting_fingerprint_ = 0;
+  pending_entries_ = pending_fingerprint_ = 0;
   forget_recent();
   recent_complete_ = false;
   return {};
 }
 
 std::size_t Replica::entry_bytes() const {
-  std::size_t bytes = capacity_bytes(waiting_, recent_, since_copy_);
-  for (const compress::SharedUpdate& update : waiting_) bytes += compress::part_bytes(update);
+  std::size_t bytes = capacity_bytes(pending_, recent_, since_copy_);
+  for (const compress::SharedUpdate& update : pending_) bytes += compress::part_bytes(update);
   for (const Taken& taken : recent_) bytes += compress::part_bytes(taken.update);
   for (const compress::SharedUpdate& update : since_copy_) bytes += compress::part_bytes(update);
   return bytes;

@@ -89,8 +89,8 @@ class Replica {
   Result<void> restore(ReplicaState state);
 
   // Puts about so many of the entries that wait onto the weights, for who must not take long. True: none waits now.
-  bool settle_some(std::uint64_t entries_max);
-  bool settled() const { return waiting_.empty(); }
+  bool apply_some(std::uint64_t entries_max);
+  bool nothing_pending() const { return pending_.empty(); }
 
   // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from
   // each piece (runtime/replica/snapshots.h).
@@ -102,7 +102,7 @@ class Replica {
   const std::vector<compress::SharedUpdate>& since_copy() const { return since_copy_; }
 
   const ReplicaState& state() const {
-    settle_alone();
+    apply_pending_alone();
     return state_;
   }
   std::span<const std::int32_t> weights() const { return state().weights; }
@@ -135,21 +135,21 @@ class Replica {
     std::uint64_t at = 0, moved = 0;             // up to there they are on the weights; fingerprint of what that moved
   };
   // What was taken, goes onto the weights; and the view follows it, where there is one.
-  void settle(const compress::FloatView* view, Parallel& parallel) const;
-  void settle_alone() const;
+  void apply_pending(const compress::FloatView* view, Parallel& parallel) const;
+  void apply_pending_alone() const;
   void begin_batch() const;
-  std::uint64_t settle_stretch(compress::Stretch where, const compress::FloatView* view) const;
+  std::uint64_t apply_stretch(compress::Stretch where, const compress::FloatView* view) const;
   void end_batch() const;
-  void refresh_settled(const compress::FloatView& view, Parallel& parallel) const;
+  void refresh_changed(const compress::FloatView& view, Parallel& parallel) const;
   void forget_recent();
 
   Fingerprinter fingerprinter_;
   ParamLayout layout_;
   mutable ReplicaState state_;  // but for the weights changed by members that are not const only
   // Not yet on the weights; the first of them are those of the batch, where there is one.
-  mutable std::vector<compress::SharedUpdate> waiting_;
+  mutable std::vector<compress::SharedUpdate> pending_;
   mutable Batch batch_;
-  mutable std::uint64_t waiting_entries_ = 0, waiting_fingerprint_ = 0;
+  mutable std::uint64_t pending_entries_ = 0, pending_fingerprint_ = 0;
   // What the view has yet to follow. With those that wait it has the last of all that was taken in common.
   std::vector<Taken> recent_;
   std::uint64_t recent_entries_ = 0;

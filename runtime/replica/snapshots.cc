@@ -16,7 +16,7 @@ namespace {
 // What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs
 // in comparison. Of entries that wait for the weights it takes no more than that.
 constexpr std::size_t work_bytes_max = 4 << 20, hash_factor = 6, entry_bytes = 64, decode_factor = 8;
-constexpr std::uint64_t settled_at_a_time = work_bytes_max / entry_bytes;
+constexpr std::uint64_t applied_at_a_time = work_bytes_max / entry_bytes;
 const std::string manifest_file = "join.manifest", chunks_file = "join.chunks";
 
 using Chunk = std::vector<std::int32_t>;
@@ -157,7 +157,7 @@ bool Snapshots::advance_cut() {
 
 std::size_t Snapshots::copy_piece() {
   Making& making = *making_;
-  if (!replica_.settle_some(settled_at_a_time)) return work_bytes_max;
+  if (!replica_.apply_some(applied_at_a_time)) return work_bytes_max;
   const std::span<const std::int32_t> weights = replica_.weights();  // all that came is on them now
   const std::size_t count = std::min<std::size_t>(chunk_weights_, weights.size() - making.copied);
   const auto piece = weights.subspan(making.copied, count);

@@ -18,6 +18,7 @@ std::string_view guarantee_of(std::string_view mode) {
 }
 
 std::string RunConfig::warning() const {
+  if (!old_words.empty()) return old_words;
   if (early_share == 0 && (early_peers > 0 || early_density != 1))
     return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "
            "that is early, such as 0.1";

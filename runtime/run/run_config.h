@@ -120,6 +120,7 @@ struct RunConfig {
   std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
   std::string token;   // file of a join token, as `rumor key token` writes it
   gossip::CodingRule link_coding = gossip::CodingRule::automatic;
+  std::string old_words;  // a word in the file that has a new name, for warning(); empty: none
   double up_mbit = 0,
          down_mbit = 0;  // of this peer over all links, TLS included, in 10^6 bits a second; 0: no cap
   // Of updates kept on disk for peers that were away (runtime/replica/update_log.h); in the run file as log_mib.

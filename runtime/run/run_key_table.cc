@@ -145,10 +145,15 @@ Problem read_log(RunConfig& config, const RunValue& given) {
 }
 
 // By gossip::CodingRule.
-const std::vector<std::string> link_codings{"auto", "rice", "adapt", "link"};
+const std::vector<std::string> link_codings{"auto", "canonical", "adapt", "link"};
 
 Problem read_link_coding(RunConfig& config, const RunValue& given) {
   std::string choice;
+  if (const std::string* text = std::get_if<std::string>(&given.is); text != nullptr && *text == "rice") {
+    config.old_words = "network.link_coding = \"rice\" is now called \"canonical\"; the old word still works";
+    config.link_coding = gossip::CodingRule::canonical;
+    return {};
+  }
   if (Problem p = read_choice(given, link_codings, choice); !p.empty()) return p;
   const auto at = std::find(link_codings.begin(), link_codings.end(), choice) - link_codings.begin();
   config.link_coding = static_cast<gossip::CodingRule>(at);

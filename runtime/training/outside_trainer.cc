@@ -64,7 +64,7 @@ void share(std::size_t peers, compress::SparseUpdate& update) {
   };
   update.step = part(update.step);
   for (std::int32_t& step : update.tensor_step) step = part(step);
-  compress::settle_steps(update);
+  compress::normalize_steps(update);
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ void OutsideTrainer::catch_up() {
   show(nullptr);
 }
 
-void OutsideTrainer::settle_on_shared() {
+void OutsideTrainer::load_shared() {
   compressor_->clear_residual();
   show_all();
 }

@@ -78,7 +78,7 @@ class OutsideTrainer final : public Trainer {
   // x becomes the shared weights and the drift, without a step: what the loop has changed since is kept.
   void catch_up();
   // x becomes the shared weights alone: what all peers hold. Drops the drift.
-  void settle_on_shared();
+  void load_shared();
 
  private:
   OutsideTrainer(const RunConfig& config, const ParamLayout& layout, std::vector<OutsideTensor> tensors,

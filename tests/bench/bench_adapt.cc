@@ -22,7 +22,7 @@
 #include "compress/link/adapt_coder.h"
 #include "compress/link/adapt_columns.h"
 #include "compress/link/adapt_member.h"
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 #include "compress/statistics.h"
 #include "runtime/base/prng.h"
 #include "tests/bench/measure.h"
@@ -213,8 +213,8 @@ Totals measure(const ParamLayout& layout, const std::vector<SparseUpdate>& updat
     totals.bound += bound;
     totals.entries += static_cast<double>(update.index.size());
     totals.rice += bits(encode(layout, update));
-    totals.adapt += bits(encode_transport(layout, update, TransportChoice::adapt, nullptr));
-    const double linked = bits(encode_transport(layout, update, TransportChoice::link, &history));
+    totals.adapt += bits(encode_link_form(layout, update, LinkForm::adapt, nullptr));
+    const double linked = bits(encode_link_form(layout, update, LinkForm::link, &history));
     if (message++ >= unlinked_messages) {
       totals.link += linked;
       totals.linked_bound += bound;

@@ -1,7 +1,7 @@
 // The payload against its specification: the example of the text, the second decoder, and damaged bytes.
 #include <boost/test/unit_test.hpp>
 
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 #include "tests/format/slow_decoder.h"
 #include "tests/unit/compress/generated.h"
 
@@ -42,7 +42,7 @@ bool judge(const ParamLayout& layout, const Bytes& bytes) {
 
 // The same for a message of a link without history; nothing where the slow decoder knows a mode only by name.
 std::optional<bool> judge_message(const ParamLayout& layout, const Bytes& bytes) {
-  const Result<SparseUpdate> fast = decode_transport(layout, bytes, nullptr);
+  const Result<SparseUpdate> fast = decode_link_form(layout, bytes, nullptr);
   bool foreign = false;
   const auto slow = slow::decode_message(sizes_of(layout), bytes, foreign);
   if (foreign) return std::nullopt;
@@ -143,12 +143,12 @@ BOOST_AUTO_TEST_CASE(both_decoders_agree_on_messages_in_every_mode_of_the_text) 
     if (update.index.empty()) continue;
     if (i % 2 == 1) give_own_steps(prng, layout, update);
     for (const SegmentMode mode : described_modes) {
-      const Bytes message = encode_transport_in(layout, update, mode, nullptr);
+      const Bytes message = encode_link_form_in(layout, update, mode, nullptr);
       bool foreign = false;
       const auto slow = slow::decode_message(sizes_of(layout), message, foreign);
       BOOST_TEST_REQUIRE(slow.has_value());
       BOOST_TEST_REQUIRE(same(layout, update, *slow));
-      BOOST_TEST_REQUIRE((decode_transport(layout, message, nullptr).value() == update));
+      BOOST_TEST_REQUIRE((decode_link_form(layout, message, nullptr).value() == update));
     }
   }
 }
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(damaged_messages_are_judged_alike) {
     const SparseUpdate update = any_update(prng, layout);
     if (update.index.empty()) continue;
     const auto both = [&](const Bytes& bytes) { return judge_message(layout, bytes); };
-    judge_damaged(encode_transport_in(layout, update, described_modes[i % 3], nullptr), judged, both, both);
+    judge_damaged(encode_link_form_in(layout, update, described_modes[i % 3], nullptr), judged, both, both);
   }
   BOOST_TEST(judged.accepted > 100);
   BOOST_TEST(judged.refused > 100);

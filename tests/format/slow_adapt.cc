@@ -80,18 +80,18 @@ struct LearnedColumns {
     if (!prior.empty()) make();
   }
   void make() {
-    Number squares = 0, prior_squares = 0, foretold = 0;
+    Number squares = 0, prior_squares = 0, predicted = 0;
     for (std::size_t c = 0; c < hits.size(); ++c) {
       squares += hits[c] * hits[c];
       if (prior.empty()) continue;
       prior_squares += prior[c] * prior[c];
-      foretold += prior[c] * hits[c];
+      predicted += prior[c] * hits[c];
     }
     const Number C = hits.size(), trust = 8;
     Number even = total * total / C, chance = 2 * even + total;
     if (!prior.empty()) {
       even = total * (total * prior_squares / (256 * C)) / (256 * C);
-      chance = 2 * total * foretold / (256 * C) + total;
+      chance = 2 * total * predicted / (256 * C) + total;
     }
     const Number excess = squares + even > chance ? squares + even - chance : 0;
     const Number shape = std::clamp<Number>(64 * (even + trust) / (excess + trust), 2, 4096);

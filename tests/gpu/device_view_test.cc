@@ -184,7 +184,7 @@ struct Both {
     if (what < 24) return send();
     if (what < 34) return hear();
     if (what < 37) return take_back();
-    if (what < 39) return void(device.replica.settle_some(1 + prng.below(200)));
+    if (what < 39) return void(device.replica.apply_some(1 + prng.below(200)));
     restore();
   }
 

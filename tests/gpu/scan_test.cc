@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(what_was_sent_leaves_the_residual_and_magnitudes_add_up_in_
         if (i >= first) expected[(i - first) >> 18] += std::abs(double{values[i]});
       BOOST_TEST((sums.read() == expected));
     }
-    target.table().settle(target.device(), residual.data(), index.data(), count, 3.1e-4f);
+    target.table().take_sent(target.device(), residual.data(), index.data(), count, 3.1e-4f);
     for (const std::uint32_t i : entries) values[i] -= std::copysign(3.1e-4f, values[i]);
     BOOST_TEST(same_bits(residual.read(), values));
     const std::vector<float> changes = drawn(prng, Kind::residual, count);

@@ -20,7 +20,7 @@ DECODERS = [
     'gossip/contract/seq_ranges.cc', 'gossip/contract/manifest.cc', 'gossip/trust/admission.cc',
     'runtime/replica/snapshot_chunk.cc', 'runtime/replica/checkpoint.cc', 'runtime/replica/update_log.cc',
     'runtime/replica/capture.cc', 'compress/payload/update.cc', 'compress/payload/head.cc',
-    'compress/link/transport.cc', 'compress/payload/segment.cc', 'compress/link/segment_modes.cc',
+    'compress/link/link_form.cc', 'compress/payload/segment.cc', 'compress/link/segment_modes.cc',
     'compress/payload/segment_table.cc', 'compress/payload/rice_segment.cc', 'compress/link/adapt.cc',
     'compress/link/adapt_coder.cc', 'compress/link/adapt_columns.cc', 'compress/link/link_history.cc']
 PROGRAMS = ['tests/unit/gossip/test_gossip', 'tests/format/test_format', 'tests/unit/compress/test_compress',

@@ -60,7 +60,7 @@ class Run:
             self.start_donor(index)
         finished = [peer.status for peer in self.swarm.peers[:self.donors]]
         wait_for('the donors to finish',
-                 lambda: all((s := status()) and s['phase'] in ('settling', 'finished') for status in finished)
+                 lambda: all((s := status()) and s['phase'] in ('finishing', 'finished') for status in finished)
                  and len({status()['digest'] for status in finished}) == 1, self.shape['patience'])
         time.sleep(5)
         return finished[0]()

@@ -1,4 +1,4 @@
-"""What a user may get wrong: one line with cause and mend, the documented exit status. usage: bad_input.py RUMOR"""
+"""What a user may get wrong: one line with cause and fix, the documented exit status. usage: bad_input.py RUMOR"""
 import gzip
 import os
 import sys

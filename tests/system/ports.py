@@ -90,7 +90,7 @@ def upnp(swarm, router):
 
 
 def nobody(swarm, router):
-    """A signal in the middle of a search ends the peer as soon as without; what failed is said with the mend."""
+    """A signal in the middle of a search ends the peer as soon as without; what failed is said with the fix."""
     router.natpmp = router.upnp = False
     home = swarm.peers[0]
     home.start('--map-port', ROUTER)
@@ -114,7 +114,7 @@ def doctor(swarm, router):
     assert 'it has no address outside' in run('doctor', 'synthetic', '--set', listen, '--set', ask).stdout
     router.outside = '100.64.3.2'
     behind = run('doctor', 'synthetic', '--set', listen, '--set', ask)
-    assert 'is itself behind another' in behind.stdout and 'mend: ' in behind.stdout, behind
+    assert 'is itself behind another' in behind.stdout and 'fix: ' in behind.stdout, behind
     alone = run('doctor', 'synthetic', '--set', listen, '--set', 'network.map_port=auto')
     assert 'only this machine reaches' in alone.stdout, alone
     bad = run('peer', 'synthetic', '--map-port', 'yes')

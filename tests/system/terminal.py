@@ -107,7 +107,7 @@ def check_doctor(swarm):
             (['synthetic', '--set', 'network.listen=0.0.0.0:7001'], 'network.advertise')):
         bad = run('doctor', *args)
         assert bad.returncode == 1 and said in bad.stdout and 'BAD ' in bad.stdout, (args, bad)
-        assert 'mend: ' in bad.stdout.split('BAD ')[1], bad.stdout
+        assert 'fix: ' in bad.stdout.split('BAD ')[1], bad.stdout
     assert run('doctor', 'no-such-run').returncode == 2
     readable = os.path.join(swarm.directory, 'readable')
     assert run('key', 'new', '--state', readable).returncode == 0
@@ -149,7 +149,7 @@ def check_reached(swarm):
     wait_for('nobody to have dialled it', lambda: 'to dial this peer, and none could' in
              run('doctor', '--peer', lost.status_address).stdout, 40)
     said = run('doctor', '--peer', lost.status_address)
-    assert said.returncode == 0 and 'mend: ' in said.stdout.split('none could')[1], said
+    assert said.returncode == 0 and 'fix: ' in said.stdout.split('none could')[1], said
     assert len(lost.status()['peers']) == 2, 'it has its links all the same'
     lost.kill()
     # What was so once need not be so now.

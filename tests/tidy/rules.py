@@ -7,55 +7,36 @@ import re
 from typing import NamedTuple
 
 import cpp_scan
+import house
+from complaint import Complaint
+from house import inside, room_of, rooms_below
 
 LINES_MAX = 500
 COLUMNS_MAX = 120
 FUNCTION_LINES_MAX = 70
 CUDA_FUNCTION_LINES_MAX = 100
 
-# Who may include whom: the table of ARCHITECTURE.md. A folder may always include itself; tests may include anything.
-CORE = ['runtime/base', 'compress', 'gossip', 'models', 'gpu', 'runtime']
 WIRE = ('gossip/wire/wire.cc', 'gossip/wire/wire_encode.cc')
 
-MAY_INCLUDE = {
-    'runtime/base': [],
-    'compress': ['runtime/base'],
-    'gossip': ['runtime/base'],
-    'gossip/asio': ['runtime/base', 'gossip'],
-    'models': ['runtime/base'],
-    'gpu': ['runtime/base', 'compress', 'models'],
-    'runtime': ['runtime/base', 'compress', 'gossip', 'models', 'gpu'],
-    'runtime/sim': CORE + ['runtime/report'],
-    'runtime/threads': ['runtime/base'],
-    'runtime/report': ['runtime/base'],
-    'runtime/daemon': CORE + ['runtime/threads'] + ['gossip/asio'],
-    'runtime/bridge': CORE + ['runtime/threads', 'runtime/daemon'],
-    'tools': CORE + ['runtime/report', 'gossip/asio', 'runtime/sim', 'runtime/daemon'],
-}
-TOP_FOLDERS = {name.split('/')[0] for name in MAY_INCLUDE} | {'tests'}
+TOP_FOLDERS = {name.split('/')[0] for name in house.HOUSE} | {'tests'}
 
-# Folders whose results must not depend on the order of a hash table.
-ORDERED = ['gossip', 'runtime', 'runtime/base', 'runtime/sim', 'compress']
 # Folders that may read a real clock.
 REAL_TIME = ['runtime/daemon', 'runtime/threads', 'gossip/asio', 'runtime/bridge', 'tools', 'tests']
+# Folders whose results must not depend on the order of a hash table.
+ORDERED = ['gossip', 'runtime', 'compress']
+# But for those, which nobody repeats.
+UNORDERED = ['gossip/asio', 'runtime/daemon', 'runtime/bridge', 'runtime/threads']
 
 CODE = ('.cc', '.h', '.cu', '.cuh')
 HEADERS = ('.h', '.cuh')
 SCRIPTS = ('.py', '.sh', '.build', '.proto', '.txt', '.css', '.js')
 
 
-class Complaint(NamedTuple):
-    path: str
-    line: int
-    rule: str
-    text: str
-
-
 class Ban(NamedTuple):
     rule: str
     pattern: re.Pattern
     text: str
-    allowed: list  # folders where the word may stand
+    allowed: list  # folders where the word may stand, with all rooms in them
     only: list  # folders where it may not; empty: everywhere
 
 
@@ -68,7 +49,7 @@ BANS = [
         'only the real driver, tools and tests read a clock', REAL_TIME, []),
     Ban('namespace', re.compile(r'\busing\s+namespace\s+std\s*;'), 'name what you use', [], []),
     Ban('unordered', re.compile(r'\bstd::unordered_'),
-        'iteration order must be the same everywhere: std::map, or a sorted vector', [], ORDERED),
+        'iteration order must be the same everywhere: std::map, or a sorted vector', UNORDERED, ORDERED),
 ]
 
 # One call of each kind that the core may not make, for the test of tests/purity.sh.
@@ -77,14 +58,6 @@ IMPURE_ON_PURPOSE = 'tests/purity/impure.cc'
 # Joined from halves, so that this file may stand in the tree it checks.
 LEFT_OPEN_WORDS = ['TO' 'DO', 'FIX' 'ME', 'XX' 'X', 'HA' 'CK']
 LEFT_OPEN = re.compile(r'\b(?:' + '|'.join(LEFT_OPEN_WORDS) + r')\b')
-
-
-def folder_of(path):
-    """The folder of the table that holds `path`; 'tests', or '' for a file at the root or somewhere unknown."""
-    if path.startswith('tests/'):
-        return 'tests'
-    names = [name for name in MAY_INCLUDE if path.startswith(name + '/')]
-    return max(names, key=len, default='')
 
 
 def check_text(path, text):
@@ -109,10 +82,10 @@ def check_text(path, text):
 
 
 def check_bans(path, text):
-    folder = folder_of(path)
+    folder = path.rsplit('/', 1)[0] if '/' in path else ''
     for number, line in enumerate(cpp_scan.strip(text).split('\n'), 1):
         for ban in BANS:
-            if folder in ban.allowed or (ban.only and folder not in ban.only):
+            if inside(folder, ban.allowed) or (ban.only and not inside(folder, ban.only)):
                 continue
             match = ban.pattern.search(line)
             if match:
@@ -136,22 +109,22 @@ def check_header(path, text):
 
 def _include_direction(path, folder, name):
     """Why `path` may not include the project file `name`, or None."""
-    target = folder_of(name)
+    target = room_of(name)
     if name.endswith('.pb.h'):
         return None if path in WIRE else 'only wire.cc and wire_encode.cc may include generated protobuf headers'
     if folder == 'tests' or target == folder:
         return None
     if target == 'tests':
         return 'nothing but tests may include tests'
-    if target not in MAY_INCLUDE.get(folder, []):
-        return f'{folder or "this folder"} may not use {target or name}'
+    if target not in rooms_below(folder):
+        return f'{folder or "this folder"} may not use {target or name}; see tests/tidy/house.py'
     return None
 
 
 def _include_outside(path, folder, name):
     """Why `path` may not include the outside header `name`, or None."""
     top = name.split('/')[0]
-    if top in ('asio', 'asio.hpp') and folder not in ('gossip/asio', 'runtime/daemon', 'tests'):
+    if top in ('asio', 'asio.hpp') and not inside(folder, ['gossip/asio', 'runtime/daemon', 'tests']):
         return 'only gossip/asio and runtime/daemon may include Asio'
     if top in ('nlohmann', 'toml++') and path.endswith(HEADERS):
         return f'{top} is slow to compile: include it in a .cc file'
@@ -166,7 +139,7 @@ def _include_outside(path, folder, name):
 
 def check_includes(path, text, exists):
     """`exists(path)` tells whether a project file is there."""
-    folder = folder_of(path)
+    folder = room_of(path)
     for number, name, quoted in cpp_scan.includes(text):
         ours = quoted and name.split('/')[0] in TOP_FOLDERS
         if quoted and not name.endswith('.pb.h') and not exists(name):
@@ -191,10 +164,12 @@ def check_file(path, text, exists):
 
 def check_tree(texts):
     """Rules about the tree as a whole. `texts`: path -> text of every code file."""
+    yield from house.check_table()
+    yield from house.check_rooms(texts, CODE)
     for slow, allowed in (('CLI/CLI.hpp', 1), ('httplib.h', 2)):  # httplib: a server and a client
         users = []
         for path in sorted(texts):
-            if path.endswith(CODE) and folder_of(path) != 'tests':
+            if path.endswith(CODE) and not path.startswith('tests/'):
                 users += [(path, line) for line, name, _ in cpp_scan.includes(texts[path]) if name == slow]
         for path, line in users[allowed:]:
             yield Complaint(path, line, 'one-user', f'{slow} is slow to compile; {users[0][0]} includes it already')

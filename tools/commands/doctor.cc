@@ -1,4 +1,4 @@
-// rumor doctor: what would keep a peer of this machine from training well, each with the mend.
+// rumor doctor: what would keep a peer of this machine from training well, each with the fix.
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -185,7 +185,7 @@ void check_peer(Findings& out, const std::string& address, const std::string& to
              "timedatectl set-ntp true on both machines");
   if (!peer->storage_trouble.empty())
     out.bad("peer", "cannot keep its state: " + peer->storage_trouble,
-            "make room, or mend the disk; it trains on meanwhile");
+            "make room, or fix the disk; it trains on meanwhile");
   if (!peer->port_mapping.empty()) {
     if (peer->port_mapping.find("leads here") != std::string::npos)
       out.good("router", peer->port_mapping);

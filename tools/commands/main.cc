@@ -83,9 +83,9 @@ void add_peer(CLI::App& app, PeerCommand& c) {
 // The protocol without training, by simulation only.
 void add_protocol(CLI::App& sim, SimCommand& c) {
   const char* group = "Without training (--protocol-only)";
-  const char* swarm = "With --faults swarm";
+  const char* storm = "With --faults storm";
   sim.add_flag("--protocol-only", c.protocol_only,
-               "no RUN: how updates spread; with --faults swarm: what may break")
+               "no RUN: how updates spread; with --faults storm: which faults break it")
       ->group(group);
   sim.add_option("--payload-bytes", c.payload_bytes, "of an update (default 240000)")
       ->check(CLI::Range(1, 1'000'000))
@@ -102,13 +102,13 @@ void add_protocol(CLI::App& sim, SimCommand& c) {
   sim.add_option("--undiallable", c.undiallable, "share of the peers that others cannot dial, as at home (default 0)")
       ->check(CLI::Range(0.0, 0.95))
       ->group(group);
-  sim.add_flag("--shrink", c.shrink, "find the least that still fails")->group(swarm);
+  sim.add_flag("--shrink", c.shrink, "shrink a failing seed to the smallest case that still fails")->group(storm);
   sim.add_option("--without", c.without, "leave out a kind of fault; may be given several times")
-      ->group(swarm);
-  sim.add_option("--actions", c.actions, "only these faults, by number: 3,7,12 or none")->group(swarm);
+      ->group(storm);
+  sim.add_option("--actions", c.actions, "only these faults, by number: 3,7,12 or none")->group(storm);
   sim.add_option("--chaos-s", c.chaos_s, "end the faults after so many virtual seconds")
       ->check(CLI::Range(0.0, 1e6))
-      ->group(swarm);
+      ->group(storm);
 }
 
 void add_steps(CLI::App& app, double& step_ms, std::vector<double>& factors) {
@@ -131,15 +131,15 @@ void add_sim(CLI::App& app, SimCommand& c) {
       "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set "
       "optimizer.rate=0.003\n"
       "                                                      the dense baseline to compare with\n"
-      "  rumor sim synthetic --faults swarm --sim-seed 7     may my run break? One seed of what may go wrong\n"
+      "  rumor sim synthetic --faults storm --sim-seed 7     inject the faults drawn from one seed\n"
       "  rumor sim --protocol-only --nodes 200 --network wan how updates of 240 kB spread\n"
-      "  rumor sim --protocol-only --faults swarm --sim-seed 7  the same without training");
+      "  rumor sim --protocol-only --faults storm --sim-seed 7  the same without training");
   sim->add_option("RUN", c.run.name, run_help);
   auto* nodes = sim->add_option("--nodes", c.nodes, "how many peers (default 4)")->check(CLI::Range(1, 1000));
   sim->add_option("--sim-seed", c.sim_seed, "decides everything left to chance (default 1)");
   sim->add_option("--network", c.network, "lan, wan, home, or FILE.toml (default lan)");
   sim->add_option("--faults", c.faults,
-                  "none; light: links reset, nodes are killed and come back empty; swarm: the seed\n"
+                  "none; light: links reset, nodes are killed and come back empty; storm: the seed\n"
                   "chooses among crashes, partitions, stalls, full, torn and lost disks, clocks that jump,\n"
                   "drift or stop, slow or standing processors, hostile peers: they strike during nine tenths\n"
                   "of the training, then all must be equal; FILE.toml: as planned there (default none)");
@@ -314,7 +314,7 @@ void add_top(CLI::App& app, TopCommand& c) {
 }
 
 void add_doctor(CLI::App& app, DoctorCommand& c) {
-  CLI::App* sub = app.add_subcommand("doctor", "Find out what keeps a peer from running well, and how to mend it");
+  CLI::App* sub = app.add_subcommand("doctor", "Find out what keeps a peer from running well, and how to fix it");
   sub->footer(
       "Without anything it looks at the machine; with a run file also at data, disk, ports and seeds. A peer that\n"
       "runs is asked by its status address:\n"

@@ -8,7 +8,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sim/experiments/simulate.h"
 #include "tools/sim/sim_output.h"
-#include "tools/sim/sim_swarm.h"
+#include "tools/sim/sim_storm.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {
@@ -24,10 +24,10 @@ Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
   auto network = load_network(command.network);
   if (!network) return network.error();
   options.network = std::move(network).value();
-  if (command.faults != "none" && command.faults != "light" && command.faults != "swarm") {
+  if (command.faults != "none" && command.faults != "light" && command.faults != "storm") {
     if (!std::filesystem::is_regular_file(command.faults))
       return Error{Errc::usage, "--faults " + command.faults +
-                                    " is neither none, light or swarm nor a file; FILE.toml lists faults as "
+                                    " is neither none, light or storm nor a file; FILE.toml lists faults as "
                                     "[[fault]] kind = \"kill\", at_s = 20, lasts_s = 5, nodes = [1]"};
     const auto text = read_text_file(command.faults);
     if (!text) return text.error();
@@ -41,7 +41,12 @@ Result<sim::ClusterOptions> cluster_options(const SimCommand& command) {
 
 }  // namespace
 
-int run_sim_command(const SimCommand& command) {
+int run_sim_command(const SimCommand& asked) {
+  SimCommand command = asked;
+  if (command.faults == "swarm") {
+    std::fprintf(stderr, "--faults swarm is now called --faults storm; the old word still works\n");
+    command.faults = "storm";
+  }
   if (command.protocol_only) {
     const auto network = load_network(command.network);
     return network ? run_protocol_command(command, *network) : fail(network.error());
@@ -76,13 +81,13 @@ int run_sim_command(const SimCommand& command) {
         str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
     return !interrupted();
   };
-  if (command.faults == "swarm" && !command.step_factors.empty())
-    return fail({Errc::usage, "--faults swarm draws the speed of each peer itself: leave --step-factors out"});
-  if (command.faults == "swarm" && config->mode != "broadcast")
-    return fail({Errc::usage, str("--faults swarm compares a replica that all have in common, and exchange.mode = \"",
+  if (command.faults == "storm" && !command.step_factors.empty())
+    return fail({Errc::usage, "--faults storm draws the speed of each peer itself: leave --step-factors out"});
+  if (command.faults == "storm" && config->mode != "broadcast")
+    return fail({Errc::usage, str("--faults storm compares a replica that all have in common, and exchange.mode = \"",
                                   config->mode, "\" has none; a file with kind = \"kill\" makes peers come and go")});
-  if (command.faults == "swarm")
-    return run_training_swarm(command, *config, *data, *options, progress, line);
+  if (command.faults == "storm")
+    return run_training_storm(command, *config, *data, *options, progress, line);
   auto result = sim::simulate(*config, *data, *options, progress);
   line.clear();
   if (!result) return fail(result.error());

@@ -1,11 +1,11 @@
-// rumor sim --protocol-only: the protocol without training: one swarm seed (sim_swarm.cc), or spreading at scale.
+// rumor sim --protocol-only: the protocol without training: one swarm seed (sim_storm.cc), or spreading at scale.
 #include <chrono>
 #include <cstdio>
 
 #include "runtime/base/text.h"
 #include "runtime/sim/world/spreading.h"
 #include "tools/sim/sim_output.h"
-#include "tools/sim/sim_swarm.h"
+#include "tools/sim/sim_storm.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {
@@ -68,8 +68,8 @@ int run_spreading_profile(const SimCommand& command, const sim::NetworkModel& ne
 
 int run_protocol_command(const SimCommand& command, const sim::NetworkModel& network) {
   watch_for_signals();
-  if (command.faults == "swarm") return run_protocol_swarm(command);
-  if (command.faults != "none") return fail({Errc::usage, "--protocol-only takes --faults none or swarm"});
+  if (command.faults == "storm") return run_protocol_storm(command);
+  if (command.faults != "none") return fail({Errc::usage, "--protocol-only takes --faults none or storm"});
   return run_spreading_profile(command, network);
 }
 

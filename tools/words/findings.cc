@@ -5,19 +5,19 @@
 
 namespace rumor::tools {
 
-void Findings::add(const char* verdict, const std::string& what, const std::string& found, const std::string& mend) {
+void Findings::add(const char* verdict, const std::string& what, const std::string& found, const std::string& fix) {
   text_ += str(verdict, "  ", column(what, 13), found, "\n");
-  if (!mend.empty()) text_ += str(std::string(19, ' '), "mend: ", mend, "\n");
+  if (!fix.empty()) text_ += str(std::string(19, ' '), "fix: ", fix, "\n");
 }
 
-void Findings::warn(const std::string& what, const std::string& found, const std::string& mend) {
+void Findings::warn(const std::string& what, const std::string& found, const std::string& fix) {
   ++warned_;
-  add("warn", what, found, mend);
+  add("warn", what, found, fix);
 }
 
-void Findings::bad(const std::string& what, const std::string& found, const std::string& mend) {
+void Findings::bad(const std::string& what, const std::string& found, const std::string& fix) {
   ++broken_;
-  add("BAD ", what, found, mend);
+  add("BAD ", what, found, fix);
 }
 
 std::string Findings::text() const {

@@ -1,4 +1,4 @@
-// Findings: what `rumor doctor` found, a line each, with the mend below what is not well.
+// Findings: what `rumor doctor` found, a line each, with the fix below what is not well.
 //
 // Thread: one owner.
 #pragma once
@@ -11,16 +11,16 @@ class Findings {
  public:
   void good(const std::string& what, const std::string& found) { add("ok  ", what, found, ""); }
   // Works, but not as well as it might.
-  void warn(const std::string& what, const std::string& found, const std::string& mend);
+  void warn(const std::string& what, const std::string& found, const std::string& fix);
   // Keeps a peer from running.
-  void bad(const std::string& what, const std::string& found, const std::string& mend);
+  void bad(const std::string& what, const std::string& found, const std::string& fix);
 
   bool broken() const { return broken_ > 0; }
   // All lines, and what they come to.
   std::string text() const;
 
  private:
-  void add(const char* verdict, const std::string& what, const std::string& found, const std::string& mend);
+  void add(const char* verdict, const std::string& what, const std::string& found, const std::string& fix);
 
   std::string text_;
   int broken_ = 0, warned_ = 0;

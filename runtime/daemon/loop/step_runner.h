@@ -21,7 +21,7 @@ struct StepEvents {
   // The step of the last plan ran from `begin` to `end`.
   virtual void on_step_done(StepResult result, Time begin, Time end) = 0;
   virtual void on_checkpoint_asked() = 0;
-  virtual void on_finish_asked() = 0;  // train no more, settle with the neighbours, end
+  virtual void on_finish_asked() = 0;  // train no more, exchange the last updates, end
   virtual void on_stop_asked() = 0;    // end
 };
 

@@ -39,12 +39,12 @@ class File {
 };
 
 Error system_error(const std::string& what, const std::string& path, int number) {
-  std::string mend;
-  if (number == ENOSPC || number == EDQUOT || number == EFBIG) mend = "; make room and try again";
+  std::string fix;
+  if (number == ENOSPC || number == EDQUOT || number == EFBIG) fix = "; make room and try again";
   if (number == EACCES || number == EPERM || number == EROFS)
-    mend = "; check who owns it and who may write there";
+    fix = "; check who owns it and who may write there";
   const Errc code = number == ENOENT ? Errc::not_found : Errc::io;
-  return {code, str("cannot ", what, " ", path, ": ", std::strerror(number), mend)};
+  return {code, str("cannot ", what, " ", path, ": ", std::strerror(number), fix)};
 }
 
 std::string parent_of(const std::string& path) {

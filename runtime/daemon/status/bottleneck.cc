@@ -25,7 +25,7 @@ Limit not_training(const NodeStatus& s) {
   if (s.phase == "catching up")
     return {"joining", s.waiting_for.empty() ? "Nothing yet: it takes over what the others know, then it trains."
                                              : "Nothing yet: it looks for the others before it trains."};
-  if (s.phase == "settling") return {"done", "The run has its samples; neighbours exchange the last updates."};
+  if (s.phase == "finishing") return {"done", "The run has its samples; neighbours exchange the last updates."};
   return {"done", "The run has its samples: training is done, and this peer serves the others."};
 }
 

@@ -45,7 +45,7 @@ DiskFault draw_disk(Prng& prng, FaultSet enabled) {
 }
 
 // An action of this kind, with whatever it may need.
-FaultAction draw_action(Prng prng, FaultKind kind, const SwarmPlan& plan) {
+FaultAction draw_action(Prng prng, FaultKind kind, const StormPlan& plan) {
   FaultAction action;
   action.kind = kind;
   action.at = TimePoint{plan.warm_up} + between(prng, 0s, plan.chaos);
@@ -58,7 +58,7 @@ FaultAction draw_action(Prng prng, FaultKind kind, const SwarmPlan& plan) {
   return action;
 }
 
-void draw_network(SwarmPlan& plan, Prng prng) {
+void draw_network(StormPlan& plan, Prng prng) {
   FabricOptions& fabric = plan.world.fabric;
   fabric.latency_min = between(prng, 200us, 20ms);
   fabric.latency_max = fabric.latency_min + between(prng, 1ms, 130ms);
@@ -72,7 +72,7 @@ void draw_network(SwarmPlan& plan, Prng prng) {
 
 // What all nodes apply in a second is bounded, and so is the cost of a seed: three in five hundred, of many nodes and
 // large updates, took up to sixty times the mean.
-void bound_entries(SwarmPlan& plan) {
+void bound_entries(StormPlan& plan) {
   constexpr double applied_max = 400'000;
   double updates = 0;  // a second, of all nodes
   for (const Duration every : plan.publish_every)
@@ -82,7 +82,7 @@ void bound_entries(SwarmPlan& plan) {
   if (static_cast<double>(entries) > most) entries = static_cast<std::uint32_t>(most);
 }
 
-void draw_workload(SwarmPlan& plan, Prng prng) {
+void draw_workload(StormPlan& plan, Prng prng) {
   const std::uint64_t shape = prng.below(4);
   // A node's updates in the whole run are bounded, too.
   const Duration least = std::max<Duration>(100ms, plan.chaos / 250);
@@ -106,7 +106,7 @@ FaultKind draw_kind(Prng& prng, bool trains) {
 }
 
 // Fits times to a training run: a faultless beginning, and an end in which it can be finished.
-void fit(SwarmPlan& plan, Duration training) {
+void fit(StormPlan& plan, Duration training) {
   constexpr Duration usual = 120s;
   plan.warm_up = training / 16;
   plan.chaos = training * 3 / 4;
@@ -114,7 +114,7 @@ void fit(SwarmPlan& plan, Duration training) {
 }
 
 // Kinds that are not enabled are drawn as well and left out, so that leaving one out moves no other.
-void draw_actions(SwarmPlan& plan, const SwarmRequest& request, Duration every) {
+void draw_actions(StormPlan& plan, const StormRequest& request, Duration every) {
   const auto count = request.no_actions ? 0 : static_cast<std::uint32_t>(plan.chaos / every);
   for (std::uint32_t a = 0; a < count; ++a) {
     Prng own = Prng::named(request.seed, "action", a);
@@ -146,8 +146,8 @@ Result<FaultKind> fault_named(const std::string& name) {
                str("there is no fault '", name, "'", hint.empty() ? "" : "; did you mean " + hint + "?")};
 }
 
-SwarmPlan draw_plan(const SwarmRequest& request) {
-  SwarmPlan plan;
+StormPlan draw_plan(const StormRequest& request) {
+  StormPlan plan;
   Prng prng = Prng::named(request.seed, "plan");
   const std::uint64_t size = prng.below(8);
   plan.nodes = size == 0 ? 12 + prng.below(13) : size < 4 ? 3 + prng.below(3) : 3 + prng.below(10);

@@ -76,7 +76,7 @@ struct FaultAction {
 };
 
 // What is left of the draw: for replaying and shrinking.
-struct SwarmRequest {
+struct StormRequest {
   std::uint64_t seed = 1;
   std::size_t nodes = 0;            // 0: drawn
   FaultSet allowed = all_faults;    // of those that the seed enables
@@ -89,7 +89,7 @@ struct SwarmRequest {
   Duration training{0};
 };
 
-struct SwarmPlan {
+struct StormPlan {
   std::size_t nodes = 0;
   HostId clone = 0, attackers_from = 0;
   std::size_t attackers = 0;
@@ -107,6 +107,6 @@ struct SwarmPlan {
   Duration paced(Duration time) const { return time * pace_millionths / 1'000'000; }
 };
 
-SwarmPlan draw_plan(const SwarmRequest& request);
+StormPlan draw_plan(const StormRequest& request);
 
 }  // namespace rumor::sim

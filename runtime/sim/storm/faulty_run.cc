@@ -13,7 +13,7 @@ constexpr Duration mesh_within = 120s, goodbye_within = 30s;
 
 }  // namespace
 
-FaultyRun::FaultyRun(const SwarmRequest& request, SwarmPlan plan)
+FaultyRun::FaultyRun(const StormRequest& request, StormPlan plan)
     : request_(request), plan_(std::move(plan)), world_(plan_.world), checkers_(world_) {
   for (const FaultAction& action : plan_.actions) world_.at(action.at, [this, action] { act(action); });
 }
@@ -133,7 +133,7 @@ std::string FaultyRun::state_text() const {
           unequal += str(" ", k, peer.digest_equal ? "=" : "!", peer.finished ? "" : "r");
     }
     text += str("; ", i, ": ", host.peer->have().count(), " updates, ", peers.size(), " links, ",
-                host.peer->protocol().settled() ? "settled" : "not with" + unequal, " ",
+                host.peer->protocol().converged() ? "converged" : "not with" + unequal, " ",
                 host.peer->protocol().waiting_for());
   }
   return text;
@@ -163,7 +163,7 @@ void FaultyRun::say_goodbye() {
         return world_.violate("I12", world_.fabric().host({c, side}), "a connection is open after goodbye");
 }
 
-void FaultyRun::fill(SwarmReport& report) const {
+void FaultyRun::fill(StormReport& report) const {
   report.violation = world_.violation();
   report.replay = replay_line(request_);
   report.nodes = plan_.nodes;

@@ -1,5 +1,5 @@
 // FaultyRun: a world, the faults that strike it and the checkers that watch it: what the protocol alone
-// (swarm.cc) and training (training_swarm.cc) have in common.
+// (storm.cc) and training (training_storm.cc) have in common.
 //
 // Thread: one owner.
 #pragma once
@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "runtime/sim/storm/hostile.h"
-#include "runtime/sim/storm/swarm.h"
+#include "runtime/sim/storm/storm.h"
 
 namespace rumor::sim {
 
 class FaultyRun {
  public:
-  FaultyRun(const SwarmRequest& request, SwarmPlan plan);
+  FaultyRun(const StormRequest& request, StormPlan plan);
   virtual ~FaultyRun() = default;
   FaultyRun(const FaultyRun&) = delete;
 
@@ -40,9 +40,9 @@ class FaultyRun {
   std::string state_text() const;
   // What slow links need to carry everything twice.
   Duration carrying_time() const;
-  void fill(SwarmReport& report) const;
+  void fill(StormReport& report) const;
 
-  // ---- faults (swarm_faults.cc) ----
+  // ---- faults (storm_faults.cc) ----
   void act(const FaultAction& action);
   void stop_for(HostId i, const FaultAction& action, bool silently);
   void start_again(HostId i, DiskFault fault);
@@ -61,8 +61,8 @@ class FaultyRun {
   std::vector<std::string> contacts() const;
   TimePoint chaos_end() const { return TimePoint{plan_.warm_up + plan_.chaos}; }
 
-  SwarmRequest request_;
-  SwarmPlan plan_;
+  StormRequest request_;
+  StormPlan plan_;
   ProtocolWorld world_;
   Checkers checkers_;
   Strikes strikes_;

@@ -71,7 +71,7 @@ void Fabric::push(End towards, Flight flight, TimePoint now) {
   }
   // Control goes before data that has not begun to leave; the uplink is busy for it all the same.
   const Duration own = cost(from, bytes);
-  settle(uplink, now);
+  pay_off(uplink, now);
   uplink.owed += own;
   const Duration wait =
       uplink.busy ? cost(from, std::min(uplink.queue.front().bytes, limits::piece_bytes_max)) / 2 : Duration{0};
@@ -81,14 +81,14 @@ void Fabric::push(End towards, Flight flight, TimePoint now) {
   schedule(direction.reach[0], FabricEvent::Kind::deliver, towards, 0);
 }
 
-void Fabric::settle(Uplink& uplink, TimePoint now) {
-  if (!uplink.busy) uplink.owed -= std::min(uplink.owed, Duration(now - uplink.settled));
-  uplink.settled = now;
+void Fabric::pay_off(Uplink& uplink, TimePoint now) {
+  if (!uplink.busy) uplink.owed -= std::min(uplink.owed, Duration(now - uplink.paid_until));
+  uplink.paid_until = now;
 }
 
 void Fabric::serve(HostId from, TimePoint now) {
   Uplink& uplink = uplinks_[from];
-  settle(uplink, now);
+  pay_off(uplink, now);
   uplink.busy = true;
   const Duration takes = cost(from, uplink.queue.front().bytes) + std::exchange(uplink.owed, Duration{0});
   schedule_(now + takes, {FabricEvent::Kind::left, 0, 1, from});
@@ -98,7 +98,7 @@ void Fabric::left(HostId from, TimePoint now) {
   Uplink& uplink = uplinks_[from];
   const Waiting gone = uplink.queue.front();
   uplink.queue.pop_front();
-  settle(uplink, now);
+  pay_off(uplink, now);
   uplink.busy = false;
   if (!uplink.queue.empty()) serve(from, now);
   Direction& direction = directions_[index(gone.towards)];
@@ -266,7 +266,7 @@ void Fabric::stall(End towards, bool on, TimePoint now) {
 void Fabric::throttle(HostId host_id, std::uint32_t divisor, TimePoint now) {
   const bool faster = divisor < throttle_[host_id];
   Uplink& uplink = uplinks_[host_id];
-  settle(uplink, now);
+  pay_off(uplink, now);
   uplink.owed = uplink.owed / throttle_[host_id] * divisor;
   throttle_[host_id] = divisor;
   if (!faster || down_free_[host_id] <= now) return;

@@ -121,7 +121,7 @@ class Fabric {
     std::deque<Waiting> queue;
     bool busy = false;
     Duration owed{0};     // to control frames that went before; an idle uplink works it off
-    TimePoint settled{};  // until when that has been counted
+    TimePoint paid_until{};  // until when that has been counted
   };
   // By receiving end.
   struct Direction {
@@ -147,7 +147,7 @@ class Fabric {
   void release(End towards, TimePoint now);
   void push(End towards, Flight flight, TimePoint now);
   void serve(HostId from, TimePoint now);
-  void settle(Uplink& uplink, TimePoint now);
+  void pay_off(Uplink& uplink, TimePoint now);
   void left(HostId from, TimePoint now);
   void reached(const FabricEvent& event, TimePoint now);
   bool park(End at, std::uint8_t lane);

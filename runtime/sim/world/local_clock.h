@@ -28,17 +28,17 @@ class LocalClock {
   }
 
   void jump(Duration by, TimePoint now) {
-    settle(now);
+    restart_from(now);
     local_ += by;
   }
   // 1'000'000 is true time, 0 stands still.
   void run_at(std::int64_t millionths, TimePoint now) {
-    settle(now);
+    restart_from(now);
     millionths_ = millionths;
   }
 
  private:
-  void settle(TimePoint now) {
+  void restart_from(TimePoint now) {
     local_ = read(now);
     world_ = now;
   }

@@ -77,7 +77,7 @@ void add_samples(Prng& prng, Model& model, std::uint32_t entries, std::vector<Sa
   for (const SegmentMode mode : modes) {
     if (mode == SegmentMode::bitmap && layout.params() > 1'000'000) continue;
     samples.push_back(
-        {&model, message, encode_transport_in(layout, update, mode, &model.history), 0, mode, {}});
+        {&model, message, encode_link_form_in(layout, update, mode, &model.history), 0, mode, {}});
     const Segment& segment = segments.list[prng.below(segments.list.size())];
     const std::span<const Part> parts = segments.parts_of(segment);
     const SegmentEntries of{parts, std::span(update.index).subspan(segment.first_entry, segment.entries),
@@ -143,7 +143,7 @@ bool try_update(Prng& prng, Model& model, Kind kind, const Bytes& bytes) {
   if (kind == canonical)
     update = decode(model.layout, bytes, options);
   else
-    update = decode_transport(model.layout, bytes, prng.chance(1, 2) ? &model.history : nullptr, options);
+    update = decode_link_form(model.layout, bytes, prng.chance(1, 2) ? &model.history : nullptr, options);
   if (!update.ok()) {
     RUMOR_CHECK(update.error().code == Errc::corrupt && !update.error().text.empty());
     return false;

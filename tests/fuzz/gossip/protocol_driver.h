@@ -119,7 +119,7 @@ class Driver {
     }
     out_.clear();
     store_.have().check_invariants();
-    static_cast<void>(protocol_.settled());
+    static_cast<void>(protocol_.converged());
     static_cast<void>(protocol_.waiting_for());
   }
 

@@ -76,7 +76,7 @@ inline void give_own_steps(Prng& prng, const ParamLayout& layout, SparseUpdate& 
       update.tensor_step[t] = static_cast<std::int32_t>(1 + prng.below(1 + prng.below(0x7fff'ffff)));
   }
   update.step = 0;
-  settle_steps(update);
+  normalize_steps(update);
 }
 
 // Whole segments' worth of entries do not fit random_layout(): one to three large tensors among small ones.

@@ -14,19 +14,19 @@
 
 namespace rumor::gossip::test {
 
-// Coding::linked counts the payloads of each direction and puts the number in front: the two ends of a link
-// that does not stay in step fail at once. Coding::alone turns the bytes over.
+// Coding::link counts the payloads of each direction and puts the number in front: the two ends of a link
+// that does not stay in step fail at once. Coding::adapt turns the bytes over.
 class FakeCoder final : public LinkCoder {
  public:
   Bytes encode(Coding coding, BytesView payload) override {
-    if (coding == Coding::alone) return {payload.rbegin(), payload.rend()};
+    if (coding == Coding::adapt) return {payload.rbegin(), payload.rend()};
     ByteWriter out;
     out.varint(++sent_);
     out.raw(payload);
     return out.take();
   }
   Result<Bytes> decode(Coding coding, BytesView bytes) override {
-    if (coding == Coding::alone) return Bytes(bytes.rbegin(), bytes.rend());
+    if (coding == Coding::adapt) return Bytes(bytes.rbegin(), bytes.rend());
     ByteReader in(bytes);
     if (in.varint() != ++received_) return Error{Errc::corrupt, "the histories are out of step"};
     const BytesView payload = in.raw(in.remaining());

@@ -196,9 +196,9 @@ class World {
     }
     return true;
   }
-  bool all_settled() const {
+  bool all_converged() const {
     for (const WorldNode& node : nodes) {
-      if (node.up() && !node.protocol->settled()) return false;
+      if (node.up() && !node.protocol->converged()) return false;
     }
     return all_equal();
   }

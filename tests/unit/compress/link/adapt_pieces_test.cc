@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
     const auto count = static_cast<std::uint32_t>(2 + prng.below(i % 10 == 0 ? 3000 : 200));
     std::vector<std::uint32_t> prior(count), hits(count, 0), known(count, 0);
     for (std::uint32_t& value : prior) value = static_cast<std::uint32_t>(prng.below(600));
-    const bool foretold = i % 2 == 0;
+    const bool predicted = i % 2 == 0;
     Columns columns;
-    columns.begin(count, 4000, foretold ? prior.data() : nullptr, nullptr);
+    columns.begin(count, 4000, predicted ? prior.data() : nullptr, nullptr);
     std::uint32_t total = 0, made = 0;
     for (int row = 0; row < 900; ++row) {
       const auto column = static_cast<std::uint32_t>(prng.below(count) * prng.below(count) / count);
@@ -92,9 +92,9 @@ BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
         check_steps(prng, cells);
         const std::uint32_t plain = cells.before(1) - 64 * known[0];  // of the first column alone
         std::uint64_t sum = 0;
-        for (std::uint32_t c = 0; c < count && !foretold; sum += plain + 64 * known[c++])
+        for (std::uint32_t c = 0; c < count && !predicted; sum += plain + 64 * known[c++])
           MUST(cells.before(c) == sum);
-        MUST((foretold || cells.total() == sum));
+        MUST((predicted || cells.total() == sum));
         MUST(cells.mean == cells.total() / count);
         return true;
       });

@@ -96,21 +96,21 @@ BOOST_AUTO_TEST_CASE(bytes_are_the_same_in_every_build) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(steps_are_settled_and_walked) {
+BOOST_AUTO_TEST_CASE(steps_are_normalized_and_walked) {
   const ParamLayout layout = layout_of({3, 2, 4});
   SparseUpdate update{0, {0, 2, 5}, {0, 1, 0}, {7, 0, 9}};
   const std::vector<StepRun> runs = step_runs(layout, update);
   BOOST_TEST_REQUIRE(runs.size() == 2u);
   BOOST_TEST((runs[0].first == 0 && runs[0].count == 2 && runs[0].step == 7));
   BOOST_TEST((runs[1].first == 2 && runs[1].count == 1 && runs[1].step == 9));
-  settle_steps(update);
+  normalize_steps(update);
   BOOST_TEST(update.step == 0);
   update.tensor_step = {7, 0, 7};
-  settle_steps(update);
+  normalize_steps(update);
   BOOST_TEST((update == SparseUpdate{7, {0, 2, 5}, {0, 1, 0}, {}}));
   BOOST_TEST(step_runs(layout, update).size() == 1u);
   SparseUpdate nothing{0, {}, {}, {0, 0, 0}};
-  settle_steps(nothing);
+  normalize_steps(nothing);
   BOOST_TEST((nothing == SparseUpdate{}));
 }
 

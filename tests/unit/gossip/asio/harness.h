@@ -30,7 +30,7 @@ struct Loop {
     return true;
   }
   // Runs whatever is ready, so that an event that must not come has had its chance.
-  void settle(std::chrono::milliseconds time = std::chrono::milliseconds(30)) {
+  void run_for(std::chrono::milliseconds time = std::chrono::milliseconds(30)) {
     io.restart();
     io.run_for(time);
   }

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_stranger_gets_a_refusal_and_nothing_else) {
   Host host(loop, closed_to_all());
   Visitor visitor(loop, host);
   BOOST_REQUIRE(visitor.connect());
-  loop.settle();
+  loop.run_for();
   BOOST_TEST(visitor.end.frames.empty());  // not a word before it has said who it is
   visitor.send(encode(visitor.hello()));
   BOOST_TEST(visitor.closed());

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(addresses_are_read_and_written) {
   BOOST_TEST((*parse_address("[::1]:7001")).port == 7001);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_addresses_are_refused_with_a_mend) {
+BOOST_AUTO_TEST_CASE(wrong_addresses_are_refused_with_a_fix) {
   const std::string nul("a\0b:1", 5);
   for (const std::string& text :
        {std::string("127.0.0.1"), std::string(""), std::string(":1"), std::string("a:"),

@@ -92,16 +92,16 @@ BOOST_AUTO_TEST_CASE(nobody_is_convicted_without_two_signatures) {
   World& world = twins.world;
   twins.give(1, twins.one);
   world.run_for(500ms);
-  world.inject(2, 1, encode(Proof{twins.one.header, {}}));
+  world.inject(2, 1, encode(Equivocation{twins.one.header, {}}));
   world.run_for(50ms);
   BOOST_TEST(world.nodes[1].protocol->peers().size() == 2u);
-  world.inject(2, 1, encode(Proof{twins.one.header, twins.one.header}));
+  world.inject(2, 1, encode(Equivocation{twins.one.header, twins.one.header}));
   world.run_for(10s);
   BOOST_TEST(has(world.nodes[1].closes, "a proof that proves nothing"));
   BOOST_TEST(world.nodes[1].protocol->peers().size() == 1u);  // and is not linked again
   UpdateHeader forged = twins.other.header;
   forged.signature = world.nodes[2].keys->sign(update_message(run_named(1), forged));
-  world.inject(0, 1, encode(Proof{twins.one.header, forged}));
+  world.inject(0, 1, encode(Equivocation{twins.one.header, forged}));
   world.run_for(50ms);
   BOOST_TEST(has(world.nodes[1].closes, "a header that its origin has not signed"));
   BOOST_TEST(!has(world.nodes[1].notes, "has signed two"));

@@ -60,10 +60,10 @@ BOOST_AUTO_TEST_CASE(payloads_are_coded_as_the_link_is_and_come_out_the_same) {
         BOOST_REQUIRE(peer.round_trip.has_value());
         const bool shorter = *peer.round_trip >= 4ms;
         slow = slow || shorter;
-        BOOST_TEST((peer.coding == (shorter ? Coding::linked : Coding::canonical)));
+        BOOST_TEST((peer.coding == (shorter ? Coding::link : Coding::canonical)));
       }
       BOOST_TEST(slow == (delay_us > 1000));
-      const Coding told[] = {Coding::canonical, Coding::canonical, Coding::alone, Coding::linked};
+      const Coding told[] = {Coding::canonical, Coding::canonical, Coding::adapt, Coding::link};
       for (std::size_t i = 1; i < 4; ++i)
         for (const PeerInfo& peer : world.nodes[i].protocol->peers())
           BOOST_TEST((peer.coding == told[i]));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(who_has_no_other_provider_is_not_declined_again) {
   }
   world.run_for(10s);
   world.finish_all();
-  BOOST_TEST(world.run_while(5s, [&] { return world.all_settled(); }));
+  BOOST_TEST(world.run_while(5s, [&] { return world.all_converged(); }));
   BOOST_TEST(world.totals().updates_received == 12u * 80u * 11u);
 }
 
@@ -141,18 +141,18 @@ BOOST_AUTO_TEST_CASE(same_seed_same_trace) {
   BOOST_TEST(trace(3) != trace(4));
 }
 
-BOOST_AUTO_TEST_CASE(settles_within_milliseconds_of_the_last_update) {
+BOOST_AUTO_TEST_CASE(converges_within_milliseconds_of_the_last_update) {
   World world(4);
   world.delay_us_max = 300;
   world.start_all();
   world.publish_all(3s, 50);
   world.run_for(3s);
-  BOOST_TEST(!world.all_settled());
+  BOOST_TEST(!world.all_converged());
   world.finish_all();
-  BOOST_TEST(world.run_while(100ms, [&] { return world.all_settled(); }));
+  BOOST_TEST(world.run_while(100ms, [&] { return world.all_converged(); }));
 }
 
-BOOST_AUTO_TEST_CASE(settles_after_a_late_finisher_and_lost_links) {
+BOOST_AUTO_TEST_CASE(converges_after_a_late_finisher_and_lost_links) {
   World world(6, 8);
   world.start_all();
   world.run_for(2s);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(settles_after_a_late_finisher_and_lost_links) {
   for (int i = 0; i < 8; ++i) world.at(world.now + 200ms * i, [&] { world.cut_random_link(); });
   world.run_for(2s);
   world.finish_all();
-  BOOST_TEST(world.run_while(3s, [&] { return world.all_settled(); }));
+  BOOST_TEST(world.run_while(3s, [&] { return world.all_converged(); }));
   BOOST_TEST(world.nodes[0].store->have().count() == 6u * 100u);
 }
 

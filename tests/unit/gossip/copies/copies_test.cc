@@ -217,16 +217,16 @@ BOOST_AUTO_TEST_CASE(links_break_at_random_and_all_is_held_in_the_end) {
   for (const auto& node : world.nodes) BOOST_TEST(node.protocol->divergence().empty());
 }
 
-BOOST_AUTO_TEST_CASE(peers_settle_when_all_have_finished) {
+BOOST_AUTO_TEST_CASE(peers_converge_when_all_have_finished) {
   World world = averaging(4);
   world.start_all();
   world.run_for(1s);
   world.publish_all(1s, 10);
   world.run_for(2s);
-  BOOST_TEST(!world.nodes[0].protocol->settled());
+  BOOST_TEST(!world.nodes[0].protocol->converged());
   world.finish_all();
   world.run_for(1s);
-  for (const auto& node : world.nodes) BOOST_TEST(node.protocol->settled());
+  for (const auto& node : world.nodes) BOOST_TEST(node.protocol->converged());
 }
 
 BOOST_AUTO_TEST_CASE(other_bits_under_the_same_updates_are_told) {

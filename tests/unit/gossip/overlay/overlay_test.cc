@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_CASE(alone_without_seeds_trains_at_once) {
   World world(1);
   world.start(0, {});
   BOOST_TEST(world.nodes[0].protocol->ready_to_train());
-  BOOST_TEST(world.nodes[0].protocol->settled());
+  BOOST_TEST(world.nodes[0].protocol->converged());
   BOOST_TEST(world.nodes[0].protocol->waiting_for() ==
              "no seed is given and no peer has come yet; training alone");
 }

@@ -33,7 +33,7 @@ Data data() {
   message.header.period = 5;
   message.header.samples = 32;
   message.payload = payload;
-  message.coding = Coding::linked;
+  message.coding = Coding::link;
   return message;
 }
 
@@ -92,9 +92,9 @@ std::vector<Bytes> one_of_each() {
           encode(Copy{std::nullopt, payload, false}),
           encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
                               {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
-          encode(Audit{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
-          encode(Proof{header(), {}}),
-          encode(Proof{header(), header()})};
+          encode(Headers{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
+          encode(Equivocation{header(), {}}),
+          encode(Equivocation{header(), header()})};
 }
 
 Bytes encode_again(const Frame& frame) {
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(frames_come_back_as_they_went) {
   const Bytes update = encode(data());
   const Data there = std::get<Data>(decode(update).value());
   BOOST_TEST(there.header.fingerprint == 0x0102030405060708u);
-  BOOST_TEST((there.coding == Coding::linked));
+  BOOST_TEST((there.coding == Coding::link));
   BOOST_TEST(there.payload.size() == payload.size());
 }
 

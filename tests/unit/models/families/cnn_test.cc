@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(scales_begin_at_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bad_configurations_are_refused_with_the_key_and_a_mend) {
+BOOST_AUTO_TEST_CASE(bad_configurations_are_refused_with_the_key_and_a_fix) {
   const ModelConfig good = config_of({4, 6}, {5}, 0, 2);
   BOOST_TEST(refusal(good).empty());
   ModelConfig config = good;

@@ -1,4 +1,4 @@
-// Token after token: what the decoder foretells is what the model does, also past a full context; how tokens
+// Token after token: what the decoder predicts is what the model does, also past a full context; how tokens
 // are drawn.
 #include "models/families/gpt_decoder.h"
 
@@ -43,7 +43,7 @@ double loss_of(std::span<const float> logits, std::uint16_t target) {
 
 BOOST_AUTO_TEST_SUITE(gpt_decoder)
 
-BOOST_AUTO_TEST_CASE(it_foretells_what_the_model_does) {
+BOOST_AUTO_TEST_CASE(it_predicts_what_the_model_does) {
   const Small small;
   const auto model = std::move(make_model(small_config())).value();
   Prng prng(5);

@@ -86,19 +86,19 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
     const auto read = read_start_weights(scratch / "w.safetensors", layout_of(tensors), 24);
     return read ? "" : scratch.cut(read.error().text);
   };
-  const std::string mend = "; it must be of the model that the run file describes";
+  const std::string fix = "; it must be of the model that the run file describes";
   BOOST_TEST(says({{"0.weight", {2, 3}}}) == "there is no file w.safetensors");
   write("0.weight", {2, 3});
   BOOST_TEST(says({{"0.weight", {2, 3}}}) == "");
   BOOST_TEST(says({{"0.weight", {3, 2}}}) ==
-             "w.safetensors: tensor 0.weight is [2, 3], the model wants [3, 2]" + mend);
+             "w.safetensors: tensor 0.weight is [2, 3], the model wants [3, 2]" + fix);
   BOOST_TEST(says({{"0.weight", {2, 3}}, {"0.bias", {3}}}) ==
-             "w.safetensors: tensor 0.bias is missing" + mend);
+             "w.safetensors: tensor 0.bias is missing" + fix);
   write("module.0.weight", {6});
   BOOST_TEST(says({{"0.weight", {6}}}) == "");
   const SafetensorsTensor two[] = {{"a", {6}, values}, {"b", {6}, values}};
   BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", two).ok());
-  BOOST_TEST(says({{"a", {6}}}) == "w.safetensors: the model has no tensor b" + mend);
+  BOOST_TEST(says({{"a", {6}}}) == "w.safetensors: the model has no tensor b" + fix);
   const std::vector<float> large = {1, -128.5f}, broken = {NAN, 0};
   for (const auto& [bad, text] :
        {std::pair{large, "tensor a holds -128.5 at position 1"}, {broken, "tensor a holds nan"}}) {

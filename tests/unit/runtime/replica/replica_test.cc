@@ -142,7 +142,7 @@ void follow(std::uint32_t params, std::size_t entries_max, std::uint64_t updates
     BOOST_REQUIRE(replica.apply(test::header_for(update, test::stream(1), seq), update).ok());
     if (prng.chance(1, 5))
       BOOST_TEST_REQUIRE(std::equal(want.begin(), want.end(), replica.weights().begin()));
-    if (prng.chance(1, 3)) pieces += !replica.settle_some(1 + prng.below(entries_max));
+    if (prng.chance(1, 3)) pieces += !replica.apply_some(1 + prng.below(entries_max));
     if (!prng.chance(1, 4)) continue;
     if (replica.refresh({values, 0.5f}, parallel))
       ++followed;
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights_on_many_threads) {
   follow(300'000, 100'000, 60, threads);
 }
 
-// Who keeps the weights elsewhere is handed each change once, in order, whenever the weights here settle; and told when
-// it must read all of them.
+// Who keeps the weights elsewhere is handed each change once, in order, whenever the weights here take it; and told
+// when it must read all of them.
 BOOST_AUTO_TEST_CASE(what_was_taken_is_handed_over_while_the_weights_wait) {
   constexpr std::uint32_t params = 300;
   const ParamLayout layout = test::flat_layout(params);
@@ -191,15 +191,15 @@ BOOST_AUTO_TEST_CASE(what_was_taken_is_handed_over_while_the_weights_wait) {
       replica.take_back(header, updates.back(), payloads.back());
       ++back;
     }
-    if (prng.chance(1, 5)) replica.settle_some(1 + prng.below(60));
+    if (prng.chance(1, 5)) replica.apply_some(1 + prng.below(60));
     if (prng.chance(1, 20)) BOOST_TEST(replica.verify());
     if (prng.chance(1, 30)) BOOST_REQUIRE(replica.restore(ReplicaState(replica.state())).ok());
     if (!prng.chance(1, 4)) continue;
-    const bool settled = replica.settled();
+    const bool applied = replica.nothing_pending();
     const auto changes = replica.hand_over();
-    BOOST_TEST(replica.settled() == settled);
+    BOOST_TEST(replica.nothing_pending() == applied);
     BOOST_TEST((replica.refreshed() && replica.recent_entries() == 0));
-    waited += !settled;
+    waited += !applied;
     if (!changes) {
       elsewhere = replica.state().weights;
       ++anew;

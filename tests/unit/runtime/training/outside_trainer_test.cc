@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_brings_back_drift_and_local_memory) {
   BOOST_TEST(!again.trainer->restore(drift, Bytes{1, 2}).ok());
   BOOST_TEST(!again.trainer->restore(std::span(drift).first(5), local).ok());
 
-  again.trainer->settle_on_shared();
+  again.trainer->load_shared();
   for (std::uint32_t i = 0; i < params; ++i) BOOST_TEST(again.outside(i) == again.shared(i));
 }
 

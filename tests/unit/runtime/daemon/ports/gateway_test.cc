@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(others_are_told_an_address_that_leads_somewhere) {
   config.advertise = {"peer.example:7001"};
   mapped.open(config, "0.0.0.0:7001");
   BOOST_TEST(mapped.addresses() == config.advertise);
-  // Nothing to ask: said once, with the mend.
+  // Nothing to ask: said once, with the fix.
   config.map_port = "auto";
   Reachability hidden;
   hidden.open(config, "127.0.0.1:7001");

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   BOOST_TEST(kind(s, 0.9, 0, 0) == "slow_peer");
   BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("those of 22000000 40.0") != std::string::npos);
   BOOST_TEST(kind(training_with(0), 0.9, 0, 0) == "alone");
-  for (const char* phase : {"settling", "finished", "ended"}) {
+  for (const char* phase : {"finishing", "finished", "ended"}) {
     s.phase = phase;
     BOOST_TEST(kind(s, 0, 0, 0) == "done");
   }

@@ -1,9 +1,9 @@
-#include "runtime/sim/storm/swarm.h"
+#include "runtime/sim/storm/storm.h"
 
 #include <algorithm>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/storm/swarm_run.h"
+#include "runtime/sim/storm/storm_run.h"
 
 namespace rumor::sim {
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration converge_within = 60s;  // after healing, besides what is on slow links
 constexpr Duration quiet_warm_up = 6s, quiet_for = 6s, quiet_every = 400ms;
-constexpr Duration settle_within = 20s;
+constexpr Duration agree_within = 20s;
 constexpr double quiet_copies_max = 1.05;
 constexpr Duration quiet_delay_max = 2500ms;  // 99 of 100 deliveries; three hops of 150 ms and announcements
 constexpr std::uint64_t quiet_deliveries_min = 50;
@@ -19,16 +19,16 @@ constexpr Duration dead_links_known = 16s;  // after healing: links that died un
 
 }  // namespace
 
-SwarmRun::SwarmRun(const SwarmRequest& request) : FaultyRun(request, draw_plan(request)) {}
+StormRun::StormRun(const StormRequest& request) : FaultyRun(request, draw_plan(request)) {}
 
 // ---- warm-up ----
 
-void SwarmRun::schedule_work(HostId i) {
+void StormRun::schedule_work(HostId i) {
   schedule_publishing(i, plan_.publish_every[i], chaos_end(), true);
   schedule_checkpoints(i);
 }
 
-void SwarmRun::schedule_publishing(HostId i, Duration every, TimePoint until, bool waves) {
+void StormRun::schedule_publishing(HostId i, Duration every, TimePoint until, bool waves) {
   if (every == Duration{0} || world_.now() + every > until) return;
   const std::int64_t span = every.count();
   const Duration wait(world_.chance().between(span / 2, span + span / 2));
@@ -41,7 +41,7 @@ void SwarmRun::schedule_publishing(HostId i, Duration every, TimePoint until, bo
   });
 }
 
-void SwarmRun::schedule_checkpoints(HostId i) {
+void StormRun::schedule_checkpoints(HostId i) {
   const std::int64_t span = plan_.checkpoint_every.count();
   after(Duration(world_.chance().between(span / 2, span + span / 2)), [this, i] {
     world_.save_checkpoint(i);
@@ -51,7 +51,7 @@ void SwarmRun::schedule_checkpoints(HostId i) {
 
 // ---- heal and verify ----
 
-void SwarmRun::converge() {
+void StormRun::converge() {
   const TimePoint healed = world_.now();
   const gossip::HaveSet before = checkers_.held();
   const Duration within = converge_within + carrying_time();
@@ -72,7 +72,7 @@ void SwarmRun::converge() {
   if (!world_.violation()) checkers_.check_equal();
 }
 
-void SwarmRun::quiet_phase() {
+void StormRun::quiet_phase() {
   const Duration since_healing{static_cast<std::int64_t>(report_.converged_seconds * 1e6)};
   if (since_healing < dead_links_known) world_.run_until(world_.now() + dead_links_known - since_healing);
   // A third of what the links can carry at most.
@@ -98,17 +98,17 @@ void SwarmRun::quiet_phase() {
 }
 
 // Training has ended: all must agree that they are done, and hold the same.
-void SwarmRun::settle() {
+void StormRun::await_agreement() {
   const TimePoint finished = world_.now();
   for (HostId i = 0; i < plan_.nodes; ++i) world_.set_finished(i, true);
-  const auto settled = [&] {
+  const auto agreed = [&] {
     for (HostId i = 0; i < plan_.nodes; ++i)
-      if (world_.host(i).up() && !world_.host(i).peer->protocol().settled()) return false;
+      if (world_.host(i).up() && !world_.host(i).peer->protocol().converged()) return false;
     return checkers_.equal();
   };
-  while (!world_.violation() && !settled()) {
-    if (world_.now() - finished > settle_within)
-      return world_.violate("L1", 0, "the nodes have finished and do not settle" + state_text());
+  while (!world_.violation() && !agreed()) {
+    if (world_.now() - finished > agree_within)
+      return world_.violate("L1", 0, "the nodes have finished and do not agree" + state_text());
     world_.run_until(world_.now() + 100ms);
   }
   if (world_.violation()) return;
@@ -118,27 +118,27 @@ void SwarmRun::settle() {
     if (world_.host(i).up()) checkers_.check_weights(i);
 }
 
-SwarmReport SwarmRun::run() {
+StormReport StormRun::run() {
   start_hosts();
   world_.run_until(chaos_end());
   if (!world_.violation()) heal();
   if (!world_.violation()) converge();
   if (!world_.violation()) quiet_phase();
-  if (!world_.violation()) settle();
+  if (!world_.violation()) await_agreement();
   if (!world_.violation()) say_goodbye();
   fill(report_);
   return report_;
 }
 
-SwarmReport run_swarm(const SwarmRequest& request, const SpyMaker& spy) {
-  SwarmRun run(request);
+StormReport run_storm(const StormRequest& request, const SpyMaker& spy) {
+  StormRun run(request);
   const auto watching = spy ? spy(run.world()) : nullptr;
   if (watching) run.world().observe(*watching);
   return run.run();
 }
 
-std::string replay_line(const SwarmRequest& request, const std::string& command) {
-  std::string line = str(command, " --faults swarm --sim-seed ", request.seed);
+std::string replay_line(const StormRequest& request, const std::string& command) {
+  std::string line = str(command, " --faults storm --sim-seed ", request.seed);
   if (request.nodes != 0) line += str(" --nodes ", request.nodes);
   for (std::size_t k = 0; k < fault_kinds; ++k)
     if ((request.allowed >> k & 1) == 0) line += str(" --without ", fault_name(static_cast<FaultKind>(k)));

@@ -9,23 +9,23 @@
 #pragma once
 
 #include "runtime/sim/cluster/cluster.h"
-#include "runtime/sim/storm/swarm.h"
+#include "runtime/sim/storm/storm.h"
 
 namespace rumor::sim {
 
-struct TrainingSwarmResult {
+struct TrainingStormResult {
   SimResult result;  // what the run has shown; nothing when there is a violation before all was equal
-  SwarmReport report;
+  StormReport report;
 };
 
 // Nodes, network, step, curve and start are those of `options`, seed and faults those of `request`. `command`
 // is what the replay line begins with. Errors: those of Node::create.
-Result<TrainingSwarmResult> run_training_swarm(const RunConfig& config,
+Result<TrainingStormResult> run_training_storm(const RunConfig& config,
                                                std::shared_ptr<const models::DataSet> data,
-                                               const ClusterOptions& options, const SwarmRequest& request,
+                                               const ClusterOptions& options, const StormRequest& request,
                                                const std::string& command, const Progress& progress);
 
-// How long `config` trains when all goes well, by which the faults are timed: what SwarmRequest::training
+// How long `config` trains when all goes well, by which the faults are timed: what StormRequest::training
 // wants.
 Duration expected_training(const RunConfig& config, const ClusterOptions& options);
 

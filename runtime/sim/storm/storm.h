@@ -18,7 +18,7 @@
 
 namespace rumor::sim {
 
-struct SwarmReport {
+struct StormReport {
   std::optional<Violation> violation;
   std::string replay;  // the command that repeats it
   std::string plan;    // nodes, kinds, actions: one line for people
@@ -32,14 +32,14 @@ struct SwarmReport {
 
 // `spy` sees everything that happens as well.
 using SpyMaker = std::function<std::unique_ptr<WorldObserver>(ProtocolWorld&)>;
-SwarmReport run_swarm(const SwarmRequest& request, const SpyMaker& spy = nullptr);
+StormReport run_storm(const StormRequest& request, const SpyMaker& spy = nullptr);
 
 // The smallest request that still fails: kinds are left out one at a time, then actions, then hosts, then the
 // time after the last action that is needed. `fails` runs one (in a process of its own, where a failed
 // RUMOR_CHECK would end the program). Requires: fails(request).
-SwarmRequest shrink(SwarmRequest request, const std::function<bool(const SwarmRequest&)>& fails);
+StormRequest shrink(StormRequest request, const std::function<bool(const StormRequest&)>& fails);
 
-// "rumor sim --protocol-only --faults swarm --sim-seed 7 ...".
-std::string replay_line(const SwarmRequest& request, const std::string& command = "rumor sim --protocol-only");
+// "rumor sim --protocol-only --faults storm --sim-seed 7 ...".
+std::string replay_line(const StormRequest& request, const std::string& command = "rumor sim --protocol-only");
 
 }  // namespace rumor::sim

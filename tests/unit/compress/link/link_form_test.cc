@@ -1,5 +1,5 @@
 // Transport messages: what comes back, how long they are, and that damage never passes.
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -9,11 +9,11 @@
 using namespace rumor;
 using namespace rumor::compress;
 
-BOOST_AUTO_TEST_SUITE(transport)
+BOOST_AUTO_TEST_SUITE(link_form)
 
 namespace {
 
-constexpr TransportChoice choices[] = {TransportChoice::rice, TransportChoice::adapt, TransportChoice::link};
+constexpr LinkForm choices[] = {LinkForm::canonical, LinkForm::adapt, LinkForm::link};
 
 // One end of a connection and the other.
 struct Link {
@@ -21,8 +21,8 @@ struct Link {
   LinkHistory sender, receiver;
 };
 
-LinkHistory* history_for(TransportChoice choice, LinkHistory& history) {
-  return choice == TransportChoice::link ? &history : nullptr;
+LinkHistory* history_for(LinkForm choice, LinkHistory& history) {
+  return choice == LinkForm::link ? &history : nullptr;
 }
 
 // Rows and columns of their own densities, signs along the rows: what the models of ADAPT and LINK look for.
@@ -54,10 +54,10 @@ BOOST_AUTO_TEST_CASE(every_update_comes_back_by_every_choice) {
       SparseUpdate update = any_update(prng, layout);
       if (i % 2 == 0) give_own_steps(prng, layout, update);
       const std::size_t canonical = encode(layout, update).size();
-      for (const TransportChoice choice : choices) {
-        const Bytes bytes = encode_transport(layout, update, choice, history_for(choice, link.sender));
+      for (const LinkForm choice : choices) {
+        const Bytes bytes = encode_link_form(layout, update, choice, history_for(choice, link.sender));
         BOOST_TEST_REQUIRE(bytes.size() <= canonical);
-        const auto back = decode_transport(layout, bytes, history_for(choice, link.receiver));
+        const auto back = decode_link_form(layout, bytes, history_for(choice, link.receiver));
         BOOST_TEST_REQUIRE(back.ok());
         BOOST_TEST_REQUIRE((*back == update));
       }
@@ -78,14 +78,14 @@ BOOST_AUTO_TEST_CASE(many_segments_come_back_on_one_and_two_threads) {
       BOOST_TEST_REQUIRE((encode(layout, update, options) == payload));
       BOOST_TEST_REQUIRE((decode(layout, payload, options).value() == update));
     }
-    for (const TransportChoice choice : choices) {
+    for (const LinkForm choice : choices) {
       Link one_link(layout), other_link(layout);
-      const Bytes bytes = encode_transport(layout, update, choice, history_for(choice, one_link.sender));
+      const Bytes bytes = encode_link_form(layout, update, choice, history_for(choice, one_link.sender));
       const Bytes again =
-          encode_transport(layout, update, choice, history_for(choice, other_link.sender), {&two, nullptr});
+          encode_link_form(layout, update, choice, history_for(choice, other_link.sender), {&two, nullptr});
       BOOST_TEST_REQUIRE((bytes == again));
       const auto back =
-          decode_transport(layout, bytes, history_for(choice, one_link.receiver), {&two, nullptr});
+          decode_link_form(layout, bytes, history_for(choice, one_link.receiver), {&two, nullptr});
       BOOST_TEST_REQUIRE(back.ok());
       BOOST_TEST_REQUIRE((*back == update));
     }
@@ -99,20 +99,20 @@ BOOST_AUTO_TEST_CASE(clustered_updates_are_shorter_and_payloads_travel) {
   for (int i = 0; i < 5; ++i) {
     const SparseUpdate update = clustered(prng, 256, 300, 40);
     const Bytes payload = encode(layout, update);
-    for (const TransportChoice choice : choices) {
-      const auto message = to_transport(layout, payload, choice, history_for(choice, link.sender));
+    for (const LinkForm choice : choices) {
+      const auto message = to_link_form(layout, payload, choice, history_for(choice, link.sender));
       BOOST_TEST_REQUIRE(message.ok());
-      if (choice == TransportChoice::rice) BOOST_TEST((*message == payload));
-      if (choice != TransportChoice::rice) BOOST_TEST(message->size() * 100 < payload.size() * 92);
-      const std::vector<SegmentMode> modes = transport_modes(layout, *message);
+      if (choice == LinkForm::canonical) BOOST_TEST((*message == payload));
+      if (choice != LinkForm::canonical) BOOST_TEST(message->size() * 100 < payload.size() * 92);
+      const std::vector<SegmentMode> modes = link_form_modes(layout, *message);
       BOOST_TEST_REQUIRE(modes.size() == 1u);
-      if (choice == TransportChoice::rice) BOOST_TEST((modes[0] == SegmentMode::rice));
-      if (choice == TransportChoice::adapt) BOOST_TEST((modes[0] == SegmentMode::adapt));
+      if (choice == LinkForm::canonical) BOOST_TEST((modes[0] == SegmentMode::rice));
+      if (choice == LinkForm::adapt) BOOST_TEST((modes[0] == SegmentMode::adapt));
       // Each update has other rows and columns, so a history is of little use, and does no harm.
-      if (choice == TransportChoice::link)
+      if (choice == LinkForm::link)
         BOOST_TEST(message->size() <=
-                   encode_transport(layout, update, TransportChoice::adapt, nullptr).size());
-      const auto back = from_transport(layout, *message, history_for(choice, link.receiver));
+                   encode_link_form(layout, update, LinkForm::adapt, nullptr).size());
+      const auto back = from_link_form(layout, *message, history_for(choice, link.receiver));
       BOOST_TEST_REQUIRE(back.ok());
       BOOST_TEST_REQUIRE((*back == payload));
     }
@@ -123,16 +123,16 @@ BOOST_AUTO_TEST_CASE(a_history_of_the_same_rows_and_columns_shortens) {
   Prng prng(56);
   const ParamLayout layout = ParamLayout::create({{"w", {256, 300}}}).value();
   const SparseUpdate update = clustered(prng, 256, 300, 40);
-  const std::size_t alone = encode_transport(layout, update, TransportChoice::adapt, nullptr).size();
+  const std::size_t alone = encode_link_form(layout, update, LinkForm::adapt, nullptr).size();
   LinkHistory sender(layout), receiver(layout);
   Bytes message;
   for (int i = 0; i < 4; ++i) {
-    message = encode_transport(layout, update, TransportChoice::link, &sender);
-    const auto back = decode_transport(layout, message, &receiver);
+    message = encode_link_form(layout, update, LinkForm::link, &sender);
+    const auto back = decode_link_form(layout, message, &receiver);
     BOOST_TEST_REQUIRE(back.ok());
     BOOST_TEST_REQUIRE((*back == update));
   }
-  BOOST_TEST((transport_modes(layout, message) == std::vector<SegmentMode>{SegmentMode::link}));
+  BOOST_TEST((link_form_modes(layout, message) == std::vector<SegmentMode>{SegmentMode::link}));
   BOOST_TEST(message.size() < alone);
 }
 
@@ -141,13 +141,13 @@ BOOST_AUTO_TEST_CASE(modes_are_taken_where_they_are_shortest) {
   // A handful of entries among very many parameters; and nearly all of few.
   const ParamLayout sparse = layout_of({1 << 20}), dense = layout_of({600});
   const SparseUpdate most = random_update(prng, 600, 400, 3);
-  BOOST_TEST(encode_transport(dense, most, TransportChoice::adapt, nullptr).size() <=
+  BOOST_TEST(encode_link_form(dense, most, LinkForm::adapt, nullptr).size() <=
              3u + 4 + (600 + 400 + 7) / 8);
   int shorter = 0;
   for (int i = 0; i < 40; ++i) {
     const SparseUpdate few = random_update(prng, 1 << 20, 3, 1);
     shorter +=
-        encode_transport(sparse, few, TransportChoice::adapt, nullptr).size() <= encode(sparse, few).size();
+        encode_link_form(sparse, few, LinkForm::adapt, nullptr).size() <= encode(sparse, few).size();
   }
   BOOST_TEST(shorter == 40);
 }
@@ -159,12 +159,12 @@ BOOST_AUTO_TEST_CASE(damage_is_refused_or_decodes_to_some_update) {
     const ParamLayout layout = i % 8 == 0 ? large_layout(prng) : random_layout(prng, 4, 200);
     const SparseUpdate update =
         i % 8 == 0 ? random_update(prng, layout.params(), 20'000, 5) : any_update(prng, layout);
-    const Bytes good = encode_transport(layout, update, TransportChoice::adapt, nullptr);
+    const Bytes good = encode_link_form(layout, update, LinkForm::adapt, nullptr);
     for (int flip = 0; flip < 300; ++flip) {
       Bytes bytes = good;
       bytes[prng.below(bytes.size())] ^= static_cast<std::uint8_t>(1u << prng.below(8));
       if (flip % 10 == 0) bytes.resize(prng.below(bytes.size() + 1));
-      const auto back = decode_transport(layout, bytes, nullptr);
+      const auto back = decode_link_form(layout, bytes, nullptr);
       back.ok() ? ++accepted : ++refused;
       // What is accepted is an update like any other.
       if (back.ok()) BOOST_TEST_REQUIRE((decode(layout, encode(layout, *back)).value() == *back));
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(damage_is_refused_or_decodes_to_some_update) {
 BOOST_AUTO_TEST_CASE(refusals) {
   const ParamLayout layout = layout_of({16, 4});
   const auto refused = [&](const Bytes& bytes, const char* word) {
-    const auto back = decode_transport(layout, bytes, nullptr);
+    const auto back = decode_link_form(layout, bytes, nullptr);
     BOOST_TEST_REQUIRE(!back.ok());
     BOOST_TEST_CONTEXT(back.error().text) BOOST_TEST(back.error().text.find(word) != std::string::npos);
   };

@@ -1,4 +1,4 @@
-#include "runtime/sim/storm/training_swarm.h"
+#include "runtime/sim/storm/training_storm.h"
 
 #include <algorithm>
 
@@ -16,10 +16,10 @@ constexpr Duration look_every = 20ms;
 // After healing, besides the training that is left and what slow links carry.
 constexpr Duration finished_within = 120s;
 
-class TrainingSwarm final : private FaultyRun, private WorldObserver {
+class TrainingStorm final : private FaultyRun, private WorldObserver {
  public:
-  TrainingSwarm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                const ClusterOptions& options, const SwarmRequest& request, SwarmPlan plan,
+  TrainingStorm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                const ClusterOptions& options, const StormRequest& request, StormPlan plan,
                 const Progress& progress)
       : FaultyRun(request, with_maker(std::move(plan), this)),
         config_(config),
@@ -31,10 +31,10 @@ class TrainingSwarm final : private FaultyRun, private WorldObserver {
     world_.observe(*this);
   }
 
-  TrainingSwarmResult run(const std::string& command);
+  TrainingStormResult run(const std::string& command);
 
  private:
-  static SwarmPlan with_maker(SwarmPlan plan, TrainingSwarm* self) {
+  static StormPlan with_maker(StormPlan plan, TrainingStorm* self) {
     plan.world.make_peer = [self](const PeerStart& start) { return self->make_peer(start); };
     return plan;
   }
@@ -63,11 +63,11 @@ class TrainingSwarm final : private FaultyRun, private WorldObserver {
   const ClusterOptions& options_;
   const Progress& progress_;
   TrainingRecord record_;
-  SwarmReport report_;
+  StormReport report_;
   bool stopped_ = false;  // by `progress_`
 };
 
-StartedPeer TrainingSwarm::make_peer(const PeerStart& start) {
+StartedPeer TrainingStorm::make_peer(const PeerStart& start) {
   NodeOptions options;
   options.node = start.id;
   options.stream = start.stream;
@@ -94,31 +94,31 @@ StartedPeer TrainingSwarm::make_peer(const PeerStart& start) {
           restored};
 }
 
-TrainingRecord::Nodes TrainingSwarm::nodes() const {
+TrainingRecord::Nodes TrainingStorm::nodes() const {
   TrainingRecord::Nodes all;
   for (HostId i = 0; i < plan_.nodes; ++i) all.push_back(world_.host(i).up() ? &peer(i)->node() : nullptr);
   return all;
 }
 
-std::uint64_t TrainingSwarm::samples() const {
+std::uint64_t TrainingStorm::samples() const {
   std::uint64_t most = 0;
   for (HostId i = 0; i < plan_.nodes; ++i)
     if (world_.host(i).up()) most = std::max(most, peer(i)->replica()->samples());
   return most;
 }
 
-bool TrainingSwarm::complete() const {
+bool TrainingStorm::complete() const {
   for (HostId i = 0; i < plan_.nodes; ++i)
     if (world_.host(i).up() && !peer(i)->node().complete()) return false;
   return checkers_.equal();
 }
 
-bool TrainingSwarm::watch() {
+bool TrainingStorm::watch() {
   if (!stopped_) stopped_ = !record_.watch(nodes(), world_.now(), progress_);
   return !stopped_ && !world_.violation();
 }
 
-void TrainingSwarm::train_to_the_end() {
+void TrainingStorm::train_to_the_end() {
   const TimePoint healed = world_.now();
   const gossip::HaveSet before = checkers_.held();
   const Duration within = finished_within + 4 * request_.training + carrying_time();
@@ -138,7 +138,7 @@ void TrainingSwarm::train_to_the_end() {
     if (world_.host(i).up()) checkers_.check_weights(i);
 }
 
-TrainingSwarmResult TrainingSwarm::run(const std::string& command) {
+TrainingStormResult TrainingStorm::run(const std::string& command) {
   start_hosts();
   while (watch() && world_.now() < chaos_end() && samples() * 10 < config_.samples * 9)
     world_.run_until(std::min(world_.now() + look_every, chaos_end()));
@@ -146,7 +146,7 @@ TrainingSwarmResult TrainingSwarm::run(const std::string& command) {
     heal();
     train_to_the_end();
   }
-  TrainingSwarmResult all;
+  TrainingStormResult all;
   const TrainingRecord::Nodes last = nodes();
   const bool alive = std::any_of(last.begin(), last.end(), [](const Node* node) { return node != nullptr; });
   if (!world_.violation() && alive) {
@@ -186,16 +186,16 @@ Duration expected_training(const RunConfig& config, const ClusterOptions& option
   return std::max<Duration>(each * static_cast<std::int64_t>(steps), 1s);
 }
 
-Result<TrainingSwarmResult> run_training_swarm(const RunConfig& config,
+Result<TrainingStormResult> run_training_storm(const RunConfig& config,
                                                std::shared_ptr<const models::DataSet> data,
-                                               const ClusterOptions& options, const SwarmRequest& request,
+                                               const ClusterOptions& options, const StormRequest& request,
                                                const std::string& command, const Progress& progress) {
-  SwarmRequest wanted = request;
+  StormRequest wanted = request;
   if (wanted.nodes == 0) wanted.nodes = options.nodes;
   ClusterOptions sized = options;
   sized.nodes = wanted.nodes;
   wanted.training = expected_training(config, sized);
-  SwarmPlan plan = draw_plan(wanted);
+  StormPlan plan = draw_plan(wanted);
   for (std::size_t i = 0; i < plan.nodes; ++i) {
     NodeOptions sample;
     sample.keys = std::make_shared<TagKeys>(sample.node);
@@ -208,7 +208,7 @@ Result<TrainingSwarmResult> run_training_swarm(const RunConfig& config,
     plan.world.model = {(*node)->form(), {initial.begin(), initial.end()}, config.log_bytes, 0};
   }
   plan.world.fabric = fabric_of(options.network);
-  return TrainingSwarm(config, std::move(data), options, wanted, std::move(plan), progress).run(command);
+  return TrainingStorm(config, std::move(data), options, wanted, std::move(plan), progress).run(command);
 }
 
 }  // namespace rumor::sim

@@ -11,8 +11,8 @@
 namespace rumor::tools {
 
 // Each returns the exit status: 0 when nothing that must hold was broken.
-int run_protocol_swarm(const SimCommand& command);
-int run_training_swarm(const SimCommand& command, const RunConfig& config,
+int run_protocol_storm(const SimCommand& command);
+int run_training_storm(const SimCommand& command, const RunConfig& config,
                        const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
                        const sim::Progress& progress, ProgressLine& line);
 

@@ -1,6 +1,6 @@
 // Training under drawn faults: what strikes, that it strikes the same way twice, and that all is well
 // afterwards.
-#include "runtime/sim/storm/training_swarm.h"
+#include "runtime/sim/storm/training_storm.h"
 
 #include "tests/sim/support.h"
 
@@ -8,11 +8,11 @@ using namespace rumor;
 
 namespace {
 
-sim::TrainingSwarmResult swarm(const sim::SwarmRequest& request, std::size_t nodes,
+sim::TrainingStormResult storm(const sim::StormRequest& request, std::size_t nodes,
                                std::uint64_t samples = 12'000) {
   sim::ClusterOptions options = test::lan(nodes, request.seed);
   options.curve_points = 2;
-  auto all = sim::run_training_swarm(test::small_run(samples), test::small_data(), options, request,
+  auto all = sim::run_training_storm(test::small_run(samples), test::small_data(), options, request,
                                      "rumor sim synthetic", nullptr);
   BOOST_REQUIRE_MESSAGE(all.ok(), (all.ok() ? "" : all.error().text));
   return std::move(all).value();
@@ -22,14 +22,14 @@ std::string text(const std::optional<sim::Violation>& violation) {
   return violation ? violation->invariant + " " + violation->text : "";
 }
 
-sim::SwarmRequest seeded(std::uint64_t seed) {
-  sim::SwarmRequest request;
+sim::StormRequest seeded(std::uint64_t seed) {
+  sim::StormRequest request;
   request.seed = seed;
   return request;
 }
 
-sim::SwarmRequest only(std::initializer_list<sim::FaultKind> kinds) {
-  sim::SwarmRequest request;
+sim::StormRequest only(std::initializer_list<sim::FaultKind> kinds) {
+  sim::StormRequest request;
   request.allowed = 0;
   for (const sim::FaultKind kind : kinds) request.forced |= sim::fault_bit(kind);
   return request;
@@ -37,12 +37,12 @@ sim::SwarmRequest only(std::initializer_list<sim::FaultKind> kinds) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(training_swarm)
+BOOST_AUTO_TEST_SUITE(training_storm)
 
 BOOST_AUTO_TEST_CASE(whatever_strikes_all_are_trained_and_equal_in_the_end) {
   std::uint64_t strikes = 0, restarts = 0, partitions = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    const sim::TrainingSwarmResult all = swarm(seeded(seed), 3 + seed % 4);
+    const sim::TrainingStormResult all = storm(seeded(seed), 3 + seed % 4);
     BOOST_TEST_CONTEXT(all.report.replay << ": " << text(all.report.violation)) {
       BOOST_TEST(!all.report.violation.has_value());
       BOOST_TEST(all.result.samples >= 12'000u);
@@ -60,26 +60,26 @@ BOOST_AUTO_TEST_CASE(whatever_strikes_all_are_trained_and_equal_in_the_end) {
 }
 
 BOOST_AUTO_TEST_CASE(one_seed_one_trace_and_its_line_repeats_it) {
-  const sim::TrainingSwarmResult one = swarm(seeded(7), 4), two = swarm(seeded(7), 4),
-                                 other = swarm(seeded(8), 4);
+  const sim::TrainingStormResult one = storm(seeded(7), 4), two = storm(seeded(7), 4),
+                                 other = storm(seeded(8), 4);
   BOOST_TEST(one.report.trace == two.report.trace);
   BOOST_TEST(one.result.digest == two.result.digest);
   BOOST_TEST(one.result.loss == two.result.loss);
   BOOST_TEST(one.report.trace != other.report.trace);
-  BOOST_TEST(one.report.replay == "rumor sim synthetic --faults swarm --sim-seed 7 --nodes 4");
+  BOOST_TEST(one.report.replay == "rumor sim synthetic --faults storm --sim-seed 7 --nodes 4");
 }
 
 // The constant is the trace of one build: all must give it. It changes with the protocol, the recipe and the
 // faults.
 BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
-  const sim::TrainingSwarmResult all = swarm(seeded(11), 5, 6'000);
+  const sim::TrainingStormResult all = storm(seeded(11), 5, 6'000);
   BOOST_TEST_MESSAGE("trace " << std::hex << all.report.trace);
   BOOST_TEST(all.report.trace == 0xd94f305d794ce488u);
 }
 
 BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
   using K = sim::FaultKind;
-  const std::pair<const char*, sim::SwarmRequest> cases[] = {
+  const std::pair<const char*, sim::StormRequest> cases[] = {
       {"a full disk, and a restart from it", only({K::disk_full, K::crash})},
       {"nothing left after a crash", only({K::power_off, K::disk_lost})},
       {"torn writes", only({K::power_off, K::crash_in_effects, K::disk_torn})},
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
   for (auto [name, request] : cases) {
     std::uint64_t strikes = 0;
     for (request.seed = 1; request.seed <= 6; ++request.seed) {
-      const sim::TrainingSwarmResult all = swarm(request, 4, 6'000);
+      const sim::TrainingStormResult all = storm(request, 4, 6'000);
       BOOST_TEST_CONTEXT(name << ", seed " << request.seed << ": " << text(all.report.violation)) {
         BOOST_TEST(!all.report.violation.has_value());
         BOOST_TEST(all.result.samples >= 6'000u);
@@ -106,12 +106,12 @@ BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(actions_can_be_left_out_one_by_one) {
-  const sim::TrainingSwarmResult all = swarm(seeded(3), 4);
-  sim::SwarmRequest none = seeded(3), some = seeded(3);
+  const sim::TrainingStormResult all = storm(seeded(3), 4);
+  sim::StormRequest none = seeded(3), some = seeded(3);
   none.no_actions = true;
   some.chaos = 300ms;
-  BOOST_TEST(swarm(none, 4).result.strikes == 0u);
-  const std::uint64_t few = swarm(some, 4).result.strikes;
+  BOOST_TEST(storm(none, 4).result.strikes == 0u);
+  const std::uint64_t few = storm(some, 4).result.strikes;
   BOOST_TEST(few < all.result.strikes);
 }
 

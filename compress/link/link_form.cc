@@ -1,4 +1,4 @@
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ Bytes join(BitWriter head, const Segments& segments, const std::vector<SegmentBo
       places.push_back({.bytes = static_cast<std::uint32_t>(body.bytes.size()),
                         .checksum = crc32c(body.bytes),
                         .mode = body.mode});
-    message = put_table(std::move(head), segments, places, TableKind::transport);
+    message = put_table(std::move(head), segments, places, TableKind::link_form);
   }
   for (const SegmentBody& body : bodies) message.insert(message.end(), body.bytes.begin(), body.bytes.end());
   return message;
@@ -89,12 +89,12 @@ Result<Outline> take_outline(const ParamLayout& layout, BytesView message) {
   const unsigned width = message[0] >> version_bits;
   if (width == 0) return damaged("an update without entries has one form, the canonical", 0);
   BitReader in(message.subspan(1));
-  Result<Head> head = take_head(in, layout, width, entries_per_byte_transport);
+  Result<Head> head = take_head(in, layout, width, entries_per_byte_link_form);
   if (!head) return head.error();
   Segments segments = cut_segments(layout, head->counts);
   Result<SegmentTable> table = segments.list.size() == 1
                                    ? take_single(in, message)
-                                   : take_table(in, message, layout, segments, TableKind::transport);
+                                   : take_table(in, message, layout, segments, TableKind::link_form);
   if (!table) return table.error();
   return Outline{std::move(head).value(), std::move(segments), std::move(table).value()};
 }
@@ -119,11 +119,11 @@ Result<SparseUpdate> decode_modes(const ParamLayout& layout, BytesView message, 
 
 }  // namespace
 
-Bytes encode_transport(const ParamLayout& layout, const SparseUpdate& update, TransportChoice choice,
+Bytes encode_link_form(const ParamLayout& layout, const SparseUpdate& update, LinkForm choice,
                        LinkHistory* history, const CodecOptions& options) {
-  RUMOR_CHECK((history != nullptr) == (choice == TransportChoice::link));
+  RUMOR_CHECK((history != nullptr) == (choice == LinkForm::link));
   Bytes message = encode(layout, update, options);
-  if (choice != TransportChoice::rice && !update.index.empty()) {
+  if (choice != LinkForm::canonical && !update.index.empty()) {
     Bytes shorter = encode_modes(layout, update, options, [&](const SegmentEntries& segment) {
       return shortest_body(layout, segment, choice, history, options.kernels());
     });
@@ -133,7 +133,7 @@ Bytes encode_transport(const ParamLayout& layout, const SparseUpdate& update, Tr
   return message;
 }
 
-Result<SparseUpdate> decode_transport(const ParamLayout& layout, BytesView message, LinkHistory* history,
+Result<SparseUpdate> decode_link_form(const ParamLayout& layout, BytesView message, LinkHistory* history,
                                       const CodecOptions& options) {
   Result<SparseUpdate> update =
       in_modes(message) ? decode_modes(layout, message, history, options) : decode(layout, message, options);
@@ -141,23 +141,23 @@ Result<SparseUpdate> decode_transport(const ParamLayout& layout, BytesView messa
   return update;
 }
 
-Result<Bytes> to_transport(const ParamLayout& layout, BytesView payload, TransportChoice choice,
+Result<Bytes> to_link_form(const ParamLayout& layout, BytesView payload, LinkForm choice,
                            LinkHistory* history, const CodecOptions& options) {
-  if (choice == TransportChoice::rice) return Bytes(payload.begin(), payload.end());
+  if (choice == LinkForm::canonical) return Bytes(payload.begin(), payload.end());
   const Result<SparseUpdate> update = decode(layout, payload, options);
   if (!update) return update.error();
-  return encode_transport(layout, *update, choice, history, options);
+  return encode_link_form(layout, *update, choice, history, options);
 }
 
-Result<Bytes> from_transport(const ParamLayout& layout, BytesView message, LinkHistory* history,
+Result<Bytes> from_link_form(const ParamLayout& layout, BytesView message, LinkHistory* history,
                              const CodecOptions& options) {
   if (history == nullptr && !in_modes(message)) return Bytes(message.begin(), message.end());
-  const Result<SparseUpdate> update = decode_transport(layout, message, history, options);
+  const Result<SparseUpdate> update = decode_link_form(layout, message, history, options);
   if (!update) return update.error();
   return encode(layout, *update, options);
 }
 
-Bytes encode_transport_in(const ParamLayout& layout, const SparseUpdate& update, SegmentMode mode,
+Bytes encode_link_form_in(const ParamLayout& layout, const SparseUpdate& update, SegmentMode mode,
                           const LinkHistory* history) {
   RUMOR_CHECK(!update.index.empty());
   return encode_modes(layout, update, {}, [&](const SegmentEntries& segment) {
@@ -165,7 +165,7 @@ Bytes encode_transport_in(const ParamLayout& layout, const SparseUpdate& update,
   });
 }
 
-std::vector<SegmentMode> transport_modes(const ParamLayout& layout, BytesView message) {
+std::vector<SegmentMode> link_form_modes(const ParamLayout& layout, BytesView message) {
   std::vector<SegmentMode> modes;
   if (in_modes(message)) {
     const Result<Outline> outline = take_outline(layout, message);

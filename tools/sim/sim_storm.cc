@@ -1,4 +1,4 @@
-#include "tools/sim/sim_swarm.h"
+#include "tools/sim/sim_storm.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,16 +10,16 @@
 #include <sstream>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/storm/training_swarm.h"
+#include "runtime/sim/storm/training_storm.h"
 
 namespace rumor::tools {
 
 namespace {
 
-using RunSwarm = std::function<sim::SwarmReport(const sim::SwarmRequest&)>;
+using RunStorm = std::function<sim::StormReport(const sim::StormRequest&)>;
 
-Result<sim::SwarmRequest> swarm_request(const SimCommand& command) {
-  sim::SwarmRequest request;
+Result<sim::StormRequest> storm_request(const SimCommand& command) {
+  sim::StormRequest request;
   request.seed = command.sim_seed;
   request.nodes = command.nodes_given ? command.nodes : 0;
   for (const std::string& name : command.without) {
@@ -40,7 +40,7 @@ Result<sim::SwarmRequest> swarm_request(const SimCommand& command) {
 }
 
 // In a process of its own: a failed check ends that one only.
-bool fails_apart(const RunSwarm& run, const sim::SwarmRequest& request) {
+bool fails_apart(const RunStorm& run, const sim::StormRequest& request) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -53,12 +53,12 @@ bool fails_apart(const RunSwarm& run, const sim::SwarmRequest& request) {
 }
 
 // The least that still fails, said at once.
-Result<sim::SwarmRequest> shrunk(const RunSwarm& run, const sim::SwarmRequest& request,
+Result<sim::StormRequest> shrunk(const RunStorm& run, const sim::StormRequest& request,
                                  const std::string& replay) {
   if (!fails_apart(run, request)) return Error{Errc::usage, "this does not fail: there is nothing to shrink"};
   ProgressLine line;
   std::size_t tried = 0;
-  const sim::SwarmRequest least = sim::shrink(request, [&](const sim::SwarmRequest& smaller) {
+  const sim::StormRequest least = sim::shrink(request, [&](const sim::StormRequest& smaller) {
     line.show(str("shrinking: ", ++tried, " runs"));
     return !interrupted() && fails_apart(run, smaller);
   });
@@ -68,7 +68,7 @@ Result<sim::SwarmRequest> shrunk(const RunSwarm& run, const sim::SwarmRequest& r
   return least;
 }
 
-int print_report(std::FILE* to, const sim::SwarmReport& report) {
+int print_report(std::FILE* to, const sim::StormReport& report) {
   std::fprintf(to,
                "%s\n%zu actions, %llu updates (%llu said to be lost), %.0f virtual seconds, trace %016llx\n",
                report.plan.c_str(), report.actions, static_cast<unsigned long long>(report.updates),
@@ -106,18 +106,18 @@ std::string training_command(const SimCommand& command) {
 
 }  // namespace
 
-int run_protocol_swarm(const SimCommand& command) {
-  auto request = swarm_request(command);
+int run_protocol_storm(const SimCommand& command) {
+  auto request = storm_request(command);
   if (!request) return fail(request.error());
-  const RunSwarm run = [](const sim::SwarmRequest& one) { return sim::run_swarm(one); };
+  const RunStorm run = [](const sim::StormRequest& one) { return sim::run_storm(one); };
   if (command.shrink) request = shrunk(run, *request, "rumor sim --protocol-only");
   return request ? print_report(stdout, run(*request)) : fail(request.error());
 }
 
-int run_training_swarm(const SimCommand& command, const RunConfig& config,
+int run_training_storm(const SimCommand& command, const RunConfig& config,
                        const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
                        const sim::Progress& progress, ProgressLine& line) {
-  auto request = swarm_request(command);
+  auto request = storm_request(command);
   if (!request) return fail(request.error());
   request->training = sim::expected_training(config, options);
   request->nodes = command.nodes;
@@ -125,14 +125,14 @@ int run_training_swarm(const SimCommand& command, const RunConfig& config,
   const auto start = std::chrono::steady_clock::now();
   if (command.shrink) {
     request = shrunk(
-        [&](const sim::SwarmRequest& one) {
-          const auto all = sim::run_training_swarm(config, data, options, one, replay, nullptr);
-          return all ? all->report : sim::SwarmReport{};
+        [&](const sim::StormRequest& one) {
+          const auto all = sim::run_training_storm(config, data, options, one, replay, nullptr);
+          return all ? all->report : sim::StormReport{};
         },
         *request, replay);
     if (!request) return fail(request.error());
   }
-  auto all = sim::run_training_swarm(config, data, options, *request, replay, progress);
+  auto all = sim::run_training_storm(config, data, options, *request, replay, progress);
   line.clear();
   if (!all) return fail(all.error());
   if (all->report.violation) return print_report(stdout, all->report);

@@ -1,10 +1,10 @@
-#include "runtime/exchange/settling.h"
+#include "runtime/exchange/finishing.h"
 
 #include <algorithm>
 
 namespace rumor {
 
-Settling::Verdict Settling::judge(TimePoint now, const View& view) {
+Finishing::Verdict Finishing::judge(TimePoint now, const View& view) {
   if (stuck_at_ == never || view.updates != updates_) {
     updates_ = view.updates;
     stuck_at_ = now + stuck;
@@ -13,7 +13,7 @@ Settling::Verdict Settling::judge(TimePoint now, const View& view) {
   handed_over_ = handed_over_ || view.handed_over;
   if (view.has_links) {
     alone_until_.reset();
-    if (view.all_settled) return Verdict::done;
+    if (view.all_converged) return Verdict::done;
     return now < stuck_at_ ? Verdict::waits : Verdict::given_up;
   }
   // The last neighbours have left as one does in the end: with what is here.
@@ -22,6 +22,6 @@ Settling::Verdict Settling::judge(TimePoint now, const View& view) {
   return now < deadline() ? Verdict::waits : Verdict::done;
 }
 
-TimePoint Settling::deadline() const { return std::min(stuck_at_, alone_until_.value_or(never)); }
+TimePoint Finishing::deadline() const { return std::min(stuck_at_, alone_until_.value_or(never)); }
 
 }  // namespace rumor

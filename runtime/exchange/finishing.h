@@ -10,7 +10,7 @@
 
 namespace rumor {
 
-class Settling {
+class Finishing {
  public:
   // Without a link, while members are known that may hold less, or more: how long one is awaited.
   static constexpr Duration alone = 10s;
@@ -20,7 +20,7 @@ class Settling {
   struct View {
     std::uint64_t updates;  // in the replica: more than before is progress
     bool has_links;
-    bool all_settled;   // every neighbour has finished and, with a common replica, holds the same digest
+    bool all_converged;   // every neighbour has finished and, with a common replica, holds the same digest
     bool handed_over;   // one of them has, or, with models of their own, nobody needs anything from here any more
     bool knows_others;  // members that have not said goodbye, reachable or not
   };

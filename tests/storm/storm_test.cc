@@ -1,6 +1,6 @@
 // Swarm seeds, many: none may fail. Each failure is one line that repeats it.
 //
-//   swarm                      those of CI: seeds that once found something, then 1 ... RUMOR_SWARM_SEEDS. With
+//   swarm                      those of CI: seeds that once found something, then 1 ... RUMOR_STORM_SEEDS. With
 //                              sanitizers a few of the second kind
 //   swarm FIRST LAST           a range
 //   swarm SEED SEED FROM_S TO_S HOST   one, with the frames of a host between two virtual times
@@ -14,9 +14,9 @@
 
 #include "runtime/base/sanitized.h"
 #include "runtime/base/text.h"
-#include "runtime/sim/storm/swarm.h"
-#include "tests/swarm/frame_spy.h"
-#include "tests/swarm/isolated.h"
+#include "runtime/sim/storm/storm.h"
+#include "tests/storm/frame_spy.h"
+#include "tests/storm/isolated.h"
 
 namespace {
 
@@ -42,8 +42,8 @@ constexpr bool sanitized = true;
 constexpr std::uint64_t seeds_by_default = 12;
 #else
 constexpr bool sanitized = false;
-#if defined(RUMOR_SWARM_SEEDS)
-constexpr std::uint64_t seeds_by_default = RUMOR_SWARM_SEEDS;
+#if defined(RUMOR_STORM_SEEDS)
+constexpr std::uint64_t seeds_by_default = RUMOR_STORM_SEEDS;
 #elif defined(__clang__)
 constexpr std::uint64_t seeds_by_default = 40;
 #else
@@ -51,15 +51,15 @@ constexpr std::uint64_t seeds_by_default = 500;
 #endif
 #endif
 
-sim::SwarmRequest seeded(std::uint64_t seed) {
-  sim::SwarmRequest request;
+sim::StormRequest seeded(std::uint64_t seed) {
+  sim::StormRequest request;
   request.seed = seed;
   return request;
 }
 
 // Empty when all went well; else a line.
 std::string one_seed(std::uint64_t seed) {
-  const sim::SwarmReport report = sim::run_swarm(seeded(seed));
+  const sim::StormReport report = sim::run_storm(seeded(seed));
   if (!report.violation) return "";
   const sim::Violation& v = *report.violation;
   return str(report.replay, "  # ", v.invariant, " node ", v.host, " stream ", v.key.stream.brief(), " seq ",
@@ -67,8 +67,8 @@ std::string one_seed(std::uint64_t seed) {
 }
 
 bool same_trace_everywhere() {
-  const std::uint64_t first = sim::run_swarm(seeded(traced_seed)).trace;
-  const std::uint64_t second = sim::run_swarm(seeded(traced_seed)).trace;
+  const std::uint64_t first = sim::run_storm(seeded(traced_seed)).trace;
+  const std::uint64_t second = sim::run_storm(seeded(traced_seed)).trace;
   if (first == second && first == known_trace) return true;
   std::printf("seed %llu has the traces 0x%016llx and 0x%016llx; known is 0x%016llx\n",
               static_cast<unsigned long long>(traced_seed), static_cast<unsigned long long>(first),
@@ -77,8 +77,8 @@ bool same_trace_everywhere() {
 }
 
 int spy(char** argv) {
-  const sim::SwarmReport report =
-      sim::run_swarm(seeded(std::strtoull(argv[1], nullptr, 10)), [&](sim::ProtocolWorld& world) {
+  const sim::StormReport report =
+      sim::run_storm(seeded(std::strtoull(argv[1], nullptr, 10)), [&](sim::ProtocolWorld& world) {
         return std::make_unique<test::FrameSpy>(world, std::atof(argv[3]), std::atof(argv[4]),
                                                 static_cast<sim::HostId>(std::atoi(argv[5])));
       });

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_whatever_happens) {
       BOOST_TEST(all.updates_lost == 0u);
       BOOST_TEST(static_cast<double>(all.updates_duplicate) <= 0.1 * static_cast<double>(all.updates_received));
       world.finish_all();
-      BOOST_TEST(world.run_while(3s, [&] { return world.all_settled(); }));
+      BOOST_TEST(world.run_while(3s, [&] { return world.all_converged(); }));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Transport messages: whatever decode_transport() accepts is an update with a payload, inside the layout.
+// Transport messages: whatever decode_link_form() accepts is an update with a payload, inside the layout.
 //
 // The first byte of the input chooses the layout, and whether there is a history; the rest is the message.
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "compress/link/transport.h"
+#include "compress/link/link_form.h"
 #include "runtime/base/check.h"
 #include "tests/fuzz/target.h"
 
@@ -24,7 +24,7 @@ ParamLayout shaped_layout(std::initializer_list<std::initializer_list<std::uint3
 
 }  // namespace
 
-FUZZ_TARGET(transport) {
+FUZZ_TARGET(link_form) {
   static const ParamLayout layouts[] = {shaped_layout({{16}, {4}}), shaped_layout({{64, 50}, {64}, {10, 64}}),
                                         shaped_layout({{30000}, {5}, {9}}), shaped_layout({{0x7fff'ffff}})};
   if (size == 0) return 0;
@@ -34,7 +34,7 @@ FUZZ_TARGET(transport) {
   const auto new_history = [&] { return LinkHistory(remembered ? layout : layouts[0]); };
   LinkHistory history = new_history(), other = new_history();
   const BytesView message(data + 1, size - 1);
-  const Result<SparseUpdate> update = decode_transport(layout, message, remembered ? &history : nullptr);
+  const Result<SparseUpdate> update = decode_link_form(layout, message, remembered ? &history : nullptr);
   if (!update.ok()) {
     RUMOR_CHECK(!update.error().text.empty());
     return 0;
@@ -42,10 +42,10 @@ FUZZ_TARGET(transport) {
   RUMOR_CHECK(update->index.size() <= 16 * message.size());
   const Result<SparseUpdate> canonical = decode(layout, encode(layout, *update));
   RUMOR_CHECK(canonical.ok() && *canonical == *update);
-  const auto choice = remembered ? TransportChoice::link : TransportChoice::adapt;
+  const auto choice = remembered ? LinkForm::link : LinkForm::adapt;
   LinkHistory sender = new_history();
-  const Bytes again = encode_transport(layout, *update, choice, remembered ? &sender : nullptr);
-  const Result<SparseUpdate> back = decode_transport(layout, again, remembered ? &other : nullptr);
+  const Bytes again = encode_link_form(layout, *update, choice, remembered ? &sender : nullptr);
+  const Result<SparseUpdate> back = decode_link_form(layout, again, remembered ? &other : nullptr);
   RUMOR_CHECK(back.ok() && *back == *update);
   return 0;
 }

@@ -6,7 +6,7 @@
 //
 // The program links gossip, runtime and runtime/sim, with those of their sources that ask mutant() compiled with
 // -DRUMOR_MUTANTS. A seed catches a bug when it ends in a violation or a failed check; without a bug the same seed
-// must pass (tests/swarm/swarm_test.cc). A few are searched for with whole nodes that train, too.
+// must pass (tests/storm/storm_test.cc). A few are searched for with whole nodes that train, too.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "runtime/base/mutant.h"
-#include "runtime/sim/storm/swarm.h"
-#include "runtime/sim/storm/training_swarm.h"
-#include "tests/swarm/isolated.h"
+#include "runtime/sim/storm/storm.h"
+#include "runtime/sim/storm/training_storm.h"
+#include "tests/storm/isolated.h"
 
 namespace rumor {
 int mutant_number = 0;
@@ -81,9 +81,9 @@ constexpr Mutant mutants[] = {
 
 std::string run_one(int number, std::uint64_t seed) {
   mutant_number = number;
-  sim::SwarmRequest request;
+  sim::StormRequest request;
   request.seed = seed;
-  const sim::SwarmReport report = sim::run_swarm(request);
+  const sim::StormReport report = sim::run_storm(request);
   return report.violation ? report.violation->invariant : "";
 }
 
@@ -101,10 +101,10 @@ std::string run_training(int number) {
   options.network = sim::NetworkModel::preset("lan").value();
   options.curve_points = 1;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    sim::SwarmRequest request;
+    sim::StormRequest request;
     request.seed = seed;
     options.nodes = 3 + seed % 4;
-    const auto all = sim::run_training_swarm(config, data, options, request, "", nullptr);
+    const auto all = sim::run_training_storm(config, data, options, request, "", nullptr);
     if (all.ok() && all->report.violation) return all->report.violation->invariant;
   }
   return "";
