@@ -152,7 +152,7 @@ class Node final : private gossip::UpdateStore {
   // Each handler ends here: forward the protocol's effects, then do what the new state asks for.
   void advance(TimePoint now, NodeOutbox& out);
   void change_phase(TimePoint now, NodeOutbox& out);
-  void finish(TimePoint now, NodeOutbox& out);
+  void await_convergence(TimePoint now, NodeOutbox& out);
   void maybe_compute(TimePoint now, NodeOutbox& out);
   bool waits_for_others(TimePoint now);
   bool sits_out(TimePoint now);
