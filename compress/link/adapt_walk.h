@@ -1,18 +1,5 @@
-// The order in which ADAPT codes a segment (compress/ADAPT.md, chapters 5 to 8), written once for both
-// directions: Io says or finds out what happens, the walk asks and lets the model learn.
-//
-// Io has these, all of which take what is known when encoding and give it when decoding; false ends the walk:
-//   number(lane, value, bits)               one of 2^bits, all alike
-//   member(lane, next, cell)                the next member of a set
-//   entry(lane, next, signs, context(cell), cell, minus)    the same with the sign of an entry
-//   entries(next, context(cell), cell, minus, and the same again, signs)       two, one of each lane
-//   sign(lane, signs, context, minus)    a sign alone
-//   symbol(lane, counts, context, symbol)
-//   last_entry(next, cell, minus), last_sign(minus)      the same for the last entry of the segment
-//   part(), join()                          from here on two states, or one again
-// and, for what only an encoder knows (a decoder gives zeros): begin(shape), rows_hit(), row(j), hits(j),
-// empty_from(row); column(i), minus(i) of an entry of the part; put(i, position, minus) takes an entry,
-// end(shape) all of the part. Loops work on an Io::Local, made from the Io and handed back to take_back().
+// The order in which ADAPT codes a segment (compress/ADAPT.md, chapters 5 to 8), written once for both directions: an
+// AdaptIo (adapt_io.h) encodes or decodes what happens, the walk asks for it and lets the model learn.
 //
 // Thread: one owner; work is spread over segments.
 #pragma once
@@ -27,6 +14,7 @@
 #include "compress/link/adapt_cells.h"
 #include "compress/link/adapt_coder.h"
 #include "compress/link/adapt_columns.h"
+#include "compress/link/adapt_io.h"
 #include "compress/link/adapt_lanes.h"
 #include "compress/link/adapt_learning.h"
 #include "compress/link/adapt_member.h"
@@ -35,7 +23,7 @@
 
 namespace rumor::compress {
 
-template <class Io>
+template <AdaptIo Io>
 class AdaptWalk {
  public:
   // entries: of all parts.
