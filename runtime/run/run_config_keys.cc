@@ -1,13 +1,12 @@
 // A run file: read, checked, overridden, and named by what its peers share.
 #include <algorithm>
 
-#include <toml++/toml.h>
-
 #include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_config.h"
 #include "runtime/run/run_key_table.h"
+#include "runtime/run/toml_table.h"
 #include "runtime/run/toml_text.h"
 
 namespace rumor {
@@ -95,14 +94,9 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
 }  // namespace
 
 Result<RunConfig> parse_run_config(std::string_view text, const std::string& source) {
-  const Result<std::string> ascii = toml_in_ascii(text, source);
-  if (!ascii) return ascii.error();
-  toml::table table;
-  try {
-    table = toml::parse(*ascii);
-  } catch (const toml::parse_error& error) {
-    return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
-  }
+  const Result<toml::table> parsed = parse_toml(text, source);
+  if (!parsed) return parsed.error();
+  const toml::table& table = *parsed;
   if (auto checked = check_budgets(table, source); !checked) return checked.error();
   RunConfig config;
   for (auto&& [section, content] : table) {

@@ -64,6 +64,7 @@ BAD = [
     ('include', 'tools/commands/x.cc', '#include <boost/test/unit_test.hpp>\n'),
     ('include', 'runtime/node/x.h', HEADER + '#include <nlohmann/json.hpp>\n'),
     ('include', 'runtime/node/x.h', HEADER + '#include <toml++/toml.h>\n'),
+    ('include', 'runtime/node/x.h', HEADER + '#include "runtime/run/toml_table.h"\n', 'runtime/run/toml_table.h'),
     ('include-path', 'runtime/node/x.cc', '#include "r.h"\n'),
     ('include-path', 'runtime/node/x.cc', '#include "../node/r.h"\n'),
     ('include-path', 'runtime/node/x.cc', '#include "runtime/gone.h"\n'),

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <toml++/toml.h>
 
 #include "runtime/base/text.h"
-#include "runtime/run/toml_text.h"
+#include "runtime/run/toml_table.h"
 
 namespace rumor::sim {
 
@@ -70,14 +69,9 @@ std::string check(const PlannedFault& fault, std::size_t cluster_nodes) {
 
 Result<std::vector<PlannedFault>> parse_fault_plan(std::string_view text, const std::string& source,
                                                    std::size_t cluster_nodes) {
-  const Result<std::string> ascii = toml_in_ascii(text, source);
-  if (!ascii) return ascii.error();
-  toml::table table;
-  try {
-    table = toml::parse(*ascii);
-  } catch (const toml::parse_error& error) {
-    return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
-  }
+  const Result<toml::table> parsed = parse_toml(text, source);
+  if (!parsed) return parsed.error();
+  const toml::table& table = *parsed;
   const toml::array* list = table["fault"].as_array();
   if (list == nullptr || list->empty() || table.size() != 1)
     return Error{Errc::usage, source + ": a fault file is a list of [[fault]] tables, and nothing else"};

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include <toml++/toml.h>
-
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
-#include "runtime/run/toml_text.h"
+#include "runtime/run/toml_table.h"
 
 namespace rumor::sim {
 
@@ -28,14 +26,9 @@ Result<NetworkModel> NetworkModel::preset(const std::string& name) {
 }
 
 Result<NetworkModel> NetworkModel::parse(std::string_view text, const std::string& source) {
-  const Result<std::string> ascii = toml_in_ascii(text, source);
-  if (!ascii) return ascii.error();
-  toml::table table;
-  try {
-    table = toml::parse(*ascii);
-  } catch (const toml::parse_error& error) {
-    return Error{Errc::usage, str(source, ": line ", error.source().begin.line, ": ", error.description())};
-  }
+  const Result<toml::table> parsed = parse_toml(text, source);
+  if (!parsed) return parsed.error();
+  const toml::table& table = *parsed;
   NetworkModel model;
   model.name = source;
   for (auto&& [key, value] : table) {
