@@ -20,6 +20,7 @@
 #include "runtime/daemon/console/console.h"
 #include "runtime/daemon/loop/built_in_training.h"
 #include "runtime/daemon/loop/pauses.h"
+#include "runtime/daemon/loop/seed_check.h"
 #include "runtime/daemon/loop/worker.h"
 #include "runtime/daemon/loop/worker_steps.h"
 #include "runtime/daemon/ports/reachability.h"
@@ -185,6 +186,8 @@ Result<void> EventLoop::open(Training training) {
                  str("will not listen on ", listen,
                      ": anybody who reaches it could join. Say who may: --allow FILE (`rumor key allow`), or "
                      "run.owner in the run file for join tokens (`rumor key --help`)")};
+  const auto seeds = check_seeds(options_.config.seeds, files_.known_addresses().size(), look_up);
+  if (!seeds) return seeds.error();
   const auto bytes_of = [](double mbit) { return static_cast<std::uint64_t>(mbit * 125'000); };
   transport_.limit_rates(bytes_of(options_.config.up_mbit), bytes_of(options_.config.down_mbit));
   const auto bound = transport_.listen(listen);
@@ -197,6 +200,7 @@ Result<void> EventLoop::open(Training training) {
     if (auto kept = files_.describe(model_json); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
+  for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
   console_.started(node_->status(now()), device, *bound, view_.address(), files_.directory());
   return {};
 }
