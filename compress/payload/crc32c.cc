@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compress/payload/bit_io.h"
+#include "runtime/base/kernel_choice.h"
 
 namespace rumor::compress {
 
@@ -57,7 +58,7 @@ std::uint32_t crc32c_portable(BytesView bytes) {
 
 std::uint32_t crc32c(BytesView bytes) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2"))
+  if (kernel_level() > KernelLevel::portable && __builtin_cpu_supports("sse4.2"))
     return ~crc32c_update_sse42(~std::uint32_t{0}, bytes.data(), bytes.size());
 #endif
   return crc32c_portable(bytes);

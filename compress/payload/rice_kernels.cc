@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "compress/payload/bit_io.h"
-#include "runtime/base/cpu.h"
+#include "runtime/base/kernel_choice.h"
 
 namespace rumor::compress {
 
@@ -248,17 +248,18 @@ std::uint64_t decode(const RicePart& part, const std::uint8_t* bytes, std::uint6
 
 const RiceKernels rice_kernels_portable{"portable", encode, decode};
 
-const RiceKernels* rice_kernels_avx512() {
-#if defined(__x86_64__)
-  return has_avx512() ? &rice_kernels_avx512_table : nullptr;
-#else
-  return nullptr;
-#endif
-}
+namespace {
 
-const RiceKernels& rice_kernels() {
-  const RiceKernels* avx512 = rice_kernels_avx512();
-  return avx512 != nullptr ? *avx512 : rice_kernels_portable;
-}
+constexpr KernelSets<RiceKernels> rice_sets{
+    .portable = &rice_kernels_portable,
+#if defined(__x86_64__)
+    .avx512 = &rice_kernels_avx512_table,
+#endif
+};
+
+}  // namespace
+
+const RiceKernels* rice_kernels_avx512() { return rice_sets.runnable_avx512(); }
+const RiceKernels& rice_kernels() { return rice_sets.chosen(); }
 
 }  // namespace rumor::compress

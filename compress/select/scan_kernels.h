@@ -65,7 +65,7 @@ struct ScanKernels {
 // The reference, for every processor.
 extern const ScanKernels scan_kernels_portable;
 
-// Null when this program was built for another kind of processor or this one lacks them (runtime/base/cpu.h).
+// Null when this program was built for another kind of processor or this one lacks them (runtime/base/kernel_choice.h).
 const ScanKernels* scan_kernels_avx2();
 const ScanKernels* scan_kernels_avx512();
 

@@ -1,9 +1,6 @@
 #include "models/kernels/kernels.h"
 
-#include <atomic>
-
-#include "runtime/base/cpu.h"
-#include "runtime/base/text.h"
+#include "runtime/base/kernel_choice.h"
 
 namespace rumor::models {
 
@@ -20,42 +17,24 @@ extern const KernelTable table;
 #endif
 
 namespace {
-std::atomic<const KernelTable*> selected{nullptr};
+
+constexpr KernelSets<KernelTable> table_sets{
+    &portable::table,
+#ifdef RUMOR_X86_KERNELS
+    &avx2::table,
+    &avx512::table,
+#endif
+};
+
 }  // namespace
 
 std::vector<const KernelTable*> kernel_variants() {
-  std::vector<const KernelTable*> variants{&portable::table};
-#ifdef RUMOR_X86_KERNELS
-  if (has_avx2()) variants.push_back(&avx2::table);
-  if (has_avx512()) variants.push_back(&avx512::table);
-#endif
+  std::vector<const KernelTable*> variants{table_sets.portable};
+  for (const KernelTable* wider : {table_sets.runnable_avx2(), table_sets.runnable_avx512()})
+    if (wider != nullptr) variants.push_back(wider);
   return variants;
 }
 
-const KernelTable& kernels() {
-  const KernelTable* table = selected.load(std::memory_order_acquire);
-  if (!table) {
-    table = kernel_variants().back();
-    selected.store(table, std::memory_order_release);
-  }
-  return *table;
-}
-
-Result<void> select_kernels(std::string_view name) {
-  const std::vector<const KernelTable*> variants = kernel_variants();
-  if (name.empty()) {
-    selected.store(variants.back(), std::memory_order_release);
-    return {};
-  }
-  std::string known;
-  for (const KernelTable* table : variants) {
-    if (name == table->name) {
-      selected.store(table, std::memory_order_release);
-      return {};
-    }
-    known += known.empty() ? table->name : str(", ", table->name);
-  }
-  return Error{Errc::usage, str("no kernels '", name, "' for this processor; it has: ", known)};
-}
+const KernelTable& kernels() { return table_sets.chosen(); }
 
 }  // namespace rumor::models

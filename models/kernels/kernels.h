@@ -8,24 +8,17 @@
 // Measured on one AVX-512 core, batch 16, MLP 784-128-128-10: avx512 about 170 GF/s, avx2 about 115, portable
 // about 1.4 (it calls fmaf, one value at a time: for old processors and as the reference of the tests).
 //
-// Thread: any. A Model reads the choice at every call; select before the first step.
+// Thread: any. A Model reads the choice at every call; choose before the first step.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/kernels/kernel_table.h"
-#include "runtime/base/result.h"
 
 namespace rumor::models {
 
-// The table in use: the selected one, otherwise the fastest that this processor runs.
+// The table in use (runtime/base/kernel_choice.h).
 const KernelTable& kernels();
-
-// Selects by name: portable, avx2, avx512; "" goes back to the fastest. Callers pass what RUMOR_KERNELS says.
-// Errors: Errc::usage, naming the variants this machine has; the choice stays as it was.
-Result<void> select_kernels(std::string_view name);
 
 // Every variant that was built and that this processor runs, slowest first: portable is always there.
 std::vector<const KernelTable*> kernel_variants();

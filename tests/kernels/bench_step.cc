@@ -7,6 +7,7 @@
 
 #include "models/families/model.h"
 #include "models/kernels/kernels.h"
+#include "runtime/base/kernel_choice.h"
 #include "runtime/base/prng.h"
 
 namespace {
@@ -43,7 +44,7 @@ int main() {
     params.push_back(static_cast<float>(w) / (1 << 24));
   const double inner_weights = 128 * 128 + 128 * 10, weights = 784 * 128 + inner_weights;
   for (const KernelTable* table : kernel_variants()) {
-    if (!select_kernels(table->name)) return 1;
+    if (!choose_kernels(table->name)) return 1;
     for (const std::uint32_t rows : {1u, 16u, 64u, 256u}) {
       Prng prng(rows);
       std::vector<float> x(std::size_t{rows} * 784);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/kernel_choice.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/text.h"
 
@@ -316,15 +317,15 @@ BOOST_AUTO_TEST_CASE(max_pooling_has_equal_bits) {
 
 BOOST_AUTO_TEST_CASE(variants_are_selected_by_name) {
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_TEST(select_kernels(table->name).ok());
+    BOOST_TEST(choose_kernels(table->name).ok());
     BOOST_TEST(&kernels() == table);
   }
-  const Result<void> refused = select_kernels("sse9");
+  const Result<void> refused = choose_kernels("sse9");
   BOOST_REQUIRE(!refused.ok());
   BOOST_TEST((refused.error().code == Errc::usage));
   BOOST_TEST(refused.error().text.find("portable") != std::string::npos);
   BOOST_TEST(&kernels() == kernel_variants().back());
-  BOOST_TEST(select_kernels("").ok());
+  BOOST_TEST(choose_kernels("").ok());
   BOOST_TEST(&kernels() == kernel_variants().back());
   BOOST_TEST(std::string(kernel_variants().front()->name) == "portable");
   std::string names;

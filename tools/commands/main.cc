@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "models/kernels/kernels.h"
+#include "runtime/base/kernel_choice.h"
 #include "runtime/daemon/status/version.h"
 #include "tools/words/command.h"
 #include "tools/words/reference.h"
@@ -432,7 +432,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;  // prints help or the message
   }
   const char* kernels = std::getenv("RUMOR_KERNELS");
-  if (auto chosen = rumor::models::select_kernels(kernels == nullptr ? "" : kernels); !chosen)
+  if (auto chosen = rumor::choose_kernels(kernels == nullptr ? "" : kernels); !chosen)
     return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
   if (app.got_subcommand("key")) return run_key_command(key);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/kernels/kernels.h"
+#include "runtime/base/kernel_choice.h"
 #include "runtime/base/prng.h"
 #include "tests/unit/models/families/golden_cnn.h"
 #include "tests/unit/threads.h"
@@ -47,7 +48,7 @@ void compare_with_pytorch(const ModelConfig& config, double golden_loss, std::sp
   const std::uint8_t labels[] = {0, 2, 1};
   BOOST_REQUIRE(golden_gradient.size() == (params.size() + 2) / 3);
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(select_kernels(table->name).ok());
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
     const float loss = model->loss_and_gradient(params, {x, labels, 3}, gradient);
     BOOST_TEST(std::abs(loss - golden_loss) < 1e-6,
                table->name << ": loss " << loss << " != " << golden_loss);
@@ -59,7 +60,7 @@ void compare_with_pytorch(const ModelConfig& config, double golden_loss, std::sp
     BOOST_TEST((gradient == first), table->name << " has bits of its own");
     BOOST_TEST(std::abs(model->evaluate(params, {x, labels, 3}).loss - golden_loss) < 1e-6);
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 std::string refusal(const ModelConfig& config) {

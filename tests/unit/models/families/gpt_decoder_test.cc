@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "runtime/base/kernel_choice.h"
 #include "tests/unit/models/families/gpt_support.h"
 
 namespace rumor::models {
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(it_predicts_what_the_model_does) {
   std::vector<std::uint16_t> tokens(11);
   for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(23));
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(select_kernels(table->name).ok());
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
     GptDecoder decoder(small.shape, small.params);
     double loss = 0;
     for (std::size_t i = 0; i < 10; ++i) loss += loss_of(decoder.read(tokens[i]), tokens[i + 1]);
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(it_predicts_what_the_model_does) {
     batch.rows = 1;
     BOOST_TEST(std::abs(loss / 10 - model->evaluate(small.params, batch).loss) < 1e-6);
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 // When the eleventh token comes, the newer five of ten are read again.

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "runtime/base/kernel_choice.h"
 #include "tests/unit/models/families/golden_gpt.h"
 #include "tests/unit/models/families/gpt_config.h"
 #include "tests/unit/models/families/gpt_support.h"
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
   std::vector<std::uint16_t> tokens(14);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::uint16_t>(i * 7 % 11);
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(select_kernels(table->name).ok());
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
     const float loss = model->loss_and_gradient(params, batch_of(tokens, 2), gradient);
     BOOST_TEST(std::abs(static_cast<double>(loss) - golden::gpt_loss) < 2e-6);
     BOOST_TEST(worst(gradient, golden::gpt_gradient) < 5e-6);
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
     BOOST_TEST(static_cast<float>(evaluation.loss) == loss);
     BOOST_TEST(!evaluation.accuracy.has_value());
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 // Against differences along drawn directions, at a size where blocks, heads and lanes have uneven ends.
@@ -122,10 +123,10 @@ BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) {
     const std::vector<std::uint16_t> tokens = draw_tokens(prng, 50, rows * 71);
     const Batch batch = batch_of(tokens, rows);
     std::vector<float> expected(params.size()), gradient(params.size());
-    BOOST_REQUIRE(select_kernels("portable").ok());
+    BOOST_REQUIRE(choose_kernels("portable").ok());
     const float loss = std::move(make_model(config)).value()->loss_and_gradient(params, batch, expected);
     for (const KernelTable* table : kernel_variants()) {
-      BOOST_REQUIRE(select_kernels(table->name).ok());
+      BOOST_REQUIRE(choose_kernels(table->name).ok());
       for (const unsigned width : {1u, 2u, 5u}) {
         rumor::test::Backwards backwards(width);
         used->set_parallel(&backwards);
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) {
       BOOST_TEST(std::abs(used->evaluate(params, batch).loss - static_cast<double>(loss)) < 1e-6);
     }
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 BOOST_AUTO_TEST_CASE(weights_begin_as_gpt2s_and_know_nothing) {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "models/kernels/kernels.h"
+#include "runtime/base/kernel_choice.h"
 #include "runtime/base/prng.h"
 
 namespace rumor::models {
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(one_step_has_the_golden_bits) {
     x[i] = static_cast<float>(static_cast<int>(i * 29 % 83) - 41) / 32;
   const std::uint8_t labels[] = {0, 2, 1};
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(select_kernels(table->name).ok());
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
     const float loss = model->loss_and_gradient(params, {x, labels, 3}, gradient);
     BOOST_TEST(loss == static_cast<float>(1.9062486266688874), table->name);
     for (std::size_t i = 0; i < gradient.size(); ++i)
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(one_step_has_the_golden_bits) {
     BOOST_TEST(std::abs(evaluation.loss - 1.9062486266688874) < 1e-6);
     BOOST_TEST(*evaluation.accuracy == 0.0);
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 BOOST_AUTO_TEST_CASE(gradient_agrees_with_finite_differences) {
@@ -149,16 +150,16 @@ BOOST_AUTO_TEST_CASE(every_variant_and_batch_size_gives_equal_bits) {
     const std::vector<float> x = draw_values(prng, std::size_t{rows} * 50);
     const std::vector<std::uint8_t> labels = draw_labels(prng, rows, 7);
     std::vector<float> expected(params.size()), gradient(params.size());
-    BOOST_REQUIRE(select_kernels("portable").ok());
+    BOOST_REQUIRE(choose_kernels("portable").ok());
     const float loss = model_of(50, {33, 19}, 7)->loss_and_gradient(params, {x, labels, rows}, expected);
     for (const KernelTable* table : kernel_variants()) {
-      BOOST_REQUIRE(select_kernels(table->name).ok());
+      BOOST_REQUIRE(choose_kernels(table->name).ok());
       std::fill(gradient.begin(), gradient.end(), 99.0f);
       BOOST_TEST(used->loss_and_gradient(params, {x, labels, rows}, gradient) == loss);
       BOOST_TEST((gradient == expected), table->name << " batch " << rows);
     }
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 BOOST_AUTO_TEST_CASE(evaluation_in_pieces_is_the_mean_over_all_rows) {

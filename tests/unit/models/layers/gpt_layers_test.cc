@@ -7,6 +7,7 @@
 #include "models/layers/embedding.h"
 #include "models/layers/layer_norm.h"
 #include "models/layers/projection.h"
+#include "runtime/base/kernel_choice.h"
 #include "tests/unit/models/families/golden_gpt.h"
 #include "tests/unit/models/families/gpt_support.h"
 #include "tests/unit/threads.h"
@@ -21,7 +22,7 @@ template <class Check>
 void every_way(Check&& check) {
   std::vector<std::vector<float>> first;
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(select_kernels(table->name).ok());
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
     for (const unsigned width : {0u, 1u, 3u, 8u}) {
       rumor::test::Backwards backwards(width);
       const std::vector<std::vector<float>> outputs = check(width == 0 ? nullptr : &backwards);
@@ -29,7 +30,7 @@ void every_way(Check&& check) {
       BOOST_TEST((outputs == first), table->name << " in " << width << " pieces");
     }
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 struct NormRun {

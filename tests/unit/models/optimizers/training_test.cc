@@ -5,6 +5,7 @@
 #include "models/data/dataset.h"
 #include "models/kernels/kernels.h"
 #include "models/optimizers/optimizer.h"
+#include "runtime/base/kernel_choice.h"
 #include "runtime/base/sha256.h"
 
 namespace rumor::models {
@@ -64,7 +65,7 @@ BOOST_AUTO_TEST_CASE(the_other_optimizers_learn_too) {
 // part ways too.
 BOOST_AUTO_TEST_CASE(training_has_the_same_bits_in_every_build) {
   for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(select_kernels(table->name).ok());
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
     const Outcome sgd = train("sgd", 0.1, 3'200), adam = train("adam", 0.002, 3'200);
     BOOST_TEST(sgd.weights.hex() == "3a26d445225c5b25b13c58b579c6485415dcbe4582f2d57f3dd463bd700d3958",
                table->name);
@@ -72,7 +73,7 @@ BOOST_AUTO_TEST_CASE(training_has_the_same_bits_in_every_build) {
                table->name);
     BOOST_TEST(sgd.evaluation.loss == 0.96854475024076758);
   }
-  BOOST_REQUIRE(select_kernels("").ok());
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
