@@ -19,44 +19,13 @@
 #include "gossip/contract/events.h"
 #include "gossip/contract/have_set.h"
 #include "gossip/contract/update_store.h"
+#include "gossip/wire/frame_table.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
 
 inline constexpr std::uint32_t protocol_version_min = 1, protocol_version_max = 1;
-
-// Travels. Never renumber.
-enum class FrameType : std::uint8_t {
-  hello = 1,
-  reject = 2,
-  bye = 3,
-  ping = 4,
-  pong = 5,
-  peers = 6,
-  stream = 7,
-  have = 8,
-  want = 9,
-  subscribe = 10,
-  data = 11,
-  digest = 12,
-  vector = 13,
-  not_available = 14,
-  snapshot_ask = 15,
-  snapshot_offer = 16,
-  snapshot_want = 17,
-  snapshot_data = 18,
-  revoke = 19,
-  headers = 20,
-  equivocation = 21,
-  data_more = 22,
-  snapshot_join = 23,
-  decline = 24,
-  invite = 128,        // this and above may be skipped by who does not know them
-  copy_ask = 129,
-  copy = 130,
-  skipped_from = 131,  // we do not know them
-};
 
 // Why a message must not be used, or nothing.
 using Invalid = std::optional<std::string_view>;
@@ -295,42 +264,28 @@ struct Equivocation {
   Invalid invalid() const;
 };
 
-// A type from skipped_from on.
+// A frame of a type from FrameType::skipped_from on.
 struct Skipped {};
 
-using Frame = std::variant<Hello, Reject, Bye, Ping, Pong, Peers, StreamDef, Have, Want, Subscribe, Data,
-                           Digest, Vector, NotAvailable, SnapshotAsk, SnapshotOffer, SnapshotWant,
-                           SnapshotData, Revocations, Headers, Equivocation, DataMore, SnapshotJoin, Decline,
-                           Invite, CopyAsk, Copy, Skipped>;
+using Frame = std::variant<
+#define RUMOR_ROW(name, number, message, ...) message,
+    RUMOR_FRAME_TABLE(RUMOR_ROW)
+#undef RUMOR_ROW
+        Skipped>;
 
-// Requires: message.invalid() == nullopt, each.
-Bytes encode(const Hello& message);
-Bytes encode(const Reject& message);
-Bytes encode(const Bye& message);
-Bytes encode(const Ping& message);
-Bytes encode(const Pong& message);
-Bytes encode(const Peers& message);
-Bytes encode(const Invite& message);
-Bytes encode(const StreamDef& message);
-Bytes encode(const Have& message);
-Bytes encode(const Want& message);
-Bytes encode(const Subscribe& message);
-Bytes encode(const Decline& message);
-Bytes encode(const Data& message);
-Bytes encode(const Digest& message);
-Bytes encode(const Vector& message);
-Bytes encode(const NotAvailable& message);
-Bytes encode(const SnapshotAsk& message);
-Bytes encode(const SnapshotOffer& message);
-Bytes encode(const SnapshotWant& message);
-Bytes encode(const SnapshotData& message);
-Bytes encode(const Revocations& message);
-Bytes encode(const Headers& message);
-Bytes encode(const Equivocation& message);
-Bytes encode(const DataMore& message);
-Bytes encode(const SnapshotJoin& message);
-Bytes encode(const CopyAsk& message);
-Bytes encode(const Copy& message);
+// The table's row of a struct.
+template <class Message>
+inline constexpr FrameRow row_of = frame_row(0);
+#define RUMOR_ROW(name, number, message, ...) \
+  template <>                                 \
+  inline constexpr FrameRow row_of<message> = frame_row(number);
+RUMOR_FRAME_TABLE(RUMOR_ROW)
+#undef RUMOR_ROW
+
+// Each returns a whole frame. Requires: message.invalid() == nullopt.
+#define RUMOR_ROW(name, number, message, ...) Bytes encode(const message& from);
+RUMOR_FRAME_TABLE(RUMOR_ROW)
+#undef RUMOR_ROW
 
 // A payload of any length: DATA, then as many DATA_MORE as it takes, which share its bytes. message.payload is not
 // looked at. Requires: message.more is false.
@@ -341,8 +296,5 @@ OutFrame encode_piece(const std::shared_ptr<const Bytes>& copy, std::size_t at, 
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);
-
-// The most bytes a frame of this type may have; 0 for types that do not exist.
-std::size_t frame_bytes_max_of(std::uint8_t type);
 
 }  // namespace rumor::gossip

@@ -48,7 +48,8 @@ Bytes encode(const CopyAsk& message) {
   return out.take();
 }
 
-Result<Frame> decode_copy_ask(BytesView body) {
+template <>
+Result<Frame> decode_raw<CopyAsk>(BytesView body) {
   ByteReader in(body);
   const std::uint8_t flags = in.u8();
   const std::uint64_t seq = in.varint();
@@ -66,7 +67,8 @@ Bytes encode(const Copy& message) {
   return frame;
 }
 
-Result<Frame> decode_copy(BytesView body) {
+template <>
+Result<Frame> decode_raw<Copy>(BytesView body) {
   ByteReader in(body);
   Copy message;
   const std::uint8_t flags = in.u8();

@@ -9,12 +9,14 @@ namespace {
 
 std::string as_text(BytesView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-Bytes frame(FrameType type, const google::protobuf::MessageLite& body) {
+// Requires: `body` carries a Message.
+template <class Message>
+Bytes frame(const google::protobuf::MessageLite& body) {
   const std::size_t size = body.ByteSizeLong();
   Bytes out(1 + size);
-  out[0] = static_cast<std::uint8_t>(type);
+  out[0] = static_cast<std::uint8_t>(row_of<Message>.type);
   RUMOR_CHECK(body.SerializeToArray(out.data() + 1, static_cast<int>(size)));
-  RUMOR_CHECK(out.size() <= frame_bytes_max_of(out[0]));
+  RUMOR_CHECK(out.size() <= row_of<Message>.bytes_max);
   return out;
 }
 
@@ -70,7 +72,7 @@ Bytes encode(const Hello& message) {
   write(*to.mutable_digest(), message.digest);
   to.set_lonely(message.lonely);
   to.set_codings(message.codings);
-  return frame(FrameType::hello, to);
+  return frame<Hello>(to);
 }
 
 Bytes encode(const Reject& message) {
@@ -81,7 +83,7 @@ Bytes encode(const Reject& message) {
   to.set_run(as_text(message.run.view()));
   to.set_run_name(message.run_name);
   for (const PeerRecord& record : message.others) write(*to.add_others(), record);
-  return frame(FrameType::reject, to);
+  return frame<Reject>(to);
 }
 
 Bytes encode(const Bye& message) {
@@ -90,26 +92,26 @@ Bytes encode(const Bye& message) {
   to.set_code(static_cast<std::uint32_t>(message.code));
   to.set_text(message.text);
   for (const PeerRecord& record : message.others) write(*to.add_others(), record);
-  return frame(FrameType::bye, to);
+  return frame<Bye>(to);
 }
 
 Bytes encode(const Ping& message) {
   pb::Ping to;
   to.set_nonce(message.nonce);
-  return frame(FrameType::ping, to);
+  return frame<Ping>(to);
 }
 
 Bytes encode(const Pong& message) {
   pb::Ping to;
   to.set_nonce(message.nonce);
-  return frame(FrameType::pong, to);
+  return frame<Pong>(to);
 }
 
 Bytes encode(const Peers& message) {
   RUMOR_CHECK(!message.invalid());
   pb::Peers to;
   for (const PeerRecord& record : message.records) write(*to.add_records(), record);
-  return frame(FrameType::peers, to);
+  return frame<Peers>(to);
 }
 
 Bytes encode(const Invite& message) {
@@ -117,7 +119,7 @@ Bytes encode(const Invite& message) {
   pb::Invite to;
   to.set_to(as_text(message.to.view()));
   to.set_from(as_text(message.from.view()));
-  return frame(FrameType::invite, to);
+  return frame<Invite>(to);
 }
 
 Bytes encode(const StreamDef& message) {
@@ -126,7 +128,7 @@ Bytes encode(const StreamDef& message) {
   to.set_index(message.index);
   to.set_stream(as_text(message.stream.view()));
   if (message.origin) to.set_origin(as_text(message.origin->view()));
-  return frame(FrameType::stream, to);
+  return frame<StreamDef>(to);
 }
 
 Bytes encode(const Have& message) {
@@ -136,36 +138,36 @@ Bytes encode(const Have& message) {
     to.add_stream(key.stream);
     to.add_seq(key.seq);
   }
-  return frame(FrameType::have, to);
+  return frame<Have>(to);
 }
 
 Bytes encode(const Want& message) {
   RUMOR_CHECK(!message.invalid());
-  return frame(FrameType::want, ranges_message(message.ranges));
+  return frame<Want>(ranges_message(message.ranges));
 }
 
 Bytes encode(const NotAvailable& message) {
   RUMOR_CHECK(!message.invalid());
-  return frame(FrameType::not_available, ranges_message(message.ranges));
+  return frame<NotAvailable>(ranges_message(message.ranges));
 }
 
 Bytes encode(const Subscribe& message) {
   pb::Subscribe to;
   to.set_stream(message.stream);
   to.set_on(message.on);
-  return frame(FrameType::subscribe, to);
+  return frame<Subscribe>(to);
 }
 
 Bytes encode(const Decline& message) {
   pb::Decline to;
   to.set_stream(message.stream);
-  return frame(FrameType::decline, to);
+  return frame<Decline>(to);
 }
 
 Bytes encode(const Digest& message) {
   pb::Digest to;
   write(to, message);
-  return frame(FrameType::digest, to);
+  return frame<Digest>(to);
 }
 
 Bytes encode(const SnapshotAsk& message) {
@@ -173,7 +175,7 @@ Bytes encode(const SnapshotAsk& message) {
   to.set_updates(message.updates);
   to.set_mutual(message.mutual);
   if (message.have_hash != Hash256{}) to.set_have_hash(as_text(message.have_hash.view()));
-  return frame(FrameType::snapshot_ask, to);
+  return frame<SnapshotAsk>(to);
 }
 
 Bytes encode(const SnapshotOffer& message) {
@@ -188,7 +190,7 @@ Bytes encode(const SnapshotOffer& message) {
   to.set_manifest_bytes(message.manifest_bytes);
   to.set_period(message.period);
   to.set_later(message.later);
-  return frame(FrameType::snapshot_offer, to);
+  return frame<SnapshotOffer>(to);
 }
 
 Bytes encode(const Revocations& message) {
@@ -202,7 +204,7 @@ Bytes encode(const Revocations& message) {
     one.set_last(revocation.range.last);
     one.set_owner(as_text(revocation.owner.view()));
   }
-  return frame(FrameType::revoke, to);
+  return frame<Revocations>(to);
 }
 
 Bytes encode(const Headers& message) {
@@ -211,7 +213,7 @@ Bytes encode(const Headers& message) {
   to.set_stream(message.stream);
   to.set_first(message.first);
   for (const HalfHash& hash : message.hashes) to.mutable_hashes()->append(as_text(hash.view()));
-  return frame(FrameType::headers, to);
+  return frame<Headers>(to);
 }
 
 Bytes encode(const Equivocation& message) {
@@ -219,7 +221,7 @@ Bytes encode(const Equivocation& message) {
   pb::Equivocation to;
   write(*to.mutable_one(), message.one);
   if (message.other) write(*to.mutable_other(), *message.other);
-  return frame(FrameType::equivocation, to);
+  return frame<Equivocation>(to);
 }
 
 Bytes encode(const SnapshotWant& message) {
@@ -227,6 +229,7 @@ Bytes encode(const SnapshotWant& message) {
   to.set_number(message.number);
   to.set_part(message.part);
   to.set_done(message.done);
-  return frame(FrameType::snapshot_want, to);
+  return frame<SnapshotWant>(to);
 }
+
 }  // namespace rumor::gossip

@@ -8,13 +8,25 @@ namespace rumor::gossip {
 
 inline Result<Frame> malformed(std::string_view what) { return Error{Errc::corrupt, std::string(what)}; }
 
-// Each takes the body, without the type byte. Errors as decode().
-Result<Frame> decode_data(BytesView body);
-Result<Frame> decode_data_more(BytesView body);
-Result<Frame> decode_vector(BytesView body);
-Result<Frame> decode_snapshot_join(BytesView body);
-Result<Frame> decode_snapshot_data(BytesView body);
-Result<Frame> decode_copy_ask(BytesView body);
-Result<Frame> decode_copy(BytesView body);
+// Stands in the frame table for a body that is not protobuf.
+struct Raw;
+
+// Takes the body, without the type byte. Errors as decode(). One specialisation for each Raw row of the table.
+template <class Message>
+Result<Frame> decode_raw(BytesView body);
+template <>
+Result<Frame> decode_raw<Data>(BytesView body);
+template <>
+Result<Frame> decode_raw<DataMore>(BytesView body);
+template <>
+Result<Frame> decode_raw<Vector>(BytesView body);
+template <>
+Result<Frame> decode_raw<SnapshotJoin>(BytesView body);
+template <>
+Result<Frame> decode_raw<SnapshotData>(BytesView body);
+template <>
+Result<Frame> decode_raw<CopyAsk>(BytesView body);
+template <>
+Result<Frame> decode_raw<Copy>(BytesView body);
 
 }  // namespace rumor::gossip
