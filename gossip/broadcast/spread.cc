@@ -256,10 +256,8 @@ void Spread::on_subscribe(Link& link, const Subscribe& message) {
   message.on ? ++link.taking : --link.taking;
 }
 
-void Spread::on_backlog(Link& link, bool full) {
-  if (link.backlogged && !full) link.backlog_ended = core_.now;
-  link.backlogged = full || (mutant(18) && link.backlogged);
-  if (!full) due_ = core_.now;
+void Spread::on_backlog(Link& link) {
+  if (!link.backlogged) due_ = core_.now;
 }
 
 // ---- serving ----

@@ -32,7 +32,7 @@ class Spread {
   void on_data(Link& link, const Data& message);
   void on_data_more(Link& link, const DataMore& message);
   void on_not_available(Link& link, const NotAvailable& message);
-  void on_backlog(Link& link, bool full);
+  void on_backlog(Link& link);
 
   // An own update, in the store already.
   void publish(const StoredUpdate& update);

@@ -18,7 +18,7 @@ constexpr Duration give_again = 5ms;
 
 // ---- links ----
 
-void Copies::admitted(Link& link, const Hello& hello) {
+void Copies::on_admitted(Link& link, const Hello& hello) {
   link.digest = hello.digest;
   link.admitted_at = link.data_at = link.progress_at = core_.now;
   link.sent_digest = Digest{link.hello_replica, 0, false, false};
@@ -34,7 +34,7 @@ void Copies::admitted(Link& link, const Hello& hello) {
 }
 
 // Two that dial each other have two links for a moment, and both bring the same.
-void Copies::link_lost(Link& link) {
+void Copies::on_detached(Link& link) {
   if (sides_.erase(link.id) == 0) return;
   const bool twin = std::any_of(sides_.begin(), sides_.end(), [&](const auto& side) {
     return side.second.following && core_.links.at(side.first).node == link.node;
@@ -48,9 +48,13 @@ void Copies::follow(Link& link, Side& side, std::uint64_t seq) {
   side.seq = seq;
 }
 
+void Copies::on_frame(Link& link, const Frame& frame) {
+  dispatch_frame<FrameUse::copies>(frame, [&](const auto& message) { on(link, message); });
+}
+
 // ---- giving ----
 
-void Copies::on_ask(Link& link, const CopyAsk& ask) {
+void Copies::on(Link& link, const CopyAsk& ask) {
   Side& side = sides_.at(link.id);
   if (side.asked) return core_.close(link, "asks for our copy a second time");
   side.asked = true;
@@ -130,7 +134,7 @@ void Copies::publish(const StoredUpdate& update) {
   due_ = std::min(due_, core_.now + digest_changed);
 }
 
-bool Copies::may_publish() const {
+bool Copies::may_publish(TimePoint) const {
   std::size_t holders = 0, behind = 0;
   core_.each_link([&](const Link& link) {
     const Side& side = sides_.at(link.id);
@@ -141,15 +145,13 @@ bool Copies::may_publish() const {
   return behind == 0 || 2 * behind < holders;
 }
 
-void Copies::on_backlog(Link& link, bool full) {
-  if (link.backlogged && !full) link.backlog_ended = core_.now;
-  link.backlogged = full;
-  if (!full) give(link);
+void Copies::on_backlog(Link& link) {
+  if (!link.backlogged) give(link);
 }
 
 // ---- holding ----
 
-void Copies::on_copy(Link& link, const Copy& piece) {
+void Copies::on(Link& link, const Copy& piece) {
   Side& side = sides_.at(link.id);
   if (piece.begin) {
     if (side.coming) return core_.ban(link, "begins a copy within another");
@@ -188,14 +190,14 @@ void Copies::begin_with(const NodeId& node) {
   });
 }
 
-void Copies::on_data(Link& link, const Data& message) {
+void Copies::on(Link& link, const Data& message) {
   if (link.arriving) return core_.ban(link, "begins an update within another");
   if (!message.more) return on_whole(link, message);
   begin_arriving(core_, link, message, true);
   due_ = std::min(due_, core_.now + piece_progress);
 }
 
-void Copies::on_data_more(Link& link, const DataMore& message) {
+void Copies::on(Link& link, const DataMore& message) {
   std::optional<Arriving> whole = go_on_arriving(core_, link, message);
   if (!whole) return;
   whole->head.payload = whole->bytes;
@@ -238,7 +240,7 @@ void Copies::send_digest(Link& link, bool reply) {
   core_.send(link, encode(*link.sent_digest));
 }
 
-void Copies::on_digest(Link& link, const Digest& digest) {
+void Copies::on(Link& link, const Digest& digest) {
   link.digest = digest;
   if (digest.reply) send_digest(link, false);
   const std::optional<ReplicaDigest> held = port_.digest_of(link.node);
@@ -249,6 +251,12 @@ void Copies::on_digest(Link& link, const Digest& digest) {
           "bits than it says: memory or a program is damaged, at one of the two");
 }
 
+Result<void> Copies::revoke(const Revocation&) {
+  return Error{Errc::usage,
+               "peers of this run have models of their own, no common weights to take anything back from; take the "
+               "node off the list of who is admitted instead"};
+}
+
 void Copies::finished_changed() {
   core_.each_link([&](Link& link) { send_digest(link, false); });
 }
@@ -257,7 +265,7 @@ void Copies::finished_changed() {
 
 // Nothing of its own and nobody to take it from, or others that are at the beginning as well: then there are links
 // enough soon, and as long as nobody has told anything they cost nothing.
-void Copies::flush(bool alone) {
+void Copies::end_turn(bool alone) {
   if (ready_) return;
   const std::size_t others = core_.members.all().size() - 1;
   ready_ = core_.store.digest().updates > 0 || (alone && others == 0);
@@ -271,6 +279,7 @@ void Copies::flush(bool alone) {
 }
 
 std::string Copies::waiting_for() const {
+  if (ready_) return {};
   std::uint64_t arrived = 0, coming = 0;
   for (const auto& [id, side] : sides_) {
     if (!side.coming) continue;

@@ -1,5 +1,5 @@
-// Copies: what takes the place of spreading, repair and joining where peers have models of their own: each link
-// carries the public copies of its two ends, and nothing else (PROTOCOL.md 6.14).
+// Copies: the exchange of runs whose peers have models of their own (PROTOCOL.md 6.14). Each link carries the public
+// copies of its two ends, and nothing else.
 //
 // Thread: one owner, as Protocol. Memory: own updates as far as they are shorter than a copy, a copy being given,
 // once for all links that get it, and copies that arrive.
@@ -11,45 +11,55 @@
 #include <optional>
 
 #include "gossip/contract/copy_port.h"
-#include "gossip/links/core.h"
+#include "gossip/links/exchange.h"
 
 namespace rumor::gossip {
 
-class Copies {
+class Copies final : public Exchange {
  public:
   static constexpr Duration digest_changed = 1s, digest_idle = 10s;
   static constexpr std::size_t recent_bytes_min = 8 << 20;
-  // Before training begins, since links that come later cost copies: until one knows who there is; until one has links
-  // enough.
+  // Training waits at the beginning, since links that come later cost copies: until the members are known, and until
+  // there are links enough.
   static constexpr Duration members_awaited = 3s, links_awaited = 5s;
 
+  // Both must outlive the exchange.
   Copies(Core& core, CopyPort& port) : core_(core), port_(port) {}
 
-  // The link has just been admitted by this greeting.
-  void admitted(Link& link, const Hello& hello);
-  void on_ask(Link& link, const CopyAsk& ask);
-  void on_copy(Link& link, const Copy& piece);
-  void on_data(Link& link, const Data& message);
-  void on_data_more(Link& link, const DataMore& message);
-  void on_digest(Link& link, const Digest& digest);
-  void on_backlog(Link& link, bool full);
-  void link_lost(Link& link);
+  FrameUse frames() const override { return FrameUse::copies; }
+  bool links_are_cheap() const override { return false; }  // each new link carries two whole copies
+  // A copy is of less use the older it is: little may wait.
+  BacklogMarks backlog_marks() const override {
+    return {limits::link_backlog_high / 8, limits::link_backlog_low / 8};
+  }
 
-  // An own update, in the store already.
-  void publish(const StoredUpdate& update);
-  // Of the links that hold our copy, enough can take more at once.
-  bool may_publish() const;
-  void finished_changed();
-  // At the end of every handler of Protocol. `alone`: nobody can be asked for a copy to begin with.
-  void flush(bool alone);
-  void tick();
-  TimePoint due() const { return due_; }
+  void on_admitted(Link& link, const Hello& hello) override;
+  void on_detached(Link& link) override;
+  void on_frame(Link& link, const Frame& frame) override;
+  void on_backlog(Link& link) override;
+
+  void start() override {}
+  void publish(const StoredUpdate& update) override;
+  // Enough of the links that hold our copy can take more at once.
+  bool may_publish(TimePoint now) const override;
+  void finished_changed() override;
+  void rule_changed() override {}
+  // Errors: Errc::usage, always.
+  Result<void> revoke(const Revocation& revocation) override;
+
+  void end_turn(bool alone) override;
+  void tick() override;
+  TimePoint due() const override { return due_; }
 
   // We have a model to go on with: our own of an earlier life, a neighbour's, or the one that everybody begins with.
-  bool ready() const { return ready_; }
-  // A copy to begin with is on its way; empty otherwise.
-  std::string waiting_for() const;
-  void check_invariants() const;
+  bool ready() const override { return ready_; }
+  std::string waiting_for() const override;
+  // The digest of the copy of that neighbour which is held here.
+  std::optional<ReplicaDigest> expected_digest(const Link& link, const ReplicaDigest&) const override {
+    return port_.digest_of(link.node);
+  }
+  bool has_converged(const Link&, const ReplicaDigest&) const override { return true; }  // copies stay different
+  void check_invariants() const override;
 
  private:
   // A copy on its way to a link.
@@ -70,6 +80,13 @@ class Copies {
     std::optional<Copy::Begin> coming;  // the copy that arrives
     Bytes arrived;
   };
+
+  // One overload for each frame of this exchange.
+  void on(Link& link, const CopyAsk& ask);
+  void on(Link& link, const Copy& piece);
+  void on(Link& link, const Data& message);
+  void on(Link& link, const DataMore& message);
+  void on(Link& link, const Digest& digest);
 
   void give(Link& link);
   std::size_t give_piece(Link& link, Side& side);

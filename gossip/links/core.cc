@@ -27,11 +27,6 @@ HaveSet minus(HaveSet set, const std::set<Revocation>& revocations) {
   return left;
 }
 
-Lane lane_of(FrameType type) {
-  if (type == FrameType::data || type == FrameType::data_more || type == FrameType::copy) return Lane::live;
-  return type == FrameType::snapshot_data ? Lane::bulk : Lane::control;
-}
-
 const Keys& checked(const std::shared_ptr<const Keys>& keys) {
   RUMOR_CHECK(keys != nullptr);
   return *keys;
@@ -64,7 +59,7 @@ void Core::begin(TimePoint time, Outbox& out) {
 
 void Core::send(Link& link, OutFrame frame) {
   RUMOR_CHECK(!frame.head.empty());
-  const Lane lane = lane_of(static_cast<FrameType>(frame.head[0]));
+  const Lane lane = frame_row(frame.head[0]).lane;
   send(link, std::move(frame), lane);
 }
 
@@ -73,7 +68,7 @@ void Core::send(Link& link, OutFrame frame, Lane lane) {
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
   link.live_sent |= lane == Lane::live;
   counters.sent_bytes += frame.size();
-  if (lane_of(static_cast<FrameType>(frame.head[0])) == Lane::control) counters.sent_control_bytes += frame.size();
+  if (frame_row(frame.head[0]).lane == Lane::control) counters.sent_control_bytes += frame.size();
   link.sent_bytes += frame.size();
   link.sent_at = now;
   out_->push_back(Send{link.id, std::move(frame), lane});

@@ -25,6 +25,8 @@ class Overlay {
 
   explicit Overlay(Core& core);
 
+  // Whether links at random are tried now and then, in search of better ones. Before start().
+  void try_other_links(bool on) { tries_others_ = on; }
   void start();
   void on_link_up(const LinkUp& up);
   void on_dial_failed(const std::string& address, const std::string& reason);
@@ -107,6 +109,7 @@ class Overlay {
   TimePoint invited_at_ = long_ago;  // the last one of ours
   TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
   bool leaving_ = false;
+  bool tries_others_ = true;
   bool met_own_run_ = false;
 };
 

@@ -166,8 +166,7 @@ void Overlay::dial_members() {
 }
 
 void Overlay::dial_feeler() {
-  if (core_.options.copies != nullptr) return;  // each new link carries whole copies
-  if (full_mesh() || core_.admitted_count() >= core_.options.links.high) return;
+  if (!tries_others_ || full_mesh() || core_.admitted_count() >= core_.options.links.high) return;
   std::vector<std::string> candidates;
   for (const auto& [address, entry] : book_.all()) {
     if (entry.node && may_dial(entry)) candidates.push_back(address);

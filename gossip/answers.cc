@@ -1,0 +1,91 @@
+// Protocol: what the node asks.
+#include <algorithm>
+
+#include "gossip/links/link_payload.h"
+#include "gossip/protocol_impl.h"
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+BacklogMarks Protocol::backlog_marks() const { return impl_->exchange->backlog_marks(); }
+
+bool Protocol::ready_to_train() const { return impl_->exchange->ready(); }
+
+std::string Protocol::waiting_for() const {
+  if (impl_->core.admitted_count() > 0) return impl_->exchange->waiting_for();
+  const Overlay& overlay = impl_->overlay;
+  const std::string tried = overlay.tried_text();
+  if (!overlay.has_contacts() && overlay.met_own_run()) return "every link is lost; training alone";
+  if (!overlay.has_contacts()) return "no seed is given and no peer has come yet; training alone";
+  if (!ready_to_train()) return str("waiting for a first answer from ", tried);
+  return str(overlay.met_own_run() ? "every link is lost" : "no peer has answered yet", " (tried ", tried,
+             "); training alone");
+}
+
+std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_run(); }
+std::string Protocol::divergence() const { return impl_->core.divergence; }
+const Bytes& Protocol::own_admit() const { return impl_->core.members.self().admit; }
+
+bool Protocol::may_publish(TimePoint now) const {
+  return impl_->core.admitted_count() == 0 || impl_->exchange->may_publish(now);
+}
+
+bool Protocol::converged() const {
+  const ReplicaDigest ours = impl_->core.store.digest();
+  return std::all_of(impl_->core.links.begin(), impl_->core.links.end(), [&](const auto& entry) {
+    const Link& link = entry.second;
+    return !link.admitted() ||
+           (link.digest && link.digest->finished && impl_->exchange->has_converged(link, ours));
+  });
+}
+
+std::vector<PeerInfo> Protocol::peers() const {
+  const ReplicaDigest ours = impl_->core.store.digest();
+  std::vector<PeerInfo> peers;
+  for (const auto& [id, link] : impl_->core.links) {
+    if (!link.admitted()) continue;
+    PeerInfo peer{link.node, link.address,    link.dialled_by_us,  0,              false, false,
+                  false,     link.sent_bytes, link.received_bytes, link.round_trip};
+    peer.coding = coding_for(impl_->core, link, 0);
+    peer.age = impl_->core.now - link.up_at;
+    if (link.digest) {
+      peer.updates = link.digest->replica.updates;
+      peer.digest_known = true;
+      peer.digest_equal = link.digest->replica == impl_->exchange->expected_digest(link, ours);
+      peer.finished = link.digest->finished;
+    }
+    peers.push_back(std::move(peer));
+  }
+  return peers;
+}
+
+std::vector<KnownAddress> Protocol::known_addresses() const {
+  std::vector<KnownAddress> known;
+  for (const auto& [node, member] : impl_->core.members.all()) {
+    if (node == impl_->core.options.self) continue;
+    for (const std::string& address : member.record.addresses) known.push_back({node, address});
+  }
+  return known;
+}
+
+std::size_t Protocol::members() const { return impl_->core.members.all().size(); }
+
+std::size_t Protocol::members_here() const {
+  const auto& all = impl_->core.members.all();
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const auto& member) { return !member.second.left; }));
+}
+
+const Counters& Protocol::counters() const { return impl_->core.counters; }
+
+const Reach& Protocol::reach() const { return impl_->overlay.reach(); }
+
+void Protocol::check_invariants() const {
+  impl_->overlay.check_invariants();
+  impl_->exchange->check_invariants();
+  for (const auto& [id, link] : impl_->core.links)
+    RUMOR_CHECK(link.detached == (link.state == Link::State::closing));
+}
+
+}  // namespace rumor::gossip

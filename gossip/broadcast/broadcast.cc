@@ -1,0 +1,143 @@
+#include "gossip/broadcast/broadcast.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
+#include "runtime/base/text.h"
+
+namespace rumor::gossip {
+
+Broadcast::Broadcast(Core& core, Overlay& overlay)
+    : core_(core),
+      spread_(core),
+      probe_(core, overlay),
+      joining_(core),
+      evidence_(core, overlay),
+      repair_(core, spread_, joining_, evidence_),
+      revoking_(core, overlay, spread_, joining_) {}
+
+// ---- links ----
+
+void Broadcast::on_admitted(Link& link, const Hello& hello) {
+  revoking_.admitted(link);
+  repair_.admitted(link, hello);
+}
+
+void Broadcast::on_detached(Link& link) {
+  if (!mutant(21)) spread_.link_lost(link);
+  joining_.link_lost(link);
+  core_.pace.link_lost(link.id);
+  link.to_serve.clear();
+  link.announcements.clear();
+  core_.forget_brought(link);
+}
+
+// ---- frames ----
+
+void Broadcast::on_frame(Link& link, const Frame& frame) {
+  dispatch_frame<FrameUse::broadcast>(frame, [&](const auto& message) { on(link, message); });
+}
+
+void Broadcast::on(Link& link, const Data& message) {
+  spread_.on_data(link, message);
+  after_data(link);
+}
+
+void Broadcast::on(Link& link, const DataMore& message) {
+  spread_.on_data_more(link, message);
+  after_data(link);
+}
+
+void Broadcast::after_data(Link& link) {
+  if (!core_.suspects.empty()) evidence_.look_at_suspects();
+  if (!link.admitted() || link.to_pull.empty()) return;
+  if (core_.learns_update_bytes()) joining_.consider(link);
+  if (link.asked.size() <= spread_.window(link) / 2) repair_.refill(link);
+}
+
+void Broadcast::on(Link& link, const NotAvailable& message) {
+  repair_.on_not_available(link, message);
+  if (!link.admitted()) return;
+  spread_.on_not_available(link, message);
+  if (!link.admitted()) return;
+  joining_.consider(link);
+  joining_.look_later();
+}
+
+void Broadcast::on(Link& link, const SnapshotData& message) {
+  if (joining_.on_data(link, message)) installed();
+}
+
+void Broadcast::installed() {
+  revoking_.installed();
+  repair_.installed();
+}
+
+// ---- the node's own part ----
+
+void Broadcast::start() {
+  revoking_.put_out();
+  joining_.start();
+}
+
+void Broadcast::publish(const StoredUpdate& update) {
+  spread_.publish(update);
+  probe_.published();
+}
+
+bool Broadcast::may_publish(TimePoint now) const {
+  bool room = false;
+  core_.each_link([&](const Link& link) { room = room || !link.backlogged; });
+  return room && core_.pace.may_publish(now);
+}
+
+void Broadcast::rule_changed() {
+  core_.mark_refused();
+  revoking_.put_out();
+}
+
+// ---- time ----
+
+void Broadcast::end_turn(bool alone) {
+  // Range pulls rest while a snapshot is under way.
+  if (was_busy_ && !joining_.busy()) core_.each_link([&](Link& link) { repair_.refill(link); });
+  was_busy_ = joining_.busy();
+  if (!repair_.ready() || core_.changed_at == core_.now) repair_.flush(alone);
+  spread_.flush();
+}
+
+void Broadcast::tick() {
+  const TimePoint now = core_.now;
+  if (spread_.due() <= now) spread_.tick();
+  if (probe_.due() <= now) probe_.tick();
+  if (joining_.due() <= now && joining_.tick()) installed();
+  if (repair_.due() <= now) repair_.tick();
+  if (evidence_.due() <= now) evidence_.tick();
+}
+
+TimePoint Broadcast::due() const {
+  return std::min({spread_.due(), probe_.due(), joining_.due(), repair_.due(), evidence_.due()});
+}
+
+// ---- what it knows ----
+
+std::string Broadcast::waiting_for() const {
+  if (joining_.busy()) return joining_.text();
+  if (ready()) return {};
+  const std::uint64_t lacking = repair_.lacking();
+  return lacking == 0 ? "waiting for a peer to say what it has"
+                      : str("fetching ", lacking, " updates that the others had when we met");
+}
+
+bool Broadcast::has_converged(const Link& link, const ReplicaDigest& ours) const {
+  return link.digest->replica == ours;
+}
+
+void Broadcast::check_invariants() const {
+  spread_.check_invariants();
+  joining_.check_invariants();
+  for (const auto& [id, link] : core_.links) RUMOR_CHECK(link.want_batch.empty());
+}
+
+}  // namespace rumor::gossip
