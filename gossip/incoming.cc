@@ -9,7 +9,9 @@ namespace rumor::gossip {
 
 void Protocol::on_link_up(const LinkUp& up, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
-  impl_->overlay.on_link_up(up);
+  Link& link = impl_->core.add_link(up);
+  link.exchange = impl_->exchange->new_link();
+  impl_->overlay.on_link_up(link);
 }
 
 void Protocol::on_link_down(LinkId link, const std::string& reason, TimePoint now, Outbox& out) {

@@ -10,12 +10,13 @@ namespace rumor::gossip {
 
 Broadcast::Broadcast(Core& core, Overlay& overlay)
     : core_(core),
-      spread_(core),
-      probe_(core, overlay),
-      joining_(core),
-      evidence_(core, overlay),
-      repair_(core, spread_, joining_, evidence_),
-      revoking_(core, overlay, spread_, joining_) {}
+      state_(core),
+      spread_(state_),
+      probe_(state_, overlay),
+      joining_(state_),
+      evidence_(state_, overlay),
+      repair_(state_, spread_, joining_, evidence_),
+      revoking_(state_, overlay, spread_, joining_) {}
 
 // ---- links ----
 
@@ -27,10 +28,10 @@ void Broadcast::on_admitted(Link& link, const Hello& hello) {
 void Broadcast::on_detached(Link& link) {
   if (!mutant(21)) spread_.link_lost(link);
   joining_.link_lost(link);
-  core_.pace.link_lost(link.id);
-  link.to_serve.clear();
-  link.announcements.clear();
-  core_.forget_brought(link);
+  state_.pace.link_lost(link.id);
+  parts(link).spread.to_serve.clear();
+  parts(link).spread.announcements.clear();
+  state_.streams.forget_brought(link);
 }
 
 // ---- frames ----
@@ -50,10 +51,10 @@ void Broadcast::on(Link& link, const DataMore& message) {
 }
 
 void Broadcast::after_data(Link& link) {
-  if (!core_.suspects.empty()) evidence_.look_at_suspects();
-  if (!link.admitted() || link.to_pull.empty()) return;
-  if (core_.learns_update_bytes()) joining_.consider(link);
-  if (link.asked.size() <= spread_.window(link) / 2) repair_.refill(link);
+  evidence_.look_at(spread_.take_suspects());
+  if (!link.admitted() || parts(link).repair.to_pull.empty()) return;
+  if (state_.flow.learns_bytes()) joining_.consider(link);
+  if (parts(link).spread.asked.size() <= spread_.window(link) / 2) repair_.refill(link);
 }
 
 void Broadcast::on(Link& link, const NotAvailable& message) {
@@ -89,11 +90,11 @@ void Broadcast::publish(const StoredUpdate& update) {
 bool Broadcast::may_publish(TimePoint now) const {
   bool room = false;
   core_.each_link([&](const Link& link) { room = room || !link.backlogged; });
-  return room && core_.pace.may_publish(now);
+  return room && state_.pace.may_publish(now);
 }
 
 void Broadcast::rule_changed() {
-  core_.mark_refused();
+  state_.streams.mark_refused();
   revoking_.put_out();
 }
 
@@ -103,7 +104,7 @@ void Broadcast::end_turn(bool alone) {
   // Range pulls rest while a snapshot is under way.
   if (was_busy_ && !joining_.busy()) core_.each_link([&](Link& link) { repair_.refill(link); });
   was_busy_ = joining_.busy();
-  if (!repair_.ready() || core_.changed_at == core_.now) repair_.flush(alone);
+  if (!repair_.ready() || state_.flow.changed_at == core_.now) repair_.flush(alone);
   spread_.flush();
 }
 
@@ -137,7 +138,7 @@ bool Broadcast::has_converged(const Link& link, const ReplicaDigest& ours) const
 void Broadcast::check_invariants() const {
   spread_.check_invariants();
   joining_.check_invariants();
-  for (const auto& [id, link] : core_.links) RUMOR_CHECK(link.want_batch.empty());
+  for (const auto& [id, link] : core_.links) RUMOR_CHECK(parts(link).spread.want_batch.empty());
 }
 
 }  // namespace rumor::gossip

@@ -13,12 +13,13 @@
 
 #include "gossip/broadcast/evidence.h"
 #include "gossip/broadcast/joining.h"
+#include "gossip/broadcast/queue_probe.h"
 #include "gossip/broadcast/repair.h"
 #include "gossip/broadcast/revoking.h"
 #include "gossip/broadcast/spread.h"
+#include "gossip/broadcast/state.h"
 #include "gossip/links/exchange.h"
 #include "gossip/overlay/overlay.h"
-#include "gossip/overlay/queue_probe.h"
 
 namespace rumor::gossip {
 
@@ -30,6 +31,7 @@ class Broadcast final : public Exchange {
   FrameUse frames() const override { return FrameUse::broadcast; }
   bool links_are_cheap() const override { return true; }
 
+  std::unique_ptr<LinkState> new_link() override { return std::make_unique<BroadcastLink>(); }
   void on_admitted(Link& link, const Hello& hello) override;
   void on_detached(Link& link) override;
   void on_frame(Link& link, const Frame& frame) override;
@@ -78,6 +80,7 @@ class Broadcast final : public Exchange {
   void installed();
 
   Core& core_;
+  BroadcastState state_;
   Spread spread_;
   QueueProbe probe_;
   Joining joining_;

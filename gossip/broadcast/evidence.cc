@@ -1,7 +1,6 @@
 #include "gossip/broadcast/evidence.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/base/text.h"
 
@@ -16,8 +15,8 @@ HalfHash half(const Hash256& hash) {
 }  // namespace
 
 void Evidence::investigate(Link& link) {
-  if (core_.now < link.headers_sent_at + look_again) return;
-  link.headers_sent_at = core_.now;
+  if (core_.now < parts(link).evidence.headers_sent_at + look_again) return;
+  parts(link).evidence.headers_sent_at = core_.now;
   if (!core_.store.verify()) {
     core_.divergence =
         "this replica is damaged: its weights do not have the fingerprint of its updates (memory, disk or a "
@@ -36,7 +35,7 @@ void Evidence::investigate(Link& link) {
 void Evidence::send_hashes(Link& link) {
   std::size_t left = headers_max;
   for (const auto& [id, ranges] : core_.store.have().streams()) {
-    const auto stream = core_.intern(id);
+    const auto stream = streams_.intern(id);
     if (!stream) return;
     Headers headers;
     const auto flush = [&] {
@@ -50,7 +49,7 @@ void Evidence::send_hashes(Link& link) {
         const auto update = core_.store.find({id, seq});
         if (!update || headers.hashes.size() == Headers::hashes_max) flush();
         if (!update) continue;
-        if (headers.hashes.empty()) headers = {core_.name_stream(link, *stream, false), seq, {}};
+        if (headers.hashes.empty()) headers = {streams_.name_on(link, *stream, false), seq, {}};
         headers.hashes.push_back(half(header_hash(core_.options.run, update->header)));
         --left;
       }
@@ -60,9 +59,9 @@ void Evidence::send_hashes(Link& link) {
 }
 
 void Evidence::on_headers(Link& link, const Headers& headers) {
-  if (headers.stream >= link.their_streams.size())
+  if (headers.stream >= parts(link).streams.theirs.size())
     return core_.close(link, "uses a stream number that it has not defined");
-  const StreamId& stream = core_.streams[link.their_streams[headers.stream].stream].id;
+  const StreamId& stream = streams_[parts(link).streams.theirs[headers.stream].stream].id;
   std::uint64_t seq = headers.first;
   std::size_t shown = 0;
   for (const HalfHash& hash : headers.hashes) {
@@ -73,8 +72,8 @@ void Evidence::on_headers(Link& link, const Headers& headers) {
   }
 }
 
-void Evidence::look_at_suspects() {
-  for (const UpdateHeader& seen : std::exchange(core_.suspects, {})) {
+void Evidence::look_at(const std::vector<UpdateHeader>& suspects) {
+  for (const UpdateHeader& seen : suspects) {
     if (is_signed(seen)) compare(seen);
   }
 }
@@ -85,7 +84,7 @@ bool Evidence::is_signed(const UpdateHeader& header) const {
 
 void Evidence::on_equivocation(Link& link, const Equivocation& shown) {
   const UpdateHeader& one = shown.one;
-  if (core_.proven.contains(one.key)) return;
+  if (streams_.proven.contains(one.key)) return;
   if (!is_signed(one) || (shown.other && !is_signed(*shown.other)))
     return core_.ban(link, "shows a header that its origin has not signed");
   if (!shown.other) return compare(one);
@@ -102,10 +101,10 @@ void Evidence::compare(const UpdateHeader& seen) {
 }
 
 void Evidence::convict(const UpdateHeader& one, const UpdateHeader& other, const Link* from) {
-  if (core_.proven.contains(one.key) || core_.proven.size() >= equivocations_max) return;
+  if (streams_.proven.contains(one.key) || streams_.proven.size() >= equivocations_max) return;
   const Hash256 first = header_hash(core_.options.run, one), second = header_hash(core_.options.run, other);
   const bool first_wins = first < second;
-  core_.proven[one.key] = first_wins ? first : second;
+  streams_.proven[one.key] = first_wins ? first : second;
   core_.note(Note::Level::warning, str("node ", one.origin.hex(), " has signed two updates ", one.key.seq,
                                        " of stream ", one.key.stream.brief(), ": it is put out"));
   const Bytes frame = encode(Equivocation{one, other});
@@ -114,7 +113,7 @@ void Evidence::convict(const UpdateHeader& one, const UpdateHeader& other, const
   });
   keep_winner(first_wins ? one : other, first_wins ? first : second);
   core_.rule.refused.insert(one.origin);
-  core_.mark_refused();
+  streams_.mark_refused();
   overlay_.judge_links();
 }
 
@@ -127,7 +126,7 @@ void Evidence::keep_winner(const UpdateHeader& winner, const Hash256& winner_has
     // It is applied, and nothing says any more which of the two: the digests will.
     return core_.note(Note::Level::warning, "which of the two is in these weights is no longer known");
   }
-  core_.changed();  // the digests will find what is missing now
+  flow_.changed(core_.now);  // the digests will find what is missing now
 }
 
 // Nobody was convicted, and the weights still differ: then one of the two ends is at fault, or the program
@@ -137,10 +136,10 @@ void Evidence::tick() {
   std::size_t differing = 0, links = 0;
   core_.each_link([&](const Link& link) {
     ++links;
-    differing += link.divergences >= 2 ? 1 : 0;
+    differing += parts(link).repair.divergences >= 2 ? 1 : 0;
   });
   core_.each_link([&](Link& link) {
-    if (link.divergences < 2) return;
+    if (parts(link).repair.divergences < 2) return;
     const std::string what = str("the same ", core_.store.digest().updates, " updates give other weights at ",
                                  link.node.brief(), " (", link.address, ") than here");
     if (2 * differing < links)

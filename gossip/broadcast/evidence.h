@@ -7,6 +7,9 @@
 // Thread: one owner, as Protocol. Memory: equivocations_max equivocations; hashes are looked at as they come.
 #pragma once
 
+#include <vector>
+
+#include "gossip/broadcast/state.h"
 #include "gossip/overlay/overlay.h"
 
 namespace rumor::gossip {
@@ -16,15 +19,16 @@ class Evidence {
   static constexpr Duration judged_after = 2s, look_again = 10s;
   static constexpr std::size_t equivocations_max = 1'024, headers_max = 16'384, shown_max = 16;
 
-  Evidence(Core& core, Overlay& overlay) : core_(core), overlay_(overlay) {}
+  Evidence(BroadcastState& state, Overlay& overlay)
+      : core_(state.core), streams_(state.streams), flow_(state.flow), overlay_(overlay) {}
 
   // The link's digest says, for the second time, that its weights are others with the same updates.
   void investigate(Link& link);
   void on_headers(Link& link, const Headers& headers);
   // Closes the link for a proof that proves nothing.
   void on_equivocation(Link& link, const Equivocation& shown);
-  // Headers that came in for names we hold, and are not the ones we hold.
-  void look_at_suspects();
+  // Headers that came for names we hold, and differ from ours.
+  void look_at(const std::vector<UpdateHeader>& suspects);
   void tick();
   TimePoint due() const { return due_; }
 
@@ -37,6 +41,8 @@ class Evidence {
   void keep_winner(const UpdateHeader& winner, const Hash256& winner_hash);
 
   Core& core_;
+  Streams& streams_;
+  UpdateFlow& flow_;
   Overlay& overlay_;
   TimePoint due_ = never;
 };

@@ -29,11 +29,11 @@ bool fits_a_frame(const HaveSet& names) {
 
 // A key that this link no longer has and that no other link claims to have.
 bool Joining::needed(const Link& link) const {
-  if (link.gone.empty()) return false;
-  HaveSet lost = core_.store.have().missing_from(link.gone);
+  if (parts(link).repair.gone.empty()) return false;
+  HaveSet lost = core_.store.have().missing_from(parts(link).repair.gone);
   core_.each_link([&](const Link& other) {
-    if (other.id == link.id || !other.vector || lost.empty()) return;
-    const HaveSet offered = other.gone.missing_from(*other.vector);
+    if (other.id == link.id || !parts(other).repair.vector || lost.empty()) return;
+    const HaveSet offered = parts(other).repair.gone.missing_from(*parts(other).repair.vector);
     lost = offered.missing_from(lost);
   });
   return !lost.empty();
@@ -52,7 +52,7 @@ bool Joining::holds_all(const HaveSet& keys) const {
 }
 
 bool Joining::cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const {
-  const std::uint64_t mean = core_.mean_update_bytes() != 0 ? core_.mean_update_bytes() : mean_update_bytes_;
+  const std::uint64_t mean = flow_.mean_bytes() != 0 ? flow_.mean_bytes() : mean_update_bytes_;
   const std::uint64_t each = mean + frame_overhead;
   return (lacking >= choice_min || lacking >= choice_bytes_min / each) && lacking > snapshot_bytes / each;
 }
@@ -63,15 +63,16 @@ SnapshotAsk Joining::ask_now(bool mutual) const {
 }
 
 void Joining::consider(Link& link) {
+  JoiningLink& its = parts(link).joining;
   RUMOR_CHECK(link.admitted());
-  if (busy() || link.serving || link.awaits_cut || !link.vector || core_.now < link.ask_again_at) return;
-  const std::uint64_t lacking = core_.store.have().missing_from(*link.vector).count();
-  const bool stuck = !core_.cannot_revoke.empty();
+  if (busy() || its.serving || its.awaits_cut || !parts(link).repair.vector || core_.now < its.ask_again_at) return;
+  const std::uint64_t lacking = core_.store.have().missing_from(*parts(link).repair.vector).count();
+  const bool stuck = !streams_.cannot_revoke.empty();
   if (lacking == 0 && !stuck) return;
   needed_ = stuck || needed(link);
   // With no size known yet (0) any large lack is worth the question.
   if (!needed_ && !cheaper(lacking, snapshot_bytes_)) return;
-  const bool mutual = !holds_all(core_.keepable(link.vector->missing_from(core_.store.have())));
+  const bool mutual = !holds_all(streams_.keepable(parts(link).repair.vector->missing_from(core_.store.have())));
   if (mutual && !needed_) return;
   phase_ = Phase::asking;
   first_ = link.id;
@@ -139,8 +140,9 @@ void Joining::abandon() {
 }
 
 void Joining::link_lost(Link& link) {
-  link.serving.reset();
-  link.awaits_cut = false;
+  JoiningLink& its = parts(link).joining;
+  its.serving.reset();
+  its.awaits_cut = false;
   drop_donor(link.id);
   if (busy() && !knows_cut_ && donors_.empty()) stop();
   due_by(core_.now);
@@ -155,7 +157,7 @@ void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
   Donor& donor = at->second;
   if (offer.number == 0) {
     take_back(donor);
-    link.ask_again_at =
+    parts(link).joining.ask_again_at =
         core_.now + look_again + Duration(static_cast<std::int64_t>(core_.prng.below(1'000'000)));
     core_.note(Note::Level::debug, str(link.node.brief(), " gives no snapshot: ", offer.refusal));
     if (!knows_cut_) return stop();
@@ -179,7 +181,7 @@ void Joining::on_offer(Link& link, const SnapshotOffer& offer) {
 void Joining::first_offer(Link& link, const SnapshotOffer& offer) {
   snapshot_bytes_ = offer.bytes;
   mean_update_bytes_ = offer.mean_update_bytes;
-  const HaveSet lacking = core_.store.have().missing_from(*link.vector);
+  const HaveSet lacking = core_.store.have().missing_from(*parts(link).repair.vector);
   if (!needed_ && !cheaper(lacking.count(), offer.bytes)) return stop();
   phase_ = Phase::fetching;
   hash_ = offer.hash;
@@ -250,10 +252,10 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
 // Whether it brings what it was asked for. What could be had no other way may have become nobody's meanwhile: the donor
 // itself may have taken over a replica without it.
 bool Joining::helps(const Link& link, const Manifest& manifest) const {
-  if (!core_.cannot_revoke.empty()) return true;
+  if (!streams_.cannot_revoke.empty()) return true;
   const HaveSet& ours = core_.store.have();
   if (!needed_) return !ours.includes(manifest.names);
-  const HaveSet lost = ours.missing_from(link.gone);
+  const HaveSet lost = ours.missing_from(parts(link).repair.gone);
   return manifest.names.missing_from(lost).count() < lost.count();
 }
 
@@ -262,7 +264,7 @@ void Joining::take_manifest(Link& link, const Bytes& bytes) {
   const Result<Manifest> manifest = Manifest::decode(bytes);
   if (!manifest) return core_.ban(link, str("gives an invalid snapshot: ", manifest.error().text));
   if (!helps(link, *manifest)) {
-    link.ask_again_at = core_.now + refused_for;  // no honest donor offers this twice
+    parts(link).joining.ask_again_at = core_.now + refused_for;  // no honest donor offers this twice
     return stop();
   }
   if (const Result<void> begun = core_.store.snapshots().begin_intake(*manifest); !begun)
@@ -334,7 +336,7 @@ void Joining::watch_donors() {
       continue;
     }
     Link* link = core_.find(at->first);
-    if (link != nullptr) link->ask_again_at = core_.now + progress_deadline;
+    if (link != nullptr) parts(*link).joining.ask_again_at = core_.now + progress_deadline;
     if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
     take_back(donor);
     if (knows_cut_) {
@@ -361,12 +363,13 @@ void Joining::seek_donors() {
     silent += donor.silent ? 1 : 0;
   }
   core_.each_link([&](Link& link) {
+    JoiningLink& its = parts(link).joining;
     ++links;
     const auto at = donors_.find(link.id);
     const bool known = at != donors_.end();
     if (known && at->second.state == Donor::State::giving) want_more(link, at->second);
     const bool again = known && at->second.state == Donor::State::refused && core_.now >= at->second.deadline;
-    const bool may = asks && (!known || again) && !link.serving && core_.now >= link.ask_again_at;
+    const bool may = asks && (!known || again) && !its.serving && core_.now >= its.ask_again_at;
     if (!may || useful >= donors_max || unasked_.empty()) return;
     ++useful;
     hopeful += again ? 0 : 1;
@@ -392,9 +395,9 @@ bool Joining::tick() {
   const bool serving = watch_joiners();
   bool wanting = false;
   // Also while what was asked for is on its way: what updates take is known once the first has come.
-  const bool any = core_.missing_total != 0 || !core_.cannot_revoke.empty();
+  const bool any = streams_.missing_total != 0 || !streams_.cannot_revoke.empty();
   core_.each_link([&](Link& link) {
-    if (link.gone.empty() && link.to_pull.empty() && !any) return;
+    if (parts(link).repair.gone.empty() && parts(link).repair.to_pull.empty() && !any) return;
     wanting = true;
     consider(link);
   });

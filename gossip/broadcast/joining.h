@@ -15,7 +15,7 @@
 #include <set>
 #include <string>
 
-#include "gossip/links/core.h"
+#include "gossip/broadcast/state.h"
 
 namespace rumor::gossip {
 
@@ -31,7 +31,7 @@ class Joining {
   static constexpr std::size_t parts_in_flight = 4, donors_max = 4, joiners_max = 2;
   static constexpr std::uint64_t held_checks_max = 4096;
 
-  explicit Joining(Core& core) : core_(core) {}
+  explicit Joining(BroadcastState& state) : core_(state.core), streams_(state.streams), flow_(state.flow) {}
 
   // Goes on with what an earlier process had begun to fetch.
   void start();
@@ -108,6 +108,8 @@ class Joining {
   bool watch_joiners();
 
   Core& core_;
+  Streams& streams_;
+  UpdateFlow& flow_;
   Phase phase_ = Phase::idle;
   TimePoint due_ = never;
   SnapshotAsk asked_;

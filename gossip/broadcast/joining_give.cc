@@ -23,7 +23,7 @@ std::string Joining::too_busy(const Link& link) const {
   if (phase_ == Phase::fetching) return "it is fetching one itself";
   std::size_t serving = 0;
   core_.each_link([&](const Link& other) {
-    serving += (other.serving || other.awaits_cut) && other.id != link.id ? 1 : 0;
+    serving += (parts(other).joining.serving || parts(other).joining.awaits_cut) && other.id != link.id ? 1 : 0;
   });
   return serving >= joiners_max ? "it serves others" : "";
 }
@@ -76,14 +76,15 @@ void Joining::on_join(Link& link, const SnapshotJoin& join) {
 }
 
 void Joining::make(Link& link, const Hash256& hash, const HaveSet* names) {
+  JoiningLink& its = parts(link).joining;
   if (making_ && making_->hash != hash) return refuse(link, "it makes another cut", true);
   if (!making_) {
     const Result<void> begun = core_.store.snapshots().begin_cut(names);
     if (!begun) return refuse(link, begun.error().text, false);
     making_ = Making{hash, {}};
   }
-  if (!link.awaits_cut) making_->links.push_back(link.id);
-  link.awaits_cut = true;
+  if (!its.awaits_cut) making_->links.push_back(link.id);
+  its.awaits_cut = true;
   work();
 }
 
@@ -98,7 +99,7 @@ void Joining::work() {
   for (const LinkId id : made.links) {
     Link* link = core_.find(id);
     if (link == nullptr) continue;
-    link->awaits_cut = false;
+    parts(*link).joining.awaits_cut = false;
     if (cut != nullptr && cut->encoded_manifest().size() <= limits::manifest_bytes_max) {
       offer(*link, cut);
     } else {
@@ -110,28 +111,29 @@ void Joining::work() {
 void Joining::offer(Link& link, const std::shared_ptr<const Cut>& cut) {
   if (++offers_ == 0) offers_ = 1;
   SnapshotOffer offer{offers_, cut->hash(), cut->manifest().bytes, cut->manifest().names.count(),
-                      core_.mean_update_bytes()};
+                      flow_.mean_bytes()};
   offer.manifest_bytes = cut->encoded_manifest().size();
   offer.period = cut->period();
-  link.serving = Serving{offers_, cut, core_.now};
+  parts(link).joining.serving = Serving{offers_, cut, core_.now};
   cut_used_at_ = core_.now;
   due_by(core_.now + offer_kept);
   core_.send(link, encode(offer));
 }
 
 void Joining::on_want(Link& link, const SnapshotWant& want) {
-  const bool current = link.serving && link.serving->number == want.number;
+  JoiningLink& its = parts(link).joining;
+  const bool current = its.serving && its.serving->number == want.number;
   if (want.done) {
-    if (current) link.serving.reset();
+    if (current) its.serving.reset();
     return;
   }
   if (!current) return refuse(link, "the offer has expired", true);
-  const Cut& cut = *link.serving->cut;
+  const Cut& cut = *its.serving->cut;
   if (want.part > cut.manifest().chunks.size()) return core_.close(link, "asks for a chunk beyond the end");
   Bytes chunk;
   if (want.part > 0) chunk = cut.chunk(want.part - 1);
   BytesView left = want.part == 0 ? BytesView(cut.encoded_manifest()) : BytesView(chunk);
-  link.serving->used_at = cut_used_at_ = core_.now;
+  its.serving->used_at = cut_used_at_ = core_.now;
   while (!left.empty()) {
     const BytesView piece = left.first(std::min(left.size(), limits::piece_bytes_max));
     left = left.subspan(piece.size());
@@ -144,9 +146,10 @@ bool Joining::watch_joiners() {
   if (making_) work();
   bool serving = making_.has_value();
   core_.each_link([&](Link& link) {
-    if (link.serving && core_.now - link.serving->used_at >= offer_kept) link.serving.reset();
-    if (link.serving) cut_used_at_ = core_.now;
-    serving = serving || link.serving;
+    JoiningLink& its = parts(link).joining;
+    if (its.serving && core_.now - its.serving->used_at >= offer_kept) its.serving.reset();
+    if (its.serving) cut_used_at_ = core_.now;
+    serving = serving || its.serving;
   });
   if (cut_used_at_ == never) return serving;
   if (!making_ && core_.now - cut_used_at_ >= cut_kept) {

@@ -4,10 +4,11 @@
 // Thread: one owner, as Protocol. Costs: a digest per link and second at most; a vector is O(streams + gaps).
 #pragma once
 
+#include <map>
+
 #include "gossip/broadcast/evidence.h"
 #include "gossip/broadcast/joining.h"
 #include "gossip/broadcast/spread.h"
-#include "gossip/links/core.h"
 
 namespace rumor::gossip {
 
@@ -23,8 +24,14 @@ class Repair {
   static constexpr Duration acknowledge_every = 10s;
   static constexpr std::size_t acknowledged_members_max = 64;
 
-  Repair(Core& core, Spread& spread, Joining& joining, Evidence& evidence)
-      : core_(core), spread_(spread), joining_(joining), evidence_(evidence) {}
+  Repair(BroadcastState& state, Spread& spread, Joining& joining, Evidence& evidence)
+      : core_(state.core),
+        streams_(state.streams),
+        flow_(state.flow),
+        pace_(state.pace),
+        spread_(spread),
+        joining_(joining),
+        evidence_(evidence) {}
 
   // The link has just been admitted by this greeting.
   void admitted(Link& link, const Hello& hello);
@@ -54,17 +61,23 @@ class Repair {
   bool is_pushed(const Stream& stream, const Link& link) const;
   void plan_pulls(Link& link);
   void count_names(Link& link);
+  // Closes the link whose vectors take most while all together take too much.
+  void bound_names();
   void answer(Link& link);
   void tell_acknowledged();
   bool digest_is_due(const Link& link, const Digest& ours);
 
   Core& core_;
+  Streams& streams_;
+  UpdateFlow& flow_;
+  OriginPace& pace_;
   Spread& spread_;
   Joining& joining_;
   Evidence& evidence_;
   TimePoint due_ = never;
   bool ready_ = false;
   TimePoint acknowledge_at_{};
+  std::map<NodeId, HaveSet> held_by_;  // what members have said that they hold
 };
 
 }  // namespace rumor::gossip

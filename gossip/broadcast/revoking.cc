@@ -41,27 +41,28 @@ Result<void> Revoking::revoke(const Revocation& revocation, Link* from) {
     core_.note(Note::Level::warning,
                str("cannot take back ", name_of(revocation), " by itself: ", done.error().text,
                    "; taking over the weights of a peer that could"));
-    core_.cannot_revoke.insert(revocation);
+    streams_.cannot_revoke.insert(revocation);
     joining_.look_later();
     return done;
   }
   core_.note(Note::Level::warning, str("the run's owner has taken back ", name_of(revocation), "; ",
                                        before - core_.store.have().count(), " were applied here"));
-  core_.changed();
-  core_.cannot_revoke.erase(revocation);
+  flow_.changed(core_.now);
+  streams_.cannot_revoke.erase(revocation);
   spread_.drop_held();
   const Bytes frame = encode(Revocations{{revocation}});
   core_.each_link([&](Link& link) {
     if (&link != from) core_.send(link, frame);
-    if (link.vector) link.vector = core_.wanted(*link.vector);
-    if (link.first_vector) link.first_vector = core_.wanted(*link.first_vector);
+    RepairLink& repair = parts(link).repair;
+    if (repair.vector) repair.vector = streams_.wanted(*repair.vector);
+    if (repair.first_vector) repair.first_vector = streams_.wanted(*repair.first_vector);
   });
   put_out();
   return {};
 }
 
 void Revoking::installed() {
-  for (const Revocation& revocation : core_.store.revocations()) core_.cannot_revoke.erase(revocation);
+  for (const Revocation& revocation : core_.store.revocations()) streams_.cannot_revoke.erase(revocation);
   put_out();
 }
 
@@ -70,7 +71,7 @@ void Revoking::put_out() {
   for (const Revocation& revocation : core_.store.revocations())
     if (revocation.stream.is_zero()) news |= core_.rule.refused.insert(revocation.node).second;
   if (!news) return;
-  core_.mark_refused();
+  streams_.mark_refused();
   overlay_.judge_links();
 }
 

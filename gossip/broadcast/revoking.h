@@ -12,8 +12,13 @@ namespace rumor::gossip {
 
 class Revoking {
  public:
-  Revoking(Core& core, Overlay& overlay, Spread& spread, Joining& joining)
-      : core_(core), overlay_(overlay), spread_(spread), joining_(joining) {}
+  Revoking(BroadcastState& state, Overlay& overlay, Spread& spread, Joining& joining)
+      : core_(state.core),
+        streams_(state.streams),
+        flow_(state.flow),
+        overlay_(overlay),
+        spread_(spread),
+        joining_(joining) {}
 
   // Tells a new link all we know.
   void admitted(Link& link);
@@ -28,6 +33,8 @@ class Revoking {
 
  private:
   Core& core_;
+  Streams& streams_;
+  UpdateFlow& flow_;
   Overlay& overlay_;
   Spread& spread_;
   Joining& joining_;

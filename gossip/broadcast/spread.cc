@@ -33,9 +33,9 @@ struct RangeList {
 void Spread::on_stream(Link& link, const StreamDef& message) {
   if (message.origin && !stream_belongs_to(message.stream, *message.origin))
     return core_.ban(link, "names another origin for a stream than the stream's name shows");
-  const auto stream = core_.intern(link, message.stream);
+  const auto stream = streams_.intern(link, message.stream);
   if (!stream) return core_.shun(link, "names more streams than a link may");
-  auto& theirs = link.their_streams;
+  auto& theirs = parts(link).streams.theirs;
   const bool news = message.index == theirs.size() || (message.index < theirs.size() && message.origin &&
                                                        !theirs[message.index].origin);
   if (!news && !core_.charge(link, 1)) return;
@@ -49,16 +49,10 @@ void Spread::on_stream(Link& link, const StreamDef& message) {
   }
 }
 
-std::optional<StreamIndex> Spread::resolve(Link& link, std::uint32_t wire_index) {
-  if (wire_index < link.their_streams.size()) return link.their_streams[wire_index].stream;
-  core_.close(link, "uses a stream number that it has not defined");
-  return std::nullopt;
-}
-
 // ---- what a link knows ----
 
 void Spread::know(Link& link, LocalKey key) {
-  SeqRanges& known = link.on(key.stream).known;
+  SeqRanges& known = parts(link).streams.on(key.stream).known;
   ranges_insert(known, {key.seq, key.seq + (mutant(22) ? 1 : 0)});
   // Too many gaps: join the oldest two ranges. At worst a HAVE is left out, and the digest repairs it.
   if (known.size() > known_ranges_max) {
@@ -69,9 +63,9 @@ void Spread::know(Link& link, LocalKey key) {
 
 void Spread::know(Link& link, const HaveSet& set) {
   for (const auto& [id, ranges] : set.streams()) {
-    const auto stream = core_.intern(link, id);
+    const auto stream = streams_.intern(link, id);
     if (!stream) continue;
-    SeqRanges& known = link.on(*stream).known;
+    SeqRanges& known = parts(link).streams.on(*stream).known;
     for (const SeqRange& range : ranges) ranges_insert(known, range);
     while (known.size() > known_ranges_max) {
       known[known.size() - 2].last = known.back().last;
@@ -83,15 +77,15 @@ void Spread::know(Link& link, const HaveSet& set) {
 // ---- spreading what is ours now ----
 
 void Spread::publish(const StoredUpdate& update) {
-  const auto stream = core_.intern(update.header.key.stream);
+  const auto stream = streams_.intern(update.header.key.stream);
   RUMOR_CHECK(stream.has_value());  // Core has numbered it before any peer could fill the table
   RUMOR_CHECK(update.payload != nullptr);
-  core_.streams[*stream].origin = update.header.origin;
+  streams_[*stream].origin = update.header.origin;
   core_.published = std::max(core_.published, update.header.key.seq);
-  core_.pace.published(update.header.key.seq, core_.now);
-  flows(core_.streams[*stream], update.payload->size());
-  core_.count_update(update.payload->size());
-  core_.changed();
+  pace_.published(update.header.key.seq, core_.now);
+  flows(streams_[*stream], update.payload->size());
+  flow_.count(update.payload->size());
+  flow_.changed(core_.now);
   spread(update, *stream, nullptr);
 }
 
@@ -99,7 +93,7 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
   const LocalKey key{stream, update.header.key.seq};
   core_.each_link([&](Link& link) {
     if (&link == from) return;
-    const LinkStream& there = link.on(stream);
+    const LinkStream& there = parts(link).streams.on(stream);
     if (ranges_contain(there.known, key.seq)) return;
     if (mutant(14) && static_cast<std::uint64_t>(link.id) % 8 == 2) return;
     if ((there.push_to_them || mutant(13)) && !link.backlogged) {
@@ -111,32 +105,34 @@ void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* 
 }
 
 void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
-  core_.streams[stream].origin = update.header.origin;
-  const std::uint32_t index = core_.name_stream(link, stream, true);
+  streams_[stream].origin = update.header.origin;
+  const std::uint32_t index = streams_.name_on(link, stream, true);
   send_update(core_, link, index, update);
   know(link, LocalKey{stream, update.header.key.seq});
 }
 
 void Spread::announce(Link& link, LocalKey key) {
-  if (link.announcements.size() >= announcements_max) return;
-  link.announcements.push_back(key);
-  if (!link.backlogged) due_by(link.announced_at + announce_every);
+  SpreadLink& its = parts(link).spread;
+  if (its.announcements.size() >= announcements_max) return;
+  its.announcements.push_back(key);
+  if (!link.backlogged) due_by(its.announced_at + announce_every);
 }
 
 void Spread::send_announcements(Link& link) {
+  SpreadLink& its = parts(link).spread;
   Have have;
-  for (const LocalKey& key : link.announcements) {
+  for (const LocalKey& key : its.announcements) {
     // Told us meanwhile: no need.
-    if (ranges_contain(link.on(key.stream).known, key.seq)) continue;
+    if (ranges_contain(parts(link).streams.on(key.stream).known, key.seq)) continue;
     know(link, key);
-    have.keys.push_back({core_.name_stream(link, key.stream, false), key.seq});
+    have.keys.push_back({streams_.name_on(link, key.stream, false), key.seq});
     if (have.keys.size() == limits::keys_per_frame_max) {
       core_.send(link, encode(have));
       have.keys.clear();
     }
   }
-  link.announcements.clear();
-  link.announced_at = core_.now;
+  its.announcements.clear();
+  its.announced_at = core_.now;
   if (!have.keys.empty()) core_.send(link, encode(have));
 }
 
@@ -144,11 +140,11 @@ void Spread::send_announcements(Link& link) {
 
 void Spread::on_have(Link& link, const Have& message) {
   for (const WireKey& wire : message.keys) {
-    const auto stream = resolve(link, wire.stream);
+    const auto stream = streams_.resolve(link, wire.stream);
     if (!stream) return;
     const LocalKey key{*stream, wire.seq};
     know(link, key);
-    if (!core_.have(key) && !core_.unwanted(key)) announced(link, key);
+    if (!streams_.have(key) && !streams_.unwanted(key)) announced(link, key);
   }
 }
 
@@ -169,15 +165,15 @@ void Spread::suspect(const Data& message, const NodeId& origin, const Bytes& pay
   seen.key = key;
   seen.origin = origin;
   seen.payload_hash = core_.store.hash_of(payload);
-  core_.suspects.push_back(seen);
+  suspects_.push_back(seen);
 }
 
 void Spread::on_data(Link& link, const Data& message) {
   if (link.arriving) return core_.ban(link, "begins an update within another");
   if (!message.more) return on_whole(link, message);
-  const auto stream = resolve(link, message.stream);
+  const auto stream = streams_.resolve(link, message.stream);
   if (!stream) return;
-  begin_arriving(core_, link, message, !core_.have({*stream, message.header.key.seq}));
+  begin_arriving(core_, link, message, !streams_.have({*stream, message.header.key.seq}));
   due_by(core_.now + piece_progress);
 }
 
@@ -190,41 +186,42 @@ void Spread::on_data_more(Link& link, const DataMore& message) {
 }
 
 void Spread::on_whole(Link& link, const Data& message) {
-  const auto stream = resolve(link, message.stream);
+  SpreadLink& its = parts(link).spread;
+  const auto stream = streams_.resolve(link, message.stream);
   if (!stream) return;
-  const auto& origin = link.their_streams[message.stream].origin;
+  const auto& origin = parts(link).streams.theirs[message.stream].origin;
   if (!origin) return core_.close(link, "sends an update of a stream without an origin");
   const LocalKey key{*stream, message.header.key.seq};
   link.data_at = core_.now;
   know(link, key);
   const bool asked = take_answer(link, key);
-  link.given += asked ? 1 : 0;
-  if (asked || !core_.have(key)) link.progress_at = core_.now;
+  its.given += asked ? 1 : 0;
+  if (asked || !streams_.have(key)) link.progress_at = core_.now;
   // Also of what we have: the histories of both ends must go on together.
   Result<Bytes> payload = canonical_payload(link, message);
   if (!payload) {
     ++core_.counters.updates_invalid;
     return core_.close(link, str("sent an invalid update: ", payload.error().text));
   }
-  if (core_.have(key)) {
+  if (streams_.have(key)) {
     ++core_.counters.updates_duplicate;
-    suspect(message, *origin, *payload, core_.key_of(key));
+    suspect(message, *origin, *payload, streams_.key_of(key));
     drop_missing(key);
     if (!asked && !core_.charge(link, 1)) return;
-    if (!asked && core_.streams[*stream].provider != link.id) {
-      core_.send(link, encode(Subscribe{core_.name_stream(link, *stream, false), false}));
+    if (!asked && streams_[*stream].provider != link.id) {
+      core_.send(link, encode(Subscribe{streams_.name_on(link, *stream, false), false}));
     }
     return fill_window(link);
   }
-  if (core_.unwanted(key)) return fill_window(link);
+  if (streams_.unwanted(key)) return fill_window(link);
   if (link.observer && *origin == link.node)
     return core_.close(link, "brings an update of its own, and may only observe");
   StoredUpdate update{message.header, std::make_shared<const Bytes>(std::move(payload).value())};
-  update.header.key.stream = core_.streams[*stream].id;
+  update.header.key.stream = streams_[*stream].id;
   update.header.origin = *origin;
   update.header.payload_hash = core_.store.hash_of(*update.payload);
-  const auto proven = core_.proven.find(update.header.key);
-  if (proven != core_.proven.end() && proven->second != header_hash(core_.options.run, update.header))
+  const auto proven = streams_.proven.find(update.header.key);
+  if (proven != streams_.proven.end() && proven->second != header_hash(core_.options.run, update.header))
     return fill_window(link);  // the one of two that nobody keeps
   const Result<Accepted> accepted = verified(update);
   if (!accepted) {
@@ -232,14 +229,14 @@ void Spread::on_whole(Link& link, const Data& message) {
     return core_.ban(link, str("sent an invalid update: ", accepted.error().text));
   }
   if (!mutant(16)) drop_missing(key);
-  Stream& state = core_.streams[*stream];
+  Stream& state = streams_[*stream];
   if (state.provider == link.id) state.provider_head = std::max(state.provider_head, key.seq);
   ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
   if (*accepted == Accepted::applied) {
     core_.scores.has_delivered(link.node, core_.now);
-    if (link.broken_announcements > 0) --link.broken_announcements;
-    core_.count_update(update.payload->size());
-    core_.changed();
+    if (its.broken_announcements > 0) --its.broken_announcements;
+    flow_.count(update.payload->size());
+    flow_.changed(core_.now);
     flows(state, update.payload->size());
     spread(update, *stream, &link);
   }
@@ -247,9 +244,9 @@ void Spread::on_whole(Link& link, const Data& message) {
 }
 
 void Spread::on_subscribe(Link& link, const Subscribe& message) {
-  const auto stream = resolve(link, message.stream);
+  const auto stream = streams_.resolve(link, message.stream);
   if (!stream) return;
-  LinkStream& there = link.on(*stream);
+  LinkStream& there = parts(link).streams.on(*stream);
   if (there.push_to_them == message.on) return;
   there.push_to_them = message.on || mutant(17);
   there.depends = there.we_declined_at != never && core_.now - there.we_declined_at < declined_for;
@@ -263,47 +260,50 @@ void Spread::on_backlog(Link& link) {
 // ---- serving ----
 
 void Spread::on_want(Link& link, const Want& message) {
+  SpreadLink& its = parts(link).spread;
   for (const WireRange& wire : message.ranges) {
-    const auto stream = resolve(link, wire.stream);
+    const auto stream = streams_.resolve(link, wire.stream);
     if (!stream) return;
-    if (link.to_serve.size() >= to_serve_max) return core_.shun(link, "asks for more than it may at a time");
-    link.to_serve.push_back({*stream, wire.range});
+    if (its.to_serve.size() >= to_serve_max) return core_.shun(link, "asks for more than it may at a time");
+    its.to_serve.push_back({*stream, wire.range});
   }
   serve(link);
 }
 
 // Answers wants in order, at most link_backlog_high bytes at a time.
 void Spread::serve(Link& link) {
+  SpreadLink& its = parts(link).spread;
   RangeList none;
   std::size_t budget = limits::link_backlog_high;
-  while (!link.to_serve.empty() && !link.backlogged && budget > 0 && none.keys < limits::keys_per_frame_max) {
-    LocalRange& next = link.to_serve.front();
+  while (!its.to_serve.empty() && !link.backlogged && budget > 0 && none.keys < limits::keys_per_frame_max) {
+    LocalRange& next = its.to_serve.front();
     const LocalKey key{next.stream, next.range.first};
-    if (++next.range.first > next.range.last) link.to_serve.pop_front();
-    if (const auto update = core_.store.find(core_.key_of(key))) {
+    if (++next.range.first > next.range.last) its.to_serve.pop_front();
+    if (const auto update = core_.store.find(streams_.key_of(key))) {
       push(link, *update, key.stream);
       budget -= std::min(budget, update->payload->size() + 64);
       continue;
     }
     budget -= std::min<std::size_t>(budget, 16);
-    none.add(core_.name_stream(link, key.stream, false), key.seq);
+    none.add(streams_.name_on(link, key.stream, false), key.seq);
   }
   if (none.keys != 0 && !mutant(19)) core_.send(link, encode(NotAvailable{std::move(none.ranges)}));
-  if (!link.to_serve.empty() && !link.backlogged) due_by(core_.now + serve_again);
+  if (!its.to_serve.empty() && !link.backlogged) due_by(core_.now + serve_again);
 }
 
 // ---- time ----
 
 void Spread::flush() {
   core_.each_link([&](Link& link) {
-    if (!link.announcements.empty() && !link.backlogged && core_.now - link.announced_at >= announce_every) {
+    SpreadLink& its = parts(link).spread;
+    if (!its.announcements.empty() && !link.backlogged && core_.now - its.announced_at >= announce_every) {
       send_announcements(link);
     }
-    if (link.want_batch.empty()) return;
+    if (its.want_batch.empty()) return;
     RangeList list;
-    for (const LocalKey& key : link.want_batch) list.add(core_.name_stream(link, key.stream, false), key.seq);
+    for (const LocalKey& key : its.want_batch) list.add(streams_.name_on(link, key.stream, false), key.seq);
     static_assert(window_max <= limits::keys_per_frame_max);
-    link.want_batch.clear();
+    its.want_batch.clear();
     core_.send(link, encode(Want{std::move(list.ranges)}));
   });
 }
@@ -314,27 +314,29 @@ void Spread::tick() {
   watch_wants();
   weigh();
   core_.each_link([&](Link& link) {
+    SpreadLink& its = parts(link).spread;
     if (const TimePoint at = watch_arriving(core_, link); link.admitted()) due_by(at);
     if (!link.admitted()) return;
-    if (!link.to_serve.empty() && !link.backlogged) serve(link);
-    if (!link.announcements.empty() && !link.backlogged)
-      due_by(std::max(link.announced_at + announce_every, core_.now));
+    if (!its.to_serve.empty() && !link.backlogged) serve(link);
+    if (!its.announcements.empty() && !link.backlogged)
+      due_by(std::max(its.announced_at + announce_every, core_.now));
   });
 }
 
 void Spread::check_invariants() const {
   std::uint64_t missing = 0;
-  for (const Stream& stream : core_.streams) missing += stream.missing.size();
-  RUMOR_CHECK(missing == core_.missing_total);
+  for (const Stream& stream : streams_) missing += stream.missing.size();
+  RUMOR_CHECK(missing == streams_.missing_total);
   RUMOR_CHECK(missing <= limits::missing_max);
   std::uint32_t providing = 0, provided = 0;
   for (const auto& [id, link] : core_.links) {
-    RUMOR_CHECK(link.asked.size() <= window_max);
-    RUMOR_CHECK(link.announcements.size() <= announcements_max);
-    RUMOR_CHECK(link.to_serve.size() <= to_serve_max);
+    const SpreadLink& its = parts(link).spread;
+    RUMOR_CHECK(its.asked.size() <= window_max);
+    RUMOR_CHECK(its.announcements.size() <= announcements_max);
+    RUMOR_CHECK(its.to_serve.size() <= to_serve_max);
     if (link.admitted()) providing += link.providing;
   }
-  for (const Stream& stream : core_.streams) provided += stream.provider.has_value() ? 1 : 0;
+  for (const Stream& stream : streams_) provided += stream.provider.has_value() ? 1 : 0;
   RUMOR_CHECK(providing == provided);
 }
 

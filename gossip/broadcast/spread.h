@@ -5,8 +5,10 @@
 #pragma once
 
 #include <deque>
+#include <utility>
+#include <vector>
 
-#include "gossip/links/core.h"
+#include "gossip/broadcast/state.h"
 
 namespace rumor::gossip {
 
@@ -21,7 +23,8 @@ class Spread {
   static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
 
-  explicit Spread(Core& core) : core_(core) {}
+  explicit Spread(BroadcastState& state)
+      : core_(state.core), streams_(state.streams), flow_(state.flow), pace_(state.pace) {}
 
   // Frames of an admitted link. Each closes it for what an honest peer would not send.
   void on_stream(Link& link, const StreamDef& message);
@@ -49,7 +52,10 @@ class Spread {
   // How many WANTs may be in flight on this link.
   std::size_t window(const Link& link) const;
 
-  // At the end of every handler of Protocol.
+  // Headers that came for names we hold, and differ from ours, since the last call.
+  std::vector<UpdateHeader> take_suspects() { return std::exchange(suspects_, {}); }
+
+  // At the end of every turn.
   void flush();
   void tick();
   TimePoint due() const { return due_; }
@@ -62,7 +68,6 @@ class Spread {
   };
 
   void due_by(TimePoint at) { due_ = std::min(due_, at); }
-  std::optional<StreamIndex> resolve(Link& link, std::uint32_t wire_index);
   void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
@@ -103,6 +108,10 @@ class Spread {
   void serve(Link& link);
 
   Core& core_;
+  Streams& streams_;
+  UpdateFlow& flow_;
+  OriginPace& pace_;
+  std::vector<UpdateHeader> suspects_;
   std::deque<Waiting> waiting_;  // keys that a provider should push, by time
   TimePoint due_ = never;
   TimePoint weigh_at_ = never;

@@ -19,17 +19,18 @@ void Spread::weigh() {
   if (weigh_at_ == never) return;
   if (core_.now < weigh_at_) return due_by(weigh_at_);
   std::uint64_t taken = 0, flowing = 0, given = 0;
-  for (const Stream& stream : core_.streams) {
+  for (const Stream& stream : streams_) {
     if (stream.id != core_.options.stream) taken += stream.flow_bytes;
     flowing += stream.flow_bytes > 0 ? 1 : 0;
   }
   std::vector<Push> pushes;
   core_.each_link([&](Link& link) {
-    for (StreamIndex stream = 0; stream < link.streams.size(); ++stream) {
-      const std::uint64_t flow = core_.streams[stream].flow_bytes;
-      if (!link.streams[stream].push_to_them || flow == 0) continue;
+    StreamsLink& its = parts(link).streams;
+    for (StreamIndex stream = 0; stream < its.ours.size(); ++stream) {
+      const std::uint64_t flow = streams_[stream].flow_bytes;
+      if (!its.ours[stream].push_to_them || flow == 0) continue;
       given += flow;
-      if (core_.streams[stream].id != core_.options.stream && !link.streams[stream].depends)
+      if (streams_[stream].id != core_.options.stream && !its.ours[stream].depends)
         pushes.push_back({&link, stream});
     }
   });
@@ -37,11 +38,11 @@ void Spread::weigh() {
   for (std::size_t n = 0; n < declines_at_a_time && given > fair && !pushes.empty(); ++n) {
     const auto at = static_cast<std::size_t>(core_.prng.below(pushes.size()));
     decline(pushes[at]);
-    given -= core_.streams[pushes[at].stream].flow_bytes;
+    given -= streams_[pushes[at].stream].flow_bytes;
     pushes[at] = pushes.back();
     pushes.pop_back();
   }
-  for (Stream& stream : core_.streams) {
+  for (Stream& stream : streams_) {
     stream.flow_bytes -= stream.flow_bytes / static_cast<std::uint64_t>(weigh_over / weigh_every);
     if (stream.flow_bytes < flow_bytes_min) stream.flow_bytes = 0;
   }
@@ -50,23 +51,23 @@ void Spread::weigh() {
 }
 
 void Spread::decline(const Push& push) {
-  LinkStream& there = push.link->streams[push.stream];
+  LinkStream& there = parts(*push.link).streams.ours[push.stream];
   there.push_to_them = false;
   there.we_declined_at = core_.now;
   --push.link->taking;
-  core_.send(*push.link, encode(Decline{core_.name_stream(*push.link, push.stream, false)}));
+  core_.send(*push.link, encode(Decline{streams_.name_on(*push.link, push.stream, false)}));
 }
 
 bool Spread::has_declined(Link& link, StreamIndex stream) {
-  const TimePoint at = link.on(stream).declined_at;
+  const TimePoint at = parts(link).streams.on(stream).declined_at;
   return at != never && core_.now - at < declined_for;
 }
 
 void Spread::on_decline(Link& link, const Decline& message) {
-  const auto stream = resolve(link, message.stream);
+  const auto stream = streams_.resolve(link, message.stream);
   if (!stream) return;
-  link.on(*stream).declined_at = core_.now;
-  Stream& state = core_.streams[*stream];
+  parts(link).streams.on(*stream).declined_at = core_.now;
+  Stream& state = streams_[*stream];
   if (state.provider != link.id) return;
   state.provider.reset();
   --link.providing;

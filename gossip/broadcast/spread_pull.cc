@@ -9,26 +9,27 @@ namespace rumor::gossip {
 
 // The entry of a key that this link has named; null when it has named too many that nobody has brought.
 Missing* Spread::missing(Link& link, LocalKey key) {
-  auto& list = core_.streams[key.stream].missing;
+  SpreadLink& its = parts(link).spread;
+  auto& list = streams_[key.stream].missing;
   const auto at = list.find(key.seq);
   if (at != list.end()) return &at->second;
-  if (core_.missing_total >= limits::missing_max) return nullptr;
-  if (link.missing_brought >= limits::missing_per_link_max) return nullptr;
-  ++core_.missing_total;
-  ++link.missing_brought;
+  if (streams_.missing_total >= limits::missing_max) return nullptr;
+  if (its.missing_brought >= limits::missing_per_link_max) return nullptr;
+  ++streams_.missing_total;
+  ++its.missing_brought;
   Missing& entry = list[key.seq];
   entry.brought_by = link.id;
   return &entry;
 }
 
 void Spread::no_longer_missing(const Missing& entry) {
-  if (!mutant(24)) --core_.missing_total;
+  if (!mutant(24)) --streams_.missing_total;
   const auto at = core_.links.find(entry.brought_by);
-  if (at != core_.links.end()) --at->second.missing_brought;
+  if (at != core_.links.end()) --parts(at->second).spread.missing_brought;
 }
 
 void Spread::drop_missing(LocalKey key) {
-  auto& list = core_.streams[key.stream].missing;
+  auto& list = streams_[key.stream].missing;
   const auto at = list.find(key.seq);
   if (at == list.end()) return;
   no_longer_missing(at->second);
@@ -36,7 +37,7 @@ void Spread::drop_missing(LocalKey key) {
 }
 
 void Spread::announced(Link& link, LocalKey key) {
-  Stream& stream = core_.streams[key.stream];
+  Stream& stream = streams_[key.stream];
   const bool fresh = !stream.missing.contains(key.seq);
   Missing* entry = missing(link, key);
   if (entry == nullptr) return;
@@ -58,27 +59,28 @@ void Spread::announced(Link& link, LocalKey key) {
 
 // Opens with what the link has given: what the first updates take says little about those after them.
 std::size_t Spread::window(const Link& link) const {
-  const std::uint64_t mean = std::max<std::uint64_t>(core_.mean_update_bytes(), 1);
+  const std::uint64_t mean = std::max<std::uint64_t>(flow_.mean_bytes(), 1);
   if (mutant(28)) return window_max + 1;
-  const std::uint64_t most = std::min<std::uint64_t>(window_min + link.given, window_max);
+  const std::uint64_t most = std::min<std::uint64_t>(window_min + parts(link).spread.given, window_max);
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(window_bytes / mean, window_min, most));
 }
 
 // Asks now, or when the window of the link has room.
 void Spread::ask(Link& link, LocalKey key, Missing& entry) {
+  SpreadLink& its = parts(link).spread;
   RUMOR_CHECK(!entry.asked);
-  if (link.asked.size() >= window(link)) {
-    if (link.to_ask.size() >= announcements_max) return drop_missing(key);  // the digest will find it again
-    return link.to_ask.push_back(key);
+  if (its.asked.size() >= window(link)) {
+    if (its.to_ask.size() >= announcements_max) return drop_missing(key);  // the digest will find it again
+    return its.to_ask.push_back(key);
   }
   entry.asked = link.id;
-  link.asked.push_back({key, core_.now});
-  link.want_batch.push_back(key);
+  its.asked.push_back({key, core_.now});
+  its.want_batch.push_back(key);
   due_by(core_.now + want_progress);
 }
 
 bool Spread::pull(Link& link, LocalKey key) {
-  if (link.asked.size() >= window(link)) return false;
+  if (parts(link).spread.asked.size() >= window(link)) return false;
   Missing* entry = missing(link, key);
   if (entry == nullptr) return false;
   auto& from = entry->announcers;
@@ -91,42 +93,44 @@ bool Spread::pull(Link& link, LocalKey key) {
 
 // True when the key was asked for on this link; it no longer is.
 bool Spread::take_answer(Link& link, LocalKey key) {
-  const auto at = std::find_if(link.asked.begin(), link.asked.end(), [&](const AskedKey& asked) {
+  SpreadLink& its = parts(link).spread;
+  const auto at = std::find_if(its.asked.begin(), its.asked.end(), [&](const AskedKey& asked) {
     return asked.key.stream == key.stream && asked.key.seq == key.seq;
   });
-  if (at == link.asked.end()) return false;
-  link.asked.erase(at);
-  auto& list = core_.streams[key.stream].missing;
+  if (at == its.asked.end()) return false;
+  its.asked.erase(at);
+  auto& list = streams_[key.stream].missing;
   const auto entry = list.find(key.seq);
   if (entry != list.end() && entry->second.asked == link.id) entry->second.asked.reset();
   return true;
 }
 
 void Spread::fill_window(Link& link) {
-  while (!link.to_ask.empty() && link.asked.size() < window(link)) {
-    const LocalKey key = link.to_ask.front();
-    link.to_ask.pop_front();
-    auto& list = core_.streams[key.stream].missing;
+  SpreadLink& its = parts(link).spread;
+  while (!its.to_ask.empty() && its.asked.size() < window(link)) {
+    const LocalKey key = its.to_ask.front();
+    its.to_ask.pop_front();
+    auto& list = streams_[key.stream].missing;
     const auto entry = list.find(key.seq);
     if (entry != list.end() && !entry->second.asked) ask(link, key, entry->second);
   }
 }
 
 void Spread::subscribe(Link& link, StreamIndex stream) {
-  Stream& state = core_.streams[stream];
+  Stream& state = streams_[stream];
   RUMOR_CHECK(!state.provider);
   state.provider = link.id;
   state.provider_head = 0;
   ++link.providing;
-  core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), true}));
+  core_.send(link, encode(Subscribe{streams_.name_on(link, stream, false), true}));
 }
 
 void Spread::unsubscribe(Link& link, StreamIndex stream) {
-  Stream& state = core_.streams[stream];
+  Stream& state = streams_[stream];
   RUMOR_CHECK(state.provider == link.id);
   state.provider.reset();
   --link.providing;
-  if (!mutant(27)) core_.send(link, encode(Subscribe{core_.name_stream(link, stream, false), false}));
+  if (!mutant(27)) core_.send(link, encode(Subscribe{streams_.name_on(link, stream, false), false}));
 }
 
 Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Link* except) {
@@ -139,7 +143,7 @@ Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Lin
       if (fit) best = link;
       continue;
     }
-    if (best == nullptr || link->asked.size() < best->asked.size()) best = link;
+    if (best == nullptr || parts(*link).spread.asked.size() < parts(*best).spread.asked.size()) best = link;
   }
   return best;
 }
@@ -148,51 +152,55 @@ Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Lin
 Link* Spread::claimant(const UpdateKey& key, const Link* except) {
   Link* best = nullptr;
   core_.each_link([&](Link& link) {
-    if (&link == except || !link.vector || !link.vector->contains(key) || link.gone.contains(key)) return;
-    if (best == nullptr || link.asked.size() < best->asked.size()) best = &link;
+    const RepairLink& repair = parts(link).repair;
+    if (&link == except || !repair.vector || !repair.vector->contains(key) || repair.gone.contains(key)) return;
+    if (best == nullptr || parts(link).spread.asked.size() < parts(*best).spread.asked.size()) best = &link;
   });
   return best;
 }
 
 // The key was to come from `except` and will not. Somebody else, or nobody: then the digest will find it.
 void Spread::ask_elsewhere(LocalKey key, const Link* except) {
-  auto& list = core_.streams[key.stream].missing;
+  auto& list = streams_[key.stream].missing;
   const auto at = list.find(key.seq);
   if (at == list.end() || at->second.asked) return;
   if (except != nullptr) std::erase(at->second.announcers, except->id);
   Link* next = best_announcer(key.stream, at->second, except);
-  if (next == nullptr) next = claimant(core_.key_of(key), except);
+  if (next == nullptr) next = claimant(streams_.key_of(key), except);
   if (next == nullptr) return drop_missing(key);
-  const Stream& stream = core_.streams[key.stream];
+  const Stream& stream = streams_[key.stream];
   if (!stream.provider && stream.id != core_.options.stream) subscribe(*next, key.stream);
   ask(*next, key, at->second);
 }
 
 void Spread::on_not_available(Link& link, const NotAvailable& message) {
+  SpreadLink& its = parts(link).spread;
   for (const WireRange& wire : message.ranges) {
-    const auto stream = resolve(link, wire.stream);
+    const auto stream = streams_.resolve(link, wire.stream);
     if (!stream) return;
     for (std::uint64_t seq = wire.range.first; seq <= wire.range.last; ++seq) {
       if (!take_answer(link, {*stream, seq})) continue;
       // What it has named in a vector it may no longer keep; what it has announced it had a moment ago.
-      const bool announced = !link.vector || !link.vector->contains(core_.key_of({*stream, seq}));
-      if (announced) ++link.broken_announcements;
+      const auto& vector = parts(link).repair.vector;
+      const bool announced = !vector || !vector->contains(streams_.key_of({*stream, seq}));
+      if (announced) ++its.broken_announcements;
       ask_elsewhere({*stream, seq}, &link);
     }
   }
-  if (link.broken_announcements > limits::broken_announcements_max)
+  if (its.broken_announcements > limits::broken_announcements_max)
     return core_.shun(link, "announces what it does not have, time and again");
   fill_window(link);
 }
 
 void Spread::give_up_asked(Link& link) {
-  const std::deque<AskedKey> asked = std::move(link.asked);
-  const std::deque<LocalKey> to_ask = std::move(link.to_ask);
-  link.asked.clear();
-  link.to_ask.clear();
-  link.want_batch.clear();
+  SpreadLink& its = parts(link).spread;
+  const std::deque<AskedKey> asked = std::move(its.asked);
+  const std::deque<LocalKey> to_ask = std::move(its.to_ask);
+  its.asked.clear();
+  its.to_ask.clear();
+  its.want_batch.clear();
   for (const AskedKey& entry : asked) {
-    auto& list = core_.streams[entry.key.stream].missing;
+    auto& list = streams_[entry.key.stream].missing;
     const auto at = list.find(entry.key.seq);
     if (at == list.end() || at->second.asked != link.id) continue;
     if (mutant(26)) continue;
@@ -204,8 +212,8 @@ void Spread::give_up_asked(Link& link) {
 
 void Spread::link_lost(Link& link) {
   RUMOR_CHECK(!link.admitted());
-  for (StreamIndex stream = 0; stream < core_.streams.size() && link.providing > 0; ++stream) {
-    Stream& state = core_.streams[stream];
+  for (StreamIndex stream = 0; stream < streams_.size() && link.providing > 0; ++stream) {
+    Stream& state = streams_[stream];
     if (state.provider != link.id || mutant(25)) continue;
     state.provider.reset();
     --link.providing;
@@ -219,10 +227,10 @@ void Spread::link_lost(Link& link) {
 }
 
 void Spread::drop_held() {
-  for (StreamIndex stream = 0; stream < core_.streams.size(); ++stream) {
-    std::erase_if(core_.streams[stream].missing, [&](const auto& entry) {
+  for (StreamIndex stream = 0; stream < streams_.size(); ++stream) {
+    std::erase_if(streams_[stream].missing, [&](const auto& entry) {
       const LocalKey key{stream, entry.first};
-      const bool drop = core_.have(key) || core_.unwanted(key);
+      const bool drop = streams_.have(key) || streams_.unwanted(key);
       if (drop) no_longer_missing(entry.second);
       return drop;
     });
@@ -234,7 +242,7 @@ void Spread::watch_waiting() {
   while (!waiting_.empty() && waiting_.front().at <= core_.now) {
     const LocalKey key = waiting_.front().key;
     waiting_.pop_front();
-    auto& list = core_.streams[key.stream].missing;
+    auto& list = streams_[key.stream].missing;
     const auto at = list.find(key.seq);
     if (at != list.end() && !at->second.asked) reconsider(key, at->second);
   }
@@ -242,7 +250,7 @@ void Spread::watch_waiting() {
 }
 
 void Spread::reconsider(LocalKey key, Missing& entry) {
-  const Stream& stream = core_.streams[key.stream];
+  const Stream& stream = streams_[key.stream];
   const Link* provider = core_.find(stream.provider);
   if (provider == nullptr || key.seq < stream.provider_head) {
     return ask_elsewhere(key, nullptr);  // nobody pushes, or the provider has skipped it
@@ -260,7 +268,7 @@ void Spread::reconsider(LocalKey key, Missing& entry) {
 }
 
 void Spread::reparent(StreamIndex stream, Link& next) {
-  Stream& state = core_.streams[stream];
+  Stream& state = streams_[stream];
   if (Link* old = core_.find(state.provider)) unsubscribe(*old, stream);
   subscribe(next, stream);
   std::vector<std::uint64_t> late;
@@ -279,11 +287,12 @@ void Spread::reparent(StreamIndex stream, Link& next) {
 
 void Spread::watch_wants() {
   core_.each_link([&](Link& link) {
-    if (link.asked.empty()) return;
-    const TimePoint deadline = std::max(link.asked.front().at, link.progress_at) + want_progress;
+    SpreadLink& its = parts(link).spread;
+    if (its.asked.empty()) return;
+    const TimePoint deadline = std::max(its.asked.front().at, link.progress_at) + want_progress;
     if (core_.now < deadline) return due_by(deadline);
-    for (StreamIndex stream = 0; stream < core_.streams.size() && link.providing > 0; ++stream) {
-      if (core_.streams[stream].provider == link.id) unsubscribe(link, stream);
+    for (StreamIndex stream = 0; stream < streams_.size() && link.providing > 0; ++stream) {
+      if (streams_[stream].provider == link.id) unsubscribe(link, stream);
     }
     give_up_asked(link);
     // Counts twice for a link that has never given anything.

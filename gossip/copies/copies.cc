@@ -21,9 +21,9 @@ constexpr Duration give_again = 5ms;
 void Copies::on_admitted(Link& link, const Hello& hello) {
   link.digest = hello.digest;
   link.admitted_at = link.data_at = link.progress_at = core_.now;
-  link.sent_digest = Digest{link.hello_replica, 0, false, false};
-  link.digest_sent_at = link.up_at;
   Side& side = sides_[link.id];
+  side.sent_digest = Digest{link.hello_replica, 0, false, false};
+  side.digest_sent_at = link.up_at;
   side.has_model = hello.digest.replica.updates > 0;
   if (!side.has_model) port_.hold_initial(link.node);
   const std::optional<std::uint64_t> held =
@@ -129,7 +129,6 @@ void Copies::publish(const StoredUpdate& update) {
   if (std::none_of(sides_.begin(), sides_.end(),
                    [](const auto& side) { return side.second.whole.has_value(); }))
     cut_.reset();
-  core_.changed();
   core_.each_link([&](Link& link) { give(link); });
   due_ = std::min(due_, core_.now + digest_changed);
 }
@@ -182,7 +181,6 @@ void Copies::begin_with(const NodeId& node) {
   recent_.clear();
   recent_bytes_ = 0;
   cut_.reset();
-  core_.changed();
   core_.each_link([&](Link& link) {
     Side& side = sides_.at(link.id);
     if (side.asked) begin_whole(side);
@@ -235,9 +233,10 @@ void Copies::on_whole(Link& link, const Data& message) {
 // ---- digests ----
 
 void Copies::send_digest(Link& link, bool reply) {
-  link.sent_digest = core_.digest(reply);
-  link.digest_sent_at = core_.now;
-  core_.send(link, encode(*link.sent_digest));
+  Side& side = sides_.at(link.id);
+  side.sent_digest = core_.digest(reply);
+  side.digest_sent_at = core_.now;
+  core_.send(link, encode(side.sent_digest));
 }
 
 void Copies::on(Link& link, const Digest& digest) {
@@ -296,12 +295,11 @@ void Copies::tick() {
   const Digest ours = core_.digest();
   core_.each_link([&](Link& link) {
     give(link);
-    const bool news =
-        link.sent_digest->replica != ours.replica || link.sent_digest->finished != ours.finished;
-    const TimePoint at = link.digest_sent_at + (news ? digest_changed : digest_idle);
+    const Side& side = sides_.at(link.id);
+    const bool news = side.sent_digest.replica != ours.replica || side.sent_digest.finished != ours.finished;
+    const TimePoint at = side.digest_sent_at + (news ? digest_changed : digest_idle);
     if (at <= core_.now) send_digest(link, false);
     due_ = std::min(due_, watch_arriving(core_, link));
-    const Side& side = sides_.at(link.id);
     if (side.following && !side.coming) return;
     if (core_.now >= link.data_at + piece_progress)
       return core_.shun(link, side.coming ? "begins a copy and does not go on with it" : "does not give its copy");

@@ -69,6 +69,8 @@ class Copies final : public Exchange {
     std::size_t sent = 0;
   };
   struct Side {
+    Digest sent_digest;  // our last
+    TimePoint digest_sent_at;
     // Ours, at the other end.
     bool asked = false;
     std::uint64_t next = 0;  // update to give

@@ -8,6 +8,7 @@
 // Thread: one owner, as Protocol.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -30,6 +31,8 @@ class Exchange {
   virtual BacklogMarks backlog_marks() const { return {}; }
 
   // ---- links ----
+  // What the exchange keeps about a link that has just come up (Link::exchange). May be null.
+  virtual std::unique_ptr<LinkState> new_link() { return nullptr; }
   // The link has just been admitted by this greeting.
   virtual void on_admitted(Link& link, const Hello& hello) = 0;
   // The link is closed, admitted or not: nothing is sent or expected there any more.

@@ -27,39 +27,31 @@ void Overlay::start() {
   tick();
 }
 
-void Overlay::on_link_up(const LinkUp& up) {
-  const auto [at, fresh] = core_.links.try_emplace(up.link);
-  RUMOR_CHECK(fresh);
-  Link& link = at->second;
-  link.id = up.link;
-  link.node = up.peer;
-  link.dialled_by_us = up.dialled_by_us;
-  link.address = up.remote_address;
-  link.coder = core_.store.coder_for_link();
-  link.up_at = link.heard_at = link.sent_at = link.data_at = link.progress_at = link.control_at = core_.now;
-  Address* entry = up.dialled_by_us ? book_.find(up.remote_address) : nullptr;
+void Overlay::on_link_up(Link& link) {
+  link.overlay = std::make_unique<OverlayLink>();
+  Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) {
-    link.purpose = entry->purpose;
+    own(link).purpose = entry->purpose;
     entry->dialling = false;
-    entry->node = up.peer;
-    entry->ours = up.peer == core_.options.self;
+    entry->node = link.node;
+    entry->ours = link.node == core_.options.self;
   }
-  if (up.peer == core_.options.self) {
+  if (link.node == core_.options.self) {
     if (entry != nullptr) entry->tried = true;
     core_.close(link, "this is our own address");
-  } else if (core_.scores.is_banned(up.peer, core_.now)) {
+  } else if (core_.scores.is_banned(link.node, core_.now)) {
     core_.close(link, "it is banned for what it did before");
-  } else if (up.dialled_by_us && core_.rule.refused.contains(up.peer)) {
+  } else if (link.dialled_by_us && core_.rule.refused.contains(link.node)) {
     core_.close(link, "it is refused here");  // who comes to us is told why, after its greeting
-  } else if (link.purpose == Purpose::dial_back) {
+  } else if (own(link).purpose == Purpose::dial_back) {
     core_.close(link, "it can be dialled, which it wanted to know");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
-  } else if (up.dialled_by_us || is_listed(core_.rule, up.peer)) {
+  } else if (link.dialled_by_us || is_listed(core_.rule, link.node)) {
     send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
   }
-  if (!up.dialled_by_us) {
-    if (up.peer != core_.options.self) reach_.by = up.peer, reach_.at = core_.now;
+  if (!link.dialled_by_us) {
+    if (link.node != core_.options.self) reach_.by = link.node, reach_.at = core_.now;
     bound_greetings();
   }
   wake();
@@ -78,16 +70,16 @@ void Overlay::bound_greetings() {
 }
 
 void Overlay::ping(Link& link) {
-  link.ping = core_.prng.next();
-  link.ping_sent_at = core_.now;
-  core_.send(link, encode(Ping{*link.ping}));
+  own(link).ping = core_.prng.next();
+  own(link).ping_sent_at = core_.now;
+  core_.send(link, encode(Ping{*own(link).ping}));
 }
 
 void Overlay::on_pong(Link& link, const Pong& pong) {
   met_own_run_ = true;  // they have admitted us, or they would not answer
-  if (pong.nonce != link.ping) return;
-  link.ping.reset();
-  link.round_trip = core_.now - link.ping_sent_at;
+  if (pong.nonce != own(link).ping) return;
+  own(link).ping.reset();
+  link.round_trip = core_.now - own(link).ping_sent_at;
 }
 
 void Overlay::send_hello(Link& link) {
@@ -99,7 +91,7 @@ void Overlay::send_hello(Link& link) {
   hello.digest = core_.digest();
   hello.lonely = core_.admitted_count() < core_.options.links.low;
   link.hello_replica = hello.digest.replica;
-  link.greeted = true;
+  own(link).greeted = true;
   core_.send(link, encode(hello));
 }
 
@@ -128,7 +120,7 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
   }
   PeerRecord record = hello.self;
   if (!admits(link, record) || !learn(link, record)) return false;
-  if (!link.greeted) send_hello(link);
+  if (!own(link).greeted) send_hello(link);
   if (!keep_one_of_twins(link, hello.stream)) return false;
   if (!make_room(link, hello.lonely)) return false;
   admitted(link, hello);
@@ -230,7 +222,7 @@ bool Overlay::make_room(Link& link, bool lonely) {
 
 void Overlay::admitted(Link& link, const Hello& hello) {
   link.state = Link::State::admitted;
-  link.was_admitted = true;
+  own(link).was_admitted = true;
   link.their_stream = hello.stream;
   link.codings = hello.codings;
   if (link.dialled_by_us) met_own_run_ = true;  // who was dialled greets after having admitted us
@@ -255,15 +247,15 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
     if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr)
       entry->not_admitted = reject.text;
   }
-  if (reject.code == Reject::Code::full && link.was_admitted) {
+  if (reject.code == Reject::Code::full && own(link).was_admitted) {
     learn_all(link, reject.others);
   }
   core_.close(link, str("refused: ", reject.text));
 }
 
 void Overlay::on_bye(Link& link, const Bye& bye) {
-  link.goodbye = true;
-  if (link.was_admitted) {
+  own(link).goodbye = true;
+  if (own(link).was_admitted) {
     learn_all(link, bye.others);
     if (bye.code == Bye::Code::leaving) core_.members.left(link.node);
   }
@@ -311,13 +303,13 @@ void Overlay::spread_record(const PeerRecord& record) {
 }
 
 void Overlay::on_digest(Link& link, const Digest& digest) {
-  link.table_mismatches = digest.table_hash == core_.members.hash() ? 0 : link.table_mismatches + 1;
-  if (link.table_mismatches >= 2 && core_.now - link.table_sent_at >= table_interval) send_table(link);
+  own(link).table_mismatches = digest.table_hash == core_.members.hash() ? 0 : own(link).table_mismatches + 1;
+  if (own(link).table_mismatches >= 2 && core_.now - own(link).table_sent_at >= table_interval) send_table(link);
 }
 
 void Overlay::send_table(Link& link) {
   Peers peers;
-  link.table_sent_at = core_.now;
+  own(link).table_sent_at = core_.now;
   for (const auto& [node, member] : core_.members.all()) {
     peers.records.push_back(member.record);
     if (peers.records.size() == limits::records_per_frame_max) {
@@ -359,14 +351,14 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   wake();
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->tried = true;
-  if ((entry != nullptr && entry->ours) || link.purpose == Purpose::dial_back) return;
-  if (!link.was_admitted) {
+  if ((entry != nullptr && entry->ours) || own(link).purpose == Purpose::dial_back) return;
+  if (!own(link).was_admitted) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
     return;
   }
   core_.note(Note::Level::info,
              str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
-  if (link.goodbye) {
+  if (own(link).goodbye) {
     book_.retry_node(link.node, core_.now + jittered(feeler_interval, core_.prng));
   } else if (core_.now - link.up_at >= short_lived) {
     if (entry != nullptr) entry->failures = 0;

@@ -3,6 +3,7 @@
 // Thread: one owner, as Protocol. Costs: tick() is O(links + addresses), at most once per 10 ms.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,19 @@
 #include "gossip/links/core.h"
 
 namespace rumor::gossip {
+
+// What Overlay keeps about a link (Link::overlay).
+struct OverlayLink final : LinkState {
+  bool greeted = false;             // we have sent HELLO
+  bool was_admitted = false;        // at some time
+  bool goodbye = false;             // BYE came: no reason to redial at once
+  Purpose purpose = Purpose::link;  // where we have dialled
+  std::uint32_t table_mismatches = 0;
+  TimePoint table_sent_at;
+  TimePoint invite_passed_at = long_ago;  // one of its own, by us
+  std::optional<std::uint64_t> ping;      // nonce of the one on its way, probes aside
+  TimePoint ping_sent_at;
+};
 
 class Overlay {
  public:
@@ -28,7 +42,8 @@ class Overlay {
   // Whether links at random are tried now and then, in search of better ones. Before start().
   void try_other_links(bool on) { tries_others_ = on; }
   void start();
-  void on_link_up(const LinkUp& up);
+  // Requires: Core has just added the link.
+  void on_link_up(Link& link);
   void on_dial_failed(const std::string& address, const std::string& reason);
   // True when the link is admitted by this.
   bool on_hello(Link& link, const Hello& hello);
@@ -37,6 +52,8 @@ class Overlay {
   void on_ping(Link& link, const Ping& ping) { core_.send(link, encode(Pong{ping.nonce})); }
   void on_pong(Link& link, const Pong& pong);
   void ping(Link& link);
+  // Whether a PING is on its way there, probes aside.
+  bool awaits_pong(const Link& link) const { return own(link).ping.has_value(); }
   void on_peers(Link& link, const Peers& peers);
   void on_invite(Link& link, const Invite& invite);
   // We can be dialled there now: every link is told.
@@ -64,6 +81,8 @@ class Overlay {
   void check_invariants() const;
 
  private:
+  static OverlayLink& own(Link& link) { return static_cast<OverlayLink&>(*link.overlay); }
+  static const OverlayLink& own(const Link& link) { return static_cast<const OverlayLink&>(*link.overlay); }
   void wake() { due_ = core_.now; }
   // From this link. False: the record is forged, and the link closed for it.
   bool learn(Link& link, const PeerRecord& record);

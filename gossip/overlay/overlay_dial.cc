@@ -72,9 +72,9 @@ void Overlay::watch_links() {
     if (now - link.sent_at >= ping_interval) ping(link);
     const bool idle = link.providing == 0 && link.taking == 0;
     const bool spare = admitted > core_.options.links.target && !full_mesh();
-    if (link.purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare) {
+    if (own(link).purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare) {
       core_.send(link, encode(Bye{Bye::Code::surplus, "no stream takes this way", {}}));
-      link.goodbye = true;
+      own(link).goodbye = true;
       core_.close(link, "no stream takes this way");
     }
   }

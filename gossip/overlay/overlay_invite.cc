@@ -18,10 +18,10 @@ void Overlay::invite(const NodeId& member) {
 void Overlay::on_invite(Link& link, const Invite& invite) {
   const bool own_word = invite.from == link.node;
   if (invite.to == core_.options.self) return own_word ? dial_back(link) : dial_inviter(invite.from);
-  if (!own_word || core_.now - link.invite_passed_at < invite_pass_interval) return;
+  if (!own_word || core_.now - own(link).invite_passed_at < invite_pass_interval) return;
   Link* const next = core_.link_to(invite.to);
   if (next == nullptr) return;
-  link.invite_passed_at = core_.now;
+  own(link).invite_passed_at = core_.now;
   core_.send(*next, encode(invite));
 }
 

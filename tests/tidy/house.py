@@ -19,7 +19,7 @@ HOUSE = {
     'gossip/links': ['gossip/contract', 'gossip/wire', 'gossip/trust'],
     'gossip/overlay': ['gossip/links'],
     'gossip/copies': ['gossip/contract', 'gossip/trust', 'gossip/links'],
-    'gossip/broadcast': ['gossip/links', 'gossip/overlay'],
+    'gossip/broadcast': ['gossip/contract', 'gossip/links', 'gossip/overlay'],
     'gossip': ['gossip/*'],
     'gossip/asio': ['gossip/contract', 'gossip/trust'],
     'models/kernels': [],

@@ -1,4 +1,4 @@
-#include "gossip/overlay/queue_probe.h"
+#include "gossip/broadcast/queue_probe.h"
 
 #include <algorithm>
 #include <vector>
@@ -14,18 +14,20 @@ void QueueProbe::published() {
 }
 
 bool QueueProbe::on_pong(Link& link, const Pong& pong) {
-  if (!link.probe || *link.probe != pong.nonce) return false;
-  link.probe.reset();
-  const Duration took = core_.now - link.probe_sent_at;
-  link.data_wait = std::max(Duration{0}, took - link.round_trip.value_or(Duration{0}));
+  ProbeLink& its = parts(link).probe;
+  if (!its.nonce || *its.nonce != pong.nonce) return false;
+  its.nonce.reset();
+  const Duration took = core_.now - its.sent_at;
+  its.data_wait = std::max(Duration{0}, took - link.round_trip.value_or(Duration{0}));
   return true;
 }
 
 // What a probe on its way tells so far, or the last one: that alone while not even the PING beside it is answered.
 std::optional<Duration> QueueProbe::wait_of(const Link& link) const {
-  if (!link.probe || link.ping) return link.data_wait;
-  const Duration out = core_.now - link.probe_sent_at - link.round_trip.value_or(Duration{0});
-  return std::max(link.data_wait.value_or(Duration{0}), out);
+  const ProbeLink& its = parts(link).probe;
+  if (!its.nonce || overlay_.awaits_pong(link)) return its.data_wait;
+  const Duration out = core_.now - its.sent_at - link.round_trip.value_or(Duration{0});
+  return std::max(its.data_wait.value_or(Duration{0}), out);
 }
 
 // Over the links that carry DATA; 0 where none does. Nothing while all of these are silent.
@@ -33,7 +35,7 @@ std::optional<Duration> QueueProbe::median_wait() {
   std::vector<Duration> waits;
   bool silent = false;
   core_.each_link([&](const Link& link) {
-    if (!link.probe && !link.live_sent) return;
+    if (!parts(link).probe.nonce && !link.live_sent) return;
     const std::optional<Duration> wait = wait_of(link);
     wait ? waits.push_back(*wait) : void(silent = true);
   });
@@ -51,7 +53,7 @@ Duration QueueProbe::others_gap() {
   counted_ = received;
   counted_at_ = core_.now;
   std::int64_t flowing = 0;
-  for (const Stream& stream : core_.streams)
+  for (const Stream& stream : streams_)
     if (stream.id != core_.options.stream && stream.flow_bytes > 0) ++flowing;
   if (recent_ < 12 || flowing == 0) return OriginPace::interval_max;
   return recent_time_ * flowing * one / static_cast<std::int64_t>(recent_);
@@ -64,14 +66,15 @@ void QueueProbe::tick() {
   }
   due_ = core_.now + every;
   const Duration gap = others_gap();
-  if (const auto wait = median_wait()) core_.pace.waits(*wait, gap, core_.now);
+  if (const auto wait = median_wait()) pace_.waits(*wait, gap, core_.now);
   core_.each_link([&](Link& link) {
-    if (link.probe) return;
-    if (!link.live_sent) return link.data_wait.reset();
+    ProbeLink& its = parts(link).probe;
+    if (its.nonce) return;
+    if (!link.live_sent) return its.data_wait.reset();
     overlay_.ping(link);
-    link.probe = core_.prng.next();
-    link.probe_sent_at = core_.now;
-    core_.send(link, encode(Ping{*link.probe}), Lane::live);
+    its.nonce = core_.prng.next();
+    its.sent_at = core_.now;
+    core_.send(link, encode(Ping{*its.nonce}), Lane::live);
     link.live_sent = false;
   });
 }

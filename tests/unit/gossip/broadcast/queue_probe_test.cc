@@ -1,5 +1,5 @@
 // Probes in the lane of DATA, against PINGs in the control lane: what is measured, and whom it is believed of.
-#include "gossip/overlay/queue_probe.h"
+#include "gossip/broadcast/queue_probe.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -8,6 +8,7 @@
 // Thread: one owner, as Protocol. Costs: four small frames a link each quarter of a second, while we publish.
 #pragma once
 
+#include "gossip/broadcast/state.h"
 #include "gossip/overlay/overlay.h"
 
 namespace rumor::gossip {
@@ -16,7 +17,8 @@ class QueueProbe {
  public:
   static constexpr Duration every = 250ms, quiet_after = 10s;
 
-  QueueProbe(Core& core, Overlay& overlay) : core_(core), overlay_(overlay) {}
+  QueueProbe(BroadcastState& state, Overlay& overlay)
+      : core_(state.core), streams_(state.streams), pace_(state.pace), overlay_(overlay) {}
 
   // An own update was made: from now on it matters.
   void published();
@@ -33,6 +35,8 @@ class QueueProbe {
   Duration others_gap();
 
   Core& core_;
+  Streams& streams_;
+  OriginPace& pace_;
   Overlay& overlay_;
   TimePoint due_ = never, published_at_ = long_ago, counted_at_ = long_ago;
   std::uint64_t counted_ = 0;  // updates received, of the last call

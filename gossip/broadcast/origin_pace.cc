@@ -1,4 +1,4 @@
-#include "gossip/links/origin_pace.h"
+#include "gossip/broadcast/origin_pace.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // The pace of an origin: slower while its neighbours lag, faster when they have caught up.
-#include "gossip/links/origin_pace.h"
+#include "gossip/broadcast/origin_pace.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,7 +2,7 @@
 // residual (PROTOCOL.md 6.1.13).
 //
 // Signs that it is ahead. At once: no link can take more (all are backlogged). Within seconds: DATA waits at
-// the uplink (gossip/overlay/queue_probe.h), and goes on waiting: a standing queue, not a burst (Nichols, Jacobson,
+// the uplink (gossip/broadcast/queue_probe.h), and goes on waiting: a standing queue, not a burst (Nichols, Jacobson,
 // Controlling Queue Delay, ACM Queue 2012). Slowly: neighbours say in their vectors what of our stream they
 // have; how old the first update is that one lacks is its *lag*. By either the interval between updates
 // grows, and shrinks again later (increase and decrease turned round: times are what is changed here).
