@@ -66,8 +66,8 @@ inline constexpr std::size_t link_backlog_high = 1 << 20, link_backlog_low = 256
 // during which neither trains on: 30 ms for this much.
 inline constexpr std::size_t recode_bytes_max = 1 << 20;
 
-// Updates kept for late peers: by payload bytes without a disk, in files (the default; the run file may say
-// less or more), in one file, by number; and payloads of theirs in memory.
+// Updates kept for late peers: by bytes without a disk; in memory because a disk did not take them; by bytes in files
+// (the default; the run file may say less or more), in one file; by number.
 inline constexpr std::size_t log_bytes_max = 256 << 20, log_cache_bytes_max = 64 << 20;
 inline constexpr std::size_t log_file_bytes_max = std::size_t{8} << 30, log_segment_bytes = 64 << 20;
 inline constexpr std::size_t log_updates_max = 262'144;

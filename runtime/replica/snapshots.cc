@@ -106,8 +106,8 @@ Result<void> Snapshots::begin_cut(const gossip::HaveSet* names) {
   for (const auto& [stream, ranges] : later.streams()) {
     for (const gossip::SeqRange& range : ranges) {
       for (std::uint64_t seq = range.first; seq <= range.last; ++seq) {
-        const gossip::UpdateHeader* const header = log_.header({stream, seq});
-        if (header == nullptr) return too_far;
+        const auto header = log_.header({stream, seq});
+        if (!header) return too_far;
         making->fingerprint = Fingerprinter::minus(making->fingerprint, header->fingerprint);
         making->samples -= header->samples;
         bytes += log_.payload_bytes({stream, seq});

@@ -14,14 +14,14 @@ namespace rumor {
 
 namespace {
 
-// Bookkeeping of an entry beside its payload, so that empty payloads are bounded too.
-constexpr std::size_t overhead_bytes = 256;
 constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'L', 'G', 1};
 constexpr std::size_t check_bytes = 8;
 constexpr std::size_t segment_head_bytes = sizeof magic + RunId::size + check_bytes;
 constexpr std::size_t head_bytes = 1 + 16 + 8 + 32 + 32 + 8 + 8 + 4 + 64 + 4 + check_bytes;
+constexpr std::uint64_t segment_bytes_max = 2 * limits::log_segment_bytes;  // no segment that is ours has more
 constexpr std::uint8_t kind_update = 1, kind_taken_back = 2;
-static_assert(head_bytes < overhead_bytes);
+static_assert(limits::payload_bytes_max < limits::log_segment_bytes - 1024);
+static_assert(head_bytes < UpdateLog::overhead_bytes);
 
 std::string file_of(std::uint32_t segment) {
   char name[24];
@@ -91,137 +91,148 @@ std::optional<Head> decode_head(BytesView bytes) {
 
 }  // namespace
 
-// ---- what is kept ----
+// ---- updates in memory ----
 
-void UpdateLog::put(const gossip::StoredUpdate& update, std::uint32_t bytes, std::uint32_t segment,
-                    std::uint64_t offset, TimePoint now) {
-  const auto [at, fresh] = updates_.try_emplace(update.header.key);
-  RUMOR_CHECK(fresh);
-  at->second = {update, bytes, ++orders_, segment, offset, now};
-  arrival_.emplace(orders_, update.header.key);
-  bytes_ += bytes + overhead_bytes;
-  if (segment != 0) ++segments_[segment].kept;
-  if (update.payload == nullptr) return;
-  cache_bytes_ += bytes;
-  if (disk_ != nullptr) cached_.push_back(update.header.key);
+void UpdateLog::Held::add(Order order, const gossip::StoredUpdate& update) {
+  updates.emplace(order, update);
+  bytes += update.payload->size() + overhead_bytes;
+}
+
+void UpdateLog::Held::remove(Order order) {
+  const auto at = updates.find(order);
+  if (at == updates.end()) return;
+  bytes -= at->second.payload->size() + overhead_bytes;
+  updates.erase(at);
+}
+
+// Null: the update is on the disk only.
+const gossip::StoredUpdate* UpdateLog::held(Order order) const {
+  for (const Held* some : {&recent_, &unwritten_})
+    if (const auto at = some->updates.find(order); at != some->updates.end()) return &at->second;
+  return nullptr;
+}
+
+std::size_t UpdateLog::memory_bytes() const { return index_.memory_bytes() + recent_.bytes + unwritten_.bytes; }
+
+// ---- adding and dropping ----
+
+UpdateLog::Order UpdateLog::put(const UpdateKey& key, const LogIndex::Place& place) {
+  bytes_ += place.bytes + overhead_bytes;
+  if (place.segment != 0) ++segments_[place.segment].kept;
+  return index_.add(key, place);
 }
 
 void UpdateLog::append(const gossip::StoredUpdate& update, TimePoint now) {
-  std::uint64_t offset = 0;
-  if (disk_ != nullptr) offset = write(update.header, *update.payload);
-  put(update, static_cast<std::uint32_t>(update.payload->size()), offset != 0 ? writing_ : 0, offset, now);
+  LogIndex::Place place{.at = now, .bytes = static_cast<std::uint32_t>(update.payload->size())};
+  if (disk_ != nullptr) place.offset = write(update.header, *update.payload);
+  if (place.offset != 0) place.segment = writing_;
+  (place.segment != 0 ? recent_ : unwritten_).add(put(update.header.key, place), update);
   keep_bounds();
 }
 
-void UpdateLog::remove(std::map<UpdateKey, Entry>::iterator at) {
-  const Entry& entry = at->second;
-  bytes_ -= entry.bytes + overhead_bytes;
-  if (entry.update.payload != nullptr) cache_bytes_ -= entry.bytes;
-  arrival_.erase(entry.order);
-  if (entry.segment != 0) {
-    const auto segment = segments_.find(entry.segment);
-    if (--segment->second.kept == 0 && entry.segment != writing_) {
-      disk_->remove(file_of(entry.segment));
-      disk_bytes_ -= segment->second.bytes;
-      segments_.erase(segment);
-    }
-  }
-  updates_.erase(at);
+void UpdateLog::remove(Order order) {
+  const LogIndex::Place place = index_.place_of(order);
+  bytes_ -= place.bytes + overhead_bytes;
+  recent_.remove(order);
+  unwritten_.remove(order);
+  index_.remove(order);
+  if (place.segment == 0) return;
+  const auto segment = segments_.find(place.segment);
+  if (--segment->second.kept != 0 || place.segment == writing_) return;
+  disk_->remove(file_of(place.segment));
+  disk_bytes_ -= segment->second.bytes;
+  segments_.erase(segment);
 }
 
-void UpdateLog::drop_oldest() {
-  const UpdateKey key = arrival_.begin()->second;
-  if (!acknowledged_.contains(key)) ++dropped_;
-  const auto at = updates_.find(key);
-  RUMOR_CHECK(at != updates_.end());
-  remove(at);
+// Because of a bound.
+void UpdateLog::drop(Order order) {
+  if (!acknowledged_.contains(index_.key_of(order))) ++dropped_;
+  remove(order);
 }
 
 void UpdateLog::keep_bounds() {
   if (mutant(11)) return;
-  while (arrival_.size() > 1 && (bytes_ > bytes_max_ || updates_.size() > limits::log_updates_max ||
-                                 (segments_.size() > 1 && disk_bytes_ > bytes_max_)))
-    drop_oldest();
-  while (cache_bytes_ > cache_bytes_max_ && cached_.size() > 1) {
-    const auto at = updates_.find(cached_.front());
-    cached_.pop_front();
-    if (at == updates_.end() || at->second.update.payload == nullptr) continue;
-    if (at->second.segment == 0) {
-      if (!acknowledged_.contains(at->first)) ++dropped_;
-      remove(at);
-      continue;
-    }
-    cache_bytes_ -= at->second.bytes;
-    at->second.update.payload.reset();
-  }
+  while (index_.size() > 1 && (bytes_ > bytes_max_ || index_.arrivals() > limits::log_updates_max ||
+                               (segments_.size() > 1 && disk_bytes_ > bytes_max_)))
+    drop(index_.oldest());
+  while (unwritten_.beyond(cache_bytes_max_)) drop(unwritten_.oldest());
+  while (recent_.beyond(std::min(recent_bytes_max, cache_bytes_max_))) recent_.remove(recent_.oldest());
 }
 
 void UpdateLog::erase(const UpdateKey& key) {
-  const auto at = updates_.find(key);
-  if (at == updates_.end()) return;
-  const Entry& entry = at->second;
-  if (entry.segment != 0) {
-    const Bytes head = encode_head(kind_taken_back, entry.update.header, entry.bytes);
-    (void)disk_->write(file_of(entry.segment), entry.offset - head_bytes,
-                       head);  // else it may come back: PROTOCOL.md 6.13
-  }
-  remove(at);
-}
-
-std::size_t UpdateLog::memory_bytes() const {
-  constexpr std::size_t of_a_node = 4 * sizeof(void*);  // of a map
-  return cache_bytes_ + cached_.size() * sizeof(UpdateKey) +
-         updates_.size() * (sizeof(decltype(updates_)::value_type) + of_a_node) +
-         arrival_.size() * (sizeof(decltype(arrival_)::value_type) + of_a_node);
+  const auto order = index_.order_of(key);
+  if (!order) return;
+  const LogIndex::Place place = index_.place_of(*order);
+  // Where the disk fails here the update may come back after a restart: PROTOCOL.md 6.13.
+  if (const auto known = place.segment != 0 ? header_at(*order, key) : std::nullopt)
+    (void)disk_->write(file_of(place.segment), place.offset - head_bytes,
+                       encode_head(kind_taken_back, *known, place.bytes));
+  remove(*order);
 }
 
 void UpdateLog::acknowledged(const gossip::HaveSet& by_all, TimePoint now) {
   acknowledged_ = by_all;
-  while (!arrival_.empty()) {
-    const auto at = updates_.find(arrival_.begin()->second);
-    RUMOR_CHECK(at != updates_.end());
-    const bool old = now - at->second.at >= kept_at_least;
-    if (!old || !by_all.contains(at->first)) return;
-    remove(at);
+  while (!index_.empty()) {
+    const Order oldest = index_.oldest();
+    const bool old = now - index_.place_of(oldest).at >= kept_at_least;
+    if (!old || !by_all.contains(index_.key_of(oldest))) return;
+    remove(oldest);
   }
 }
 
 // ---- questions ----
 
 std::optional<gossip::StoredUpdate> UpdateLog::find(const UpdateKey& key) const {
-  const auto at = mutant(12) ? updates_.lower_bound(key) : updates_.find(key);
-  if (at == updates_.end()) return std::nullopt;
-  const Entry& entry = at->second;
-  if (entry.update.payload != nullptr) return entry.update;
-  Result<Bytes> payload = disk_->read(file_of(entry.segment), entry.offset, entry.bytes);
-  if (!payload || sha256(*payload) != entry.update.header.payload_hash) return std::nullopt;
-  gossip::StoredUpdate update = entry.update;
-  update.payload = std::make_shared<const Bytes>(std::move(payload).value());
-  return update;
+  auto order = index_.order_of(key);
+  for (std::uint64_t next = key.seq; mutant(12) && !order && next < key.seq + 100;)
+    order = index_.order_of({key.stream, ++next});
+  if (!order) return {};
+  if (const gossip::StoredUpdate* const here = held(*order)) return *here;
+  Result<Bytes> record = read_record(*order, index_.place_of(*order).bytes);
+  const auto head = record ? decode_head(BytesView(*record).first(head_bytes)) : std::nullopt;
+  if (!head || head->header.key != index_.key_of(*order)) return {};
+  Bytes payload(record->begin() + head_bytes, record->end());
+  if (sha256(payload) != head->header.payload_hash) return {};
+  return gossip::StoredUpdate{head->header, std::make_shared<const Bytes>(std::move(payload))};
 }
 
-const gossip::UpdateHeader* UpdateLog::header(const UpdateKey& key) const {
-  const auto at = updates_.find(key);
-  return at == updates_.end() ? nullptr : &at->second.update.header;
+std::optional<gossip::UpdateHeader> UpdateLog::header(const UpdateKey& key) const {
+  const auto order = index_.order_of(key);
+  return order ? header_at(*order, key) : std::nullopt;
+}
+
+std::optional<gossip::UpdateHeader> UpdateLog::header_at(Order order, const UpdateKey& key) const {
+  if (const gossip::StoredUpdate* const here = held(order)) return here->header;
+  const Result<Bytes> record = read_record(order, 0);
+  const auto head = record ? decode_head(*record) : std::nullopt;
+  if (!head || head->header.key != key) return {};
+  return head->header;
 }
 
 std::size_t UpdateLog::payload_bytes(const UpdateKey& key) const {
-  return updates_.at(key).bytes;
+  const auto order = index_.order_of(key);
+  RUMOR_CHECK(order.has_value());
+  return index_.place_of(*order).bytes;
 }
 
 std::vector<UpdateKey> UpdateLog::keys() const {
   std::vector<UpdateKey> keys;
-  for (const auto& [order, key] : arrival_) keys.push_back(key);
+  index_.each([&](Order order) { keys.push_back(index_.key_of(order)); });
   return keys;
 }
 
 // ---- the disk ----
 
-// Where its payload begins, or 0 when the disk does not take it.
-std::uint64_t UpdateLog::write(const gossip::UpdateHeader& header, BytesView payload) {
-  const std::uint64_t segment_bytes_max =
-      std::clamp<std::uint64_t>(bytes_max_ / 8, 256, limits::log_segment_bytes);
-  if (writing_ == 0 || segments_[writing_].bytes >= segment_bytes_max) {
+// The head, and so much of the payload. Requires: the disk has the update.
+Result<Bytes> UpdateLog::read_record(Order order, std::size_t payload_bytes) const {
+  const LogIndex::Place place = index_.place_of(order);
+  return disk_->read(file_of(place.segment), place.offset - head_bytes, head_bytes + payload_bytes);
+}
+
+// Returns where the payload begins, or 0 when the disk does not take the update.
+std::uint32_t UpdateLog::write(const gossip::UpdateHeader& header, BytesView payload) {
+  const std::uint64_t full_bytes = std::clamp<std::uint64_t>(bytes_max_ / 8, 256, limits::log_segment_bytes);
+  if (writing_ == 0 || segments_[writing_].bytes >= full_bytes) {
     const std::uint32_t full = writing_;
     ByteWriter head;
     head.raw(magic);
@@ -236,7 +247,7 @@ std::uint64_t UpdateLog::write(const gossip::UpdateHeader& header, BytesView pay
     }
     const Result<void> begun = disk_->write(file_of(writing_), 0, head.bytes());
     trouble_ = begun ? "" : begun.error().text;
-    segments_[writing_].bytes = begun ? segment_head_bytes : segment_bytes_max;  // given up
+    segments_[writing_].bytes = begun ? segment_head_bytes : full_bytes;  // given up
     disk_bytes_ += segments_[writing_].bytes;
     if (!begun) return 0;
   }
@@ -249,7 +260,7 @@ std::uint64_t UpdateLog::write(const gossip::UpdateHeader& header, BytesView pay
   if (!written) return 0;  // the next record goes over what this one left
   segment.bytes += record.size();
   disk_bytes_ += record.size();
-  return offset;
+  return static_cast<std::uint32_t>(offset);
 }
 
 // Returns how many bytes of it could not be read.
@@ -261,19 +272,20 @@ std::uint64_t UpdateLog::read_segment(std::uint32_t number) {
   disk_bytes_ += size;
   std::uint64_t at = segment_head_bytes;
   while (at < size) {
+    if (at > segment_bytes_max) return size - at;
     const auto bytes = disk_->read(file, at, head_bytes);
     const auto head = bytes ? decode_head(*bytes) : std::nullopt;
     if (!head || head->payload_bytes > size - at - head_bytes) return size - at;
     const std::uint64_t payload = at + head_bytes;
     at = payload + head->payload_bytes;
-    if (head->kind == kind_update && !updates_.contains(head->header.key))
-      put({head->header, nullptr}, head->payload_bytes, number, payload, {});
+    if (head->kind == kind_update && !contains(head->header.key))
+      put(head->header.key, {{}, head->payload_bytes, number, static_cast<std::uint32_t>(payload)});
   }
   return 0;
 }
 
 Result<std::uint64_t> UpdateLog::open(Disk& disk, const RunId& run) {
-  RUMOR_CHECK(updates_.empty());
+  RUMOR_CHECK(index_.empty());
   disk_ = &disk;
   run_ = run;
   std::uint64_t damaged = 0;
@@ -300,7 +312,7 @@ Result<std::uint64_t> UpdateLog::open(Disk& disk, const RunId& run) {
     }
   }
   keep_bounds();
-  dropped_ = 0;  // they were said to be in their day
+  dropped_ = 0;  // the process before has counted its own
   return damaged;
 }
 

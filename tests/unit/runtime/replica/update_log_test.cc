@@ -161,3 +161,68 @@ BOOST_AUTO_TEST_CASE(a_full_disk_costs_memory_of_the_caches_size_and_no_more) {
   BOOST_TEST(again.contains(key(1)));
   BOOST_TEST(again.contains(key(201)));
 }
+
+BOOST_AUTO_TEST_CASE(an_update_on_the_disk_takes_forty_bytes_of_memory) {
+  MemoryDisk disk;
+  UpdateLog log(1 << 30, 64 << 20);
+  BOOST_REQUIRE(log.open(disk, test::some_run()).ok());
+  gossip::StoredUpdate update{{}, std::make_shared<const Bytes>(300, std::uint8_t{7})};
+  update.header.payload_hash = sha256(*update.payload);
+  const std::uint64_t updates = 100'000, streams = 5;
+  for (std::uint64_t i = 0; i < updates; ++i) {
+    update.header.key = {test::stream(static_cast<std::uint8_t>(1 + i % streams)), 1 + i / streams};
+    log.append(update);
+  }
+  BOOST_REQUIRE(log.size() == updates);
+  BOOST_TEST(log.memory_bytes() < UpdateLog::recent_bytes_max + 40 * updates);
+  BOOST_TEST(log.memory_bytes() > UpdateLog::recent_bytes_max);
+  const UpdateKey first{test::stream(1), 1};
+  BOOST_REQUIRE(log.find(first).has_value());
+  BOOST_TEST((*log.find(first)->payload == *update.payload));
+  BOOST_REQUIRE(log.header(first).has_value());
+  BOOST_TEST((log.header(first)->payload_hash == update.header.payload_hash));
+  UpdateLog again(1 << 30, 64 << 20);
+  BOOST_REQUIRE(again.open(disk, test::some_run()).ok());
+  BOOST_TEST(again.memory_bytes() < 40 * updates);
+}
+
+BOOST_AUTO_TEST_CASE(an_update_that_is_damaged_on_the_disk_is_not_found_and_can_be_erased) {
+  Prng prng(10);
+  for (int round = 0; round < 200; ++round) {
+    MemoryDisk disk;
+    UpdateLog log(1 << 20, 0);  // the newest update alone is in memory
+    BOOST_REQUIRE(log.open(disk, test::some_run()).ok());
+    const std::size_t begin = [&] {
+      log.append(some_update(prng, 1));
+      return disk.files.begin()->second.size();
+    }();
+    log.append(some_update(prng, 2));
+    const std::size_t end = disk.files.begin()->second.size();
+    log.append(some_update(prng, 3));
+    BOOST_REQUIRE(log.header(key(2)).has_value());
+    disk.files.begin()->second[begin + prng.below(end - begin)] ^= static_cast<std::uint8_t>(1u << prng.below(8));
+    BOOST_TEST(!log.find(key(2)).has_value());
+    BOOST_TEST(log.find(key(1)).has_value());
+    BOOST_TEST(log.find(key(3)).has_value());
+    log.erase(key(2));
+    BOOST_TEST(!log.contains(key(2)));
+    BOOST_TEST(log.size() == 2u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(updates_that_the_disk_did_not_take_are_served_from_memory) {
+  MemoryDisk disk;
+  Prng prng(11);
+  UpdateLog log(1 << 20, 10'000);
+  BOOST_REQUIRE(log.open(disk, test::some_run()).ok());
+  disk.full = true;
+  for (std::uint64_t seq = 1; seq <= 10; ++seq) log.append(some_update(prng, seq));
+  disk.full = false;
+  for (std::uint64_t seq = 11; seq <= 200; ++seq) log.append(some_update(prng, seq));
+  for (std::uint64_t seq = 1; seq <= 200; ++seq) BOOST_TEST_REQUIRE(log.find(key(seq)).has_value());
+  log.erase(key(5));
+  BOOST_TEST(!log.find(key(5)).has_value());
+  UpdateLog again(1 << 20);
+  BOOST_REQUIRE(again.open(disk, test::some_run()).ok());
+  BOOST_TEST(again.size() == 190u);
+}
