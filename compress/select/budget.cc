@@ -15,6 +15,15 @@ constexpr double saved_updates_max = 4;  // of bytes per second
 constexpr double density_max = 0.2;
 constexpr double head_bits_guess = 12 * 8;  // of a payload, before one has been seen
 
+// How many of so many entries, whose payload takes `bytes`, to try next: 1 to entries - 1. It comes from above, in a few
+// small steps: entries cost more as they get rarer, so too few are never tried first. Requires: entries > 1,
+// bytes > bytes_max.
+std::uint32_t fitting_entries(std::uint64_t entries, std::uint64_t bytes_max, std::uint64_t bytes) {
+  const auto all = static_cast<double>(entries);
+  const double fitting = all * static_cast<double>(bytes_max) / static_cast<double>(bytes);
+  return static_cast<std::uint32_t>(std::clamp(fitting, 1.0, all - 1));
+}
+
 }  // namespace
 
 ByteBudget::ByteBudget(std::uint32_t params, Limits limits) : params_(params), limits_(limits) {
@@ -60,21 +69,25 @@ void ByteBudget::sent(std::uint64_t entries, std::uint64_t payload_bytes) {
   at_ = count;
 }
 
-// From above, in a few small steps: entries cost more as they get rarer, so too few are never tried first.
-std::uint32_t fitting_entries(std::uint64_t entries, std::uint64_t bytes_max, std::uint64_t bytes) {
-  const auto all = static_cast<double>(entries);
-  const double fitting = all * static_cast<double>(bytes_max) / static_cast<double>(bytes);
-  return static_cast<std::uint32_t>(std::clamp(fitting, 1.0, all - 1));
+Result<void> CompressorEntries::shrink(std::uint32_t entries) {
+  compressor_.shrink(entries, update_);
+  return {};
+}
+
+Result<Bytes> encode_within(ChosenEntries& chosen, std::uint64_t bytes_max) {
+  Result<Bytes> payload = chosen.encode();
+  while (payload && payload->size() > bytes_max && chosen.count() > 1) {
+    const std::uint32_t fewer = fitting_entries(chosen.count(), bytes_max, payload->size());
+    if (auto cut = chosen.shrink(fewer); !cut) return cut.error();
+    payload = chosen.encode();
+  }
+  return payload;
 }
 
 Bytes encode_within(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update,
                     std::uint64_t bytes_max, const CodecOptions& options) {
-  Bytes payload = encode(layout, update, options);
-  while (payload.size() > bytes_max && update.index.size() > 1) {
-    compressor.shrink(fitting_entries(update.index.size(), bytes_max, payload.size()), update);
-    payload = encode(layout, update, options);
-  }
-  return payload;
+  CompressorEntries chosen(compressor, layout, update, options);
+  return encode_within(chosen, bytes_max).value();
 }
 
 }  // namespace rumor::compress

@@ -47,13 +47,38 @@ class ByteBudget {
   double bits_ = 0, at_ = 0;  // an entry took bits_ when there were at_ of them; 0: not known
 };
 
-// How many of so many entries, whose payload takes `bytes`, to try next so that it takes at most bytes_max: 1 to
-// entries - 1. Requires: entries > 1, bytes > bytes_max.
-std::uint32_t fitting_entries(std::uint64_t entries, std::uint64_t bytes_max, std::uint64_t bytes);
+// The entries chosen for an update, wherever they are.
+class ChosenEntries {
+ public:
+  virtual ~ChosenEntries() = default;
+  virtual std::uint64_t count() const = 0;
+  // Returns the canonical payload.
+  virtual Result<Bytes> encode() = 0;
+  // Only the `entries` largest stay chosen; the others wait in the residual again. Requires: 1 <= entries <= count().
+  virtual Result<void> shrink(std::uint32_t entries) = 0;
+};
 
-// The canonical payload of the last update of `compressor`, with as many of its entries as fit into bytes_max; at
-// least one. `update` becomes what is in the payload.
-// Requires: update is what the last absorb() gave, unchanged.
+// The last update of a compressor. Requires: `update` is what the last absorb() gave, unchanged; shrink() changes it.
+class CompressorEntries : public ChosenEntries {
+ public:
+  // Refers to everything but the options.
+  CompressorEntries(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update, CodecOptions options)
+      : compressor_(compressor), layout_(layout), update_(update), options_(options) {}
+  std::uint64_t count() const override { return update_.index.size(); }
+  Result<Bytes> encode() override { return compress::encode(layout_, update_, options_); }
+  Result<void> shrink(std::uint32_t entries) override;
+
+ private:
+  Compressor& compressor_;
+  const ParamLayout& layout_;
+  SparseUpdate& update_;
+  CodecOptions options_;
+};
+
+// Returns the payload with as many of the chosen entries as fit into bytes_max, and at least one. Errors: those of
+// `chosen`.
+Result<Bytes> encode_within(ChosenEntries& chosen, std::uint64_t bytes_max);
+// The same for CompressorEntries, which have no errors.
 Bytes encode_within(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update,
                     std::uint64_t bytes_max, const CodecOptions& options = {});
 

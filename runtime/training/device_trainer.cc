@@ -4,9 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "compress/select/budget.h"
 #include "models/evaluate/evaluation.h"
-#include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
@@ -31,6 +29,21 @@ gpu::Precision precision_of(const std::string& name) {
   if (name == "tf32") return gpu::Precision::tf32;
   return name == "bf16" ? gpu::Precision::bf16 : gpu::Precision::fp32;
 }
+
+// The entries of the last update, on the GPU.
+class EntriesThere final : public compress::ChosenEntries {
+ public:
+  EntriesThere(gpu::DeviceCompressor& compressor, gpu::DeviceCodec& codec, gpu::DeviceUpdate& update)
+      : compressor_(compressor), codec_(codec), update_(update) {}
+  std::uint64_t count() const override { return update_.count; }
+  Result<Bytes> encode() override { return codec_.encode(update_); }
+  Result<void> shrink(std::uint32_t entries) override { return compressor_.shrink(entries, update_); }
+
+ private:
+  gpu::DeviceCompressor& compressor_;
+  gpu::DeviceCodec& codec_;
+  gpu::DeviceUpdate& update_;
+};
 
 }  // namespace
 
@@ -124,21 +137,15 @@ Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   return {};
 }
 
-// Never more than an update may have, whatever the density: what is cut off waits in the residual.
 Result<void> DeviceTrainer::encode(StepResult& result) {
-  for (;;) {
-    auto payload = codec_->encode(update_);
-    if (!payload) return payload.error();
-    result.payload = std::move(payload).value();
-    if (result.payload.size() <= limits::payload_bytes_max || update_.count <= 1) break;
-    const std::uint32_t fitting =
-        compress::fitting_entries(update_.count, limits::payload_bytes_max, result.payload.size());
-    if (auto cut = compressor_->shrink(fitting, update_); !cut) return cut;
-  }
-  auto update = compress::decode(layout(), result.payload);
+  EntriesThere chosen(*compressor_, *codec_, update_);
+  auto payload = encoder_.encode(chosen);
+  if (!payload) return payload.error();
+  auto update = compress::decode(layout(), *payload);
   if (!update) return update.error();
+  made_ = *payload;
+  result.payload = std::move(payload).value();
   result.update = std::move(update).value();
-  made_ = result.payload;
   return {};
 }
 

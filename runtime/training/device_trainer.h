@@ -30,6 +30,7 @@
 #include "runtime/training/built_in_model.h"
 #include "runtime/training/device_view.h"
 #include "runtime/training/trainer.h"
+#include "runtime/training/update_encoder.h"
 
 namespace rumor {
 
@@ -86,6 +87,7 @@ class DeviceTrainer final : public Trainer {
   std::optional<gpu::SplitModel> model_;
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
+  UpdateEncoder encoder_;
   std::optional<gpu::DeviceClip> clip_;  // where the run file says so
   std::optional<DeviceView> view_;
   gpu::DeviceUpdate update_;  // of the last step,

@@ -6,7 +6,6 @@
 
 #include "models/evaluate/ensemble.h"
 #include "models/evaluate/evaluation.h"
-#include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/exchange/neighbourhood.h"
 #include "runtime/replica/replica.h"
@@ -17,11 +16,10 @@ ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
     : built_(std::move(built)),
       clip_(config.optimizer.clip),
       compressor_(built_.layout(), built_.compressor),
+      encoder_(config, built_.layout().params()),
       own_model_(config.has_own_models()),
       agreement_(static_cast<float>(config.neighbour_rules.agreement)) {
   const std::uint32_t params = layout().params();
-  if (config.has_byte_budget())
-    budget_.emplace(params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
   view_.assign(params, 0.0f);
   gradient_.assign(params, 0.0f);
   if (own_model_) copy_.assign(params, 0.0f);
@@ -106,9 +104,7 @@ void ModelTrainer::set_parallel(Parallel* parallel) {
 
 StepResult ModelTrainer::step(const StepPlan& plan) {
   StepResult result;
-  seconds_held_ += plan.seconds;
-  if (!plan.hold && budget_) compressor_.set_entries(budget_->plan(std::exchange(seconds_held_, 0)));
-  if (!budget_) compressor_.set_density(plan.density);
+  encoder_.plan(plan, compressor_);
   result.held = plan.hold;
   if (auto absorbed = own_model_ ? absorb_own(plan, result)
                       : hogwild_ ? absorb_round(plan, result)
@@ -121,8 +117,8 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
   result.samples = built_.samples();
   if (result.held)
     compressor_.withdraw(result.update);
-  else
-    encode(result);
+  else if (auto encoded = encode(result); !encoded)
+    result.failure = encoded.error().text;
   if (plan.survey) result.compression = compressor_.stats();
   return result;
 }
@@ -198,16 +194,12 @@ void ModelTrainer::revise(const StepPlan& plan) {
   compressor_.add(index, change);
 }
 
-// Never more than an update may have, whatever the density: what is cut off waits in the residual.
-void ModelTrainer::encode(StepResult& result) {
-  if (!budget_) result.payload = compress::encode(layout(), result.update, codec_);
-  if (budget_ || result.payload.size() > limits::payload_bytes_max) {
-    const std::uint64_t bytes_max =
-        std::min<std::uint64_t>(budget_ ? budget_->bytes_max() : UINT64_MAX, limits::payload_bytes_max);
-    result.payload =
-        compress::encode_within(compressor_, layout(), result.update, bytes_max, codec_);
-  }
-  if (budget_) budget_->sent(result.update.index.size(), result.payload.size());
+Result<void> ModelTrainer::encode(StepResult& result) {
+  compress::CompressorEntries chosen(compressor_, layout(), result.update, codec_);
+  auto payload = encoder_.encode(chosen);
+  if (!payload) return payload.error();
+  result.payload = std::move(payload).value();
+  return {};
 }
 
 models::Evaluation ModelTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {

@@ -16,10 +16,10 @@
 #include <span>
 #include <vector>
 
-#include "compress/select/budget.h"
 #include "models/optimizers/hogwild.h"
 #include "runtime/training/built_in_model.h"
 #include "runtime/training/trainer.h"
+#include "runtime/training/update_encoder.h"
 
 namespace rumor {
 
@@ -64,7 +64,7 @@ class ModelTrainer final : public Trainer {
   Result<void> absorb_own(const StepPlan& plan, StepResult& result);
   double taught_gradient();
   void revise(const StepPlan& plan);
-  void encode(StepResult& result);
+  Result<void> encode(StepResult& result);
 
   BuiltInModel built_;
   double clip_;
@@ -72,8 +72,7 @@ class ModelTrainer final : public Trainer {
   compress::Compressor compressor_;
   compress::CodecOptions codec_;
   Serial alone_;
-  std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
-  double seconds_held_ = 0;                     // of steps without an update, since the last
+  UpdateEncoder encoder_;
   LargeVector<float> view_, gradient_;
   bool own_model_;
   LargeVector<float> copy_, pull_;  // of an own model: what is public of it; and where peers average, what draws it

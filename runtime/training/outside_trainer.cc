@@ -7,8 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "compress/select/budget.h"
-#include "runtime/base/limits.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
@@ -55,17 +53,38 @@ void each_piece(const ParamLayout& layout, Parallel& parallel, Piece&& piece) {
   });
 }
 
-// What an entry of the update is to move the shared weights by: the mean over the peers.
-void share(std::size_t peers, compress::SparseUpdate& update) {
-  const auto part = [peers](std::int32_t step) {
+// The entries of the drift, as an update moves the shared weights by them: by the mean over the peers.
+class MeanEntries final : public compress::CompressorEntries {
+ public:
+  MeanEntries(std::size_t peers, compress::Compressor& compressor, const ParamLayout& layout,
+              compress::SparseUpdate& update, compress::CodecOptions options)
+      : CompressorEntries(compressor, layout, update, options),
+        peers_(static_cast<std::int64_t>(peers)),
+        update_(update) {
+    share();
+  }
+
+  Result<void> shrink(std::uint32_t entries) override {
+    auto cut = CompressorEntries::shrink(entries);
+    share();
+    return cut;
+  }
+
+ private:
+  void share() {
+    update_.step = part_of(update_.step);
+    for (std::int32_t& step : update_.tensor_step) step = part_of(step);
+    compress::normalize_steps(update_);
+  }
+
+  std::int32_t part_of(std::int32_t step) const {
     if (step == 0) return 0;
-    const auto count = static_cast<std::int64_t>(peers);
-    return static_cast<std::int32_t>(std::max<std::int64_t>(1, (step + count / 2) / count));
-  };
-  update.step = part(update.step);
-  for (std::int32_t& step : update.tensor_step) step = part(step);
-  compress::normalize_steps(update);
-}
+    return static_cast<std::int32_t>(std::max<std::int64_t>(1, (step + peers_ / 2) / peers_));
+  }
+
+  std::int64_t peers_;
+  compress::SparseUpdate& update_;
+};
 
 }  // namespace
 
@@ -179,8 +198,8 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
   }
   if (plan.hold)
     compressor_->withdraw(result.update);
-  else
-    encode(plan.peers, result);
+  else if (auto encoded = encode(plan.peers, result); !encoded)
+    result.failure = encoded.error().text;
   show(&result.update);
   if (plan.survey) result.compression = compressor_->stats();
   local_copy_.clear();
@@ -230,16 +249,12 @@ void OutsideTrainer::remember_written() {
   });
 }
 
-// Never more than an update may have: what is cut off waits in the drift.
-void OutsideTrainer::encode(std::size_t peers, StepResult& result) {
-  for (;;) {
-    share(peers, result.update);
-    result.payload = compress::encode(layout_, result.update, codec_);
-    if (result.payload.size() <= limits::payload_bytes_max) return;
-    const std::uint32_t fitting = compress::fitting_entries(result.update.index.size(), limits::payload_bytes_max,
-                                                            result.payload.size());
-    compressor_->shrink(fitting, result.update);
-  }
+Result<void> OutsideTrainer::encode(std::size_t peers, StepResult& result) {
+  MeanEntries chosen(peers, *compressor_, layout_, result.update, codec_);
+  auto payload = encoder_.encode(chosen);
+  if (!payload) return payload.error();
+  result.payload = std::move(payload).value();
+  return {};
 }
 
 // x follows w and r wherever they changed. `sent` is not in w yet.

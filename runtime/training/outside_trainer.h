@@ -24,6 +24,7 @@
 #include "runtime/run/run_config.h"
 #include "runtime/training/followed_view.h"
 #include "runtime/training/trainer.h"
+#include "runtime/training/update_encoder.h"
 
 namespace rumor {
 
@@ -85,7 +86,7 @@ class OutsideTrainer final : public Trainer {
                  std::vector<std::span<std::uint8_t>> local, LargeVector<std::int32_t> start);
   void gather();
   void remember_written();
-  void encode(std::size_t peers, StepResult& result);
+  Result<void> encode(std::size_t peers, StepResult& result);
   void show(const compress::SparseUpdate* sent);
   void show_all();
   void show_at(const compress::SparseUpdate& update, bool on_top);
@@ -96,6 +97,7 @@ class OutsideTrainer final : public Trainer {
   LargeVector<std::int32_t> start_;  // let go with the first follow()
   std::unique_ptr<compress::Compressor> compressor_;
   compress::CodecOptions codec_;
+  UpdateEncoder encoder_;
   Serial alone_;
   OutsideWork work_;
   Bytes local_copy_;
