@@ -126,14 +126,13 @@ struct RunConfig {
   // Of updates kept on disk for peers that were away (runtime/replica/update_log.h); in the run file as log_mib.
   std::size_t log_bytes = limits::log_file_bytes_max;
 
-  // Of broadcast, where a step may be several mini-batches: the workers that take them, 0 for none but the trainer
-  // itself; how many mini-batches there are, at least one for each worker; how many of them one after another.
-  std::uint32_t workers() const { return hogwild > 0 ? hogwild : batches() > 1 ? 1 : 0; }
+  // Mini-batches of one step of a peer that broadcasts, at least one for each Hogwild worker; and how many of them
+  // follow one another.
   std::uint32_t batches() const {
     if (hogwild > 0) return std::max(hogwild, hogwild_batches);
     return mode == "broadcast" ? round_rules.local_steps : 1;
   }
-  std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(workers(), 1u) + 1; }
+  std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(hogwild, 1u) + 1; }
   bool has_own_models() const { return keeps_own_models(mode); }
   bool averages() const { return mode == "average"; }
   bool codistills() const { return mode == "codistill"; }

@@ -71,14 +71,11 @@ BOOST_AUTO_TEST_CASE(hogwild_is_off_unless_asked_for_and_sends_as_much_for_a_sam
 
 BOOST_AUTO_TEST_CASE(local_steps_are_mini_batches_one_after_another) {
   const auto four = parse_run_config("[exchange]\nlocal_steps = 4\n[compress]\ndensity = 0.001\n", "run.toml").value();
-  BOOST_TEST(four.workers() == 1u);
   BOOST_TEST(four.batches() == 4u);
   BOOST_TEST(four.batches_in_turn() == 4u);
   BOOST_TEST(four.density_for(3) == 0.004);
   const auto two = parse_run_config("[optimizer]\nhogwild = 2\nhogwild_batches = 5\n", "run.toml").value();
-  BOOST_TEST(two.workers() == 2u);
   BOOST_TEST(two.batches_in_turn() == 3u);
-  BOOST_TEST(RunConfig().workers() == 0u);
   BOOST_TEST(RunConfig().batches_in_turn() == 1u);
   BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 1025\n"), "1024"));
   BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nhogwild = 2\n"), "local_steps"));

@@ -1,0 +1,26 @@
+// LocalSteps: a step of several mini-batches, one after another, each at the weights plus the change so far.
+//
+// Thread: one caller at a time. Memory: two floats a parameter, from the first step on.
+#pragma once
+
+#include "runtime/training/recipe.h"
+
+namespace rumor {
+
+class LocalSteps final : public Recipe {
+ public:
+  // Refers to `built`, as make_recipe(). clip: as models::OptimizerConfig.
+  LocalSteps(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
+
+  Made make(double rate, std::span<const float> weights, std::span<float> change) override;
+  void add_memory(MemoryUse& use) const override;
+
+ private:
+  BuiltInModel& built_;
+  double clip_;
+  LargeVector<float> seen_;      // the weights with the change so far
+  LargeVector<float> gradient_;  // of one mini-batch
+  models::BatchMemory memory_;
+};
+
+}  // namespace rumor

@@ -1,0 +1,73 @@
+#include "runtime/training/recipe.h"
+
+#include <utility>
+#include <vector>
+
+#include "models/optimizers/hogwild.h"
+#include "runtime/training/local_steps.h"
+
+namespace rumor {
+
+namespace {
+
+class OneBatch final : public Recipe {
+ public:
+  OneBatch(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
+
+  Made make(double rate, std::span<const float> weights, std::span<float> change) override {
+    const double loss = built_.model->loss_and_gradient(weights, built_.sampler->next(), change);
+    if (clip_ > 0) models::clip_by_norm(change, clip_);
+    return {loss, built_.optimizer->begin_step(rate, weights)};
+  }
+
+ private:
+  BuiltInModel& built_;
+  double clip_;
+};
+
+class Racing final : public Recipe {
+ public:
+  Racing(BuiltInModel& built, models::Hogwild workers) : built_(built), workers_(std::move(workers)) {}
+
+  Made make(double rate, std::span<const float> weights, std::span<float> change) override {
+    std::vector<StepRule> rules;
+    for (std::uint32_t batch = 0; batch < built_.batches; ++batch)
+      rules.push_back(built_.optimizer->begin_step(rate, weights));
+    return {workers_.round(weights, built_.sampler->next_rows(), rules, change), {}};
+  }
+
+  // As many workers are at work as it can run at once.
+  void set_parallel(Parallel* parallel) override { workers_.set_parallel(parallel); }
+
+  void add_memory(MemoryUse& use) const override {
+    use.hogwild += workers_.memory_bytes();
+    use.activations += workers_.activation_bytes();
+  }
+
+ private:
+  BuiltInModel& built_;
+  models::Hogwild workers_;
+};
+
+// The workers have models of their own beside the one that evaluates; activations come with the first batch.
+Result<std::unique_ptr<Recipe>> make_racing(const RunConfig& config, BuiltInModel& built) {
+  std::vector<std::unique_ptr<models::Model>> models;
+  for (std::uint32_t worker = 0; worker < config.hogwild; ++worker) {
+    auto made = models::make_model(built.config);
+    if (!made) return made.error();
+    models.push_back(std::move(made).value());
+  }
+  return std::unique_ptr<Recipe>(
+      std::make_unique<Racing>(built, models::Hogwild(std::move(models), built.data, config.optimizer.clip)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recipe>> make_recipe(const RunConfig& config, BuiltInModel& built) {
+  const double clip = config.optimizer.clip;
+  if (config.hogwild > 0) return make_racing(config, built);
+  if (built.batches > 1) return std::unique_ptr<Recipe>(std::make_unique<LocalSteps>(built, clip));
+  return std::unique_ptr<Recipe>(std::make_unique<OneBatch>(built, clip));
+}
+
+}  // namespace rumor

@@ -1,0 +1,46 @@
+// Recipe: how a step of a built-in model turns the weights it sees into a change of them.
+//
+//   one batch    the gradient of one mini-batch. The compressor takes the optimizer's step within its own pass
+//   local steps  several mini-batches, one after another, each at the weights plus the change so far
+//                (runtime/training/local_steps.h; exchange.local_steps of a peer that broadcasts)
+//   racing       several mini-batches that worker threads take from one another (models/optimizers/hogwild.h)
+//   own model    one mini-batch at a model of the peer's own (runtime/training/own_model.h)
+//
+// Bits: a racing step with several threads differs from run to run; all others are the same on every machine.
+//
+// Thread: one caller at a time. Memory: racing as Hogwild, one batch none; the others have headers of their own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "runtime/base/parallel.h"
+#include "runtime/base/step_rule.h"
+#include "runtime/training/built_in_model.h"
+#include "runtime/training/memory_use.h"
+
+namespace rumor {
+
+class Recipe {
+ public:
+  virtual ~Recipe() = default;
+
+  struct Made {
+    double loss = 0;  // mean over the mini-batches
+    // With a rule `change` is a gradient, and the rule has yet to make the change of it, once for each parameter.
+    std::optional<StepRule> rule;
+  };
+  // One step at `weights`, written to `change`. Requires: as many floats in both as parameters.
+  virtual Made make(double rate, std::span<const float> weights, std::span<float> change) = 0;
+
+  // Threads for the recipe's own work, beside the model's. Must outlive its use.
+  virtual void set_parallel(Parallel* /*parallel*/) {}
+  virtual void add_memory(MemoryUse& /*use*/) const {}
+};
+
+// The recipe that the run file asks for, of a peer without a model of its own. Refers to `built`, which must outlive
+// it, moved or not: pass it where it stays. Errors: those of models::make_model().
+Result<std::unique_ptr<Recipe>> make_recipe(const RunConfig& config, BuiltInModel& built);
+
+}  // namespace rumor

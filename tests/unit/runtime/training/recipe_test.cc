@@ -1,0 +1,134 @@
+// Recipes: local steps are mini-batches one after another, to the last bit, and so are those of one racing worker.
+#include "runtime/training/recipe.h"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_SUITE(recipe)
+
+namespace {
+
+constexpr double rate = 0.05;
+constexpr std::uint32_t steps = 5;
+
+RunConfig config_of(const std::string& optimizer) {
+  RunConfig config;
+  config.model.hidden = {3};
+  config.batch = 4;
+  config.optimizer.kind = optimizer;
+  config.optimizer.clip = 0.5;
+  return config;
+}
+
+RunConfig with_local_steps(RunConfig config) {
+  config.round_rules.local_steps = steps;
+  return config;
+}
+
+RunConfig with_one_worker(RunConfig config) {
+  config.hogwild = 1;
+  config.hogwild_batches = steps;
+  return config;
+}
+
+BuiltInModel built_of(const RunConfig& config) {
+  return BuiltInModel::create(config, models::load_data(config.data).value(), {0, 1}, 7).value();
+}
+
+std::vector<float> start_of(const BuiltInModel& built) {
+  return models::to_floats(built.initial_weights(), built.grid_bits);
+}
+
+// Losses, and the weights, after three steps of the recipe.
+struct End {
+  std::vector<float> weights, losses;
+  bool operator==(const End&) const = default;
+};
+
+End end_of(const RunConfig& config) {
+  BuiltInModel built = built_of(config);
+  const auto recipe = make_recipe(config, built).value();
+  End end{start_of(built), {}};
+  std::vector<float> change(end.weights.size(), 9.0f);
+  for (int step = 0; step < 3; ++step) {
+    const Recipe::Made made = recipe->make(rate, end.weights, change);
+    BOOST_TEST(!made.rule.has_value());
+    for (std::size_t i = 0; i < change.size(); ++i) end.weights[i] += change[i];
+    end.losses.push_back(static_cast<float>(made.loss));
+  }
+  return end;
+}
+
+// The same by hand.
+End end_of_a_loop(const RunConfig& config) {
+  BuiltInModel built = built_of(config);
+  End end{start_of(built), {}};
+  std::vector<float> delta(end.weights.size());
+  models::BatchMemory memory;
+  for (int step = 0; step < 3; ++step) {
+    const auto rows = built.sampler->next_rows();
+    std::vector<float> change(end.weights.size(), 0.0f), seen = end.weights;
+    double loss = 0;
+    for (std::uint32_t b = 0; b < steps; ++b) {
+      const auto batch = built.data->train_batch(rows.subspan(b * config.batch, config.batch), memory);
+      loss += built.model->loss_and_gradient(seen, batch, delta);
+      models::clip_by_norm(delta, config.optimizer.clip);
+      built.optimizer->step(delta, rate, delta, seen);
+      for (std::size_t i = 0; i < change.size(); ++i) {
+        change[i] += delta[i];
+        seen[i] = end.weights[i] + change[i];
+      }
+    }
+    for (std::size_t i = 0; i < change.size(); ++i) end.weights[i] += change[i];
+    end.losses.push_back(static_cast<float>(loss / steps));
+  }
+  return end;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(local_steps_and_one_worker_are_mini_batches_one_after_another) {
+  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw"}) {
+    const RunConfig config = config_of(kind);
+    const End want = end_of_a_loop(with_local_steps(config));
+    BOOST_TEST((end_of(with_local_steps(config)) == want), kind);
+    BOOST_TEST((end_of(with_one_worker(config)) == want), kind);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_batch_leaves_the_optimizers_step_to_the_compressor) {
+  const RunConfig config = config_of("sgd");
+  BuiltInModel built = built_of(config), again = built_of(config);
+  const auto recipe = make_recipe(config, built).value();
+  const std::vector<float> weights = start_of(built);
+  std::vector<float> gradient(weights.size()), want(weights.size());
+  const Recipe::Made made = recipe->make(rate, weights, gradient);
+  BOOST_TEST(made.loss == again.model->loss_and_gradient(weights, again.sampler->next(), want));
+  models::clip_by_norm(want, config.optimizer.clip);
+  BOOST_TEST((gradient == want));
+  BOOST_REQUIRE(made.rule.has_value());
+  BOOST_TEST((made.rule->kind == StepRule::Kind::sgd));
+}
+
+// Local steps take two floats a parameter, and no models of workers.
+BOOST_AUTO_TEST_CASE(the_memory_of_a_recipe_is_counted_where_it_belongs) {
+  const auto memory_of = [](const RunConfig& config) {
+    BuiltInModel built = built_of(config);
+    const auto recipe = make_recipe(config, built).value();
+    std::vector<float> weights = start_of(built), change(weights.size());
+    recipe->make(rate, weights, change);
+    MemoryUse use;
+    recipe->add_memory(use);
+    return use;
+  };
+  const MemoryUse one = memory_of(config_of("sgd")), local = memory_of(with_local_steps(config_of("sgd"))),
+                  racing = memory_of(with_one_worker(config_of("sgd")));
+  BOOST_TEST(one.of_parameters() == 0u);
+  BOOST_TEST(local.hogwild == 0u);
+  BOOST_TEST(local.view > 0u);
+  BOOST_TEST(local.view == local.gradient);
+  BOOST_TEST(racing.hogwild > local.of_parameters());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
