@@ -7,14 +7,14 @@ usage: tests/soak/decoder_coverage.py BUILD
 Builds what it needs, runs it, asks gcov, prints a line a file and the lines that nothing ran. Fails below 95 % in all.
 """
 import glob
-import gzip
-import json
 import os
 import subprocess
 import sys
-import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
+sys.path.insert(0, os.path.join(ROOT, 'tests'))
+import gcov_lines  # noqa: E402
+
 DECODERS = [
     'gossip/wire/wire.cc', 'gossip/wire/wire_raw.cc', 'gossip/contract/have_set.cc',
     'gossip/contract/seq_ranges.cc', 'gossip/contract/manifest.cc', 'gossip/trust/admission.cc',
@@ -32,8 +32,7 @@ def run_all(build):
     corpora = {os.path.basename(c)[7:]: c for c in glob.glob(os.path.join(ROOT, 'tests/fuzz/*/corpus_*'))}
     replay = 'tests/fuzz/fuzz_replay'
     subprocess.run(['ninja', '-C', build, *PROGRAMS, replay], check=True, stdout=subprocess.DEVNULL)
-    for path in glob.glob(os.path.join(build, '**', '*.gcda'), recursive=True):
-        os.unlink(path)
+    gcov_lines.clean(build)
     for program in PROGRAMS:
         subprocess.run([os.path.join(build, program)], check=True, stdout=subprocess.DEVNULL, cwd=build)
     for name, corpus in corpora.items():
@@ -41,26 +40,9 @@ def run_all(build):
                        stderr=subprocess.DEVNULL)
 
 
-def lines_of(build):
-    """{file: {line: times run}}, a line of a template or an inline function counted once."""
-    seen = {}
-    data = glob.glob(os.path.join(build, '**', '*.gcda'), recursive=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run(['gcov', '--json-format', *data], check=True, cwd=scratch, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        for path in glob.glob(os.path.join(scratch, '*.gcov.json.gz')):
-            with gzip.open(path, 'rt') as file:
-                for entry in json.load(file)['files']:
-                    name = os.path.relpath(os.path.join(build, entry['file']), ROOT)
-                    counts = seen.setdefault(name, {})
-                    for line in entry['lines']:
-                        counts[line['line_number']] = counts.get(line['line_number'], 0) + line['count']
-    return seen
-
-
 def main(build):
     run_all(build)
-    seen = lines_of(build)
+    seen = gcov_lines.lines_of(build, ROOT)
     total = hit = 0
     for name in DECODERS:
         counts = seen.get(name)
