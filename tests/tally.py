@@ -4,11 +4,13 @@
 usage: tally.py targets BUILD [SUITE...]   ninja targets that the tests of these suites need (no suite: all of them)
        tally.py clean BUILD                removes the results of earlier runs
        tally.py count BUILD [SUITE...]     names every failure on stderr, then prints "PASSED FAILED SKIPPED"
+       tally.py slowest SINCE BUILD...     the ten slowest targets and tests since a time (Unix seconds)
        tally.py self-test
 
 A Boost.Test program counts its cases, from the JUnit file that its --logger argument names; a program of another kind
 counts as one. A program that failed counts as one failure more when no case of it failed: it crashed, or a sanitizer
-complained at its end. A test of which there is no result at all is a failure too.
+complained at its end. A test of which there is no result at all is a failure too. A case that a program has switched
+off (tests/sim/part.cc) does not count.
 """
 
 import json
@@ -19,6 +21,8 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 GOOD = ('OK', 'EXPECTEDFAIL')
+SWITCHED_OFF = re.compile(r"reason: 'disabled'")
+SHOWN = 10
 
 
 def tests_of(build, suites):
@@ -68,7 +72,7 @@ def junit_cases(file):
         if kinds & {'failure', 'error'}:
             failed.append(case.get('name', '?'))
         elif 'skipped' in kinds:
-            skipped += 1
+            skipped += not SWITCHED_OFF.search(''.join(case.itertext()))
         else:
             passed += 1
     return passed, failed, skipped
@@ -113,10 +117,52 @@ def count(build, suites):
     return passed, complaints, skipped
 
 
+def built(build, since):
+    """(seconds, name) of what ninja has made since then, in this folder."""
+    log, seconds = build / '.ninja_log', {}
+    for line in log.read_text().splitlines() if log.is_file() else []:
+        if not line.startswith('#'):
+            start, end, _, output, _ = line.split('\t')
+            if (build / output).is_file() and (build / output).stat().st_mtime >= since:
+                seconds[output] = (int(end) - int(start)) / 1000
+    return [(taken, f'{build.name}/{output}') for output, taken in seconds.items()]
+
+
+def slowest_case(file):
+    """(seconds, name) of the longest case in a JUnit file, or None."""
+    try:
+        cases = ElementTree.fromstring(re.sub(r'[^\t\n\r -\uFFFD]', '?', file.read_text())).iter('testcase')
+        return max(((float(case.get('time', 0)), f'{case.get("classname")}/{case.get("name")}') for case in cases),
+                   default=None)
+    except (OSError, ValueError, ElementTree.ParseError):
+        return None
+
+
+def ran(build):
+    """(seconds, name) of the tests whose log is in this folder."""
+    log = build / 'meson-logs' / 'testlog.json'
+    for line in map(json.loads, log.read_text().splitlines() if log.is_file() else []):
+        name = f'{build.name}: {re.split("[:/] ", line["name"])[-1].strip()}'
+        file = junit_file(line['command'])
+        longest = slowest_case(file) if file else None
+        yield line['duration'], name + (f' (longest case: {longest[1]}, {longest[0]:.1f} s)' if longest else '')
+
+
+def slowest(since, builds):
+    """Prints the tables. Times are on the clock, with all that ran beside."""
+    for title, rows in (('targets', [row for build in builds for row in built(build, since)]),
+                        ('tests', [row for build in builds for row in ran(build)])):
+        if rows:
+            print(f'the slowest {title} (seconds on the clock):')
+        for taken, name in sorted(rows, reverse=True)[:SHOWN]:
+            print(f'{taken:8.1f}  {name}')
+
+
 def self_test():
     """A run of every kind of result, counted."""
     xml = ('<testsuite><testcase name="a"/><testcase name="b">{}</testcase>'
-           '<testcase name="c"><skipped/></testcase></testsuite>')
+           '<testcase name="c"><skipped/></testcase>'
+           '<testcase name="d"><skipped/><system-out>- reason: \'disabled\'</system-out></testcase></testsuite>')
     programs = [  # name, result, JUnit text or None for no Boost program, what it adds
         ('fine', 'OK', xml.format('<system-out/>'), (2, 0, 1)),
         ('raw-bytes', 'OK', '<?xml version="1.0" encoding="UTF-8"?>' + xml.format('\x01\x1b'), (2, 0, 1)),
@@ -162,6 +208,8 @@ def self_test():
 def main(arguments):
     if arguments == ['self-test']:
         return self_test()
+    if len(arguments) > 1 and arguments[0] == 'slowest':
+        return slowest(float(arguments[1]), [pathlib.Path(build) for build in arguments[2:]])
     if len(arguments) < 2 or arguments[0] not in ('targets', 'clean', 'count'):
         sys.exit(__doc__)
     command, build, suites = arguments[0], pathlib.Path(arguments[1]), arguments[2:]
