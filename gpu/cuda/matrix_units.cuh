@@ -5,7 +5,8 @@
 //                  columns 8 further on
 //   b    16 x 8    words of two neighbours in a column, lane / 4: of rows lane % 4 * 2, and of rows 8 further on
 //
-// All functions are called by whole warps. In the emulation (tests/gpu/emulated_matrix_units.h) they are sums in C++.
+// All functions are called by whole warps. In the emulation
+// (tests/gpu/emulation/emulated_matrix_units.h) they are sums in C++.
 #pragma once
 
 #include "gpu/cuda/rounding.cuh"

@@ -4,7 +4,7 @@
 // Every slot has a reference on the CPU, in models/. The same bits: bias, ReLU, GELU, sums of columns, layer norm,
 // embedding. Within a tolerance, because sums are joined in another order: cross-entropy, attention, sums of squares.
 // The order is fixed either way, no sum uses atomics, so two runs on one GPU give the same bits;
-// tests/gpu/*_kernels_test.cc compare.
+// tests/gpu/kernels/*_kernels_test.cc compare.
 //
 // Matrices are row-major without gaps. All pointers are device memory, as unaligned as their type allows; outputs
 // overlap no inputs unless said. Any size, zero included.

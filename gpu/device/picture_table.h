@@ -6,7 +6,7 @@
 //
 // Every slot has a reference on the CPU, in models/. The same bits: all but sums over pixels (GroupNorm, the mean of a
 // pooling, the way back of windows), which are joined in another order and come within a tolerance. The order is fixed
-// either way, no sum uses atomics; tests/gpu/picture_kernels_test.cc compares.
+// either way, no sum uses atomics; tests/gpu/kernels/picture_kernels_test.cc compares.
 //
 // All pointers are device memory; outputs overlap no inputs unless said. Any size, zero included.
 // Order, thread: as gpu/device/table.h. C++17 and no library types.

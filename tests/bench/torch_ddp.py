@@ -20,7 +20,7 @@ import time
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 SKIPPED = 77
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / 'system')]
+sys.path[:0] = [str(HERE), str(HERE.parent / 'system' / 'bridge')]
 
 try:
     import torch

@@ -9,7 +9,7 @@
 
 #include "gpu/device/device.h"
 #include "gpu/device/group.h"
-#include "tests/gpu/emulated_table.h"
+#include "tests/gpu/emulation/emulated_table.h"
 
 namespace rumor::gpu {
 

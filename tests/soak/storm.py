@@ -5,7 +5,8 @@ import os
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, 'system'))
+SYSTEM = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, 'system')
+sys.path[:0] = [SYSTEM, os.path.join(SYSTEM, 'chaos')]
 
 import peers  # noqa: E402
 from chaos import PASS, REFUSE, SWALLOW  # noqa: E402, F401

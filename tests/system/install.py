@@ -51,7 +51,7 @@ def check_reference():
         assert not re.fullmatch(r'\| `.*\|  \|', line), line
     presets = re.findall(r'preset: (.*)', run('peer', '--help').stdout)
     assert presets
-    with open(os.path.join(SOURCE, 'runtime', 'presets.cc'), encoding='utf-8') as file:
+    with open(os.path.join(SOURCE, 'runtime', 'run', 'presets.cc'), encoding='utf-8') as file:
         section, used = '', set()
         for line in file:
             section = (re.match(r'(?:.*R"toml\()?\[(\w+)\]$', line.rstrip()) or [None, section])[1]

@@ -31,6 +31,11 @@ def run(*args, timeout=60):
                           check=False)
 
 
+def only_peer():
+    """Whether the program has no other command than `peer` (peer_only.cc, for the thread sanitizer)."""
+    return os.path.basename(RUMOR) == 'peer_only'
+
+
 def wait_for(what, condition, seconds=30, progress=None):
     """Until condition() holds. With progress, seconds count from when progress() last grew: machines differ."""
     end, furthest = time.monotonic() + seconds * SLOW, None

@@ -114,9 +114,9 @@ def check_rooms(texts, code):
     """Each file of code lies in a room of the table, and no room is crowded."""
     files = {}
     for path in sorted(texts):
-        if path.endswith(code) and not path.startswith('tests/'):
-            if not room_of(path):
-                yield Complaint(path, 1, 'room', 'this folder is no room of tests/tidy/house.py')
+        if path.endswith(code) and not room_of(path):
+            yield Complaint(path, 1, 'room', 'this folder is no room of tests/tidy/house.py')
+        if path.endswith(code) or path.startswith('tests/'):
             files.setdefault(path.rsplit('/', 1)[0], []).append(path)
     for folder, paths in files.items():
         if len(paths) > FOLDER_FILES_MAX:

@@ -1,0 +1,107 @@
+// Causal attention on tiles against models/layers/attention.h, forward and back, of floats and of bfloat16: within the
+// tolerances of gpu/README.md, and the same bits in any order of blocks and threads.
+#include <boost/test/unit_test.hpp>
+
+#include "models/layers/attention.h"
+#include "tests/gpu/kernels/numbers.h"
+#include "tests/gpu/target.h"
+
+using namespace rumor;
+using namespace rumor::gpu;
+
+BOOST_AUTO_TEST_SUITE(gpu_attention)
+
+namespace {
+
+struct Shape {
+  std::uint32_t batch, context, heads, head_size;
+  std::size_t rows() const { return std::size_t{batch} * context; }
+  std::size_t width() const { return std::size_t{heads} * head_size; }
+  std::size_t statistics() const { return std::size_t{batch} * heads * context; }
+};
+
+struct Outcome {
+  Floats y, top, weight, qkv_change;
+};
+
+template <class Number>
+Outcome on_target(std::uint64_t order, Shape s, const Floats& qkv, const Floats& change, std::size_t skip) {
+  const Target target(order);
+  const std::size_t d = s.rows() * s.width();
+  const Guarded<Number> on_qkv(target, numbers_of<Number>(qkv), skip), y(target, d, skip),
+      on_change(target, numbers_of<Number>(change), skip), qkv_change(target, 3 * d, skip);
+  const Guarded<float> top(target, s.statistics(), skip), weight(target, s.statistics()), dot(target, s.statistics());
+  const AttentionArgs args{s.batch,       s.context, s.heads,    s.head_size,
+                           on_qkv.data(), y.data(),  top.data(), weight.data()};
+  target.table().model.attention(target.device(), &args);
+  const AttentionChange back{args, on_change.data(), dot.data(), qkv_change.data()};
+  target.table().model.attention_backward(target.device(), &back);
+  dot.read();
+  return {floats_of(y.read()), top.read(), weight.read(), floats_of(qkv_change.read())};
+}
+
+template <class Number>
+void check(Prng& prng, double tolerance, const std::vector<Shape>& shapes) {
+  std::uint64_t order = 0;
+  for (const Shape s : shapes) {
+    const std::size_t d = s.rows() * s.width();
+    const double size = order % 3 == 2 ? 6 : 1;  // softmax from nearly even to nearly one
+    const Floats qkv = rounded_as<Number>(drawn(prng, 3 * d, size)), change = rounded_as<Number>(drawn(prng, d));
+    const Outcome got = on_target<Number>(order, s, qkv, change, order % 2 == 0 ? 0 : prng.below(4));
+    ++order;
+    if (d > 0) {
+      models::Attention attention;
+      const models::Attention::Shape shape{s.batch, s.context, s.heads, s.head_size};
+      Floats y(d), qkv_change(3 * d);
+      attention.forward(nullptr, shape, qkv.data(), y.data());
+      attention.backward(nullptr, shape, qkv.data(), y.data(), change.data(), qkv_change.data());
+      BOOST_TEST(distance(got.y, y) < tolerance);
+      BOOST_TEST(distance(got.qkv_change, qkv_change) < tolerance);
+    }
+    if (s.context > 64) continue;  // enough
+    const Outcome again = on_target<Number>(order + 50, s, qkv, change, 0);
+    BOOST_TEST(same_bits(again.y, got.y));
+    BOOST_TEST(same_bits(again.top, got.top));
+    BOOST_TEST(same_bits(again.weight, got.weight));
+    BOOST_TEST(same_bits(again.qkv_change, got.qkv_change));
+  }
+}
+
+// What a position may not see changes nothing of it, not one bit.
+template <class Number>
+void check_that_what_comes_later_is_not_seen() {
+  Prng prng(62);
+  constexpr Shape s{1, 50, 1, 8};
+  Floats qkv = drawn(prng, 3 * s.rows() * s.width());
+  const Floats change(s.rows() * s.width(), 0.0f);
+  const Outcome before = on_target<Number>(0, s, qkv, change, 0);
+  for (std::size_t i = 40 * 3 * s.width(); i < qkv.size(); ++i) qkv[i] = -2 * qkv[i];
+  const Outcome after = on_target<Number>(0, s, qkv, change, 0);
+  const auto first = [&](const Floats& y) { return Floats(y.begin(), y.begin() + 40 * 8); };
+  BOOST_TEST(same_bits(first(before.y), first(after.y)));
+  BOOST_TEST(!same_bits(before.y, after.y));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(attention_is_that_of_the_cpu) {
+  Prng prng(61);
+  check<float>(prng, 2e-5,
+               {{0, 3, 2, 4}, {2, 0, 1, 8}, {1, 1, 1, 1}, {2, 2, 3, 3}, {1, 31, 2, 16}, {2, 33, 1, 17}, {1, 64, 2, 32},
+                {1, 70, 2, 33}, {1, 97, 1, 64}, {1, 40, 1, 100}, {1, 34, 1, 128}});
+}
+
+// More than a tile, a warp's stripes and a block of rows; heads that are whole vectors, and others.
+BOOST_AUTO_TEST_CASE(attention_of_bfloat16_is_that_of_the_cpu) {
+  Prng prng(63);
+  check<Bf16>(prng, 1e-2,
+              {{0, 3, 2, 4}, {2, 0, 1, 8}, {1, 1, 1, 1}, {2, 2, 3, 3}, {1, 31, 2, 16}, {2, 33, 1, 17}, {1, 64, 2, 32},
+               {1, 65, 1, 8}, {1, 70, 2, 33}, {1, 150, 1, 64}, {1, 40, 1, 100}, {1, 34, 2, 128}, {1, 130, 1, 72}});
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_later_is_not_seen) {
+  check_that_what_comes_later_is_not_seen<float>();
+  check_that_what_comes_later_is_not_seen<Bf16>();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

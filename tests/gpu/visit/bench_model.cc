@@ -1,0 +1,225 @@
+#include "tests/gpu/visit/bench_model.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "gpu/compress/codec.h"
+#include "gpu/compress/compressor.h"
+#include "gpu/device/repeated.h"
+#include "gpu/models/gpt.h"
+#include "gpu/models/mlp.h"
+#include "models/optimizers/optimizer.h"
+#include "tests/gpu/visit/bench_support.h"
+
+namespace rumor::gpu {
+namespace {
+
+struct Shape {
+  std::uint32_t batch, context, heads, head_size, vocabulary;
+  std::uint32_t rows() const { return batch * context; }
+  std::uint32_t width() const { return heads * head_size; }
+};
+
+Shape shape_of(bool emulated) {
+  return emulated ? Shape{1, 20, 2, 8, 50} : Shape{8, 1024, 12, 64, 50257};
+}
+
+DeviceArray<float> floats(const Gpu& gpu, std::size_t size) {
+  return must(DeviceArray<float>::create(gpu, size, "a benchmark"));
+}
+
+// The widest product of a layer, with GELU behind it, in each precision.
+std::string products(const Gpu& gpu, bool emulated, const Shape& s) {
+  const std::uint32_t d = s.width();
+  const DeviceArray<float> x = noise(gpu, std::size_t{s.rows()} * d, 1),
+                           weight = noise(gpu, 4 * std::size_t{d} * d, 0.02f),
+                           bias = noise(gpu, 4 * std::size_t{d}, 0.1f), y = floats(gpu, 4 * std::size_t{s.rows()} * d),
+                           before = floats(gpu, 4 * std::size_t{s.rows()} * d);
+  std::string all;
+  constexpr const char* names[] = {"fp32", "tf32", "bf16"};
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
+    MatmulArgs args{};
+    args.rows = s.rows();
+    args.columns = 4 * d;
+    args.depth = d;
+    args.a = x.data();
+    args.b = weight.data();
+    args.y = y.data();
+    args.bias = bias.data();
+    args.before = before.data();
+    args.precision = precision;
+    args.epilogue = Epilogue::bias_gelu;
+    const Result<void> first = gpu.matmul(args);
+    if (!first && is_no_cublas(first.error())) return "null";
+    must(first);
+    const double seconds = seconds_of(gpu, emulated, 20, [&] { must(gpu.matmul(args)); });
+    const double operations = 2.0 * args.rows * args.columns * args.depth;
+    all += (all.empty() ? "{" : ", ") + number(names[static_cast<std::uint32_t>(precision)], operations / seconds);
+  }
+  return all + "}";
+}
+
+// `rounded`: of bfloat16.
+std::string attention(const Gpu& gpu, bool emulated, const Shape& s, bool rounded) {
+  const std::size_t all = std::size_t{s.rows()} * s.width(), rows = std::size_t{s.rows()} * s.heads;
+  const DeviceArray<float> qkv = noise(gpu, 3 * all, 1), change = noise(gpu, all, 1), y = floats(gpu, all),
+                           top = floats(gpu, rows), weight = floats(gpu, rows), dot = floats(gpu, rows),
+                           qkv_change = floats(gpu, 3 * all);
+  const ModelTable& model = gpu.table().model;
+  const auto in_bf16 = [&](const DeviceArray<float>& values) {
+    auto made = must(DeviceArray<Bf16>::create(gpu, values.size(), "a benchmark"));
+    model.round(gpu.device(), values.size(), values.data(), made.data());
+    return made;
+  };
+  const DeviceArray<Bf16> bf16_qkv = in_bf16(qkv), bf16_change = in_bf16(change), bf16_y = in_bf16(y),
+                          bf16_qkv_change = in_bf16(qkv_change);
+  const auto either = [&](const DeviceArray<float>& values, const DeviceArray<Bf16>& as_bf16) {
+    return rounded ? Numbers(as_bf16.data()) : Numbers(values.data());
+  };
+  const AttentionArgs args{s.batch,    s.context,  s.heads,      s.head_size, either(qkv, bf16_qkv), either(y, bf16_y),
+                           top.data(), weight.data()};
+  const AttentionChange back{args, either(change, bf16_change), dot.data(), either(qkv_change, bf16_qkv_change)};
+  const double forward = seconds_of(gpu, emulated, 10, [&] { model.attention(gpu.device(), &args); });
+  const double backward = seconds_of(gpu, emulated, 10, [&] { model.attention_backward(gpu.device(), &back); });
+  return "{" + number("forward_s", forward) + ", " + number("backward_s", backward) + "}";
+}
+
+std::string layer_norm(const Gpu& gpu, bool emulated, const Shape& s) {
+  const Matrix size{s.rows(), s.width()};
+  const std::size_t all = std::size_t{size.rows} * size.columns;
+  const DeviceArray<float> x = noise(gpu, all, 1), more = noise(gpu, all, 1), sum = floats(gpu, all),
+                           gain = noise(gpu, size.columns, 1), bias = noise(gpu, size.columns, 1), y = floats(gpu, all),
+                           mean = floats(gpu, size.rows), scale = floats(gpu, size.rows), change = noise(gpu, all, 0),
+                           partial = floats(gpu, 2 * chunks_of(size.rows) * size.columns),
+                           gain_change = floats(gpu, size.columns), bias_change = floats(gpu, size.columns);
+  const LayerNormArgs args{size,        x.data(), more.data(), sum.data(),  gain.data(),
+                           bias.data(), y.data(), mean.data(), scale.data()};
+  const LayerNormChange back{size,          sum.data(),  gain.data(), mean.data(),    scale.data(),
+                             change.data(), more.data(), nullptr,     partial.data(), gain_change.data(),
+                             bias_change.data()};
+  const ModelTable& model = gpu.table().model;
+  const double forward = seconds_of(gpu, emulated, 20, [&] { model.layer_norm(gpu.device(), &args); });
+  const double backward = seconds_of(gpu, emulated, 20, [&] { model.layer_norm_backward(gpu.device(), &back); });
+  return number("layer_norm_s", forward) + ", " + number("layer_norm_backward_s", backward);
+}
+
+// The logits become their gradient, so every call but the first works on that: the same traffic.
+std::string cross_entropy(const Gpu& gpu, bool emulated, const Shape& s) {
+  const DeviceArray<float> logits = noise(gpu, std::size_t{s.rows()} * s.vocabulary, 1), loss = floats(gpu, s.rows());
+  const auto target = must(DeviceArray<std::uint16_t>::create(gpu, s.rows(), "a benchmark"));
+  const auto total = must(DeviceArray<double>::create(gpu, 1, "a benchmark"));
+  gpu.table().fill(gpu.device(), target.data(), 0, s.rows() * sizeof(std::uint16_t));
+  const CrossEntropyArgs args{{s.rows(), s.vocabulary}, logits.data(), target.data(), 1e-3f, loss.data(), total.data()};
+  return number("cross_entropy_s",
+                seconds_of(gpu, emulated, 5, [&] { gpu.table().model.cross_entropy(gpu.device(), &args); }));
+}
+
+struct StepSeconds {
+  double plain, repeated;
+};
+
+// Of loss and gradient of one batch, kernel by kernel and recorded.
+StepSeconds seconds_of_step(const Gpu& gpu, bool emulated, int calls, DeviceModel& model,
+                            const DeviceArray<float>& weights, const models::Batch& batch,
+                            const DeviceArray<float>& gradient) {
+  StepSeconds seconds{};
+  seconds.plain = seconds_of(gpu, emulated, calls, [&] { must(model.loss_and_gradient(weights, batch, gradient)); });
+  Repeated step(gpu);
+  const auto repeat = [&] {
+    must(model.send(batch, batch.rows));
+    must(step.run({1}, [&] { return model.compute(weights, gradient); }));
+    must(model.loss());
+  };
+  for (int warm = 0; warm < 2; ++warm) repeat();
+  seconds.repeated = seconds_of(gpu, emulated, calls, repeat);
+  return seconds;
+}
+
+// Of the optimizer, but its moments and weights.
+StepRule adamw() {
+  const float weight = 0;
+  const auto optimizer = must(models::make_optimizer({.kind = "adamw"}, 1));
+  return optimizer->begin_step(1e-4, {&weight, 1});
+}
+
+// A whole step: loss and gradient in bf16; then optimizer, residual, selection and payload, which is all that gossip
+// costs the one who trains.
+std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
+  const models::ModelConfig config = gpt2_config(emulated);
+  DeviceGpt gpt = must(DeviceGpt::create(gpu, config, Precision::bf16));
+  const std::uint32_t params = gpt.layout().params();
+  const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params),
+                           first = noise(gpu, params, 0), second = noise(gpu, params, 0);
+  std::vector<std::uint16_t> tokens(std::size_t{s.batch} * (s.context + 1));
+  Prng prng(2);
+  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(s.vocabulary));
+  models::Batch batch;
+  batch.rows = s.batch;
+  batch.tokens = tokens;
+  const auto learns = gpt.loss_and_gradient(weights, batch, gradient);
+  if (!learns && is_no_cublas(learns.error())) return "null";
+  must(learns);
+  const StepSeconds model = seconds_of_step(gpu, emulated, 3, gpt, weights, batch, gradient);
+
+  DeviceCompressor compressor = must(DeviceCompressor::create(gpu, gpt.layout(), {.density = 0.001}));
+  DeviceCodec codec(gpu, gpt.layout());
+  DeviceUpdate update;
+  StepRule rule = adamw();
+  rule.first = first.data();
+  rule.second = second.data();
+  rule.weights = weights.data();
+  const double rest = seconds_of(gpu, emulated, 5, [&] {
+    must(compressor.absorb_step(rule, gradient, update));
+    must(codec.encode(update));
+  });
+  const double operations = 6.0 * params * s.rows() + 12.0 * s.rows() * s.context * s.width() * config.layers;
+  return "{" + number("loss_and_gradient_s", model.plain) + ", " + number("repeated_s", model.repeated) + ", " +
+         number("optimizer_and_update_s", rest) + ", " +
+         number("tokens_per_second", s.rows() / (model.repeated + rest)) + ", " +
+         number("operations_per_second", operations / model.repeated) + "}";
+}
+
+// A model so small that its kernels take less long than the host takes to begin them: 784-128-128-10, 64 rows.
+std::string small_model(const Gpu& gpu, bool emulated) {
+  models::ModelConfig config;
+  config.hidden = {128, 128};
+  config.inputs = emulated ? 20 : 784;
+  config.classes = 10;
+  DeviceMlp mlp = must(DeviceMlp::create(gpu, config, Precision::fp32));
+  const std::uint32_t params = mlp.layout().params(), rows = emulated ? 4 : 64;
+  const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params);
+  const std::vector<float> x(std::size_t{rows} * config.inputs, 0.5f);
+  const std::vector<std::uint8_t> label(rows, 3);
+  const models::Batch batch{x, label, rows};
+  if (!mlp.loss_and_gradient(weights, batch, gradient)) return "null";
+  const StepSeconds step = seconds_of_step(gpu, emulated, 200, mlp, weights, batch, gradient);
+  return "{" + number("loss_and_gradient_s", step.plain) + ", " + number("repeated_s", step.repeated) + "}";
+}
+
+}  // namespace
+
+models::ModelConfig gpt2_config(bool emulated) {
+  const Shape s = shape_of(emulated);
+  models::ModelConfig config;
+  config.family = "gpt";
+  config.vocabulary = s.vocabulary;
+  config.context = s.context;
+  config.layers = emulated ? 1 : 12;
+  config.heads = s.heads;
+  config.embedding = s.width();
+  return config;
+}
+
+std::string model_benchmarks(const Gpu& gpu, bool emulated) {
+  const Shape shape = shape_of(emulated);
+  std::string text = "{\"products_per_second\": " + products(gpu, emulated, shape);
+  for (const std::string& part :
+       {"\"attention\": " + attention(gpu, emulated, shape, false),
+        "\"attention_bf16\": " + attention(gpu, emulated, shape, true), layer_norm(gpu, emulated, shape),
+        cross_entropy(gpu, emulated, shape)})
+    text += ", " + part;
+  return text + ", \"gpt2\": " + training(gpu, emulated, shape) + ", \"mlp\": " + small_model(gpu, emulated) + "}";
+}
+
+}  // namespace rumor::gpu
