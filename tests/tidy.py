@@ -3,6 +3,7 @@
 
 usage: tidy.py [ROOT]      checks the tree, one line for each complaint; exit status 1 when there are any
        tidy.py --self-test feeds samples that must be caught and samples that must not (tests/tidy/self_test.py)
+       tidy.py --counts    prints the table of tests/tidy/prose.py as it should be now, and each place that it counts
 """
 
 import pathlib
@@ -11,6 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / 'tidy'))
 sys.dont_write_bytecode = True
 
+import prose  # noqa: E402
 import rules  # noqa: E402
 import self_test  # noqa: E402
 
@@ -37,8 +39,8 @@ def is_script(path):
         return file.read(2) == b'#!'
 
 
-def check(root):
-    """All complaints about the tree under `root`, and the number of files read."""
+def read(root):
+    """{path: text} of the tree under `root`, and complaints about files that are not UTF-8."""
     texts, complaints = {}, []
     for path in text_files(root):
         name = path.relative_to(root).as_posix()
@@ -46,16 +48,34 @@ def check(root):
             texts[name] = path.read_bytes().decode('utf-8')
         except UnicodeDecodeError as error:
             complaints.append(rules.Complaint(name, 1, 'utf-8', f'not UTF-8: {error.reason} at byte {error.start}'))
+    return texts, complaints
+
+
+def check(root):
+    """All complaints about the tree under `root`, and the number of files read."""
+    texts, complaints = read(root)
     for name, text in texts.items():
         complaints += rules.check_file(name, text, lambda path: (root / path).is_file())
     complaints += rules.check_tree(texts)
     return complaints, len(texts)
 
 
+def print_counts(root):
+    texts, _ = read(root)
+    for (rule, _), found in sorted(prose.places(texts, rules.CODE).items()):
+        for path, line, text in found:
+            print(f'{path}:{line}: [{rule}] {text}')
+    print(prose.table(texts, rules.CODE))
+    return 0
+
+
 def main(arguments):
     if arguments == ['--self-test']:
         return self_test.run(check)
-    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).resolve().parent.parent)
+    here = pathlib.Path(__file__).resolve().parent.parent
+    if arguments == ['--counts']:
+        return print_counts(here)
+    root = pathlib.Path(arguments[0] if arguments else here)
     complaints, files = check(root)
     for complaint in complaints:
         print(f'{complaint.path}:{complaint.line}: [{complaint.rule}] {complaint.text}')

@@ -45,6 +45,24 @@ def strip(source, keep_strings=False):
     return _LITERALS.sub(replace, source)
 
 
+def comments(source):
+    """[(line number, text)] of every paragraph of comment. Lines that follow each other are one paragraph."""
+    found, end = [], 0
+    for match in _LITERALS.finditer(source):
+        if match.lastgroup != 'comment':
+            continue
+        line = source.count('\n', 0, match.start()) + 1
+        text = re.sub(r'^/[/*]+<?|\*/$', '', match.group()).strip()
+        between = source[end:match.start()] if found else 'x'
+        goes_on = not between.strip() and between.count('\n') == 1
+        if goes_on and text and found[-1][1]:
+            found[-1] = (found[-1][0], found[-1][1] + ' ' + text)
+        else:
+            found.append((line, text))
+        end = match.end()
+    return [(line, text) for line, text in found if text]
+
+
 def without_preprocessor(code):
     """Blanks directives with their continuation lines, and every branch of an #if but the first."""
     out, branches, continued = [], [], False

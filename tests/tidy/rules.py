@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import cpp_scan
 import house
+import prose
 from complaint import Complaint
 from house import inside, room_of, rooms_below
 
@@ -170,6 +171,7 @@ def check_tree(texts):
     """Rules about the tree as a whole. `texts`: path -> text of every code file."""
     yield from house.check_table()
     yield from house.check_rooms(texts, CODE)
+    yield from prose.check(texts, CODE)
     for slow, allowed in (('CLI/CLI.hpp', 1), ('httplib.h', 2)):  # httplib: a server and a client
         users = []
         for path in sorted(texts):

@@ -8,6 +8,7 @@ import tempfile
 
 import cpp_scan
 import house
+import prose
 import rules
 
 HEADER = '// What it is for.\n#pragma once\n'
@@ -103,6 +104,9 @@ BAD = [
     ('left-open', 'models/x.md', 'FIX' 'ME\n'),
     ('left-open', 'tools/x', '#!/bin/sh\n# HA' 'CK\n'),
     ('utf-8', 'models/kernels/x.cc', b'// \xff\n'),
+    ('long-sentence', 'models/x.md', 'It is ' + 'very ' * 38 + 'long.\n'),
+    ('banned-word', 'models/x.md', 'Read the error and m' 'end the file.\n'),
+    ('banned-word', 'tools/x', '#!/bin/sh\n# It is f' 'or who asks.\n'),
 ]
 
 
@@ -209,10 +213,39 @@ def crowded_room_fails(_):
     return None
 
 
+# (rule, path, text, how many of them are there): what the ratchet for prose counts.
+PROSE = [
+    ('long-sentence', 'x.md', 'It is ' + 'very ' * 37 + 'long.\n', 0),
+    ('long-sentence', 'x.md', '- It is ' + 'very ' * 20 + '\n  ' + 'very ' * 18 + 'long.\n- Short.\n', 1),
+    ('long-sentence', 'x.md', 'It is ' + 'very ' * 30 + 'short. It is ' + 'very ' * 30 + 'short.\n', 0),
+    ('long-sentence', 'x.md', '```\n' + 'code ' * 50 + '\n```\n| ' + 'cell ' * 50 + '|\n\n# ' + 'title ' * 50, 0),
+    ('long-sentence', 'x.md', 'Run `' + 'code ' * 50 + '` or read [it](' + 'address ' * 50 + ').\n', 0),
+    ('comment-fragment', 'models/x.cc', '// Of the model.\nint x;  // What it is.\nint y; /* Who asks. */\n', 3),
+    ('comment-fragment', 'models/x.cc', '// The size.\n// Of which: half.\n//\n// What follows is next.\n', 1),
+    ('comment-fragment', 'models/x.cc', '// Offsets.\nconst char* s = "// What";\n', 0),
+    ('banned-word', 'models/x.cc', '// It s' 'ettles. Amendment, mender, settlement.\n', 1),
+]
+
+
+def ratchet_fails(rule, path, text, count):
+    """Each count is found, is allowed by a table that says so, and is refused by one that allows one less."""
+    where = path if rule == 'long-sentence' else path.split('/')[0]
+    texts = {path: text}
+    found = len(prose.places(texts, rules.CODE)[rule, where])
+    if found != count:
+        return f'{path}: [{rule}] counted {found} for {count} in {text[:70]!r}'
+    if list(prose.check(texts, rules.CODE, {(rule, where): count})):
+        return f'{path}: [{rule}] complained about as many as the table allows'
+    if count and [one.rule for one in prose.check(texts, rules.CODE, {(rule, where): count - 1})] != [rule]:
+        return f'{path}: [{rule}] did not complain about one more than the table allows'
+    return None
+
+
 def run(check):
     """Tries every sample with `check` (tidy.py). Returns the exit status."""
     failures = [good_tree_fails(check), function_length_fails(check), crowded_room_fails(check)]
     failures += [bad_sample_fails(check, *sample) for sample in BAD]
+    failures += [ratchet_fails(*sample) for sample in PROSE]
     for name, expected, source in FUNCTIONS:
         found = sorted((f.first_line, f.name, f.lines) for f in cpp_scan.functions(source))
         if found != sorted((line, function, lines) for function, line, lines in expected):
