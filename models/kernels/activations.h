@@ -1,5 +1,5 @@
 // Where the activations of a model lie: all in one piece of memory, so that it is large enough for large pages. A row
-// of a product is a kilobyte or more from the next, and in pages of 4 KB each waits for its address (ARCHITECTURE.md).
+// of a product is a kilobyte or more from the next, and in pages of 4 KB each waits for its address (models/README.md).
 //
 // Thread: plain functions.
 #pragma once

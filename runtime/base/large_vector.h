@@ -2,7 +2,7 @@
 //
 // Its memory begins with a line of the cache, so that no vector register of a kernel is loaded from two lines;
 // and it asks for large pages. A sparse update touches less than one place in each 4 KB page of a large model, so
-// that in such pages every entry waits for an address to be looked up as well as for the memory (ARCHITECTURE.md
+// that in such pages every entry waits for an address to be looked up as well as for the memory (compress/README.md
 // has the figures). Large pages are a wish: where the system has none, or is told never to give them, nothing
 // changes.
 //

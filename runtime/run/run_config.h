@@ -100,7 +100,7 @@ struct RunConfig {
   compress::Scope scope = compress::Scope::global;
   // Density goes up and down with the learning rate; its mean over the run stays. Worth having where entries are
   // scarce (fewer than about 20 for each parameter over the run, all peers together), no difference otherwise:
-  // figures in ARCHITECTURE.md. Not with a budget in bytes.
+  // figures in compress/README.md. Not with a budget in bytes.
   bool follow_rate = false;
   compress::Emit emit = compress::Emit::threshold;
   int grid_bits = 24;  // (shared)
