@@ -1,4 +1,4 @@
-// The built-in run files. They are the text a user would write; the comments are for that user.
+// The built-in run files. Each is the text that a user would write, with comments for that user.
 #include "runtime/run/run_config.h"
 
 namespace rumor {
@@ -20,30 +20,30 @@ hidden = [128, 128]       # 784-128-128-10
 kind = "idx"              # the four MNIST-style files; Debian and Ubuntu: apt install dataset-fashion-mnist
 
 [optimizer]
-kind = "sgd"              # no momentum: the residual's delay already acts as momentum, and more of it hurts
-rate = 0.35               # peak rate of four peers together; each peer takes rate / (live peers)
-rate_scaling = "sqrt"     # more peers bear a higher rate, by the square root, up to sixteen
-warmup = 0.05             # linear over the first 5 %, then cosine down to 1 %: the decay shrinks residuals too
+kind = "sgd"              # no momentum: the delay in the residual already acts as momentum, and more hurts
+rate = 0.35               # peak learning rate of four peers together; each peer takes rate / (live peers)
+rate_scaling = "sqrt"     # up to sixteen peers, the learning rate grows with the square root of their number
+warmup = 0.05             # linear rise over the first 5 %, then cosine to 1 %; the decay shrinks residuals too
 floor = 0.01
-batch = 16                # samples a step; one update a step
-                          # hogwild = 2: two threads step the same weights without locks, each with mini-batches of
-                          # its own, hogwild_batches = 8 of them an update; each peer may choose for itself
+batch = 16                # samples per step; one update per step
+                          # hogwild = 2: two threads update the same weights without locks, each with its own
+                          # mini-batches, hogwild_batches = 8 per update; each peer may choose differently
 
 [exchange]
 mode = "broadcast"        # every update reaches every peer; replicas are equal bit for bit
-in_flight_weight = 0.5    # train on the shared weights plus half of what the others have not answered yet:
-                          # 0 ignores the delay and costs a point of accuracy, 1 is on the edge of stability
-period_ms = 4             # at most 250 updates a second and peer, so that peers sharing a processor stay within
-                          # about a step of each other; a model whose step takes longer never waits
-                          # staleness_scale = 1, soft_sync = 2, steps_ahead = 4: rules against updates that come
-                          # late, each peer's own choice and off by default (runtime/METHODS.md)
+in_flight_weight = 0.5    # train on the shared weights plus half of the own updates that others have not answered:
+                          # 0 ignores the delay and costs a point of accuracy; 1 is on the edge of stability
+period_ms = 4             # at most 250 updates per second and peer: peers that share a processor stay within about
+                          # a step of each other; a model with longer steps never waits
+                          # staleness_scale = 1, soft_sync = 2, steps_ahead = 4: rules against late updates; off by
+                          # default, and each peer may choose differently (runtime/METHODS.md)
 
 [compress]
-density = 0.001           # 1 entry in 1,000: 118 entries an update. What counts is entries per parameter over the
-                          # whole run, density * updates of all peers: 30 here; below 20 accuracy suffers.
-                          # Instead of density: "auto", bytes_per_update = 190, or bytes_per_second = 50000
-scope = "global"          # all parameters ranked together; "tensor": each tensor its share and its own step
-emit = "threshold"        # an entry moves its weight by the size of the smallest entry chosen
+density = 0.001           # one weight in 1,000: 118 entries per update. Entries per parameter over the whole run
+                          # decide: density * updates of all peers, 30 here. Below 20, accuracy suffers.
+                          # Instead of a number: "auto", bytes_per_update = 190, or bytes_per_second = 50000
+scope = "global"          # all parameters ranked together; "tensor": a share and a step for each tensor
+emit = "threshold"        # an entry moves its weight by the size of the smallest chosen entry
 grid_bits = 24            # weights are multiples of 2^-24, between -128 and 128
 )toml";
 
@@ -57,36 +57,36 @@ samples = 480000          # all peers together: 8 passes over the 60,000 images
 [model]
 family = "cnn"
 channels = [32, 64]       # one convolution each: 28 x 28 x 32, halved to 14 x 14, then x 64, halved to 7 x 7
-pool_every = 1            # a 2 x 2 max pooling after each
-groups = 8                # GroupNorm: needs nothing from other pictures of a batch
-blocks = 0                # residual blocks a stage: channels = [16, 32, 64], blocks = 1, hidden = [] is a ResNet-8
+pool_every = 1            # a 2 x 2 max pooling after each convolution
+groups = 8                # GroupNorm: it does not depend on the other pictures of a batch
+blocks = 0                # residual blocks per stage: channels = [16, 32, 64], blocks = 1, hidden = [] is a ResNet-8
 hidden = [128]            # 3,136 features - 128 - 10
 
 [data]
 kind = "idx"              # the four MNIST-style files; Debian and Ubuntu: apt install dataset-fashion-mnist
 
 [optimizer]
-kind = "sgd"              # no momentum: the residual's delay already acts as momentum, and more of it hurts
-rate = 0.1                # peak rate of four peers together; one alone takes half
+kind = "sgd"              # no momentum: the delay in the residual already acts as momentum, and more hurts
+rate = 0.1                # peak learning rate of four peers together; one peer alone takes half
 rate_scaling = "sqrt"
 warmup = 0.05
 floor = 0.01
-batch = 8                 # samples a step; one update a step. What waits in the residual waits for steps: many small
-                          # ones suit many peers. 16 peers reach 92.4 % with 8, 91.0 % with 32
+batch = 8                 # samples per step; one update per step. The residual drains once per step, so many
+                          # peers need many small steps: 16 peers reach 92.4 % with 8 samples, 91.0 % with 32
 
 [exchange]
 mode = "broadcast"
 in_flight_weight = 0.5
 
 [compress]
-density = 0.003           # 1,265 entries an update; 180 for each parameter over the whole run
+density = 0.003           # 1,265 entries per update; 180 per parameter over the whole run
 scope = "global"
 emit = "threshold"
 grid_bits = 24
 )toml";
 
 constexpr std::string_view text_gpt =
-    R"toml(# The King James Bible, byte by byte, with a small GPT of 842,496 parameters. Sample it with `rumor sample`.
+    R"toml(# The King James Bible, byte by byte, with a small GPT of 842,496 parameters; see `rumor sample`.
 [run]
 name = "text-gpt"
 seed = 1
@@ -97,21 +97,22 @@ family = "gpt"            # GPT-2's architecture
 layers = 4
 heads = 4
 embedding = 128
-context = 128             # bytes that the model sees at once
+context = 128             # context length, bytes
 
 [data]
-kind = "text"             # bytes of a text; Debian and Ubuntu: apt install bible-kjv-text
-path = "bible-kjv-text"   # that, "dict-gcide", or a file or folder of yours
+kind = "text"             # a text as bytes; Debian and Ubuntu: apt install bible-kjv-text
+path = "bible-kjv-text"   # this package, "dict-gcide", or your own file or folder
 
 [optimizer]
-kind = "rmsprop"          # Adam without momentum: the residual's delay already acts as momentum
+kind = "rmsprop"          # Adam without momentum: the delay in the residual already acts as momentum
 beta2 = 0.99
-rate = 0.006              # peak rate of four peers together; each peer takes rate / (live peers)
+rate = 0.006              # peak learning rate of four peers together; each peer takes rate / (live peers)
 rate_scaling = "sqrt"
-warmup = 0.05             # also while the squares of the gradients are known from a few steps only
+warmup = 0.05             # also covers the steps in which the mean squared gradients are still inaccurate
 floor = 0.01
-batch = 2                 # rows a step; one update a step. An entry waits for some hundred steps in the residual, so
-                          # many small ones learn more, for more bytes: 1.44 nats a byte; 8 rows at twice the rate, 1.83
+batch = 2                 # rows per step; one update per step. Entries stay in the residual for some hundred steps, so
+                          # small steps learn more, at more bytes: 1.44 nats per byte with 2 rows; with 8 rows at twice
+                          # the learning rate, 1.83
 
 [exchange]
 mode = "broadcast"
@@ -119,14 +120,13 @@ in_flight_weight = 0.5
 period_ms = 4
 
 [compress]
-density = 0.01            # 8,425 entries an update: 240 per parameter over the run
+density = 0.01            # 8,425 entries per update; 240 per parameter over the whole run
 emit = "threshold"
 grid_bits = 24
 )toml";
 
 constexpr std::string_view synthetic =
-    R"toml(# A made-up task that needs no files: 10 overlapping clusters, a small MLP.
-# For trying things out and for tests.
+    R"toml(# A synthetic task that needs no files: 10 overlapping clusters and a small MLP, for experiments and tests.
 [run]
 name = "synthetic"
 seed = 1
@@ -154,7 +154,7 @@ in_flight_weight = 0.5
 period_ms = 4
 
 [compress]
-density = 0.01            # a small model and a short run: more entries per update
+density = 0.01            # a small model and a short run need more entries per update
 emit = "threshold"
 grid_bits = 24
 )toml";
