@@ -1,4 +1,4 @@
-// What updates cost, in this format and in the layouts others use: the figures of `rumor stats`.
+// The cost of updates in this format and in the layouts of other systems: the figures of `rumor stats`.
 //
 // Thread: one owner. Memory: a few words a tensor; the layout is referred to and must outlive the object.
 #pragma once

@@ -20,7 +20,7 @@ class Recorder {
  public:
   static constexpr bool searches = false;
 
-  // What loops work on: the recorder itself.
+  // Loops work on the recorder itself.
   using Local = Recorder&;
   void take_back(const Recorder&) {}
 
@@ -149,7 +149,7 @@ class Player {
  public:
   static constexpr bool searches = true;
 
-  // What loops work on: a copy, which can stay in registers.
+  // Loops work on a copy, which can stay in registers.
   using Local = Player;
   void take_back(const Player& local) { *this = local; }
 

@@ -17,8 +17,8 @@
 
 namespace rumor::compress {
 
-// What one end of an ordered connection remembers of the updates that crossed it in one direction. Both ends
-// hold the same, because both see the same updates in the same order.
+// The memory that one end of an ordered connection keeps of the updates that crossed it in one direction. Both
+// ends have equal memories, because both see the same updates in the same order.
 class LinkHistory {
  public:
   explicit LinkHistory(const ParamLayout& layout);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t state_bytes_min = 5;  // when words follow
 constexpr std::uint64_t least_state = std::uint64_t{1} << 31;
 
-// What the far state is where it begins: a word, or one of two marks where none had been shed.
+// The far state where it begins: a word, or one of two marks if no word had been shed.
 constexpr std::uint64_t of_word = std::uint64_t{1} << 32;
 constexpr std::uint64_t no_word = least_state;
 constexpr std::uint64_t no_word_small = least_state + 1;

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::uint32_t hit_weight = 64;
 
-// What a hit in each place of a block adds to the sums of the block.
+// The amounts that a hit in each place of a block adds to the sums of the block.
 constexpr auto after_hit = [] {
   std::array<std::array<std::uint32_t, block_cells>, block_cells> made{};
   for (std::uint32_t at = 0; at < block_cells; ++at) {
@@ -42,7 +42,7 @@ void Columns::begin(std::uint32_t count, std::uint32_t hits_max, const std::uint
   if (prior != nullptr) renew();
 }
 
-// What the weights are made from: all that is not needed while they are alike.
+// Makes the tables from which weights are computed. They are not needed while all weights are equal.
 void Columns::begin_weights() {
   const std::uint32_t blocks = count_ / block_cells + 1;
   hits_.assign(blocks * block_cells, 0);

@@ -32,7 +32,7 @@ class Columns {
     return prior_ == nullptr ? use(cells<false>()) : use(cells<true>());
   }
 
-  // What the innermost loop works with.
+  // The data of the innermost loop.
   struct Row {
     std::uint8_t* leaning;  // of each column
     std::uint16_t* hits;    // where the columns of the entries are put down

@@ -1,4 +1,4 @@
-// What LinkHistory keeps, and how it becomes the priors of a part (compress/ADAPT.md, chapter 9).
+// The memory of LinkHistory, and how it becomes the priors of a part (compress/ADAPT.md, chapter 9).
 //
 // Thread: one owner; priors_of() only reads, so several threads may code segments at the same time.
 #pragma once

@@ -1,6 +1,6 @@
-// What the ADAPT coder learns while it codes, but for the columns: how many rows have entries, how many
-// entries each of them has, and how signs go together (compress/ADAPT.md, chapters 5, 7 and 8). Encoder and
-// decoder tell it the same things in the same order, so both know the same.
+// The statistics that the ADAPT coder learns while it codes, except those of columns: how many rows have entries,
+// how many entries each row has, and how signs correlate (compress/ADAPT.md, chapters 5, 7 and 8). Encoder and
+// decoder feed it the same facts in the same order, so both learn the same.
 //
 // Thread: plain values, one owner.
 #pragma once
@@ -101,7 +101,7 @@ inline std::uint32_t sign_mask(bool negative) {
   return minus;
 }
 
-// What the signs of a row, or of a column, were lately: 0 (mostly minus) to 6 (mostly plus).
+// The recent signs of a row or of a column: 0 (mostly minus) to 6 (mostly plus).
 struct Leaning {
   static constexpr std::uint32_t count = 7;
   static constexpr std::uint8_t none = 3;
@@ -111,7 +111,7 @@ struct Leaning {
     static constexpr std::array<std::uint8_t, 2 * count> next = {1, 2, 3, 4, 5, 6, 6, 0, 0, 1, 2, 3, 4, 5};
     return next[leaning + (count & minus)];
   }
-  // What is left of it in the next message.
+  // The part of the leaning that the next message keeps.
   static std::uint8_t remembered(std::uint8_t leaning) {
     return std::clamp<std::uint8_t>(leaning, 1, count - 2);
   }

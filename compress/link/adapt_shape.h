@@ -1,4 +1,4 @@
-// What the walk through a segment (compress/link/adapt_walk.h) is told of a part, and how it codes an amount
+// The parameters of a part for the walk through a segment (compress/link/adapt_walk.h), and the coding of an amount
 // (compress/ADAPT.md, chapters 5, 7 and 9).
 //
 // Thread: plain values and functions.
@@ -31,8 +31,8 @@ struct Shape {
   unsigned low_bits = 0;  // 0 where the rows are few enough for one set
 };
 
-// What a history says of the rows and columns of one part: rates, 256 is the average, and leanings. Nothing
-// of rows that it does not keep.
+// Priors of the rows and columns of one part, from a history: rates (256 is the average) and leanings. Rows that the
+// history does not keep have none.
 struct Priors {
   std::vector<std::uint32_t> rows, columns;
   std::vector<std::uint8_t> row_leaning, column_leaning;

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t scale = std::uint32_t{1} << scale_bits;
 // A set is drawn from at most this many cells (rows, or columns of a row).
 inline constexpr std::uint32_t cells_max = 32768;
 
-// What the curves share out; the rest of the scale gives every cell a frequency of at least 2.
+// The part of the scale that the curves distribute. The rest gives every cell a frequency of at least 2.
 inline constexpr std::uint32_t curve_scale = scale - 2 * cells_max;
 
 // Curves for n = 1 to 32, and one for all n above.
@@ -41,8 +41,8 @@ struct Curve {
     std::uint32_t height, rise;
   };
   std::array<Piece, curve_pieces + 1> pieces{};
-  // Of the curve of n <= 32: steps for each unit of weight that all members share, times 2^16, and 2^63 over
-  // that.
+  // For the curve of n <= 32: steps per unit of the weight that all members share, times 2^16, and 2^63 divided
+  // by it.
   double all = 0;
   std::uint64_t share = 0;
   // The inverse at 257 slots, in steps. Between two of them it is taken for straight, which is close, not

@@ -131,8 +131,8 @@ bool decode_adapt(const ParamLayout& layout, std::span<const Part> parts, BytesV
   return true;
 }
 
-// What every mode must hold to, whoever decoded it: ascending inside the part, up to its end where another
-// part of the tensor follows, signs 0 or 1.
+// Checks the rules of every mode after decoding: positions ascend inside the part, a part that another part of the
+// tensor follows reaches its end, signs are 0 or 1.
 bool fits(const ParamLayout& layout, std::span<const Part> parts, const std::uint32_t* index,
           const std::uint8_t* negative) {
   for (const Part& part : parts) {

@@ -27,7 +27,7 @@ struct EntryRun {
   std::size_t count = 0;
   std::uint32_t step = 0;
 
-  // What entry e adds to its weight, mod 2^32.
+  // The amount that entry e adds to its weight, mod 2^32.
   std::uint32_t change(std::size_t e) const {
     const std::uint32_t minus = negative[e];
     return (step ^ (0 - minus)) + minus;

@@ -36,7 +36,7 @@ class BitWriter {
     if (used_ < 64) return;
     flush_word();
     used_ -= 64;
-    // What did not fit: the upper `used_` bits of value (width - used_ >= 1, so the shift is below 64).
+    // The upper `used_` bits of value did not fit (width - used_ >= 1, so the shift is below 64).
     word_ = value >> (width - used_);
   }
 

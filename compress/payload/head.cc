@@ -23,7 +23,7 @@ unsigned width_of(std::int32_t step) {
   return static_cast<unsigned>(std::bit_width(static_cast<std::uint32_t>(step)));
 }
 
-// Of the first tensor that has entries.
+// The step of the first tensor that has entries.
 std::int32_t first_step(const Head& head) {
   const auto first = std::find_if(head.tensor_step.begin(), head.tensor_step.end(),
                                   [](std::int32_t step) { return step != 0; });

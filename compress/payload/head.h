@@ -1,4 +1,4 @@
-// What an update says before its entries: steps and counts (compress/FORMAT.md 4.1 to 4.4), the same in the
+// The head of an update, before its entries: steps and counts (compress/FORMAT.md 4.1 to 4.4). It is the same in the
 // canonical payload and in link form.
 //
 // Thread: plain values.

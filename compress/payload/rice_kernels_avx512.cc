@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t lanes = 16;
 // Above this, sixteen low parts might not fit 32 bits: fewer than a hundred entries, for the portable set.
 constexpr std::uint32_t low_bits_max = 24;
-// What a part of 16,384 entries can have, in words of 64 bits: one for each entry, and three.
+// Upper bounds for a part of 16,384 entries, in 64-bit words: one bit per entry in a plane, three in quotients.
 constexpr std::uint32_t plane_words = 16384 / 64 + 2, quotient_words = 3 * 16384 / 64 + 2;
 
 inline std::uint64_t load64(const void* bytes) {

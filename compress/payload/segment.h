@@ -1,10 +1,9 @@
 // Segments: the pieces of an update that are coded, checked and decoded on their own.
 //
 // A segment is cut by entries and not by parameters, so that every one is worth its overhead at any density.
-// What lies in which segment follows from the counts alone (compress/FORMAT.md, chapter 4.5): the tensors are
-// walked in order, a tensor with more than segment_entries_max entries is cut into parts of that many, and
-// parts are put into one segment as long as their entries fit. A part that goes on with a tensor is therefore
-// always the first of its segment.
+// The counts alone determine the segments (compress/FORMAT.md, chapter 4.5). Tensors are walked in order. A tensor
+// with more than segment_entries_max entries is cut into parts of that many, and parts share a segment as long as
+// their entries fit. So a part that continues a tensor is always the first of its segment.
 //
 // Thread: plain values.
 #pragma once

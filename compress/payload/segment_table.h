@@ -25,7 +25,7 @@ struct SegmentPlace {
   SegmentMode mode = SegmentMode::rice;
 };
 
-// Of a segment's mode, where it is said.
+// Width of a segment's mode, where it is written.
 inline constexpr unsigned mode_bits = 3;
 
 // Canonical payloads know only RICE and do not say it.

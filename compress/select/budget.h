@@ -32,9 +32,9 @@ class ByteBudget {
   // Entries of the coming update, 1 to a fifth of the parameters (more is not worth a position each). `seconds`:
   // since the last one; 0 where there was none, which is then planned as if it might spend nothing.
   std::uint32_t plan(double seconds);
-  // What the payload of the update just planned may have.
+  // The most bytes that the payload of the update just planned may have.
   std::uint64_t bytes_max() const;
-  // What came of it.
+  // Reports the size of the update that was sent.
   void sent(std::uint64_t entries, std::uint64_t payload_bytes);
 
  private:

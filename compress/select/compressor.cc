@@ -50,7 +50,7 @@ struct Compressor::Impl {
     const double wanted = std::round(density * layout.params());
     return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, static_cast<double>(layout.params())));
   }
-  // What rounds to less than one grid unit can never be sent: half a unit, as magnitude bits.
+  // Half a grid unit, as magnitude bits. Smaller values round to zero and can never be sent.
   std::uint32_t floor_bits() const { return magnitude_bits(std::ldexp(1.0f, -options.grid_bits - 1)); }
   std::span<Piece> pieces_of(const RankGroup& group) {
     return std::span<Piece>(pieces).subspan(group.first_piece, group.piece_count);
@@ -69,7 +69,7 @@ struct Compressor::Impl {
   void forget();
 };
 
-// What was found in a residual that is about to be another.
+// Forgets the candidates that were found in a residual that is about to be replaced.
 void Compressor::Impl::forget() {
   for (Piece& piece : pieces) piece.pending.clear();
   for (RankGroup& group : groups) group.forget();

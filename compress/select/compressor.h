@@ -31,11 +31,11 @@ namespace rumor::compress {
 
 struct ScanKernels;
 
-// What an entry is worth. threshold: the k-th largest magnitude. mean: the mean magnitude of the k selected.
+// The size of an entry. threshold: the k-th largest magnitude. mean: the mean magnitude of the k selected.
 enum class Emit : std::uint8_t { threshold = 0, mean = 1 };
 
-// What is ranked together. global: all parameters, one step. tensor: each tensor by itself, with its share of the
-// entries (by size; what a small tensor is owed adds up over updates) and a step of its own.
+// The parameters that are ranked together. global: all parameters, one step. tensor: each tensor by itself, with a
+// step of its own and a share of the entries by its size. The fractional share of a small tensor adds up over updates.
 enum class Scope : std::uint8_t { global = 0, tensor = 1 };
 
 struct CompressorOptions {
@@ -46,7 +46,7 @@ struct CompressorOptions {
   const ScanKernels* kernels = nullptr;  // null: the fastest of this processor
 };
 
-// Of the last update, for people and metrics.
+// Figures of the last update, for people and metrics.
 struct TensorStats {
   std::uint32_t entries = 0;
   double threshold = 0;  // the least magnitude that was sent, in weight units; 0 where nothing was
@@ -104,14 +104,14 @@ class Compressor {
   // Entries of an update: density * parameters, rounded, at least 1.
   std::uint32_t target_entries() const;
 
-  // What waits. Ask again after each absorb(): what the last update sent is taken off here, in O(k).
+  // The changes not sent yet. Call it again after each absorb(): it first removes what the last update sent, in O(k).
   std::span<const float> residual() const;
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
-  // What waits is nothing: as restore_residual() of zeros.
+  // Empties the residual, as restore_residual() of zeros.
   void clear_residual();
 
-  // Of the residual; of candidates and of entries that have not left it yet.
+  // Memory of the residual; memory of the candidates and of the entries that have not left it yet.
   std::size_t residual_bytes() const;
   std::size_t entry_bytes() const;
 

@@ -12,7 +12,7 @@
 
 namespace rumor::compress {
 
-// Of the last update, with so many entries of each tensor, and of the residual it left: a pass over all parameters.
+// Figures of the last update (`sent_by_tensor`: its entries) and of the residual it left. Passes over all parameters.
 // Requires: a group for all parameters (Scope::global) or one for each tensor; residual.size() == layout.params().
 CompressorStats compressor_stats(const ParamLayout& layout, Scope scope, std::span<const RankGroup> groups,
                                  std::span<const std::uint32_t> sent_by_tensor, std::span<const float> residual);

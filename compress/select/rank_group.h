@@ -59,8 +59,8 @@ struct RankGroup {
   Collected collected(std::span<const Piece> pieces, std::uint32_t floor_bits);
   void forget() { threshold = 0; }
 
-  // What an entry is worth: `worth`, in weight units, rounded to the grid. A float before it is rounded: then the
-  // rounded one is a float too, and leaves the residual without a rounding of its own. Errors: Errc::limit, beyond the
+  // Sets the size of an entry to `worth`, in weight units, rounded to the grid. `worth` is a float before rounding, so
+  // the rounded value is a float too and leaves the residual without another rounding. Errors: Errc::limit, beyond the
   // grid. Requires: worth at least half a grid unit.
   Result<void> set_step(float worth, int grid_bits);
 };

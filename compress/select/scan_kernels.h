@@ -56,8 +56,8 @@ struct ScanKernels {
   std::size_t (*between)(const float* value, std::size_t count, std::uint32_t low, std::uint32_t high,
                          std::uint32_t* bits);
 
-  // Of `count` candidates those with magnitude bits >= threshold, in their order: position, and 1 where the
-  // value is negative. `kept` is how many there are; nothing is written behind them.
+  // Keeps the candidates, of `count`, with magnitude bits >= threshold, in their order: position, and 1 if the
+  // value is negative. `kept` is their number; nothing is written behind them.
   void (*keep)(const std::uint32_t* index, const float* value, std::size_t count, std::uint32_t threshold,
                std::size_t kept, std::uint32_t* out_index, std::uint8_t* out_negative);
 };

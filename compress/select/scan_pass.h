@@ -41,7 +41,7 @@ struct Piece {
   bool overflow = false;            // more than the limit: they were dropped
   std::vector<std::uint32_t> bins;  // candidates by magnitude, see bin_of; empty: not counted
 
-  // Of the selection under way.
+  // State of the selection in progress.
   std::vector<std::uint32_t> band;     // magnitude bits around the threshold
   std::size_t above = 0, ties = 0;     // candidates over the threshold, and exactly at it
   std::size_t kept = 0, out_from = 0;  // entries of this piece in the update, and where they begin

@@ -15,7 +15,7 @@ using compress::Scope;
 
 namespace {
 
-// What rounds to less than one grid unit can never be sent: half a unit, as magnitude bits.
+// Half a grid unit, as magnitude bits. Smaller values round to zero and can never be sent.
 std::uint32_t floor_bits(int grid_bits) {
   return compress::magnitude_bits(std::ldexp(1.0f, -grid_bits - 1));
 }
@@ -190,7 +190,7 @@ Result<void> DeviceCompressor::choose(DeviceUpdate& out) {
   return emit(*selections, out);
 }
 
-// What the selections hold becomes the update: positions, signs, and what they are worth.
+// Makes the update from the selections: positions, signs, and the size of entries.
 Result<void> DeviceCompressor::emit(const std::vector<Selection>& selections, DeviceUpdate& out) {
   const GpuTable& table = gpu_->table();
   std::uint32_t total = 0;
@@ -212,7 +212,7 @@ Result<void> DeviceCompressor::emit(const std::vector<Selection>& selections, De
   return {};
 }
 
-// What an entry of each rank is worth, and how many entries each tensor has.
+// Sets the size of an entry of each rank group, and the number of entries of each tensor.
 Result<void> DeviceCompressor::set_steps(DeviceUpdate& out) {
   std::vector<float> means;
   if (options_.emit == Emit::mean) {

@@ -1,8 +1,8 @@
 // DeviceCompressor: the Compressor of compress/select/compressor.h with its residual on a GPU, bit for bit.
 //
-// What differs is how the largest are found. A pass writes candidates down as on the CPU, but a radix selection on the
-// device ranks them (gpu/cuda/select.cuh), and where the guess of the threshold was off, the same kernels rank the
-// residual itself. The host reads some numbers an update and never a parameter.
+// Only the search for the largest differs. A pass writes candidates down as on the CPU, but a radix selection on the
+// device ranks them (gpu/cuda/select.cuh). If the guess of the threshold was off, the same kernels rank the residual
+// itself. The host reads some numbers per update and never a parameter.
 //
 // Scope::tensor ranks each tensor by itself, one after another on the device: a dozen kernels a tensor, whose starting
 // alone takes some microseconds each. All are under way before the host waits, once, as for Scope::global.
@@ -53,7 +53,7 @@ class DeviceCompressor {
   void set_density(double density);
   std::uint32_t target_entries() const { return entries_; }
 
-  // What waits, copied. What the last update sent is taken off first, so shrink() and withdraw() must not follow.
+  // Copies the residual. It first removes what the last update sent, so shrink() and withdraw() must not follow.
   Result<std::vector<float>> residual();
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);

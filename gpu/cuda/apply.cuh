@@ -24,7 +24,7 @@ __device__ __forceinline__ std::uint32_t step_of(const Entries& entries, std::ui
   return entries.steps[low].step;
 }
 
-// What entry e adds to its weight, mod 2^32.
+// The amount that entry e adds to its weight, mod 2^32.
 __device__ __forceinline__ std::uint32_t change_of(const Entries& entries, std::uint64_t e) {
   const std::uint32_t minus = entries.negative[e];
   return (step_of(entries, e) ^ (0 - minus)) + minus;

@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   args.weight[head.statistics + row] = weight;
 }
 
-// What a row pays another, and what that means for their product.
+// The attention that a row pays another, and the change of their product.
 struct Look {
   float share, move;
 };

@@ -127,7 +127,7 @@ __device__ __forceinline__ void as_factor(const float (&x)[2][4], std::uint32_t 
   for (unsigned i = 0; i < 4; ++i) factor[i] = two_bf16(x[i / 2][i % 2 * 2], x[i / 2][i % 2 * 2 + 1]);
 }
 
-// What a stripe of queries has seen so far; of the lane's two rows.
+// Running state of a stripe of queries, for the lane's two rows.
 struct Seen {
   float top[2], weight[2];  // weight: of the columns that this lane has
 };

@@ -7,12 +7,12 @@
 
 namespace rumor::gpu {
 
-// What is known of a row of queries; zeros where there is none.
+// Saved values of a row of queries; zeros if there is no such row.
 struct QueryFacts {
   float top, weight, dot;
 };
 
-// Of the lane's two rows of a stripe; `dot`, its change times its output, is made here and kept for the keys.
+// Loads the lane's two rows of a stripe; computes `dot`, a row's change times its output, and keeps it for the keys.
 __device__ __forceinline__ void query_facts(const AttentionChange& args, const LookHead& head, std::uint32_t first_row,
                                             QueryFacts (&facts)[2]) {
   const AttentionArgs& in = args.forward;

@@ -1,9 +1,9 @@
-// What a selection decided, in ascending order, and what follows from it.
+// Writes the entries of a selection in ascending order.
 //
-// A warp takes a tile: it counts what lies above the threshold and at it, one block adds the counts up in the order of
-// the tiles, and the warp that has the tile again writes to where the sums say. Of those exactly at the threshold the
-// first ones go, so both counts are needed. Sums in a fixed order of whole numbers: the same bits whatever the order in
-// which blocks run.
+// A warp takes a tile and counts the values above the threshold and at it. One block adds up the counts in the order
+// of the tiles. Then the warp of the tile writes its entries at the position given by the sums. Among values exactly
+// at the threshold the first ones are selected, so both counts are needed. The sums are whole numbers in a fixed
+// order, so the bits do not depend on the order in which blocks run.
 #pragma once
 
 #include "gpu/cuda/common.cuh"

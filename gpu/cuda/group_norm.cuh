@@ -29,7 +29,7 @@ __device__ __forceinline__ GroupScratch group_scratch(Pictures size, std::uint64
   return at;
 }
 
-// What sum_chunk_of_pixels() adds up.
+// The terms that sum_chunk_of_pixels() adds up.
 enum class PixelSum : std::uint32_t {
   values = 0,   // first: x
   squares = 1,  // first: (x - mean)^2

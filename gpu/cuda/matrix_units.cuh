@@ -1,5 +1,5 @@
-// What kernels ask of the matrix units: products of small matrices of bfloat16 with float32 sums. A warp multiplies;
-// each lane has a part of each matrix, as the PTX ISA lays it out for mma.m16n8k16 ("Matrix fragments") and ldmatrix:
+// Matrix units: products of small bfloat16 matrices with float32 sums. A warp multiplies; each lane has a part of each
+// matrix, in the layout of the PTX ISA for mma.m16n8k16 ("Matrix fragments") and ldmatrix:
 //   sum  16 x 8    numbers 0 and 1 are in row lane / 4, 2 and 3 in row lane / 4 + 8; columns lane % 4 * 2 and the next
 //   a    16 x 16   words of two neighbours in a row: rows lane / 4 and + 8 of columns lane % 4 * 2, then the same of
 //                  columns 8 further on

@@ -27,7 +27,7 @@ Status product(Device* device, const MatmulArgs* args, bool* finished, ErrorText
 
 namespace slots {
 
-// Of kernels that have a chunk of a column a thread.
+// Blocks of kernels in which a thread has a chunk of a column.
 inline std::uint64_t chunk_blocks(Matrix size) {
   return chunks_of(size.rows) * blocks_of(size.columns, column_threads);
 }
@@ -137,7 +137,7 @@ inline void embed_backward(Device* device, const EmbedChange* args) {
   if (args->context != 0) launch(*device, embed_back_places, args->context, embed_threads, *args);
 }
 
-// Of attention: blocks of `rows` rows of a head each.
+// Blocks of attention, with `rows` rows of a head each.
 inline std::uint64_t look_blocks(const AttentionArgs& args, unsigned rows) {
   return std::uint64_t{args.batch} * args.heads * blocks_of(args.context, rows);
 }

@@ -88,7 +88,7 @@ Status fail(ErrorText* error, Status status, const char* what, const char* mend)
   return status;
 }
 
-// What a result of the runtime means for whoever started this program.
+// Translates a result of the CUDA runtime into a status and an error text for the user.
 Status status_of(cudaError_t result, ErrorText* error) {
   switch (result) {
     case cudaSuccess:

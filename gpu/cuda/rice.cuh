@@ -187,7 +187,8 @@ __device__ __forceinline__ std::uint64_t decode_part(const CodePart& part, const
   const unsigned width = part.low_bits + 1;
   const std::uint32_t low_mask = (1u << part.low_bits) - 1;
   const std::uint32_t last_bits = places.flags != 0 ? bits_at(words, places.last + places.lasts_before, 32) : 0;
-  // What an entry adds to the sum of gaps beyond its quotient, for all of the thread and then for each.
+  // The amount that an entry adds to the sum of gaps beyond its quotient: first for all entries of the thread, then
+  // for each.
   const auto rest = [&](std::uint32_t e, std::uint32_t field, std::uint32_t& lasts) -> std::uint64_t {
     const std::uint32_t some = places.flags >> (e - own.begin) & 1;
     const std::uint64_t third = some + (some & last_bits >> (lasts & 31));

@@ -67,7 +67,8 @@ __device__ __forceinline__ void store_four(float* to, std::uint64_t at, std::uin
   }
 }
 
-// What a step rule makes of four gradients; its moments go on. Nothing behind the end: a rule may make a NaN of zeros.
+// Applies a step rule to four gradients and advances its moments. Skips values behind the end: a rule may turn zeros
+// into a NaN.
 template <Change form, bool whole>
 __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint64_t at, const FourFloats& gradient) {
   constexpr bool has_first = form != Change::sgd && form != Change::rmsprop;

@@ -47,7 +47,7 @@ class Gpu {
   Device* device_;
 };
 
-// So many values of plain data on a device. What they hold is unspecified until it is written.
+// An array of plain data on a device. Values are unspecified until written.
 template <class T>
 class DeviceArray {
  public:
@@ -105,7 +105,7 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
-// Of memory on a device, as runtime/base/memory_bytes.h has it for the host's.
+// Bytes of device memory; runtime/base/memory_bytes.h is the twin for host memory.
 template <class... Array>
 std::size_t device_bytes(const Array&... arrays) {
   return (std::size_t{0} + ... + arrays.bytes());

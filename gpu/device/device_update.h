@@ -37,7 +37,7 @@ struct DeviceUpdate {
   Entries entries() const { return {index.data(), negative.data(), count, steps.data(), step_count}; }
   // Room for so many entries. Errors: Errc::limit.
   Result<void> make_room(const Gpu& gpu, std::size_t entries);
-  // So many entries of the host, or of another update here, become these; their steps do not. Errors: Errc::limit.
+  // Replaces the entries by those of a host update, or of another device update; steps stay. Errors: Errc::limit.
   Result<void> write_entries(const Gpu& gpu, const compress::SparseUpdate& update);
   Result<void> copy_entries(const Gpu& gpu, const DeviceUpdate& from);
   // Writes `steps` from step, tensor_step and counts. Errors: Errc::limit.

@@ -33,7 +33,7 @@ class GpuGroup {
   // values[0] becomes the sum of all, float by float; the others keep theirs. One array a GPU, on each behind the work
   // that was begun there before. Errors: Errc::io.
   Result<void> add_up(std::span<float* const> values, std::uint64_t count) const;
-  // What memory[0] holds goes to all, likewise.
+  // Copies memory[0] to all GPUs, under the same rules.
   Result<void> spread(std::span<void* const> memory, std::size_t bytes) const;
 
  private:

@@ -155,7 +155,7 @@ enum class Precision : std::uint32_t {
   bf16 = 2,  // rounded to the nearest bfloat16 before, those that are not
 };
 
-// What becomes of a product.
+// The operation applied to a product.
 enum class Epilogue : std::uint32_t {
   none = 0,
   bias = 1,       // + bias[column]

@@ -71,7 +71,7 @@ struct PictureTable {
   // x = x < 0 ? 0 : x. A NaN passes.
   void (*relu)(Device* device, std::uint64_t count, float* x);
 
-  // What a window of 3 x 3 sees around each pixel, zeros outside: seen [count, pixels, channels, 9].
+  // The window of 3 x 3 around each pixel, zeros outside the picture: seen [count, pixels, channels, 9].
   void (*windows)(Device* device, Pictures size, const float* x, float* seen);
   // The way back: x_change = the sum of what each value gave to windows, or is added to.
   void (*windows_backward)(Device* device, Pictures size, const float* seen_change, bool add, float* x_change);

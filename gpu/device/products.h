@@ -12,7 +12,7 @@
 
 namespace rumor::gpu {
 
-// Of a [rows, depth] and b [depth, columns]; the rest of the arguments is zero.
+// Arguments for the product of a [rows, depth] and b [depth, columns]; all other arguments are zero.
 inline MatmulArgs product(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth, ConstNumbers a,
                           ConstNumbers b, Numbers y) {
   MatmulArgs args{};

@@ -2,7 +2,7 @@
 // the second time, and then begun at once instead of kernel by kernel (a CUDA graph, gpu/device/table.h), which
 // shortens a step whose kernels take less long than the host takes to begin them.
 //
-// What cannot be recorded is begun as if this were not here, and not tried again.
+// Work that cannot be recorded is started kernel by kernel, and recording is not tried again.
 //
 // Thread: one owner, a caller of the device.
 #pragma once

@@ -75,12 +75,12 @@ struct Tile {
   std::uint32_t count;
 };
 
-// What a scan finds and a selection decides; in device memory, read by the caller in one copy.
+// The result of a scan and of a selection; in device memory, read by the caller in one copy.
 struct Selection {
-  // Of the scan.
+  // Results of the scan.
   std::uint32_t candidates;        // those there are, be there room for them or not
   std::uint32_t first_not_finite;  // the first parameter whose sum is no finite number, or no_position
-  // Of the selection.
+  // Results of the selection.
   std::uint32_t selected;   // as many as wanted, or all there are
   std::uint32_t threshold;  // magnitude bits of the least of them
   std::uint32_t ties;       // of those exactly at the threshold, how many are selected: the first ones
@@ -208,8 +208,8 @@ struct GpuTable {
   void (*select)(Device* device, const Source* source, std::uint32_t wanted, std::uint32_t least, SelectScratch scratch,
                  Selection* selection);
 
-  // What select() decided, ascending: position in the layout, and 1 where the value is negative. After select() with
-  // the same arguments. index and negative have room for what was wanted.
+  // Writes the entries that select() chose, ascending: position in the layout, and 1 if the value is negative. Call it
+  // after select() with the same arguments. index and negative have room for the number wanted.
   void (*emit)(Device* device, const Source* source, SelectScratch scratch, const Selection* selection,
                std::uint32_t* index, std::uint8_t* negative);
 

@@ -34,7 +34,7 @@ class DeviceCnn final : public DeviceModel {
   std::size_t memory_bytes() const override;
 
  private:
-  // Of all pictures of a batch: [rows][height][width][channels].
+  // Maps of all pictures of a batch: [rows][height][width][channels].
   struct Map {
     float* values = nullptr;
     float* change = nullptr;  // d loss / d values
@@ -58,7 +58,7 @@ class DeviceCnn final : public DeviceModel {
   void backward_step(const models::CnnStep& step, const float* params, float* gradient);
   void convolve_back(const models::CnnStep& step, const float* params, float* gradient);
   void norm_back(const models::CnnStep& step, const float* params, float* gradient);
-  // Of so many pictures of this shape, how many windows see at a time.
+  // The number of pictures of this shape, of `rows`, whose windows fit at a time.
   std::uint32_t at_once(models::PictureShape from, std::uint32_t rows) const;
   template <class Work>  // work(the next pictures of `from`, number of the first)
   void each_piece(Pictures from, const Work& work) const;

@@ -29,16 +29,16 @@ class DeviceDense {
   void send(std::span<const std::uint8_t> label, std::uint32_t all_rows);
   // x: device, [rows, inputs()], looked at until the last call about these rows. Requires: room for them.
   void forward(const float* params, const float* x, std::uint32_t rows);
-  // Of the rows of the last forward(), whose labels were sent: notes the sum of their losses divided by all_rows, and
+  // For the rows of the last forward(), whose labels were sent: notes the sum of their losses divided by all_rows, and
   // its gradient for backward().
   void compare();
   // Weights' and biases' gradients are overwritten; x_change [rows, inputs()]: d loss / d x, or null.
   void backward(const float* params, float* gradient, float* x_change);
   // The first error of a product since it was asked last.
   Result<void> outcome() { return products_.outcome(); }
-  // What compare() noted. Waits. Errors: Errc::io.
+  // The loss that compare() noted. Waits. Errors: Errc::io.
   Result<float> loss();
-  // What came out of the last layer, [rows, classes()], on the host. Waits. Errors: Errc::io; those of a product.
+  // The output of the last layer, [rows, classes()], on the host. Waits. Errors: Errc::io; those of a product.
   Result<std::vector<float>> outputs();
 
  private:

@@ -32,7 +32,7 @@ class DeviceModel {
   // need not call this (gpu/device/repeated.h). Requires: send() succeeded, and nothing was evaluated since;
   // layout().params() floats in both arrays. Errors: Errc::io, there are no matrix products; Errc::limit.
   virtual Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) = 0;
-  // Of the last compute(); waits for it. Errors: Errc::io, the device failed.
+  // The loss of the last compute(); waits for it. Errors: Errc::io, the device failed.
   virtual Result<float> loss() = 0;
   // All three: the mean loss over the batch.
   Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
@@ -43,10 +43,11 @@ class DeviceModel {
   virtual std::size_t memory_bytes() const = 0;
 };
 
-// What send() says of soft targets.
+// The error of send() for soft targets.
 Error no_soft_targets();
 
-// Of config.family. Refers to `gpu`. Errors: those of models::make_model(); Errc::usage for what no GPU computes.
+// A model of config.family. It refers to `gpu`. Errors: those of models::make_model(); Errc::usage for a model that has
+// no GPU version.
 Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const models::ModelConfig& config,
                                                        Precision precision);
 

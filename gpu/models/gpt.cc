@@ -90,7 +90,7 @@ Result<void> DeviceGpt::send_tokens(const models::TokenBatch& batch) {
   return {};
 }
 
-// What the next pass computes with.
+// Takes the parameters for the next pass.
 Result<void> DeviceGpt::take(const DeviceArray<float>& params) {
   RUMOR_CHECK(params.size() >= layout_.params());
   params_ = params.data();
@@ -107,7 +107,7 @@ void DeviceGpt::norm(const Norm& keeps, const float* x, float* more, std::uint32
   gpu_->table().model.layer_norm(gpu_->device(), &args);
 }
 
-// Of the sum before layer i, which is made on the way.
+// Normalises the sum before layer i, and computes that sum on the way.
 void DeviceGpt::norm_sum(std::size_t i, const Norm& keeps, std::uint32_t gain, std::uint32_t bias, Numbers y) {
   if (i == 0) return norm(keeps, embedded_, nullptr, gain, bias, y);
   norm(keeps, layers_[i - 1].middle, layers_[i - 1].out, gain, bias, y);

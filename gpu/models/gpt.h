@@ -39,12 +39,12 @@ class DeviceGpt final : public DeviceModel {
   std::size_t memory_bytes() const override;
 
  private:
-  // What a norm keeps for the way back, a float a row each.
+  // Values that a norm keeps for the backward pass, one float per row each.
   struct Norm {
     float* mean = nullptr;
     float* scale = nullptr;
   };
-  // What one layer keeps; d numbers a row where nothing else is said. All of it lies in memory_.
+  // Activations that one layer keeps; d numbers per row unless noted. All are in memory_.
   struct Layer {
     Norm norm_1, norm_2;
     Numbers normed_1;
@@ -106,7 +106,7 @@ class DeviceGpt final : public DeviceModel {
   Products products_;
   bool bf16_;
   std::size_t logits_max_;
-  // Of the call that is under way.
+  // State of the call in progress.
   const float* params_ = nullptr;
   DeviceArray<Bf16> rounded_params_;    // with bf16
   std::uint32_t batch_ = 0, rows_ = 0;  // rows: tokens

@@ -34,7 +34,7 @@ class DeviceMlp final : public DeviceModel {
   DeviceMlp(const Gpu& gpu, ParamLayout layout, std::vector<std::uint32_t> widths, Precision precision)
       : gpu_(&gpu), layout_(std::move(layout)), dense_(gpu, layout_, std::move(widths), precision) {}
   Result<void> send_rows(std::span<const float> x, std::uint32_t rows);
-  // Of rows that only have to be looked at.
+  // Forward pass of rows without training.
   Result<void> forward(const float* params, std::span<const float> x, std::uint32_t rows);
 
   const Gpu* gpu_;

@@ -4,9 +4,9 @@
 // which follow where they are told to, and gradients of their own, which are added to the first's. The loss and the
 // gradient are those of the whole batch, whatever the parts: each divides by the rows of all.
 //
-// What a step begins on each GPU is recorded, and begun at once from then on (gpu/device/repeated.h).
+// The work of a step on each GPU is recorded once and then started with a single call (gpu/device/repeated.h).
 //
-// Bits: of one GPU, those of its DeviceModel. Of several, the sum's order is that of the group.
+// Bits: with one GPU, those of its DeviceModel. With several GPUs, the order of sums is that of the group.
 // Thread: one caller at a time. Memory: on each GPU but the first eight bytes a parameter, and what arrives.
 #pragma once
 
@@ -42,7 +42,7 @@ class SplitModel {
   std::size_t parts() const { return parts_.size(); }
   // The copy of GPU i, from 1 on.
   const DeviceArray<float>& copy(std::size_t i) const { return parts_[i].params; }
-  // Of all GPUs: activations; the copies of parameters; gradients; what arrives.
+  // Memory on all GPUs: activations; copies of parameters; gradients; gradients that arrive from other GPUs.
   std::size_t activation_bytes() const;
   std::size_t copy_bytes() const;
   std::size_t gradient_bytes() const;

@@ -56,8 +56,8 @@ Result<std::vector<std::string>> files_in(const std::string& directory);
 std::string last_name(const std::string& path);
 
 inline constexpr std::uint32_t byte_vocabulary = 256;
-// What is held out of a text at most, and how many tokens of it an evaluation looks at: these tell the loss
-// to within about 0.01 nats, and more would take longer than they are worth.
+// The most tokens of a text that are held out, and the number that an evaluation looks at. They give the loss to
+// within about 0.01 nats; more would cost more time than they are worth.
 inline constexpr std::uint64_t held_out_tokens_max = 1 << 20, evaluated_tokens_max = 1 << 17;
 
 // Cuts the held-out part off the end of `all`: a tenth of it, at most held_out_tokens_max, at least one row.

@@ -1,7 +1,7 @@
 // Tokens one after another, out of one file or several: bytes of text, or 16-bit words little-endian.
 //
-// What they are read from stays as it is, in memory or mapped (models/data/mapped_file.h); a row is widened when
-// it is drawn. So a token costs one or two bytes, and files larger than memory are streamed by the system.
+// The source bytes stay as they are, in memory or mapped (models/data/mapped_file.h). A row is widened when it is
+// sampled. So a token costs one or two bytes, and the system streams files larger than memory.
 //
 // Thread: immutable once filled; copies share what they read from.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace rumor::models {
 
-// Of GPT-2's byte-pair encoding.
+// The vocabulary of GPT-2's byte-pair encoding.
 inline constexpr std::uint32_t gpt2_vocabulary = 50'257, gpt2_end_of_text = 50'256;
 
 class TokenArray {

@@ -14,7 +14,7 @@ namespace rumor::models {
 // The weights of each, [params] floats; of one layout, that of the model they are given with. At least one.
 using Ensemble = std::span<const std::span<const float>>;
 
-// Of one batch: `out` becomes [model.predictions(batch.rows)].
+// The mean prediction for one batch: `out` becomes [model.predictions(batch.rows)].
 void mean_prediction(Model& model, Ensemble weights, const Batch& batch, std::vector<float>& out);
 
 // Cross-entropy and, of classes, accuracy of the mean prediction on the whole test set.

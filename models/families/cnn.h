@@ -45,7 +45,7 @@ class Cnn final : public Model {
   void set_parallel(Parallel* parallel) override;
 
  private:
-  // What one thread works in.
+  // Working memory of one thread.
   struct Desk {
     LargeVector<float> change;  // d loss / d maps of one picture
     LargeVector<float> border;  // Convolution's scratch

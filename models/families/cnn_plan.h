@@ -44,7 +44,7 @@
 
 namespace rumor::models {
 
-// What one step does with maps (activations of one picture).
+// One step on maps (activations of one picture).
 struct CnnStep {
   enum class Kind : std::uint8_t {
     convolution,   // to = convolution(from)

@@ -46,7 +46,7 @@ struct GptShape {
 // one above 65,536, no layers, an embedding that its heads do not divide ...), Errc::limit (too many
 // parameters).
 Result<ParamLayout> gpt_layout(const ModelConfig& config);
-// Of a layout that gpt_layout made for so many heads; names without `transformer.` in front are fine too.
+// The shape of a layout that gpt_layout made for `heads` heads. Names without the prefix `transformer.` are accepted.
 // Errors: Errc::mismatch, naming the tensor that is missing or of another shape.
 Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads);
 
@@ -81,8 +81,8 @@ class Gpt final : public Model {
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  private:
-  // What one layer keeps for the way back; rows are the tokens of a batch, d the embedding. All floats lie in
-  // memory_.
+  // The activations that one layer keeps for the backward pass; rows are the tokens of a batch, d the embedding. All
+  // floats are in memory_.
   struct Layer {
     LayerNorm norm_1, norm_2;
     Attention attention;

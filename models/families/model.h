@@ -40,8 +40,8 @@ struct ModelConfig {
 };
 
 // Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
-// Of a language model: tokens, [rows, context + 1] row-major, each below the vocabulary; what is to be
-// predicted after token t is token t + 1. x and label are empty then.
+// For a language model: tokens, [rows, context + 1] row-major, each below the vocabulary. Token t + 1 is the target
+// after token t. x and label are then empty.
 struct Batch {
   std::span<const float> x;
   std::span<const std::uint8_t> label;
@@ -86,11 +86,11 @@ class Model {
   // `out`: [predictions(rows)], overwritten.
   virtual void predict(std::span<const float> params, const Batch& batch, std::span<float> out) = 0;
   virtual std::size_t predictions(std::uint32_t rows) const = 0;
-  // Of a forward pass over so many rows, about: what decides how many threads are worth having.
+  // Approximate count for a forward pass over `rows` rows. It decides how many threads are worth having.
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();
   }
-  // What it holds at the moment: activations and scratch memory, none of it a parameter's.
+  // Memory that the model holds now: activations and scratch, no parameters.
   virtual std::size_t memory_bytes() const = 0;
   // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.
   virtual void set_parallel(Parallel*) {}

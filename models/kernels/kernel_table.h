@@ -27,7 +27,7 @@ struct GatheredView {
   const int* column_at;
 };
 
-// What the sums of `matmul` begin with.
+// Start value of the sums of `matmul`.
 enum class Start { zero, output };
 
 struct KernelTable {
@@ -71,15 +71,15 @@ struct KernelTable {
   // pixel. x: [height][width][channels], y: [height / 2][width / 2][channels]: an odd last row or column is
   // left out. A NaN in the window is the largest.
   void (*max_pool)(long height, long width, long channels, const float* x, float* y);
-  // What came to y goes to the first place of its window, row by row, that holds the largest value; all of
-  // the rest of change_x becomes zero.
+  // The change of y goes to the first place of its window, row by row, that holds the largest value. All other places
+  // of change_x become zero.
   void (*max_pool_backward)(long height, long width, long channels, const float* x, const float* change_y,
                             float* change_x);
 
   // y = (byte - mean) * scale, two roundings.
   void (*normalise)(long count, const unsigned char* bytes, float mean, float scale, float* y);
 
-  // What a transformer needs besides.
+  // Further kernels for a transformer.
   const SequenceKernels* sequence;
 };
 

@@ -1,7 +1,7 @@
-// What the kernels over rows do with Lanes (models/kernels/kernel_lanes.h): sums, maxima and exponentials.
+// Row kernels on Lanes (models/kernels/kernel_lanes.h): sums, maxima and exponentials.
 //
-// What meets its neighbours, a sum or a maximum over a row, does so in the same order at every level: element
-// i belongs to partial result i mod 16, and the sixteen are joined in halves (sum_over, maximum_over).
+// A sum or a maximum over a row is computed in the same order at every level: element i belongs to partial result
+// i mod 16, and the sixteen are joined in halves (sum_over, maximum_over).
 #pragma once
 
 #include "models/kernels/kernel_lanes.h"

@@ -1,4 +1,4 @@
-// What the softmax of a row of logits is made of, in doubles; with equal bits everywhere
+// The parts of the softmax of a row of logits, in doubles; with equal bits everywhere
 // (models/kernels/portable_math.h).
 #pragma once
 

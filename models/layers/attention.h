@@ -4,9 +4,9 @@
 //   qkv  [batch * context, 3 d]: for each position its queries, keys and values, d = heads * head_size floats
 //   each y    [batch * context, d]:   per head  softmax(q k^T / sqrt(head_size), causal) v
 //
-// The softmax is not kept: two numbers a row are, from which the way back makes it again, one head at a time.
-// So memory is 2 * heads floats a position, and context^2 * 2 a thread for the way back. What lies above the
-// diagonal is left out in blocks of `block` positions.
+// The softmax is not kept. Two numbers per row are, from which the backward pass recomputes it, one head at a time.
+// So memory is 2 * heads floats per position, and context^2 * 2 per thread for the backward pass. Blocks of `block`
+// positions that are above the diagonal are skipped.
 //
 // Thread: one caller at a time per object. The heads of a batch are dealt out over `parallel`.
 #pragma once
@@ -29,7 +29,7 @@ class Attention {
 
   void forward(Parallel* parallel, Shape shape, const float* qkv, float* y);
 
-  // Of the last forward, with its qkv and y. change: d loss / d y -> qkv_change, overwritten.
+  // Backward pass of the last forward, with its qkv and y. change: d loss / d y -> qkv_change, overwritten.
   void backward(Parallel* parallel, Shape shape, const float* qkv, const float* y, const float* change,
                 float* qkv_change);
 

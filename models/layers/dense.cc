@@ -145,7 +145,7 @@ void DenseLayers::backward(const float* params, const float* x, float* gradient,
   }
 }
 
-// What follows from the change of these units once it is known: the gradient of their bias, and change_by_unit.
+// Computes from the known change of these units the gradient of their bias, and change_by_unit.
 void DenseLayers::take_change(const State& state, Range units, float* gradient) const {
   const KernelTable& k = kernels();
   const long rows = rows_, out = state.layer.out;

@@ -56,10 +56,10 @@ class DenseLayers {
     double loss_sum = 0;
     std::uint32_t right = 0;  // rows whose largest output is the label
   };
-  // Of the rows of the last forward(). With `learns`, the gradient of their mean loss is noted for
+  // Loss and hits of the rows of the last forward(). With `learns`, notes the gradient of their mean loss for
   // backward().
   Outcome softmax(const std::uint8_t* label, bool learns, const SoftTargets& soft = {});
-  // Of the same rows: the probability of each class, [rows][classes].
+  // The probability of each class for the same rows, [rows][classes].
   void predict(float* out);
   std::uint32_t classes() const { return layers_.back().layer.out; }
 

@@ -18,7 +18,7 @@ class LayerNorm {
   void forward(Parallel* parallel, long rows, long columns, const float* x, const float* gain,
                const float* bias, float* y);
 
-  // Of the last forward's x. change: [rows, columns], d loss / d y. x_change [rows, columns] is added to;
+  // Backward pass of the last forward. change: [rows, columns], d loss / d y. x_change [rows, columns] is added to;
   // gain_gradient and bias_gradient [columns] are overwritten.
   void backward(Parallel* parallel, long rows, long columns, const float* x, const float* gain,
                 const float* change, float* x_change, float* gain_gradient, float* bias_gradient);

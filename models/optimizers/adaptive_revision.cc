@@ -14,7 +14,7 @@ void revise(const RevisionState& state, double rate, std::span<const std::uint32
     RUMOR_CHECK(i < state.z.size());
     const float gradient = state.last[i], square = gradient * gradient;
     const float before = peak / step_rule::square_root(state.top[i]);
-    // What the step was taken with.
+    // The rate with which the step was taken.
     const float taken = peak / step_rule::square_root(step_rule::larger(state.top[i], state.z[i] + square));
     const float others = -change[e] / before;
     const float product = gradient * others;

@@ -7,10 +7,10 @@
 //   before = rate / sqrt(z');  z += g g + 2 g b;  z' = max(z', z);  after = rate / sqrt(z')
 //   weight -= after g,  and  weight += (before - after) b:  the steps taken meanwhile were too long
 //
-// Here there is no server: each peer keeps z of its own gradients, and knows b when it begins its next step.
-// So a step is taken as if b were 0, and kept in mind; at the next step, where something came, it is put
-// right. After that, every parameter is where the paper's rule would have it. Others send changes of weights,
-// no gradients: their rates are taken to be one's own, b = -change / before.
+// Here there is no server: each peer keeps z of its own gradients, and knows b when it begins its next step. So a step
+// is taken as if b were 0, and remembered. The next step corrects it where changes have arrived. After that, every
+// parameter has the value of the paper's rule. Other peers send changes of weights, not gradients. Their learning
+// rates are assumed to equal one's own: b = -change / before.
 //
 // Thread: plain functions on the optimizer's state.
 #pragma once

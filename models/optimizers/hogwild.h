@@ -48,7 +48,7 @@ class Hogwild {
   double round(std::span<const float> weights, std::span<const std::uint32_t> rows,
                std::span<const StepRule> rules, std::span<float> change);
 
-  // Of the change and of the workers' copies; of the workers' activations.
+  // Memory of the change and of the workers' copies; memory of the workers' activations.
   std::size_t memory_bytes() const;
   std::size_t activation_bytes() const;
 

@@ -75,7 +75,7 @@ class Moments : public Optimizer {
   }
 
  protected:
-  // Of step number steps_.
+  // The rule of step number steps_.
   virtual StepRule rule(double rate) = 0;
 
   OptimizerConfig config_;

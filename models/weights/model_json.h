@@ -16,8 +16,8 @@ namespace rumor::models {
 
 std::string model_json(const ModelConfig& config);
 
-// Of a GPT: family, vocabulary, context, layers, heads and embedding; other members are not looked at, and
-// values that a Gpt cannot honour (another activation, a scale by layer) are errors. `source` names it in
+// Reads family, vocabulary, context, layers, heads and embedding of a GPT. Other members are ignored, and values that
+// a Gpt cannot honour (another activation, a scale by layer) are errors. `source` names the text in
 // errors. Errors: Errc::corrupt (no JSON, or no such numbers), Errc::mismatch (of another model than GPT-2).
 Result<ModelConfig> parse_gpt_json(std::string_view text, const std::string& source);
 

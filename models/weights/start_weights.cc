@@ -27,12 +27,12 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Of the projections that GPT-2 keeps inputs first.
+// True for the projections that GPT-2 stores inputs first.
 bool is_projection(std::string_view name) {
   return ends_with_any(name, {"c_attn.weight", "c_proj.weight", "c_fc.weight"});
 }
 
-// What a GPT's file has besides its parameters.
+// True for tensors of a GPT's file that are not its parameters.
 bool is_passed_over(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", "lm_head.weight"});
 }

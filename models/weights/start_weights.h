@@ -40,7 +40,7 @@ Result<std::vector<float>> read_named_weights(const std::string& path, const Par
 Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string& path,
                                                                const ParamLayout& layout, int grid_bits);
 
-// Of the model that `config` makes for rows of `data`; null when `path` is empty. Errors also: those of
+// Start weights of the model that `config` makes for rows of `data`; null if `path` is empty. Errors also: those of
 // make_model.
 Result<std::shared_ptr<const StartWeights>> load_start_weights(const std::string& path, ModelConfig config,
                                                                const DataSet& data, int grid_bits);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::align_val_t alignment{cache_line};
 
-// What is in front of the memory: `offset` bytes, a whole number of lines, at whose end stands where it all begins.
+// The prefix of the memory: `offset` bytes, a whole number of cache lines. Its end holds the start of the allocation.
 std::size_t next_offset(std::size_t bytes) {
   if (bytes < page) return cache_line;
   static std::atomic<unsigned> count{0};  // where memory lies is no result

@@ -19,7 +19,7 @@
 
 namespace rumor {
 
-// What such memory keeps to: it begins with a line of the cache, and neighbours lie so many more lines apart.
+// The memory begins at a cache line, and neighbours are this many more lines apart.
 inline constexpr std::size_t cache_line = 64, lines_apart = 5;
 
 // Memory of LargeVector: at least `bytes`, to be given back with free_large(). Throws std::bad_alloc.

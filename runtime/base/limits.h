@@ -39,13 +39,13 @@ inline constexpr std::size_t unproven_max = 64, unproven_per_address_max = 4;
 inline constexpr std::size_t connections_max = 512;
 inline constexpr std::size_t greeting_max = 64;  // have proven a key, and are not admitted yet
 
-// What one admitted link may make us keep or do (PROTOCOL.md 8): streams of which we hold nothing, missing keys
-// that it named first, announcements it could not keep beyond what it gave, control frames a second.
+// Bounds of one admitted link (PROTOCOL.md 8): streams of which we hold nothing, missing keys that it named first,
+// announcements it could not keep beyond what it gave, control frames a second.
 inline constexpr std::size_t streams_per_link_max = 4'096, missing_max = 65'536, missing_per_link_max = 4'096;
 inline constexpr std::uint64_t broken_announcements_max = 4'096;
 inline constexpr std::uint64_t control_burst = 16'384, control_per_second = 2'048, control_unit_bytes = 256;
-// What all links together may make us keep: sets of names beyond our own, bytes that wait to leave. Whose share is
-// the largest goes.
+// Bounds of all links together: sets of names beyond our own, bytes that wait to leave. Beyond them the link with the
+// largest share is closed.
 inline constexpr std::size_t names_bytes_max = 64 << 20;
 inline constexpr std::size_t link_queue_bytes_max = 24 << 20, queues_bytes_max = 64 << 20;
 
@@ -72,7 +72,7 @@ inline constexpr std::size_t log_bytes_max = 256 << 20, log_cache_bytes_max = 64
 inline constexpr std::size_t log_file_bytes_max = std::size_t{8} << 30, log_segment_bytes = 64 << 20;
 inline constexpr std::size_t log_updates_max = 262'144;
 
-// Of logged updates that are taken back in order to make a cut of an earlier moment.
+// The most logged updates that are taken back to make a cut of an earlier moment.
 inline constexpr std::size_t cut_undo_bytes_max = 64 << 20, cut_undo_updates_max = 4'096;
 
 // Own updates a peer may have in flight in its view; older ones count as answered.

@@ -7,7 +7,7 @@
 
 namespace rumor {
 
-// Of vectors, whatever their allocator.
+// Bytes of vectors, with any allocator.
 template <class... Vector>
 std::size_t capacity_bytes(const Vector&... vectors) {
   return (std::size_t{0} + ... + (vectors.capacity() * sizeof(typename Vector::value_type)));

@@ -23,7 +23,7 @@ constexpr std::size_t run_file_bytes_max = 1 << 20;
 // After which a peer that was asked to end is sure to have ended, but for a disk that does not answer.
 constexpr Duration stop_patience = 60s;
 
-// Of a run whose model only the programs know.
+// The family of a run whose model only the programs know.
 constexpr std::string_view outside_family = "outside";
 Result<RunConfig> config_of(const std::string& run) {
   if (const std::string_view text = preset_text(run); !text.empty()) return parse_run_config(text, run);
@@ -64,7 +64,7 @@ std::string shape_text(const TensorInfo& info) {
   return text.empty() ? "a single value" : text;
 }
 
-// What the program has is what the run's model has, whatever it calls it.
+// Checks that the program's tensors have the shapes of the run's model; names may differ.
 Result<void> compare(const ParamLayout& wanted, const ParamLayout& given) {
   const auto describe = [](const TensorInfo& info) { return str(info.name, " (", shape_text(info), ")"); };
   const std::size_t both = std::min(wanted.tensors().size(), given.tensors().size());
@@ -341,7 +341,7 @@ void Swarm::end(Duration patience, bool with_memory) {
       }
     }
   };
-  // What was learned last goes with the last update; between two steps the plan for it comes at once.
+  // The last update carries the changes learned last. Between two steps its plan arrives at once.
   if (with_memory && work_.steps > 0) handover_.wait_for_plan(std::min<Duration>(patience, 1s));
   if (patience > Duration{0}) {
     handover_.ask_to_finish();

@@ -1,7 +1,6 @@
-// What a run file says, in [exchange], of the ways to train: of peers with models of their own
-// (runtime/exchange/neighbourhood.h), of local steps, which peers that broadcast know too, and of those that only the
-// simulator knows (sim/methods/methods.h). Each peer's own business, not part of the run id. What they mean:
-// METHODS.md.
+// Settings of the training methods, from [exchange] of a run file. Some are of peers with models of their own
+// (runtime/exchange/neighbourhood.h), others of methods that only the simulator knows (sim/methods/methods.h). Local
+// steps hold for broadcast too. Each peer chooses for itself; none is part of the run id. METHODS.md explains them.
 //
 // Thread: plain values.
 #pragma once
@@ -12,7 +11,7 @@
 
 namespace rumor {
 
-// Of ways in lock-step: sync, admm; local_steps also of broadcast.
+// Methods in lock-step: sync, admm. local_steps also holds for broadcast.
 struct RoundRules {
   std::uint32_t local_steps = 1;         // steps that a peer takes by itself in a round, or for an update
   double participation = 1;              // share of the peers that are drawn for a round (sync)
@@ -22,13 +21,13 @@ struct RoundRules {
   double penalty = 0.1;                  // rho (admm)
 };
 
-// Of the parameter server: downpour.
+// The parameter server: downpour.
 struct ServerRules {
   std::uint32_t servers = 1;                      // shards of the model, hosted by as many of the peers
   std::uint32_t push_every = 1, fetch_every = 1;  // steps of a worker
 };
 
-// Of peers with models of their own: average, codistill. An even number of neighbours.
+// Peers with models of their own: average, codistill. The number of neighbours is even.
 struct NeighbourRules {
   std::uint32_t neighbours = 4;
   double consensus_rate = 0;     // 0: from the density (average)

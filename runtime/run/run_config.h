@@ -25,7 +25,7 @@
 
 namespace rumor {
 
-// What `exchange.mode` may be. Peers know broadcast, average and codistill; the others are of the simulator alone
+// Values of `exchange.mode`. Peers know broadcast, average and codistill; only the simulator knows the others
 // (sim/methods/methods.h).
 inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "downpour",
                                                        "admm",      "average", "codistill"};
@@ -34,7 +34,7 @@ inline constexpr std::string_view exchange_modes[] = {"broadcast", "sync",    "d
 // (runtime/exchange/neighbourhood.h).
 constexpr bool keeps_own_models(std::string_view mode) { return mode == "average" || mode == "codistill"; }
 
-// What an exchange of peers promises of their weights, a sentence for people.
+// The guarantee that a mode gives for the peers' weights: a sentence for people.
 std::string_view guarantee_of(std::string_view mode);
 
 // Entries / parameters of one update, at most.
@@ -123,7 +123,7 @@ struct RunConfig {
   std::string old_words;  // a word in the file that has a new name, for warning(); empty: none
   double up_mbit = 0,
          down_mbit = 0;  // of this peer over all links, TLS included, in 10^6 bits a second; 0: no cap
-  // Of updates kept on disk for peers that were away (runtime/replica/update_log.h); in the run file as log_mib.
+  // Bytes of updates kept on disk for peers that were away (runtime/replica/update_log.h); log_mib in the run file.
   std::size_t log_bytes = limits::log_file_bytes_max;
 
   // Mini-batches of one step of a peer that broadcasts, at least one for each Hogwild worker; and how many of them
@@ -136,7 +136,7 @@ struct RunConfig {
   bool has_own_models() const { return keeps_own_models(mode); }
   bool averages() const { return mode == "average"; }
   bool codistills() const { return mode == "codistill"; }
-  // Of peers with models of their own: so many steps are behind each of their updates.
+  // Peers with models of their own: the number of steps in each of their updates.
   std::uint32_t steps_of_update() const {
     return codistills() ? neighbour_rules.refresh_every : round_rules.local_steps;
   }
@@ -172,7 +172,7 @@ struct RunKey {
 };
 // All of them, section by section.
 std::vector<RunKey> run_keys();
-// What a key is, in a few words; empty for an unknown one.
+// A short description of a key; empty for an unknown key.
 std::string_view run_key_help(std::string_view name);
 
 // Names the run: SHA-256 over the shared keys, the layout, the format versions and, where the run starts from weights

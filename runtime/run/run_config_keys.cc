@@ -140,7 +140,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
   return Error{Errc::usage, str(where, "cannot read the value of ", assignment)};
 }
 
-// What a key wants is what it says to a value that nothing wants.
+// The domain of a key is the message with which it refuses a value of no type.
 std::vector<RunKey> run_keys() {
   const RunValue unwanted;
   std::vector<RunKey> list;

@@ -370,7 +370,7 @@ std::vector<Row> network_keys() {
   };
 }
 
-// Of ways that only the simulator knows, but for local_steps.
+// Keys of methods that only the simulator knows, except local_steps.
 std::vector<Row> method_keys() {
   using R = RoundRules;
   using S = ServerRules;

@@ -15,7 +15,7 @@
 
 namespace rumor {
 
-// What stands behind a key in a file: nothing that a key could want, or one of these.
+// The value of a key in a file. std::monostate is a value of a type that no key accepts.
 struct RunValue {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<RunValue>> is;
 

@@ -1,7 +1,8 @@
-// What people write as TOML (run files, descriptions of networks and faults), made fit for the library that parses it.
+// TOML text from people (run files, descriptions of networks and faults), made safe for the parsing library.
 //
-// The library (toml++ 3.3) looks up what is white space in a way that some characters beyond ASCII, U+00E9 among them,
-// lead to code which it takes for unreachable: undefined behaviour by a letter in the wrong place. So it is given none.
+// The library (toml++ 3.3) classifies white space by a table. Some characters beyond ASCII, U+00E9 among them, reach
+// code there that it assumes unreachable: a letter in the wrong place is undefined behaviour. So the library gets
+// none of these characters.
 #pragma once
 
 #include <string>

@@ -68,7 +68,7 @@ void check_gpu(Findings& out) {
   out.good("GPU", "none, and none is needed: models train on the processor");
 }
 
-// What checkpoints (two and one being written) and the log may take at most.
+// Checks the free space for checkpoints (two, and one being written) and the log at their largest.
 void check_disk(Findings& out, const std::string& state, const RunConfig& config) {
   std::filesystem::path folder = state.empty() ? "." : state;
   std::error_code error;

@@ -71,7 +71,7 @@ int allow(const KeyCommand& command) {
   return 0;
 }
 
-// Of a run file: by its model, for which the data set's shape is needed.
+// The run id of a run file. It depends on the model, which needs the shape of the data set.
 Result<RunId> run_of(const RunConfig& config) {
   const auto data = models::load_data(config.data, config.model.context);
   if (!data) return data.error();

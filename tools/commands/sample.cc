@@ -18,7 +18,7 @@ Result<void> check(const SampleCommand& command) {
   return {};
 }
 
-// What the model is to go on from; never empty.
+// The tokens that the model continues; never empty.
 Result<std::vector<std::uint16_t>> read_prompt(const SampleCommand& command, const Tokenizer& tokenizer,
                                                const models::GptShape& shape) {
   auto tokens = tokenizer.encode(command.prompt);

@@ -261,7 +261,7 @@ sim::SimResult DaemonRun::result() const {
   return r;
 }
 
-// Of the models in their last checkpoints; the run began with what its seed gives.
+// Disagreement of the models in the peers' last checkpoints. The run began with the weights of its seed.
 double DaemonRun::disagreement() const {
   std::vector<std::vector<float>> models;
   std::vector<std::span<const float>> all;

@@ -1,4 +1,4 @@
-// What `rumor sim` prints and writes, for virtual and real clusters alike.
+// The output of `rumor sim`, printed and in files, for virtual and real clusters.
 #pragma once
 
 #include <string>

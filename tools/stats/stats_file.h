@@ -1,4 +1,4 @@
-// What the updates of a file cost: the answer of `rumor stats FILE` to "how well would my model compress?".
+// The cost of the updates in a file: `rumor stats FILE` says how well a model would compress.
 //
 // Dense updates go through the same Compressor as in training, the residual carrying over from step to step;
 // sparse ones are encoded as they are.

@@ -16,7 +16,7 @@ namespace rumor::tools {
 
 namespace {
 
-// Of a log, the newest.
+// Only this many of a log's updates are read, the newest.
 constexpr std::size_t logged_updates_max = 4'096;
 
 Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesView payload) {
@@ -26,7 +26,7 @@ Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesVie
   return {};
 }
 
-// What a peer says of itself that its updates do not show.
+// Adds facts from a peer's status that its updates do not show.
 void add_status(StatsReport& report, const std::string& status) {
   const auto said = nlohmann::json::parse(status, nullptr, false);
   if (said.is_object() && said.contains("guarantee") && said["guarantee"].is_string())

@@ -62,8 +62,8 @@ struct StatsReport {
   std::vector<TensorReport> tensors;
   std::vector<compress::UpdateFigures> history;  // one for each update, oldest first
 
-  // What waits in the residual, divided by what one update takes out of it: how many updates a change waits
-  // on the average before it is sent, in the steady state (Little's law). Absent where the residual is not known.
+  // The size of the residual divided by the amount that one update removes: the mean number of updates for which a
+  // change waits before it is sent, in the steady state (Little's law). Absent if the residual is not known.
   std::optional<double> residual_age;
   std::vector<Bin> residual_sizes;  // parameters by |residual| / threshold; empty where not known
   std::vector<Bin> residual_ages;   // waiting change by updates since its parameter was last sent; likewise

@@ -51,7 +51,7 @@ bool drop_suffix(std::string_view& text, std::string_view suffix) {
 
 enum class Part { values, positions, signs };
 
-// What the name of an entry says.
+// The parts of an entry's name.
 struct Label {
   std::uint64_t step = 0;
   std::string tensor;

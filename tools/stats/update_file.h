@@ -43,7 +43,7 @@ class UpdateFile {
   Result<compress::SparseUpdate> update(std::size_t step) const;
 
  private:
-  // What a step has of one tensor: places in file_.entries().
+  // The entries of one tensor in a step: indices into file_.entries().
   struct Piece {
     std::size_t values = missing;  // or the positions
     std::size_t signs = missing;

@@ -22,7 +22,7 @@ struct Block {
   Kind kind;
 };
 
-// What is no letter, beyond ASCII.
+// Characters beyond ASCII that are not letters.
 constexpr std::array<Block, 15> blocks{{{0x85, 0x85, Kind::space},
                                         {0xa0, 0xa0, Kind::space},
                                         {0xaa, 0xaa, Kind::letter},
@@ -49,7 +49,7 @@ Kind kind_of(char32_t code) {
   return block == blocks.end() ? Kind::letter : block->kind;
 }
 
-// Of UTF-8; a byte that belongs to none is a sign.
+// The first character of UTF-8 text; a byte that belongs to no character is a sign.
 Letter first_letter(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {kind_of(lead), 1};

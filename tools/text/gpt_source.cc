@@ -46,7 +46,7 @@ Result<Weights> of_checkpoint(const std::string& directory) {
                                     "; name the --state directory of a peer, or a safetensors file")};
 }
 
-// What the shapes of a file's tensors say; nothing but the heads is missing there.
+// The configuration from the shapes of a file's tensors. Shapes give everything except the heads.
 Result<ModelConfig> config_of_shapes(const std::string& path, std::uint32_t heads) {
   const auto file = models::SafetensorsFile::read(path);
   if (!file) return file.error();

@@ -1,7 +1,7 @@
-// Tokenizer: between text and what a GPT reads.
+// Tokenizer: converts between text and the tokens of a GPT.
 //
-// Of a vocabulary of 256 a token is a byte. Of any other, the file vocab.json beside the model (token ->
-// number, in GPT-2's spelling of bytes as letters) says what the tokens are; without one, text is numbers:
+// With a vocabulary of 256, a token is a byte. With any other, the file vocab.json beside the model (token ->
+// number, in GPT-2's spelling of bytes as letters) defines the tokens. Without that file, text is numbers:
 // "15496 995". Thread: immutable once opened.
 #pragma once
 
@@ -25,7 +25,7 @@ class Tokenizer {
   Result<std::vector<std::uint16_t>> encode(std::string_view text) const;
   // Bytes for the terminal; what stands between two numbers too.
   std::string decode(std::uint16_t token) const;
-  // What a text without a prompt begins after: a new line; GPT-2's end of text.
+  // The token that precedes a text without a prompt: a new line, or GPT-2's end of text.
   std::uint16_t beginning() const;
   // Empty, or what the user should know of how text is read and written.
   const std::string& note() const { return note_; }

@@ -7,7 +7,7 @@
 namespace rumor::tools {
 namespace {
 
-// What troff would act upon: a backslash, a dash that is to stay one, a dot or quote that begins a line.
+// Escapes the characters that troff interprets: a backslash, a dash, a dot or quote at the start of a line.
 std::string escaped(const std::string& text) {
   std::string out;
   bool line_begins = true;

@@ -1,5 +1,5 @@
-// What the program knows of itself, as text: the reference, man pages, completions of shells. Made from the command
-// line's own description, the keys of the run file and a peer's own metrics, so none of them can drift.
+// The program's documentation as text: the reference, man pages, shell completions. It is generated from the command
+// line's description, the keys of the run file and a peer's metrics, so it cannot drift from the program.
 //
 // Thread: plain functions.
 #pragma once

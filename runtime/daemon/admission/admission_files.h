@@ -32,7 +32,7 @@ JoinToken make_token(const SigningKey& owner, gossip::Token terms, const Signing
 std::string token_text(const JoinToken& token);
 // Errors: Errc::usage (no token, damaged), naming `source`.
 Result<JoinToken> parse_token(std::string_view text, const std::string& source);
-// What `joiner` shows for it.
+// The proof that `joiner` shows for the token.
 gossip::Admit use_token(const JoinToken& token, const RunId& run, const NodeId& joiner);
 
 // ---- revocations ----

@@ -27,7 +27,7 @@ class PeerAdmission {
   std::string trouble(const RunId& run) const;
   bool observe() const { return token_ && token_->token.role == gossip::Role::observe; }
 
-  // What has changed in the files since the last look; the first one gives the revocations.
+  // Changes of the files since the last check. The first check returns the revocations.
   struct News {
     bool rule = false;  // see rule()
     std::vector<gossip::Revocation> revocations;

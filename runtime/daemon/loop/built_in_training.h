@@ -1,4 +1,4 @@
-// What a peer with a built-in model trains: data, start weights, and the trainer, on a processor or on a GPU.
+// Training of a built-in model: data, start weights and the trainer, on a processor or on a GPU.
 //
 // Thread: plain function.
 #pragma once

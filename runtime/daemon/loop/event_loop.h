@@ -30,12 +30,12 @@ struct PeerOptions {
   bool quiet = false;     // no progress lines
 };
 
-// What a peer trains.
+// The training of a peer.
 struct Training {
   std::unique_ptr<Trainer> trainer;
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
-  // What the model is (models/weights/model_json.h), kept in the state directory for who reads a checkpoint without
-  // the run file; empty: only the program knows.
+  // Description of the model (models/weights/model_json.h). The state directory keeps it for readers of a checkpoint
+  // that have no run file. Empty: only the program knows the model.
   std::string model_json;
   std::string device;  // what it computes on, by name; empty: a processor
 };

@@ -37,7 +37,7 @@ class Pauses {
  private:
   static constexpr std::size_t seconds = 10;
 
-  // That of the current second; those older than ten seconds are forgotten.
+  // The span of the current second. Spans older than ten seconds are forgotten.
   Span& slot(Time at) {
     const std::int64_t second = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch()).count();
     for (std::int64_t gone = std::max(last_ + 1, second - std::int64_t{seconds} + 1); gone <= second; ++gone)

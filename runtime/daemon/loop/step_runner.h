@@ -13,7 +13,7 @@
 
 namespace rumor::daemon {
 
-// What a runner asks of the event loop; on the event loop's thread.
+// Calls of a runner to the event loop, on the event loop's thread.
 struct StepEvents {
   using Time = std::chrono::steady_clock::time_point;
 
@@ -36,7 +36,7 @@ class StepRunner {
   virtual void offer(StepPlan plan) = 0;
   // No step is under way when it returns, and no event comes any more.
   virtual void disconnect() = 0;
-  // What the peer is like; some times a second, and at the end.
+  // Reports the peer's status, several times a second and at the end.
   virtual void publish(const NodeStatus&) {}
   // Why the peer is about to end.
   virtual void complain(const std::string&) {}

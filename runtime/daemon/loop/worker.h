@@ -18,7 +18,7 @@
 
 namespace rumor::daemon {
 
-// What a job brought, and when it ran.
+// The result of a job, and when it ran.
 template <class T>
 struct Timed {
   std::chrono::steady_clock::time_point begin, end;

@@ -18,7 +18,7 @@ struct Gateway {
   std::string local;  // of this machine, as the router sees it
 };
 
-// What is to be asked of the router: that others reach `port` of `gateway.local`.
+// The request to the router: forward connections to `port` of `gateway.local`.
 struct PortRequest {
   Gateway gateway;
   std::uint16_t port = 0;

@@ -22,7 +22,7 @@ std::string behind_another(const PortRequest& request, const std::string& outsid
              "; open a port there too, or ask the provider for a public address");
 }
 
-// What a router says is its address outside may be none.
+// The router's address outside, checked: a router may report one that is not public.
 Result<std::string> outside_of(PortProtocol& protocol) {
   Result<std::string> outside = protocol.outside_address();
   if (outside && !is_ipv4(*outside)) return Error{Errc::io, "it has no address outside: its own link is down"};

@@ -30,7 +30,7 @@ struct PortNews {
 PortNews open_port(const PortRequest& request, const Stopping& stopping, std::unique_ptr<PortProtocol>& working,
                    std::chrono::seconds& again);
 
-// What a router says of itself, without asking it for a port: a line for people. Errors: Errc::not_found, Errc::io.
+// Describes the router in a line for people, without requesting a port. Errors: Errc::not_found, Errc::io.
 Result<std::string> ask_router(const PortRequest& request);
 
 class PortMapper {

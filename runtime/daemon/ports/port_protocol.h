@@ -44,11 +44,11 @@ using Stopping = std::function<bool()>;
 // Those that this build has, in the order in which to try them; empty: built without the libraries.
 std::vector<std::unique_ptr<PortProtocol>> port_protocols(const PortRequest& request, const Stopping& stopping);
 
-// What to say where there are none.
+// The message if the build has no port protocol.
 inline constexpr const char* no_port_protocols =
     "this build can ask no router: install libnatpmp-dev and libminiupnpc-dev, and build again";
 
-// Of the two files that use the libraries.
+// Implemented in the two files that use the libraries.
 inline constexpr std::chrono::seconds lease_wanted{3600};
 std::unique_ptr<PortProtocol> make_natpmp(const PortRequest& request, const Stopping& stopping);
 std::unique_ptr<PortProtocol> make_upnp(const PortRequest& request, const Stopping& stopping);

@@ -36,7 +36,7 @@ std::string upnp_reason(int code) {
   return str("UPnP error ", code, text == nullptr ? "" : str(" (", printable(text), ")"));
 }
 
-// Of "http://192.168.1.1:5000/rootDesc.xml": "192.168.1.1".
+// "http://192.168.1.1:5000/rootDesc.xml" -> "192.168.1.1".
 std::string host_of(const char* url) {
   const std::string text = printable(url);
   const std::size_t begin = text.find("//");
@@ -83,7 +83,7 @@ class Upnp final : public PortProtocol {
   }
 
  private:
-  // What the router itself has answered: another device may call itself one.
+  // Accepts only the answer of the router itself: another device may claim to be a router.
   Result<void> search() {
     std::string others;
     for (const char* kind : kinds) {

@@ -18,7 +18,7 @@ void Reachability::begin(asio::io_context& loop, Told told) {
   if (!request_) return;
   if (!*request_) {
     text_ = request_->error().text;
-    // That it is public already is no trouble.
+    // An address that is already public is no problem.
     const auto level =
         request_->error().code == Errc::mismatch ? gossip::Note::Level::info : gossip::Note::Level::warning;
     return told(level, "no port is asked of a router: " + text_, false);
