@@ -15,7 +15,7 @@ constexpr double saved_updates_max = 4;  // of bytes per second
 constexpr double density_max = 0.2;
 constexpr double head_bits_guess = 12 * 8;  // of a payload, before one has been seen
 
-// How many of so many entries, whose payload takes `bytes`, to try next: 1 to entries - 1. It comes from above, in a few
+// Returns how many of `entries`, whose payload takes `bytes`, to try next: 1 to entries - 1. The number falls in a few
 // small steps: entries cost more as they get rarer, so too few are never tried first. Requires: entries > 1,
 // bytes > bytes_max.
 std::uint32_t fitting_entries(std::uint64_t entries, std::uint64_t bytes_max, std::uint64_t bytes) {

@@ -1,7 +1,7 @@
 // Functions that the kernels share: sums over a warp and a block, bits of a stream, magnitudes.
 //
-// Kernels include no CUDA header: nvcc provides the names they use, and tests/gpu/emulation/emulation.h provides them to
-// a plain C++ compiler. Kernels use a small part of the language: one-dimensional grids, whole warps in every warp
+// Kernels include no CUDA header: nvcc provides the names they use, and tests/gpu/emulation/emulation.h provides them
+// to a plain C++ compiler. Kernels use a small part of the language: one-dimensional grids, whole warps in every warp
 // instruction, __shared__ memory of fixed size, and no block that waits for another.
 #pragma once
 

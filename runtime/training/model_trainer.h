@@ -1,6 +1,6 @@
-// ModelTrainer: a built-in model as a trainer. From the float view of the weights to the next update: a recipe makes the
-// change (runtime/training/recipe.h), the compressor adds it to the residual and chooses entries, the encoder makes the
-// payload.
+// ModelTrainer: a built-in model as a trainer. From the float view of the weights to the next update: a recipe makes
+// the change (runtime/training/recipe.h), the compressor adds it to the residual and chooses entries, the encoder makes
+// the payload.
 //
 // Where peers have models of their own (runtime/training/own_model.h), the view is the peer's model: public copy +
 // residual.

@@ -3,8 +3,8 @@
 
 #include "gpu/models/split_model.h"
 #include "models/families/gpt.h"
-#include "tests/gpu/visit/bench_model.h"
-#include "tests/gpu/visit/bench_support.h"
+#include "tests/gpu/card/bench_model.h"
+#include "tests/gpu/card/bench_support.h"
 
 namespace rumor::gpu {
 namespace {

@@ -1,7 +1,7 @@
-// What compression and models cost on a GPU, as one JSON object: tests/gpu/visit/visit runs it and keeps the result.
+// What compression and models cost on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
 //
 // usage: bench_gpu [--emulated] PARAMS...        PARAMS of the passes, the first also of codec and replica
-//        bench_gpu [--emulated] --losses FILE    instead: the first losses of GPT-2, for tests/gpu/visit/torch_gpt.py
+//        bench_gpu [--emulated] --losses FILE    instead: the first losses of GPT-2, for tests/gpu/card/torch_gpt.py
 //
 // Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. A pass
 // over memory is told as a share of what a plain copy on the same device moves in the same time.
@@ -19,8 +19,8 @@
 #include "gpu/compress/compressor.h"
 #include "gpu/compress/device_replica.h"
 #include "gpu/device/plugin.h"
-#include "tests/gpu/visit/bench_model.h"
-#include "tests/gpu/visit/bench_support.h"
+#include "tests/gpu/card/bench_model.h"
+#include "tests/gpu/card/bench_support.h"
 #include "tests/gpu/emulation/emulated_table.h"
 
 namespace rumor::gpu {

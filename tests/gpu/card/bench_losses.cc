@@ -1,12 +1,12 @@
-// The first losses of GPT-2 on a device, in float32: what tests/gpu/visit/torch_gpt.py makes again with PyTorch.
+// The first losses of GPT-2 on a device, in float32: what tests/gpu/card/torch_gpt.py makes again with PyTorch.
 #include <vector>
 
 #include "gpu/models/gpt.h"
 #include "models/optimizers/optimizer.h"
 #include "models/weights/safetensors.h"
 #include "runtime/base/text.h"
-#include "tests/gpu/visit/bench_model.h"
-#include "tests/gpu/visit/bench_support.h"
+#include "tests/gpu/card/bench_model.h"
+#include "tests/gpu/card/bench_support.h"
 
 namespace rumor::gpu {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GPT-2 by PyTorch, as fast as PyTorch is and as exact: what tests/gpu/visit/visit compares with.
+"""GPT-2 by PyTorch, as fast as PyTorch is and as exact: what tests/gpu/visit compares with.
 
 usage: torch_gpt.py FILE [--rows N] [--seconds S]     exit status: 77 where there is no PyTorch
 

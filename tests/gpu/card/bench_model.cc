@@ -1,4 +1,4 @@
-#include "tests/gpu/visit/bench_model.h"
+#include "tests/gpu/card/bench_model.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,7 @@
 #include "gpu/models/gpt.h"
 #include "gpu/models/mlp.h"
 #include "models/optimizers/optimizer.h"
-#include "tests/gpu/visit/bench_support.h"
+#include "tests/gpu/card/bench_support.h"
 
 namespace rumor::gpu {
 namespace {
