@@ -56,16 +56,17 @@ def check(root):
     texts, complaints = read(root)
     for name, text in texts.items():
         complaints += rules.check_file(name, text, lambda path: (root / path).is_file())
-    complaints += rules.check_tree(texts)
+    complaints += rules.check_tree(texts, lambda path: (root / path).exists())
     return complaints, len(texts)
 
 
 def print_counts(root):
     texts, _ = read(root)
-    for (rule, _), found in sorted(prose.places(texts, rules.CODE).items()):
+    exists = lambda path: (root / path).exists()  # noqa: E731
+    for (rule, _), found in sorted(prose.places(texts, rules.CODE, exists).items()):
         for path, line, text in found:
             print(f'{path}:{line}: [{rule}] {text}')
-    print(prose.table(texts, rules.CODE))
+    print(prose.table(texts, rules.CODE, exists))
     return 0
 
 

@@ -1,9 +1,10 @@
-"""The ratchet for prose: long sentences in pages, banned words, comments that begin with a fragment.
+"""The ratchet for prose: long sentences and dead paths in pages, banned words, comments that begin with a fragment.
 
 COUNTS is the one table. Each number is today's count and may only fall: a change that lowers a count lowers its number.
 `tests/tidy.py --counts` prints the table as it should be now. A page or folder that the table lacks is held to zero.
 """
 
+import posixpath
 import re
 
 import cpp_scan
@@ -34,6 +35,8 @@ COUNTS = {
     ('comment-fragment', 'runtime'): 138,
     ('comment-fragment', 'tests'): 74,
     ('comment-fragment', 'tools'): 19,
+    ('dead-path', 'ARCHITECTURE.md'): 2,
+    ('dead-path', 'CONTRIBUTING.md'): 2,
     ('long-sentence', 'compress/ADAPT.md'): 18,
     ('long-sentence', 'compress/FORMAT.md'): 5,
     ('long-sentence', 'gossip/PROTOCOL.md'): 17,
@@ -46,6 +49,7 @@ RULES = {
     'long-sentence': f'sentences of more than {WORDS_MAX} words',
     'banned-word': 'words that the glossary replaces',
     'comment-fragment': 'comments that begin with What, Who or Of',
+    'dead-path': 'paths that do not exist',
 }
 
 
@@ -82,6 +86,19 @@ def long_sentences(text):
     return [(line, ' '.join(words[:6])) for line, words in sentences(text) if len(words) > WORDS_MAX]
 
 
+def dead_paths(path, text, exists):
+    """[(line, path)] that a page links to, or names from the repository root, and that are not there."""
+    fence = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
+    prose = fence.sub(lambda match: '\n' * match.group().count('\n'), text)
+    found = []
+    for match in re.finditer(r'`([\w.-]+(?:/[\w.-]+)+)/?`|\]\((?![a-z]+:)([^)#\s]+)', prose):
+        named, link = match.groups()
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link)) if link else named
+        if (link or exists(named.split('/')[0])) and not exists(target):
+            found.append((prose.count('\n', 0, match.start()) + 1, target))
+    return found
+
+
 def banned_words(text):
     """[(line, word and what to write)]"""
     return [(text.count('\n', 0, match.start()) + 1, f'"{match.group()}": {instead}')
@@ -94,7 +111,7 @@ def fragments(text):
             if FRAGMENT.match(comment)]
 
 
-def places(texts, code):
+def places(texts, code, exists):
     """{(rule, page or top folder): [(path, line, text)]}"""
     found = {}
     for path in sorted(texts):
@@ -105,6 +122,7 @@ def places(texts, code):
         seen = {('banned-word', folder): banned_words(texts[path])}
         if page:
             seen['long-sentence', path] = long_sentences(texts[path])
+            seen['dead-path', path] = dead_paths(path, texts[path], exists)
         if path.endswith(code):
             seen['comment-fragment', folder] = fragments(texts[path])
         for key, those in seen.items():
@@ -112,10 +130,10 @@ def places(texts, code):
     return found
 
 
-def check(texts, code, counts=None):
+def check(texts, code, exists, counts=None):
     """A complaint for each page or folder that has more of something than the table says."""
     counts = COUNTS if counts is None else counts
-    for (rule, where), found in places(texts, code).items():
+    for (rule, where), found in places(texts, code, exists).items():
         most = counts.get((rule, where), 0)
         if len(found) > most:
             shown = '; '.join(f'{path}:{line} {text}' for path, line, text in found[:20])
@@ -123,7 +141,7 @@ def check(texts, code, counts=None):
             yield Complaint(found[0][0], found[0][1], rule, text)
 
 
-def table(texts, code):
-    """COUNTS as it should be for this tree."""
-    rows = sorted((key, len(found)) for key, found in places(texts, code).items() if found)
+def table(texts, code, exists):
+    """COUNTS as it should be for this tree. `exists(path)` tells whether a file or folder is there."""
+    rows = sorted((key, len(found)) for key, found in places(texts, code, exists).items() if found)
     return 'COUNTS = {\n' + ''.join(f'    {key!r}: {count},\n' for key, count in rows) + '}'

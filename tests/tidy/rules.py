@@ -167,11 +167,11 @@ def check_file(path, text, exists):
         yield from check_header(path, text)
 
 
-def check_tree(texts):
-    """Rules about the tree as a whole. `texts`: path -> text of every code file."""
+def check_tree(texts, exists):
+    """Rules about the tree as a whole. `texts`: path -> text of every file; `exists(path)`: whether it is there."""
     yield from house.check_table()
     yield from house.check_rooms(texts, CODE)
-    yield from prose.check(texts, CODE)
+    yield from prose.check(texts, CODE, exists)
     for slow, allowed in (('CLI/CLI.hpp', 1), ('httplib.h', 2)):  # httplib: a server and a client
         users = []
         for path in sorted(texts):

@@ -105,6 +105,8 @@ BAD = [
     ('left-open', 'tools/x', '#!/bin/sh\n# HA' 'CK\n'),
     ('utf-8', 'models/kernels/x.cc', b'// \xff\n'),
     ('long-sentence', 'models/x.md', 'It is ' + 'very ' * 38 + 'long.\n'),
+    ('dead-path', 'models/x.md', 'Read `models/gone.h`.\n'),
+    ('dead-path', 'models/x.md', 'Read [it](gone.md#chapter).\n'),
     ('banned-word', 'models/x.md', 'Read the error and m' 'end the file.\n'),
     ('banned-word', 'tools/x', '#!/bin/sh\n# It is f' 'or who asks.\n'),
 ]
@@ -215,11 +217,13 @@ def crowded_room_fails(_):
 
 # (rule, path, text, how many of them are there): what the ratchet for prose counts.
 PROSE = [
+    ('dead-path', 'models/x.md', 'See `models/x.md`, [it](x.md), `a/b`, `models/*`, [web](https://x.y/z).\n', 0),
+    ('dead-path', 'models/x.md', '```\n`models/gone.h`\n```\n`models/gone.h`, [it](../models/gone.h)\n', 2),
     ('long-sentence', 'x.md', 'It is ' + 'very ' * 37 + 'long.\n', 0),
     ('long-sentence', 'x.md', '- It is ' + 'very ' * 20 + '\n  ' + 'very ' * 18 + 'long.\n- Short.\n', 1),
     ('long-sentence', 'x.md', 'It is ' + 'very ' * 30 + 'short. It is ' + 'very ' * 30 + 'short.\n', 0),
     ('long-sentence', 'x.md', '```\n' + 'code ' * 50 + '\n```\n| ' + 'cell ' * 50 + '|\n\n# ' + 'title ' * 50, 0),
-    ('long-sentence', 'x.md', 'Run `' + 'code ' * 50 + '` or read [it](' + 'address ' * 50 + ').\n', 0),
+    ('long-sentence', 'x.md', 'Run `' + 'code ' * 50 + '` or read [it](https://' + 'address/' * 50 + ').\n', 0),
     ('comment-fragment', 'models/x.cc', '// Of the model.\nint x;  // What it is.\nint y; /* Who asks. */\n', 3),
     ('comment-fragment', 'models/x.cc', '// The size.\n// Of which: half.\n//\n// What follows is next.\n', 1),
     ('comment-fragment', 'models/x.cc', '// Offsets.\nconst char* s = "// What";\n', 0),
@@ -229,14 +233,14 @@ PROSE = [
 
 def ratchet_fails(rule, path, text, count):
     """Each count is found, is allowed by a table that says so, and is refused by one that allows one less."""
-    where = path if rule == 'long-sentence' else path.split('/')[0]
-    texts = {path: text}
-    found = len(prose.places(texts, rules.CODE)[rule, where])
+    where = path if rule in ('long-sentence', 'dead-path') else path.split('/')[0]
+    texts, exists = {path: text}, lambda name: name in (path, path.split('/')[0])
+    found = len(prose.places(texts, rules.CODE, exists)[rule, where])
     if found != count:
         return f'{path}: [{rule}] counted {found} for {count} in {text[:70]!r}'
-    if list(prose.check(texts, rules.CODE, {(rule, where): count})):
+    if list(prose.check(texts, rules.CODE, exists, {(rule, where): count})):
         return f'{path}: [{rule}] complained about as many as the table allows'
-    if count and [one.rule for one in prose.check(texts, rules.CODE, {(rule, where): count - 1})] != [rule]:
+    if count and [one.rule for one in prose.check(texts, rules.CODE, exists, {(rule, where): count - 1})] != [rule]:
         return f'{path}: [{rule}] did not complain about one more than the table allows'
     return None
 
