@@ -15,7 +15,7 @@ std::size_t entries_of(std::span<const Part> parts) {
   return entries;
 }
 
-// Writes down what happens.
+// Records the events of a segment.
 class Recorder {
  public:
   static constexpr bool searches = false;
@@ -144,7 +144,7 @@ class Recorder {
   std::size_t run_ = 0;
 };
 
-// Finds out what happened.
+// Reads the events of a segment.
 class Player {
  public:
   static constexpr bool searches = true;
@@ -153,7 +153,7 @@ class Player {
   using Local = Player;
   void take_back(const Player& local) { *this = local; }
 
-  // body: StateReader::slack more bytes stand after it. It is written to.
+  // body: followed by StateReader::slack more bytes. The reader writes to it.
   Player(std::uint8_t* body, std::size_t size, std::uint32_t* positions, std::uint8_t* negative)
       : state_(body, size), positions_(positions), negative_(negative) {}
 

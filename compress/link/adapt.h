@@ -43,10 +43,10 @@ class LinkHistory {
 void adapt_encode(std::span<const Part> parts, std::span<const std::uint32_t> positions,
                   std::span<const std::uint8_t> negative, const LinkHistory* history, Bytes& out);
 
-// Reads a body that is all of `body` into positions and negative, which have room for the sum of the counts.
-// False when the body is not what adapt_encode() writes for exactly these entries: too long, too short, out of
-// range, another choice of parameters. Then what the two arrays hold is unspecified. Never reads or writes
-// outside; work is linear in entries plus columns and bytes.
+// Reads `body` into positions and negative, which have room for the sum of the counts. Returns false if adapt_encode()
+// would not write this body for exactly these entries: too long, too short, out of range, another choice of
+// parameters. The content of the two arrays is then unspecified. Never reads or writes outside; work is linear in
+// entries plus columns and bytes.
 bool adapt_decode(std::span<const Part> parts, BytesView body, const LinkHistory* history,
                   std::uint32_t* positions, std::uint8_t* negative);
 

@@ -4,8 +4,8 @@
 
 namespace rumor::compress {
 
-// Fills up the list and makes its index. Every block writes its number sixteen times, from its first place
-// on; later blocks overwrite what is theirs.
+// Completes the list and makes its index. Every block writes its number sixteen times, from its first place on; later
+// blocks overwrite their part.
 void ListedWeights::finish(std::uint32_t count) {
   constexpr std::uint32_t block = ListedCells::block, copies = 16;
   std::uint32_t* sums = sums_.data();

@@ -1,13 +1,13 @@
-// Cells, a set of which is coded: the rows of a part, or the columns of one of its rows, each with a weight
-// that says how often it is expected (compress/ADAPT.md, chapters 4 and 6). The coder looks at them through
-// one of three views, which differ in where the weights come from and offer the same:
+// Cells: the rows of a part, or the columns of one of its rows. Each cell has a weight for its expected frequency
+// (compress/ADAPT.md, chapters 4 and 6). The coder uses one of three views, which differ in the source of the weights
+// and offer the same functions:
 //   count, total(), mean          cells, the sum of their weights, and that divided by their number
 //   before(cell)                  weight of all cells before this one, up to count
-//   find(y)                       the cell in which the weight y lies. Requires: y < total()
+//   find(y)                       the cell that contains the weight y. Requires: y < total()
 //   find_both(y, a, z, b)         the same for two at a time, step by step: neither waits for the other
 //
-// Cells stand in blocks of 16. What all blocks before one weigh is kept in a list that is counted through,
-// with no branch that depends on what is coded; a cell inside its block is found likewise.
+// Cells are grouped in blocks of 16. A list holds the weight of all blocks before each block. It is counted through
+// with no branch that depends on the data; a cell inside its block is found in the same way.
 //
 // Thread: plain values; views look at arrays of their owners.
 #pragma once
@@ -62,8 +62,8 @@ inline std::uint32_t eight_not_above(const std::uint32_t* numbers, Four y) {
   return not_above<2>(y, [&](unsigned i) { return four_at(numbers + 4 * i); });
 }
 
-// Sums at the beginnings of blocks, and of groups of eight blocks: to find a block without a branch that
-// depends on what is coded. Both are filled up to multiples of eight with what no weight reaches.
+// Sums at the beginnings of blocks, and of groups of eight blocks. They find a block without a branch that depends on
+// the data. Both are padded to multiples of eight with a value that no weight reaches.
 struct Blocks {
   const std::uint32_t* starts = nullptr;
   const std::uint32_t* groups = nullptr;
@@ -126,9 +126,9 @@ struct AlikeCells {
   }
 };
 
-// Weights as a list of sums: what is needed where every weight is asked for more than once.
+// Weights as a list of sums, for cases where every weight is used more than once.
 struct ListedCells {
-  static constexpr std::uint32_t block = 8;  // cells that one entry of the index stands for
+  static constexpr std::uint32_t block = 8;  // cells per entry of the index
 
   const std::uint32_t* sums = nullptr;   // count + 1, then filled up
   const std::uint16_t* index = nullptr;  // by y >> index_shift: the last block that begins at or before it
@@ -152,7 +152,7 @@ struct ListedCells {
   }
 };
 
-// A weight for each hit so far, and one that is spread: evenly, or by what a history predicted.
+// A weight for each hit so far, and one that is spread evenly or by the prediction of a history.
 template <bool predicted>
 struct LearnedCells {
   const std::uint32_t* prior_sums = nullptr;   // with a history: 256 a cell on the average; filled up

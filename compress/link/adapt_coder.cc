@@ -17,7 +17,7 @@ constexpr std::uint64_t no_word_small = least_state + 1;
 
 constexpr unsigned low_bits_max = 16;
 
-// The states and what they have shed.
+// The states and the words that they have shed.
 class StateWriter {
  public:
   // events_max: each sheds a word at most.

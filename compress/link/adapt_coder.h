@@ -1,13 +1,13 @@
 // The entropy coder below ADAPT: intervals of [0, 2^27) to bytes and back (compress/ADAPT.md, chapter 3).
 //
-// An event is an interval [start, start + size): the share size / 2^27 of all that could have been there. The
-// encoder collects the events and codes them from the last to the first into 64-bit states that shed 32-bit
-// words; the decoder meets them in the order in which they were collected. Source: Duda 2013 (range variant
-// of asymmetric numeral systems). There are two states, `near` and `far`, and so two chains of events of
-// which neither waits for the other: what follows each other closely is dealt out to both.
+// An event is an interval [start, start + size): the share size / 2^27 of all possibilities. The encoder collects the
+// events and codes them from the last to the first into 64-bit states that shed 32-bit words. The decoder meets them in
+// the order in which they were collected. Source: Duda 2013 (range variant of asymmetric numeral systems). There are
+// two states, `near` and `far`, and so two chains of events that do not wait for each other. Neighbouring events are
+// dealt out to both.
 //
-// The far state costs next to nothing: it begins as the last word that the near state shed (no other state is
-// needed for the last few entries), and ends up as events of that state.
+// The far state costs next to nothing: it begins as the last word that the near state shed (the last few entries need
+// no other state), and ends as events of that state.
 //
 // There is exactly one sequence of bytes for each sequence of events: the decoder undoes every step exactly,
 // and has to arrive at a state below the bound of the plain number with no byte left.
@@ -74,7 +74,7 @@ class StateReader {
   // To be called where the states become one. False when they cannot be an encoder's.
   bool join();
 
-  // Where in [0, 2^27) the next event of this lane lies.
+  // The slot in [0, 2^27) of the next event of this lane.
   std::uint32_t slot(Lane lane) const {
     return static_cast<std::uint32_t>(state_[place(lane)] & (scale - 1));
   }

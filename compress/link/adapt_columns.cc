@@ -63,9 +63,9 @@ void Columns::begin_weights() {
   }
 }
 
-// Hits against what was expected of them: how far the mean of squares exceeds that of chance says how widely
-// the rates are spread around what was expected. A column that had h hits goes on with a rate like (a p + h),
-// where p is what was expected of it and a the shape of the gamma distribution of the rates around that.
+// Compares hits with the expectation. The excess of the mean of squares over that of chance measures the spread of the
+// rates around the expectation. A column with h hits gets a rate proportional to (a p + h). Here p is its expected
+// rate, and a is the shape of the gamma distribution of the rates around it.
 void Columns::renew() {
   if (alike_) begin_weights();
   learn();

@@ -19,8 +19,8 @@ namespace rumor::compress {
 
 class Columns {
  public:
-  // hits_max: how many there will be. prior, leaning: what an earlier history says of each column, 256 on the
-  // average; null without.
+  // hits_max: the number of hits to come. prior, leaning: predictions of a history for each column, 256 on average;
+  // null without a history.
   void begin(std::uint32_t count, std::uint32_t hits_max, const std::uint32_t* prior,
              const std::uint8_t* leaning);
 
@@ -69,7 +69,7 @@ class Columns {
             .shape = shape_};
   }
 
-  // The weights made at this many entries hold for so many more.
+  // The number of further entries for which weights made at `total` entries hold.
   static std::uint32_t interval(std::uint32_t total) { return std::max(64u, total >> 4); }
 
   void begin_weights();

@@ -20,7 +20,7 @@ struct Recent {
   std::vector<std::uint32_t> hits;
   std::vector<std::uint8_t> leaning;
   std::uint64_t sum = 0;
-  // How well each trust would have predicted the messages so far, in bits times 256, fading likewise.
+  // The merit of each trust: how well it would have predicted the messages so far, in bits times 256. It fades too.
   std::array<std::int64_t, trusts.size()> merit{};
 
   void resize(std::uint32_t count);

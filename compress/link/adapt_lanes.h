@@ -1,6 +1,6 @@
-// The two lanes in which the columns of a part are coded (compress/ADAPT.md, chapter 5): the rows whose
-// middle lies in the first half of the entries, and the others. A step takes the next entry of each, so that
-// a decoder finds two columns at a time, neither of which waits for the other.
+// The two lanes in which the columns of a part are coded (compress/ADAPT.md, chapter 5): the rows whose middle is in
+// the first half of the entries, and the others. A step takes the next entry of each lane, so a decoder finds two
+// columns at a time that do not wait for each other.
 //
 // Thread: plain values.
 #pragma once
@@ -21,7 +21,7 @@ struct HitRow {
 // The rows of a part that have entries, and which of them are in the far lane.
 class HitRows {
  public:
-  // Room for this many, of a part with so many entries.
+  // Makes room for `rows` rows of a part with `entries` entries.
   void begin(std::uint32_t rows, std::uint32_t entries) {
     if (rows_.size() < rows) rows_.resize(rows);
     entries_ = entries;

@@ -27,7 +27,7 @@ class Counts {
   // Where each symbol begins, and 2^20 at the end, for each context.
   using Table = std::array<std::array<std::uint32_t, symbols + 1>, contexts>;
 
-  // The values at which symbols begin; what lies between them follows as plain bits.
+  // The values at which symbols begin; the offset from there follows as plain bits.
   static constexpr std::array<std::uint32_t, symbols> begins = {0, 1,  2,  3,  4,  5,  6,  7,
                                                                 8, 12, 16, 24, 32, 48, 64, 96};
   static constexpr std::array<std::uint8_t, symbols> low_bits = {0, 0, 0, 0, 0, 0, 0, 0,
@@ -93,8 +93,8 @@ class Counts {
   std::array<std::uint8_t, contexts> used_{};
 };
 
-// Signs are masks: all ones for minus, 0 for plus. What is done with them is arithmetic and has no branch: a
-// sign is as good as random.
+// Signs are masks: all ones for minus, 0 for plus. Code uses them by arithmetic, without a branch, since a sign is as
+// good as random.
 inline std::uint32_t sign_mask(bool negative) {
   std::uint32_t minus = 0u - static_cast<std::uint32_t>(negative);
   __asm__("" : "+r"(minus));  // keeps a compiler from making it a branch after all

@@ -1,9 +1,8 @@
-// One step in a set of cells: which of them is the next member (compress/ADAPT.md, chapter 4).
+// One step in a set of cells: the choice of the next member (compress/ADAPT.md, chapter 4).
 //
-// A set of n cells is coded as its members in ascending order. The first of n, drawn from the cells that are
-// left, lies beyond a cell with probability about (1 - share)^n, where share is the weight passed over the
-// weight that is left; curve_table has that curve. For the last member it is a straight line, without a
-// table.
+// A set of n cells is coded as its members in ascending order. The first of n members, sampled from the remaining
+// cells, is beyond a cell with probability about (1 - share)^n. Here share is the weight passed divided by the
+// remaining weight; curve_table has that curve. For the last member it is a straight line, without a table.
 //
 // Thread: plain values.
 #pragma once
@@ -57,8 +56,8 @@ template <class Next>
   return {low, slot - from, next.start(low + 1) - from};
 }
 
-// The cells in which two slots lie, each in the next member of a set of its own, found step by step: a
-// processor looks ahead some dozens of instructions, and then has both in sight.
+// Finds the cells of two slots, each in the next member of its own set, step by step. A processor looks ahead some
+// dozens of instructions, and then works on both.
 template <class Next, class OtherNext>
 [[gnu::always_inline]] inline void find_both(const Next& one, std::uint32_t slot, FoundCell& found,
                                              const OtherNext& two, std::uint32_t other_slot,
@@ -192,8 +191,8 @@ class NextMember {
         base_(cells.before(first)) {
     const std::int64_t rest = cells.total() - base_;
     const auto extent = std::max(rest >> 1, rest - static_cast<std::int64_t>(others));
-    // Whole numbers below 2^53: the quotient in double precision, rounded down, is exact. What the stride
-    // needs is known before the weight is.
+    // Whole numbers below 2^53: the quotient in double precision, rounded down, is exact. The operands of the stride
+    // are known before the weight.
     double all = curve_->all;
     std::uint64_t share = curve_->share;
     if (left >= curves) {

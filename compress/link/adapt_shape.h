@@ -45,7 +45,7 @@ inline unsigned half_octaves(std::uint64_t upper, std::uint64_t lower) {
   return std::min(grade, 30u);
 }
 
-// The same where it is likely what it was before: a processor goes on with that, while it sees whether it is.
+// The same, for a result that probably equals `before`: a processor continues with that value while it checks it.
 inline unsigned half_octaves(std::uint64_t upper, std::uint64_t lower, unsigned before) {
   if (lower << before <= upper && upper >> 1 < lower << before) [[likely]]
     return before;

@@ -1,5 +1,5 @@
-// Fixed tables of the ADAPT coder (compress/ADAPT.md, chapters 4 and 8): how far the first of n cells drawn
-// at random lies, as a curve of 64 straight pieces for each n, and the rates at which frequencies learn.
+// Fixed tables of the ADAPT coder (compress/ADAPT.md, chapters 4 and 8): the position of the first of n randomly
+// sampled cells, as a curve of 64 straight pieces for each n, and the rates at which frequencies learn.
 //
 // All in whole numbers by the rules of the text, so every machine builds the same ones.
 //
@@ -15,7 +15,7 @@ namespace rumor::compress {
 inline constexpr unsigned scale_bits = 27;
 inline constexpr std::uint32_t scale = std::uint32_t{1} << scale_bits;
 
-// A set is drawn from at most this many cells (rows, or columns of a row).
+// The most cells (rows, or columns of a row) of a set.
 inline constexpr std::uint32_t cells_max = 32768;
 
 // The part of the scale that the curves distribute. The rest gives every cell a frequency of at least 2.
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t reach = 10;  // the curve of n > 10 ends where n 
 // by `reach` of them: 2^16 times the steps for each member and unit of weight.
 inline constexpr std::uint64_t curve_share = (std::uint64_t{curve_steps} << 16) / reach;
 
-// 1 - (1 - share)^n, scaled, with what finds its inverse quickly.
+// 1 - (1 - share)^n, scaled, with tables that find its inverse quickly.
 struct Curve {
   static constexpr unsigned slot_bits = 8;  // of a slot, the upper ones, say which chord
 
@@ -53,7 +53,7 @@ struct Curve {
 // The curve of n is element min(n, 33) - 1. Ready before main() begins.
 extern const std::array<Curve, curves> curve_table;
 
-// 65536 / (i + 5): what a frequency moves by when it has been used i times.
+// 65536 / (i + 5): the step of a frequency that has been used i times.
 inline constexpr std::uint32_t rates = 252;
 extern const std::array<std::uint32_t, rates> learning_rate;
 

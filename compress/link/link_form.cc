@@ -60,7 +60,7 @@ Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, const 
   return join(std::move(out), segments, bodies);
 }
 
-// Where the only segment lies: its mode, fill, and all the rest.
+// Reads the only segment: its mode, fill, and all the rest.
 Result<SegmentTable> take_single(BitReader& in, BytesView message) {
   const std::uint64_t mode = in.take(mode_bits);
   if (mode < static_cast<std::uint64_t>(SegmentMode::raw) ||

@@ -1,17 +1,17 @@
-// Transport: the bytes of an update as they cross one link (compress/FORMAT.md, chapter 6).
+// Link form: the bytes of an update as they cross one link (compress/FORMAT.md, chapter 6).
 //
-// The canonical payload is what is hashed and signed; on the way each link may write it shorter. A link-form
-// message is either the canonical payload itself or has the same head and counts and a mode for each segment,
-// the smallest that the link allows. It is never longer than the canonical payload. Its bytes need not be
-// unique: a receiver decodes, encodes canonically and compares the hash of the update's record.
+// The canonical payload is hashed and signed; each link may send it in fewer bytes. A link-form message is either the
+// canonical payload itself, or it has the same head and counts and a mode for each segment, the smallest that the link
+// allows. It is never longer than the canonical payload. Its bytes need not be unique: a receiver decodes, encodes
+// canonically and compares the hash of the update's record.
 //
-// How a link uses it: both ends agree on a choice when they meet (by its rate: ADAPT pays when a saved bit
-// takes longer to send than to compute, below some 100 Mbit/s). The sender calls to_link_form() for each
-// update, the receiver from_link_form() in the same order and checks the hash of what it returns. With
-// LinkForm::link each direction of a connection has one LinkHistory at either end, which sees every
-// update that crosses in this form, in order; it dies with the connection, and after an error.
+// Use: both ends agree on a choice when they connect. (By the link's rate: ADAPT pays if a saved bit takes longer to
+// send than to compute, below some 100 Mbit/s.) The sender calls to_link_form() for each update. The receiver calls
+// from_link_form() in the same order and checks the hash of the result. With LinkForm::link each direction of a
+// connection has one LinkHistory at either end, which sees every update that crosses in this form, in order. It ends
+// with the connection, and after an error.
 //
-// Thread: plain functions; a LinkHistory has one owner. Work is spread over threads where options say so.
+// Thread: plain functions; a LinkHistory has one owner. Work is spread over threads if the options say so.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace rumor::compress {
 
-// Which modes a message may use besides RAW, BITMAP and RICE. The numbers travel: never renumber.
+// The modes that a message may use besides RAW, BITMAP and RICE. Peers exchange these numbers: never renumber.
 enum class LinkForm : std::uint8_t {
   canonical = 0,   // the canonical payload as it is: for fast links
   adapt = 1,  // ADAPT: no memory of earlier updates
@@ -42,8 +42,8 @@ Bytes encode_link_form(const ParamLayout& layout, const SparseUpdate& update, Li
 Result<SparseUpdate> decode_link_form(const ParamLayout& layout, BytesView message, LinkHistory* history,
                                       const CodecOptions& options = {});
 
-// From canonical payload to link-form message and back: what the ends of a link do.
-// A payload that travels as it is passes unread, unless a history must remember it: decode() judges it.
+// Converts a canonical payload to a link-form message and back. A payload that travels unchanged is not read, unless
+// a history must remember it; decode() checks it later.
 // Errors: Errc::corrupt for bytes that are not a payload, or not a message.
 Result<Bytes> to_link_form(const ParamLayout& layout, BytesView payload, LinkForm choice,
                            LinkHistory* history, const CodecOptions& options = {});

@@ -1,4 +1,4 @@
-// Bodies of segments in any mode: what a link-form message is made of (compress/FORMAT.md, chapter 6).
+// Bodies of segments in any mode: the parts of a link-form message (compress/FORMAT.md, chapter 6).
 //
 // Thread: plain functions; segments of one update may be coded on several threads.
 #pragma once
@@ -33,8 +33,8 @@ SegmentBody shortest_body(const ParamLayout& layout, const SegmentEntries& segme
 Bytes body_in(const ParamLayout& layout, const SegmentEntries& segment, SegmentMode mode,
               const LinkHistory* history, const RiceKernels& kernels);
 
-// Reads a body of known place in `message`. False when it holds no such entries; then what index and negative
-// hold is unspecified. Requires: room for the sum of the counts.
+// Reads a body at a known place in `message`. Returns false if it holds no such entries; the content of index and
+// negative is then unspecified. Requires: room for the sum of the counts.
 bool decode_body(const ParamLayout& layout, std::span<const Part> parts, BytesView message,
                  const SegmentPlace& place, std::uint64_t first_byte, const LinkHistory* history,
                  std::uint32_t* index, std::uint8_t* negative, const RiceKernels& kernels);

@@ -48,7 +48,7 @@ inline std::size_t first_entry(const std::vector<std::uint32_t>& index, std::uin
   return static_cast<std::size_t>(std::lower_bound(index.begin(), index.end(), position) - index.begin());
 }
 
-// Cuts a stretch into pieces, one for each thread that so many entries keep busy, and calls task(i, piece) for each;
+// Cuts a range into pieces, one for each thread that the entries keep busy, and calls task(i, piece) for each;
 // i is less than parallel.width().
 template <typename Task>
 void each_stretch(Stretch all, std::uint64_t entries, Parallel& parallel, Task&& task) {
@@ -59,10 +59,10 @@ void each_stretch(Stretch all, std::uint64_t entries, Parallel& parallel, Task&&
   parallel.each(count, [&](std::size_t i) { task(i, Stretch{edge(i), edge(i + 1)}); });
 }
 
-// Where one update stands in a walk.
+// The position of a walk in one update.
 class EntryCursor {
  public:
-  // Stands at the first entry from `begin` on. Refers to `update`. Requires: `update` as encode() wants it.
+  // Starts at the first entry from `begin` on. Refers to `update`. Requires: `update` as encode() requires it.
   EntryCursor(const ParamLayout& layout, const SparseUpdate& update, std::uint64_t begin)
       : update_(&update), runs_(step_runs(layout, update)), at_(first_entry(update.index, begin)), fetched_(at_) {
     while (run_ < runs_.size() && runs_[run_].first + runs_[run_].count <= at_) ++run_;
@@ -98,7 +98,7 @@ class EntryCursor {
 // Parameters of a tile: about as many entries as the nearest cache has lines.
 std::uint64_t tile_params(const ParamLayout& layout, std::span<const SparseUpdate* const> updates);
 
-// One update alone: entries are fetched so many ahead, a few at a time between those that are visited.
+// For one update alone: entries are prefetched this far ahead, in blocks between the visited entries.
 inline constexpr std::size_t fetch_ahead = 96, fetch_block = 16;
 
 template <typename Fetch, typename Visit>
@@ -134,7 +134,7 @@ void walk_merged(const ParamLayout& layout, std::span<const SparseUpdate* const>
   }
 }
 
-// The floats a model computes with: value = weight * unit, wherever an entry lies.
+// The floats with which a model computes: value = weight * unit at every entry.
 struct FloatView {
   std::span<float> values;
   float unit = 1;

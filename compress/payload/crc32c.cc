@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t polynomial = 0x82f6'3b78;  // 0x1edc6f41 with the bits in reverse
 
-// tables[b][v]: what a byte of value v does to the state, `b` bytes later.
+// tables[b][v]: the effect of a byte of value v on the state, `b` bytes later.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {

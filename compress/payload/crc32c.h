@@ -1,7 +1,7 @@
 // CRC32C (Castagnoli polynomial, as in iSCSI and ext4): finds damaged segments before they are decoded.
 //
-// Two ways to the same number: the instruction of SSE 4.2 where the processor has it, and tables of eight
-// bytes at a time. Source: RFC 3720, appendix B.4 (polynomial, order of bits, test values).
+// Two implementations give the same number: the SSE 4.2 instruction if the processor has it, and tables for eight bytes
+// at a time. Source: RFC 3720, appendix B.4 (polynomial, order of bits, test values).
 //
 // Thread: plain functions.
 #pragma once

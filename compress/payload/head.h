@@ -34,10 +34,10 @@ void put_head(BitWriter& out, const Head& head);
 // better than that, but an encoder does not use it where it does (compress/FORMAT.md 6.2).
 inline constexpr unsigned entries_per_byte_canonical = 4, entries_per_byte_link_form = 16;
 
-// Reads what put_head() wrote; step_width() came before it. Nothing is allocated but 8 bytes a tensor, and
-// only if the stream has a bit for each.
-// Errors: Errc::corrupt. Then `in` stands where reading stopped. A head that is returned has entries, and no
-// more than the bytes left can hold.
+// Reads the output of put_head(), after step_width(). Allocates only 8 bytes a tensor, and only if the stream has a
+// bit for each tensor.
+// Errors: Errc::corrupt; `in` is then where reading stopped. A returned head has entries, and no more than the bytes
+// left can hold.
 Result<Head> take_head(BitReader& in, const ParamLayout& layout, unsigned width, unsigned entries_per_byte);
 
 // The start of a canonical payload, byte 0 and head. Requires: entries > 0.
@@ -45,7 +45,7 @@ BitWriter begin_payload(const Head& head);
 // The whole payload of an update without entries.
 Bytes empty_payload();
 
-// Reads what these wrote; `in` stands behind it. entries == 0: an update without entries, which is all of the payload.
+// Reads their output; `in` is then behind it. entries == 0: an update without entries, which is the whole payload.
 // Refers to `payload`. Errors: Errc::corrupt.
 struct PayloadStart {
   Head head;

@@ -1,10 +1,10 @@
-// The divisor of the RICE form by rule, and what entries cost with it (compress/FORMAT.md 4.6).
+// The divisor of the RICE form by rule, and the cost of entries with it (compress/FORMAT.md 4.6).
 //
-// A gap g is coded by a divisor M: floor(g / M) in unary, the rest in nearly fixed width. M is 2^b, where the
-// rest takes b bits, or 3 * 2^b, where it takes b bits and a third of three that takes 1 or 2 more. M follows
-// from the span and the number of entries, in whole numbers, so that every machine finds the same one.
-// Sources: Golomb 1966 and Rice, Plaunt 1971 (the code); Gallager, Van Voorhis 1975 (M is best for ratio r
-// where r^M + r^(M+1) = 1 is passed, which gives the three constants below).
+// A gap g is coded by a divisor M: floor(g / M) in unary, the rest in nearly fixed width. If M is 2^b, the rest takes b
+// bits. If M is 3 * 2^b, it takes b bits and a choice of three that takes 1 or 2 more. M follows from the span and the
+// number of entries, in whole numbers, so every machine finds the same M.
+// Sources: Golomb 1966 and Rice, Plaunt 1971 (the code); Gallager, Van Voorhis 1975 (M is best for ratio r where
+// r^M + r^(M+1) = 1 is passed, which gives the three constants below).
 //
 // Thread: plain functions.
 #pragma once

@@ -160,7 +160,7 @@ std::uint64_t encode(const RicePart& part, const std::uint32_t* index, const std
 
 // ---- decode ----
 
-// Where the pieces of a part lie; quotients == 0 when there is no room for them before `end`.
+// The places of the pieces of a part; quotients == 0 if they do not fit before `end`.
 struct Places {
   std::uint64_t not_first = 0, last = 0, quotients = 0;
   std::uint64_t end = 0;  // of the longest quotients that a part in this span has

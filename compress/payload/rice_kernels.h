@@ -16,7 +16,7 @@ namespace rumor::compress {
 // The entries of one part, in positions of the flat vector.
 struct RicePart {
   std::uint32_t first;  // gaps count from here
-  std::uint32_t span;   // positions lie in [first, first + span); first + span < 2^31
+  std::uint32_t span;   // positions are in [first, first + span); first + span < 2^31
   std::uint32_t count;  // 1 to 16,384
   std::uint32_t low_bits;
   bool thirds;
@@ -26,14 +26,14 @@ struct RiceKernels {
   const char* name;
 
   // Writes a part from bit `at` of `out` on and returns the bit after it. The bits of the byte that holds
-  // `at` are zero from there on; what lies behind the part, up to 64 bytes, may be overwritten.
+  // `at` are zero from there on; up to 64 bytes behind the part may be overwritten.
   // Requires: count positions ascending inside the part, signs 0 or 1, room for rice_bits_max() bits and 64
   // bytes.
   std::uint64_t (*encode)(const RicePart& part, const std::uint32_t* index, const std::uint8_t* negative,
                           std::uint8_t* out, std::uint64_t at);
 
-  // Reads a part from bit `at` of `bytes` on into index and negative and returns the bit after it; 0 when the
-  // bits before `end` hold no such part. Then what index and negative hold is unspecified.
+  // Reads a part from bit `at` of `bytes` on into index and negative and returns the bit after it. Returns 0 if the
+  // bits before `end` hold no such part; the content of index and negative is then unspecified.
   // Requires: 64 readable bytes behind bit `end`, room for count positions and signs.
   std::uint64_t (*decode)(const RicePart& part, const std::uint8_t* bytes, std::uint64_t at,
                           std::uint64_t end, std::uint32_t* index, std::uint8_t* negative);

@@ -1,10 +1,10 @@
 // RICE kernels for AVX-512, alone in their library because only this file may use those instructions.
 //
-// Decoding: a field has a fixed width, so sixteen of them come out of 64 bytes by two permutations whose
-// indices are the same for the whole part; a compress of lane numbers under sixteen bits of quotients gives
-// the places of the ones; and since the sum of all quotients before an entry is the place of its one minus
-// its number, only the low parts need a running sum. Encoding is the same backwards: neighbours are shifted
-// together until they fill a word, and the ones of sixteen quotients are shifted to their places and joined.
+// Decoding: a field has a fixed width, so two permutations extract sixteen fields from 64 bytes, with the same indices
+// for the whole part. A compress of lane numbers under sixteen bits of quotients gives the places of the ones. The sum
+// of all quotients before an entry is the place of its one minus its number, so only the low parts need a running sum.
+// Encoding is the same backwards: neighbours are shifted together until they fill a word, and the ones of sixteen
+// quotients are shifted to their places and joined.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -126,8 +126,8 @@ std::uint64_t count_ones(const std::uint8_t* bytes, std::uint64_t at, std::uint6
   return ones + ones_of((load64(bytes + (at >> 3)) >> (at & 7)) & ((std::uint64_t{1} << count) - 1));
 }
 
-// index holds the places of the ones, and then the positions. False when the low parts alone are beyond any
-// part; positions below `first + 2^31` otherwise, so the last of them tells whether all fit.
+// index holds the places of the ones, and then the positions. Returns false if the low parts alone are beyond any part.
+// Otherwise positions are below `first + 2^31`, so the last of them shows whether all fit.
 template <bool thirds>
 bool join(const RicePart& part, const std::uint8_t* bytes, std::uint64_t at, std::uint64_t not_first_at,
           std::uint64_t last_at, std::uint32_t* index, std::uint8_t* negative) {

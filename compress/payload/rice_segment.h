@@ -28,9 +28,9 @@ std::uint64_t rice_encode(const ParamLayout& layout, std::span<const Part> parts
                           const std::uint8_t* negative, std::uint8_t* out, std::uint64_t at,
                           const RiceKernels& kernels);
 
-// Reads the parts from bit `at` of `body` on, which must end with them. False when it does not hold exactly
-// such parts: entries outside theirs, a part that does not reach its end where another goes on, bits left
-// over or not zero. Then what index and negative hold is unspecified.
+// Reads the parts from bit `at` of `body` on, which must end with them. Returns false if it does not hold exactly such
+// parts: entries outside their part, a part that does not reach its end although another continues, bits left over or
+// not zero. The content of index and negative is then unspecified.
 // Requires: rice_slack_bytes readable behind `body`, room for the sum of the counts.
 bool rice_decode(const ParamLayout& layout, std::span<const Part> parts, BytesView body, std::uint64_t at,
                  std::uint32_t* index, std::uint8_t* negative, const RiceKernels& kernels);

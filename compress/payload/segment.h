@@ -18,8 +18,7 @@ namespace rumor::compress {
 
 inline constexpr std::uint32_t segment_entries_max = 16384;
 
-// Consecutive entries of one tensor. Positions count from the tensor's beginning, row-major, and lie in
-// [begin, end).
+// Consecutive entries of one tensor. Positions count from the tensor's beginning, row-major, and are in [begin, end).
 struct Part {
   std::uint32_t tensor = 0;   // its place in the layout
   std::uint32_t columns = 1;  // of the tensor; position / columns is the row
@@ -36,7 +35,7 @@ struct Segment {
   std::uint32_t parts = 0;
   std::uint64_t first_entry = 0;  // of the update
   std::uint32_t entries = 0;
-  bool continues = false;  // its first part goes on with the tensor that the segment before ends with
+  bool continues = false;  // its first part continues the last tensor of the previous segment
 };
 
 struct Segments {
@@ -46,7 +45,7 @@ struct Segments {
   std::span<const Part> parts_of(const Segment& segment) const {
     return std::span<const Part>(parts).subspan(segment.first_part, segment.parts);
   }
-  // A part that goes on with its tensor begins at `begin`, and the part before it ends there.
+  // A part that continues its tensor begins at `begin`, and the previous part ends there.
   // Requires: segment.continues.
   void set_begin(const Segment& segment, std::uint32_t begin) {
     parts[segment.first_part].begin = begin;

@@ -1,7 +1,7 @@
-// The table of an update with more than one segment: where each lies, its checksum, and where its first part
-// begins (compress/FORMAT.md 4.5).
+// The table of an update with more than one segment: position, checksum, and begin of the first part of each segment
+// (compress/FORMAT.md 4.5).
 //
-// Thread: plain functions. Work is spread over threads only where the caller hands in a Parallel.
+// Thread: plain functions. Work is spread over threads only if the caller passes a Parallel.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ enum class TableKind : std::uint8_t { canonical, link_form };
 Bytes put_table(BitWriter out, const Segments& segments, const std::vector<SegmentPlace>& places,
                 TableKind kind);
 
-// Reads a table from where `in` stands in `message`, its checksum, and that the segments fill the message to
-// its end; sets the begins of parts. begin: where the first segment lies in `message`.
-// `in` reads message without its first byte.
+// Reads a table from the position of `in` in `message`. Checks its checksum, and that the segments fill the message to
+// its end. Sets the begins of parts. begin: position of the first segment in `message`. `in` reads message without its
+// first byte.
 // Errors: Errc::corrupt.
 struct SegmentTable {
   std::vector<SegmentPlace> places;
@@ -46,8 +46,8 @@ struct SegmentTable {
 Result<SegmentTable> take_table(BitReader& in, BytesView message, const ParamLayout& layout,
                                 Segments& segments, TableKind kind);
 
-// How read_segments() reads one: its entries into the arrays of the update, of its bytes in `message`. False
-// when the bytes hold no such entries.
+// The function with which read_segments() reads one segment: from its bytes in `message` into the arrays of the
+// update. Returns false if the bytes hold no such entries.
 using ReadSegment =
     std::function<bool(const Segment& segment, const SegmentPlace& place, std::uint64_t first_byte)>;
 

@@ -15,9 +15,9 @@
 
 namespace rumor::compress {
 
-// Entry e moves parameter index[e] by its step, in units of the weight grid, down where negative[e] is 1.
-// The step is that of all entries, or of the tensor in which the entry lies. Each update has one form: where
-// all tensors have the same step, tensor_step is empty (normalize_steps() sees to that).
+// Entry e moves parameter index[e] by its step, in units of the weight grid, down if negative[e] is 1. The step is that
+// of all entries, or of the entry's tensor. Each update has one form: if all tensors have the same step, tensor_step is
+// empty (normalize_steps() ensures it).
 struct SparseUpdate {
   std::int32_t step = 0;               // > 0 where there are entries and tensor_step is empty, else 0
   std::vector<std::uint32_t> index;    // strictly ascending positions in the flat vector
@@ -44,7 +44,7 @@ struct StepRun {
 // Requires: `update` as encode() wants it.
 std::vector<StepRun> step_runs(const ParamLayout& layout, const SparseUpdate& update);
 
-// Brings the steps into their one form: a tensor_step whose steps are all equal becomes `step`.
+// Normalizes the steps: a tensor_step whose steps are all equal becomes `step`.
 // Requires: tensor_step is empty, or one per tensor, 0 exactly where there are no entries.
 void normalize_steps(SparseUpdate& update);
 
@@ -61,7 +61,7 @@ Bytes encode(const ParamLayout& layout, const SparseUpdate& update, const CodecO
 
 // Accepts exactly what encode() writes: encode(decode(b)) == b for every accepted b.
 // Work and memory are linear in payload.size(); nothing is allocated before the counts are proven possible.
-// Errors: Errc::corrupt with what is wrong and where.
+// Errors: Errc::corrupt, with the reason and the place.
 Result<SparseUpdate> decode(const ParamLayout& layout, BytesView payload, const CodecOptions& options = {});
 
 // The same into `out`, whose memory is reused. On error `out` is empty.

@@ -10,7 +10,7 @@ namespace {
 
 // Planned beyond the budget, so that cutting decides and not the guess; more while bits are not known.
 constexpr double headroom = 1.15, headroom_first = 3;
-constexpr double share_of_new = 0.25;    // of the last update in what is known of bits and intervals
+constexpr double share_of_new = 0.25;    // weight of the last update in the means of bits and intervals
 constexpr double saved_updates_max = 4;  // of bytes per second
 constexpr double density_max = 0.2;
 constexpr double head_bits_guess = 12 * 8;  // of a payload, before one has been seen

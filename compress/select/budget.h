@@ -1,16 +1,15 @@
-// ByteBudget: how many entries an update may have when the budget is in bytes.
+// ByteBudget: the number of entries that an update may have when the budget is in bytes.
 //
-// The number of entries follows from the payload bits an entry took in the last updates, corrected for how bits
-// grow as entries get rarer (one bit more an entry for half as many). A little more is planned than fits, and
-// encode_within() cuts it: no payload is ever larger than the budget, unless one entry alone is.
+// The number follows from the payload bits per entry in the last updates, corrected for the growth of these bits when
+// entries get rarer (one bit more per entry for half as many). The plan exceeds the budget slightly, and
+// encode_within() cuts it. No payload is ever larger than the budget, unless one entry alone is.
 //
-//   bytes per update   the budget is the same for each; payloads are 96 to 100 % of it
-//   bytes per second   what is not spent is saved up, at most four updates' worth, so that the mean over time is
-//                      the rate: within 3 %, less where the budget of an update is below what one entry costs.
-//                      Counted is what this peer's updates put on one link, once; updates that others sent and this
-//                      peer passes on are not its own
+//   bytes per update   the budget is the same for each update; payloads are 96 to 100 % of it
+//   bytes per second   unused bytes are saved up, at most four updates' worth, so that the mean over time is the rate:
+//                      within 3 %, or less if the budget of an update is below the cost of one entry. The count is of
+//                      this peer's own updates on one link, once, without updates of others that it forwards
 //
-// No clock here: the caller says how long ago the last update was. Thread: one owner.
+// No clock here: the caller passes the time since the last update. Thread: one owner.
 #pragma once
 
 #include <cstdint>

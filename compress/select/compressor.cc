@@ -1,6 +1,6 @@
-// Selection by exact rank, in one pass over the parameters where the last threshold is a good guess of the
-// next. The pass: scan_pass.cc. The rank: selection.cc. Here: what belongs to one rank, guesses and their fixing,
-// and the step.
+// Selection by exact rank, in one pass over the parameters if the last threshold is a good guess of the next. The pass
+// is in scan_pass.cc, the rank in selection.cc. This file has the rank groups, guesses and their correction, and the
+// step.
 #include "compress/select/compressor.h"
 
 #include <algorithm>
@@ -183,7 +183,7 @@ void Compressor::Impl::emit(SparseUpdate& out) {
   }
   out.step = 0;
   out.tensor_step.clear();
-  out.index.resize(total);  // what it held is overwritten
+  out.index.resize(total);  // its old content is overwritten
   out.negative.resize(total);
   each_piece(pieces, *parallel, [&](Piece& piece) {
     const RankGroup& group = groups[piece.group];

@@ -1,16 +1,16 @@
 // Compressor: turns local change into the entries worth sending and keeps the rest (error feedback).
 //
-//   residual += change;  the k largest |residual| become +-step;  they leave the residual;  the rest waits.
+//   residual += change;  the k largest |residual| become +-step;  they leave the residual;  the rest stays.
 //
-// k is exact: chosen by count, never by a feedback gain, and capped (a controller without a cap sends a dense
-// message sooner or later). The step is a whole number of grid units BEFORE it leaves the residual, so that
-// what the network adds to the weights and what leaves the residual are the same number. Method: Strom 2015
-// (threshold quantisation with residual), with the threshold found by rank.
+// k is exact: chosen by count, never by a feedback gain, and capped (a controller without a cap sends a dense message
+// sooner or later). The step is a whole number of grid units BEFORE it leaves the residual. So the network adds to the
+// weights the same number that leaves the residual. Method: Strom 2015 (threshold quantisation with residual), with the
+// threshold found by rank.
 //
-// Speed is that of memory: one pass reads the change and the residual and writes the residual, once. The last
-// threshold, less a margin, is a good guess of the next, so the pass itself collects what may be selected; what
-// was selected leaves the residual when the next pass comes by, while the numbers are in the cache anyway (or
-// when residual() is asked for). Only when the threshold jumps does it take two passes more.
+// Memory bandwidth limits the speed: one pass reads the change and the residual and writes the residual, once. The last
+// threshold, less a margin, is a good guess of the next, so the pass itself collects the candidates. Selected entries
+// leave the residual in the next pass, while the numbers are in the cache anyway, or when residual() is called. Only a
+// jump of the threshold costs two more passes.
 //
 // Bits: the same on every processor, with any number of threads.
 // Thread: one caller at a time; work is spread through set_parallel(). Memory: one float per parameter,
@@ -70,27 +70,27 @@ class Compressor {
   void set_parallel(Parallel* parallel);
 
   // residual += delta, then selects, rounds, subtracts. `out` is overwritten, its capacity reused.
-  // Sends exactly target_entries() entries, ties of equal magnitude going by lowest position; fewer only
-  // where fewer residuals reach half a grid unit, below which an entry would be worth nothing.
+  // Sends exactly target_entries() entries; among equal magnitudes the lowest positions win. Sends fewer only if fewer
+  // residuals reach half a grid unit, below which an entry rounds to zero.
   // Errors: a residual that is not finite, or an entry beyond 2^31 - 1 grid units, means a diverged model:
-  // Errc::limit, naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps
-  // what was added.
+  // Errc::limit, naming the tensor of the former. Nothing is sent, `out` is empty, and the residual keeps the added
+  // change.
   // Requires: delta.size() == layout.params(), no overlap with residual().
   Result<void> absorb(std::span<const float> delta, SparseUpdate& out);
   // The same for a delta in bfloat16 (the upper half of a float): the bits of absorb() after conversion.
   Result<void> absorb_bf16(std::span<const std::uint16_t> delta, SparseUpdate& out);
-  // The same for what `rule` makes of `gradient`, computed in the same pass: the bits of the optimizer's step
-  // followed by absorb(), without the trip of the delta through memory. Writes the moments in `rule`.
+  // The same for the change that `rule` makes from `gradient`, computed in the same pass: the bits of the optimizer's
+  // step followed by absorb(), without the delta going through memory. Writes the moments in `rule`.
   // Requires: gradient and the moments of layout.params() floats, none overlapping another.
   Result<void> absorb_step(const StepRule& rule, std::span<const float> gradient, SparseUpdate& out);
 
-  // residual[index[e]] += change[e], for changes of few parameters; they count from the next absorb() on. What the last
-  // update sent is taken off first, so shrink() and withdraw() must not follow before the next absorb().
+  // residual[index[e]] += change[e], for changes of few parameters; they count from the next absorb() on. It first
+  // removes what the last update sent, so shrink() and withdraw() must not follow before the next absorb().
   void add(std::span<const std::uint32_t> index, std::span<const float> change);
 
   // Takes the update of the last absorb() back and sends only its `entries` largest instead (Scope::tensor: that
   // share of every tensor, rounded down): for an update whose payload turned out too large. Cheap: no pass.
-  // Requires: the last absorb() succeeded, and 1 <= entries <= what it sent.
+  // Requires: the last absorb() succeeded, and 1 <= entries <= the number it sent.
   void shrink(std::uint32_t entries, SparseUpdate& out);
 
   // Takes the update of the last absorb() back altogether: all of it is in the residual again. `out` is empty.

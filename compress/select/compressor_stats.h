@@ -1,4 +1,4 @@
-// The figures of Compressor::stats(), for whoever ranks with RankGroup: on this processor, or on a GPU.
+// The figures of Compressor::stats(), for every compressor that ranks with RankGroup: on this processor, or on a GPU.
 //
 // Thread: plain function.
 #pragma once

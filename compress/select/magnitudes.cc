@@ -12,8 +12,7 @@ namespace {
 constexpr unsigned low_bin_bits = 16;
 constexpr std::uint32_t high_bins = 1u << (31 - low_bin_bits), low_bins = 1u << low_bin_bits;
 
-// How many values lie in each bin. bin_of(magnitude bits): less than `bins`, or `bins` for those that do not
-// count.
+// Counts the values in each bin. bin_of(magnitude bits): less than `bins`, or `bins` for values that do not count.
 template <typename BinOf>
 std::vector<std::uint32_t> histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t bins,
                                      Parallel& parallel, const BinOf& bin_of) {
@@ -33,10 +32,10 @@ std::vector<std::uint32_t> histogram(const float* residual, std::span<const Piec
 
 struct BinRank {
   std::uint32_t bin = 0;
-  std::uint32_t rank = 0;  // within the bin, from 1; as far as there are so many
+  std::uint32_t rank = 0;  // within the bin, from 1, up to the number of values
 };
 
-// The bin of the rank-th largest, counted from 1; the lowest where there are not so many.
+// The bin of the rank-th largest, counted from 1; the lowest bin if there are fewer values.
 BinRank find(const std::vector<std::uint32_t>& counts, std::uint32_t rank) {
   auto bin = static_cast<std::uint32_t>(counts.size());
   for (;;) {

@@ -1,4 +1,4 @@
-// The largest of a rank by counting magnitudes, where no last threshold tells what the candidates are.
+// Finds the largest of a rank by counting magnitudes, when no last threshold predicts the candidates.
 //
 // Thread: the same numbers for any number of threads. Memory: 128 or 256 KiB a thread.
 #pragma once
@@ -19,10 +19,10 @@ inline constexpr std::uint32_t histogram_params_min = 16384;
 std::uint32_t cutoff_by_histogram(const float* residual, std::span<const Piece> pieces, std::uint32_t wanted,
                                   Parallel& parallel);
 
-// Leaves in the pieces the `wanted` largest as candidates and nothing else, of equal ones those of lowest
-// position, and returns the magnitude bits of the least of them. For residuals of which so many are equal, or
-// nearly, that candidates would take more memory than the residual: the first steps of Adam, say. Goes
-// through the residual four times. Requires: the pieces hold as many parameters; nothing of them is pending.
+// Leaves in the pieces the `wanted` largest as candidates and nothing else; among equal ones the lowest positions win.
+// Returns the magnitude bits of the smallest. It is for residuals with so many equal or nearly equal values that
+// candidates would take more memory than the residual, as in the first steps of Adam. Passes over the residual four
+// times. Requires: the pieces hold as many parameters; nothing of them is pending.
 std::uint32_t collect_largest(const float* residual, std::span<Piece> pieces, std::uint32_t wanted,
                               Parallel& parallel);
 

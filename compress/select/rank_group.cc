@@ -81,7 +81,8 @@ void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint
     group.wanted = static_cast<std::uint32_t>(whole);
     left -= whole;
   }
-  // The rest, one each, goes to those who are owed most; a surplus comes off those who are owed least.
+  // The remaining entries go, one each, to the groups with the largest remainder. A surplus is taken from the groups
+  // with the smallest.
   std::vector<std::uint32_t> order(groups.size());
   std::iota(order.begin(), order.end(), 0u);
   const auto rest = [&](std::uint32_t g) { return groups[g].owed - std::int64_t{groups[g].wanted} * params; };

@@ -1,5 +1,5 @@
-// RankGroup: the parameters that are ranked together (all of them, or one tensor), and what is guessed of their
-// next threshold from the last.
+// RankGroup: the parameters that are ranked together (all of them, or one tensor), and the guess of their next
+// threshold from the last.
 //
 // Thread: one owner.
 #pragma once
@@ -71,8 +71,8 @@ Error not_finite_at(const ParamLayout& layout, std::uint32_t position);
 // Candidates of all pieces.
 std::size_t count_candidates(std::span<const Piece> pieces);
 
-// Shares `entries` out by size: exactly that many in all, nobody more than it has parameters. What a group is
-// owed beyond whole entries is remembered, so that over updates each gets its share.
+// Distributes `entries` by size: exactly that many in all, and no group gets more than it has parameters. The fraction
+// that a group misses is remembered, so that over several updates each group gets its share.
 // Requires: the sizes sum up to `params`, entries <= params.
 void share_entries(std::span<RankGroup> groups, std::uint32_t entries, std::uint32_t params);
 

@@ -1,12 +1,12 @@
 // The scan kernels, compiled once per instruction set: SCAN_LEVEL 0 (anything), 2 (AVX2) or 512 (AVX-512).
 //
-// The level decides the width of `Lanes` and how candidates are taken out of them, nothing else. Everything but
-// the table is in an anonymous namespace, and no library header is included: a function of this file must not
-// be taken for one of another.
+// The level decides only the width of `Lanes` and how candidates are taken out of them. Everything but the table is in
+// an anonymous namespace, and no library header is included: the linker must not take a function of this file for one
+// of another.
 //
-// The pass waits for memory. What counts: lines are fetched a fixed distance ahead; candidates are
-// found as bits first and written down afterwards, without a branch for each; and a candidate is written down with its
-// value, so that choosing among them does not touch the residual again.
+// The pass waits for memory. So lines are fetched a fixed distance ahead. Candidates are found as bits first and
+// written down afterwards, without a branch for each. A candidate is written down with its value, so that choosing
+// among candidates does not touch the residual again.
 #include "compress/select/scan_kernels.h"
 
 #if SCAN_LEVEL > 0
@@ -318,8 +318,8 @@ constexpr std::size_t group = vectors * width;
 static_assert(group == 64, "a group's candidates are the bits of one word");
 constexpr std::size_t block_groups = 16;
 
-// Writes down the candidates of a block from their bits. Four at a time without asking how many there are: what
-// is too much is overwritten. Branches that chance decides would cost more than all the rest.
+// Writes down the candidates of a block from their bits, four at a time, whatever their number: the excess is
+// overwritten. Random branches would cost more than all the rest.
 INLINE std::size_t take(const float* residual, std::size_t at, const std::uint64_t* over_bits, std::uint32_t groups,
                         std::uint32_t* index, float* value) {
   constexpr std::uint64_t last_lane = std::uint64_t{1} << 63;

@@ -7,7 +7,7 @@
 namespace rumor::compress {
 namespace {
 
-// The kernels fetch the next tile while they work on this one, so that what has been sent from it is near.
+// The kernels fetch the next tile while they work on this one, so that its sent entries are in the cache.
 constexpr std::uint32_t tile_params = 2048;
 
 // Nothing at zero was ever sent, so the sign says which way.

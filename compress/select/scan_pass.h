@@ -1,9 +1,9 @@
 // ScanPass: one pass of the change into a piece of the residual, and the candidates it leaves behind.
 //
-// The residual is cut into pieces of piece_params, whatever the number of threads; a piece is the unit of work.
-// Within a piece the pass goes tile by tile: what the last update sent leaves the residual, the change is added,
-// the candidates are written down with their values and counted by magnitude. So the vectors go through the
-// processor once, and choosing among the candidates needs neither them nor a sort.
+// The residual is cut into pieces of piece_params, whatever the number of threads; a piece is the unit of work. Within
+// a piece the pass goes tile by tile: entries that the last update sent leave the residual, the change is added, and
+// candidates are written down with their values and counted by magnitude. So the vectors go through the processor once,
+// and choosing among the candidates needs neither the vectors nor a sort.
 //
 // Thread: different pieces on different threads. Memory: 8 bytes a candidate, 4 an entry sent, 8 KiB of bins for
 // a piece of full size.
@@ -68,14 +68,14 @@ struct Room {
   std::size_t* found = nullptr;  // by pieces that are through: zero at first, shared by the threads
 };
 
-// Settles, adds, collects what has magnitude bits >= cutoff. When it finds more than there is room for, alone or with
-// the pieces that are through, it drops what it has, says so, and goes on with the addition. Whether any piece of a
-// rank does so or the sum of their counts is beyond the limit depends on the numbers alone, which of them on the
-// threads. `binned`: count the candidates by magnitude, which pays where there are thousands.
+// Removes sent entries, adds the change, and collects values with magnitude bits >= cutoff. If it finds more than fit,
+// alone or with the pieces that are done, it drops its candidates, reports it, and continues with the addition. Whether
+// any piece of a rank does so, or the sum of their counts is beyond the limit, depends on the numbers alone; which
+// piece it is depends on the threads. `binned`: count the candidates by magnitude, which pays if there are thousands.
 void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm form, std::uint32_t cutoff, Room room,
                 bool binned, Piece& piece);
 
-// Room in index and value for so many more candidates, and for what kernels write beyond.
+// Makes room in index and value for `more` candidates, and for the excess that kernels write.
 void make_room(Piece& piece, std::size_t more);
 
 }  // namespace rumor::compress

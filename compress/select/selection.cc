@@ -20,8 +20,8 @@ bool binned(std::span<const Piece> pieces) {
   return std::none_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.bins.empty(); });
 }
 
-// The bin that holds the selected-th largest; leaves in `above` of every piece what lies in higher bins. Counted
-// from the lowest bin on: the cutoff is a guess of the threshold, so the bin is among the first.
+// Finds the bin that holds the selected-th largest, and leaves the count of higher bins in `above` of every piece.
+// Counts from the lowest bin on: the cutoff is a guess of the threshold, so the bin is among the first.
 Band find_band(std::span<Piece> pieces, std::uint32_t cutoff, std::size_t selected) {
   for (Piece& piece : pieces) piece.above = 0;
   if (!binned(pieces)) return {.low = 0, .high = 1u << 31, .rank = selected};

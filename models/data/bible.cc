@@ -1,4 +1,4 @@
-// The King James Bible out of its package's file.
+// Reads the King James Bible from its package's file.
 //
 // The file, numbers big-endian: at 0 the text "EC02Compressed Data File", at 0x54 the size of a piece
 // unpacked, at 0x58 the number of pieces, at 0x5c the offset of each and of the end; then 1f 9d 90, the
@@ -66,8 +66,7 @@ std::uint8_t unfold(const Table& table, std::uint32_t code, Bytes& out) {
   return out[begin];
 }
 
-// One piece onto `out`, at most `bytes_max` of it. False with the byte of the piece in `at` where it is
-// damaged.
+// Appends one piece to `out`, at most `bytes_max` bytes. Returns false if the piece is damaged, with the place in `at`.
 bool unpack_piece(BytesView piece, std::size_t bytes_max, Table& table, Bytes& out, std::size_t& at) {
   CodeReader codes(piece);
   const std::size_t end_max = out.size() + bytes_max;

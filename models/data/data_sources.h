@@ -1,4 +1,4 @@
-// Where data sets come from: one function per kind of DataConfig. load_data() is the public way in.
+// Sources of data sets: one function per kind of DataConfig. load_data() is the public function.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace rumor::models {
 
-// For people: where a data file is not what it should be.
+// The error for a damaged data file, with the place of the damage.
 inline Error damaged(const std::string& file, std::size_t offset, const std::string& what) {
   return Error{Errc::corrupt, str(file, ", offset ", offset, ": ", what)};
 }

@@ -41,7 +41,7 @@ Result<std::size_t> header_of(BytesView bytes, const std::string& file) {
   return header_bytes;
 }
 
-// Where the first token beyond the vocabulary stands, or the end.
+// The index of the first token beyond the vocabulary, or the end.
 std::size_t first_beyond(BytesView words) {
   constexpr std::size_t block = 4096;  // its maximum is found without a branch for each token
   std::uint16_t tokens[block];

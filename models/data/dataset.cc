@@ -13,8 +13,7 @@ namespace rumor::models {
 
 namespace {
 
-// A model may hold all activations of a block: so many tokens at once are enough to keep its products
-// efficient.
+// The size of a block. A model may hold all activations of a block; this many tokens keep its products efficient.
 constexpr std::uint32_t evaluation_tokens = 1024, evaluation_vectors = 256;
 
 }  // namespace

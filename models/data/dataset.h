@@ -7,17 +7,14 @@
 //   text       a file, a folder of files, or a corpus out of a Debian package, as bytes (models/data/data_text.cc)
 //   tokens     GPT-2 token files, nanoGPT's and llm.c's (models/data/data_tokens.cc)
 //
-// There are two kinds of rows, and only a DataSet knows which it has: everybody else asks it for how many
-// rows it has and for batches of them, and tells the model through describe().
-// - Vectors (idx, cifar10, synthetic). Values are bytes and stay bytes: the training set is stored as it came
-// (Fashion-MNIST:
-//   47 MB instead of 188), and a batch is normalised when it is drawn, x = (byte - mean) * scale, with the
-//   training set's mean and 1 / deviation. The sums behind these are exact integers, so every peer computes
-//   with the same normalised values.
-// - Windows of a long text (text, tokens). Row r is the tokens r * context to (r + 1) * context, the last of
-// which is
-//   only predicted: so rows of one context have no token in common but that one, and shards are disjoint. The
-//   text stays where it is, in memory or mapped from its file (models/data/token_array.h).
+// There are two kinds of rows, and only a DataSet knows its kind. Other code asks it for the number of rows and for
+// batches; describe() informs the model.
+// - Vectors (idx, cifar10, synthetic). Values stay bytes: the training set is stored as it came (Fashion-MNIST: 47 MB
+//   instead of 188). A batch is normalised when it is sampled, x = (byte - mean) * scale, with the training set's mean
+//   and 1 / deviation. The sums behind these are exact integers, so every peer computes with the same values.
+// - Windows of a long text (text, tokens). Row r is the tokens r * context to (r + 1) * context. The last token is only
+//   predicted, so rows of one context share no other token, and shards are disjoint. The text stays in memory or mapped
+//   from its file (models/data/token_array.h).
 //
 // Thread: a DataSet is immutable once loaded and may be shared; a BatchSampler has one owner.
 #pragma once
@@ -46,7 +43,7 @@ struct DataConfig {
   // text: a file, a folder of files, or one of the corpora "bible-kjv-text" (also when empty) and
   // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
   std::string path;
-  std::uint64_t seed = 1;  // synthetic: what is generated
+  std::uint64_t seed = 1;  // synthetic: seed of the generated data
   std::uint32_t skew = 0;  // pieces of a shard, each of one class or passage (Shard); 0: shards are alike
 };
 
@@ -63,11 +60,11 @@ struct Examples {
   std::vector<std::uint8_t> label;
   std::uint32_t rows = 0;
 
-  // All of it, as a batch to evaluate. Valid as long as this object.
+  // All rows as one batch to evaluate. Valid as long as this object.
   Batch batch() const { return {x, label, rows}; }
 };
 
-// Where a batch lies; reused from batch to batch.
+// Memory of a batch, reused from batch to batch.
 struct BatchMemory {
   LargeVector<float> x;
   std::vector<std::uint8_t> label;
@@ -91,7 +88,7 @@ struct DataSet {
 
   std::uint32_t train_rows() const;
   std::uint32_t test_rows() const { return vocabulary > 0 ? test_windows : test.rows; }
-  // Fills what a model has to know of its rows.
+  // Fills in the facts of its rows that a model needs.
   void describe(ModelConfig& model) const;
 
   // These training rows, in this order. Valid until `memory` changes. Requires: each below train_rows().
@@ -105,28 +102,27 @@ struct DataSet {
   void fill(std::uint32_t row, float* x) const;
 };
 
-// `context`: tokens of a row, for text and tokens; the others do not look at it.
-// Takes well under a second for 60,000 images of 28 x 28; token files are read once, to see that every token
-// is below the vocabulary. Errors: Errc::not_found (names the file and the package or command that brings
-// it), Errc::corrupt (names the file, the offset and what is wrong there), Errc::io (names the file and the
-// system's reason), Errc::usage (unknown kind; a text shorter than a row).
+// `context`: tokens of a row, for text and tokens; other kinds ignore it. Takes well under a second for 60,000 images
+// of 28 x 28. Token files are read once, to check that every token is below the vocabulary.
+// Errors: Errc::not_found (names the file and the package or command that provides it), Errc::corrupt (names the file,
+// the offset and the damage), Errc::io (names the file and the system's reason), Errc::usage (unknown kind; a text
+// shorter than a row).
 Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context = 0);
 
 // Finishes a set of vectors whose name, sizes and training rows are in place: mean and scale, and the test
 // rows normalised. Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
 std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);
 
-// Peer i of n: a part of the training set that depends on `seed` alone. Parts of one seed are disjoint and
-// together the whole set (but for what is left of a text beyond its last whole row); so all peers of a run
-// need one seed and one skew here, whatever orders they draw in.
+// Peer i of n: a part of the training set that depends on `seed` alone. Parts of one seed are disjoint and together the
+// whole set (except the end of a text beyond its last whole row). So all peers of a run need one seed and one skew
+// here, whatever their sampling orders.
 //
-// skew = 0: drawn by a shuffle; sizes differ by at most one row.
-// skew = K: each peer sees few classes. The rows, sorted by label, are cut into K * n pieces of equal size,
-// and each peer is dealt K of them; a text, which has no labels, is cut as it stands, so that each peer has K
-// passages. This is the split of McMahan et al. 2017 ("Communication-Efficient Learning ..."), the hard case
-// that others report. Taken rather than a Dirichlet draw of every peer's classes (Hsu et al. 2019) because
-// parts stay equally large, so that an epoch is as long for every peer, and because it is made of integers,
-// so equal on every machine.
+// skew = 0: parts by a shuffle; sizes differ by at most one row.
+// skew = K: each peer sees few classes. The rows, sorted by label, are cut into K * n pieces of equal size, and each
+// peer gets K pieces. A text has no labels and is cut in its own order, so that each peer has K passages. This is the
+// split of McMahan et al. 2017 ("Communication-Efficient Learning ..."), the hard case that other papers report. It is
+// preferred to sampling every peer's classes from a Dirichlet distribution (Hsu et al. 2019): parts stay equally large,
+// so an epoch is as long for every peer, and it uses integers only, so it is equal on every machine.
 struct Shard {
   std::uint32_t index = 0, count = 1;
   std::uint64_t seed = 1;

@@ -77,7 +77,7 @@ Result<Bytes> read_data_file(const std::string& path) {
       return Error{Errc::limit, str(path, " is over ", idx_bytes_max, " bytes when decompressed")};
     if (static_cast<std::size_t>(got) == piece) continue;
     int code = Z_OK;
-    gzerror(file.get(), &code);  // a stream that stops before its end reads short and tells only when asked
+    gzerror(file.get(), &code);  // a truncated stream reads short and reports it only here
     if (code != Z_OK) return read_failed(file.get(), path, size);
     bytes.resize(size);
     return bytes;

@@ -1,8 +1,7 @@
-// A file as bytes in memory, read by the system when they are looked at: for data that may be larger than
-// memory.
+// A file as bytes in memory, which the system reads on access: for data that may be larger than memory.
 //
-// Trap: a file that is cut short while it is mapped takes the process with it (SIGBUS). Replace such a file
-// by renaming, as package managers do, and not in place.
+// Trap: truncating a file while it is mapped kills the process (SIGBUS). Replace such a file by renaming, as package
+// managers do, not in place.
 //
 // Thread: immutable once opened.
 #pragma once

@@ -9,11 +9,10 @@ namespace {
 
 constexpr std::uint32_t inputs = 64, classes = 10, clouds_per_class = 4;
 constexpr std::uint32_t train_rows = 8'000, test_rows = 2'000;
-// Centres lie in 128 +- spread, uniformly; the noise of a value has a deviation of about 0.577 * noise
-// (below).
+// Centres are uniform in 128 +- spread; the noise of a value has a deviation of about 0.577 * noise (below).
 constexpr int spread = 30, noise = 47;
 
-// The sum of four uniform 16-bit numbers out of one draw, centred: near enough to a normal distribution, of
+// The centred sum of four uniform 16-bit numbers from one call of the generator: close to a normal distribution of
 // deviation noise / sqrt(3).
 int draw_noise(Prng& prng) {
   const std::uint64_t bits = prng.next();

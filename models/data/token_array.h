@@ -1,4 +1,4 @@
-// Tokens one after another, out of one file or several: bytes of text, or 16-bit words little-endian.
+// A sequence of tokens from one or several files: bytes of text, or 16-bit little-endian words.
 //
 // The source bytes stay as they are, in memory or mapped (models/data/mapped_file.h). A row is widened when it is
 // sampled. So a token costs one or two bytes, and the system streams files larger than memory.

@@ -14,7 +14,7 @@ struct Score {
   double loss = 0, right = 0, rows = 0;
 };
 
-// Row r of `predicted` is what should be `wanted(r)`.
+// The target of row r of `predicted` is `wanted(r)`.
 template <class Wanted>
 void add(Score& score, std::span<const float> predicted, std::size_t classes, const Wanted& wanted) {
   for (std::size_t r = 0; r * classes < predicted.size(); ++r) {

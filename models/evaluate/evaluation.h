@@ -1,6 +1,6 @@
 // Loss and accuracy on a test set, in blocks that bound a model's activations.
 //
-// Thread: plain functions; whoever the model belongs to.
+// Thread: plain functions, called by the owner of the model.
 #pragma once
 
 #include <cstdint>

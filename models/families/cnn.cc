@@ -29,7 +29,7 @@ void add_map(PictureShape from_shape, const float* from, PictureShape to_shape, 
     k.axpy(from_shape.channels, 1, from + p * from_shape.channels, to + p * to_shape.channels);
 }
 
-// The way back: the same channels of what came to `to` go to `from`.
+// The backward pass: the change of `to` goes to the same channels of `from`.
 void add_map_backward(PictureShape from_shape, float* change_from, PictureShape to_shape,
                       const float* change_to, Start start) {
   if (start == Start::zero) std::fill_n(change_from, from_shape.size(), 0.0f);

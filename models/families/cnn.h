@@ -1,11 +1,12 @@
-// Cnn: convolutions, pooling, GroupNorm and residual blocks, then dense layers. From a LeNet to a ResNet-20
-// for pictures of 28 x 28 or 32 x 32; models/families/cnn_plan.h says which keys make which, and the PyTorch module
-// that loads it.
+// Cnn: convolutions, pooling, GroupNorm and residual blocks, then dense layers. From a LeNet to a ResNet-20 for
+// pictures of 28 x 28 or 32 x 32. models/families/cnn_plan.h has the keys for each network, and the PyTorch module that
+// loads it.
 //
-// One picture goes through all steps before the next one begins, forward and backward, so that what a step
-// leaves is still in the cache when the next takes it; only the dense head sees the whole batch. Pictures are
-// shared out between threads. Gradients are summed over fixed parts of the batch (sixteen at most, at least
-// four pictures each), and these in order: the bits are the same for any number of threads.
+// One picture goes through all steps before the next one begins, forward and backward, so that the output of a step is
+// still in the cache for the next step. Only the dense head sees the whole batch. Pictures are distributed over
+// threads. Gradients are summed over fixed parts of the batch (sixteen at most, at least four pictures each), and then
+// over the
+// parts in order: the bits are the same for any number of threads.
 //
 // Memory: the maps of every picture of the largest batch; for each thread those of one picture; for each part
 // of the batch the gradient of the convolutions.
@@ -72,7 +73,7 @@ class Cnn final : public Model {
   DenseLayers head_;
   std::vector<ConvolutionWeights> ordered_;
   LargeVector<float> maps_;             // [rows][plan floats]
-  LargeVector<float> features_;         // [rows][channels][height][width], what the head sees
+  LargeVector<float> features_;         // [rows][channels][height][width], the input of the head
   LargeVector<float> change_features_;  // d loss / d features_
   LargeVector<float> part_gradients_;   // [parts][body_params_], convolutions by place
   std::vector<Desk> desks_;

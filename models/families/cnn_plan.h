@@ -68,7 +68,7 @@ struct CnnPlan {
     PictureShape shape;
     std::size_t at = 0;  // in the memory of one picture
   };
-  std::vector<Map> maps;  // the picture first, what goes to the head last
+  std::vector<Map> maps;  // from the picture to the input of the head
   std::vector<CnnStep> steps;
   std::vector<Convolution> convolutions;
   std::vector<GroupNorm> norms;
@@ -79,7 +79,7 @@ struct CnnPlan {
   std::vector<std::uint32_t> head;         // widths of the dense layers
 };
 
-// Errors: Errc::usage, naming the key and what would do.
+// Errors: Errc::usage, naming the key and a valid value.
 Result<CnnPlan> plan_cnn(const ModelConfig& config);
 
 }  // namespace rumor::models

@@ -6,13 +6,12 @@
 //   logits = norm_f(x) table^T, the same table: the head is tied
 //
 // Parameters have the names and shapes of Hugging Face's GPT2LMHeadModel (transformer.wte.weight,
-// transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there as it is;
-// lm_head.weight is transformer.wte.weight and is left out, and so are the masks. Dropout: none, as in
-// evaluation there.
+// transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there unchanged. lm_head.weight
+// is transformer.wte.weight and is omitted, as are the masks. There is no dropout, as in evaluation there.
 //
 // Cost of a step: 6 operations per weight and token, and 6 * context * embedding per layer and token for
-// attention. Memory: 16 * embedding floats a token and layer, 8 * embedding more a token, and what
-// models/layers/attention.h and models/layers/embedding.h say.
+// attention. Memory: 16 * embedding floats per token and layer, 8 * embedding more per token, and that of
+// models/layers/attention.h and models/layers/embedding.h.
 //
 // Bits: all sums run in kernels (models/kernels/kernel_table.h); any number of threads gives the same.
 #pragma once
@@ -29,7 +28,7 @@
 
 namespace rumor::models {
 
-// Where things lie in the parameter vector.
+// Offsets in the parameter vector.
 struct GptShape {
   struct Layer {
     std::uint32_t norm_1_gain, norm_1_bias, attention_weight, attention_bias, output_weight, output_bias;
@@ -88,7 +87,7 @@ class Gpt final : public Model {
     Attention attention;
     float* normed_1 = nullptr;   // [rows][d]
     float* qkv = nullptr;        // [rows][3 d]
-    float* looked = nullptr;     // [rows][d], what attention brings
+    float* looked = nullptr;     // [rows][d], the output of attention
     float* middle = nullptr;     // [rows][d], the sum after attention
     float* normed_2 = nullptr;   // [rows][d]
     float* wide = nullptr;       // [rows][4 d]
@@ -117,7 +116,7 @@ class Gpt final : public Model {
   Projection projection_;
   float* change_ = nullptr;      // [rows][d], d loss / d the sum, from the last layer to the first
   float* inner_ = nullptr;       // [rows][d], changes within a layer
-  float* wide_ = nullptr;        // [rows][4 d], likewise
+  float* wide_ = nullptr;        // [rows][4 d], the same
 };
 
 }  // namespace rumor::models

@@ -1,5 +1,5 @@
-// GptDecoder: a GPT that predicts token after token. Keys and values of what it has read are kept, so a
-// token costs one pass over the weights, whatever stands before it.
+// GptDecoder: a GPT that predicts one token after another. It keeps keys and values of the tokens it has read, so a
+// token costs one pass over the weights, whatever the length of the text before it.
 //
 // Bits: its logits are those of models/families/gpt.h for the same tokens, equal everywhere.
 // Memory: 2 * layers * context * embedding floats. Thread: one caller at a time.
@@ -19,9 +19,8 @@ class GptDecoder {
   // `params` belong to the caller and must outlive this. Requires: they are of `shape`.
   GptDecoder(GptShape shape, std::span<const float> params);
 
-  // Reads one more token; gives the logits of what may follow it, [vocabulary], valid until the next call.
-  // A full context makes room by forgetting all but its newer half, which is read again. Requires: token <
-  // vocabulary.
+  // Reads one more token; returns the logits of the next token, [vocabulary], valid until the next call. A full context
+  // drops its older half and reads the newer half again. Requires: token < vocabulary.
   std::span<const float> read(std::uint16_t token);
 
   const GptShape& shape() const { return shape_; }
@@ -46,10 +45,10 @@ class GptDecoder {
   std::vector<float> sum_, normed_, qkv_, looks_, looked_, wide_, logits_;
 };
 
-// How a token is drawn from logits.
+// The rule by which a token is sampled from logits.
 struct SamplingRule {
   double temperature = 0.8;  // 0: the likeliest always; 1: as the model says; at most 100
-  std::uint32_t top_k = 0;   // among so many likeliest ones only; 0: all
+  std::uint32_t top_k = 0;   // sample among this many most likely tokens; 0: all
 };
 
 // One token, by `prng`: the same everywhere for the same logits. Requires: logits finite and not empty,

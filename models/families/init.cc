@@ -28,8 +28,7 @@ void fill_uniform(std::span<std::int32_t> weights, TensorStart start, int grid_b
   for (std::int32_t& weight : weights) weight = static_cast<std::int32_t>(prng.between(-bound, bound));
 }
 
-// Twelve uniform numbers of 16 bits have a sum of deviation 2^16, but for a 2^-33rd of it, around 12 * 65535
-// / 2.
+// The sum of twelve uniform 16-bit numbers has a deviation of 2^16, except for a 2^-33rd of it, around 12 * 65535 / 2.
 void fill_normal(std::span<std::int32_t> weights, TensorStart start, int grid_bits, Prng& prng) {
   constexpr int fraction_bits = 30;
   const std::uint64_t square =

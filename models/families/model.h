@@ -66,7 +66,7 @@ struct TensorStart {
   Kind kind = Kind::zero;
   std::uint32_t variance_over = 0, variance_under = 1;  // over <= 5, so that 64 bits suffice; under >= 1
 
-  // Uniform in +-sqrt(6 / cols) (He et al. 2015) for what has two dimensions or more, zero for what has one.
+  // Uniform in +-sqrt(6 / cols) (He et al. 2015) for tensors of two or more dimensions, zero for vectors.
   static TensorStart by_inputs(const TensorInfo& tensor);
 };
 
@@ -82,7 +82,7 @@ class Model {
   virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
                                   std::span<float> gradient) = 0;
   virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
-  // The probability of each class, or of a language model of each token in each place: what SoftTargets want.
+  // The probability of each class; of a language model, of each token at each place. SoftTargets use these.
   // `out`: [predictions(rows)], overwritten.
   virtual void predict(std::span<const float> params, const Batch& batch, std::span<float> out) = 0;
   virtual std::size_t predictions(std::uint32_t rows) const = 0;

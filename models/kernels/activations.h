@@ -1,5 +1,5 @@
-// Where the activations of a model lie: all in one piece of memory, so that it is large enough for large pages. A row
-// of a product is a kilobyte or more from the next, and in pages of 4 KB each waits for its address (models/README.md).
+// Memory of the activations of a model: one piece for all, so that it is large enough for large pages. A row of a
+// product is a kilobyte or more from the next, so with pages of 4 KB each row waits for its address (models/README.md).
 //
 // Thread: plain functions.
 #pragma once
@@ -16,8 +16,8 @@ struct ActivationArray {
   std::size_t floats;
 };
 
-// Gives each array its own part of `memory`, which grows if it must and then loses what it held. An array begins with
-// a line of the cache, and a few lines later in its page than the one before (runtime/base/large_vector.h).
+// Gives each array its own part of `memory`, which grows if needed and then loses its content. An array begins at a
+// cache line, and a few lines later in its page than the previous array (runtime/base/large_vector.h).
 void place_activations(LargeVector<float>& memory, std::span<const ActivationArray> arrays);
 
 }  // namespace rumor::models

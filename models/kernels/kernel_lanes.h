@@ -60,7 +60,7 @@ LANES_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
 #endif
 }
 
-// ---- where a vector comes from and goes to: all of it, or its first lanes.
+// ---- loads and stores of a vector: all of it, or its first lanes.
 
 struct Whole {
   LANES_INLINE Lanes load(const float* p, Lanes) const {
@@ -116,7 +116,7 @@ struct First {
 #endif
 };
 
-// body(lanes, at) for every vector of [0, count): `lanes` loads and stores what there is of it.
+// body(lanes, at) for every vector of [0, count): `lanes` loads and stores the lanes inside the range.
 template <class Body>
 LANES_INLINE void each(long count, Body body) {
   long at = 0;

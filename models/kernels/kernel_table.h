@@ -19,8 +19,8 @@ struct MatrixView {
 
 struct SequenceKernels;  // models/kernels/sequence_kernels.h
 
-// A read-only matrix whose rows and columns lie anywhere: element (r, c) at data[row_at[r] + column_at[c]]. A
-// picture under a window that slides over it is one: rows are the window's places, columns what it shows.
+// A read-only matrix with rows and columns at any address: element (r, c) is data[row_at[r] + column_at[c]]. Example: a
+// picture under a sliding window; rows are the places of the window, columns its content.
 struct GatheredView {
   const float* data;
   const int* row_at;

@@ -111,9 +111,9 @@ void layer_norm_backward(long rows, long columns, const float* x, const float* g
 
 constexpr float gelu_a = -1.5957691216057308f, gelu_b = -0.0713548162726f;
 
-// At least 4e-18: what is far below zero would otherwise come out below the normal range of a float, where
-// each product takes a hundred cycles, and a trained network has many such values: its steps became five
-// times slower.
+// The result is at least 4e-18. Arguments far below zero would otherwise give results below the normal range of a
+// float, where each product takes a hundred cycles. A trained network has many such values: its steps became five times
+// slower.
 LANES_INLINE Lanes logistic(Lanes x, Lanes square) {
   const Lanes high = splat(40), exponent = x * fma(square, splat(gelu_b), splat(gelu_a));
   return splat(1) / (splat(1) + exponential(exponent > high ? high : exponent));

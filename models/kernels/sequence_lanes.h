@@ -73,7 +73,7 @@ LANES_INLINE Lanes exponential(Lanes x) {
   const Lanes low = splat(-87), high = splat(88);
   Lanes bounded = x < low ? low : x;
   bounded = bounded > high ? high : bounded;
-  // Adding 1.5 * 2^23 rounds to a whole number, which then stands in the low bits.
+  // Adding 1.5 * 2^23 rounds to a whole number, which is then in the low bits.
   const Lanes magic = splat(12582912);
   const Lanes shifted = fma(bounded, splat(0x1.715476p+0f), magic);  // 1 / ln 2
   const Lanes whole = shifted - magic;

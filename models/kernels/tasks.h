@@ -46,7 +46,7 @@ void each_range(Parallel* parallel, long count, long grain, Task&& task) {
   });
 }
 
-// The same, in ranges of `most` at most: few enough that what comes before and after a product is in the cache.
+// The same, in ranges of at most `most`: short enough that the data before and after a product stays in the cache.
 template <class Task>
 void each_range(Parallel* parallel, long count, long grain, long most, Task&& task) {
   each_range(parallel, count, grain, [&](Range part) {

@@ -36,8 +36,8 @@ LANES_INLINE void transpose_tile(const float* x, long x_row, float* y, long y_ro
 }
 #endif
 
-// y[c][r] = x[r][c], rows x_row and y_row floats apart. Two tiles side by side at a time: a line of the cache
-// is read once, however many rows lie in its set.
+// y[c][r] = x[r][c], rows x_row and y_row floats apart. It takes two tiles side by side at a time, so that a cache line
+// is read once, however many rows map to its set.
 LANES_INLINE void transpose_matrix(long rows, long columns, const float* x, long x_row, float* y,
                                    long y_row) {
   constexpr long tile = 8;

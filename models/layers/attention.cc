@@ -20,7 +20,7 @@ long padded(long columns) {
 
 }  // namespace
 
-// Where the parts of one head lie in qkv, or in its change; rows are 3 d floats apart. y's are d.
+// Offsets of the parts of one head in qkv, or in its change; rows are 3 d floats apart, those of y are d.
 struct Attention::Head {
   Shape shape;
   long batch, head;

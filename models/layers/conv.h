@@ -2,14 +2,14 @@
 //
 //   y[p][o] = bias[o] + sum over t, c of x[p + t][c] * weight[o][c][t],   t: the nine places of the window
 //
-// Forward and backward are matrix products whose one side is the picture seen through the window
-// (KernelTable::matmul_gathered): no copy of the picture per window place, only one with a border of zeros.
+// Forward and backward are matrix products; one side is the picture under the window (KernelTable::matmul_gathered). So
+// there is no copy of the picture per window place, only one with a border of zeros.
 // Sums run over t, then the channel, ascending; those of the weights over the pixels. Equal bits everywhere.
 //
-// Weights are stored as PyTorch's nn.Conv2d(in, out, 3, padding=1) has them: weight [out][in][3][3], bias
-// [out]. Cost: 18 * pixels * in * out operations forward, as many for each of the two gradients.
+// Weights have the layout of PyTorch's nn.Conv2d(in, out, 3, padding=1): weight [out][in][3][3], bias [out]. Cost: 18 *
+// pixels * in * out operations forward, and as many for each of the two gradients.
 //
-// Thread: const calls from any number of threads, each with a scratch of its own.
+// Thread: const calls from any number of threads, each with its own scratch memory.
 #pragma once
 
 #include <vector>
@@ -53,8 +53,7 @@ class Convolution {
   void restore(const float* by_place, float* weight) const;
 
  private:
-  // Where things lie in a bordered picture of so many channels: each pixel's window, and each value in a
-  // window.
+  // Offsets in a bordered picture: of each pixel's window, and of each value in a window.
   struct Window {
     std::vector<int> pixel_at;  // [pixels]
     std::vector<int> value_at;  // [9 * channels]

@@ -1,12 +1,12 @@
-// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. All of an MLP, and
-// the head of a convolutional network.
+// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. They are a whole MLP, or the
+// head of a convolutional network.
 //
-// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch
-// going forward ([unit][row]), over the units of a layer going backward ([row][unit]). So the weights are
-// read as they lie, once a product.
+// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch in the
+// forward pass ([unit][row]), over the units of a layer in the backward pass ([row][unit]). So a product reads the
+// weights once, in their stored order.
 //
-// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 where nobody asks
-// for the gradient of the input). Memory: four copies of every activation for the largest batch seen.
+// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 in all without the gradient
+// of the input). Memory: four copies of every activation for the largest batch seen.
 //
 // Bits: all sums run in kernels (models/kernels/kernel_table.h), softmax in double through
 // models/kernels/portable_math.h. Products are cut between threads by outputs, so any number of threads gives the same
@@ -29,7 +29,7 @@ namespace rumor::models {
 
 class DenseLayers {
  public:
-  // Where the weights of one layer lie in the parameter vector: [out][in], then bias [out].
+  // Offsets of the weights of one layer in the parameter vector: [out][in], then bias [out].
   struct Layer {
     std::uint32_t in = 0, out = 0;
     std::uint32_t weight = 0, bias = 0;
@@ -69,7 +69,7 @@ class DenseLayers {
 
  private:
   std::span<const float> logits(std::uint32_t row) const;
-  // All floats lie in memory_.
+  // All floats are in memory_.
   struct State {
     Layer layer;
     float* by_unit = nullptr;         // activations after this layer, [out][rows]

@@ -40,7 +40,7 @@ struct TiedHead::Piece {
   long all_rows, vocabulary;
 };
 
-// work(piece) with its logits in logits_, and room for what a softmax needs.
+// Calls work(piece) with its logits in logits_, and with room for the softmax.
 template <class Work>
 void TiedHead::each_piece(Parallel* parallel, long all_rows, long width, long vocabulary, const float* x,
                           const float* table, const Work& work) {

@@ -1,4 +1,4 @@
-// Embedding: what a token is plus where it stands, and the loss of predicting the next token with the same
+// Embedding: the vector of a token plus that of its position, and the loss of predicting the next token with the same
 // table (the tied head).
 //
 // Thread: one caller at a time.

@@ -1,6 +1,6 @@
-// GroupNorm (Wu, He 2018): each picture by itself, the channels in groups, every group brought to mean 0 and
-// deviation 1, then each channel scaled and shifted. As nn.GroupNorm(groups, channels): weight and bias
-// [channels], the variance over all values (not one less), epsilon 1e-5.
+// GroupNorm (Wu, He 2018): in each picture separately, every group of channels is normalised to mean 0 and deviation 1,
+// then each channel is scaled and shifted. It equals nn.GroupNorm(groups, channels): weight and bias [channels], the
+// variance over all values (not one less), epsilon 1e-5.
 //
 //   y = (x - mean) / deviation * weight + bias,   deviation = sqrt(variance + epsilon)
 //

@@ -12,7 +12,7 @@ namespace rumor::models {
 PictureShape max_pooled(PictureShape input);
 // x [height][width][channels] -> y [height / 2][width / 2][channels]
 void max_pool(PictureShape input, const float* x, float* y);
-// change_x = d loss / d x: what came to y goes to the largest value of its window, the first of equal ones.
+// change_x = d loss / d x: the change of y goes to the largest value of its window, the first among equal values.
 void max_pool_backward(PictureShape input, const float* x, const float* change_y, float* change_x);
 
 // x [height][width][channels] -> y [channels]

@@ -10,8 +10,8 @@ namespace rumor::models {
 
 namespace {
 
-// task(rows, columns) for all of a matrix, in tiles that stay in the second-level cache, so that what comes
-// before and after the product finds them there. Multiples of what the product takes at a time.
+// Calls task(rows, columns) for all of a matrix, in tiles that stay in the second-level cache, so that the work before
+// and after the product finds them there. Tiles are multiples of the product's block.
 template <class Task>
 void each_tile(Parallel* parallel, long rows, long columns, Task&& task) {
   constexpr long rows_max = 384, columns_max = 512;

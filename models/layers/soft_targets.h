@@ -1,4 +1,4 @@
-// SoftTargets: a distribution over the classes for each row, towards which predictions are drawn besides the label.
+// SoftTargets: a distribution over the classes for each row, as a second target of the predictions beside the label.
 //
 //   loss += weight * mean over rows of  -sum_c probability[c] log p[c]
 //

@@ -1,9 +1,8 @@
-// AdaptiveRevision: a learning rate for each parameter, revised by what others changed while a gradient was
-// being computed (McMahan, Streeter 2014, "Delay-Tolerant Algorithms for Asynchronous Distributed Online
-// Learning").
+// AdaptiveRevision: a learning rate for each parameter, revised by the changes of other peers during the computation of
+// a gradient (McMahan, Streeter 2014, "Delay-Tolerant Algorithms for Asynchronous Distributed Online Learning").
 //
-// In the paper a server keeps for each parameter z and its maximum z', both 1 at first, and the sum of all
-// gradients. A gradient g comes in, and b is the sum of those that came in since its weights were read:
+// In the paper a server keeps for each parameter z and its maximum z', both 1 at first, and the sum of all gradients.
+// When a gradient g arrives, b is the sum of the gradients that arrived since its weights were read:
 //   before = rate / sqrt(z');  z += g g + 2 g b;  z' = max(z', z);  after = rate / sqrt(z')
 //   weight -= after g,  and  weight += (before - after) b:  the steps taken meanwhile were too long
 //
@@ -25,8 +24,8 @@ struct RevisionState {
   std::span<float> last;    // the last gradient; 0 where it is in z already
 };
 
-// index[e]: a parameter that others changed since the last step began, each once; change[e]: by how much, in
-// and out: what to add to one's own change instead. Requires: indices below the state's size, rate > 0.
+// index[e]: a parameter that others changed since the last step began, each once. change[e], in: its change by others;
+// out: the change to add to one's own instead. Requires: indices below the state's size, rate > 0.
 void revise(const RevisionState& state, double rate, std::span<const std::uint32_t> index,
             std::span<float> change);
 

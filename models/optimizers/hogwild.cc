@@ -89,7 +89,7 @@ void Hogwild::look(Worker& worker, std::span<const float> weights) const {
     worker.weights[i] = weights[i] + std::bit_cast<Pair>(change_[i / 2].load(relaxed))[i % 2];
 }
 
-// formula(i) is what the worker's gradient does to parameter i.
+// formula(i) is the effect of the worker's gradient on parameter i.
 template <class Formula>
 void Hogwild::step_by(Worker& worker, std::span<const float> weights, const Formula& formula) {
   const float* const from = weights.data();

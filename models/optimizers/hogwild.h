@@ -1,23 +1,22 @@
-// Hogwild: worker threads that step the same weights without locks (Niu, Recht, Re, Wright 2011, "Hogwild!").
+// Hogwild: worker threads that update the same weights without locks (Niu, Recht, Re, Wright 2011, "Hogwild!").
 //
-// A round is some mini-batches. Whichever worker is free takes the next one, computes its gradient at the
-// weights as it last saw them, adds its step to the shared change, whatever others added meanwhile, and takes
-// a new look at the weights in the same pass. Nobody waits for anybody within a round.
+// A round consists of several mini-batches. A free worker takes the next one, computes its gradient at the weights it
+// last saw, and adds its step to the shared change, whatever other workers added meanwhile. In the same pass it reads
+// the weights again. Workers do not wait for each other within a round.
 //
 //   the weights a worker sees = weights at the start of the round + shared change
 //
-// The change is shared rather than its sum with the weights, because it is what the round is for (it goes
-// into the residual), and because small steps do not drown in it as they would in a weight.
+// The change is shared, not its sum with the weights: the change is the result of the round (it goes into the
+// residual), and small steps do not vanish in it as they would in a weight.
 //
-// Shared between the workers: the change, as 64-bit atomics of two floats each, and the moments of the
-// optimizer, through std::atomic_ref; all loads and stores relaxed, so there is no data race in the sense of
-// the language. Load and store are two operations: where two workers step one parameter at the same moment,
-// one of the steps may be lost, as in the paper. All else a worker writes is its own.
+// Shared between the workers: the change, as 64-bit atomics of two floats each, and the moments of the optimizer,
+// through std::atomic_ref. All loads and stores are relaxed, so there is no data race in the sense of the language.
+// Load and store are two operations: if two workers step one parameter at the same moment, one of the steps may be
+// lost, as in the paper. A worker owns everything else that it writes.
 //
-// Bits: with one worker those of one mini-batch after the other, on every machine; with more, whatever the
-// threads make of it. Memory: one float a parameter for the change, two for each worker, and its model's
-// activations. Thread: one caller at a time. The workers run on the threads of set_parallel(), as many as it
-// can run at once.
+// Bits: with one worker, those of one mini-batch after the other, on every machine; with more workers they depend on
+// the threads. Memory: one float a parameter for the change, two for each worker, and its model's activations. Thread:
+// one caller at a time. The workers run on the threads of set_parallel(), as many as it can run at once.
 #pragma once
 
 #include <atomic>
@@ -40,11 +39,10 @@ class Hogwild {
   // Threads for the workers; null: the caller's, as one worker. Must outlive its use.
   void set_parallel(Parallel* parallel) { parallel_ = parallel; }
 
-  // One round from `weights` on. rows: the mini-batches, one after another, of equal size; rules: what
-  // Optimizer::begin_step(rate, weights) gave for each of them, in order. `change` is overwritten with what
-  // all of them add to the weights. Returns the mean loss. Requires: as many floats in weights and change as
-  // parameters; rules not empty, their number divides that of the rows; no rule of a kind that
-  // wants_changes_of_others().
+  // Runs one round from `weights`. rows: the mini-batches, one after another, of equal size. rules: the results of
+  // Optimizer::begin_step(rate, weights) for each of them, in order. `change` is overwritten with the sum of their
+  // changes. Returns the mean loss. Requires: as many floats in weights and change as parameters; rules not empty,
+  // their number divides that of the rows; no rule of a kind that wants_changes_of_others().
   double round(std::span<const float> weights, std::span<const std::uint32_t> rows,
                std::span<const StepRule> rules, std::span<float> change);
 

@@ -1,4 +1,4 @@
-// The optimizers. State is up to three floats per parameter; what a step computes is in step_rule.h.
+// The optimizers. State is up to three floats per parameter; step_rule.h has the formulas of a step.
 #include "models/optimizers/optimizer.h"
 
 #include <algorithm>

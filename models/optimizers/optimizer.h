@@ -1,7 +1,7 @@
 // Optimizers: from a gradient to the local change that goes into the residual.
 //
-// The change is what would be added to the weights: delta = -rate * direction. State (moments) is local,
-// saved in checkpoints, never sent.
+// The change would be added to the weights: delta = -rate * direction. State (moments) is local, saved in checkpoints,
+// never sent.
 //
 // Directions, g the gradient, moments zero at first:
 //   sgd       g
@@ -13,7 +13,7 @@
 //   adaptive_revision  g / sqrt z', revised by what others change
 // (models/optimizers/adaptive_revision.h)
 //
-// The formulas stand in runtime/base/step_rule.h.
+// The formulas are in runtime/base/step_rule.h.
 // Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
 // Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam and adamw 8, adaptive_revision 12.
 // Thread: one caller at a time.
@@ -49,21 +49,21 @@ class Optimizer {
   // Requires: all of `params` floats; weights may be empty for other kinds than adamw.
   void step(std::span<const float> gradient, double rate, std::span<float> delta,
             std::span<const float> weights = {});
-  // The same step as a rule, for whoever walks over the parameters anyway (compress::Compressor::absorb_step): the
-  // step counts as taken, and the caller must apply the rule to every parameter, once, before the next call of
-  // anything; or begin several steps one after another, and apply the rules of all before anything else. Its moments
-  // are the optimizer's own memory. Equal bits either way.
+  // The same step as a rule, for a caller that walks over the parameters anyway (compress::Compressor::absorb_step).
+  // The step counts as taken. The caller must apply the rule to every parameter, once, before any other call. It may
+  // also begin several steps one after another, and apply the rules of all before any other call. The moments are the
+  // optimizer's own memory. The bits are equal in both cases.
   virtual StepRule begin_step(double rate, std::span<const float> weights = {}) = 0;
-  // Whether revise() is to be told what others change.
+  // True if revise() needs the changes of other peers.
   virtual bool wants_changes_of_others() const { return false; }
-  // Before begin_step: what others changed since the last one was called, parameters index[e] by change[e], each index
-  // once. Out: what to add to one's own change besides the step's. Requires: wants_changes_of_others().
+  // Call before begin_step with the changes of others since its last call: parameters index[e] by change[e], each index
+  // once. Out: the change to add to one's own beside the step's. Requires: wants_changes_of_others().
   virtual void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change);
   virtual std::size_t memory_bytes() const = 0;
   // One float a parameter each. The pointers of a rule lead here, and save() and load() are about these.
   virtual std::span<LargeVector<float>> moments() = 0;
-  // Opaque state for a checkpoint, and back. The rate is not part of it. load errors: Errc::corrupt (cut
-  // short, of another kind, of another size); the state then stays as it was.
+  // Saves and loads the opaque state for a checkpoint, without the learning rate. Errors of load: Errc::corrupt (cut
+  // short, of another kind, of another size); the state then stays unchanged.
   virtual Bytes save() const = 0;
   virtual Result<void> load(BytesView state) = 0;
 };

@@ -38,8 +38,8 @@ std::optional<std::uint64_t> product(const std::vector<std::uint64_t>& shape) {
   return elements;
 }
 
-// Receives the header piece by piece and keeps only what the format knows; anything else stops the parser.
-// The depth is thereby at most three, whatever the file says.
+// Receives the header piece by piece and keeps only the members of the format; any other member stops the parser. So
+// the depth is at most three for any file.
 class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<SafetensorsEntry> entries;
@@ -158,7 +158,7 @@ Error damaged(std::uint64_t byte, const std::string& why) {
   return Error{Errc::corrupt, str("safetensors file is damaged at byte ", byte, ": ", why)};
 }
 
-// One entry by itself: known dtype, and a shape that fills its range.
+// Checks one entry alone: known dtype, and a shape that fills its range.
 std::string wrong_with(const SafetensorsEntry& entry, std::uint64_t data_bytes) {
   const unsigned width = element_bytes(entry.dtype);
   if (width == 0) return str("has unknown dtype '", entry.dtype.substr(0, 32), "'");

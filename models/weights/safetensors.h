@@ -5,8 +5,8 @@
 // dtype, shape, data_offsets; "__metadata__" -> text by text), then the data, which the tensors must cover
 // without gap or overlap.
 //
-// The reader takes files from anywhere: the header is parsed without building a tree of it, and every size is
-// checked before it is used. Names, order and metadata come back as they stand in the file.
+// The reader accepts untrusted files: the header is parsed without building a tree, and every size is checked before
+// use. Names, order and metadata are returned as in the file.
 //
 // Thread: a file object is immutable once read. Memory: the reader holds the whole file.
 #pragma once
@@ -38,8 +38,7 @@ class SafetensorsFile {
   static constexpr std::uint64_t header_bytes_max = 100'000'000;
   static constexpr std::size_t dimensions_max = 16;
 
-  // Errors: Errc::not_found or Errc::io for the file, Errc::corrupt with the cause and the byte of the file
-  // where it stands.
+  // Errors: Errc::not_found or Errc::io for the file, Errc::corrupt with the cause and its place in the file.
   static Result<SafetensorsFile> read(const std::string& path);
   static Result<SafetensorsFile> parse(Bytes bytes);
 

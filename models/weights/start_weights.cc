@@ -51,7 +51,7 @@ bool has_shape(const SafetensorsEntry& entry, const std::vector<std::uint32_t>& 
   return std::equal(entry.shape.begin(), entry.shape.end(), shape.begin(), shape.end());
 }
 
-// Whether the file keeps projections outputs first: those that are not square tell.
+// True if the file stores projections outputs first. Projections that are not square show it.
 bool is_turned(const SafetensorsFile& file, const ParamLayout& layout) {
   return std::any_of(layout.tensors().begin(), layout.tensors().end(), [&](const TensorInfo& tensor) {
     if (!is_projection(tensor.name) || tensor.shape.size() != 2 || tensor.shape[0] == tensor.shape[1])

@@ -1,14 +1,13 @@
-// Weights that a run starts from instead of its seed: out of a safetensors file, ours or anybody's.
+// Weights from which a run starts instead of its seed, from any safetensors file.
 //
-// Names are matched with the model's. A name may have one of the prefixes that frameworks put in front
-// (transformer., model., module., _orig_mod.) where the model has none, and the other way round. A linear
-// layer of a GPT may lie outputs first ([3 d, d], as nn.Linear has it) where GPT-2's Conv1D has inputs first;
-// it is turned then. What a GPT has besides its parameters (attn.bias, attn.masked_bias, the tied
-// lm_head.weight) is passed over; any other tensor that the model lacks is an error, for it is a sign of
-// another model.
+// Names are matched with the model's. A name may have one of the prefixes of frameworks (transformer., model., module.,
+// _orig_mod.) where the model has none, and the other way round. A linear layer of a GPT may be stored outputs first
+// ([3 d, d], as in nn.Linear) instead of inputs first as in GPT-2's Conv1D; it is then transposed. Tensors of a GPT
+// that are not its parameters (attn.bias, attn.masked_bias, the tied lm_head.weight) are skipped. Any other tensor that
+// the model lacks is an error, since it is a sign of another model.
 //
-// Values are F32, F16 or BF16, each rounded to the nearest point of the weight grid, halves away from zero:
-// so equal files are equal weights everywhere.
+// Values are F32, F16 or BF16, each rounded to the nearest point of the weight grid, halves away from zero. So equal
+// files are equal weights everywhere.
 //
 // Thread: plain functions and values. Memory: the file and the weights while reading.
 #pragma once

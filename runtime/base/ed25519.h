@@ -1,13 +1,13 @@
-// Ed25519 (RFC 8032) through OpenSSL's libcrypto: one rule for what a valid signature is, so that no two
-// replicas ever disagree about an update.
+// Ed25519 (RFC 8032) through OpenSSL's libcrypto, with one rule for valid signatures, so that no two replicas ever
+// disagree about an update.
 //
-// The rule: the key is sound (below), S < L, R is compared as bytes, and the equation is the one without
-// cofactor, checked one signature at a time. Implementations are known to differ on exactly these points, and
-// a batch may differ from its members ("Taming the many EdDSAs", 2020; ZIP 215): hence no batches here, and
-// keys on which they differ are refused before any equation is looked at.
+// The rule: the key is sound (below), S < L, R is compared as bytes, and the equation is the one without cofactor,
+// checked one signature at a time. Implementations are known to differ on exactly these points, and a batch may differ
+// from its members ("Taming the many EdDSAs", 2020; ZIP 215). So there are no batches here, and keys on which
+// implementations differ are refused before any equation is checked.
 //
-// Thread: pure functions; SigningKey is immutable and may be shared. No chance is drawn: signing is
-// deterministic and keys come from a seed that the caller brings. Cost: tests/bench/bench_signatures.cc.
+// Thread: pure functions; SigningKey is immutable and may be shared. No randomness: signing is deterministic, and keys
+// come from a seed of the caller. Cost: tests/bench/bench_signatures.cc.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct evp_pkey_st;
 
 namespace rumor {
 
-// Whether this is the one and only encoding of a point that is not of small order: y < p, and not one of the
-// eight points whose multiples stay among themselves. A key of small order "signs" anything.
+// True if this is the canonical encoding (y < p) of a point that is not one of the eight points of small order. A key
+// of small order "signs" anything.
 bool key_is_sound(const NodeId& key);
 
 // Whether `node` has signed `message`. False for anything malformed.

@@ -18,7 +18,7 @@ constexpr std::align_val_t alignment{cache_line};
 // The prefix of the memory: `offset` bytes, a whole number of cache lines. Its end holds the start of the allocation.
 std::size_t next_offset(std::size_t bytes) {
   if (bytes < page) return cache_line;
-  static std::atomic<unsigned> count{0};  // where memory lies is no result
+  static std::atomic<unsigned> count{0};  // results do not depend on addresses
   return cache_line + cache_line * lines_apart * count.fetch_add(1, std::memory_order_relaxed) % page;
 }
 

@@ -1,14 +1,13 @@
-// LargeVector: a vector for weights, activations and whatever else is read and written in long runs.
+// LargeVector: a vector for weights, activations and other data that is read and written in long runs.
 //
-// Its memory begins with a line of the cache, so that no vector register of a kernel is loaded from two lines;
-// and it asks for large pages. A sparse update touches less than one place in each 4 KB page of a large model, so
-// that in such pages every entry waits for an address to be looked up as well as for the memory (compress/README.md
-// has the figures). Large pages are a wish: where the system has none, or is told never to give them, nothing
-// changes.
+// Its memory begins at a cache line, so that no vector register of a kernel is loaded from two lines. It requests large
+// pages: a sparse update touches less than one place in each 4 KB page of a large model, so with small pages every
+// entry waits for an address translation as well as for the memory (compress/README.md has the figures). If the system
+// has no large pages, or never gives them, nothing changes.
 //
-// Neighbouring allocations begin at different places of their pages: a processor takes a load for dependent on an
-// earlier store while the last twelve bits of their addresses agree, which arrays of one size that all begin a page
-// do all the time.
+// Neighbouring allocations begin at different offsets in their pages. A processor treats a load as dependent on an
+// earlier store if the last twelve bits of their addresses agree. Arrays of one size that all begin a page would meet
+// this case all the time.
 //
 // Thread: as std::vector.
 #pragma once
@@ -46,7 +45,7 @@ struct LargeAllocator {
 template <typename T>
 using LargeVector = std::vector<T, LargeAllocator<T>>;
 
-// Scratch memory: at least `count` values. When it grows, what it held is lost; it never shrinks.
+// Scratch memory: at least `count` values. It loses its content when it grows, and it never shrinks.
 template <typename T>
 T* room_in(LargeVector<T>& memory, std::size_t count) {
   if (memory.size() < count) memory.assign(count, T{});

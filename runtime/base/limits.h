@@ -11,8 +11,8 @@ inline constexpr std::uint32_t params_max = 0x7fff'ffff;
 inline constexpr std::size_t tensors_max = 65'536;
 inline constexpr std::size_t tensor_name_bytes_max = 256, tensor_rank_max = 8;
 
-// Wire. A frame is checked before its body is read. What may be long, payloads and snapshots, travels in
-// pieces, so that no frame is long on the way.
+// Wire. A frame is checked before its body is read. Payloads and snapshots, which may be long, travel in pieces, so
+// that no frame occupies a link for long.
 inline constexpr std::size_t frame_bytes_max = 1 << 20;
 inline constexpr std::size_t piece_bytes_max = 64 << 10;  // of a payload or a snapshot in one frame
 inline constexpr std::size_t payload_bytes_max = 8 << 20;
@@ -49,7 +49,7 @@ inline constexpr std::uint64_t control_burst = 16'384, control_per_second = 2'04
 inline constexpr std::size_t names_bytes_max = 64 << 20;
 inline constexpr std::size_t link_queue_bytes_max = 24 << 20, queues_bytes_max = 64 << 20;
 
-// Admission: keys in an allowlist file and its bytes; what a greeting and a record show for a token.
+// Admission: keys in an allowlist file and its bytes; bytes of a token in a greeting and in a record.
 inline constexpr std::size_t allowed_keys_max = 65'536, allow_file_bytes_max = 16 << 20;
 inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;
 

@@ -1,4 +1,4 @@
-// How many bytes containers hold: what they have asked the system for, not what is in use.
+// Bytes that containers hold: their allocated capacity, not the part in use.
 //
 // Thread: plain functions.
 #pragma once

@@ -1,8 +1,8 @@
 // mutant(n): deliberate bugs, for proving that the simulator's checkers can fail (tests/mutants).
 //
-// The sources that use it are compiled a second time with -DRUMOR_MUTANTS into a library that only the mutant
-// tests link; there the bug whose number is chosen is on. In the product mutant() is constantly false and leaves
-// no instruction.
+// The sources that use it are compiled a second time with -DRUMOR_MUTANTS, into a library that only the mutant tests
+// link. There the bug with the chosen number is active. In the product mutant() is constantly false and leaves no
+// instruction.
 //
 // Thread: the number is set once, before anything runs.
 #pragma once

@@ -1,7 +1,7 @@
 // Parallel: many independent tasks at once, without the caller knowing of threads.
 //
-// The core starts no thread. Whoever drives it hands it one of these: the daemon and the tools a pool of
-// threads, the simulator Serial. Results must not depend on which; every user has a test that compares.
+// The core starts no thread. Its driver passes it one of these: the daemon and the tools a pool of threads, the
+// simulator Serial. Results must not depend on the choice; every user has a test that compares.
 //
 // Thread: run() is called by one thread at a time; the tasks of one call may run on several, in any order.
 #pragma once
@@ -18,8 +18,8 @@ class Parallel {
   // How many tasks can run at once, the caller's thread included; at least 1. A hint for how to cut the work.
   virtual unsigned width() const = 0;
 
-  // Calls task(context, i) once for every i in [0, count) and returns when all have returned. What the tasks
-  // wrote is visible to the caller. Tasks must not throw and must not call run().
+  // Calls task(context, i) once for every i in [0, count) and returns when all have returned. The caller then sees
+  // everything that the tasks wrote. Tasks must not throw and must not call run().
   virtual void run(std::size_t count, void (*task)(void* context, std::size_t i), void* context) = 0;
 
   // The same for anything callable with an index.

@@ -1,8 +1,7 @@
 // ParamLayout: one flat parameter vector, named and shaped.
 //
-// Tensors lie one after another, row-major, in the order given; names and shapes as PyTorch has them.
-// `compress` sees rows and columns (rows = first dimension, columns = product of the rest), `models` the full
-// shapes.
+// Tensors follow one another, row-major, in the order given, with PyTorch's names and shapes. `compress` sees rows and
+// columns (rows = first dimension, columns = product of the rest), `models` the full shapes.
 //
 // Invariants: 1 <= params() <= limits::params_max; names unique and not empty.
 #pragma once

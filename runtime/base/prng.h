@@ -1,8 +1,8 @@
-// Prng: the one source of chance in the core. Seeded, integers only, equal on every machine and compiler.
+// Prng: the only source of randomness in the core. Seeded, integers only, equal on every machine and compiler.
 //
 // Generator: xoshiro256** (Blackman, Vigna 2018), seeded through splitmix64. Not for keys or ids that must be
 // unguessable: those come from the operating system, through the driver.
-// Trap: never draw twice in one argument list; compilers evaluate them in different orders.
+// Trap: never call it twice in one argument list; compilers evaluate arguments in different orders.
 #pragma once
 
 #include <cstddef>

@@ -1,14 +1,14 @@
-// StepRule: what an optimizer does to one parameter in one step, as numbers and a formula.
+// StepRule: the change of one parameter in one step of an optimizer, as numbers and a formula.
 //
-// models/optimizers/optimizer.cc walks the formulas over all parameters; compress/ evaluates the same ones inside its
-// pass over the residual, so that the change need not go through memory. One text for both: the bits are equal, since
-// every operation is a single IEEE 754 one (+ - * / and square root) in the order written here.
+// models/optimizers/optimizer.cc applies the formulas to all parameters. compress/ evaluates the same formulas inside
+// its pass over the residual, so that the change need not go through memory. Both use this text, so the bits are
+// equal: every operation is a single IEEE 754 operation (+ - * / and square root) in the order written here.
 //
-// The formulas take any type with + - * / and overloads of square_root and larger, built from a float: a float, or a
-// vector register; nvcc compiles them for a GPU (gpu/cuda/scan.cuh). They are static and always inlined, so that a
-// file compiled for wider instructions keeps its copy to itself.
+// The formulas take any type with + - * / and overloads of square_root and larger, built from a float: a float or a
+// vector register; nvcc compiles them for a GPU (gpu/cuda/scan.cuh). They are static and always inlined, so that a file
+// compiled for wider instructions has its own copy.
 //
-// Thread: plain values; the moments belong to the optimizer, and to whoever runs the step until it is done.
+// Thread: plain values. The moments belong to the optimizer, and during a step to the code that runs the step.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace rumor {
 struct StepRule {
   enum class Kind : std::uint8_t { sgd, momentum, rmsprop, adam, adamw, adaptive_revision };
   Kind kind = Kind::sgd;
-  float factor = 0;            // -rate; adam, adamw: divided by what the first moment lacks (1 - keep1^t)
+  float factor = 0;            // -rate; adam, adamw: divided by the first moment's bias correction (1 - keep1^t)
   float keep1 = 0, take1 = 0;  // momentum, adam: first moment; momentum takes the gradient whole
   float keep2 = 0, take2 = 0;  // rmsprop, adam: second moment
   float bias_correction = 1;   // adam, adamw: 1 / (1 - keep2^t)
@@ -28,7 +28,7 @@ struct StepRule {
   float* first = nullptr;          // first moment (momentum, adam, adamw); adaptive_revision: z
   float* second = nullptr;         // second moment (rmsprop, adam, adamw); adaptive_revision: the largest z so far
   float* last = nullptr;           // adaptive_revision: the gradient of the last step, 0 once it is in z
-  const float* weights = nullptr;  // adamw: what the gradient was computed at
+  const float* weights = nullptr;  // adamw: the weights at which the gradient was computed
 };
 
 namespace step_rule {
@@ -86,7 +86,7 @@ RUMOR_STEP_INLINE Number adamw(const StepRule& rule, Number gradient, Number& fi
 }
 
 // z += last last;  top = larger(top, z);  last = g;  factor g / sqrt(larger(top, z + g g))
-// (McMahan, Streeter 2014; what happens between two steps: models/optimizers/adaptive_revision.h)
+// (McMahan, Streeter 2014; models/optimizers/adaptive_revision.h has the correction between two steps)
 template <class Number>
 RUMOR_STEP_INLINE Number adaptive_revision(const StepRule& rule, Number gradient, Number& z, Number& top,
                                            Number& last) {

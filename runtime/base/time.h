@@ -1,4 +1,4 @@
-// Time as a value. There is no now() here on purpose: the core is told the time, it cannot ask.
+// Time as a value. There is no now() here on purpose: the core gets the time as an argument and cannot read a clock.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ struct NodeClock {
 using TimePoint = NodeClock::time_point;
 
 inline constexpr TimePoint never = TimePoint::max();
-// Longer before the start than any interval between what happens again and again.
+// A time before the start by more than any interval of a repeated action.
 inline constexpr TimePoint long_ago{-std::chrono::hours(1)};
 
 constexpr double to_seconds(Duration d) {

@@ -39,7 +39,7 @@ struct Id {
   std::string brief() const { return hex().substr(0, 8); }
   bool is_zero() const { return *this == Id{}; }
 
-  // Copies exactly N bytes. Requires: source.size() == N (callers check what peers send).
+  // Copies exactly N bytes. Requires: source.size() == N (callers check data from peers).
   static Id from(BytesView source) {
     Id id;
     for (std::size_t i = 0; i < N; ++i) id.bytes[i] = source[i];
@@ -56,7 +56,7 @@ struct Id {
 };
 
 using NodeId = Id<struct NodeTag, 32>;      // the peer's Ed25519 public key
-using StreamId = Id<struct StreamTag, 16>;  // drawn at every process start: gossip/trust/signing.h
+using StreamId = Id<struct StreamTag, 16>;  // new at every process start: gossip/trust/signing.h
 using RunId = Id<struct RunTag, 16>;        // names a run: see runtime/run/run_config.h
 using Hash256 = Id<struct HashTag, 32>;     // SHA-256
 using Signature = Id<struct SignatureTag, 64>;  // Ed25519, by a NodeId's private half

@@ -1,4 +1,4 @@
-// DeviceTensors: what a program has in the memory of its GPUs, and the copies here that a trainer works on.
+// DeviceTensors: a program's tensors in GPU memory, and the host copies that a trainer works on.
 //
 // Thread: one owner.
 #pragma once
@@ -19,7 +19,7 @@ class DeviceTensors {
   // Errors: Errc::not_found without the CUDA plugin, Errc::io for a GPU that is not there.
   Result<void*> add(int ordinal, void* data, std::size_t bytes);
 
-  // Copies everything from the GPUs, or to them, and waits for it. Errors: Errc::io; what has arrived is unspecified.
+  // Copies everything from the GPUs, or to them, and waits. Errors: Errc::io; the content is then unspecified.
   Result<void> fetch() const;
   Result<void> store() const;
 

@@ -318,14 +318,14 @@ Result<void> Swarm::checkpoint() {
 Result<void> Swarm::leave(Duration patience) {
   end(patience, true);
   if (ended_ && ended_->ok()) {
-    if (auto fetched = on_gpus_.fetch(); !fetched) return fetched;  // what else is there is to stay as it is
+    if (auto fetched = on_gpus_.fetch(); !fetched) return fetched;  // all other values must stay unchanged
     trainer_->load_shared();
     if (auto stored = on_gpus_.store(); !stored) return stored;
   }
   return reason();
 }
 
-// Answers what the peer asks for until it has ended.
+// Answers the peer's requests until it has ended.
 void Swarm::end(Duration patience, bool with_memory) {
   const auto serve = [&](Duration time) {
     const Clock::time_point until = Clock::now() + time;

@@ -32,7 +32,7 @@ class Swarm {
   Result<void> local(std::span<std::uint8_t> memory, std::optional<int> gpu);
   // False: nobody could be reached in time.
   Result<bool> start(Duration patience);
-  // False: the peer has ended by itself, as it should.
+  // Returns false if the peer has ended as planned.
   Result<bool> step(std::uint32_t samples, double loss);
   std::string status() const { return handover_.status_json(); }
   Result<void> checkpoint();

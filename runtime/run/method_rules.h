@@ -13,8 +13,8 @@ namespace rumor {
 
 // Methods in lock-step: sync, admm. local_steps also holds for broadcast.
 struct RoundRules {
-  std::uint32_t local_steps = 1;         // steps that a peer takes by itself in a round, or for an update
-  double participation = 1;              // share of the peers that are drawn for a round (sync)
+  std::uint32_t local_steps = 1;         // steps that a peer takes alone in a round, or for an update
+  double participation = 1;              // share of the peers sampled for a round (sync)
   std::string outer = "none";            // none | nesterov | sparse (sync): sim/methods/outer_step.h
   std::optional<double> outer_rate;      // absent: 0.7 with nesterov, 1 with sparse
   std::optional<double> outer_momentum;  // of nesterov; absent: 0.9
@@ -31,13 +31,13 @@ struct ServerRules {
 struct NeighbourRules {
   std::uint32_t neighbours = 4;
   double consensus_rate = 0;     // 0: from the density (average)
-  double drift_bound = 0;  // squared distance to what was last told, above which a peer tells; 0: always (average)
+  double drift_bound = 0;  // squared distance to the public copy above which a peer publishes; 0: always (average)
   std::uint32_t teachers = 2;        // of the neighbours, asked in a step, in turn (codistill)
   std::uint32_t refresh_every = 50;  // steps between two tellings (codistill)
-  double agreement = 1;              // weight of what teachers say, beside the labels' (codistill)
+  double agreement = 1;              // weight of the teachers' predictions; labels have 1 (codistill)
 };
 
-// When a step may begin, and at what rate: runtime/exchange/staleness.h. Each peer's own choice.
+// Rules for the start and the learning rate of a step: runtime/exchange/staleness.h. Each peer chooses for itself.
 struct StalenessRules {
   double scale = 0;             // exchange.staleness_scale: lambda; 0: off
   double brake_from = 10;       // exchange.brake_from: B, updates; 0: off

@@ -1,10 +1,9 @@
-// RunConfig: what a run file says. Sections [run] [model] [data] [optimizer] [exchange] [compress] [network].
+// RunConfig: the content of a run file. Sections [run] [model] [data] [optimizer] [exchange] [compress] [network].
 //
-// Keys marked (shared) must be equal on all peers and go into the run id; the rest is each peer's own
-// business. An unknown key is an error that names the nearest known one. Every key can be overridden as
-// "section.key=value".
+// Keys marked (shared) must be equal on all peers and go into the run id; each peer chooses the other keys for itself.
+// An unknown key is an error that names the nearest known one. Every key can be overridden as "section.key=value".
 //
-// Thread: plain values. Parsing does no I/O: the caller brings the text.
+// Thread: plain values. Parsing does no I/O: the caller passes the text.
 #pragma once
 
 #include <algorithm>
@@ -47,14 +46,14 @@ struct RunConfig {
   // [run]
   std::string name = "unnamed";  // (shared)
   std::uint64_t seed = 1;        // (shared) initial weights, fingerprint
-  std::string owner;             // (shared, if given) key of who may sign join tokens and revocations: 64 hex digits
+  std::string owner;             // (shared, if given) owner's key, for join tokens and revocations: 64 hex digits
   std::uint64_t samples =
-      100'000;  // (shared) planned length, all peers together: what the schedule runs over
+      100'000;  // (shared) planned length, all peers together; the schedule spans it
 
   // [model] (shared), but for weights and precision
   models::ModelConfig model;
-  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors in it
-  // (models/weights/start_weights.h). Where it lies is a peer's own business; what is in it goes into the run id.
+  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors
+  // (models/weights/start_weights.h). Each peer has its own path; the content goes into the run id.
   std::string weights;
   // How a GPU takes the numbers of matrix products (gpu/device/model_table.h): fp32, tf32 or bf16. A processor: fp32
   // always.
@@ -69,9 +68,9 @@ struct RunConfig {
   double rate = 0.5;                  // peak learning rate of four peers together
   std::string rate_scaling = "sqrt";  // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
   std::uint32_t batch = 16;           // samples a step
-  // Worker threads that step the same weights without locks (models/optimizers/hogwild.h); 0: off, a step is one
-  // mini-batch. With it, a step is hogwild_batches mini-batches, taken by whichever worker is free, and so is an
-  // update. Not shared: an update says what it means, however it was made.
+  // Worker threads that update the same weights without locks (models/optimizers/hogwild.h); 0: off, a step is one
+  // mini-batch. With workers, a step is hogwild_batches mini-batches, each taken by a free worker, and so is an update.
+  // Not shared: the meaning of an update does not depend on how it was made.
   std::uint32_t hogwild = 0, hogwild_batches = 8;
 
   // [exchange]
@@ -114,7 +113,7 @@ struct RunConfig {
   std::string map_port;
   std::string status;  // empty: no status server
   std::string status_token;  // file of the token that it asks for; empty: none, and then loopback only
-  std::string events;  // file that what happens is written to, a line of JSON each (daemon/event_journal.h)
+  std::string events;  // file for events, one JSON object per line (daemon/event_journal.h)
   std::string tensorboard;  // directory for an event file of TensorBoard (daemon/tensorboard.h)
   std::string allow;   // file of keys that may be linked (gossip/trust/admission.h); read again when it changes
   std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
@@ -143,11 +142,11 @@ struct RunConfig {
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;
-  // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within [1e-4, 1e-2]:
-  // what counts for accuracy is how often each parameter is sent over the whole run by all peers together, and 20 to
-  // 30 times is where more stops to help. Planned steps: samples / (batch * peers). So the number of peers cancels
-  // out, and a run of twice the length has half the density, until a bound is met. All that times batches(), at most
-  // density_max: what is sent for a sample stays. 0 with a budget in bytes, which decides alone.
+  // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within [1e-4, 1e-2].
+  // Accuracy depends on how often all peers together send each parameter over the whole run; beyond 20 to 30 times,
+  // more does not help. Planned steps: samples / (batch * peers). So the number of peers cancels out, and a run of
+  // twice the length has half the density, within the bounds. The result is multiplied by batches(), up to
+  // density_max, so that the entries per sample stay the same. Returns 0 with a budget in bytes, which decides alone.
   double density_for(std::size_t peers) const;
   // The same at `progress` in [0, 1]: in the early phase times early_density; with follow_rate times the schedule's
   // factor over its mean, so that the mean over the run stays. At most density_max.
@@ -167,7 +166,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
 struct RunKey {
   std::string name;        // "section.key"
   std::string wants;       // "a number from 0 to 1", as an error says it
-  std::string by_default;  // what RunConfig begins with, as one would write it; empty: nothing
+  std::string by_default;  // default value of the key, as written in a run file; empty: none
   bool shared;             // goes into the run id
 };
 // All of them, section by section.

@@ -1,4 +1,4 @@
-// A run file: read, checked, overridden, and named by what its peers share.
+// Reads, checks and overrides a run file, and computes the run id from the shared keys.
 #include <algorithm>
 
 #include "runtime/base/bytes.h"
@@ -134,7 +134,7 @@ Result<void> override_run_config(RunConfig& config, const std::string& assignmen
         return check_together(config, where);
       }
     } catch (const toml::parse_error&) {
-      continue;  // not TOML as it stands: try it as a text
+      continue;  // the value is no TOML: try it as a text
     }
   }
   return Error{Errc::usage, str(where, "cannot read the value of ", assignment)};

@@ -1,5 +1,5 @@
-// The tables of keys. What most keys are, a number within bounds, a text, one of some words, is made by a function that
-// reads, shows and prints a member of RunConfig.
+// The tables of keys. Most keys are a number within bounds, a text, or one of some words. One function for each kind
+// makes the row that reads, shows and prints a member of RunConfig.
 #include "runtime/run/run_key_table.h"
 
 #include <algorithm>

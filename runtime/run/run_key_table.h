@@ -38,7 +38,7 @@ struct RunKeyRow {
   std::string name;  // "section.key"
   std::function<RunKeyProblem(RunConfig&, const RunValue&)> read;
   std::function<std::string(const RunConfig&)> shown;   // as one would write it; empty: not set
-  std::function<std::string(const RunConfig&)> shared;  // exactly, for the run id; null: not part of it
+  std::function<std::string(const RunConfig&)> shared;  // exact text for the run id; null: not part of it
 };
 
 // In the order in which the run id has them.

@@ -33,13 +33,13 @@ std::optional<std::uint32_t> take_code_point(std::string_view& text) {
   return code;
 }
 
-// Goes through comments and strings as a reader of TOML does. What is malformed it leaves to the library: whatever
-// stands there, only ASCII is written.
+// Walks through comments and strings as a TOML reader does. Malformed text is left to the library. The output is
+// ASCII in any case.
 class Rewriter {
  public:
   explicit Rewriter(std::string_view text) : rest_(text) {}
 
-  // False: what is at the front may not be there.
+  // Returns false if the character at the front is not allowed there.
   bool run() {
     while (!rest_.empty()) {
       if (!is_ascii(rest_[0])) return false;

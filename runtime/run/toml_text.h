@@ -12,8 +12,8 @@
 
 namespace rumor {
 
-// The same in ASCII, line by line: what is beyond it becomes an escape in strings, and is left out of comments.
-// Errors: Errc::usage, "SOURCE: line N: ..." where it is in neither, in a literal string of several lines, or no UTF-8.
+// The same text in ASCII, line by line: other characters become escapes in strings and are dropped from comments.
+// Errors: Errc::usage, "SOURCE: line N: ..." if one is elsewhere, in a literal string of several lines, or no UTF-8.
 Result<std::string> toml_in_ascii(std::string_view text, const std::string& source);
 
 }  // namespace rumor

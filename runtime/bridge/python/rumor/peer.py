@@ -25,7 +25,7 @@ class Peer:
         self._library = _library.load()
         self._handle = ctypes.c_void_p()
         self._check(self._library.rumor_create(run.encode(), ctypes.byref(self._handle)))
-        # At the end of the process at the latest: the peer's threads must not outlive what they use.
+        # Runs at the end of the process at the latest: the peer's threads must not outlive the memory they use.
         self._end = weakref.finalize(self, _free, self._library, self._handle, os.getpid())
 
     def _check(self, code: int, *fine: int) -> int:
