@@ -24,6 +24,8 @@ struct Origin {
       Link& link = core.links[LinkId{i}];
       link.id = LinkId{i};
       link.state = Link::State::admitted;
+      link.overlay = std::make_unique<OverlayLink>();
+      link.exchange = std::make_unique<BroadcastLink>();
     }
   }
 
@@ -51,8 +53,10 @@ struct Origin {
     }
   }
 
+  std::optional<Duration> data_wait(std::uint64_t link) { return parts(core.links.at(LinkId{link})).probe.data_wait; }
+
   void publish() {
-    core.pace.published(++made, now);
+    state.pace.published(++made, now);
     probe.published();
   }
 
@@ -77,7 +81,8 @@ struct Origin {
   test::FakeStore store;
   Core core{options(), store, Prng(1)};
   Overlay overlay{core};
-  QueueProbe probe{core, overlay};
+  BroadcastState state{core};
+  QueueProbe probe{state, overlay};
   TimePoint now{1s};
   std::multimap<TimePoint, std::pair<LinkId, Pong>> answers;
   std::uint64_t made = 0, probes = 0, pings = 0;
@@ -90,11 +95,11 @@ BOOST_AUTO_TEST_SUITE(queue_probe)
 BOOST_AUTO_TEST_CASE(what_data_waits_is_what_a_probe_takes_beyond_a_ping) {
   Origin origin({{100ms, 0ms}, {100ms, 60ms}, {400ms, 350ms}});
   origin.run_for(5s);
-  BOOST_TEST((origin.core.links.at(LinkId{0}).data_wait == 0ms));
-  BOOST_TEST((origin.core.links.at(LinkId{1}).data_wait == 60ms));
-  BOOST_TEST((origin.core.links.at(LinkId{2}).data_wait == 350ms));
+  BOOST_TEST((origin.data_wait(0) == 0ms));
+  BOOST_TEST((origin.data_wait(1) == 60ms));
+  BOOST_TEST((origin.data_wait(2) == 350ms));
   BOOST_TEST((origin.core.links.at(LinkId{2}).round_trip == 400ms));
-  BOOST_TEST((origin.core.pace.interval() == Duration{0}));  // one of three
+  BOOST_TEST((origin.state.pace.interval() == Duration{0}));  // one of three
   BOOST_TEST(origin.probes == origin.pings);
   BOOST_TEST(origin.probes > 30u);
   BOOST_TEST(origin.probes < 60u);
@@ -105,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_queue_that_grows_is_noticed_however_long_the_path) {
     BOOST_TEST_CONTEXT(path.count() << " us") {
       Origin origin({{path, 0ms, 100ms}, {path, 0ms, 100ms}});
       origin.run_for(10s);
-      BOOST_TEST((origin.core.pace.interval() > 20ms));
+      BOOST_TEST((origin.state.pace.interval() > 20ms));
     }
   }
 }
@@ -113,20 +118,20 @@ BOOST_AUTO_TEST_CASE(a_queue_that_grows_is_noticed_however_long_the_path) {
 BOOST_AUTO_TEST_CASE(a_processor_that_is_late_with_everything_holds_nothing_back) {
   Origin origin({{900ms, 0ms}, {700ms, 0ms}, {1500ms, 0ms}});
   origin.run_for(20s);
-  BOOST_TEST((origin.core.pace.interval() == Duration{0}));
+  BOOST_TEST((origin.state.pace.interval() == Duration{0}));
 }
 
 BOOST_AUTO_TEST_CASE(who_answers_nothing_says_nothing) {
   const Origin::Rule silent{{}, {}, {}, false};
   Origin calm({{100ms, 0ms}, silent, silent, silent});
   calm.run_for(20s);
-  BOOST_TEST((calm.core.pace.interval() == Duration{0}));
+  BOOST_TEST((calm.state.pace.interval() == Duration{0}));
   Origin late({{100ms, 0ms, 100ms}, silent, silent, silent});
   late.run_for(10s);
-  BOOST_TEST((late.core.pace.interval() > 20ms));
+  BOOST_TEST((late.state.pace.interval() > 20ms));
   Origin alone({silent, silent});
   alone.run_for(20s);
-  BOOST_TEST((alone.core.pace.interval() == Duration{0}));
+  BOOST_TEST((alone.state.pace.interval() == Duration{0}));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_probed_while_nothing_is_published) {
