@@ -1,4 +1,4 @@
-// Protocol: what the node asks.
+// Protocol: the answers to the node's questions.
 #include <algorithm>
 
 #include "gossip/links/link_payload.h"

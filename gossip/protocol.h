@@ -1,8 +1,7 @@
-// Protocol: membership, links, spreading, repair and joining, as one function from (input, time) to effects.
+// Protocol: membership, links and the exchange of updates, as one function from (input, time) to effects.
 //
-// gossip/PROTOCOL.md is its specification; this class composes overlay.h (member table and links), spread.h
-// (announce, pull, subscribe) and repair.h (digests, ranges, snapshots); or, where peers have models of their own,
-// overlay.h and copies.h.
+// gossip/PROTOCOL.md is its specification. The class composes Overlay (members and links) with the run's exchange
+// (links/exchange.h): Broadcast, or Copies where peers have models of their own.
 //
 // Thread: one owner. No clock, socket, thread or entropy source: time comes in, chance comes from the Prng
 // given. Bytes from peers never reach a RUMOR_CHECK; a malformed frame closes its link with a reason.
@@ -39,35 +38,36 @@ class Protocol {
   void on_backlog(LinkId link, bool full, TimePoint now, Outbox& out);
   void on_time(TimePoint now, Outbox& out);
 
-  // The list has changed: links that it no longer admits are closed, and who has gone from `allowed` counts as
-  // refused from now on. The owner stays as it was.
+  // Sets a new list: closes links that it does not admit; nodes that have gone from `allowed` count as refused from now
+  // on. The owner stays as it was.
   void set_rule(AdmissionRule rule, TimePoint now, Outbox& out);
-  // Where others may dial us from now on, in place of Options::advertise: told to all members.
+  // Sets where others may dial us from now on, in place of Options::advertise, and sends it to all members.
   void set_addresses(std::vector<std::string> addresses, TimePoint now, Outbox& out);
-  // For who wants to know: some neighbours try whether they can dial us, although we are linked. reach() shows it.
+  // Asks some neighbours to try whether they can dial us, although we are linked. reach() shows the result.
   void ask_to_be_dialled(TimePoint now, Outbox& out);
-  // The owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his; Errc::limit
-  // when this replica can no longer take it back by itself (PROTOCOL.md 6.10); Errc::usage with models of their own.
+  // Obeys the owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his;
+  // Errc::limit when this replica can no longer take it back by itself (PROTOCOL.md 6.10); Errc::usage with models of
+  // their own.
   Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);
 
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);
-  // False: this origin is ahead of the network, and what it would publish had better wait in its residual.
-  // Only advice: publish() may be called all the same.
+  // False: this origin is ahead of the network, and its next change had better wait in the residual. Only advice:
+  // publish() may be called all the same.
   bool may_publish(TimePoint now) const;
-  // We train no more (true) or again (false): told to all links, shown in PeerInfo.finished there.
+  // We train no more (true) or again (false): sent to all links, and shown there in PeerInfo.finished.
   void set_finished(bool finished, TimePoint now, Outbox& out);
   // Says goodbye to every link and closes them. Nothing may be called afterwards but on_link_down.
   void leave(TimePoint now, Outbox& out);
 
   // When on_time() wants to be called next.
   TimePoint next_deadline() const;
-  // The same from the beginning on.
+  // Constant.
   BacklogMarks backlog_marks() const;
 
   // ---- what the node asks ----
-  // Every first contact has been tried and what the first peer had when we met it is ours: training may
-  // start. Also true when no seed answered (alone is fine); waiting_for() then says what is being tried.
+  // Training may start: every first contact has been tried, and we have what the first peer had when we met. Also true
+  // when no seed answered (alone is fine); waiting_for() then says what is being tried.
   bool ready_to_train() const;
   // Empty, or one line: "no peer has answered yet (tried 127.0.0.1:7001: connection refused); training
   // alone".
@@ -76,7 +76,7 @@ class Protocol {
   std::string refused_by_run() const;
   // Two replicas with the same updates differ; names the peer. Empty otherwise.
   std::string divergence() const;
-  // What our record shows of a token: with a member's confirmation once one has admitted us. Worth keeping.
+  // The token in our record, with a member's confirmation once one has admitted us. Worth keeping.
   const Bytes& own_admit() const;
   // Admitted links exist and every one of them has finished and, but with models of their own, a digest equal to ours;
   // true when there are none.
@@ -85,7 +85,7 @@ class Protocol {
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;
   std::size_t members() const;       // in the table, ourselves included
-  std::size_t members_here() const;  // those of them that have not said goodbye to us
+  std::size_t members_here() const;  // members that have not said goodbye to us
   const Counters& counters() const;
   const Reach& reach() const;
 

@@ -31,7 +31,7 @@ void Evidence::investigate(Link& link) {
   due_ = std::min(due_, core_.now + judged_after);
 }
 
-// Of all that is still logged here, newest of each stream last, up to headers_max in all.
+// Covers the updates that are still in the log, the newest of each stream last, up to headers_max in all.
 void Evidence::send_hashes(Link& link) {
   std::size_t left = headers_max;
   for (const auto& [id, ranges] : core_.store.have().streams()) {
@@ -117,20 +117,19 @@ void Evidence::convict(const UpdateHeader& one, const UpdateHeader& other, const
   overlay_.judge_links();
 }
 
-// Everybody ends with the one of smaller hash: who holds the other gives it back and pulls this one.
+// Every node ends with the update of smaller hash: a node that holds the other takes it back and pulls this one.
 void Evidence::keep_winner(const UpdateHeader& winner, const Hash256& winner_hash) {
   if (!core_.store.have().contains(winner.key)) return;
   const auto ours = core_.store.find(winner.key);
   if (ours && header_hash(core_.options.run, ours->header) == winner_hash) return;
   if (!ours || !core_.store.take_back(winner.key).ok()) {
-    // It is applied, and nothing says any more which of the two: the digests will.
+    // One of the two is applied, and the log no longer says which: the digests will.
     return core_.note(Note::Level::warning, "which of the two is in these weights is no longer known");
   }
   flow_.changed(core_.now);  // the digests will find what is missing now
 }
 
-// Nobody was convicted, and the weights still differ: then one of the two ends is at fault, or the program
-// is.
+// No signer was convicted, and the weights still differ: one of the two ends is damaged, or the program is wrong.
 void Evidence::tick() {
   due_ = never;
   std::size_t differing = 0, links = 0;

@@ -1,4 +1,4 @@
-// The taking half of Joining: when, from whom, and what to do with it.
+// The taking half of Joining: when to take a snapshot, from which links, and its installation.
 #include "gossip/broadcast/joining.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string megabytes(std::uint64_t bytes) {
   return fixed(static_cast<double>(bytes) * 1e-6, 1);
 }
 
-// The names of a cut travel in one frame when it is named to another donor.
+// SNAPSHOT_JOIN names a cut to another donor in one frame.
 bool fits_a_frame(const HaveSet& names) {
   ByteWriter out;
   names.encode(out);
@@ -25,9 +25,9 @@ bool fits_a_frame(const HaveSet& names) {
 
 }  // namespace
 
-// ---- whether ----
+// ---- whether to ask ----
 
-// A key that this link no longer has and that no other link claims to have.
+// Returns true when this link has dropped an update that no other link claims to have.
 bool Joining::needed(const Link& link) const {
   if (parts(link).repair.gone.empty()) return false;
   HaveSet lost = core_.store.have().missing_from(parts(link).repair.gone);
@@ -70,7 +70,7 @@ void Joining::consider(Link& link) {
   const bool stuck = !streams_.cannot_revoke.empty();
   if (lacking == 0 && !stuck) return;
   needed_ = stuck || needed(link);
-  // With no size known yet (0) any large lack is worth the question.
+  // While the size of a snapshot is unknown (0), any large lack is worth the question.
   if (!needed_ && !cheaper(lacking, snapshot_bytes_)) return;
   const bool mutual = !holds_all(streams_.keepable(parts(link).repair.vector->missing_from(core_.store.have())));
   if (mutual && !needed_) return;
@@ -95,7 +95,7 @@ void Joining::start() {
 
 // ---- donors ----
 
-// What it was asked for is anybody's again.
+// Any donor may be asked for its parts now.
 void Joining::take_back(Donor& donor) {
   unasked_.insert(donor.parts.begin(), donor.parts.end());
   donor.parts.clear();
@@ -109,7 +109,7 @@ void Joining::drop_donor(LinkId link) {
   donors_.erase(at);
 }
 
-// What is refused for good is not asked for again while this cut is fetched.
+// A donor that refused for good is not asked again while this cut is fetched.
 Joining::Donor Joining::refusal(bool later) const {
   Donor donor;
   donor.state = Donor::State::refused;
@@ -119,7 +119,7 @@ Joining::Donor Joining::refusal(bool later) const {
   return donor;
 }
 
-// Nothing is asked for or fetched any more.
+// Ends asking and fetching.
 void Joining::stop() {
   for (const auto& [id, donor] : donors_) {
     Link* link = core_.find(id);
@@ -206,7 +206,7 @@ void Joining::want_more(Link& link, Donor& donor) {
   }
 }
 
-// ---- what comes ----
+// ---- parts that come ----
 
 bool Joining::on_data(Link& link, const SnapshotData& data) {
   const auto at = donors_.find(link.id);
@@ -232,7 +232,7 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
   if (part == 0) {
     take_manifest(link, bytes);
   } else if (const Result<void> taken = core_.store.snapshots().take_chunk(part - 1, bytes); !taken) {
-    const bool is_its_cut = first_ == link.id;  // then nobody need be able to make it
+    const bool is_its_cut = first_ == link.id;  // then perhaps no peer can make it
     core_.ban(link, str("gives another snapshot than it promised: ", taken.error().text));
     if (is_its_cut && busy()) abandon();
     return false;
@@ -249,8 +249,8 @@ bool Joining::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
   return false;
 }
 
-// Whether it brings what it was asked for. What could be had no other way may have become nobody's meanwhile: the donor
-// itself may have taken over a replica without it.
+// Whether the cut has the updates for which it was asked. Updates that only the donor had may be gone meanwhile: the
+// donor may have taken over a replica without them.
 bool Joining::helps(const Link& link, const Manifest& manifest) const {
   if (!streams_.cannot_revoke.empty()) return true;
   const HaveSet& ours = core_.store.have();
@@ -274,7 +274,7 @@ void Joining::take_manifest(Link& link, const Bytes& bytes) {
   begin_fetching();
 }
 
-// The manifest is known; what of its chunks is missing is to be asked for.
+// Plans the missing chunks. Requires: the manifest is known.
 void Joining::begin_fetching() {
   const SnapshotPort& snapshots = core_.store.snapshots();
   phase_ = Phase::fetching;
@@ -309,7 +309,7 @@ bool Joining::install() {
   return true;
 }
 
-// Others may still have had what a snapshot took from us; then it has been pulled by now.
+// Other peers may still have had the updates that a snapshot took from us; those have been pulled by now.
 void Joining::judge_lost() {
   abandoned_ = core_.store.have().missing_from(abandoned_);
   core_.counters.updates_lost = abandoned_.count();
@@ -324,7 +324,7 @@ void Joining::judge_lost() {
 
 // ---- time ----
 
-// Those that are silent are not waited for; those that refused may be asked again.
+// Gives up on silent donors; donors that refused may be asked again.
 void Joining::watch_donors() {
   for (auto at = donors_.begin(); at != donors_.end();) {
     Donor& donor = at->second;
@@ -340,7 +340,7 @@ void Joining::watch_donors() {
     if (link != nullptr && donor.number != 0) core_.send(*link, encode(SnapshotWant{donor.number, 0, true}));
     take_back(donor);
     if (knows_cut_) {
-      donor = refusal(true);  // else who never answers could keep us at this cut for ever
+      donor = refusal(true);  // else a donor that never answers could keep us at this cut for ever
       donor.silent = true;
       ++at;
     } else {
@@ -350,7 +350,7 @@ void Joining::watch_donors() {
   if (!knows_cut_ && donors_.empty()) stop();
 }
 
-// Whoever can make this cut may help.
+// Asks further links that may be able to make this cut.
 void Joining::seek_donors() {
   const Manifest& manifest = *core_.store.snapshots().intake();
   const bool asks = fits_a_frame(manifest.names);
@@ -394,7 +394,7 @@ bool Joining::tick() {
   if (busy() && knows_cut_) seek_donors();
   const bool serving = watch_joiners();
   bool wanting = false;
-  // Also while what was asked for is on its way: what updates take is known once the first has come.
+  // Also while updates are on their way: their size is known only once the first has come.
   const bool any = streams_.missing_total != 0 || !streams_.cannot_revoke.empty();
   core_.each_link([&](Link& link) {
     if (parts(link).repair.gone.empty() && parts(link).repair.to_pull.empty() && !any) return;

@@ -1,9 +1,9 @@
-// Joining: replaces the replica by another peer's cut when that is cheaper than updates or the only way, and
-// serves cuts to others (PROTOCOL.md 6.7, "Orphans").
+// Joining: replaces the replica by another peer's cut when that is cheaper than updates or the only way, and serves
+// cuts to others (PROTOCOL.md 6.7, "Orphans").
 //
-// Taking: one donor says which cut it is (the manifest), any that can make the same cut helps with its
-// chunks. What has been fetched is the store's to keep; a process that starts again goes on with it. The
-// target does not move: updates after the cut are pulled when it is installed.
+// Taking: one donor offers a cut by its manifest, and every peer that can make the same cut may give chunks of it. The
+// store keeps the chunks, so a process that starts again resumes the download. The cut does not move: later updates are
+// pulled once it is installed.
 //
 // Thread: one owner, as Protocol. Memory: the parts that are arriving, one a donor; cuts being served are
 // shared with the store.
@@ -22,10 +22,10 @@ namespace rumor::gossip {
 class Joining {
  public:
   static constexpr Duration progress_deadline = 15s, answer_deadline = 30s, look_again = 1s, work_again = 1ms;
-  static constexpr Duration offer_kept = 20s, cut_kept = 60s;  // without a want; without anybody it serves
+  static constexpr Duration offer_kept = 20s, cut_kept = 60s;  // without a SNAPSHOT_WANT; without a joiner
   static constexpr Duration refused_for = 3s, given_up_after = 5s;
-  static constexpr Duration silence_deadline = 120s;  // who keeps silent may be making the cut still
-  static constexpr Duration judged_after = 10s;  // a snapshot was installed: what has not come back is lost
+  static constexpr Duration silence_deadline = 120s;  // a silent donor may still be making the cut
+  static constexpr Duration judged_after = 10s;  // after an installation; updates not back by then are lost
   static constexpr std::uint64_t choice_min = 256, choice_bytes_min = 16 << 20;  // updates lacking, or their bytes
   static constexpr std::uint64_t frame_overhead = 64;                            // of an update
   static constexpr std::size_t parts_in_flight = 4, donors_max = 4, joiners_max = 2;
@@ -33,7 +33,7 @@ class Joining {
 
   explicit Joining(BroadcastState& state) : core_(state.core), streams_(state.streams), flow_(state.flow) {}
 
-  // Goes on with what an earlier process had begun to fetch.
+  // Resumes a download that an earlier process had begun.
   void start();
   // Asks the link for a snapshot if there is reason to. Requires: an admitted link.
   void consider(Link& link);
@@ -41,16 +41,16 @@ class Joining {
   void on_join(Link& link, const SnapshotJoin& join);
   void on_offer(Link& link, const SnapshotOffer& offer);
   void on_want(Link& link, const SnapshotWant& want);
-  // True when a snapshot has been installed by this.
+  // Returns true when this has installed a snapshot.
   bool on_data(Link& link, const SnapshotData& data);
   void link_lost(Link& link);
-  // There is reason to consider() again soon.
+  // Calls consider() for every link soon.
   void look_later() { due_ = std::min(due_, core_.now + look_again); }
-  // As on_data().
+  // Returns the same as on_data().
   bool tick();
   TimePoint due() const { return due_; }
 
-  // Asking or fetching: range pulls wait.
+  // Whether it asks or fetches; range pulls wait then.
   bool busy() const { return phase_ != Phase::idle; }
   // "downloading the weights from 2 peers: 3.1 of 10.2 MB"; empty when idle.
   std::string text() const;
@@ -66,12 +66,12 @@ class Joining {
     bool silent = false;               // it did not answer, or stopped giving, when last asked
     std::uint32_t number = 0;          // of its offer
     std::vector<std::uint32_t> parts;  // wanted of it, in order
-    Bytes arriving;                    // of the first of them
+    Bytes arriving;                    // bytes of the first of them
     TimePoint deadline;
   };
-  // A cut that is being made, and for whom.
+  // A cut that is being made, and the links that wait for it.
   struct Making {
-    Hash256 hash;  // of a cut that others have named; zero: of this moment
+    Hash256 hash;  // of a cut that others have named; zero: the cut is of this moment
     std::vector<LinkId> links;
   };
 
@@ -82,7 +82,7 @@ class Joining {
   bool needed(const Link& link) const;
   bool holds_all(const HaveSet& keys) const;
   bool cheaper(std::uint64_t lacking, std::uint64_t snapshot_bytes) const;
-  // What is said of our replica as it is now.
+  // SNAPSHOT_ASK of our replica as it is now.
   SnapshotAsk ask_now(bool mutual) const;
   void first_offer(Link& link, const SnapshotOffer& offer);
   void begin_fetching();
@@ -115,16 +115,16 @@ class Joining {
   SnapshotAsk asked_;
   bool needed_ = false;
   std::uint64_t snapshot_bytes_ = 0, mean_update_bytes_ = 0;  // of the last offer
-  HaveSet abandoned_;                                         // ours before a snapshot and not since
+  HaveSet abandoned_;                                         // updates that we had before a snapshot and lack since
   TimePoint judged_at_ = never;
 
   std::map<LinkId, Donor> donors_;
-  std::optional<LinkId> first_;  // whose offer it was; the others only help
+  std::optional<LinkId> first_;  // the donor that offered the cut; the others only help
   Hash256 hash_;                 // of the manifest
   std::uint64_t manifest_bytes_ = 0, period_ = 0;
   bool knows_cut_ = false;           // the manifest is here: intake() of the store
-  std::set<std::uint32_t> unasked_;  // parts that nobody has been asked for
-  std::uint64_t left_ = 0;           // parts that have not come
+  std::set<std::uint32_t> unasked_;  // parts to ask for
+  std::uint64_t left_ = 0;           // parts still to come
   TimePoint progress_at_{};
 
   std::uint32_t offers_ = 0;

@@ -1,4 +1,4 @@
-// The giving half of Joining: who gets a cut, making it bit by bit, and serving its parts.
+// The giving half of Joining: which links get a cut, making it bit by bit, and serving its parts.
 #include <algorithm>
 
 #include "gossip/broadcast/joining.h"
@@ -9,9 +9,9 @@ namespace rumor::gossip {
 
 namespace {
 
-// The side with fewer updates takes the other's replica; of equals that of the lower hash. What decides is what
-// a replica holds, never whose it is: two nodes that yield to no neighbour could otherwise hold different replicas,
-// and who is between them would take the one and the other in turn, for ever.
+// The side with fewer updates takes the other's replica; with equal numbers, the side of lower hash. The content of a
+// replica decides, never its owner: else two nodes that yield to no neighbour could hold different replicas, and a node
+// between them would take one and then the other, for ever.
 bool yields(const SnapshotAsk& one, const SnapshotAsk& other) {
   if (mutant(36)) return true;
   return one.updates != other.updates ? one.updates < other.updates : one.have_hash < other.have_hash;
@@ -28,7 +28,7 @@ std::string Joining::too_busy(const Link& link) const {
   return serving >= joiners_max ? "it serves others" : "";
 }
 
-// Empty when the link may have a snapshot.
+// Returns an empty text when the link may have a snapshot.
 std::string Joining::reason_to_refuse(Link& link, const SnapshotAsk& ask) {
   if (std::string busy = too_busy(link); !busy.empty()) return busy;
   if (phase_ == Phase::asking && first_ == link.id) {
@@ -49,8 +49,8 @@ void Joining::refuse(Link& link, std::string reason, bool later) {
   core_.send(link, encode(offer));
 }
 
-// What has come since is in the log, so that the joiner can pull it here, and too little for a snapshot by
-// choice.
+// A cut is usable while all later updates are in the log, where the joiner can pull them, and are too few for a joiner
+// to choose another snapshot.
 bool Joining::usable(const Cut& cut) const {
   const HaveSet& names = cut.manifest().names;
   if (mutant(45)) return true;
@@ -88,7 +88,7 @@ void Joining::make(Link& link, const Hash256& hash, const HaveSet* names) {
   work();
 }
 
-// A few milliseconds of it, then the links have their turn.
+// Works for a few milliseconds, then lets the links have their turn.
 void Joining::work() {
   SnapshotPort& snapshots = core_.store.snapshots();
   if (!snapshots.advance_cut()) return due_by(core_.now + work_again);
@@ -141,7 +141,7 @@ void Joining::on_want(Link& link, const SnapshotWant& want) {
   }
 }
 
-// True while there is something to come back for.
+// Returns true while there is something to watch.
 bool Joining::watch_joiners() {
   if (making_) work();
   bool serving = making_.has_value();

@@ -45,18 +45,18 @@ Duration OriginPace::own_gap() const {
   return (own_.back().at - own_[own_.size() - few].at) / static_cast<int>(few - 1);
 }
 
-// As long as two own updates might have come together and gone again.
+// Long enough for two own updates to have met in a queue and left it.
 bool OriginPace::queue_stands(TimePoint now) const {
   return now - short_at_ >= std::max(wait_seen_for, 2 * own_gap());
 }
 
 void OriginPace::waits(Duration wait, Duration others_gap, TimePoint now) {
   if (now - waits_known_at_ >= waits_forgotten_after)
-    short_at_ = now;  // nothing is known of the time between
+    short_at_ = now;  // the time between is unknown
   waits_known_at_ = now;
   if (wait < wait_long) short_at_ = now;
   const Duration since = now - wait_judged_at_;
-  // What has been changed shows once what waited then has left.
+  // A change shows only after the DATA that waited then has left.
   if (since < wait_seen_for || (wait >= wait_short && since < wait_seen_for + wait_then_)) return;
   const Duration grown = wait - wait_then_;
   wait_judged_at_ = now;

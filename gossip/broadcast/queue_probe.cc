@@ -22,7 +22,8 @@ bool QueueProbe::on_pong(Link& link, const Pong& pong) {
   return true;
 }
 
-// What a probe on its way tells so far, or the last one: that alone while not even the PING beside it is answered.
+// A probe on its way counts with the time since it was sent. While the PING beside it is unanswered too, the link is
+// slow as a whole, and the last probe counts.
 std::optional<Duration> QueueProbe::wait_of(const Link& link) const {
   const ProbeLink& its = parts(link).probe;
   if (!its.nonce || overlay_.awaits_pong(link)) return its.data_wait;
@@ -30,7 +31,7 @@ std::optional<Duration> QueueProbe::wait_of(const Link& link) const {
   return std::max(its.data_wait.value_or(Duration{0}), out);
 }
 
-// Over the links that carry DATA; 0 where none does. Nothing while all of these are silent.
+// Over the links that carry DATA; 0 when none does. Nothing while none of these links has answered a probe.
 std::optional<Duration> QueueProbe::median_wait() {
   std::vector<Duration> waits;
   bool silent = false;
@@ -45,7 +46,7 @@ std::optional<Duration> QueueProbe::median_wait() {
   return *middle;
 }
 
-// In the mean over the streams that flow.
+// The mean over the streams that flow.
 Duration QueueProbe::others_gap() {
   const std::uint64_t received = core_.counters.updates_received;
   recent_ = recent_ - recent_ / 12 + (received - counted_) * one;

@@ -1,9 +1,8 @@
-// QueueProbe: how long DATA waits at the uplink before it leaves, by PINGs that wait with it
-// (PROTOCOL.md 6.1.13).
+// QueueProbe: measures how long DATA waits at the uplink before it leaves (PROTOCOL.md 6.1.13).
 //
-// No driver is asked how full its queues are: what a frame in the lane of DATA takes to be answered, beyond one in the
-// control lane sent with it, is all that waits for the uplink on this side, wherever it does. A processor that is late
-// with everything delays both.
+// It sends two PINGs at a time, one in the lane of DATA and one in the control lane. The first is answered later by
+// the time that DATA waits for the uplink, in whatever queue on this side. No driver is asked how full its queues are,
+// and a slow processor delays both PINGs.
 //
 // Thread: one owner, as Protocol. Costs: four small frames a link each quarter of a second, while we publish.
 #pragma once
@@ -20,9 +19,9 @@ class QueueProbe {
   QueueProbe(BroadcastState& state, Overlay& overlay)
       : core_(state.core), streams_(state.streams), pace_(state.pace), overlay_(overlay) {}
 
-  // An own update was made: from now on it matters.
+  // An own update was made: probing begins, or goes on.
   void published();
-  // True when it answers a probe.
+  // Returns true when it answers a probe.
   bool on_pong(Link& link, const Pong& pong);
   void tick();
   TimePoint due() const { return due_; }
@@ -39,9 +38,9 @@ class QueueProbe {
   OriginPace& pace_;
   Overlay& overlay_;
   TimePoint due_ = never, published_at_ = long_ago, counted_at_ = long_ago;
-  std::uint64_t counted_ = 0;  // updates received, of the last call
-  std::uint64_t recent_ =
-      0;  // updates, times `one`, and the time they came in: both halve in about two seconds
+  std::uint64_t counted_ = 0;  // updates received, by the last call
+  // Updates, times `one`, and the time in which they came: both halve in about two seconds.
+  std::uint64_t recent_ = 0;
   Duration recent_time_{0};
 };
 

@@ -129,8 +129,8 @@ void Repair::on_vector(Link& link, const Vector& message) {
   its.vector = streams_.wanted(its.assembling);
   its.assembling = {};
   its.vector_parts = 0;
-  // What it no longer kept it will not keep again; forgetting that with every vector, which may come every
-  // second, would hide for ever that nobody keeps it.
+  // An update that the link has dropped stays dropped. Vectors may come every second: forgetting this with each of them
+  // would hide for ever that nobody keeps the update.
   its.gone = its.vector->missing_from(its.gone).missing_from(its.gone);
   if (mutant(34)) its.gone = {};
   spread_.know(link, *its.vector);
@@ -142,7 +142,7 @@ void Repair::on_vector(Link& link, const Vector& message) {
   plan_pulls(link);
 }
 
-// Its vector before, the one it began with, and the new one, which becomes the plan of pulls too.
+// Counts the vector before, the first one, and the new one twice, since it becomes the plan of pulls too.
 void Repair::count_names(Link& link) {
   RepairLink& its = parts(link).repair;
   const std::size_t kept = its.vector ? its.vector->memory_bytes() : 0;
@@ -164,7 +164,7 @@ void Repair::bound_names() {
   if (total > allowed) core_.close(*largest, "names more updates than there is room for");
 }
 
-// A few bytes ask for all our names: not more often than an honest peer would.
+// A few bytes ask for all our names, so the answer comes no more often than an honest peer would ask.
 void Repair::answer(Link& link) {
   RepairLink& its = parts(link).repair;
   const TimePoint at = its.vector_sent_at + vector_finished / 2;
@@ -173,8 +173,8 @@ void Repair::answer(Link& link) {
   due_by(its.vector_due);
 }
 
-// Whether what is new of this stream may be expected of its provider. When training has ended here and there, only
-// while that still gives something.
+// Whether the provider of this stream will push new updates. Once training has ended at both ends, it counts only while
+// it still sends something.
 bool Repair::is_pushed(const Stream& stream, const Link& link) const {
   const Link* provider = core_.find(stream.provider);
   if (provider == nullptr) return false;
@@ -190,15 +190,15 @@ void Repair::plan_pulls(Link& link) {
   if (mutant(30) && lacking.count() == 1) lacking = {};
   for (const auto& [id, ranges] : lacking.streams()) {
     const auto stream = streams_.intern(link, id);
-    if (!stream) continue;  // later, when something of those before has come
+    if (!stream) continue;  // the table is full: later, when updates of earlier streams have come
     const std::uint64_t head = core_.store.have().head(id);
-    // What lies above our head is probably on its way from the provider.
+    // Numbers above our head are probably on their way from the provider.
     const bool flows = is_pushed(streams_[*stream], link);
     for (const SeqRange& range : ranges) {
       (flows && range.first > head ? its.pull_later : its.to_pull).push_back({*stream, range});
     }
   }
-  // The grace runs from the first vector that showed it: vectors may come more often than it lasts.
+  // The grace runs from the first vector that showed the keys: vectors may come more often than it lasts.
   its.pull_later_at =
       its.pull_later.empty() ? never : std::min(its.pull_later_at, core_.now + pull_grace);
   due_by(its.pull_later_at);
@@ -243,9 +243,9 @@ void Repair::installed() {
   });
 }
 
-// What every member holds, as far as they have said it. Of one that never was a neighbour nothing is known,
-// so then the log keeps what it can.
-void Repair::tell_acknowledged() {
+// Reports the updates that every member is known to hold. While a member has never been a neighbour there is no such
+// set, and the log keeps all it can.
+void Repair::report_acknowledged() {
   acknowledge_at_ = core_.now + acknowledge_every;
   const HaveSet& ours = core_.store.have();
   const ReplicaDigest digest = core_.store.digest();
@@ -274,17 +274,17 @@ void Repair::tell_acknowledged() {
 void Repair::tick() {
   const TimePoint now = core_.now;
   due_ = core_.admitted_count() == 0 ? never : now + digest_changed;
-  if (acknowledge_at_ <= now) tell_acknowledged();
+  if (acknowledge_at_ <= now) report_acknowledged();
   const Digest ours = core_.digest();
-  bool all_told = true;
+  bool all_sent = true;
   core_.each_link([&](Link& link) {
     RepairLink& its = parts(link).repair;
     if (digest_is_due(link, ours)) send_digest(link, false);
-    if (its.sent_digest->replica != ours.replica) all_told = false;
+    if (its.sent_digest->replica != ours.replica) all_sent = false;
     if (its.vector_due <= now) {
       if (link.digest && link.digest->replica != ours.replica) {
         send_vector(link, true);
-        // Once more later, should this not fix it.
+        // Once more later, in case this does not fix it.
         if (core_.finished) its.vector_due = now + vector_quiet;
       } else {
         its.vector_due = never;
@@ -299,7 +299,7 @@ void Repair::tick() {
     due_by(its.pull_later_at);
     refill(link);
   });
-  if (all_told) flow_.changed_since = never;
+  if (all_sent) flow_.changed_since = never;
 }
 
 void Repair::flush(bool alone) {

@@ -1,5 +1,5 @@
-// Repair: digests find out that two replicas differ, vectors by what, range pulls fix it (PROTOCOL.md 6.3
-// to 6.6).
+// Repair: finds by digests that two replicas differ, finds by vectors which updates are missing, and pulls them
+// (PROTOCOL.md 6.3 to 6.6).
 //
 // Thread: one owner, as Protocol. Costs: a digest per link and second at most; a vector is O(streams + gaps).
 #pragma once
@@ -16,7 +16,8 @@ class Repair {
  public:
   static constexpr Duration digest_changed = 1s, digest_idle = 10s, finished_quiet = 5ms, finished_latest = 200ms;
   static constexpr Duration vector_in_flow = 10s, vector_quiet = 1s, vector_finished = 100ms;
-  // In flow, of each stream that a vector names: with a thousand they would be most of all control bytes.
+  // While updates flow, the interval grows by this for each stream: with a thousand streams, vectors would otherwise be
+  // most of all control bytes.
   static constexpr Duration vector_in_flow_a_stream = 40ms;
   static constexpr Duration flow_within = 1s, pull_grace = 2s;
   static constexpr std::uint32_t vector_parts_max = 64;
@@ -37,20 +38,20 @@ class Repair {
   void admitted(Link& link, const Hello& hello);
   void on_digest(Link& link, const Digest& digest);
   void on_vector(Link& link, const Vector& message);
-  // Before Spread hears of it.
+  // Call it before Spread::on_not_available().
   void on_not_available(Link& link, const NotAvailable& message);
-  // Asks for more of what the link's vector showed, as far as its window has room.
+  // Pulls more of the keys that the link's vector showed, as far as its window has room.
   void refill(Link& link);
   void finished_changed();
   // A snapshot has replaced the replica.
   void installed();
-  // At the end of every handler of Protocol.
+  // Call it at the end of a turn, while not ready() or when the have-set has changed.
   void flush(bool alone);
   void tick();
   TimePoint due() const { return due_; }
 
   bool ready() const { return ready_; }
-  // How many updates that the first peer had are still lacking.
+  // The number of updates still lacking of those that the first peer had.
   std::uint64_t lacking() const;
 
  private:
@@ -64,7 +65,7 @@ class Repair {
   // Closes the link whose vectors take most while all together take too much.
   void bound_names();
   void answer(Link& link);
-  void tell_acknowledged();
+  void report_acknowledged();
   bool digest_is_due(const Link& link, const Digest& ours);
 
   Core& core_;

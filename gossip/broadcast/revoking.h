@@ -1,5 +1,5 @@
 // Revoking: the owner takes updates back (PROTOCOL.md 6.10). A revocation is an element of the replicated
-// set: it is for ever, every node tells it to every link, and the order of arrival does not matter.
+// set: it is for ever, every node sends it to every link, and the order of arrival does not matter.
 //
 // Thread: one owner, as Protocol. Memory: limits::revocations_max of them, in the store.
 #pragma once
@@ -20,15 +20,15 @@ class Revoking {
         spread_(spread),
         joining_(joining) {}
 
-  // Tells a new link all we know.
+  // Sends a new link all revocations.
   void admitted(Link& link);
-  // Closes the link for one that is not the owner's.
+  // Closes the link for a revocation that is not the owner's.
   void on_revocations(Link& link, const Revocations& message);
   // Errors as Protocol::revoke().
   Result<void> revoke(const Revocation& revocation, Link* from);
   // The store has taken over another's state, with its revocations.
   void installed();
-  // Whoever is put out by a revocation is no longer admitted.
+  // Stops admitting the nodes that a revocation puts out.
   void put_out();
 
  private:

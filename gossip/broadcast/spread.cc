@@ -11,7 +11,7 @@ namespace rumor::gossip {
 
 namespace {
 
-// Keys by wire index, neighbours melted together.
+// Keys by wire index; consecutive ones become one range.
 struct RangeList {
   std::vector<WireRange> ranges;
   std::size_t keys = 0;
@@ -49,7 +49,7 @@ void Spread::on_stream(Link& link, const StreamDef& message) {
   }
 }
 
-// ---- what a link knows ----
+// ---- keys that a link knows ----
 
 void Spread::know(Link& link, LocalKey key) {
   SeqRanges& known = parts(link).streams.on(key.stream).known;
@@ -74,11 +74,11 @@ void Spread::know(Link& link, const HaveSet& set) {
   }
 }
 
-// ---- spreading what is ours now ----
+// ---- spreading new updates ----
 
 void Spread::publish(const StoredUpdate& update) {
   const auto stream = streams_.intern(update.header.key.stream);
-  RUMOR_CHECK(stream.has_value());  // Core has numbered it before any peer could fill the table
+  RUMOR_CHECK(stream.has_value());  // Streams has numbered it before any peer could fill the table
   RUMOR_CHECK(update.payload != nullptr);
   streams_[*stream].origin = update.header.origin;
   core_.published = std::max(core_.published, update.header.key.seq);
@@ -122,7 +122,7 @@ void Spread::send_announcements(Link& link) {
   SpreadLink& its = parts(link).spread;
   Have have;
   for (const LocalKey& key : its.announcements) {
-    // Told us meanwhile: no need.
+    // The other side has named it meanwhile.
     if (ranges_contain(parts(link).streams.on(key.stream).known, key.seq)) continue;
     know(link, key);
     have.keys.push_back({streams_.name_on(link, key.stream, false), key.seq});
@@ -136,7 +136,7 @@ void Spread::send_announcements(Link& link) {
   if (!have.keys.empty()) core_.send(link, encode(have));
 }
 
-// ---- what comes in ----
+// ---- incoming updates ----
 
 void Spread::on_have(Link& link, const Have& message) {
   for (const WireKey& wire : message.keys) {
@@ -148,7 +148,7 @@ void Spread::on_have(Link& link, const Have& message) {
   }
 }
 
-// Whoever forged it, the link that passed it on should have noticed.
+// The link that passed a forged update on should have noticed, whichever node forged it.
 Result<Accepted> Spread::verified(const StoredUpdate& update) {
   const UpdateHeader& header = update.header;
   if (!update_is_signed(core_.keys, core_.options.run, header))
@@ -157,7 +157,7 @@ Result<Accepted> Spread::verified(const StoredUpdate& update) {
   return core_.store.accept(update);
 }
 
-// What we hold came again. Signed otherwise: perhaps a second update under one name.
+// An update that we hold came again. With another signature it may be a second update under one name.
 void Spread::suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key) {
   const auto ours = core_.store.find(key);
   if (!ours || ours->header.signature == message.header.signature) return;
@@ -197,7 +197,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   const bool asked = take_answer(link, key);
   its.given += asked ? 1 : 0;
   if (asked || !streams_.have(key)) link.progress_at = core_.now;
-  // Also of what we have: the histories of both ends must go on together.
+  // Also decodes an update that we have: the coder's histories at both ends must go on together.
   Result<Bytes> payload = canonical_payload(link, message);
   if (!payload) {
     ++core_.counters.updates_invalid;
@@ -222,7 +222,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   update.header.payload_hash = core_.store.hash_of(*update.payload);
   const auto proven = streams_.proven.find(update.header.key);
   if (proven != streams_.proven.end() && proven->second != header_hash(core_.options.run, update.header))
-    return fill_window(link);  // the one of two that nobody keeps
+    return fill_window(link);  // of two updates under one name, the one that nobody keeps
   const Result<Accepted> accepted = verified(update);
   if (!accepted) {
     ++core_.counters.updates_invalid;
@@ -270,7 +270,7 @@ void Spread::on_want(Link& link, const Want& message) {
   serve(link);
 }
 
-// Answers wants in order, at most link_backlog_high bytes at a time.
+// Answers WANTs in order, at most link_backlog_high bytes at a time.
 void Spread::serve(Link& link) {
   SpreadLink& its = parts(link).spread;
   RangeList none;

@@ -1,4 +1,4 @@
-// Spread: fresh updates: announce, pull, subscribe, push (PROTOCOL.md 6.1).
+// Spread: passes new updates on: announce, pull, subscribe, push (PROTOCOL.md 6.1).
 //
 // Thread: one owner, as Protocol. Costs: an update costs O(links) and a few lookups, whatever the number of
 // streams and updates; tick() costs O(links + what is due).
@@ -18,7 +18,7 @@ class Spread {
                             serve_again = 5ms;
   static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
-  // Giving and taking (spread_balance.cc): how often compared, over what time, what is allowed beyond fair.
+  // Giving and taking (spread_balance.cc): how often and over which time they are compared, and the tolerance.
   static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
   static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
@@ -26,7 +26,7 @@ class Spread {
   explicit Spread(BroadcastState& state)
       : core_(state.core), streams_(state.streams), flow_(state.flow), pace_(state.pace) {}
 
-  // Frames of an admitted link. Each closes it for what an honest peer would not send.
+  // Frames of an admitted link. Each closes the link when an honest peer would not have sent the frame.
   void on_stream(Link& link, const StreamDef& message);
   void on_have(Link& link, const Have& message);
   void on_want(Link& link, const Want& message);
@@ -39,11 +39,11 @@ class Spread {
 
   // An own update, in the store already.
   void publish(const StoredUpdate& update);
-  // The link is no longer admitted: what was asked there is asked elsewhere.
+  // The link is no longer admitted: its unanswered WANTs go elsewhere.
   void link_lost(Link& link);
-  // Everything of `set` is known on the link.
+  // Marks all keys of `set` as known on the link.
   void know(Link& link, const HaveSet& set);
-  // The have-set has changed other than by an update: forget what is no longer missing.
+  // Forgets missing keys that are missing no longer, after the have-set has changed other than by an update.
   void drop_held();
 
   // For range pulls: asks for a key that we lack unless it is asked for already. False when the window is

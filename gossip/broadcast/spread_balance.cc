@@ -1,4 +1,4 @@
-// The part of Spread that keeps giving and taking even: PROTOCOL.md 6.1.12.
+// The part of Spread that balances giving and taking (PROTOCOL.md 6.1.12).
 #include <algorithm>
 
 #include "gossip/broadcast/spread.h"
@@ -12,9 +12,9 @@ void Spread::flows(Stream& stream, std::size_t payload_bytes) {
   due_by(weigh_at_);
 }
 
-// Everybody takes each update once, so that fair is to give about as much. Who gives more, by the share of a few
-// streams, lets some of those who take from it take elsewhere, before its uplink makes all of them wait.
-// Our own stream is never declined: nobody else has it first. Nor is a stream that was asked for again.
+// Each peer takes every update once, so a fair share is to give about as much. A peer that gives more than that, by the
+// share of a few streams, declines some subscriptions before its uplink makes all subscribers wait. It never declines
+// its own stream, which no other peer has first, nor a stream that was asked for again.
 void Spread::weigh() {
   if (weigh_at_ == never) return;
   if (core_.now < weigh_at_) return due_by(weigh_at_);

@@ -1,4 +1,4 @@
-// The pulling half of Spread: what is missing, whom to ask for it, and when to ask somebody else.
+// The pulling half of Spread: the missing keys, which link to ask, and when to ask another.
 #include <algorithm>
 
 #include "gossip/broadcast/spread.h"
@@ -7,7 +7,7 @@
 
 namespace rumor::gossip {
 
-// The entry of a key that this link has named; null when it has named too many that nobody has brought.
+// Returns the entry of a key that this link has named; null when it has named too many that have not come.
 Missing* Spread::missing(Link& link, LocalKey key) {
   SpreadLink& its = parts(link).spread;
   auto& list = streams_[key.stream].missing;
@@ -46,7 +46,7 @@ void Spread::announced(Link& link, LocalKey key) {
     from.push_back(link.id);
   }
   if (entry->asked) return;
-  // Of our own stream others can only give back what a snapshot has displaced: nothing to subscribe to.
+  // Our own stream needs no provider: others can only give back updates that a snapshot has displaced.
   const bool own = stream.id == core_.options.stream;
   if (!stream.provider && !own && !has_declined(link, key.stream)) subscribe(link, key.stream);
   if (stream.provider == link.id || own) {
@@ -57,7 +57,7 @@ void Spread::announced(Link& link, LocalKey key) {
   }
 }
 
-// Opens with what the link has given: what the first updates take says little about those after them.
+// The window opens with the updates that the link has given: the first sizes say little about later ones.
 std::size_t Spread::window(const Link& link) const {
   const std::uint64_t mean = std::max<std::uint64_t>(flow_.mean_bytes(), 1);
   if (mutant(28)) return window_max + 1;
@@ -91,7 +91,7 @@ bool Spread::pull(Link& link, LocalKey key) {
   return true;
 }
 
-// True when the key was asked for on this link; it no longer is.
+// Returns true when the key was asked for on this link, and marks it as answered.
 bool Spread::take_answer(Link& link, LocalKey key) {
   SpreadLink& its = parts(link).spread;
   const auto at = std::find_if(its.asked.begin(), its.asked.end(), [&](const AskedKey& asked) {
@@ -148,7 +148,7 @@ Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Lin
   return best;
 }
 
-// One that does not announce the key but has named it in its vector, and not said since that it keeps it no longer.
+// Returns a link that has named the key in its vector, and has not said since that it keeps it no longer.
 Link* Spread::claimant(const UpdateKey& key, const Link* except) {
   Link* best = nullptr;
   core_.each_link([&](Link& link) {
@@ -159,7 +159,7 @@ Link* Spread::claimant(const UpdateKey& key, const Link* except) {
   return best;
 }
 
-// The key was to come from `except` and will not. Somebody else, or nobody: then the digest will find it.
+// The key was to come from `except` and will not: asks another link. Without one the digests will find the key.
 void Spread::ask_elsewhere(LocalKey key, const Link* except) {
   auto& list = streams_[key.stream].missing;
   const auto at = list.find(key.seq);
@@ -180,7 +180,7 @@ void Spread::on_not_available(Link& link, const NotAvailable& message) {
     if (!stream) return;
     for (std::uint64_t seq = wire.range.first; seq <= wire.range.last; ++seq) {
       if (!take_answer(link, {*stream, seq})) continue;
-      // What it has named in a vector it may no longer keep; what it has announced it had a moment ago.
+      // It may have dropped an update that it named in a vector; an announced one it had a moment ago.
       const auto& vector = parts(link).repair.vector;
       const bool announced = !vector || !vector->contains(streams_.key_of({*stream, seq}));
       if (announced) ++its.broken_announcements;
@@ -253,7 +253,7 @@ void Spread::reconsider(LocalKey key, Missing& entry) {
   const Stream& stream = streams_[key.stream];
   const Link* provider = core_.find(stream.provider);
   if (provider == nullptr || key.seq < stream.provider_head) {
-    return ask_elsewhere(key, nullptr);  // nobody pushes, or the provider has skipped it
+    return ask_elsewhere(key, nullptr);  // no link pushes it, or the provider has skipped it
   }
   // While bytes arrive from the provider, asking elsewhere would only add to a queue; but not for ever: two
   // nodes may have become each other's provider.
@@ -295,7 +295,7 @@ void Spread::watch_wants() {
       if (streams_[stream].provider == link.id) unsubscribe(link, stream);
     }
     give_up_asked(link);
-    // Counts twice for a link that has never given anything.
+    // Counts twice when the link has never given anything.
     const bool gave_before = link.progress_at > link.admitted_at;
     if (core_.scores.has_broken_promise(link.node, core_.now) ||
         (!gave_before && core_.scores.has_broken_promise(link.node, core_.now)))

@@ -25,7 +25,7 @@ class UpdateFlow {
     const std::uint64_t before = counted_ - 1;
     mean_bytes_ = (mean_bytes_ * before + payload_bytes + before) / counted_;
   }
-  // Of update frames, for windows and offers; 0 before the first.
+  // The mean payload of an update, for windows and offers; 0 before the first.
   std::uint64_t mean_bytes() const { return mean_bytes_; }
   // Each update still changes the mean a lot.
   bool learns_bytes() const { return counted_ < averaged; }

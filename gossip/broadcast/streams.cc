@@ -58,7 +58,7 @@ std::optional<StreamIndex> Streams::intern(Link& link, const StreamId& stream) {
   return number;
 }
 
-// Numbers that a link uses which is not detached.
+// The numbers that links use, but for detached links.
 std::vector<bool> Streams::numbers_in_use() const {
   std::vector<bool> used(streams_.size());
   const auto mark = [&](const auto& list) {
@@ -84,7 +84,7 @@ void Streams::forget_brought(Link& link) {
   parts(link).streams.brought.clear();
   if (brought.empty()) return;
   const std::vector<bool> used = numbers_in_use();
-  std::vector<bool> left(streams_.size());  // still somebody's
+  std::vector<bool> left(streams_.size());  // still in use elsewhere
   for (const StreamIndex number : brought) {
     Stream& stream = streams_[number];
     if (holds(number)) continue;
@@ -132,7 +132,7 @@ std::uint32_t Streams::name_on(Link& link, StreamIndex stream, bool with_origin)
 
 bool Streams::refused(const StreamId& stream) const {
   if (core_.rule.refused.empty() || core_.store.have().streams().contains(stream)) return false;
-  const auto decided = proven.lower_bound({stream, 0});  // one of two was taken back: the other must come
+  const auto decided = proven.lower_bound({stream, 0});  // one of two updates was taken back: the other must come
   if (decided != proven.end() && decided->first.stream == stream) return false;
   return std::any_of(core_.rule.refused.begin(), core_.rule.refused.end(),
                      [&](const NodeId& node) { return stream_belongs_to(stream, node); });

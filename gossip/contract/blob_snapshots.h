@@ -1,5 +1,5 @@
-// BlobSnapshots: a SnapshotPort for a store whose whole state is a few bytes that it can write down at once:
-// stores without weights, in simulations and tests. Nothing is packed, and nothing is kept on disk.
+// BlobSnapshots: a SnapshotPort for a store that can write its whole state, a few bytes, at once: stores without
+// weights, in simulations and tests. Nothing is packed, and nothing is kept on disk.
 //
 // Thread: one owner, as Protocol.
 #pragma once
@@ -14,7 +14,7 @@ namespace rumor::gossip {
 
 class BlobSnapshots final : public SnapshotPort {
  public:
-  // The state with exactly these names (null: as it is). Errors: Errc::limit.
+  // Returns the state with exactly these names (null: as it is). Errors: Errc::limit.
   using Write = std::function<Result<Bytes>(const HaveSet* names)>;
   using Read = std::function<Result<void>(BytesView state)>;
   using Names = std::function<const HaveSet&()>;

@@ -1,4 +1,4 @@
-// What goes into the protocol and what comes out of it: the whole contract with whoever drives it.
+// The protocol's inputs and effects: its whole contract with a driver.
 //
 // A driver (gossip/asio over sockets, runtime/sim in virtual time) calls the protocol's handlers with an
 // input and the current time, then carries out the effects it finds in the outbox, in order. There are no
@@ -33,16 +33,16 @@ struct LinkUp {
 
 // ---- effects ----
 
-// How urgent a frame is. What is more urgent overtakes what has not left yet; within a lane frames arrive in
+// How urgent a frame is. More urgent frames overtake those that have not left yet; within a lane frames arrive in
 // order.
 enum class Lane : std::uint8_t {
-  control,  // all that is small
+  control,  // small frames
   live,     // payloads of updates
-  bulk,     // snapshots: leave when nothing else waits, and get a share of what there is at all times
+  bulk,     // snapshots: leave when nothing else waits, and get a share of the uplink at all times
 };
 
-// A frame to send: type byte and body, no length prefix. Bytes of a payload are not copied for each link: the
-// frame ends with a part of a buffer that the frames of other links, and the store, share.
+// A frame to send: type byte and body, no length prefix. Payload bytes are not copied for each link: a frame may end
+// with a part of a buffer, which it shares with the frames of other links and with the store.
 struct OutFrame {
   Bytes head;
   std::shared_ptr<const Bytes> shared;  // null: `head` is all
@@ -53,7 +53,7 @@ struct OutFrame {
 
   std::size_t size() const { return head.size() + count; }
   BytesView tail() const { return shared ? BytesView(*shared).subspan(begin, count) : BytesView(); }
-  // In one piece, for those who need it so. The frame is used up.
+  // Returns the frame in one piece, and uses it up.
   Bytes joined() && {
     const BytesView rest = tail();
     head.insert(head.end(), rest.begin(), rest.end());
@@ -61,8 +61,8 @@ struct OutFrame {
   }
 };
 
-// Of unsent bytes on a link, bulk left aside: from where on the driver says that it is backlogged, and below which that
-// it is no longer.
+// Numbers of unsent bytes on a link, bulk left aside. The driver reports a backlog above `high`, and its end below
+// `low`.
 struct BacklogMarks {
   std::size_t high = limits::link_backlog_high, low = limits::link_backlog_low;
 };

@@ -22,7 +22,7 @@ namespace rumor::gossip {
 class HaveSet {
  public:
   bool contains(const UpdateKey& key) const;
-  // False when it was there already. Requires: 1 <= seq <= seq_max (check what peers send).
+  // Returns false when it was there already. Requires: 1 <= seq <= seq_max (check what peers send).
   bool insert(const UpdateKey& key);
   void insert(const StreamId& stream, SeqRange range);
   void merge(const HaveSet& other);
@@ -30,18 +30,18 @@ class HaveSet {
 
   // Highest seq held of a stream, 0 when none.
   std::uint64_t head(const StreamId& stream) const;
-  // How many updates in all.
+  // The number of updates in all.
   std::uint64_t count() const { return count_; }
   bool empty() const { return count_ == 0; }
 
   const std::map<StreamId, std::vector<SeqRange>>& streams() const { return streams_; }
 
   std::size_t range_count() const;
-  // About what it takes, with what a node of the map costs.
+  // The bytes it takes, roughly, nodes of the map included.
   static constexpr std::size_t stream_overhead_bytes = 128;
   std::size_t memory_bytes() const;
 
-  // What `other` has and this lacks.
+  // The names that `other` has and this lacks.
   HaveSet missing_from(const HaveSet& other) const;
   bool includes(const HaveSet& other) const { return missing_from(other).empty(); }
   bool operator==(const HaveSet& other) const { return streams_ == other.streams_; }

@@ -1,5 +1,5 @@
-// LinkCoder: the form that payloads have on one link (PROTOCOL.md 6.2). What is stored, hashed and compared is
-// always the canonical payload; a slow link carries it in fewer bytes.
+// LinkCoder: the form that payloads have on one link (PROTOCOL.md 6.2). A payload is always stored, hashed and compared
+// in canonical form; a slow link carries it in fewer bytes.
 //
 // Made by the UpdateStore for each link and owned by it; the protocol decides which coding a payload gets.
 //
@@ -14,7 +14,7 @@
 
 namespace rumor::gossip {
 
-// As it stands in DATA.
+// As in DATA: the numbers travel.
 enum class Coding : std::uint8_t {
   canonical = 0,
   adapt = 1,   // shorter, readable without anything before it
@@ -31,9 +31,9 @@ class LinkCoder {
   virtual ~LinkCoder() = default;
 
   // Both directions are independent. Payloads in Coding::link must be decoded by the other end in the order
-  // in which they were encoded, each exactly once. Not asked for Coding::canonical.
+  // in which they were encoded, each exactly once. Requires: not Coding::canonical.
   virtual Bytes encode(Coding coding, BytesView payload) = 0;
-  // The canonical payload. Errors: Errc::corrupt; the history is then of no use any more.
+  // Returns the canonical payload. Errors: Errc::corrupt; the history is then of no use any more.
   virtual Result<Bytes> decode(Coding coding, BytesView bytes) = 0;
 };
 

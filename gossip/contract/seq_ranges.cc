@@ -28,7 +28,7 @@ std::uint64_t ranges_insert(SeqRanges& ranges, SeqRange range) {
     ranges.push_back(range);
     return range.count();
   }
-  // [from, to) are the ranges that touch or overlap the new one; they melt into it.
+  // [from, to) are the ranges that touch or overlap the new one; they become one.
   const auto from = std::lower_bound(ranges.begin(), ranges.end(), range.first,
                                      [](const SeqRange& r, std::uint64_t s) { return r.last + 1 < s; });
   auto to = from;

@@ -26,11 +26,11 @@ using SeqRanges = std::vector<SeqRange>;
 
 bool ranges_contain(const SeqRanges& ranges, std::uint64_t seq);
 
-// How many numbers were not there before.
+// Returns how many of the numbers were not there before.
 // Requires: range.valid().
 std::uint64_t ranges_insert(SeqRanges& ranges, SeqRange range);
 
-// What is in `all` and not in `taken`.
+// The numbers in `all` that are not in `taken`.
 SeqRanges ranges_minus(const SeqRanges& all, const SeqRanges& taken);
 
 std::uint64_t ranges_count(const SeqRanges& ranges);

@@ -1,7 +1,7 @@
-// UpdateStore: what the protocol needs to know of the replica, and all it may do to it.
+// UpdateStore: the replica, as the protocol sees and changes it.
 //
-// Implemented by runtime/node. The protocol carries opaque payloads; whether one is valid and what it changes
-// is the store's business. Calls are synchronous, pure computation, and never call back into the protocol.
+// Implemented by runtime/node. The protocol carries opaque payloads; the store decides whether one is valid and what it
+// changes. Calls are synchronous, pure computation, and never call back into the protocol.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@
 
 namespace rumor::gossip {
 
-// What belongs to every payload, decided by its origin and never changed on the way.
+// The header of every payload: decided by its origin, never changed on the way.
 struct UpdateHeader {
   UpdateKey key;
   NodeId origin;
-  Hash256 payload_hash;           // SHA-256 of the canonical payload; never sent, who receives it computes it
+  Hash256 payload_hash;           // SHA-256 of the canonical payload; never sent: the receiver computes it
   std::uint64_t fingerprint = 0;  // linear fingerprint of this update's change (runtime/replica/fingerprint.h)
   std::uint64_t period = 0;       // logical training period of the origin (runtime/exchange/in_flight_view.h)
   std::uint32_t samples = 0;      // training samples behind this update
@@ -43,7 +43,7 @@ struct ReplicaDigest {
 };
 
 // The owner of the run takes updates of one node back: all of one stream within a range, or of all its streams.
-// Part of what a replica is: equal sets of updates and of revocations, equal weights.
+// A part of the replica: equal sets of updates and of revocations give equal weights.
 struct Revocation {
   NodeId node;
   StreamId stream;  // zero: every stream of the node, those to come too
@@ -66,15 +66,16 @@ class UpdateStore {
   virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;
   // Whether find() would have it, without reading it.
   virtual bool keeps(const UpdateKey& key) const { return find(key).has_value(); }
-  // What a header's payload_hash must be. A simulation that draws its payloads may give something cheaper.
+  // The payload_hash that a header must have. A simulation with random payloads may give something cheaper.
   virtual Hash256 hash_of(const Bytes& payload) const { return sha256(payload); }
-  // Verify, lacking?, apply, mark, log: one turn. Errc::corrupt when the update is invalid; nothing changed
-  // then. Requires: payload_hash was computed from this payload and the signature was found good.
+  // Verifies the update, and applies, marks and logs it if it was lacking, in one turn. Errc::corrupt when the update
+  // is invalid; nothing changed then. Requires: payload_hash was computed from this payload and the signature was found
+  // good.
   virtual Result<Accepted> accept(const StoredUpdate& update) = 0;
 
   // In the order of operator<=>, none twice.
   virtual const std::set<Revocation>& revocations() const = 0;
-  // Takes back what it covers: erases the names from have() and subtracts exactly what each had added; later
+  // Takes the covered updates back: erases the names from have() and subtracts exactly what each had added; later
   // accept() answers `duplicate` for all of it. Nothing changes when the log no longer has one of them:
   // Errc::limit, with their number. Requires: not in revocations(); its signature was found good.
   virtual Result<void> revoke(const Revocation& revocation) = 0;
@@ -84,13 +85,13 @@ class UpdateStore {
   // Takes one applied update back. Errors: Errc::limit when the log no longer has it.
   virtual Result<void> take_back(const UpdateKey& key) = 0;
 
-  // For a link that is new. Not null.
+  // The coder of a new link. Not null.
   virtual std::unique_ptr<LinkCoder> coder_for_link() const = 0;
 
-  // For giving the replica to joiners and taking another's.
+  // Gives the replica to joiners, and takes another's.
   virtual SnapshotPort& snapshots() = 0;
 
-  // Every member that is known has said that it holds these: the log may let go of them (PROTOCOL.md 6.13).
+  // Every known member holds these updates, as it said: the log may drop them (PROTOCOL.md 6.13).
   virtual void acknowledged(const HaveSet& /*by_all*/, TimePoint /*now*/) {}
 };
 

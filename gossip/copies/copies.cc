@@ -12,7 +12,7 @@ namespace rumor::gossip {
 namespace {
 // The stream of a link's greeting needs no other name there.
 constexpr std::uint32_t own_index = 0;
-// What is given in one call before the driver is asked whether the link can take more.
+// The pause after a call that gave as much as a link may take, so that the driver can report a backlog.
 constexpr Duration give_again = 5ms;
 }  // namespace
 
@@ -33,7 +33,7 @@ void Copies::on_admitted(Link& link, const Hello& hello) {
   due_ = std::min(due_, core_.now + digest_changed);
 }
 
-// Two that dial each other have two links for a moment, and both bring the same.
+// Two nodes that dial each other have two links for a moment, and both bring the same copy.
 void Copies::on_detached(Link& link) {
   if (sides_.erase(link.id) == 0) return;
   const bool twin = std::any_of(sides_.begin(), sides_.end(), [&](const auto& side) {
@@ -58,7 +58,7 @@ void Copies::on(Link& link, const CopyAsk& ask) {
   Side& side = sides_.at(link.id);
   if (side.asked) return core_.close(link, "asks for our copy a second time");
   side.asked = true;
-  // What came before this process is not in a copy that has none of its updates, unless nothing came before.
+  // A copy without an update of this process lacks the updates from before it, unless there were none.
   const bool whole_past = ask.seq && (*ask.seq > 0 || core_.store.digest().updates == core_.published);
   if (whole_past && *ask.seq <= core_.published && keeps_from(*ask.seq + 1))
     side.next = *ask.seq + 1;
@@ -79,7 +79,7 @@ void Copies::begin_whole(Side& side) {
   side.whole = Whole{cut_, cut_seq_, 0};
 }
 
-// As much as the link may take in one call; its backlog is only known afterwards.
+// Gives as much as the link may take in one call; its backlog is only known afterwards.
 void Copies::give(Link& link) {
   Side& side = sides_.at(link.id);
   std::size_t budget = limits::link_backlog_high;
@@ -174,7 +174,7 @@ void Copies::on(Link& link, const Copy& piece) {
   if (!ready_ && core_.store.digest().updates == 0) begin_with(link.node);
 }
 
-// Who holds ours holds the initial weights, which it is no longer.
+// Neighbours that hold our copy hold the initial weights: they need the new one whole.
 void Copies::begin_with(const NodeId& node) {
   port_.begin_with(node);
   ready_ = true;
@@ -262,8 +262,8 @@ void Copies::finished_changed() {
 
 // ---- time ----
 
-// Nothing of its own and nobody to take it from, or others that are at the beginning as well: then there are links
-// enough soon, and as long as nobody has told anything they cost nothing.
+// Ready at once with updates of an earlier life, or alone. Otherwise it waits for a neighbour's model; where no
+// neighbour has one, for links enough: they come soon, and cost nothing as long as no peer has published.
 void Copies::end_turn(bool alone) {
   if (ready_) return;
   const std::size_t others = core_.members.all().size() - 1;

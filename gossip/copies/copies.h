@@ -1,8 +1,8 @@
 // Copies: the exchange of runs whose peers have models of their own (PROTOCOL.md 6.14). Each link carries the public
 // copies of its two ends, and nothing else.
 //
-// Thread: one owner, as Protocol. Memory: own updates as far as they are shorter than a copy, a copy being given,
-// once for all links that get it, and copies that arrive.
+// Thread: one owner, as Protocol. Memory: own updates as far as they are shorter than a copy; a copy being given, once
+// for all links that get it; and copies that arrive.
 #pragma once
 
 #include <deque>
@@ -101,14 +101,14 @@ class Copies final : public Exchange {
 
   Core& core_;
   CopyPort& port_;
-  std::map<LinkId, Side> sides_;     // of admitted links
+  std::map<LinkId, Side> sides_;     // one for each admitted link
   std::deque<StoredUpdate> recent_;  // ours, ascending
   std::size_t recent_bytes_ = 0;
   std::shared_ptr<const Bytes> cut_;  // the copy that was made last, as of cut_seq_
   std::uint64_t cut_seq_ = 0;
   TimePoint due_ = never;
   TimePoint first_at_ = never;  // the first link was admitted
-  bool others_began_ = false;       // with what we hold of them
+  bool others_began_ = false;       // an update of a neighbour has come
   bool ready_ = false;
 };
 

@@ -1,4 +1,4 @@
-// AddressBook: which addresses may be dialled, when next, and how each has fared.
+// AddressBook: the addresses that may be dialled, when next, and the failures of each.
 //
 // Seeds and known addresses come from the options, the others from member records. An address that fails
 // waits longer each time (PROTOCOL.md 5.6); seeds are never given up.
@@ -16,7 +16,7 @@
 
 namespace rumor::gossip {
 
-// What a dial, and the link it leads to, is for.
+// The purpose of a dial, and of the link that comes of it.
 enum class Purpose : std::uint8_t {
   link,
   feeler,     // to find another island (PROTOCOL.md 5.7)
@@ -25,17 +25,17 @@ enum class Purpose : std::uint8_t {
 
 struct Address {
   bool seed = false, known = false;  // a first contact: tried at once at the start
-  std::optional<NodeId> node;        // who lives there, once learned
+  std::optional<NodeId> node;        // the node that answered there, once learned
   bool dialling = false;
   Purpose purpose = Purpose::link;  // of the newest dial
   bool tried = false;          // a first dial has come to an end, well or not
-  bool ours = false;           // it is we who answer there
+  bool ours = false;           // our own node answers there
   std::uint32_t failures = 0;  // in a row
   TimePoint next_try;
-  TimePoint invited_at = long_ago;  // dialled because who lives there asked for it
+  TimePoint invited_at = long_ago;  // dialled because its node asked for it
   std::string trouble;    // of the last attempt
   std::string other_run;  // run name and id that answered there, if not ours
-  std::string not_admitted;  // why who answered there does not want us
+  std::string not_admitted;  // why the node there does not admit us
 
   bool first_contact() const { return seed || known; }
 };
@@ -50,11 +50,11 @@ class AddressBook {
   const std::map<std::string, Address>& all() const { return addresses_; }
 
   void add_contact(const std::string& address, bool seed);
-  // A member's address; tried not before `first_try`.
+  // Adds a member's address, to be dialled from `first_try` on.
   void add_member(const std::string& address, const NodeId& node, TimePoint first_try);
 
   void failed(const std::string& address, std::string reason, TimePoint now, Prng& prng);
-  // Of all addresses of a node.
+  // Sets the next try of all addresses of a node.
   void retry_node(const NodeId& node, TimePoint at);
   // An address that had failed answers again: others that wait long are tried within 10 s.
   void network_is_back(TimePoint now, Prng& prng);

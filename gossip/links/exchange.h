@@ -31,7 +31,7 @@ class Exchange {
   virtual BacklogMarks backlog_marks() const { return {}; }
 
   // ---- links ----
-  // What the exchange keeps about a link that has just come up (Link::exchange). May be null.
+  // The exchange's state about a link that has just come up (Link::exchange). May be null.
   virtual std::unique_ptr<LinkState> new_link() { return nullptr; }
   // The link has just been admitted by this greeting.
   virtual void on_admitted(Link& link, const Hello& hello) = 0;

@@ -1,4 +1,5 @@
-// What the protocol counts and shows: traffic since the start, the links of this moment, and who could dial us.
+// The figures that the protocol shows: traffic since the start, the links of this moment, and whether others can dial
+// us.
 //
 // Thread: plain values.
 #pragma once
@@ -16,15 +17,15 @@ namespace rumor::gossip {
 // Figures since start; bytes are of frames handed to and received from links.
 struct Counters {
   std::uint64_t sent_bytes = 0, received_bytes = 0;
-  std::uint64_t sent_control_bytes = 0;  // everything but DATA and SNAP_DATA
-  // Payloads sent: in the coding of the link they went over, and what their canonical form has.
+  std::uint64_t sent_control_bytes = 0;  // everything but DATA and SNAPSHOT_DATA
+  // Bytes of payloads sent: in the coding of their link, and in canonical form.
   std::uint64_t sent_payload_bytes = 0, sent_canonical_bytes = 0;
   std::uint64_t updates_received = 0;    // DATA frames that carried something new
   std::uint64_t updates_duplicate = 0;   // DATA frames that did not
   std::uint64_t updates_invalid = 0;
   std::uint64_t snapshots_installed = 0;
-  // Applied here and held by nobody any more when two histories met (PROTOCOL.md, "Orphans"). Goes down again
-  // for those that a third peer gives back.
+  // Updates that were applied here and that no peer held when two histories met (PROTOCOL.md, "Orphans"). Goes down
+  // again when a third peer gives one back.
   std::uint64_t updates_lost = 0;
 };
 
@@ -35,8 +36,8 @@ struct PeerInfo {
   bool dialled_by_us = false;
   std::uint64_t updates = 0;  // of its last digest
   bool digest_known = false;  // a digest of it has arrived
-  bool digest_equal = false;  // its last digest equals ours now; with own models: that of its copy which we hold
-  bool finished = false;      // it said that it trains no more
+  bool digest_equal = false;  // it is equal to ours now; with own models: to that of its copy here
+  bool finished = false;      // it trains no more, as it said
   std::uint64_t sent_bytes = 0, received_bytes = 0;
   std::optional<Duration> round_trip;  // of the last ping answered
   Coding coding = Coding::canonical;   // of the next payload sent there, unless it is large
@@ -46,11 +47,11 @@ struct PeerInfo {
 // Whether others can dial us.
 struct Reach {
   std::optional<TimePoint> asked_at;  // when neighbours were last asked to try
-  std::optional<NodeId> by;           // who has dialled us last
+  std::optional<NodeId> by;           // the node that dialled us last
   TimePoint at{};                     // and when
 };
 
-// A member may dial these later: kept in the state directory so that every seed may die.
+// An address to dial in a later life. The state directory keeps it, so that every seed may die.
 struct KnownAddress {
   NodeId node;
   std::string address;

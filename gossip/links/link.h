@@ -49,7 +49,7 @@ struct Link {
   std::uint64_t control_left = limits::control_burst;  // see Core::charge()
   TimePoint control_at;                                // control_left is of then
 
-  // What the two greetings and the last DIGEST said.
+  // From the two greetings and the last DIGEST.
   StreamId their_stream;         // of their process
   bool observer = false;         // it may not bring updates of its own
   std::uint32_t codings = 0;     // what the other side decodes

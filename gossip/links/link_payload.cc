@@ -13,7 +13,7 @@ void add_piece(Core& core, Link& link, BytesView piece) {
 }
 }  // namespace
 
-// What the rule says, as far as the other side decodes it.
+// The rule decides, as far as the other side can decode.
 Coding coding_for(const Core& core, const Link& link, std::size_t payload_bytes) {
   Coding wanted = Coding::canonical;
   switch (core.options.coding) {

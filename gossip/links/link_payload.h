@@ -1,4 +1,4 @@
-// Payloads on a link: in which coding they travel, and how they are put together again (PROTOCOL.md 4, 6.2).
+// Payloads on a link: chooses their coding, cuts them in pieces, and joins pieces again (PROTOCOL.md 4, 6.2).
 //
 // Thread: one owner, as Protocol. State is in the Link.
 #pragma once
@@ -7,23 +7,23 @@
 
 namespace rumor::gossip {
 
-// How the next payload of so many bytes goes over this link.
+// The coding of the next payload on this link, given its length.
 Coding coding_for(const Core& core, const Link& link, std::size_t payload_bytes);
 
-// DATA, and DATA_MORE as it takes, of the stream that has this index on the link.
+// Sends DATA, and as many DATA_MORE as it takes. `index` is of the stream on this link.
 void send_update(Core& core, Link& link, std::uint32_t index, const StoredUpdate& update);
 
-// The canonical payload. Errors: Errc::corrupt.
+// Returns the canonical payload. Errors: Errc::corrupt.
 Result<Bytes> canonical_payload(Link& link, const Data& whole);
 
-// What has come of an update is kept until it is whole: not for longer than this without a piece.
+// The pieces of an update are kept until it is whole, but no longer than this without a further piece.
 constexpr Duration piece_progress = 60s;
 
-// DATA that goes on in DATA_MORE begins, or the link is closed for it. Requires: data.more.
+// Keeps the first piece of an update. Requires: data.more; no other update is arriving.
 void begin_arriving(Core& core, Link& link, const Data& data, bool lacked);
-// Adds a piece. The whole once this was the last; nothing before, or when the link is closed for it.
+// Adds a piece. Returns the whole after the last one; nothing before that, or when this closes the link.
 std::optional<Arriving> go_on_arriving(Core& core, Link& link, const DataMore& piece);
-// Closes a link of which no piece comes. When to look again; never: nothing is arriving.
+// Closes a link that sends no further piece. Returns when to look again; never: nothing is arriving.
 TimePoint watch_arriving(Core& core, Link& link);
 
 }  // namespace rumor::gossip

@@ -1,10 +1,9 @@
 // MemberTable: a record of every node of the run that we have heard of, ourselves included.
 //
-// Two tables become equal by showing each other their records: the greater record number wins; of two records
-// with one number the one that shows more of a token, then (only a faulty node signs two) the one of smaller
-// hash. hash() is equal on equal tables (an
-// XOR of record hashes, so its order of arrival does not matter). Nothing enters without its node's signature;
-// what would change nothing is not verified.
+// Two tables become equal by showing each other their records. The greater record number wins; of two records with one
+// number, the one that shows more of a token; then (only a faulty node signs two) the one of smaller hash. hash() is
+// equal on equal tables: an XOR of record hashes, so the order of arrival does not matter. No record enters without its
+// node's signature; a record that would change nothing is not verified.
 //
 // Thread: one owner. Memory: limits::members_max records; more are ignored.
 #pragma once
@@ -21,7 +20,7 @@ namespace rumor::gossip {
 
 struct Member {
   PeerRecord record;
-  TimePoint heard_at;  // of a link to it, or of a newer record
+  TimePoint heard_at;  // by a link to it, or by a newer record
   bool left = false;   // it said goodbye; a newer record or a link takes that back
   std::uint64_t hash = 0;
 };
@@ -40,19 +39,19 @@ class MemberTable {
   // and its longer `admit` becomes ours. Requires: `admit` is sound, if it is not the one we know.
   // Forged: it is not signed by its node. Requires: record.invalid() == nullopt.
   Learned apply(const PeerRecord& record, TimePoint now);
-  // Evidence of life at first hand.
+  // The node was heard on a link of our own.
   void heard(const NodeId& node, TimePoint now);
   void left(const NodeId& node);
-  // Takes a greater number for our own record, so that others far away know that we live.
+  // Gives our own record a greater number, so that nodes far away know that we live.
   void renew_self();
-  // Of our own record, which becomes newer by it. False: these are the ones it has.
+  // Sets the addresses of our own record, which becomes newer. False: it has these already.
   bool set_addresses(std::vector<std::string> addresses);
   // Drops members without a word for forget_after, except those in a link (`heard` recently).
   void forget(TimePoint now);
 
-  // Members that joined by this token, but for `except`.
+  // The number of members that joined by this token, `except` left out.
   std::uint64_t joined_by(const NodeId& token, const NodeId& except) const;
-  // A record would bring an `admit` that we have not seen.
+  // Whether the record brings an `admit` that we have not seen.
   bool is_news(const PeerRecord& record) const;
 
   const PeerRecord& self() const { return members_.at(self_).record; }

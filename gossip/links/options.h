@@ -1,4 +1,4 @@
-// What a node is told before it starts: who it is, whom it tries first, whom it admits, and how many links it wants.
+// Options: set before a node starts. Its identity, its first contacts, its rule of admission, its number of links.
 //
 // Thread: plain values.
 #pragma once
@@ -41,8 +41,8 @@ struct Options {
   Bytes admit = {};                           // an Admit to show, or nothing
   std::int64_t unix_start = 0;                // seconds since 1970 at TimePoint 0, for tokens' ends only
   LinkCounts links = {};
-  // Where peers have models of their own (PROTOCOL.md 6.14): what is told to the neighbours only, in place of all
-  // that spreads. Null: every update goes to every peer. Must outlive the protocol.
+  // Set where peers have models of their own (PROTOCOL.md 6.14): neighbours then exchange public copies. Null: every
+  // update goes to every peer. Must outlive the protocol.
   CopyPort* copies = nullptr;
 };
 

@@ -17,7 +17,7 @@ PeerScores::Score& PeerScores::touch(const NodeId& node, TimePoint now) {
   const auto [at, fresh] = scores_.try_emplace(node);
   Score& score = at->second;
   if (fresh) score.decayed_at = now;
-  // A hundredth a minute; what is left of it after a day is next to nothing.
+  // A hundredth a minute: after a day next to nothing is left.
   for (int i = 0; i < 1'500 && now - score.decayed_at >= decay_every; ++i) {
     score.points -= score.points / 100;
     score.decayed_at += decay_every;
@@ -36,7 +36,7 @@ bool PeerScores::has_broken_promise(const NodeId& node, TimePoint now) {
   score.points += promise_broken;
   if (score.points >= linked_from) return false;
   score.banned_until = std::max(score.banned_until, now + idler_banned);
-  score.points = provides_from;  // what it starts from when it may come again
+  score.points = provides_from;  // its points when it may come again
   return true;
 }
 

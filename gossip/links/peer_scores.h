@@ -1,5 +1,5 @@
-// PeerScores: what this node has seen of others, kept to itself (PROTOCOL.md 6.12). It decides whom to ask
-// and whom to link to, never what is valid: that must be the same everywhere.
+// PeerScores: this node's own experience of others, which it keeps to itself (PROTOCOL.md 6.12). Scores decide which
+// nodes to ask and to link to, never what is valid: that must be the same everywhere.
 //
 // Thread: one owner, as Protocol. Memory: scores_max nodes; the ones nearest to zero go first. Whole numbers,
 // so that simulations are the same everywhere.
@@ -21,19 +21,19 @@ class PeerScores {
   static constexpr std::int64_t delivered = 10, delivered_max = 1'000, promise_broken = -100;
   static constexpr std::int64_t provides_from = -1'000, linked_from = -3'000;
 
-  // It brought what it had announced, as the first.
+  // The node was the first to bring an update that it had announced.
   void has_delivered(const NodeId& node, TimePoint now);
-  // It announced what it then did not give. True: that was once too often, and it is banned.
+  // The node did not give an update that it had announced. True: that was once too often, and it is banned.
   bool has_broken_promise(const NodeId& node, TimePoint now);
-  // A bad signature, a malformed frame: inside TLS that is no accident.
+  // The node sent a bad signature or a malformed frame: inside TLS that is no accident.
   void has_forged(const NodeId& node, TimePoint now);
-  // It asks for more work, or names more, than any honest peer would.
+  // The node asks for more work, or names more, than any honest peer would.
   void has_overburdened(const NodeId& node, TimePoint now);
 
-  // In hundredths, as of when it last did something.
+  // In hundredths of a point, as of its last deed.
   std::int64_t points(const NodeId& node) const;
   bool is_banned(const NodeId& node, TimePoint now) const;
-  // Fit to be asked, if there is a choice.
+  // Whether to ask it, if there is a choice.
   bool may_provide(const NodeId& node) const;
 
  private:

@@ -42,7 +42,7 @@ void Overlay::on_link_up(Link& link) {
   } else if (core_.scores.is_banned(link.node, core_.now)) {
     core_.close(link, "it is banned for what it did before");
   } else if (link.dialled_by_us && core_.rule.refused.contains(link.node)) {
-    core_.close(link, "it is refused here");  // who comes to us is told why, after its greeting
+    core_.close(link, "it is refused here");  // a node that dials us learns the reason, after its greeting
   } else if (own(link).purpose == Purpose::dial_back) {
     core_.close(link, "it can be dialled, which it wanted to know");
   } else if (leaving_) {
@@ -57,7 +57,7 @@ void Overlay::on_link_up(Link& link) {
   wake();
 }
 
-// Of those that came to us and have not been admitted, the oldest goes.
+// Too many links that came to us and are not admitted: closes the oldest.
 void Overlay::bound_greetings() {
   Link* oldest = nullptr;
   std::size_t count = 0;
@@ -174,7 +174,7 @@ void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
   core_.close(link, text);
 }
 
-// Two links to one node: true when this one stays (the others are closed then).
+// Two links to one node: returns true when this one stays, and closes the others.
 bool Overlay::keep_one_of_twins(Link& link, const StreamId& stream) {
   const bool we_are_lower = core_.options.self < link.node;
   for (auto& [id, other] : core_.links) {
@@ -196,7 +196,7 @@ bool Overlay::keep_one_of_twins(Link& link, const StreamId& stream) {
   return true;
 }
 
-// True when the link may stay although others came before it.
+// Returns true when the link may stay although others came before it.
 bool Overlay::make_room(Link& link, bool lonely) {
   std::vector<Link*> accepted;
   std::size_t count = 0;
@@ -209,7 +209,7 @@ bool Overlay::make_room(Link& link, bool lonely) {
     refuse(link, Reject::Code::full, "this peer has enough links");
     return false;
   }
-  // Who gives least, of equals the youngest: newcomers who give nothing can only take each other's place.
+  // The link that gives least goes, of equals the youngest: newcomers that give nothing only replace each other.
   Link& victim = **std::min_element(accepted.begin(), accepted.end(), [&](const Link* a, const Link* b) {
     const auto a_points = core_.scores.points(a->node), b_points = core_.scores.points(b->node);
     return a_points != b_points ? a_points < b_points : a->up_at > b->up_at;
@@ -225,7 +225,7 @@ void Overlay::admitted(Link& link, const Hello& hello) {
   own(link).was_admitted = true;
   link.their_stream = hello.stream;
   link.codings = hello.codings;
-  if (link.dialled_by_us) met_own_run_ = true;  // who was dialled greets after having admitted us
+  if (link.dialled_by_us) met_own_run_ = true;  // a node that we dialled greets after it has admitted us
   ping(link);                                   // at once, for the round trip
   send_table(link);
   core_.members.heard(link.node, core_.now);

@@ -1,4 +1,4 @@
-// Overlay: who we know and who we are linked to (PROTOCOL.md section 5).
+// Overlay: the nodes we know, and the links we keep (PROTOCOL.md section 5).
 //
 // Thread: one owner, as Protocol. Costs: tick() is O(links + addresses), at most once per 10 ms.
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace rumor::gossip {
 
-// What Overlay keeps about a link (Link::overlay).
+// Overlay's state about a link (Link::overlay).
 struct OverlayLink final : LinkState {
   bool greeted = false;             // we have sent HELLO
   bool was_admitted = false;        // at some time
   bool goodbye = false;             // BYE came: no reason to redial at once
-  Purpose purpose = Purpose::link;  // where we have dialled
+  Purpose purpose = Purpose::link;  // of our dial
   std::uint32_t table_mismatches = 0;
   TimePoint table_sent_at;
-  TimePoint invite_passed_at = long_ago;  // one of its own, by us
+  TimePoint invite_passed_at = long_ago;  // when we last passed one of its invitations on
   std::optional<std::uint64_t> ping;      // nonce of the one on its way, probes aside
   TimePoint ping_sent_at;
 };
@@ -35,7 +35,7 @@ class Overlay {
   static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
   static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
   static constexpr std::size_t dials_max = 16, dial_backs_asked = 3;
-  static constexpr std::uint64_t record_units = 2;  // of work, to verify one and to pass it on
+  static constexpr std::uint64_t record_units = 2;  // of control work: verifies a record and passes it on
 
   explicit Overlay(Core& core);
 
@@ -45,7 +45,7 @@ class Overlay {
   // Requires: Core has just added the link.
   void on_link_up(Link& link);
   void on_dial_failed(const std::string& address, const std::string& reason);
-  // True when the link is admitted by this.
+  // Returns true when this admits the link.
   bool on_hello(Link& link, const Hello& hello);
   void on_reject(Link& link, const Reject& reject);
   void on_bye(Link& link, const Bye& bye);
@@ -56,12 +56,12 @@ class Overlay {
   bool awaits_pong(const Link& link) const { return own(link).ping.has_value(); }
   void on_peers(Link& link, const Peers& peers);
   void on_invite(Link& link, const Invite& invite);
-  // We can be dialled there now: every link is told.
+  // Sets where we can be dialled, and sends it to every link.
   void set_addresses(std::vector<std::string> addresses);
-  // Some neighbours try whether they can dial us; reach() shows it.
+  // Asks some neighbours to try whether they can dial us; reach() shows the result.
   void ask_to_be_dialled();
   const Reach& reach() const { return reach_; }
-  // The rule has changed: closes links that it does not admit.
+  // Closes links that Core::rule does not admit, after it has changed.
   void judge_links();
   // Compares tables.
   void on_digest(Link& link, const Digest& digest);
@@ -72,11 +72,11 @@ class Overlay {
 
   // Every first contact has been tried in vain or lost, and no link is up or greeting.
   bool alone() const;
-  // "127.0.0.1:7001: connection refused, ..." of the first contacts.
+  // The first contacts and their trouble: "127.0.0.1:7001: connection refused, ...".
   std::string tried_text() const;
   std::string refused_by_run() const;
   bool has_contacts() const;
-  // A peer of our run has been linked at some time, and took us for one of the run too.
+  // Whether a peer of our run has been linked at some time, and has admitted us.
   bool met_own_run() const { return met_own_run_; }
   void check_invariants() const;
 
@@ -84,7 +84,7 @@ class Overlay {
   static OverlayLink& own(Link& link) { return static_cast<OverlayLink&>(*link.overlay); }
   static const OverlayLink& own(const Link& link) { return static_cast<const OverlayLink&>(*link.overlay); }
   void wake() { due_ = core_.now; }
-  // From this link. False: the record is forged, and the link closed for it.
+  // Takes a record from this link. False: it is forged, and the link is closed.
   bool learn(Link& link, const PeerRecord& record);
   void learn_all(Link& link, const std::vector<PeerRecord>& records);
   void spread_record(const PeerRecord& record);

@@ -1,4 +1,4 @@
-// The Overlay's clockwork: which addresses to dial, which links to watch or drop, and what it says about
+// The part of Overlay that works by the clock: dialling addresses, watching and dropping links, and its texts about
 // both.
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace rumor::gossip {
 void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
   Address* entry = book_.find(address);
   if (entry == nullptr) return;
-  if (entry->purpose == Purpose::dial_back) {  // that was for its node, to whom we are linked
+  if (entry->purpose == Purpose::dial_back) {  // for the sake of its node, to which we are linked
     entry->dialling = false;
     return;
   }
@@ -19,7 +19,7 @@ void Overlay::on_dial_failed(const std::string& address, const std::string& reas
     core_.note(Note::Level::warning, str("seed ", address, " does not answer: ", reason, "; trying on"));
   }
   book_.failed(address, reason, core_.now, core_.prng);
-  // Who has just gone cannot answer an invitation either: not at the first failure.
+  // Not at the first failure: a node that has just gone cannot answer an invitation either.
   if (entry->node && entry->failures >= 2) invite(*entry->node);
   wake();
 }
@@ -130,14 +130,13 @@ bool Overlay::wants_links() const {
          (dialled_links() < core_.options.links.dialled && coming < core_.options.links.high);
 }
 
-// Seeds and known addresses: all at once the first time; later while links are wanted, and now and then
-// anyway.
+// Dials seeds and known addresses: all at once the first time, later while links are wanted, and now and then anyway.
 void Overlay::dial_contacts() {
   for (auto& [address, entry] : book_.all()) {
     if (!entry.first_contact() || !may_dial(entry)) continue;
     const bool wanted = !entry.tried || links_coming() < core_.options.links.target || full_mesh();
     if (!wanted && entry.failures == 0) {
-      // Enough links: look again in ten minutes, whoever lives there now.
+      // Enough links: look again in ten minutes, since another node may live there by then.
       entry.failures = 1;
       entry.next_try = core_.now + jittered(seed_interval, core_.prng);
       continue;
@@ -146,7 +145,7 @@ void Overlay::dial_contacts() {
   }
 }
 
-// Members: one address of each at a time, random ones first, until there are links enough.
+// Dials members in random order, one address of each at a time, until there are links enough.
 void Overlay::dial_members() {
   std::vector<std::string> candidates;
   for (const auto& [address, entry] : book_.all()) {

@@ -1,5 +1,5 @@
-// The Overlay where others are to dial us: those whom we cannot dial, and neighbours that try whether one can
-// (PROTOCOL.md 5.10, 5.11).
+// The part of Overlay that makes others dial us: members that we cannot dial, and neighbours that test whether we can
+// be dialled (PROTOCOL.md 5.10, 5.11).
 #include <algorithm>
 
 #include "gossip/overlay/overlay.h"
@@ -7,7 +7,7 @@
 
 namespace rumor::gossip {
 
-// Whom we cannot dial may be able to dial us: neighbours of both pass that on.
+// A member that we cannot dial may be able to dial us: neighbours of both pass the invitation on.
 void Overlay::invite(const NodeId& member) {
   if (core_.now - invited_at_ < invite_interval || core_.members.self().addresses.empty()) return;
   if (!wants_links() || occupied(member) || unwelcome(member)) return;
@@ -25,12 +25,12 @@ void Overlay::on_invite(Link& link, const Invite& invite) {
   core_.send(*next, encode(invite));
 }
 
-// This one of a node's addresses may be dialled for its sake.
+// Whether an invitation of this node may make us dial this address.
 bool Overlay::follows_invitation(const Address& entry, const NodeId& node) const {
   return entry.node == node && !entry.dialling && !entry.ours && core_.now - entry.invited_at >= invited_interval;
 }
 
-// At the address that has failed least, however long it should still wait.
+// Dials the address that has failed least, however long it should still wait.
 void Overlay::dial_inviter(const NodeId& node) {
   if (!full_mesh() && links_coming() >= core_.options.links.high) return;
   std::pair<const std::string, Address>* best = nullptr;
@@ -47,7 +47,7 @@ void Overlay::dial_inviter(const NodeId& node) {
   dial(address, entry);
 }
 
-// A neighbour wants to know whether it can be dialled, wherever it says so: it sees our connections, which end at once.
+// A neighbour asks whether it can be dialled at its addresses. It sees our connections, which end at once.
 void Overlay::dial_back(const Link& link) {
   for (auto& [address, entry] : book_.all()) {
     if (!follows_invitation(entry, link.node)) continue;

@@ -47,7 +47,7 @@ Error refused(const std::string& text) {
   return {Errc::mismatch, text};
 }
 
-// Why a token that fits otherwise must not be taken up now, or nothing.
+// The reason not to take up a token now that fits otherwise; empty when there is none.
 std::string spent(const Admit& admit, const JudgeView& view, const NodeId& node) {
   const Token& token = admit.token;
   const bool confirmed =

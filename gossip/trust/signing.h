@@ -1,8 +1,8 @@
-// What is signed, byte for byte, and by whom (PROTOCOL.md 6.8).
+// Signing: the messages that are signed, byte for byte, and the keys that sign them (PROTOCOL.md 6.8).
 //
-// Everything that a node says about itself and that others pass on carries its signature: its record, its
-// streams, its updates. Each message begins with a name of its own and the run, so that no signature is of
-// use elsewhere. The protocol neither holds a private key nor knows a curve: it asks Keys.
+// A node signs everything about itself that others pass on: its record, its streams, its updates. Each message begins
+// with a name of its own and the run, so that no signature is of use elsewhere. The protocol neither holds a private
+// key nor knows a curve: it asks Keys.
 //
 // Thread: pure functions; Keys as its implementation says.
 #pragma once
@@ -25,8 +25,8 @@ class Keys {
 
 // ---- streams ----
 
-// A stream's name shows whose it is: eight random bytes, then eight bytes of SHA-256("rumor-stream-v1\0",
-// node, random). So nobody can take names in another's stream, or sign one as his own, short of 2^64 keys.
+// A stream's name shows its node: eight random bytes, then eight bytes of SHA-256("rumor-stream-v1\0",
+// node, random). Nobody can take names in another's stream, or sign one as his own, short of 2^64 keys.
 StreamId stream_of(const NodeId& node, std::uint64_t random);
 bool stream_belongs_to(const StreamId& stream, const NodeId& node);
 

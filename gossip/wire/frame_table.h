@@ -13,7 +13,7 @@
 
 namespace rumor::gossip {
 
-// Who answers a frame. A frame of another exchange than the run's has no place in the run.
+// The part that answers a frame. A frame of another exchange than the run's has no place in the run.
 enum class FrameUse : std::uint8_t {
   session,    // Overlay, in every run
   exchanges,  // the run's exchange, whichever it is

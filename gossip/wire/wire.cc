@@ -1,4 +1,4 @@
-// Reading the protobuf frames. Only this file and wire_encode.cc see the generated header.
+// Reads the protobuf frames. Only this file and wire_encode.cc see the generated header.
 #include "gossip/wire/wire.h"
 
 #include "gossip/rumor.pb.h"
@@ -28,7 +28,7 @@ struct Reading {
 PeerRecord record_of(Reading& in, const pb::PeerRecord& from) {
   PeerRecord record{in.id<NodeId>(from.node()), from.number(), {}, in.id<Signature>(from.signature())};
   record.admit.assign(from.admit().begin(), from.admit().end());
-  // One more than allowed is enough for invalid() to notice.
+  // One address more than allowed is enough for invalid() to notice.
   for (const std::string& address : from.addresses()) {
     if (record.addresses.size() > limits::addresses_per_record_max) break;
     record.addresses.push_back(address);

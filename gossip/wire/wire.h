@@ -1,9 +1,7 @@
-// Frames as structs, and their way to bytes and back: the only place that knows the encoding
-// (gossip/PROTOCOL.md, 4).
+// Frames as structs, and their conversion to bytes and back (gossip/PROTOCOL.md, 4). No other room knows the encoding.
 //
 // A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the
-// frame by its type before it parses, then checks every field; what it returns satisfies invalid() ==
-// nullopt.
+// frame by its type before it parses, then checks every field. A decoded frame satisfies invalid() == nullopt.
 //
 // Thread: pure functions. Memory: Data, DataMore, SnapshotData and Copy hold views into the frame; all else is
 // owned.
@@ -27,7 +25,7 @@ namespace rumor::gossip {
 
 inline constexpr std::uint32_t protocol_version_min = 1, protocol_version_max = 1;
 
-// Why a message must not be used, or nothing.
+// The reason why a message must not be used, or nothing.
 using Invalid = std::optional<std::string_view>;
 
 // ---- session and members ----
@@ -105,7 +103,7 @@ struct Invite {
 
 // ---- spreading ----
 
-// Gives a stream its number on this link, sender's side.
+// Gives a stream its number on this link, as the sender counts.
 struct StreamDef {
   std::uint32_t index = 0;
   StreamId stream;
@@ -144,7 +142,7 @@ struct Subscribe {
   Invalid invalid() const { return std::nullopt; }
 };
 
-// The sender pushes the stream to the receiver no longer: it gives more than it takes.
+// The sender gives more than it takes, and no longer pushes the stream to the receiver.
 struct Decline {
   std::uint32_t stream = 0;
   Invalid invalid() const { return std::nullopt; }
@@ -161,7 +159,7 @@ struct Data {
   Invalid invalid() const;
 };
 
-// What follows of the payload that this link's last DATA began.
+// A further piece of the payload that this link's last DATA began.
 struct DataMore {
   BytesView bytes;
   bool more = false;
@@ -185,7 +183,7 @@ struct SnapshotAsk {
   Invalid invalid() const { return std::nullopt; }
 };
 
-// Chunks of this cut, from another donor than the first: the manifest's hash and its names.
+// Asks another donor than the first for chunks of this cut: the manifest's hash and its names.
 struct SnapshotJoin {
   Hash256 hash;
   HaveSet names;
@@ -219,14 +217,14 @@ struct SnapshotData {
 
 // ---- public copies ----
 
-// What the sender holds of the receiver's copy, or nothing: then the whole is wanted.
+// The newest update in the sender's copy of the receiver, or nothing: then the sender wants the whole copy.
 struct CopyAsk {
   std::optional<std::uint64_t> seq;
   Invalid invalid() const;
 };
 
 struct CopyBegin {
-  std::uint64_t seq = 0, bytes = 0;  // its newest update, and of all pieces
+  std::uint64_t seq = 0, bytes = 0;  // the newest update in the copy; the length of all pieces
 };
 // A piece of the sender's copy.
 struct Copy {
@@ -287,11 +285,11 @@ RUMOR_FRAME_TABLE(RUMOR_ROW)
 RUMOR_FRAME_TABLE(RUMOR_ROW)
 #undef RUMOR_ROW
 
-// A payload of any length: DATA, then as many DATA_MORE as it takes, which share its bytes. message.payload is not
-// looked at. Requires: message.more is false.
+// Encodes a payload of any length: DATA, then as many DATA_MORE as it takes, which share its bytes. Ignores
+// message.payload. Requires: message.more is false.
 std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const Bytes>& payload);
 
-// The piece of a copy that begins there, which shares its bytes. Requires: at < copy->size().
+// Encodes the piece of a copy that begins at `at`; it shares the copy's bytes. Requires: at < copy->size().
 OutFrame encode_piece(const std::shared_ptr<const Bytes>& copy, std::size_t at, std::uint64_t seq);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).

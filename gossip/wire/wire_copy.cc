@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint8_t ask_holds = 1;
 constexpr std::uint8_t copy_goes_on = 1, copy_begins = 2;
 
-// All of a frame but the bytes of the copy.
+// Writes a frame up to the bytes of the copy.
 Bytes head_of(const Copy& message) {
   RUMOR_CHECK(!message.invalid());
   ByteWriter out;

@@ -1,4 +1,4 @@
-// Writing the protobuf frames; wire.cc reads them.
+// Writes the protobuf frames; wire.cc reads them.
 #include "gossip/rumor.pb.h"
 #include "gossip/wire/wire.h"
 #include "runtime/base/check.h"

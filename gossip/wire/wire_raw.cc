@@ -14,7 +14,7 @@ constexpr std::uint8_t data_goes_on = 0x80, piece_goes_on = 1;
 
 void begin(ByteWriter& out, FrameType type) { out.u8(static_cast<std::uint8_t>(type)); }
 
-// All of a frame but the bytes of the payload.
+// Writes a frame up to the bytes of the payload.
 ByteWriter head_of(const Data& message) {
   RUMOR_CHECK(!message.invalid());
   ByteWriter out;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t text_bytes_max = 512;
 
-// Texts of peers end up in logs: no control characters.
+// Texts of peers end up in logs, so control characters are refused.
 bool presentable(std::string_view text, std::size_t bytes_max) {
   return text.size() <= bytes_max &&
          std::none_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });

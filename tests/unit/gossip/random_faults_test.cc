@@ -68,7 +68,7 @@ class Swarm {
 
   void kill_for_a_while(std::size_t i, bool with_store) {
     if (!world.nodes[i].up()) return;
-    // What nobody else has would be lost for good with the store; that is no fault of the protocol.
+    // An update that no other node has would be lost for good with the store; that is no fault of the protocol.
     const HaveSet& held = world.nodes[i].store->have();
     const bool spare = std::any_of(world.nodes.begin(), world.nodes.end(), [&](const WorldNode& other) {
       return &other != &world.nodes[i] && other.up() && other.store->have().includes(held);

@@ -1,5 +1,5 @@
-// What one link may make a node keep and do (PROTOCOL.md, section 8): who goes beyond it is put off and named, and
-// the others do not notice.
+// The most that one link may make a node keep and do (PROTOCOL.md, section 8): a link that goes beyond it is closed and
+// named, and the other links do not notice.
 #include <boost/test/unit_test.hpp>
 #include <algorithm>
 
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(control_frames_without_end) {
   flooded.others_go_on();
 }
 
-// What an honest peer does at its worst is let through: 400 frames a second, for a minute.
+// The worst that an honest peer does is let through: 400 frames a second, for a minute.
 BOOST_AUTO_TEST_CASE(a_busy_link_is_not_put_off) {
   Flooded flooded;
   for (std::uint64_t i = 0; i < 24'000; ++i)

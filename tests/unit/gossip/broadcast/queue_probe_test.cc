@@ -1,4 +1,4 @@
-// Probes in the lane of DATA, against PINGs in the control lane: what is measured, and whom it is believed of.
+// Probes in the lane of DATA, against PINGs in the control lane: the waits they measure, and the links that count.
 #include "gossip/broadcast/queue_probe.h"
 
 #include <boost/test/unit_test.hpp>

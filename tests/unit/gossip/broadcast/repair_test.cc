@@ -1,4 +1,5 @@
-// What spreading missed: restarts, partitions, snapshots, histories that can no longer be added, divergence.
+// Repair of everything that spreading missed: restarts, partitions, snapshots, histories that can no longer be added,
+// divergence.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_one_of_many_neighbours_keeps_is_found) {
   }
 }
 
-// What a provider should push is waited for, but not when training has ended and it gives nothing.
+// A node waits for updates that a provider should push, but not when training has ended and the provider gives nothing.
 BOOST_AUTO_TEST_CASE(a_provider_that_is_done_is_not_waited_for) {
   World world(2);
   world.start_all();

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(only_the_owner_may) {
   run.world.run_for(50ms);
   BOOST_TEST(run.world.nodes[1].closes.front().find("passes on a revocation that is none") == 0u);
   BOOST_TEST(run.held(1, 0) == 1u);
-  // Of a stream that is not the node's.
+  // The stream is not the node's.
   Revocation crossed{run.world.nodes[0].id, run.world.nodes[1].stream, {1, 9}, {}};
   crossed.owner = sim::TagKeys(run.owner).sign(revoke_message(run_named(1), crossed));
   BOOST_TEST(!run.world.revoke(1, crossed).ok());

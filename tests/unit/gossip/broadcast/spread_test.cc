@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(large_payloads_are_not_coded_anew) {
   }
 }
 
-// Of payload bytes sent, the most by one node over the mean.
+// Compares payload bytes sent: the most by one node over the mean.
 BOOST_AUTO_TEST_CASE(nobody_gives_much_more_than_it_takes) {
   World world(24, 5);
   world.start_all(2);

@@ -1,4 +1,4 @@
-// Who cannot dial a member asks it, by way of common neighbours, to dial in his place (PROTOCOL.md 5.10).
+// A node that cannot dial a member asks it, through common neighbours, to dial in its place (PROTOCOL.md 5.10).
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

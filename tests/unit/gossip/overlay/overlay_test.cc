@@ -1,4 +1,4 @@
-// Who is linked to whom: seeds, twins, other runs, leaving, retries.
+// The links that nodes form: seeds, twins, other runs, leaving, retries.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

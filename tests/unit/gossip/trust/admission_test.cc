@@ -1,5 +1,5 @@
-// Who may join: lists, tokens that are good, expired, spent, of another run, relayed; and what becomes of
-// links when the list changes.
+// Admission: lists; tokens that are good, expired, spent, of another run, or relayed; and the links after a change of
+// the list.
 #include "gossip/trust/admission.h"
 
 #include <boost/test/unit_test.hpp>
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(who_is_on_the_list_is_linked_until_it_is_taken_off) {
   for (std::size_t i = 0; i < 2; ++i) world.set_rule(i, without);
   world.run_for(2s);
   BOOST_TEST(world.link_count() == 1u);
-  // What it had sent stays; a new stream of it is not taken, whoever brings it.
+  // Its earlier updates stay; a new stream of it is not taken from any link.
   BOOST_TEST(world.nodes[0].store->have().contains({old_stream, 1}));
   const StreamId fresh = stream_of(world.nodes[2].id, 99);
   StoredUpdate update = world.nodes[2].store->compose(fresh, world.nodes[2].id, 1, 50);

@@ -1,5 +1,4 @@
-// Who signed what: forged, altered, replayed and foreign updates and records, and what becomes of the link
-// that brought them.
+// Signatures: forged, altered, replayed and foreign updates and records, and the fate of the link that brought them.
 #include "gossip/trust/signing.h"
 
 #include <boost/test/unit_test.hpp>
