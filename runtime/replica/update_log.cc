@@ -184,8 +184,9 @@ void UpdateLog::acknowledged(const gossip::HaveSet& by_all, TimePoint now) {
 
 std::optional<gossip::StoredUpdate> UpdateLog::find(const UpdateKey& key) const {
   auto order = index_.order_of(key);
-  for (std::uint64_t next = key.seq; mutant(12) && !order && next < key.seq + 100;)
-    order = index_.order_of({key.stream, ++next});
+  if (mutant(12) && !order)
+    for (const UpdateKey& other : keys())
+      if (key < other && (!order || other < index_.key_of(*order))) order = index_.order_of(other);
   if (!order) return {};
   if (const gossip::StoredUpdate* const here = held(*order)) return *here;
   Result<Bytes> record = read_record(*order, index_.place_of(*order).bytes);
