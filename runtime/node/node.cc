@@ -72,7 +72,7 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_
     return Error{Errc::usage,
                  str("exchange.mode = \"", config.mode,
                      "\" is of the simulator alone; a peer runs \"broadcast\", \"average\" or \"codistill\"")};
-  if (config.has_own_models() && !trainer->has_own_model())
+  if (config.has_own_models() && trainer->own_model() == nullptr)
     return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is for built-in models on a processor ",
                                   "(--device cpu) so far; set exchange.mode = \"broadcast\"")};
   const models::StartWeights* const start = options.start.get();

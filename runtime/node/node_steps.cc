@@ -9,6 +9,7 @@
 #include "runtime/base/text.h"
 #include "runtime/node/node.h"
 #include "runtime/replica/payload_coder.h"
+#include "runtime/training/own_model.h"
 
 namespace rumor {
 
@@ -87,12 +88,12 @@ void Node::bring_view_up() {
 std::size_t Node::draw_model(bool tells) {
   trainer_->follow(replica_);
   if (config_.averages()) {
-    trainer_->draw(*neighbourhood_, tells ? neighbourhood_->share(density_now()) : 0);
+    trainer_->own_model()->pull_towards(*neighbourhood_, tells ? neighbourhood_->share(density_now()) : 0);
     return 0;
   }
   const std::size_t wanted = progress() < codistillation_from ? 0 : config_.neighbour_rules.teachers;
   const auto teachers = neighbourhood_->teachers(wanted, figures_.steps);
-  trainer_->learn_from(teachers);
+  trainer_->own_model()->learn_from(teachers);
   return teachers.size();
 }
 

@@ -57,14 +57,6 @@ void ModelTrainer::follow(Replica& replica) {
   });
 }
 
-void ModelTrainer::draw(const Neighbourhood& neighbours, double share) {
-  own_model_->draw(neighbours, share, parallel());
-}
-
-void ModelTrainer::learn_from(std::span<const std::span<const std::int32_t>> teachers) {
-  own_model_->learn_from(teachers);
-}
-
 compress::FloatView ModelTrainer::view() { return {view_, std::ldexp(1.0f, -built_.grid_bits)}; }
 
 Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView optimizer_state) {

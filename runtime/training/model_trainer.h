@@ -33,9 +33,7 @@ class ModelTrainer final : public Trainer {
   // view[i] = weights[i] on the grid, for every i.
   void refresh(std::span<const std::int32_t> weights);
   compress::FloatView view() override;
-  bool has_own_model() const override { return own_model_ != nullptr; }
-  void draw(const Neighbourhood& neighbours, double share) override;
-  void learn_from(std::span<const std::span<const std::int32_t>> teachers) override;
+  OwnModel* own_model() override { return own_model_; }
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }

@@ -13,8 +13,8 @@ OwnModel::OwnModel(const RunConfig& config, BuiltInModel& built)
   if (config.averages()) pull_.assign(built.layout().params(), 0.0f);
 }
 
-void OwnModel::draw(const Neighbourhood& neighbours, double share, Parallel& parallel) {
-  neighbours.pull(share, pull_, parallel);
+void OwnModel::pull_towards(const Neighbourhood& neighbours, double share) {
+  neighbours.pull(share, pull_, parallel_ != nullptr ? *parallel_ : alone_);
 }
 
 void OwnModel::learn_from(std::span<const std::span<const std::int32_t>> teachers) {

@@ -23,17 +23,21 @@ class OwnModel final : public Recipe {
   // Refers to `built`, as make_recipe().
   OwnModel(const RunConfig& config, BuiltInModel& built);
 
-  // The next step adds Neighbourhood::pull(share) to the change.
-  void draw(const Neighbourhood& neighbours, double share, Parallel& parallel);
-  // The next step asks these; copied.
+  // After View::follow(): the next step adds Neighbourhood::pull(share) to its change. Where peers average.
+  void pull_towards(const Neighbourhood& neighbours, double share);
+  // After View::follow(): the next step learns from the predictions of these weights, too; they are copied. Where peers
+  // codistill.
   void learn_from(std::span<const std::span<const std::int32_t>> teachers);
 
   Made make(double rate, std::span<const float> weights, std::span<float> change) override;
+  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
   void add_memory(MemoryUse& use) const override;
 
  private:
   BuiltInModel& built_;
   double clip_;
+  Parallel* parallel_ = nullptr;
+  Serial alone_;
   float agreement_;           // weight of the teachers' prediction
   LargeVector<float> pull_;   // where peers average
   std::vector<LargeVector<float>> teachers_;

@@ -10,7 +10,7 @@
 
 #include "compress/select/budget.h"
 #include "runtime/run/run_config.h"
-#include "runtime/training/trainer.h"
+#include "runtime/training/step.h"
 
 namespace rumor {
 

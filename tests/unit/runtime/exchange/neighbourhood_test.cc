@@ -257,14 +257,14 @@ BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
   config.model.hidden = {8};
   const auto data = models::load_data(config.data).value();
   auto trainer = ModelTrainer::create(config, data, {0, 1}, 1).value();
-  BOOST_TEST(trainer->has_own_model());
+  BOOST_TEST_REQUIRE(trainer->own_model() != nullptr);
   const std::uint32_t params = trainer->layout().params();
   Replica own(test::some_run(), trainer->layout(), trainer->initial_weights());
   const std::vector<float> before = models::to_floats(own.weights(), 24);
 
   const Drawn drawn(*trainer, own);
   trainer->follow(own);
-  trainer->draw(drawn.near, 0.125);
+  trainer->own_model()->pull_towards(drawn.near, 0.125);
   StepPlan plan;
   plan.density = 1.0 / params;  // one entry
   plan.period = 42;
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_step_learns_from_what_teachers_predict) {
     Replica own(test::some_run(), trainer->layout(), zero);
     trainer->follow(own);
     const std::span<const std::int32_t> both[] = {sure, zero};
-    trainer->learn_from(std::span(both).first(teachers));
+    trainer->own_model()->learn_from(std::span(both).first(teachers));
     StepPlan plan;
     plan.rate = 0.25;
     plan.hold = true;
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(a_peer_speaks_when_it_has_drifted) {
     Replica own(test::some_run(), trainer->layout(), trainer->initial_weights());
     const Drawn drawn(*trainer, own);
     trainer->follow(own);
-    trainer->draw(drawn.near, 0.125);
+    trainer->own_model()->pull_towards(drawn.near, 0.125);
     StepPlan plan;
     plan.density = 0.01;
     plan.drift_bound = bound;
