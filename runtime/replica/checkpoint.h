@@ -8,7 +8,7 @@
 
 namespace rumor {
 
-// What is private to a peer and survives its restart.
+// The state that is private to a peer and survives its restart.
 struct LocalState {
   NodeId node;
   std::vector<float> residual;
@@ -23,10 +23,10 @@ struct Checkpoint {
   LocalState local;
 };
 
-// What the peer that wrote it would use: the replica's weights, or its own model.
+// The weights that the peer would use: the replica's, or those of its own model.
 std::vector<float> model_of(const RunForm& form, const Checkpoint& checkpoint);
 
-// What a container says of itself: for tools that do not know the run. The whole file's hash is checked.
+// Reads run, layout and grid from a checkpoint, for tools that do not know the run. The whole file's hash is checked.
 // Errors: Errc::corrupt, Errc::mismatch (another format version).
 Result<RunForm> read_checkpoint_form(BytesView bytes);
 
@@ -36,7 +36,8 @@ Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const 
 // The fingerprint is NOT compared with the weights here: Replica::restore does that.
 Result<Checkpoint> decode_checkpoint(const RunForm& form, BytesView bytes);
 
-// The same without what is private: a public copy, as it travels (PROTOCOL.md 6.14). Errors: as decode_checkpoint().
+// The same without the private state: a public copy, as peers send it (PROTOCOL.md 6.14). Errors: as
+// decode_checkpoint().
 Bytes encode_copy(const RunForm& form, const ReplicaState& copy);
 Result<ReplicaState> decode_copy(const RunForm& form, BytesView bytes);
 

@@ -1,8 +1,8 @@
 // Disk: named files that a node keeps beside its checkpoint, as the core sees them. The core opens none by
 // itself: runtime/daemon/state/file_disk.h is the real one, MemoryDisk the simulator's.
 //
-// Written without waiting for the platter: what a killed process has written is there when it starts again;
-// what a power cut takes shows, since whoever reads checks what he reads.
+// Writes do not wait for the platter. Bytes that a killed process has written are there when it starts again. A power
+// cut may take some; readers notice, since they check all that they read.
 //
 // Thread: one owner, the protocol thread. A call takes as long as the system needs to take the bytes into its
 // cache. Errors: Errc::io with the path and the system's reason, Errc::not_found.
@@ -22,7 +22,7 @@ class Disk {
  public:
   virtual ~Disk() = default;
 
-  // Makes the file, and what lies before `offset` and was never written reads as zeros.
+  // Makes the file where there is none. Bytes before `offset` that were never written read as zeros.
   virtual Result<void> write(const std::string& name, std::uint64_t offset, BytesView bytes) = 0;
   // Exactly `size` bytes; Errc::io when there are fewer.
   virtual Result<Bytes> read(const std::string& name, std::uint64_t offset, std::size_t size) const = 0;

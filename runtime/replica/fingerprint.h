@@ -22,11 +22,11 @@ class Fingerprinter {
   explicit Fingerprinter(const RunId& run);
   std::uint64_t seed() const { return seed_; }
 
-  // Of a whole weight vector, or of a stretch of one that begins at position `first`. O(params).
+  // The fingerprint of a weight vector, or of a stretch of one that begins at position `first`. O(params).
   std::uint64_t of_weights(std::span<const std::int32_t> weights, std::uint32_t first = 0) const;
-  // Of the change an update makes. O(entries).
+  // The fingerprint of the change that an update makes. O(entries).
   std::uint64_t of_update(const ParamLayout& layout, const compress::SparseUpdate& update) const;
-  // Of one weight that moved by `change` (mod 2^32) at position i.
+  // The fingerprint of one weight's change (mod 2^32) at position i.
   std::uint64_t of_change(std::uint32_t i, std::uint32_t change) const {
     const std::uint64_t r = coefficients(i);
     return lanes(change * static_cast<std::uint32_t>(r), change * static_cast<std::uint32_t>(r >> 32));

@@ -11,7 +11,7 @@
 
 namespace rumor {
 
-// Of both lanes, mod 2^32.
+// The sums of both lanes, mod 2^32.
 struct LaneSums {
   std::uint32_t low, high;
 };

@@ -122,7 +122,7 @@ void Replica::begin_batch() const {
   batch_.fingerprint = pending_fingerprint_;
 }
 
-// Of the batch, what lies there. Returns the fingerprint of what really happens to the weights.
+// Adds the entries of the batch within the stretch. Returns the fingerprint of the changes as the weights really moved.
 std::uint64_t Replica::apply_stretch(compress::Stretch where, const compress::FloatView* view) const {
   std::int32_t* const weights = state_.weights.data();
   float* const values = view != nullptr ? view->values.data() : nullptr;
@@ -199,7 +199,7 @@ void Replica::refresh_changed(const compress::FloatView& view, Parallel& paralle
 bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
   RUMOR_CHECK(view.values.size() == layout_.params());
   const bool complete = recent_complete_;
-  // What waits and what is recent both end with what was taken last, so equal numbers are the same updates.
+  // pending_ and recent_ both end with the change taken last, so equal numbers are the same updates.
   if (complete && pending_.size() == recent_.size() && batch_.updates.empty()) {
     apply_pending(&view, parallel);
   } else {

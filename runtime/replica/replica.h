@@ -1,15 +1,16 @@
 // Replica: the shared weights, the names of the updates they hold, and the fingerprint that proves it.
 //
-// Exactly-once: verify -> lacking? -> take -> mark is one call of apply(); addition is not idempotent, so
-// this is *the* safety property. Arithmetic is wrap-around on 32 bits and commutes, so the entries of what
-// was taken may wait: they go onto the weights together, merged, when someone asks for the weights or for the
-// view (compress/payload/apply.h: together they need a fraction of the time), in as many threads as there are, or a
-// piece at a time. Names and fingerprint move at once. A view on another machine than this processor follows by
-// itself: it is handed what was taken, and nothing goes onto the weights here for that.
+// Exactly-once: apply() verifies an update, looks whether its name is lacking, takes it and marks the name, all in one
+// call. Addition is not idempotent, so this is *the* safety property.
 //
-// Thread: one owner (the protocol thread); reading weights lets what waits go onto them, so that counts as
-// writing. Memory: one int32 per parameter, the have-set, and at most as many entries as parameters that wait for the
-// weights, and as many that a view has yet to follow; mostly they are the same.
+// Pending: names and fingerprint move at once, entries later. Arithmetic wraps around on 32 bits and commutes, so
+// pending entries go onto the weights together, merged, when somebody asks for the weights or for the view: together
+// they need a fraction of the time (compress/payload/apply.h). Several threads add them, or one a piece at a time. A
+// view on a GPU follows by itself: hand_over() gives it the changes, and the weights here may wait.
+//
+// Thread: one owner (the protocol thread). Reading the weights adds pending entries to them, so it counts as writing.
+// Memory: one int32 per parameter, the have-set, and at most as many pending entries as parameters, and as many that a
+// view has yet to follow; mostly they are the same.
 // Invariant: fingerprint == F(initial weights) + sum of F(update) over have() == F(weights()).
 #pragma once
 
@@ -28,19 +29,19 @@
 
 namespace rumor {
 
-// What a replica consists of, as values: what checkpoints and snapshots carry.
+// A replica as values. Checkpoints and snapshots carry it.
 struct ReplicaState {
   LargeVector<std::int32_t> weights;
   gossip::HaveSet have;
   std::uint64_t fingerprint = 0;
   std::uint64_t samples = 0;  // training samples behind all applied updates: the run's progress
   std::uint64_t period = 0;   // largest period of any applied update
-  std::set<gossip::Revocation> revocations;  // what they cover is not among the updates
+  std::set<gossip::Revocation> revocations;  // no update that they cover is in `have`
 };
 
 // One change of the weights.
 struct Taken {
-  compress::SharedUpdate update;         // what it adds
+  compress::SharedUpdate update;         // the entries that are added
   std::shared_ptr<const Bytes> payload;  // the canonical bytes it came in; null where the caller gave none
   bool back = false;                     // it was taken back: `update` is the opposite of the payload
 };
@@ -52,52 +53,51 @@ class Replica {
 
   using Payload = std::shared_ptr<const Bytes>;
 
-  // Takes an update's integers and marks its name, or finds the name there already. `payload`: what the update was
-  // decoded from, for who is handed what was taken; null will do.
+  // Takes an update's entries and marks its name, or finds the name marked already. `payload`: the bytes that the
+  // update was decoded from, for hand_over(); may be null.
   // Errors: Errc::corrupt when the entries do not have the fingerprint that the header claims; nothing
   // changed then. Requires: update decoded against this replica's layout.
   Result<gossip::Accepted> apply(const gossip::UpdateHeader& header, compress::SparseUpdate update,
                                  Payload payload = {});
-  // The same for an update that is being made here: its header gets its fingerprint. Returns what was taken.
-  // Requires: of this name nothing was applied yet.
+  // The same for an update that is being made here: its header gets its fingerprint. Returns the entries.
+  // Requires: no update of this name was applied yet.
   compress::SharedUpdate apply_own(gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload = {});
 
   // The opposite of apply(): takes back one update that is applied, to the last bit. Requires: this update was
   // applied with this header.
   void take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload = {});
-  // All that it covers has been taken back. Requires: not in state().revocations.
+  // Requires: every update that it covers has been taken back; not in revocations().
   void mark(const gossip::Revocation& revocation);
   bool is_revoked(const UpdateKey& key) const;
   const std::set<gossip::Revocation>& revocations() const { return state_.revocations; }
 
-  // Lets the view follow the weights, wherever they changed since the last call, in the same pass in which
-  // what waits goes onto the weights. False: more has changed than was kept in mind, or the state was
-  // restored; then read all of the weights.
+  // Sets the view wherever the weights changed since the last call, in the pass that adds pending entries. False: more
+  // has changed than is remembered, or the state was restored; then read all of the weights.
   bool refresh(const compress::FloatView& view, Parallel& parallel);
-  // The same for a view that is kept elsewhere: what changed since the last call, in order, or nothing where refresh()
-  // would say false. The weights here are not touched, and may wait.
+  // The same for a view on a GPU: the changes since the last call, in order, or nothing where refresh() would return
+  // false. Pending entries stay pending.
   std::optional<std::vector<Taken>> hand_over();
   // Nothing has changed since the last refresh() or hand_over().
   bool refreshed() const { return recent_complete_ && recent_.empty(); }
-  // What was taken since then, as far as it was kept in mind.
+  // The changes since then, as far as they are remembered.
   std::span<const Taken> recent() const { return recent_; }
-  // Entries taken since then.
+  // The number of their entries.
   std::uint64_t recent_entries() const { return recent_entries_; }
 
   // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint
   // disagree.
   Result<void> restore(ReplicaState state);
 
-  // Puts about so many of the entries that wait onto the weights, for who must not take long. True: none waits now.
+  // Adds about `entries_max` pending entries to the weights, for a caller with little time. True: none is pending now.
   bool apply_some(std::uint64_t entries_max);
   bool nothing_pending() const { return pending_.empty(); }
 
-  // Remembers all that changes the weights, until end_copy(): who copies them in pieces can take it back from
-  // each piece (runtime/replica/snapshots.h).
+  // Remembers all changes of the weights until end_copy(), so that a copy made in pieces can take them back from each
+  // piece (runtime/replica/snapshots.h).
   void begin_copy();
   void end_copy();
-  // Lets go of what was remembered, an update at a time: to free a large one takes milliseconds. True: there is none
-  // left. Requires: end_copy().
+  // Forgets one of the remembered updates: to free a large one takes milliseconds. True: none is left.
+  // Requires: end_copy().
   bool forget_copied();
   const std::vector<compress::SharedUpdate>& since_copy() const { return since_copy_; }
 
@@ -112,7 +112,7 @@ class Replica {
   std::uint64_t period() const { return state_.period; }
   const Fingerprinter& fingerprinter() const { return fingerprinter_; }
 
-  // Of the weights; of what waits to go onto them or onto the view.
+  // Bytes of the weights, and of entries that are pending, not yet in the view, or remembered.
   std::size_t weight_bytes() const { return capacity_bytes(state_.weights); }
   std::size_t entry_bytes() const;
 
@@ -123,18 +123,19 @@ class Replica {
   bool verify() const { return fingerprinter_.of_weights(weights()) == state_.fingerprint; }
 
  private:
-  // Unless its name is there already. The header has its fingerprint.
+  // Takes the change unless its name is marked already. Requires: the header has its fingerprint.
   gossip::Accepted take_named(const gossip::UpdateHeader& header, Taken taken);
-  // The change goes into the fingerprint at once, onto the weights later.
+  // The change moves the fingerprint at once, the weights later.
   void take(Taken taken, std::uint64_t fingerprint);
   using Updates = std::vector<const compress::SparseUpdate*>;
-  // Those that go onto the weights together, piece by piece.
+  // Pending updates that are added to the weights together, piece by piece.
   struct Batch {
     Updates updates;
     std::uint64_t entries = 0, fingerprint = 0;  // of all of them
-    std::uint64_t at = 0, moved = 0;             // up to there they are on the weights; fingerprint of what that moved
+    std::uint64_t at = 0;     // they are on the weights below this position
+    std::uint64_t moved = 0;  // the fingerprint of that part
   };
-  // What was taken, goes onto the weights; and the view follows it, where there is one.
+  // Adds all pending entries to the weights, and sets the view there where it is not null.
   void apply_pending(const compress::FloatView* view, Parallel& parallel) const;
   void apply_pending_alone() const;
   void begin_batch() const;
@@ -145,12 +146,13 @@ class Replica {
 
   Fingerprinter fingerprinter_;
   ParamLayout layout_;
-  mutable ReplicaState state_;  // but for the weights changed by members that are not const only
-  // Not yet on the weights; the first of them are those of the batch, where there is one.
+  // Const members add pending entries to the weights: that changes no value that anybody can see.
+  mutable ReplicaState state_;
+  // Not yet on the weights. Where there is a batch, its updates are the first.
   mutable std::vector<compress::SharedUpdate> pending_;
   mutable Batch batch_;
   mutable std::uint64_t pending_entries_ = 0, pending_fingerprint_ = 0;
-  // What the view has yet to follow. With those that wait it has the last of all that was taken in common.
+  // Changes that the view has yet to follow. pending_ and recent_ both end with the change taken last.
   std::vector<Taken> recent_;
   std::uint64_t recent_entries_ = 0;
   bool recent_complete_ = false;  // recent_ is all that changed since the last refresh() or hand_over()

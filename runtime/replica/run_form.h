@@ -1,5 +1,4 @@
-// RunForm: what a file of a run must say to be read without its run file: which run, which tensors, which
-// grid.
+// RunForm: run, tensors and grid. A file of a run that holds these can be read without its run file.
 //
 // In bytes: run id (16), the parameter layout (runtime/base/param_layout.h), grid bits (u8, 8..30).
 //

@@ -13,8 +13,8 @@ namespace rumor {
 
 namespace {
 
-// What advance_cut() does at a time, in bytes of copying, and a quarter of all at most; what other work costs
-// in comparison. Of entries that wait for the weights it takes no more than that.
+// The work of one advance_cut(), in bytes of copying; never more than a quarter of all. The factors are the cost of
+// other work in comparison. Pending entries that it applies are bounded likewise.
 constexpr std::size_t work_bytes_max = 4 << 20, hash_factor = 6, entry_bytes = 64, decode_factor = 8;
 constexpr std::uint64_t applied_at_a_time = work_bytes_max / entry_bytes;
 const std::string manifest_file = "join.manifest", chunks_file = "join.chunks";

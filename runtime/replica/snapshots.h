@@ -1,19 +1,17 @@
 // Snapshots: makes cuts of a replica for joiners, and puts those of others together (gossip/contract/snapshot_port.h).
 //
-// *Making a cut.* The weights change while they are copied, and nobody may wait for the copy: half a gigabyte
-// takes longer than training may pause. So the copy is made in pieces between other work, and what came in
-// between is taken back from each piece when it is copied: sums commute, so the piece is then what it was
-// when the copy began, to the last bit. In the same way updates that a given cut does not have are taken
-// back, from the log. Copy-on-write was the alternative: but one update touches nearly every page, so the
-// first one would copy them all at once. Then each chunk is hashed, and the fingerprint computed on the way
-// must be that of the updates: a damaged replica is given to nobody.
+// *Making a cut.* Nobody may wait for the copy: half a gigabyte takes longer than training may pause. So the weights
+// are copied in pieces between other work, and they change meanwhile. Updates that came since the copy began are taken
+// back from each piece: sums commute, so the piece is then what it was at the beginning, to the last bit. Updates that
+// the cut does not name are taken back in the same way, from the log. Then each chunk is hashed, and the fingerprint
+// computed on the way must be that of the updates: a damaged replica is given to nobody. Copy-on-write was the
+// alternative: but one update touches nearly every page, so the first one would copy them all at once.
 //
-// *Taking one.* Chunks go to memory and, where there is a disk, to join.chunks beside join.manifest; a
-// process that starts again reads both and believes what has the hash that the manifest says.
+// *Taking one.* Chunks go to memory and, where there is a disk, to join.chunks beside join.manifest. A process that
+// starts again reads both and keeps the chunks that have the hash in the manifest.
 //
-// A chunk travels as one byte, 0 and the weights as they are, or 1 and zstd of them folded (sign to the
-// lowest bit) and laid out byte by byte: first all lowest bytes. Weights of a trained model need 60 to 70 %
-// of their size so.
+// A chunk travels as one byte and its weights. 0: as they are. 1: compressed by zstd, after folding (sign to the lowest
+// bit) and byte by byte, all lowest bytes first. Weights of a trained model take 60 to 70 % of their size then.
 //
 // Thread: one owner, the protocol thread. Memory: a copy of the weights while a cut is held, another while
 // one is taken.
@@ -34,14 +32,14 @@ namespace rumor {
 
 class Snapshots final : public gossip::SnapshotPort {
  public:
-  // Takes over a whole state: checks that are the owner's, then Replica::restore and what follows from it.
+  // Takes over a whole state: the owner's own checks, Replica::restore, and all that follows from it.
   using Install = std::function<Result<void>(ReplicaState)>;
 
   // Refers to replica and log.
   Snapshots(RunForm form, Replica& replica, const UpdateLog& log, Install install);
   ~Snapshots() override;
 
-  // Keeps what is being taken on `disk`, which must outlive this, and goes on with what is there.
+  // Keeps the snapshot being taken on `disk`, which must outlive this, and goes on with one that is there.
   void open(Disk& disk);
 
   Result<void> begin_cut(const gossip::HaveSet* names) override;

@@ -1,6 +1,5 @@
-// BuiltInModel: what a run file says of training, made: data, model, optimizer, batches. Who computes with it is
-// another matter: this machine's processor (runtime/training/model_trainer.h) or its GPU
-// (runtime/training/device_trainer.h).
+// BuiltInModel: data, model, optimizer and batches as the run file has them. A trainer computes with them, on this
+// machine's processor (runtime/training/model_trainer.h) or its GPU (runtime/training/device_trainer.h).
 //
 // Thread: one owner.
 #pragma once
@@ -18,15 +17,15 @@
 namespace rumor {
 
 struct BuiltInModel {
-  // `shard`: which part of the data; how data are split is the run file's. Errors: Errc::usage for an unknown model or
-  // optimizer, Errc::limit for a shard without enough rows.
+  // `shard`: this peer's part of the data; the run file says how data are split. Errors: Errc::usage for an unknown
+  // model or optimizer, Errc::limit for a shard without enough rows.
   static Result<BuiltInModel> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                                      models::Shard shard, std::uint64_t sampling_seed);
 
   const ParamLayout& layout() const { return model->layout(); }
   LargeVector<std::int32_t> initial_weights() const { return models::initial_weights(*model, seed, grid_bits); }
   std::uint32_t samples() const { return batch * batches; }
-  // Of a step's forward pass.
+  // Multiply-adds of a step's forward pass.
   std::uint64_t multiply_adds() const { return model->multiply_adds(batch); }
 
   int grid_bits;

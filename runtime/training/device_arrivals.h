@@ -20,8 +20,8 @@ class DeviceArrivals {
   // Refers to `gpu`, where the weights are. Errors: those of Gpu::open().
   static Result<DeviceArrivals> create(const gpu::Gpu& gpu, ParamLayout layout);
 
-  // Begins to decode it there. Does not wait, but where memory has to grow. What is not begun is not found afterwards:
-  // when a quarter of the parameters or 256 payloads are on their way, for want of memory, or because it is damaged.
+  // Begins to decode the payload on the GPU. Waits only where memory has to grow. find() will not have the payload when
+  // a quarter of the parameters or 256 payloads are on their way already, for want of memory, or if it is damaged.
   void begin(const std::shared_ptr<const Bytes>& payload);
 
   // Waits for all that was begun: find() has it from now on, and no longer what it had before. Requires: work on the

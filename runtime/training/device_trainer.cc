@@ -12,7 +12,7 @@ namespace rumor {
 
 namespace {
 
-// What a GPU does not do yet.
+// Refuses keys that a GPU trainer does not implement yet.
 Result<void> check_possible(const RunConfig& config) {
   const auto not_yet = [](const std::string& what) {
     return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};

@@ -6,13 +6,13 @@
 // these (Trainer::keeps_weights). That both are equal is verified where all that waits is looked at, and before an
 // evaluation.
 //
-// Bits: its updates are not those of a CPU, whose products add up in another order. What happens to them is the same.
+// Bits: its updates are not those of a CPU, whose products add up in another order. Coding and applying them are.
 //
 // Several GPUs are one trainer: each computes a part of every batch with a view of its own, and the first has the rest,
 // one replica, one optimizer, one residual, one stream of updates.
 //
-// Threads: as runtime/training/trainer.h has them; the GPU's one caller is whoever the trainer's memory belongs to,
-// and that of the stream for what arrives the protocol's thread.
+// Threads: as runtime/training/trainer.h has them. The GPU's one caller is the owner of the trainer's memory; that of
+// the stream for arriving updates is the protocol thread.
 // Memory: a parameter takes 16 bytes on the GPU and 4 here, and in both places 4 more for each moment of the optimizer;
 // on every further GPU 8.
 #pragma once
@@ -45,7 +45,7 @@ class DeviceTrainer final : public Trainer {
   const ParamLayout& layout() const override { return built_.layout(); }
   LargeVector<std::int32_t> initial_weights() const override { return built_.initial_weights(); }
 
-  // What fails in these is told by the next step.
+  // The next step reports an error of these.
   void arrived(const std::shared_ptr<const Bytes>& payload) override { view_->arrived(payload); }
   void follow(Replica& replica) override { view_->follow(replica, update_, made_); }
   void expect(Replica&, InFlightView& in_flight) override { view_->expect(in_flight); }
@@ -66,7 +66,7 @@ class DeviceTrainer final : public Trainer {
   // Where the GPU fails the loss is no number, and the next step says why.
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override;
 
-  // What the GPU's view shows, copied.
+  // A copy of the floats on the GPU.
   Result<std::vector<float>> device_view() const;
 
  private:
@@ -80,7 +80,7 @@ class DeviceTrainer final : public Trainer {
   Parallel* parallel_ = nullptr;
   Serial alone_;
   mutable std::vector<float> residual_;
-  std::optional<Error> failure_;  // of an evaluation, still to be told
+  std::optional<Error> failure_;  // of an evaluation; the next step reports it
 
   std::unique_ptr<gpu::GpuGroup> gpus_;  // outlives all that follows
   const gpu::Gpu* gpu_;                  // the first of them, where all is that follows but the model's parts

@@ -58,7 +58,7 @@ void DeviceView::lift(InFlightView& in_flight) {
   keep_in_mind(bring_all());
 }
 
-// Nothing lies on top then.
+// Nothing is on top of the weights then.
 Result<void> DeviceView::write_all(Replica& replica) {
   for (Own& own : own_) own.on = 0;
   replica_.write(replica.weights());
@@ -153,7 +153,7 @@ void DeviceView::forget_unexpected(std::span<const InFlightView::Expected> expec
   });
 }
 
-// What is on top becomes what is wanted.
+// Every own update gets as many shares on top as are wanted.
 Result<void> DeviceView::bring_all() {
   std::uint64_t entries = 0;
   for (const Own& own : own_) entries += own.on != own.wanted ? own.entries.count : 0;

@@ -1,11 +1,10 @@
 // DeviceView: the shared weights on the GPU of a trainer, and the floats it computes with
 // (gpu/compress/device_replica.h): a replica that follows the host's (gpu/README.md, chapter 5).
 //
-// What arrived comes as the payloads that it came in, each as soon as it is here (device_arrivals.h) or all together
-// before the next step, and is applied in order. An own update's entries are there already. So is what is expected of
-// others: entries of own updates in flight are kept there, with how many shares of each the view shows, and where
-// others are wanted, the difference is added. Only where nobody knows what changed, or the replica became another one,
-// all weights are sent.
+// Updates of others come as payloads, each as soon as it is here (device_arrivals.h) or all together before the next
+// step, and are applied in order. The entries of own updates are on the GPU already. Those in flight stay there, with
+// the number of their shares that the view shows on top of the weights; where another number is expected, the
+// difference is added. All weights are sent only where the changes are not known, or the state was restored.
 //
 // Bits: the floats are those that Trainer::follow(), and expect() or lift(), give a view on the host.
 //
@@ -39,18 +38,18 @@ class DeviceView {
   // computed.
   void arrived(const std::shared_ptr<const Bytes>& payload) { arrivals_.begin(payload); }
 
-  // These begin what is to be done, or keep in mind why they could not, for told(). Only payloads are waited for: once
-  // for all of them, and hardly for those that came by arrived().
-  // The floats show the replica's weights, and what lay on top of them. `made`: the update that the last step made, and
-  // its payload; where the replica took this one, its entries need not come.
+  // The next three begin their work, or remember for told() why they could not. They wait only for payloads: once for
+  // all of them, and hardly for those that came by arrived().
+  // The floats show the replica's weights, and the same on top as before. `made`: the update of the last step, and its
+  // payload; where the replica took that update, its entries are on the GPU already.
   void follow(Replica& replica, const gpu::DeviceUpdate& made, BytesView payload);
-  // After follow(): on top lies what is expected, or nothing.
+  // After follow(): the expected changes of others are on top, or nothing is.
   void expect(InFlightView& in_flight);
   void lift(InFlightView& in_flight);
 
   const gpu::DeviceArray<float>& floats() const { return replica_.floats(); }
-  // What went wrong, once; the next follow() sends all. Errors: Errc::io, Errc::limit; Errc::corrupt for a payload that
-  // the GPU reads otherwise than the host did.
+  // The error of those three, once; the next follow() sends all weights then. Errors: Errc::io, Errc::limit;
+  // Errc::corrupt for a payload that the GPU reads otherwise than the host did.
   Result<void> told();
   // Whether the integers there have the fingerprint that the replica had at the last follow(): a pass over them, and
   // over what lies on top. Errors: Errc::corrupt, they do not; Errc::io, Errc::limit.

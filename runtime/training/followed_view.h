@@ -1,7 +1,7 @@
-// FollowedView: the weights as floats, for a trainer that computes with a copy of its own: the tensors of another
-// program. It keeps in mind where they changed, so that the copy can follow there alone.
+// FollowedView: the weights as floats, for a trainer whose own copy is in the tensors of another program. It remembers
+// where the weights changed, so that the copy can follow at those places alone.
 //
-// Thread: one owner. Memory: four bytes a parameter; the updates it names are shared with who else has them.
+// Thread: one owner. Memory: four bytes a parameter; updates are shared with the replica.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ class FollowedView {
   FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max);
 
   std::span<const float> values() const { return values_; }
-  // For who changes it; the copy is not told of that.
+  // For changes that the copy need not follow.
   compress::FloatView view() { return {values_, unit()}; }
   float unit() const;
 
   // As Trainer::follow().
   void follow(Replica& replica, Parallel& parallel);
 
-  // Since the last seen() it changed at the entries of changed(), some of them more than once, or, if everywhere(),
-  // nobody knows where; so it begins.
+  // Since the last seen() the weights changed at the entries of changed(), at some of them more than once. If
+  // everywhere(), as at the beginning, the places are not known.
   bool everywhere() const { return everywhere_; }
   std::span<const compress::SharedUpdate> changed() const { return changed_; }
   std::uint64_t changed_entries() const { return entries_; }
   void seen();
 
   std::size_t view_bytes() const;
-  // Of this one's part in what it shares.
+  // This view's part of the shared updates.
   std::size_t entry_bytes() const;
 
  private:

@@ -1,7 +1,6 @@
 // MemoryUse: the bytes that a training peer holds, by what they are for. Counted from the buffers themselves.
 //
-// What a data set takes, and what passes through (checkpoints on their way to the disk, snapshots, frames),
-// is not in it.
+// Data sets are not in it, nor is memory that passes through: checkpoints on their way to the disk, snapshots, frames.
 //
 // Thread: plain values.
 #pragma once

@@ -25,7 +25,7 @@ struct Float {
 struct Bfloat {
   using Word = std::uint16_t;  // the upper half of a float
   static float read(Word word) { return std::bit_cast<float>(std::uint32_t{word} << 16); }
-  // To nearest, ties to even, as PyTorch. What is not finite stays so.
+  // To nearest, ties to even, as PyTorch. A value that is not finite stays so.
   static Word word(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     if ((bits & 0x7fff'ffff) > 0x7f80'0000) return static_cast<Word>(bits >> 16 | 0x40);
@@ -278,7 +278,7 @@ void OutsideTrainer::show_all() {
   });
 }
 
-// Where the update lies; with what it adds, if it goes on top.
+// x follows at the entries of the update. `on_top`: the update is not in the view yet, so its changes are added.
 void OutsideTrainer::show_at(const compress::SparseUpdate& update, bool on_top) {
   const std::span<const float> view = view_.values(), drift = compressor_->residual();
   std::size_t t = 0;

@@ -1,14 +1,16 @@
 // OutsideTrainer: a training loop of another program as a trainer: PyTorch, through runtime/bridge/rumor.h.
 //
-// The loop trains weights of its own, in its own memory, with its own optimizer. They are x = w + r: w the shared
-// weights, r the drift, what the loop has done and not yet handed over. A step adds to r what the loop changed in x
-// since the last one, takes the k largest |r| and sends each by t, the least of them. t leaves the drift, and the
-// shared weight moves by t / peers. So the shared weights move by the mean of what the live peers do, as in local SGD
-// (Stich 2019) and as with averaged gradients: the loop's learning rate is right for any number of peers, and one
-// alone trains as if it were alone. That differs from the built-in models, which compute at w and divide the rate
-// (model_trainer.h): an optimizer that is not ours, Adam above all, needs to see at once what it has done.
+// The loop trains weights x of its own, in its own memory, with its own optimizer. x = w + r: w the shared weights, r
+// the drift, the loop's changes that are not sent yet. A step adds to r the loop's changes of x since the last one,
+// chooses the k largest |r|, and sends each of them as t, the least of their magnitudes. t leaves the drift, and the
+// shared weight moves by t / peers.
 //
-// What others changed is written into x between two steps of the loop, where they changed it, so x follows without a
+// So the shared weights move by the mean of the live peers' changes, as in local SGD (Stich 2019) and as with averaged
+// gradients: the loop's learning rate is right for any number of peers, and a single peer trains as if it were alone.
+// The built-in models compute at w and divide the learning rate instead (model_trainer.h). An optimizer that is not
+// ours, Adam above all, needs to see its own changes at once.
+//
+// Changes of other peers are written into x between two steps of the loop, only where they are, so x follows without a
 // pass over all of it. x may be bfloat16: the drift is kept in floats, so nothing is lost below x's resolution.
 //
 // Threads: as runtime/training/trainer.h; told() and step() on the thread of the loop, which must not touch x
@@ -28,14 +30,14 @@
 
 namespace rumor {
 
-// Where one tensor of the layout lies: contiguous, row-major.
+// The memory of one tensor of the layout: contiguous, row-major.
 struct OutsideTensor {
   enum class Type : std::uint8_t { f32, bf16 };
   Type type = Type::f32;
   void* data = nullptr;
 };
 
-// What the loop did since the last step().
+// The loop's work since the last step().
 struct OutsideWork {
   std::uint32_t steps = 0;    // of its optimizer
   std::uint64_t samples = 0;
@@ -73,10 +75,10 @@ class OutsideTrainer final : public Trainer {
   bool evaluates() const override { return false; }
   models::Evaluation evaluate(std::span<const float>, std::uint32_t) override { return {}; }
 
-  // Before step(): what it is about.
+  // Before step(): the work that the step sends.
   void told(const OutsideWork& work) { work_ = work; }
   StepResult step(const StepPlan& plan) override;
-  // x becomes the shared weights and the drift, without a step: what the loop has changed since is kept.
+  // x becomes the shared weights and the drift, without a step: changes of the loop since the last one are kept.
   void catch_up();
   // x becomes the shared weights alone: what all peers hold. Drops the drift.
   void load_shared();
