@@ -5,7 +5,6 @@
 #include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
-#include "runtime/replica/payload_coder.h"
 #include "runtime/sim/world/tag_keys.h"
 
 namespace rumor::sim {
@@ -15,7 +14,7 @@ using gossip::StoredUpdate;
 
 namespace {
 
-compress::SparseUpdate draw_update(const ParamLayout& layout, std::uint32_t entries_max, Prng& prng) {
+compress::SparseUpdate random_update(const ParamLayout& layout, std::uint32_t entries_max, Prng& prng) {
   compress::SparseUpdate update;
   const std::uint64_t entries = 1 + prng.below(entries_max);
   for (std::uint64_t e = 0; e < entries; ++e)
@@ -48,86 +47,53 @@ SimModel SimModel::make(std::uint32_t params, std::uint64_t seed) {
 // ---- a real replica ----
 
 SimStore::SimStore(const SimModel& model)
-    : model_(model),
-      replica_(model.form.run, model.form.layout, model.initial),
-      log_(model.log_bytes, model.log_bytes / 4),
-      snapshots_(model.form, replica_, log_,
-                 [this](ReplicaState state) { return install(std::move(state)); }) {}
-
-Result<Accepted> SimStore::take(const StoredUpdate& update) {
-  auto decoded = compress::decode(model_.form.layout, *update.payload);
-  if (!decoded) return decoded.error();
-  return replica_.apply(update.header, std::move(decoded).value());
-}
+    : HeldUpdates(model.form, model.initial, model.log_bytes, model.log_bytes / 4), model_(model) {}
 
 Result<Accepted> SimStore::accept(const StoredUpdate& update) {
-  if (replica_.have().contains(update.header.key)) return Accepted::duplicate;
-  const auto taken = take(update);
-  if (!taken || *taken == Accepted::duplicate) return taken;
-  log_.append(update);
-  applied_.push_back(update.header);
+  if (have().contains(update.header.key)) return Accepted::duplicate;
+  auto change = decode(*update.payload);
+  if (!change) return change.error();
+  const auto taken = apply(update, std::move(change).value(), {});
+  if (taken && *taken == Accepted::applied) applied_.push_back(update.header);
   return taken;
 }
 
-// The simulations put no peer out: the unit tests of gossip do, and the system tests with whole daemons.
-Result<void> SimStore::revoke(const gossip::Revocation&) {
-  return Error{Errc::limit, "a simulated store keeps no revocations"};
-}
-
 Result<void> SimStore::take_back(const UpdateKey& key) {
-  const auto update = log_.find(key);
-  if (!update) return Error{Errc::limit, "it is no longer kept here"};
-  auto decoded = compress::decode(model_.form.layout, *update->payload);
-  RUMOR_CHECK(decoded.ok());  // it was accepted once
-  replica_.take_back(update->header, std::move(decoded).value());
-  log_.erase(key);
-  replaced_ = true;
-  return {};
-}
-
-std::unique_ptr<gossip::LinkCoder> SimStore::coder_for_link() const {
-  return std::make_unique<PayloadCoder>(model_.form.layout);
+  const auto taken = HeldUpdates::take_back(key);
+  if (taken) replaced_ = true;
+  return taken;
 }
 
 Result<void> SimStore::install(ReplicaState state) {
-  if (auto restored = replica_.restore(std::move(state)); !restored) return restored;
-  if (!mutant(44)) replay();
-  replaced_ = true;
-  return {};
+  auto installed = mutant(44) ? held().replica().restore(std::move(state)) : HeldUpdates::install(std::move(state));
+  if (installed) replaced_ = true;
+  return installed;
 }
 
-void SimStore::open(Disk& disk) {
-  RUMOR_CHECK(log_.open(disk, model_.form.run).ok());
-  snapshots_.open(disk);
-}
+void SimStore::open(Disk& disk) { RUMOR_CHECK(HeldUpdates::open(disk).ok()); }
 
 void SimStore::replay() {
-  for (const UpdateKey& key : log_.keys()) {
-    if (replica_.have().contains(key)) continue;
-    const auto update = log_.find(key);
-    if (!update || !take(*update)) log_.erase(key);
-    replaced_ = true;
-  }
+  if (HeldUpdates::replay()) replaced_ = true;
 }
 
 // One update may be larger than the whole log.
 bool SimStore::log_in_bounds() const {
-  return log_.bytes() <= model_.log_bytes || log_.size() <= 1;
+  return log().bytes() <= model_.log_bytes || log().size() <= 1;
 }
 
 StoredUpdate SimStore::seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng& prng) {
-  compress::SparseUpdate entries = draw_update(model_.form.layout, model_.entries_max, prng);
+  compress::SparseUpdate entries = random_update(model_.form.layout, model_.entries_max, prng);
   StoredUpdate update;
   Bytes payload = compress::encode(model_.form.layout, entries);
   update.header.key = {stream, seq};
   update.header.origin = origin;
   update.header.payload_hash = sha256(payload);
-  update.header.period = replica_.period() + 1;
+  update.header.period = held().replica().period() + 1;
   update.header.samples = 8;
-  replica_.apply_own(update.header, std::move(entries));
+  held().replica().apply_own(update.header, std::move(entries));
   update.header.signature = TagKeys(origin).sign(gossip::update_message(model_.form.run, update.header));
   update.payload = std::make_shared<const Bytes>(std::move(payload));
-  log_.append(update);
+  log_own(update, {});
   return update;
 }
 
@@ -135,13 +101,13 @@ Bytes SimStore::checkpoint(const NodeId& self) const {
   LocalState local;
   local.node = self;
   local.residual.assign(model_.form.layout.params(), 0.0f);
-  return encode_checkpoint(model_.form, replica_.state(), local);
+  return encode_checkpoint(model_.form, held().replica().state(), local);
 }
 
 Result<void> SimStore::restore(BytesView bytes) {
   auto checkpoint = decode_checkpoint(model_.form, bytes);
   if (!checkpoint) return checkpoint.error();
-  if (auto restored = replica_.restore(std::move(checkpoint->replica)); !restored) return restored;
+  if (auto restored = held().replica().restore(std::move(checkpoint->replica)); !restored) return restored;
   replaced_ = true;
   return {};
 }
@@ -189,7 +155,7 @@ class NoCoder final : public gossip::LinkCoder {
 
 }  // namespace
 
-// Payloads are drawn and never damaged: hashing them would take most of the time.
+// Payloads are random and never damaged: hashing them would take most of the time.
 Hash256 PayloadStore::hash_of(const Bytes&) const {
   Hash256 hash;
   hash.bytes[0] = 1;

@@ -1,9 +1,8 @@
-// SimStore: the replica of a simulated peer without a trainer. Weights, have-set, log, payload format,
-// checkpoint and snapshot are those of a real node (runtime/replica/replica.h, update_log.h, checkpoint.h); only
-// learning is left out.
+// SimStore: the store of a simulated peer without a trainer. Weights, have-set, log, payload format, checkpoint and
+// snapshot are those of a real node (runtime/replica/held_updates.h, checkpoint.h); only learning is left out.
 //
-// PayloadStore: no weights at all, payloads of a given size, each kept once for all peers: for a thousand of
-// them.
+// PayloadStore: no weights at all, and payloads of a given size, each kept once for all peers. It serves simulations of
+// a thousand peers.
 //
 // Thread: one owner. Memory: SimStore: weights and log; PayloadStore: its have-set.
 #pragma once
@@ -17,14 +16,12 @@
 #include "runtime/base/prng.h"
 #include "runtime/replica/checkpoint.h"
 #include "runtime/replica/disk.h"
-#include "runtime/replica/replica.h"
-#include "runtime/replica/snapshots.h"
-#include "runtime/replica/update_log.h"
+#include "runtime/replica/held_updates.h"
 
 namespace rumor::sim {
 
-// What the driver of a simulated peer asks of its store beyond gossip::UpdateStore.
-class PeerStore : public gossip::UpdateStore {
+// The driver of a simulated peer asks this of its store, beyond gossip::UpdateStore.
+class PeerStore : public virtual gossip::UpdateStore {
  public:
   // A new own update, applied and logged already.
   virtual gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
@@ -36,9 +33,9 @@ class PeerStore : public gossip::UpdateStore {
   virtual std::uint64_t fingerprint() const = 0;
   virtual const Replica* replica() const { return nullptr; }
   virtual bool log_in_bounds() const { return true; }
-  // Reads what the disk holds beside checkpoints; before restore().
+  // Reads everything on the disk but checkpoints; before restore().
   virtual void open(Disk&) {}
-  // After restore(): what the log holds and the checkpoint lacks.
+  // After restore(): applies the logged updates that the checkpoint lacks.
   virtual void replay() {}
 
   // Updates of others that were applied one by one since the last call.
@@ -62,23 +59,13 @@ struct SimModel {
   static SimModel make(std::uint32_t params, std::uint64_t seed);
 };
 
-class SimStore final : public PeerStore {
+class SimStore final : public PeerStore, private HeldUpdates {
  public:
   // Refers to `model`.
   explicit SimStore(const SimModel& model);
 
-  const gossip::HaveSet& have() const override { return replica_.have(); }
-  gossip::ReplicaDigest digest() const override { return replica_.digest(); }
-  std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
   Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override;
-  const std::set<gossip::Revocation>& revocations() const override { return replica_.revocations(); }
-  Result<void> revoke(const gossip::Revocation& revocation) override;
-  bool verify() const override { return replica_.verify(); }
   Result<void> take_back(const UpdateKey& key) override;
-  std::unique_ptr<gossip::LinkCoder> coder_for_link() const override;
-  bool keeps(const UpdateKey& key) const override { return log_.contains(key); }
-  gossip::SnapshotPort& snapshots() override { return snapshots_; }
-  void acknowledged(const gossip::HaveSet& by_all, TimePoint now) override { log_.acknowledged(by_all, now); }
 
   gossip::StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq,
                             Prng& prng) override;
@@ -86,19 +73,17 @@ class SimStore final : public PeerStore {
   Result<void> restore(BytesView checkpoint) override;
   void open(Disk& disk) override;
   void replay() override;
-  std::uint64_t fingerprint() const override { return replica_.fingerprint(); }
+  std::uint64_t fingerprint() const override { return held().replica().fingerprint(); }
   bool log_in_bounds() const override;
 
-  const Replica* replica() const override { return &replica_; }
+  const Replica* replica() const override { return &held().replica(); }
 
  private:
-  Result<gossip::Accepted> take(const gossip::StoredUpdate& update);
-  Result<void> install(ReplicaState state);
+  HeldUpdates& held() { return *this; }
+  const HeldUpdates& held() const { return *this; }
+  Result<void> install(ReplicaState state) override;
 
   const SimModel& model_;
-  Replica replica_;
-  UpdateLog log_;
-  Snapshots snapshots_;
 };
 
 // Every payload of a run, once.
@@ -135,7 +120,7 @@ class PayloadStore final : public PeerStore {
   void mark(const UpdateKey& key, std::uint64_t fingerprint);
 
   PayloadPool& pool_;
-  // None are given: without weights they would cost nothing, and hide what updates cost.
+  // No cut is given to others: without weights it would cost nothing and hide the cost of updates.
   gossip::BlobSnapshots snapshots_{
       [](const gossip::HaveSet*) { return Error{Errc::limit, "there are no weights to make a cut of"}; },
       [this](BytesView bytes) { return restore(bytes); }, [this]() -> const gossip::HaveSet& { return have_; }};

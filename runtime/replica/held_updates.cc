@@ -1,0 +1,93 @@
+#include "runtime/replica/held_updates.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+#include "runtime/replica/payload_coder.h"
+
+namespace rumor {
+
+HeldUpdates::HeldUpdates(RunForm form, LargeVector<std::int32_t> initial, std::size_t log_bytes,
+                         std::size_t cache_bytes)
+    : form_(std::move(form)),
+      replica_(form_.run, form_.layout, std::move(initial)),
+      log_(log_bytes, cache_bytes),
+      snapshots_(form_, replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }) {}
+
+Result<std::uint64_t> HeldUpdates::open(Disk& disk) {
+  auto damaged = log_.open(disk, form_.run);
+  if (damaged) snapshots_.open(disk);
+  return damaged;
+}
+
+Result<compress::SparseUpdate> HeldUpdates::decode(const Bytes& payload, Parallel* parallel) const {
+  return compress::decode(form_.layout, payload, {.parallel = parallel});
+}
+
+Result<gossip::Accepted> HeldUpdates::apply(const gossip::StoredUpdate& update, compress::SparseUpdate change,
+                                            TimePoint now) {
+  auto taken = replica_.apply(update.header, std::move(change), update.payload);
+  if (taken && *taken == gossip::Accepted::applied) log_.append(update, now);
+  return taken;
+}
+
+Result<void> HeldUpdates::revoke(const gossip::Revocation& revocation) {
+  std::vector<gossip::StoredUpdate> covered;
+  std::uint64_t gone = 0;
+  for (const auto& [stream, ranges] : replica_.have().streams()) {
+    if (!revocation.covers({stream, revocation.range.first})) continue;
+    for (const gossip::SeqRange& range : ranges) {
+      const std::uint64_t last = std::min(range.last, revocation.range.last);
+      for (std::uint64_t seq = std::max(range.first, revocation.range.first); seq <= last; ++seq) {
+        auto update = log_.find({stream, seq});
+        update ? covered.push_back(std::move(*update)) : void(++gone);
+      }
+    }
+  }
+  if (gone != 0) return Error{Errc::limit, str(gone, " of its updates are no longer kept here")};
+  for (const gossip::StoredUpdate& update : covered) take_off(update);
+  replica_.mark(revocation);
+  return {};
+}
+
+Result<void> HeldUpdates::take_back(const UpdateKey& key) {
+  const auto update = log_.find(key);
+  if (!update) return Error{Errc::limit, "it is no longer kept here"};
+  take_off(*update);
+  return {};
+}
+
+void HeldUpdates::take_off(const gossip::StoredUpdate& update) {
+  auto change = decode(*update.payload);
+  RUMOR_CHECK(change.ok());  // it was accepted once
+  replica_.take_back(update.header, std::move(change).value(), update.payload);
+  log_.erase(update.header.key);
+}
+
+std::unique_ptr<gossip::LinkCoder> HeldUpdates::coder_for_link() const {
+  return std::make_unique<PayloadCoder>(form_.layout);
+}
+
+Result<void> HeldUpdates::install(ReplicaState state) {
+  if (auto restored = replica_.restore(std::move(state)); !restored) return restored;
+  replay();
+  return {};
+}
+
+bool HeldUpdates::replay() {
+  bool lacked = false;
+  for (const UpdateKey& key : log_.keys()) {
+    if (replica_.have().contains(key)) continue;
+    lacked = true;
+    const auto update = replica_.is_revoked(key) ? std::nullopt : log_.find(key);
+    auto change = update ? decode(*update->payload)
+                         : Result<compress::SparseUpdate>(Error{Errc::corrupt, "it is revoked or damaged"});
+    if (!change || !replica_.apply(update->header, std::move(change).value(), update->payload)) log_.erase(key);
+  }
+  return lacked;
+}
+
+}  // namespace rumor
