@@ -13,11 +13,11 @@ namespace rumor {
 namespace {
 constexpr std::size_t lost_kept = 2;
 constexpr Duration lost_kept_for = 10min;
-// Of what a peer thinks that all have trained on the mean: so far does it see.
+// Weight of a peer's own samples in its estimate of the mean of all peers; the neighbours' mean has the rest.
 constexpr double own_sample_share = 1.0 / 16;
-// Of a copy beyond its weights: its layout, and the names of a peer's updates, one range a life.
+// Bytes of a copy beyond its weights: its layout, and the names of a peer's updates, one range a life.
 constexpr std::size_t copy_names_bytes_max = 1 << 20;
-// More samples than any run has.
+// More samples than any run has: a larger claim counts as this.
 constexpr std::uint64_t samples_believed = std::uint64_t{1} << 50;
 }  // namespace
 
@@ -178,7 +178,7 @@ void Neighbourhood::set_linked(const NodeId& node, bool linked, TimePoint now) {
   forget_old(now);
 }
 
-// Of those that are linked no more, the newest few may come back.
+// The copies of the last few neighbours stay for a while, since their links may come back.
 void Neighbourhood::forget_old(TimePoint now) {
   std::vector<std::pair<TimePoint, NodeId>> lost;
   for (const auto& [node, neighbour] : neighbours_)

@@ -1,27 +1,26 @@
-// Neighbourhood: what a peer with a model of its own knows of its neighbours: their public copies. One that codistils
-// asks some of these in each step what they predict (runtime/training/model_trainer.h); one that averages moves its
-// model towards them by how far they are from its own copy. (Koloskova, Stich, Jaggi, ICML 2019, Algorithm 2:
+// Neighbourhood: the public copies of the neighbours of a peer that has a model of its own. Codistillation compares
+// predictions with some of these copies in each step (runtime/training/model_trainer.h). Averaging moves the model
+// towards them, in proportion to their distance from the own copy. (Koloskova, Stich, Jaggi, ICML 2019, Algorithm 2:
 // CHOCO-SGD; Koloskova, Lin, Stich, Jaggi, ICLR 2020.)
 //
-// Peer i has a model x_i and a public copy c_i of it, and holds those of its neighbours j. A step of its own and
+// Peer i has a model x_i and a public copy c_i of it, and holds the copies c_j of its neighbours. A step of its own and
 //
 //   x_i += rate * sum_j w (c_j - c_i)
 //
-// move the model; then c_i moves by what is told of the difference, q = compress(x_i - c_i), here and wherever c_i
-// is held. What q leaves out waits: x_i - c_i is the residual of compress/select/compressor.h. Copies lie on the grid
-// and move by whole numbers, so all who hold one hold the same bits, and prove it by its digest; models are only near
-// each other.
+// move the model. Then an update q = compress(x_i - c_i) moves c_i, here and at every peer that holds c_i. The rest
+// stays in x_i - c_i, the residual of compress/select/compressor.h. Copies are on the weight grid and move by whole
+// numbers, so all holders of a copy have the same bits, and prove it by its digest. Models are only near each other.
 //
-// There all peers step at once, and the mean of all models stays where it is; here each draws when it is ready, and
-// copies are as old as their links are slow. w is 1 / (1 + the most neighbours that a peer may have), the same for
-// all, so a peer need not know how many its neighbours have, and its weights are below 1 together (Xiao, Boyd,
-// Syst. Control Lett. 2004).
+// In the papers all peers step at once, and the mean of all models does not move. Here each peer averages when it is
+// ready, and copies are as old as their links are slow. w is 1 / (1 + the most neighbours that a peer may have), equal
+// for all peers. A peer therefore need not know how many neighbours its neighbours have, and the sum of its weights is
+// below 1 (Xiao, Boyd, Syst. Control Lett. 2004).
 //
-// A neighbour counts from its first update on: the weights that everybody begins with are nobody's opinion, and one
-// that is still joining would draw all others back to them.
+// A neighbour counts from its first update on. Until then its copy is the run's initial weights, and a peer that is
+// still joining would pull all others back to them.
 //
-// Thread: one owner, the protocol thread. Memory: 4 bytes a parameter, and 4 more for each neighbour and for each
-// of two that were, besides what waits to go onto these (runtime/replica/replica.h).
+// Thread: one owner, the protocol thread. Memory: 4 bytes a parameter, 4 more for each neighbour and for each of two
+// former neighbours, and the entries pending on these (runtime/replica/replica.h).
 #pragma once
 
 #include <map>
@@ -39,25 +38,25 @@ namespace rumor {
 
 class Neighbourhood final : public gossip::CopyPort {
  public:
-  // `own` is the peer's public copy, `initial` what everybody begins with. Refers to `own`, whose owner lets
-  // begin_with() replace it.
+  // `own` is the peer's public copy, and still has the run's initial weights. Refers to it; begin_with() replaces its
+  // state.
   Neighbourhood(RunForm form, Replica& own, const NeighbourRules& rules);
 
   // pull[i] = share * sum_j (c_j - c_i)[i], in weights, over the neighbours that count; [params].
   void pull(double share, std::span<float> pull, Parallel& parallel) const;
   // rate * w. `density`: entries / parameters.
   double share(double density) const;
-  // The weights of `count` of those that count, or of all: the next in a circle from one to the next turn. Valid until
+  // The weights of `count` of the neighbours that count, or of all: `turn` goes around them in a circle. Valid until
   // the next change of a copy.
   std::vector<std::span<const std::int32_t>> teachers(std::size_t count, std::uint64_t turn) const;
-  // So many samples are behind the own model that no update has told of yet.
-  void set_untold(std::uint64_t samples) { untold_ = samples; }
-  // All that this peer has trained itself, in earlier lives too.
-  std::uint64_t own_samples() const { return own_.samples() + untold_; }
+  // Samples behind the own model that are in no update yet.
+  void set_unpublished(std::uint64_t samples) { unpublished_ = samples; }
+  // Samples that this peer has trained itself, in earlier lives too.
+  std::uint64_t own_samples() const { return own_.samples() + unpublished_; }
 
-  // Those that count.
+  // Number of neighbours that count.
   std::size_t size() const;
-  // What a peer has trained on the mean, in samples, as far as one can see from here (PROTOCOL.md 6.14.8).
+  // Estimate of the mean samples that a peer of the run has trained (PROTOCOL.md 6.14.8).
   double mean_samples() const;
   std::size_t memory_bytes() const;
 
@@ -84,7 +83,7 @@ class Neighbourhood final : public gossip::CopyPort {
   };
 
   Neighbour& hold(const NodeId& node);
-  // Its copy goes into the sums, or out of them.
+  // Adds its copy to the sums, or takes it out.
   void count(Neighbour& neighbour, bool counts);
   void forget_old(TimePoint now);
 
@@ -94,15 +93,16 @@ class Neighbourhood final : public gossip::CopyPort {
   NeighbourRules rules_;
   std::map<NodeId, Neighbour> neighbours_;
   LargeVector<std::int32_t> sums_;  // of the copies that count, modulo 2^32
-  std::uint64_t untold_ = 0;
+  std::uint64_t unpublished_ = 0;
 };
 
-// The rate for messages of so many entries / parameters: half the root of the density. What is told of a difference
-// falls with the density, and who draws faster than copies follow swings; the papers too have the rate fall with what
-// compression keeps. The form is ours, from measurements (runtime/METHODS.md).
+// The rate of averaging for updates of so many entries / parameters: half the root of the density. The share of a
+// difference that an update carries falls with the density, and a model that moves faster than copies follow starts to
+// swing; in the papers too the rate falls with the compression. The form is ours, from measurements
+// (runtime/METHODS.md).
 double consensus_rate(double density);
 
-// How many links a peer wants that has so many neighbours.
+// The number of links that gives a peer so many neighbours.
 gossip::LinkCounts links_of(const NeighbourRules& rules);
 
 }  // namespace rumor

@@ -1,4 +1,4 @@
-// What a node asks of its driver. Inputs are the handlers of runtime/node/node.h.
+// The effects of a node: its requests to the driver. Inputs are the handlers of runtime/node/node.h.
 //
 // Effects come out of one outbox, in order, and are carried out in order. Network effects are gossip's own.
 #pragma once
@@ -20,15 +20,14 @@ struct StartStep {
 };
 
 // Run node.trainer().evaluate(weights, rows_max) on the compute thread; bring the result to on_evaluated().
-// Never outstanding together with a step. The weights are the trainer's view: valid until then; none where it lies
-// elsewhere.
+// Never outstanding together with a step. The weights are the trainer's view and valid until then; empty when the view
+// is not in this machine's memory.
 struct StartEvaluation {
   std::span<const float> weights;
   std::uint32_t rows_max = 0;
 };
 
-// Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails says so to
-// its user.
+// Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails tells its user.
 struct SaveCheckpoint {
   Bytes bytes;
 };
@@ -38,7 +37,7 @@ struct Applied {
   gossip::UpdateHeader header;
 };
 
-// An own update was published, likewise.
+// An own update was published; only when NodeOptions.report_applied.
 struct Published {
   gossip::StoredUpdate update;
 };

@@ -28,7 +28,7 @@ gossip::StoredUpdate told_in(const RunForm& form, std::uint8_t by, std::uint64_t
   return update;
 }
 
-// One peer over four weights, its own copy at zero, and what neighbours tell it.
+// One peer over four weights, its own copy at zero, and the copies and updates of its neighbours.
 struct Peer {
   ParamLayout layout = test::flat_layout(4);
   RunForm form{test::some_run(), layout, 24};
@@ -71,7 +71,7 @@ struct Peer {
   }
 };
 
-// One neighbour of a model's peer: 4 more at weight 3, 2 less at weight 5.
+// One neighbour, whose copy has 4 more at weight 3 and 2 less at weight 5.
 struct Drawn {
   RunForm form;
   Neighbourhood near;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(sums_of_a_peer_between_two_others) {
   BOOST_TEST(peer.near.size() == 2u);
 }
 
-// Algorithm 2 of the paper with w = 1 / (1 + 6): four neighbours are wanted, six are the most.
+// Algorithm 2 of the paper with w = 1 / (1 + 6): the target is four neighbours, the maximum six.
 BOOST_AUTO_TEST_CASE(share_is_rate_times_weight) {
   Peer peer;
   BOOST_TEST(peer.near.share(0.04) == 0.1 / 7, boost::test_tools::tolerance(1e-12));
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(who_begins_goes_on_from_a_copy) {
   peer.require_pull({-1, 1, 0, 0});
 }
 
-// Own 16 samples; the neighbours say 400 and 184: 16 / 16 + 15 / 16 of 292.
+// 16 own samples; the neighbours have 400 and 184: 16 / 16 + 15 / 16 of 292.
 BOOST_AUTO_TEST_CASE(the_mean_of_samples_is_that_of_all_in_sight) {
   Peer peer;
   peer.move(1, Peer::change({1}, {0}, grid_one));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(of_lost_neighbours_the_newest_two_are_kept_for_a_while) {
   peer.require_pull({0, 0, 0, 0});
 }
 
-// Without a gradient, rate 0, a step is the neighbours' pull; the model is what is public and what waits.
+// At rate 0 a step is the pull of the neighbours alone; the model is its public copy plus the residual.
 BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
   RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
   config.mode = "average";
@@ -296,9 +296,9 @@ BOOST_AUTO_TEST_CASE(a_step_of_an_own_model_draws_it_to_the_neighbours) {
              boost::test_tools::per_element());
 }
 
-// A linear model of ten classes at zero says 1/10 of each. A teacher with a bias of ln 9 on the first says 1/2 and
-// 1/18, one at zero 1/10; in the mean 3/10 and 7/90. So the gradient of a bias gains agreement * (1/10 - that),
-// whatever the batch (Anil et al. 2018, with soft_targets.h), and what waits after a step the opposite times the rate.
+// A linear model of ten classes at zero predicts 1/10 for each. A teacher with a bias of ln 9 on the first predicts 1/2
+// and 1/18, one at zero 1/10; the means are 3/10 and 7/90. So the gradient of a bias gains agreement * (1/10 - mean)
+// for every batch (Anil et al. 2018, with soft_targets.h), and the residual changes by minus the rate times that.
 BOOST_AUTO_TEST_CASE(a_step_learns_from_what_teachers_predict) {
   RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
   config.mode = "codistill";
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_step_learns_from_what_teachers_predict) {
                boost::test_tools::tolerance(1e-4f));
 }
 
-// |x - c|^2 is 0.25 + 0.0625 after the pull: more than the bound, or not (Kamp et al. 2018).
+// |x - c|^2 is 0.25 + 0.0625 after the pull: above the bound in one case, below in the other (Kamp et al. 2018).
 BOOST_AUTO_TEST_CASE(a_peer_speaks_when_it_has_drifted) {
   RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
   config.mode = "average";

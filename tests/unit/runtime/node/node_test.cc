@@ -22,7 +22,7 @@ struct Driver {
   std::vector<std::pair<TimePoint, std::size_t>> checkpoints;  // when, and how many bytes
 
   explicit Driver(std::vector<std::uint32_t> hidden = {64}, Duration checkpoint_every = {},
-                  const std::vector<std::string>& overrides = {}) {
+                  const std::vector<std::string>& overrides = {}, models::Shard shard = {}) {
     RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
     config.samples = 1'000'000;
     config.model.hidden = std::move(hidden);
@@ -30,6 +30,7 @@ struct Driver {
     NodeOptions options;
     options.node.bytes.fill(9);
     options.checkpoint_every = checkpoint_every;
+    options.shard = shard;
     options.stream = gossip::stream_of(options.node, 1);
     options.keys = std::make_shared<sim::TagKeys>(options.node);
     node = std::move(Node::create(config, models::load_data(config.data, 0).value(), options)).value();
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
   }
 }
 
-// A large update goes onto the view while there is nothing else to do, a small one with those that come after it.
+// A large update goes onto the view while the trainer waits, a small one together with those that follow.
 BOOST_AUTO_TEST_CASE(much_reaches_the_view_while_the_trainer_waits) {
   for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{64}, {1300, 1300}}) {
     Driver driver(hidden, {}, {"exchange.period_ms=60000", "compress.density=0.2"});
@@ -112,6 +113,22 @@ BOOST_AUTO_TEST_CASE(much_reaches_the_view_while_the_trainer_waits) {
     const std::uint64_t entries = driver.node->status(driver.now).params / 5;
     BOOST_TEST_REQUIRE((entries > 1 << 18) == (hidden.size() > 1));
     BOOST_TEST((driver.node->replica().recent_entries() == 0) == (hidden.size() > 1));
+  }
+}
+
+// The early phase is for the first shards. A peer of another shard begins when none of them has for ten seconds.
+BOOST_AUTO_TEST_CASE(a_peer_leaves_the_early_phase_to_others_for_ten_seconds) {
+  const std::vector<std::string> early = {"exchange.early_share=0.5", "exchange.early_peers=1"};
+  for (const std::uint32_t index : {0u, 1u}) {
+    Driver driver({64}, {}, early, {index, 2});
+    while (driver.evaluations.empty()) driver.go_on();  // of the first weights
+    const bool waits = index > 0;
+    const std::string waiting = driver.node->status(driver.now).waiting_for;
+    BOOST_TEST((waiting.find("the early phase to end") != std::string::npos) == waits);
+    while (driver.node->status(driver.now).training.steps == 0) driver.go_on();
+    BOOST_TEST((driver.now >= TimePoint{10s}) == waits);
+    BOOST_TEST(driver.node->status(driver.now).training.seconds_waited == (waits ? 10.0 : 0.0),
+               boost::test_tools::tolerance(0.01));
   }
 }
 

@@ -1,0 +1,154 @@
+#include "runtime/node/broadcast_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/text.h"
+#include "runtime/node/node_core.h"
+
+namespace rumor {
+
+namespace {
+
+// Peers that leave the early phase to others train after this time all the same, if no other peer has begun.
+constexpr Duration early_patience = 10s;
+// From this many entries on, work_ahead() updates the view: about 5 ms that the next step need not spend.
+constexpr std::uint64_t entries_worth_going_first = 1 << 18;
+
+double in_flight_weight(const NodeCore& core) {
+  return core.trainer->computes_at_shared_weights() ? core.config.in_flight_weight : 0;
+}
+
+}  // namespace
+
+BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
+    : core_(core),
+      held_(held),
+      in_flight_(held.form().layout, in_flight_weight(core)),
+      staleness_(core.config.staleness) {}
+
+// Before its first update a peer has often heard no other, so it shares the learning rate with its neighbours.
+std::size_t BroadcastExchange::live_count() const {
+  const bool begins = core_.phase == Phase::training && core_.own_updates == 0;
+  return 1 + std::max(live_.count(), begins ? core_.protocol->peers().size() : 0);
+}
+
+double BroadcastExchange::rate() const {
+  return core_.config.rate_for(live_count(), core_.progress()) * staleness_.rate_factor();
+}
+
+// ---- updates ----
+
+void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint now) {
+  live_.heard(header.origin, now);
+  const std::uint64_t staleness =
+      staleness_.heard(header.origin, header.key, header.period, own_period_, core_.own_updates);
+  TrainingFigures& figures = core_.figures;
+  ++figures.updates_of_others;
+  figures.staleness_sum += staleness;
+  figures.staleness_max = std::max(figures.staleness_max, staleness);
+  in_flight_.answered(header.origin, header.period);
+}
+
+void BroadcastExchange::published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) {
+  in_flight_.sent(std::move(change), update.header.period, live_.list());
+  held_.log_own(update, now);
+}
+
+void BroadcastExchange::expire(TimePoint now) {
+  for (const NodeId& peer : live_.expire(now)) {
+    in_flight_.gone(peer);
+    staleness_.gone(peer);
+  }
+}
+
+// ---- waiting for other peers ----
+
+// By the rules against staleness, and by the run file's early phase.
+bool BroadcastExchange::must_wait(TimePoint now) {
+  if (staleness_.waits(core_.own_updates) || leaves_early_phase_to_others(now)) {
+    if (!waits_since_) waits_since_ = now;
+    return true;
+  }
+  if (waits_since_) core_.figures.seconds_waited += to_seconds(now - *waits_since_);
+  waits_since_.reset();
+  return false;
+}
+
+// Only the first shards train in the early phase. When none of their peers is there, another one has to begin.
+bool BroadcastExchange::leaves_early_phase_to_others(TimePoint now) {
+  const RunConfig& config = core_.config;
+  if (core_.options.shard.index < config.early_peers || config.early_peers == 0) return false;
+  if (!config.is_early(core_.progress()) || begins_anyway_) return false;
+  begins_anyway_ = live_.count() == 0 && early_patience_ends() <= now;
+  return !begins_anyway_;
+}
+
+TimePoint BroadcastExchange::early_patience_ends() const {
+  const bool alone = core_.config.early_peers > 0 && !begins_anyway_ && live_.count() == 0;
+  return alone && waits_since_ ? *waits_since_ + early_patience : never;
+}
+
+std::optional<TimePoint> BroadcastExchange::waits_until() const {
+  if (!waits_since_) return std::nullopt;
+  return std::min(live_.next_expiry(), early_patience_ends());
+}
+
+std::string BroadcastExchange::waiting_for() const {
+  if (!waits_since_) return {};
+  if (staleness_.waits(core_.own_updates)) return staleness_.waits_for(core_.own_updates);
+  return str("the early phase to end, in which shards 1 to ", core_.config.early_peers,
+             " train alone: exchange.early_share = ", fixed(core_.config.early_share, 2));
+}
+
+// ---- own steps ----
+
+void BroadcastExchange::begin_step(StepPlan& plan) {
+  show_weights();
+  own_period_ = std::max(own_period_ + 1, held_.replica().period());
+  plan.period = own_period_;
+  staleness_.step_began();
+}
+
+// The shared weights, and on top of them what other peers are expected to do.
+void BroadcastExchange::show_weights() {
+  if (held_.replica().refreshed() && in_flight_.stale_entries() == 0) return;
+  core_.trainer->follow(held_.replica());
+  core_.trainer->expect(held_.replica(), in_flight_);
+}
+
+void BroadcastExchange::work_ahead() {
+  if (std::max(held_.replica().recent_entries(), in_flight_.stale_entries()) >= entries_worth_going_first)
+    show_weights();
+}
+
+// The shared weights alone. The expectation is lifted off the view, since a copy of all weights would cost a pass over
+// them while the trainer waits.
+void BroadcastExchange::show_for_evaluation() {
+  core_.trainer->follow(held_.replica());
+  core_.trainer->lift(held_.replica(), in_flight_);
+}
+
+std::string BroadcastExchange::warning() {
+  if (warned_ || staleness_.brake() > 0.9 || !core_.trainer->computes_at_shared_weights()) return {};
+  warned_ = true;
+  return str("updates of others are ", fixed(staleness_.mean(), 1), " of our steps old when they arrive, so the ",
+             "learning rate is lowered to ", fixed(staleness_.brake() * 100, 0), " %, and further should that grow; ",
+             "larger steps (optimizer.batch) or fewer (exchange.period_ms) would not need it");
+}
+
+// ---- the end, and figures ----
+
+bool BroadcastExchange::handed_over(std::span<const gossip::PeerInfo> neighbours) const {
+  return std::any_of(neighbours.begin(), neighbours.end(),
+                     [](const gossip::PeerInfo& peer) { return peer.finished && peer.digest_equal; });
+}
+
+void BroadcastExchange::fill(NodeStatus& status) const {
+  status.rate_factor = staleness_.rate_factor();
+  status.in_flight = in_flight_.in_flight();
+  status.staleness = staleness_.peers();
+  status.memory.in_flight = in_flight_.memory_bytes();
+}
+
+}  // namespace rumor

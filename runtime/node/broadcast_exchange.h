@@ -1,0 +1,61 @@
+// BroadcastExchange: mode "broadcast". Every update goes to every peer, so replicas become equal. Training does not
+// wait: the trainer computes at the replica plus an estimate of what others are doing (InFlightView), live peers share
+// the learning rate (LivePeers), and rules limit the damage of late updates (Staleness).
+//
+// Thread: one owner, as Node.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/exchange/in_flight_view.h"
+#include "runtime/exchange/live_peers.h"
+#include "runtime/exchange/staleness.h"
+#include "runtime/node/exchange.h"
+
+namespace rumor {
+
+class BroadcastExchange final : public Exchange {
+ public:
+  BroadcastExchange(NodeCore& core, HeldUpdates& held);
+
+  Result<std::uint64_t> open(Disk& disk) override { return held_.open(disk); }
+
+  std::uint64_t samples() const override { return held_.replica().samples(); }
+  std::size_t live_count() const override;
+  std::size_t density_peers() const override { return live_count(); }
+  double rate() const override;
+
+  void applied(const gossip::UpdateHeader& header, TimePoint now) override;
+  void published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) override;
+  void expire(TimePoint now) override;
+
+  bool must_wait(TimePoint now) override;
+  std::optional<TimePoint> waits_until() const override;
+  std::string waiting_for() const override;
+  void begin_step(StepPlan& plan) override;
+  std::string warning() override;
+  void work_ahead() override;
+  void show_for_evaluation() override;
+
+  bool handed_over(std::span<const gossip::PeerInfo> neighbours) const override;
+
+  void fill(NodeStatus& status) const override;
+
+ private:
+  void show_weights();
+  bool leaves_early_phase_to_others(TimePoint now);
+  TimePoint early_patience_ends() const;
+
+  NodeCore& core_;
+  HeldUpdates& held_;
+  InFlightView in_flight_;
+  Staleness staleness_;
+  LivePeers live_;
+  std::uint64_t own_period_ = 0;           // of the last step
+  std::optional<TimePoint> waits_since_;   // a step waits for other peers
+  bool begins_anyway_ = false;             // in the early phase, since no other peer has begun
+  bool warned_ = false;
+};
+
+}  // namespace rumor

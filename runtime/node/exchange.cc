@@ -1,0 +1,26 @@
+#include "runtime/node/exchange.h"
+
+#include "runtime/base/text.h"
+#include "runtime/node/broadcast_exchange.h"
+#include "runtime/node/copies_exchange.h"
+#include "runtime/node/node_core.h"
+
+namespace rumor {
+
+Result<void> Exchange::check(const RunConfig& config, const Trainer& trainer) {
+  if (config.mode != "broadcast" && !config.has_own_models())
+    return Error{Errc::usage,
+                 str("exchange.mode = \"", config.mode,
+                     "\" is of the simulator alone; a peer runs \"broadcast\", \"average\" or \"codistill\"")};
+  if (config.has_own_models() && !trainer.has_own_model())
+    return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is for built-in models on a processor ",
+                                  "(--device cpu) so far; set exchange.mode = \"broadcast\"")};
+  return {};
+}
+
+std::unique_ptr<Exchange> Exchange::make(NodeCore& core, HeldUpdates& held) {
+  if (core.config.has_own_models()) return std::make_unique<CopiesExchange>(core, held);
+  return std::make_unique<BroadcastExchange>(core, held);
+}
+
+}  // namespace rumor

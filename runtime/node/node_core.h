@@ -1,0 +1,55 @@
+// NodeCore: what the parts of a node share: Incoming, Outgoing, Phases and the Exchange.
+//
+// Thread: one owner, as Node.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "gossip/protocol.h"
+#include "runtime/base/check.h"
+#include "runtime/node/exchange.h"
+#include "runtime/node/node_options.h"
+#include "runtime/node/node_status.h"
+#include "runtime/node/turn.h"
+#include "runtime/run/run_config.h"
+#include "runtime/training/trainer.h"
+
+namespace rumor {
+
+// More samples than any update has: a header that claims more is damaged.
+constexpr std::uint32_t update_samples_max = 1u << 24;
+
+enum class Phase : std::uint8_t { catching_up, training, finishing, done, ended };
+
+struct NodeCore {
+  RunConfig config;
+  NodeOptions options;
+  RunId run;
+  std::unique_ptr<Trainer> trainer;
+  std::unique_ptr<Exchange> exchange = {};
+  std::unique_ptr<gossip::Protocol> protocol = {};
+
+  Turn* turn = nullptr;                // the handler under way; null between two
+  Phase phase = Phase::catching_up;    // changed by Phases
+  bool computing = false;              // a step or an evaluation is with the driver
+  std::uint64_t own_updates = 0;       // published in this life: the sequence number of the last
+  TrainingFigures figures = {};
+  MemoryUse trainer_memory = {};       // as of the last time that the trainer was idle
+
+  // The driver has brought back a step or an evaluation: the trainer is ours again.
+  void computed() {
+    RUMOR_CHECK(computing);
+    computing = false;
+    trainer_memory = trainer->memory();
+  }
+  std::uint64_t samples_wanted() const { return options.until_samples.value_or(config.samples); }
+  // How far the run is, in [0, 1].
+  double progress() const {
+    return std::min(1.0, static_cast<double>(exchange->samples()) / static_cast<double>(config.samples));
+  }
+  double density() const { return config.density_at(exchange->density_peers(), progress()); }
+};
+
+}  // namespace rumor

@@ -1,0 +1,83 @@
+#include "runtime/node/outgoing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compress/statistics.h"
+#include "gossip/trust/signing.h"
+#include "runtime/base/sha256.h"
+
+namespace rumor {
+
+namespace {
+// Between surveys of the residual, each a pass over all parameters; the shorter one before the first update.
+constexpr Duration survey_every = 10s, survey_soon = 100ms;
+}  // namespace
+
+void Outgoing::start_step(Turn& turn) {
+  Exchange& exchange = *core_.exchange;
+  StepPlan plan;
+  plan.hold = !(core_.protocol->may_publish(turn.now) && exchange.publishes_next());
+  exchange.begin_step(plan);
+  plan.rate = exchange.rate();
+  plan.density = core_.density();
+  plan.seconds = last_step_ ? to_seconds(turn.now - *last_step_) : 0;
+  plan.others = incoming_.take_changes();
+  plan.peers = exchange.live_count();
+  plan.survey = next_survey_ <= turn.now;
+  last_step_ = turn.now;
+  core_.computing = true;
+  if (std::string text = exchange.warning(); !text.empty()) turn.note(gossip::Note::Level::warning, std::move(text));
+  turn.out.push_back(StartStep{std::move(plan)});
+}
+
+bool Outgoing::step_done(StepResult result, Turn& turn) {
+  if (result.compression) {
+    compression_ = *std::move(result.compression);
+    next_survey_ = turn.now + (compression_.step > 0 ? survey_every : survey_soon);
+  }
+  if (!result.failure.empty()) {
+    turn.note(gossip::Note::Level::error, "training cannot go on: " + result.failure);
+    return false;
+  }
+  if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1})) return true;
+  count(result);
+  if (!result.held) publish(std::move(result), turn);
+  core_.exchange->set_unpublished(samples_held_);
+  return true;
+}
+
+void Outgoing::count(const StepResult& result) {
+  TrainingFigures& figures = core_.figures;
+  const double before = figures.train_loss;
+  // Without samples there is no loss: a loop that leaves hands over what is left, which may be nothing.
+  if (result.samples > 0) figures.train_loss = before == 0 ? result.loss : before + (result.loss - before) * 0.02;
+  ++figures.steps;
+  if (result.held) ++figures.steps_held;
+  samples_held_ += result.samples;
+}
+
+void Outgoing::publish(StepResult result, Turn& turn) {
+  TrainingFigures& figures = core_.figures;
+  figures.own_payload_bytes += result.payload.size();
+  figures.own_entries += result.update.index.size();
+  figures.own_bound_bits += compress::bound_bits(incoming_.form().layout.params(), result.update.index.size());
+
+  gossip::StoredUpdate update;
+  update.header.key = {core_.options.stream, ++core_.own_updates};
+  update.header.origin = core_.options.node;
+  update.header.payload_hash = sha256(result.payload);
+  update.header.period = result.period;
+  update.header.samples = std::min(samples_held_, update_samples_max);
+  samples_held_ -= update.header.samples;
+  update.payload = std::make_shared<const Bytes>(std::move(result.payload));
+  compress::SharedUpdate change =
+      incoming_.replica().apply_own(update.header, std::move(result.update), update.payload);
+  update.header.signature = core_.options.keys->sign(gossip::update_message(core_.run, update.header));
+
+  core_.exchange->published(update, std::move(change), turn.now);
+  core_.protocol->publish(update, turn.now, turn.network);
+  if (core_.options.report_applied) turn.out.push_back(Published{update});
+}
+
+}  // namespace rumor

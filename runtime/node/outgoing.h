@@ -1,0 +1,39 @@
+// Outgoing: own steps and own updates. It plans a step, takes its result, and publishes the update that it made.
+//
+// Thread: one owner, as Node.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "compress/select/compressor.h"
+#include "runtime/node/incoming.h"
+#include "runtime/node/node_core.h"
+
+namespace rumor {
+
+class Outgoing {
+ public:
+  Outgoing(NodeCore& core, Incoming& incoming) : core_(core), incoming_(incoming) {}
+
+  // Requires: the trainer is idle.
+  void start_step(Turn& turn);
+  // Returns false when training cannot go on: the reason has been noted then. Requires: NodeCore::computed().
+  bool step_done(StepResult result, Turn& turn);
+
+  // As of a step some seconds ago.
+  const compress::CompressorStats& compression() const { return compression_; }
+
+ private:
+  void count(const StepResult& result);
+  void publish(StepResult result, Turn& turn);
+
+  NodeCore& core_;
+  Incoming& incoming_;
+  std::optional<TimePoint> last_step_;  // when the last step began
+  std::uint32_t samples_held_ = 0;      // of own steps since the last own update
+  compress::CompressorStats compression_;
+  TimePoint next_survey_{};
+};
+
+}  // namespace rumor

@@ -1,0 +1,154 @@
+#include "runtime/node/phases.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/limits.h"
+#include "runtime/replica/checkpoint.h"
+
+namespace rumor {
+
+namespace {
+constexpr std::uint32_t all_rows = UINT32_MAX;
+}  // namespace
+
+void Phases::start(TimePoint now) {
+  const NodeOptions& options = core_.options;
+  const bool evaluates = core_.trainer->evaluates();
+  final_evaluation_done_ = !evaluates;
+  next_evaluation_ = options.evaluation_every > Duration{0} && evaluates ? now : never;
+  if (options.checkpoint_every > Duration{0}) next_checkpoint_ = now + options.checkpoint_every;
+}
+
+TimePoint Phases::deadline() const {
+  TimePoint at = core_.phase == Phase::finishing ? finishing_.deadline() : never;
+  if (core_.computing) return at;
+  at = std::min(at, next_checkpoint_);
+  if (trains()) at = std::min({at, core_.exchange->waits_until().value_or(next_step_), next_evaluation_});
+  return at;
+}
+
+void Phases::advance(Turn& turn) {
+  if (core_.phase == Phase::ended) return;
+  change_phase(turn);
+  save_checkpoint_if_due(turn);
+  compute(turn);
+}
+
+// ---- from one phase to the next ----
+
+std::optional<Phases::Complaint> Phases::complaint() const {
+  if (std::string text = core_.protocol->divergence(); !text.empty()) return Complaint{4, std::move(text)};
+  if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1}))
+    return Complaint{3, "the run's owner has put this peer out and taken its updates back; ask the owner why"};
+  if (std::string text = core_.protocol->refused_by_run(); !text.empty()) return Complaint{3, std::move(text)};
+  return std::nullopt;
+}
+
+void Phases::change_phase(Turn& turn) {
+  Phase& phase = core_.phase;
+  if (std::optional<Complaint> found = complaint()) {
+    turn.note(gossip::Note::Level::error, std::move(found->text));
+    return end(found->status, turn);
+  }
+  if (stopping_ && !core_.computing) return end(0, turn);
+  if (phase == Phase::catching_up && core_.protocol->ready_to_train()) {
+    phase = Phase::training;
+    next_step_ = turn.now;
+  }
+  if (phase == Phase::training && !core_.computing && core_.exchange->samples() >= core_.samples_wanted()) {
+    core_.exchange->finish();
+    phase = Phase::finishing;
+    core_.protocol->set_finished(true, turn.now, turn.network);
+  }
+  if (phase == Phase::finishing) await_convergence(turn);
+  if (phase == Phase::done && final_evaluation_done_ && core_.options.until_samples) end(0, turn);
+}
+
+void Phases::await_convergence(Turn& turn) {
+  const std::vector<gossip::PeerInfo> neighbours = core_.protocol->peers();
+  const Finishing::Verdict verdict =
+      finishing_.judge(turn.now, {.updates = incoming_.digest().updates,
+                                  .has_links = !neighbours.empty(),
+                                  .all_converged = core_.protocol->converged(),
+                                  .handed_over = core_.exchange->handed_over(neighbours),
+                                  .knows_others = core_.protocol->members_here() > 1});
+  if (verdict == Finishing::Verdict::waits) return;
+  if (verdict == Finishing::Verdict::given_up)
+    turn.note(gossip::Note::Level::warning, "some neighbours did not finish in time; ending without them");
+  core_.phase = Phase::done;
+}
+
+void Phases::end(int status, Turn& turn) {
+  RUMOR_CHECK(core_.phase != Phase::ended);
+  core_.phase = Phase::ended;
+  if (core_.options.checkpoint_every > Duration{0} && !core_.computing)
+    turn.out.push_back(SaveCheckpoint{make_checkpoint()});
+  core_.protocol->leave(turn.now, turn.network);
+  finished_status_ = status;
+}
+
+// ---- checkpoints ----
+
+void Phases::checkpoint_soon() {
+  if (core_.options.checkpoint_every > Duration{0}) next_checkpoint_ = TimePoint{};
+}
+
+void Phases::save_checkpoint_if_due(Turn& turn) {
+  if (core_.phase == Phase::ended || core_.computing || turn.now < next_checkpoint_) return;
+  Bytes checkpoint = make_checkpoint();
+  const double seconds = static_cast<double>(checkpoint.size()) / limits::checkpoint_bytes_per_second;
+  next_checkpoint_ = turn.now + std::max(core_.options.checkpoint_every, from_seconds(seconds));
+  turn.out.push_back(SaveCheckpoint{std::move(checkpoint)});
+}
+
+Bytes Phases::make_checkpoint() const {
+  RUMOR_CHECK(!core_.computing);
+  RUMOR_CHECK(incoming_.verify());  // never write a damaged replica
+  LocalState local;
+  local.node = core_.options.node;
+  const std::span<const float> residual = core_.trainer->residual();
+  local.residual.assign(residual.begin(), residual.end());
+  local.optimizer = core_.trainer->optimizer_state();
+  local.own_model = core_.config.has_own_models();
+  return encode_checkpoint(incoming_.form(), incoming_.replica().state(), local);
+}
+
+// ---- work for the trainer ----
+
+void Phases::compute(Turn& turn) {
+  if (core_.computing || core_.phase == Phase::ended) return;
+  if (core_.phase == Phase::done && !final_evaluation_done_) {
+    final_evaluation_under_way_ = true;
+    return start_evaluation(all_rows, turn);
+  }
+  if (!trains() || stopping_) return;
+  if (next_evaluation_ <= turn.now) {
+    next_evaluation_ = turn.now + core_.options.evaluation_every;
+    evaluation_began_ = turn.now;
+    return start_evaluation(core_.options.evaluation_rows, turn);
+  }
+  if (turn.now < next_step_ || core_.exchange->must_wait(turn.now)) return core_.exchange->work_ahead();
+  next_step_ = turn.now + Duration(static_cast<std::int64_t>(core_.config.period_ms * 1000));
+  outgoing_.start_step(turn);
+}
+
+void Phases::start_evaluation(std::uint32_t rows, Turn& turn) {
+  core_.exchange->show_for_evaluation();
+  core_.computing = true;
+  turn.out.push_back(StartEvaluation{core_.trainer->view().values, rows});
+}
+
+void Phases::evaluated(const models::Evaluation& evaluation, Turn& turn) {
+  // A model that takes long to evaluate does it less often: at most a tenth of the time.
+  if (next_evaluation_ != never)
+    next_evaluation_ = std::max(next_evaluation_, turn.now + 9 * (turn.now - evaluation_began_));
+  ++core_.figures.evaluations;
+  core_.figures.loss = evaluation.loss;
+  core_.figures.accuracy = evaluation.accuracy;
+  if (final_evaluation_under_way_) final_evaluation_done_ = true;
+}
+
+}  // namespace rumor

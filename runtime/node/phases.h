@@ -1,0 +1,75 @@
+// Phases: what a node does next. It decides when training starts and ends, when a step, an evaluation or a checkpoint
+// is due, and with which status the node ends.
+//
+//   catching_up -> training -> finishing -> done -> ended
+//
+// Finishing lasts until the neighbours have finished too (runtime/exchange/finishing.h). Done: the last evaluation is
+// made, then the node serves on or ends, as the options say. Ended can follow every phase.
+//
+// Thread: one owner, as Node.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runtime/exchange/finishing.h"
+#include "runtime/node/incoming.h"
+#include "runtime/node/node_core.h"
+#include "runtime/node/outgoing.h"
+
+namespace rumor {
+
+class Phases {
+ public:
+  Phases(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
+      : core_(core), incoming_(incoming), outgoing_(outgoing) {}
+
+  void start(TimePoint now);
+  // Ends the node after the step under way.
+  void stop() { stopping_ = true; }
+  // The next checkpoint is due between this step and the next.
+  void checkpoint_soon();
+  // Requires: NodeCore::computed().
+  void evaluated(const models::Evaluation& evaluation, Turn& turn);
+  // Requires: the node has not ended.
+  void end(int status, Turn& turn);
+
+  // Does what the state asks for after an input.
+  void advance(Turn& turn);
+  // The exit status, once, when the node has ended in this turn.
+  std::optional<int> take_finished_status() { return std::exchange(finished_status_, std::nullopt); }
+
+  // When advance() has something to do although nothing has arrived. Requires: the node has not ended.
+  TimePoint deadline() const;
+  // Trained to the end, in agreement with its neighbours and evaluated; or ended.
+  bool complete() const {
+    return (core_.phase == Phase::done && final_evaluation_done_) || core_.phase == Phase::ended;
+  }
+
+ private:
+  struct Complaint {
+    int status;
+    std::string text;
+  };
+  std::optional<Complaint> complaint() const;
+  void change_phase(Turn& turn);
+  void await_convergence(Turn& turn);
+  void save_checkpoint_if_due(Turn& turn);
+  Bytes make_checkpoint() const;
+  void compute(Turn& turn);
+  void start_evaluation(std::uint32_t rows, Turn& turn);
+  bool trains() const { return core_.phase == Phase::training && !core_.options.observe; }
+
+  NodeCore& core_;
+  Incoming& incoming_;
+  Outgoing& outgoing_;
+  Finishing finishing_;
+  bool stopping_ = false;
+  bool final_evaluation_under_way_ = false, final_evaluation_done_ = false;
+  TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never;
+  std::optional<int> finished_status_;
+};
+
+}  // namespace rumor
