@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/node/node_core.h"
+#include "runtime/training/own_model.h"
 
 namespace rumor {
 
@@ -37,13 +38,13 @@ void CopiesExchange::begin_step(StepPlan& plan) {
   core_.trainer->follow(replica_);
   plan.period = static_cast<std::uint64_t>(std::llround(neighbourhood_.mean_samples()));
   if (core_.config.averages()) {
-    core_.trainer->draw(neighbourhood_, plan.hold ? 0 : neighbourhood_.share(core_.density()));
+    core_.trainer->own_model()->pull_towards(neighbourhood_, plan.hold ? 0 : neighbourhood_.share(core_.density()));
     plan.drift_bound = core_.config.neighbour_rules.drift_bound;
     return;
   }
   const std::size_t wanted = core_.progress() < codistillation_from ? 0 : core_.config.neighbour_rules.teachers;
   const auto teachers = neighbourhood_.teachers(wanted, core_.figures.steps);
-  core_.trainer->learn_from(teachers);
+  core_.trainer->own_model()->learn_from(teachers);
   plan.teachers = teachers.size();
 }
 

@@ -7,12 +7,12 @@
 
 namespace rumor {
 
-Result<void> Exchange::check(const RunConfig& config, const Trainer& trainer) {
+Result<void> Exchange::check(const RunConfig& config, Trainer& trainer) {
   if (config.mode != "broadcast" && !config.has_own_models())
     return Error{Errc::usage,
                  str("exchange.mode = \"", config.mode,
                      "\" is of the simulator alone; a peer runs \"broadcast\", \"average\" or \"codistill\"")};
-  if (config.has_own_models() && !trainer.has_own_model())
+  if (config.has_own_models() && trainer.own_model() == nullptr)
     return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is for built-in models on a processor ",
                                   "(--device cpu) so far; set exchange.mode = \"broadcast\"")};
   return {};

@@ -29,7 +29,7 @@ struct NodeStatus;
 class Exchange {
  public:
   // Errors: Errc::usage when the run's mode is not for peers, or the trainer cannot train in it.
-  static Result<void> check(const RunConfig& config, const Trainer& trainer);
+  static Result<void> check(const RunConfig& config, Trainer& trainer);
   // Refers to both. Requires: check().
   static std::unique_ptr<Exchange> make(NodeCore& core, HeldUpdates& held);
   virtual ~Exchange() = default;
