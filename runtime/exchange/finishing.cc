@@ -16,7 +16,7 @@ Finishing::Verdict Finishing::judge(TimePoint now, const View& view) {
     if (view.all_converged) return Verdict::done;
     return now < stuck_at_ ? Verdict::waits : Verdict::given_up;
   }
-  // The last neighbours have left as one does in the end: with what is here.
+  // The last neighbours have left, as every peer does in the end, and hold the same updates.
   if (handed_over_ || !view.knows_others) return Verdict::done;
   if (!alone_until_) alone_until_ = now + alone;
   return now < deadline() ? Verdict::waits : Verdict::done;

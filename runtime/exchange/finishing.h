@@ -1,7 +1,7 @@
-// How long a peer that has finished waits for the others before it ends: until every neighbour has finished and holds
-// what it holds, and for those that do not come so far, no longer than it takes to see that they will not.
+// Finishing: how long a peer that has finished waits for the others before it ends. It waits until every neighbour has
+// finished and holds the same updates. It gives up on neighbours that make no progress.
 //
-// A function of what the node shows it; reads no clock. Thread: its owner's.
+// A function of its arguments; reads no clock. Thread: its owner's.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@ namespace rumor {
 
 class Finishing {
  public:
-  // Without a link, while members are known that may hold less, or more: how long one is awaited.
+  // Without a link: how long to wait for one, while other members are known that may hold different updates.
   static constexpr Duration alone = 10s;
-  // Neighbours that stay unfinished or different: how long since something last arrived.
+  // With links: how long to wait for neighbours that stay unfinished or different, since the last update arrived.
   static constexpr Duration stuck = 60s;
 
   struct View {
-    std::uint64_t updates;  // in the replica: more than before is progress
+    std::uint64_t updates;  // in the replica; more than before is progress
     bool has_links;
     bool all_converged;   // every neighbour has finished and, with a common replica, holds the same digest
-    bool handed_over;   // one of them has, or, with models of their own, nobody needs anything from here any more
+    bool handed_over;   // one neighbour has; or models are their owners', and nobody needs anything from here
     bool knows_others;  // members that have not said goodbye, reachable or not
   };
   enum class Verdict : std::uint8_t { waits, done, given_up };
 
   Verdict judge(TimePoint now, const View& view);
-  // When to judge again though nothing has happened; `never` before the first judgement.
+  // When to judge again although nothing has happened; `never` before the first judgement.
   TimePoint deadline() const;
 
  private:
   std::uint64_t updates_ = 0;
-  bool handed_over_ = false;  // of what is in the replica now
+  bool handed_over_ = false;  // since the last progress
   TimePoint stuck_at_ = never;
   std::optional<TimePoint> alone_until_;
 };

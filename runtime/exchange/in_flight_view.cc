@@ -12,7 +12,7 @@ namespace rumor {
 namespace {
 constexpr std::uint64_t tile_params = 1 << 14;  // 64 KiB of overlay
 
-// At those of the positions that lie in the stretch the view shows the weights.
+// Makes the view show the weights at those of the positions that are in the stretch.
 void show_weights(const std::vector<std::uint32_t>& index, compress::Stretch where,
                   std::span<const std::int32_t> weights, const compress::FloatView& view) {
   const std::size_t end = compress::first_entry(index, where.end);
@@ -66,9 +66,9 @@ void InFlightView::take_off(const NodeId& peer, std::uint64_t period) {
   std::erase_if(own_, [](const Own& own) { return own.waiting_for.empty(); });
 }
 
-// A walk through a stretch of the view, a tile at a time: all shares of the tile are summed, then shown, then cleared.
+// A walk through a stretch of the view, a tile at a time: sums all shares of the tile, shows them, then clears them.
 struct InFlightView::Walk {
-  // Where it stands in one own update.
+  // The walk's position in one own update.
   struct Cursor {
     const Own* own;
     std::size_t run = 0, added = 0, shown = 0;  // entries whose share is in the tile; that the view shows
@@ -85,7 +85,7 @@ struct InFlightView::Walk {
     cursors.push_back(cursor);
   }
 
-  // The shares of one own update go into the tile that begins at `begin`. Weights and view are fetched meanwhile.
+  // Adds the shares of one own update to the tile that begins at `begin`. Fetches weights and view meanwhile.
   void add_below(Cursor& cursor, std::uint64_t begin, std::uint64_t end) const {
     const Own& own = *cursor.own;
     const std::vector<std::uint32_t>& index = own.update->index;
@@ -122,7 +122,7 @@ void InFlightView::refresh(std::span<const std::int32_t> weights, const compress
   RUMOR_CHECK(weights.size() == layout_.params() && view.values.size() == layout_.params());
   const std::uint64_t count = entries();
   stale_entries_ = 0;
-  if (count == 0) return left_.clear();  // of updates without any
+  if (count == 0) return left_.clear();  // updates without entries
   tiles_.resize(std::max<std::size_t>(tiles_.size(), parallel.width()));
   compress::each_stretch(compress::all_of(layout_), count, parallel, [&](std::size_t piece, compress::Stretch where) {
     for (const compress::SharedUpdate& update : left_) show_weights(update->index, where, weights, view);

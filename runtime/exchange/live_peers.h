@@ -1,8 +1,8 @@
-// LivePeers: who is training with us now, judged by what they do, not by who is connected to whom.
+// LivePeers: the peers that are training now. A peer is live while its updates keep arriving: the last one within
+// `window` of now. Connections cannot tell, since most peers of a partial mesh are not neighbours.
 //
-// A peer is live while updates of it keep arriving: the last one within `window` of now. In a partial mesh
-// most peers are not neighbours, so connections cannot tell. The window adapts to the slowest of them: ten
-// times the longest usual gap between two updates of one peer, at least two seconds.
+// The window adapts to the slowest peer: ten times the longest usual gap between two updates of one peer, at least two
+// seconds.
 //
 // Thread: one owner.
 #pragma once
@@ -21,9 +21,9 @@ class LivePeers {
   void heard(const NodeId& peer, TimePoint now);
   // The peer said goodbye or was cut off.
   void forget(const NodeId& peer) { peers_.erase(peer); }
-  // Drops those silent for longer than the window; returns them.
+  // Drops the peers that were silent for longer than the window, and returns them.
   std::vector<NodeId> expire(TimePoint now);
-  // When expire() would drop the first of them, if nobody is heard until then.
+  // When expire() would drop the first peer, if no update arrives until then.
   TimePoint next_expiry() const;
   // In NodeId order.
   std::vector<NodeId> list() const;

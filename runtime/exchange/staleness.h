@@ -1,27 +1,27 @@
-// Staleness: how old the updates of others are when they arrive, and the rules by which an origin may answer to that.
+// Staleness: how old the updates of others are when they arrive, and the rules by which an origin may limit the damage.
 //
-// An update's *staleness* is how many own periods began between the period it was made in and its arrival: what its
-// origin could not know of when it computed. It is measured for each peer, and acted upon at the origin alone: no
-// receiver rescales, drops or holds back what it is sent, so the rules can be mixed, differ from peer to peer, and
+// The *staleness* of an update is the number of own periods that began between the period it was made in and its
+// arrival: its origin could not know of these when it computed. It is measured for each peer. Only the origin acts on
+// it: no receiver rescales, drops or delays an update. So the rules can be mixed, may differ from peer to peer, and
 // leave replicas exact.
 //
 //   scale      the rate of a step is divided by max(1, staleness)^lambda, with the mean staleness of the live peers:
-//              theirs of our update will be about the same. lambda = 1 is the rule of Zhang, Gupta, Lian and Liu,
+//              the staleness of our update at theirs is about the same. lambda = 1: Zhang, Gupta, Lian and Liu,
 //              "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016.
 //   brake      when the mean staleness D is above a bound B the rate is multiplied by (2 B + 1) / (2 D + 1). On by
 //              default: the in-flight view (in_flight_view.h) answers a delay of some steps, and well beyond that
 //              training diverges whatever the view (figures in METHODS.md). Gradient steps of a quadratic that come D
 //              late converge only for rates below 2 sin(pi / (4 D + 2)) over the curvature, so about in proportion to
 //              1 / (2 D + 1) (Levin, May, "A note on difference-delay equations", Theoretical Population Biology
-//              1976). Of scale and brake the stronger counts.
-//   soft-sync  a step waits until S updates of others have come since the last one began (n-softsync, same paper);
-//              of all live peers, where these are fewer.
+//              1976). The stronger of scale and brake counts.
+//   soft-sync  a step waits until S updates of others have come since the last one began (n-softsync, same paper), or
+//              as many as there are live peers where these are fewer.
 //   bounded    a step waits while we are more than s updates ahead of the slowest live peer (stale synchronous
-//              parallel: Ho et al., NIPS 2013). Clocks are numbers of updates; of a pair of peers they count from
-//              where they first heard of each other.
+//              parallel: Ho et al., NIPS 2013). Clocks are numbers of updates; those of a pair of peers count from
+//              the moment they first heard of each other.
 //
-// Nobody waits for a peer that is not live: one that falls silent is dropped (runtime/exchange/live_peers.h). No two
-// wait for each other: the slowest is ahead of nobody, and whoever began its step first has heard all that came after.
+// No peer waits for one that is not live: a silent peer is dropped (runtime/exchange/live_peers.h). No two peers wait
+// for each other: the slowest is ahead of none, and the one that began its step first has heard all later updates.
 //
 // Thread: one owner. Memory: some 100 bytes a live peer.
 #pragma once
@@ -57,15 +57,15 @@ class Staleness {
 
   // Over the live peers; 0 when there are none.
   double mean() const;
-  // What the rate is multiplied by, in (0, 1].
+  // Multiplies the learning rate; in (0, 1].
   double rate_factor() const;
-  // The brake's part in that.
+  // The brake's part in rate_factor().
   double brake() const;
   // Why the next step waits; empty: it does not.
   std::string waits_for(std::uint64_t own_updates) const;
   bool waits(std::uint64_t own_updates) const { return is_short() || slowest_behind(own_updates) != nullptr; }
 
-  // Of the live peers; in NodeId order.
+  // The figures of the live peers, in NodeId order.
   std::vector<PeerStaleness> peers() const;
 
  private:

@@ -37,8 +37,8 @@ BOOST_AUTO_TEST_CASE(does_not_give_up_while_updates_arrive) {
     BOOST_TEST((finishing.judge(start + 50s * minutes, view) == Verdict::waits));
 }
 
-// The last to finish: others have gone with all of it, and one whose link is new says nothing before it goes.
-BOOST_AUTO_TEST_CASE(who_is_left_by_those_that_hold_the_same_does_not_wait) {
+// The last peer to finish: the others left with equal replicas, and one with a new link leaves without a digest.
+BOOST_AUTO_TEST_CASE(a_peer_left_by_those_that_hold_the_same_does_not_wait) {
   Finishing finishing;
   Finishing::View view = different;
   view.handed_over = true;  // by one, and another is new
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(who_is_left_by_those_that_hold_the_same_does_not_wait) {
   BOOST_TEST((finishing.judge(start + 1s, without_links) == Verdict::done));
 }
 
-BOOST_AUTO_TEST_CASE(what_came_after_is_not_handed_over) {
+BOOST_AUTO_TEST_CASE(later_updates_are_not_handed_over) {
   Finishing finishing;
   Finishing::View view = different;
   view.handed_over = true;

@@ -19,7 +19,7 @@ compress::SharedUpdate shared(compress::SparseUpdate update) {
 
 const compress::SharedUpdate update_a = shared({100, {2, 5}, {0, 1}}), update_b = shared({60, {5, 7}, {0, 0}});
 
-// What a view of weights that are zero shows.
+// The values that a view shows when all weights are zero.
 std::vector<std::int32_t> overlay(InFlightView& view, std::size_t params = 8) {
   std::vector<float> values(params, 0.0f);
   Serial alone;
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_overlay_is_exactly_zero_once_all_have_answered) {
   BOOST_TEST(overlay(view, 300) == std::vector<std::int32_t>(300, 0), boost::test_tools::per_element());
 }
 
-// Own updates overlap, come and go; the view is refreshed now and then, and shows weights plus shares, to the last bit.
+// Own updates overlap, come and go. The view, refreshed now and then, shows weights plus shares to the last bit.
 BOOST_AUTO_TEST_CASE(the_view_shows_the_sum_of_all_shares) {
   struct Own {
     std::uint64_t period;
@@ -257,14 +257,14 @@ BOOST_AUTO_TEST_CASE(each_tensor_has_its_own_share) {
 
 namespace {
 
-// Equal peers that step on a quadratic of curvature 1, each with a minimum of its own, and hear of each other `delay`
-// steps late. One parameter, in grid units.
+// Equal peers step on a quadratic of curvature 1, each with a minimum of its own. Their updates arrive `delay` steps
+// late. There is one parameter, in grid units.
 struct Quadratics {
   std::size_t peers, delay;
   double weight, rate;  // rate: of all peers together; without delay 2 is the limit
 
-  // How far the views are from their minima, as root mean square, over how far they were at first: the most in the last
-  // 30 of 400 steps.
+  // Root mean square distance of the views from their minima, relative to the first one: the maximum over the last 30
+  // of 400 steps.
   double growth(std::int32_t start, const std::vector<std::int32_t>& minima) const {
     std::vector<InFlightView> views(peers, InFlightView(test::flat_layout(1), weight));
     std::vector<std::int32_t> weights(peers, start);
@@ -306,8 +306,8 @@ struct Quadratics {
 
 }  // namespace
 
-// Why one half (in_flight_view.h): of what is in flight a view has the share s = (1 + weight (N - 1)) / N. What peers
-// have in common is stable at every delay for s >= 1/2, what they differ in for rates below 1 / s.
+// Why one half (in_flight_view.h): a view has the share s = (1 + weight (N - 1)) / N of the steps in flight. The mean
+// of the peers is stable at every delay for s >= 1/2, and their differences are stable for rates below 1 / s.
 BOOST_AUTO_TEST_CASE(half_of_what_is_in_flight_is_stable_at_every_delay) {
   constexpr std::int32_t far = 1'000'000;
   const std::vector<std::int32_t> alike = {0, 0, 0, 0}, apart = {far, far, -far, -far};

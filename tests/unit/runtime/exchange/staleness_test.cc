@@ -1,4 +1,4 @@
-// The rules by which an origin answers to staleness, against examples worked out by hand from their papers.
+// The rules by which an origin limits the damage of staleness, against examples computed by hand from their papers.
 #include <boost/test/unit_test.hpp>
 
 #include "runtime/exchange/live_peers.h"
