@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gossip/contract/link_coder.h"
+#include "runtime/base/figures.h"
 #include "runtime/base/time.h"
 #include "runtime/base/types.h"
 
@@ -27,6 +28,27 @@ struct Counters {
   // Updates that were applied here and that no peer held when two histories met (PROTOCOL.md, "Orphans"). Goes down
   // again when a third peer gives one back.
   std::uint64_t updates_lost = 0;
+};
+
+inline constexpr FigureRow<Counters> traffic_rows[] = {
+    figure<&Counters::sent_bytes>("sent_bytes").shown("sent", Form::flow, 9)
+        .counter("rumor_net_sent_bytes_total", "Frame bytes sent.").curve("sent_bytes", "traffic/sent_bytes"),
+    figure<&Counters::received_bytes>("received_bytes").shown("received", Form::flow)
+        .counter("rumor_net_received_bytes_total", "Frame bytes received.")
+        .curve("received_bytes", "traffic/received_bytes"),
+    figure<&Counters::sent_control_bytes>("sent_control_bytes"),
+    figure<&Counters::sent_payload_bytes>("sent_payload_bytes")
+        .counter("rumor_net_sent_payload_bytes_total", "Payload bytes sent, in the coding of their link."),
+    figure<&Counters::sent_canonical_bytes>("sent_canonical_bytes"),
+    figure<&Counters::updates_received>("updates_received").shown("updates received", Form::count)
+        .counter("rumor_updates_received_total", "Updates received that were new."),
+    figure<&Counters::updates_duplicate>("updates_duplicate").shown("duplicates", Form::count)
+        .counter("rumor_updates_duplicate_total", "Updates received that were known already."),
+    figure<&Counters::updates_invalid>("updates_invalid").shown("refused", Form::fault)
+        .counter("rumor_updates_invalid_total", "Updates refused."),
+    figure<&Counters::updates_lost>("updates_lost").shown("lost", Form::fault)
+        .gauge("rumor_lost_updates", "Updates applied here that no peer holds any more."),
+    figure<&Counters::snapshots_installed>("snapshots_installed").shown("snapshots installed", Form::fault),
 };
 
 // One admitted link, for status pages.

@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/figures.h"
 #include "runtime/base/types.h"
 #include "runtime/run/method_rules.h"
 
@@ -41,6 +42,16 @@ struct PeerStaleness {
   std::uint64_t updates = 0;  // heard of this stream
   double mean = 0;            // over some sixteen of them, the newest most
   std::uint64_t last = 0, max = 0;
+};
+
+inline constexpr FigureRow<PeerStaleness> staleness_rows[] = {
+    figure<&PeerStaleness::node>("node_id").shown("peer", Form::id),
+    figure<&PeerStaleness::stream>("stream"),
+    figure<&PeerStaleness::updates>("updates").shown("updates", Form::count),
+    figure<&PeerStaleness::mean>("mean").shown("mean", Form::decimal)
+        .gauge("rumor_peer_staleness_updates", "Staleness of the last sixteen updates or so of each live peer."),
+    figure<&PeerStaleness::last>("last").shown("last", Form::count),
+    figure<&PeerStaleness::max>("max").shown("max", Form::count),
 };
 
 class Staleness {

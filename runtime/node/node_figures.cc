@@ -37,12 +37,9 @@ NodeStatus Node::status(TimePoint now) const {
   s.training = core_.figures;
   s.traffic = protocol.counters();
   const gossip::Reach& reach = protocol.reach();
-  if (reach.by) s.reached = NodeStatus::Reached{reach.by->hex(), to_seconds(now - reach.at)};
-  if (reach.asked_at) s.asked_to_be_dialled_seconds = to_seconds(now - *reach.asked_at);
-  s.log_updates = log().size();
-  s.log_bytes = log().bytes();
-  s.log_dropped = log().dropped_unacknowledged();
-  s.log_trouble = log().trouble();
+  if (reach.by) s.reach.by = reach.by->hex(), s.reach.seconds_ago = to_seconds(now - reach.at);
+  if (reach.asked_at) s.reach.asked_seconds = to_seconds(now - *reach.asked_at);
+  s.log = {log().size(), log().bytes(), log().dropped_unacknowledged(), log().trouble()};
   s.memory = core_.trainer_memory;
   s.memory.weights += replica().weight_bytes();
   s.memory.entries += replica().entry_bytes();
@@ -50,15 +47,15 @@ NodeStatus Node::status(TimePoint now) const {
   exchange.fill(s);
   const compress::CompressorStats& compression = outgoing_.compression();
   s.threshold = compression.threshold;
-  double waiting = 0, leaving = 0;
+  double residual = 0, leaving = 0;
   for (std::size_t t = 0; t < compression.tensors.size(); ++t) {
     const TensorInfo& info = form().layout.tensors()[t];
     s.tensors.push_back({info.name, info.size, compression.tensors[t].entries, compression.tensors[t].residual_rms,
                          compression.tensors[t].threshold});
-    waiting += compression.tensors[t].residual_sum;
+    residual += compression.tensors[t].residual_sum;
     leaving += compression.step * compression.tensors[t].entries;
   }
-  if (leaving > 0) s.residual_age = waiting / leaving;
+  if (leaving > 0) s.residual_age = residual / leaving;
   return s;
 }
 

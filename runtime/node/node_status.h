@@ -1,5 +1,5 @@
-// NodeStatus: what one peer can say about itself at one moment. Rendered as /status, /metrics and in `rumor
-// stats`.
+// NodeStatus: the figures of one peer at one moment. status_figures() describes them for /status, /metrics, `rumor
+// status`, the page and the rest (runtime/base/figures.h).
 //
 // Thread: plain values; safe to hand to another thread.
 #pragma once
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gossip/protocol.h"
+#include "runtime/base/figures.h"
 #include "runtime/exchange/staleness.h"
 #include "runtime/training/memory_use.h"
 
@@ -17,32 +18,99 @@ namespace rumor {
 // Kept by the node as it trains.
 struct TrainingFigures {
   std::uint64_t steps = 0;
-  std::uint64_t steps_held = 0;  // of these: without an update, since the peer was ahead of the network
+  std::uint64_t steps_held = 0;  // steps without an update of their own, since the peer was ahead of the network
   std::uint64_t own_updates() const { return steps - steps_held; }
   double train_loss = 0;                 // moving average over own batches
   std::optional<double> loss, accuracy;  // of the last evaluation, on the test set
   std::uint64_t evaluations = 0;
-  std::uint64_t own_payload_bytes = 0;   // of all own updates
+  std::uint64_t own_payload_bytes = 0;  // of all own updates
   std::uint64_t own_entries = 0;
   double own_bound_bits = 0;  // bits that independent positions and signs would need for them
-  // Of the updates of others: how many periods (own updates, nearly) lay between making and applying one.
+  // Periods (nearly: own updates) between making and applying an update of another peer.
   std::uint64_t updates_of_others = 0, staleness_sum = 0, staleness_max = 0;
   double seconds_waited = 0;  // for others, by the rules against staleness
+};
+
+inline constexpr FigureRow<TrainingFigures> training_rows[] = {
+    figure<TrainingFigures>("loss", [](const auto& t) { return t.loss.value_or(t.train_loss); })
+        .shown("loss", Form::decimal, 6).explained("On the test set; before the first evaluation, on own batches."),
+    figure<&TrainingFigures::loss>("test_loss").gauge("rumor_test_loss", "Loss on the test set, in nats.")
+        .curve("loss", "test/loss"),
+    figure<&TrainingFigures::train_loss>("train_loss").shown("own batches", Form::decimal)
+        .gauge("rumor_train_loss", "Moving average of the loss over own batches, in nats.")
+        .curve("train_loss", "train/loss"),
+    figure<&TrainingFigures::accuracy>("accuracy").shown("accuracy", Form::share, 8)
+        .gauge("rumor_test_accuracy_ratio", "Share of the test set classified correctly.")
+        .curve("accuracy", "test/accuracy"),
+    figure<&TrainingFigures::steps>("steps").shown("steps", Form::count)
+        .counter("rumor_steps_total", "Training steps of this peer."),
+    figure<&TrainingFigures::steps_held>("steps_held").shown("without an update", Form::fault)
+        .counter("rumor_steps_held_total", "Steps without an update of their own: the peer was ahead of the network."),
+    figure<&TrainingFigures::seconds_waited>("seconds_waited").shown("waited", Form::seconds)
+        .counter("rumor_training_waited_seconds_total", "Time that training waited for others, as the run file asks."),
 };
 
 struct TensorStatus {
   std::string name;
   std::uint64_t params = 0, entries = 0;  // entries of the last own update
   double residual_rms = 0;
-  double threshold = 0;  // its least magnitude sent, in weight units; 0 where nothing was
+  double threshold = 0;  // smallest magnitude sent, in weight units; 0: nothing was sent
+};
+
+inline constexpr FigureRow<TensorStatus> tensor_rows[] = {
+    figure<&TensorStatus::name>("name").shown("tensor", Form::text),
+    figure<&TensorStatus::params>("params").shown("parameters", Form::count),
+    figure<&TensorStatus::entries>("entries"),
+    figure<TensorStatus>("density", [](const auto& t) {
+      return t.params > 0 ? static_cast<double>(t.entries) / static_cast<double>(t.params) : 0.0;
+    }).shown("density", Form::share)
+        .gauge("rumor_tensor_density_ratio", "Entries of the last update over the parameters of each tensor."),
+    figure<&TensorStatus::threshold>("threshold").shown("\u03c4", Form::small)
+        .gauge("rumor_tensor_threshold", "Smallest magnitude sent of each of the first 256 tensors, in weight units."),
+    figure<&TensorStatus::residual_rms>("residual_rms").shown("residual", Form::small)
+        .explained("Learned and not yet sent, root mean square, as of the last evaluation."),
 };
 
 // What limits training: a word for programs (joining, alone, compute, pace, link, slow_peer, done), and a sentence
 // for people.
 struct Limit {
   std::string kind, text;
+  double compute_share = 0;  // of the last ten seconds, spent on steps and evaluations
 };
-inline constexpr const char* limit_kinds[] = {"joining", "alone", "compute", "pace", "link", "slow_peer", "done"};
+
+inline constexpr FigureRow<Limit> limit_rows[] = {
+    figure<&Limit::kind>("kind").shown("limit", Form::hidden, 9)
+        .one_of("joining alone compute pace link slow_peer done", "rumor_limit",
+        "1 for what limits training now, 0 for the others."),
+    figure<&Limit::text>("text").shown("limit", Form::line),
+    figure<&Limit::compute_share>("compute_share").shown("computing", Form::share)
+        .gauge("rumor_compute_ratio", "Share of the last ten seconds spent on steps and evaluations."),
+};
+
+struct LogStatus {
+  std::uint64_t updates = 0, bytes = 0;
+  std::uint64_t dropped = 0;  // although not all members had acknowledged them
+  std::string trouble;        // why the disk refused the last update; empty: it did not
+};
+
+inline constexpr FigureRow<LogStatus> log_rows[] = {
+    figure<&LogStatus::updates>("updates").shown("updates", Form::count),
+    figure<&LogStatus::bytes>("bytes").shown("size", Form::bytes),
+    figure<&LogStatus::dropped>("dropped").shown("dropped", Form::fault),
+    figure<&LogStatus::trouble>("trouble").shown("log", Form::line),
+};
+
+struct ReachStatus {
+  std::string by;                       // node that dialled this one last; empty: none has
+  std::optional<double> seconds_ago;    // when it did
+  std::optional<double> asked_seconds;  // since neighbours were asked to dial this peer
+};
+
+inline constexpr FigureRow<ReachStatus> reach_rows[] = {
+    figure<ReachStatus>("by", [](const auto& r) { return r.seconds_ago ? figure_value(r.by) : FigureValue(); }),
+    figure<&ReachStatus::seconds_ago>("seconds_ago"),
+    figure<&ReachStatus::asked_seconds>("asked_seconds_ago"),
+};
 
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;
@@ -54,44 +122,37 @@ struct NodeStatus {
   bool digests_equal = false;  // PeerInfo::digest_equal of every link
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
-  double rate_factor = 1;  // what the rules against staleness make of the rate; counted in `rate`
-  double residual_age = 0;  // what waits / what the last update took: updates until a change is sent (Little's law)
+  double rate_factor = 1;   // by the rules against staleness; included in `rate`
+  double residual_age = 0;  // residual / entries of the last update: updates until a change is sent (Little's law)
   std::size_t in_flight = 0;
   TrainingFigures training;
   std::vector<PeerStaleness> staleness;  // of the live peers
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
-  struct Reached {
-    std::string by;      // node that dialled this one last
-    double seconds = 0;  // ago
-  };
-  std::optional<Reached> reached;
-  std::optional<double> asked_to_be_dialled_seconds;  // ago, by neighbours
-  std::uint64_t log_updates = 0, log_bytes = 0;
-  std::uint64_t log_dropped = 0;  // although not all members had acknowledged them
-  std::string log_trouble;        // why the disk did not take the last one; empty: it did
-  MemoryUse memory;               // the trainer's as of its last step or evaluation
+  ReachStatus reach;
+  LogStatus log;
+  MemoryUse memory;  // the trainer's as of its last step or evaluation
   // Set by the driver:
   std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was
-  std::string port_mapping;     // where others reach it by the router, or why not; empty: no router is asked
-  double pause_ms = 0;          // the longest that training waited for the next step, in the last ten seconds
-
-  Limit limit;                  // now (daemon/bottleneck.h)
-  double compute_share = 0;     // of the last ten seconds, spent on steps and evaluations
+  std::string port_mapping;     // the address that the router gave, or why there is none; empty: no router is asked
+  double pause_ms = 0;          // longest wait for the next step in the last ten seconds
+  Limit limit;                  // now (daemon/status/bottleneck.h)
   double uptime_seconds = 0, unix_seconds = 0;
   std::string version;  // of the program
 
+  double progress() const;  // share of the planned samples
   double density() const;
   double bits_per_entry() const;
   double bound_bits_per_entry() const;
   double staleness_mean() const;
   double bytes_per_parameter() const;
   std::uint64_t dense_bytes() const;  // of the own updates in fp32, sent once
+  double update_bytes_mean() const;   // payload of an own update
   double ratio() const;               // dense_bytes() / the payload bytes of the own updates
 };
 
-// The /status object (ARCHITECTURE.md, "Contracts"), as JSON text.
-std::string status_json(const NodeStatus& status);
+// All figures of a peer. Those of NodeStatus{} describe what any peer has.
+FigureSheet status_figures(const NodeStatus& status);
 
 }  // namespace rumor

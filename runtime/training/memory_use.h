@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "runtime/base/figures.h"
+
 namespace rumor {
 
 struct MemoryUse {
@@ -25,6 +27,19 @@ struct MemoryUse {
   std::uint64_t log = 0;
 
   std::uint64_t of_parameters() const { return weights + view + gradient + residual + optimizer + hogwild; }
+};
+
+inline constexpr FigureRow<MemoryUse> memory_rows[] = {
+    figure<&MemoryUse::weights>("weights").shown("weights", Form::bytes),
+    figure<&MemoryUse::view>("view").shown("view", Form::bytes),
+    figure<&MemoryUse::gradient>("gradient").shown("gradient", Form::bytes),
+    figure<&MemoryUse::residual>("residual").shown("residual", Form::bytes),
+    figure<&MemoryUse::optimizer>("optimizer").shown("optimizer", Form::bytes),
+    figure<&MemoryUse::hogwild>("hogwild"),
+    figure<&MemoryUse::in_flight>("in_flight"),
+    figure<&MemoryUse::entries>("entries").shown("entries", Form::bytes),
+    figure<&MemoryUse::activations>("activations").shown("activations", Form::bytes),
+    figure<&MemoryUse::log>("log").shown("log", Form::bytes),
 };
 
 }  // namespace rumor

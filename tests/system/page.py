@@ -34,7 +34,7 @@ def eventually(check, *args):
 
 
 def check_content(browser, swarm):
-    """What stands there is what /status says."""
+    """The page shows what /status has."""
     status = swarm.peers[0].status()
     assert text_of(browser, '#run') == 'synthetic'
     assert status['node_id'].startswith(text_of(browser, '#node'))
@@ -44,12 +44,17 @@ def check_content(browser, swarm):
     assert 0 < float(named['Loss']) < 100 and named['Accuracy'].endswith(' %'), named
     assert int(named['Smaller than dense'].split()[0].replace(',', '')) > 5, named
     assert text_of(browser, '#limit').endswith('.'), text_of(browser, '#limit')
-    rows = browser.run('return [...document.querySelectorAll("#peers tr")].map((r) => r.cells[0].textContent)')
+    rows = browser.run('return [...document.querySelectorAll("#list_peers tr")].map((r) => r.cells[0].textContent)')
     assert sorted(rows) == sorted(peer['node_id'][:8] for peer in status['peers']), rows
-    tensors = browser.run('return [...document.querySelectorAll("#tensors tr")].map((r) => r.cells.length)')
+    tensor_rows = 'return [...document.querySelectorAll("#list_compression_tensors tr")]'
+    tensors = browser.run(tensor_rows + '.map((r) => r.cells.length)')
     assert tensors == [5] * len(status['compression']['tensors']), tensors
-    taus = browser.run('return [...document.querySelectorAll("#tensors tr")].map((r) => r.cells[3].textContent)')
-    assert any(tau[0] in '123456789' for tau in taus), taus
+    taus = browser.run(tensor_rows + '.map((r) => r.cells[3].textContent)')
+    assert any(set(tau) & set('123456789') for tau in taus), taus
+    described = swarm.peers[0].get('/figures')
+    shown = browser.run('return [...document.querySelectorAll("#groups dt, th")].map((e) => e.textContent)')
+    assert shown == [figure['label'] for kind in (False, True) for block in described if block['list'] == kind
+                     for figure in block['figures']], shown
     events = text_of(browser, '#events')
     for peer in status['peers']:
         assert f'peer {peer["node_id"][:8]} trains with us' in events, events
@@ -146,7 +151,7 @@ def trains_and_is_looked_at(folder):
         victim.kill()
         await_text(browser, '#events', lambda text: f'peer {gone[:8]} trains with us no longer' in text)
         swarm.peers[0].kill()
-        await_text(browser, '#notice', lambda text: text.startswith('No news from the peer'))
+        await_text(browser, '#notice', lambda text: text.startswith('No answer from the peer'))
 
 
 def asks_for_the_token():

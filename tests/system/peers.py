@@ -77,8 +77,12 @@ class Peer:
         return self
 
     def status(self):
+        return self.get('/status')
+
+    def get(self, path):
+        """The JSON at a path of the status address; None while there is none."""
         try:
-            with urllib.request.urlopen(f'http://{self.status_address}/status', timeout=5) as response:
+            with urllib.request.urlopen(f'http://{self.status_address}{path}', timeout=5) as response:
                 return json.load(response)
         except (OSError, ValueError):
             return None

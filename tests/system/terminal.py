@@ -86,7 +86,7 @@ def check_top_in_terminal(swarm):
                 lambda ours, process: process.send_signal(signal.SIGINT)):
         said = watch([address], end)
         assert said.startswith(SECOND_SCREEN) and said.endswith(FIRST_SCREEN), (said[:40], said[-40:])
-        assert b'limit      ' in said and b' out, ' in said, said[-2000:]
+        assert b'limit      ' in said and b'/s), received ' in said, said[-2000:]
 
 
 def check_doctor(swarm):

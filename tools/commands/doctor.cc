@@ -162,42 +162,44 @@ void check_dial(Findings& out, const std::string& what, const std::string& addre
 
 // From outside in: a peer has neighbours try every ten minutes whether they can dial it (PROTOCOL.md 5.11).
 void check_reached(Findings& out, const PeerReport& peer) {
-  const double asked = peer.asked_seconds_ago.value_or(0);
-  const bool in_vain = asked >= dial_backs_take && peer.reached_seconds_ago.value_or(asked + 1) > asked;
-  if (peer.reached_seconds_ago && !in_vain)
-    return out.good("reachability", str(peer.reached_by.substr(0, 8), " has dialled this peer ",
-                                        fixed(*peer.reached_seconds_ago, 0), " s ago"));
+  const double asked = peer.number("reach.asked_seconds_ago").value_or(0);
+  const auto reached = peer.number("reach.seconds_ago");
+  const bool in_vain = asked >= dial_backs_take && reached.value_or(asked + 1) > asked;
+  if (reached && !in_vain)
+    return out.good("reachability", str(peer.text("reach.by").substr(0, 8), " has dialled this peer ",
+                                        fixed(*reached, 0), " s ago"));
   if (!in_vain) return;
   out.warn("reachability", str("neighbours were asked ", fixed(asked, 0), " s ago to dial this peer, and none could"),
            "it trains all the same; to let others in, start it with --map-port auto, or open its --listen port in "
            "firewall and router and set network.advertise");
 }
 
-// One that runs: what it says of itself.
+// A running peer, by its status address.
 void check_peer(Findings& out, const std::string& address, const std::string& token) {
   const auto peer = ask_peer(address, token);
   if (!peer) return out.bad("peer", peer.error().text, "start it with --status " + address);
-  if (!peer->version.empty() && peer->version != daemon::version())
-    out.warn("version", str("the peer is ", peer->version, ", this command ", daemon::version()),
+  if (const auto of_peer = peer->text("version"); !of_peer.empty() && of_peer != daemon::version())
+    out.warn("version", str("the peer is ", of_peer, ", this command ", daemon::version()),
              "use the same build for both");
-  if (peer->unix_seconds && std::abs(*peer->unix_seconds - unix_seconds()) > 30)
-    out.warn("clock", str("the peer's differs by ", fixed(*peer->unix_seconds - unix_seconds(), 0), " s"),
+  const double ahead = peer->number("unix_s").value_or(unix_seconds()) - unix_seconds();
+  if (std::abs(ahead) > 30)
+    out.warn("clock", str("the peer's differs by ", fixed(ahead, 0), " s"),
              "timedatectl set-ntp true on both machines");
-  if (!peer->storage_trouble.empty())
-    out.bad("peer", "cannot keep its state: " + peer->storage_trouble,
-            "make room, or fix the disk; it trains on meanwhile");
-  if (!peer->port_mapping.empty()) {
-    if (peer->port_mapping.find("leads here") != std::string::npos)
-      out.good("router", peer->port_mapping);
+  if (const auto trouble = peer->text("storage_trouble"); !trouble.empty())
+    out.bad("peer", "cannot keep its state: " + trouble, "make room, or fix the disk; it trains on meanwhile");
+  if (const auto mapping = peer->text("port_mapping"); !mapping.empty()) {
+    if (mapping.find("leads here") != std::string::npos)
+      out.good("router", mapping);
     else
-      out.warn("router", peer->port_mapping, "the peer dials others all the same, and asks again every five minutes");
+      out.warn("router", mapping, "the peer dials others all the same, and asks again every five minutes");
   }
   check_reached(out, *peer);
-  if (peer->neighbours.empty())
-    out.warn("peer", str("is alone", peer->waiting_for.empty() ? "" : ": " + peer->waiting_for),
-             "give it --seed HOST:PORT of another");
+  const double links = peer->number("links").value_or(0);
+  const std::string waiting = peer->text("waiting_for");
+  if (links == 0)
+    out.warn("peer", str("is alone", waiting.empty() ? "" : ": " + waiting), "give it --seed HOST:PORT of another");
   else
-    out.good("peer", str("neighbours: ", peer->neighbours.size(), "; limit: ", peer->limit));
+    out.good("peer", str("neighbours: ", links, "; limit: ", peer->text("limit.text")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// rumor status: one look at a running peer.
+// rumor status: the figures of a running peer, once.
 #include <cstdio>
 
 #include "runtime/daemon/status/http_get.h"
@@ -17,9 +17,9 @@ int run_status_command(const StatusCommand& command) {
   if (!token) return fail(token.error());
   const auto body = daemon::http_get(command.address, "/status", *token);
   if (!body) return fail(body.error());
-  const auto report = parse_peer_report(*body, command.address);
+  const auto report = PeerReport::parse(*body, command.address);
   if (!report) return fail(report.error());
-  std::fputs((command.json ? *body : report_text(*report)).c_str(), stdout);
+  std::fputs((command.json ? *body : report->lines(daemon::described_figures())).c_str(), stdout);
   return 0;
 }
 

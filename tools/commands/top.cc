@@ -1,4 +1,4 @@
-// rumor top: running peers, again every second.
+// rumor top: the figures of running peers, refreshed every second.
 #include <poll.h>
 #include <unistd.h>
 
@@ -15,7 +15,6 @@ namespace rumor::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Figure = std::optional<double>;
 
 struct Look {
   std::string address;
@@ -23,35 +22,26 @@ struct Look {
   Clock::time_point at;
 };
 
-// Bytes a second between two looks at one peer, which may have started anew in between.
-Figure rate(const Look* before, const Look& now, std::optional<double> PeerReport::*bytes) {
-  if (!before || !before->report || !now.report) return {};
-  const Figure a = (*before->report).*bytes, b = (*now.report).*bytes;
-  const double seconds = std::chrono::duration<double>(now.at - before->at).count();
-  if (!a || !b || *b < *a || seconds <= 0) return {};
-  return (*b - *a) / seconds;
+// The look at a peer before this one, where both found it.
+const Look* earlier(const std::map<std::string, Look>& before, const Look& now) {
+  const auto last = before.find(now.address);
+  return last != before.end() && last->second.report && now.report ? &last->second : nullptr;
 }
 
-std::string per_second(Figure bytes) {
-  return bytes ? bytes_text(bytes) + "/s" : "-";
+double seconds_since(const Look* before, const Look& now) {
+  return before ? std::chrono::duration<double>(now.at - before->at).count() : 0;
 }
 
-// 80 columns: one line a peer, and one for why where it does not answer.
+// 80 columns: a line for each peer, or the reason why it does not answer.
 std::string table(const std::vector<Look>& looks, const std::map<std::string, Look>& before) {
-  std::string out = str(column("address", 21), column("phase", 10), column("done", 6, true), column("loss", 8, true),
-                        column("acc", 7, true), column("peers", 6, true), column("out", 10, true), " limit\n");
+  const FigureSheet sheet = daemon::described_figures();
+  std::string out = str(column("address", 20), top_headings(sheet), "\n");
   for (const Look& look : looks) {
-    if (!look.report) {
-      out += str(column(look.address, 20), " ", look.report.error().text.substr(0, 58), "\n");
-      continue;
-    }
-    const PeerReport& r = *look.report;
-    const auto last = before.find(look.address);
-    const Figure sent = rate(last == before.end() ? nullptr : &last->second, look, &PeerReport::sent_bytes);
-    out += str(column(look.address, 20), " ", column(r.phase, 10), column(percent_text(progress_of(r), 0), 6, true),
-               column(r.loss ? fixed(*r.loss, 3) : "-", 8, true), column(percent_text(r.accuracy, 1), 7, true),
-               column(count_text(r.live_peers), 6, true), column(per_second(sent), 10, true), " ",
-               column(r.limit_kind, 11), "\n");
+    const Look* last = earlier(before, look);
+    out += column(look.address, 20);
+    out += look.report ? (*look.report).top_cells(sheet, last ? &*last->report : nullptr, seconds_since(last, look))
+                       : " " + look.report.error().text.substr(0, 58);
+    out += "\n";
   }
   return out;
 }
@@ -68,13 +58,12 @@ std::vector<Look> look_at(const TopCommand& command, const std::string& token) {
 
 std::string render(const std::vector<Look>& looks, const std::map<std::string, Look>& before) {
   if (looks.size() != 1 || !looks[0].report) return table(looks, before);
-  const auto last = before.find(looks[0].address);
-  const Look* old = last == before.end() ? nullptr : &last->second;
-  return report_text(*looks[0].report, rate(old, looks[0], &PeerReport::sent_bytes),
-                     rate(old, looks[0], &PeerReport::received_bytes));
+  const Look* last = earlier(before, looks[0]);
+  return (*looks[0].report)
+      .lines(daemon::described_figures(), last ? &*last->report : nullptr, seconds_since(last, looks[0]));
 }
 
-// 1 when nobody answered: for scripts.
+// Exit status 1, for scripts, when no peer answered.
 int once(const std::vector<Look>& looks) {
   std::fputs(render(looks, {}).c_str(), stdout);
   for (const Look& look : looks)
@@ -93,7 +82,7 @@ int run_top_command(const TopCommand& command) {
   std::map<std::string, Look> before;
   while (!interrupted()) {
     const std::vector<Look> looks = look_at(command, *token);
-    screen.show(render(looks, before) + "\nq ends this");
+    screen.show(render(looks, before) + "\nq ends it");
     for (const Look& look : looks) before.insert_or_assign(look.address, look);
     if (screen.asked_to_end(command.every)) break;
   }

@@ -1,49 +1,51 @@
-// PeerReport: what a running peer says of itself, asked over its status address, and as text for a terminal.
+// PeerReport: the status of a running peer, fetched from its status address, and its figures as text for a terminal.
 //
-// Nothing in an answer is trusted: what is missing or of another type is a dash, and texts lose what a terminal would
-// act upon.
+// Which figures are shown, and how, is in their rows (runtime/base/figures.h). Nothing in an answer is trusted: a value
+// that is missing or of another type is not shown, and texts lose the characters that a terminal would act upon.
 //
 // Thread: plain functions; ask_peer() blocks, two seconds at most.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "runtime/base/result.h"
+#include "runtime/daemon/status/figure_text.h"
 
 namespace rumor::tools {
 
-struct NeighbourReport {
-  std::string node_id, address;
-  bool same_bits = false, dialled_by_us = false;
-  std::optional<double> behind, staleness, round_trip_ms, sent_bytes, received_bytes;  // behind: updates
+class PeerReport {
+ public:
+  // Errors: Errc::io (the answer is no status).
+  static Result<PeerReport> parse(const std::string& body, const std::string& address);
+
+  // The value at a path such as "traffic.sent_bytes"; none: a dash in `rumor top`.
+  std::optional<double> number(std::string_view path) const;
+  std::string text(std::string_view path) const;
+
+  // The figures that `sheet` describes, in lines of at most 80 columns. `before`: an earlier report of the peer,
+  // `seconds` older; null: none. It gives bytes their speed.
+  std::string lines(const FigureSheet& sheet, const PeerReport* before = nullptr, double seconds = 0) const;
+  // The cells of `rumor top`, below the headings of top_headings().
+  std::string top_cells(const FigureSheet& sheet, const PeerReport* before = nullptr, double seconds = 0) const;
+
+ private:
+  struct Status;
+  explicit PeerReport(std::shared_ptr<const Status> status) : status_(std::move(status)) {}
+  std::shared_ptr<const Status> status_;
 };
 
-struct PeerReport {
-  std::string run, run_id, node_id, phase, waiting_for, limit_kind, limit, digest, exchange, guarantee,
-      storage_trouble, port_mapping, version, reached_by;
-  std::optional<double> samples, samples_planned, loss, train_loss, accuracy, live_peers, members, updates, ratio,
-      sent_bytes, received_bytes, dense_bytes, uptime_seconds, unix_seconds, reached_seconds_ago,
-      asked_seconds_ago;  // reached: dialled by another peer; asked: neighbours, to dial this one
-  bool same_bits = false;
-  std::vector<NeighbourReport> neighbours;
-};
+std::string top_headings(const FigureSheet& sheet);
 
-// Errors: as daemon::http_get; Errc::io (the answer is no status).
+// Errors: as daemon::http_get and PeerReport::parse.
 Result<PeerReport> ask_peer(const std::string& address, const std::string& token);
-Result<PeerReport> parse_peer_report(const std::string& json, const std::string& address);
 
-// Figures and neighbours, in lines of at most 80 columns. `rates`: bytes a second sent and received, where known.
-std::string report_text(const PeerReport& report, std::optional<double> sent_rate = {},
-                        std::optional<double> received_rate = {});
-
-// "1,234", "1.2 MB", "38 %"; a dash where there is nothing.
+// "1,234", "1.2 MB"; a dash where there is nothing.
 std::string count_text(std::optional<double> value);
 std::string bytes_text(std::optional<double> value);
-std::string percent_text(std::optional<double> share, int digits);
-std::optional<double> progress_of(const PeerReport& report);
 // Cut to `width` columns of text, or filled up with blanks; right: blanks before.
 std::string column(const std::string& text, std::size_t width, bool right = false);
 

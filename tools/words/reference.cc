@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/text.h"
-#include "runtime/daemon/status/status_metrics.h"
+#include "runtime/daemon/status/figure_text.h"
 #include "runtime/run/run_config.h"
 
 namespace rumor::tools {
@@ -39,30 +39,16 @@ std::string command_section(const CommandDoc& command, const std::string& parent
   return out;
 }
 
-// A status in which everything is, so that every metric has a sample.
-NodeStatus full_status() {
-  NodeStatus s;
-  s.training.loss = s.training.accuracy = 0.5;
-  s.peers.resize(1);
-  s.peers[0].round_trip = 1ms;
-  s.staleness.resize(1);
-  s.tensors.resize(1);
-  return s;
-}
-
 std::string metrics_table() {
   std::string out = row({"metric", "kind", "what it is"}) + row({"---", "---", "---"});
-  const std::string text = daemon::status_metrics(full_status());
-  std::string help;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
-    const std::size_t name = 7, blank = line.find(' ', name);  // behind "# HELP ", "# TYPE "
-    if (line.starts_with("# HELP ")) help = line.substr(blank + 1);
-    if (line.starts_with("# TYPE "))
-      out += row({code(line.substr(name, blank - name)), line.substr(blank + 1), cell(help)});
-  }
+  out += row({code("rumor_info"), "gauge", daemon::info_help});
+  const FigureSheet sheet = daemon::described_figures();
+  for (const FigureSheet::Block& block : sheet.blocks())
+    for (const Figure& figure : block.figures) {
+      if (figure.metric == FigureMetric::none || figure.metric == FigureMetric::info) continue;
+      const char* kind = figure.metric == FigureMetric::counter ? "counter" : "gauge";
+      out += row({code(std::string(figure.name)), kind, cell(std::string(figure.help))});
+    }
   return out;
 }
 

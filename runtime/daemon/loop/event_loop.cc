@@ -26,6 +26,7 @@
 #include "runtime/daemon/ports/reachability.h"
 #include "runtime/daemon/state/peer_files.h"
 #include "runtime/daemon/state/recent_updates.h"
+#include "runtime/daemon/status/figure_text.h"
 #include "runtime/daemon/status/peer_view.h"
 #include "runtime/node/node.h"
 #include "runtime/replica/capture.h"
@@ -411,7 +412,7 @@ void EventLoop::report() {
   status.port_mapping = reach_.text();
   const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
   status.pause_ms = pause.count();
-  tell_of_log(status.log_trouble);
+  tell_of_log(status.log.trouble);
   view_.look(to_seconds(now().time_since_epoch()), status, recent_.capture());
   steps_->publish(status);
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));

@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/daemon/status/figure_text.h"
+
 namespace rumor::daemon {
 
 void Handover::connect(StepEvents& events, std::function<void(Job)> post) {
@@ -20,7 +22,7 @@ void Handover::offer(StepPlan plan) {
 }
 
 void Handover::publish(const NodeStatus& status) {
-  std::string text = rumor::status_json(status);
+  std::string text = daemon::status_json(status);
   const std::lock_guard lock(mutex_);
   status_json_.swap(text);
 }

@@ -21,7 +21,7 @@ void little_endian(std::string& out, Word word) {
   for (std::size_t i = 0; i < sizeof word; ++i) out.push_back(static_cast<char>(word >> (8 * i)));
 }
 
-// ---- Protocol Buffers, as far as they are needed ----
+// ---- Protocol Buffers: the few forms that an Event needs ----
 
 void varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
@@ -65,7 +65,7 @@ std::string scalar_event(double unix_seconds, std::uint64_t step,
 
 // ---- TFRecord ----
 
-// A checksum of data that itself holds checksums would be weak, so it is stored rotated, plus a constant.
+// A checksum of data that holds checksums itself would be weak, so TFRecord stores it rotated, plus a constant.
 std::uint32_t masked_crc(std::string_view data) {
   const std::uint32_t crc = compress::crc32c({reinterpret_cast<const std::uint8_t*>(data.data()), data.size()});
   return std::rotr(crc, 15) + 0xa282'ead8u;
@@ -109,22 +109,15 @@ Result<void> TensorBoardLog::write(const std::string& event) {
 }
 
 Result<void> TensorBoardLog::observe(double now, const NodeStatus& s) {
-  Scalars scalars;
-  if (s.training.evaluations != evaluations_ && s.training.loss) {
-    evaluations_ = s.training.evaluations;
-    scalars.emplace_back("test/loss", *s.training.loss);
-    if (s.training.accuracy) scalars.emplace_back("test/accuracy", *s.training.accuracy);
-  }
-  if (now >= next_ && s.training.steps > 0) {
-    next_ = now + seconds_between;
-    scalars.insert(scalars.end(), {{"train/loss", s.training.train_loss},
-                                   {"train/rate", s.rate},
-                                   {"swarm/live_peers", static_cast<double>(s.live_peers)},
-                                   {"swarm/staleness", s.staleness_mean()},
-                                   {"traffic/sent_bytes", static_cast<double>(s.traffic.sent_bytes)},
-                                   {"traffic/received_bytes", static_cast<double>(s.traffic.received_bytes)},
-                                   {"traffic/times_smaller_than_dense", s.ratio()}});
-  }
+  const bool evaluated = s.training.evaluations != evaluations_ && s.training.loss;
+  const bool due = now >= next_ && s.training.steps > 0;
+  if (!evaluated && !due) return {};
+  if (evaluated) evaluations_ = s.training.evaluations;
+  if (due) next_ = now + seconds_between;
+  std::vector<std::pair<std::string_view, double>> scalars;
+  for (const FigureCurve& curve : curves_of(status_figures(s), &Figure::scalar))
+    if (curve.value && (curve.name.starts_with("test/") ? evaluated : due))
+      scalars.emplace_back(curve.name, *curve.value);
   return scalars.empty() ? Result<void>{} : write(scalar_event(now, s.samples, scalars));
 }
 

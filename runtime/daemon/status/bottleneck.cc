@@ -8,7 +8,7 @@ namespace rumor::daemon {
 namespace {
 
 constexpr double window_seconds = 10;
-// From here on a share of the time is worth a word.
+// Shares of the time from which a cause is named.
 constexpr double notable = 0.2, nearly_all = 0.75;
 
 std::string percent(double share) {
@@ -23,29 +23,29 @@ const PeerStaleness* latest(const NodeStatus& s) {
 
 Limit not_training(const NodeStatus& s) {
   if (s.phase == "catching up")
-    return {"joining", s.waiting_for.empty() ? "Nothing yet: it takes over what the others know, then it trains."
-                                             : "Nothing yet: it looks for the others before it trains."};
+    return {"joining", s.waiting_for.empty() ? "Not training yet: it takes weights and updates of other peers first."
+                                             : "Not training yet: it looks for other peers first."};
   if (s.phase == "finishing") return {"done", "The run has its samples; neighbours exchange the last updates."};
   return {"done", "The run has its samples: training is done, and this peer serves the others."};
 }
 
 Limit late(const NodeStatus& s) {
   const PeerStaleness* slow = latest(s);
-  return {"slow_peer", str("Updates come late: they are ", fixed(s.staleness_mean(), 1), " of our steps old",
+  return {"slow_peer", str("Updates arrive late: they are ", fixed(s.staleness_mean(), 1), " of our steps old",
                            slow ? str(", those of ", slow->node.brief(), " ", fixed(slow->mean, 1)) : "",
                            ", so the learning rate is lowered to ", percent(s.rate_factor), ".")};
 }
 
-// What fills the time between two updates, where nobody holds them up.
+// The time between two updates, where no other peer delays them.
 Limit pace(const NodeStatus& s, double compute, double period_ms) {
-  const std::string alone = s.peers.empty() ? " It trains alone: no neighbour is there." : "";
+  const std::string alone = s.peers.empty() ? " It trains alone: it has no neighbours." : "";
   const char* kind = s.peers.empty() ? "alone" : compute >= nearly_all ? "compute" : "pace";
   if (compute >= nearly_all) return {kind, str("This machine: steps fill ", percent(compute), " of the time.", alone)};
   if (period_ms > 0)
     return {kind, str("The pace of the run file: a step at most every ", fixed(period_ms, period_ms < 10 ? 1 : 0),
                       " ms, and steps fill ", percent(compute), " of the time.", alone)};
   return {kind, str("This machine: steps fill ", percent(compute),
-                    " of the time, and bringing in updates and waiting ", "for a processor the rest.", alone)};
+                    " of the time; applying updates and waiting for a processor take the rest.", alone)};
 }
 
 }  // namespace
@@ -53,11 +53,12 @@ Limit pace(const NodeStatus& s, double compute, double period_ms) {
 Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps, double period_ms) {
   if (s.phase != "training") return not_training(s);
   if (wait >= notable)
-    return {"slow_peer", str("Others: ", percent(wait), " of the time it waits for them, as the run file asks.")};
+    return {"slow_peer",
+            str("Other peers: training waits for them ", percent(wait), " of the time, as the run file asks.")};
   if (steps == 0) return {"compute", "The first step is being computed."};
   if (held >= notable)
-    return {"link", str("The network: ", percent(held), " of the steps were kept back, since links take no more or ",
-                        "neighbours lag; what they learned goes with later updates.")};
+    return {"link", str("The network: ", percent(held), " of the steps made no update, because links are full or ",
+                        "neighbours lag; later updates carry what these steps learned.")};
   if (s.rate_factor < 1 - notable) return late(s);
   return pace(s, compute, period_ms);
 }
@@ -70,11 +71,11 @@ void Bottleneck::judge(double seconds, NodeStatus& s) {
   const std::uint64_t steps = last.steps - first.steps;
   const double held = steps > 0 ? static_cast<double>(last.held - first.held) / static_cast<double>(steps) : 0;
   const double compute = std::clamp((last.computed - first.computed) / span, 0.0, 1.0);
-  // Of a wait under way only the words are known.
+  // A wait that has not ended is not in `waited` yet; only waiting_for tells of it.
   const bool waits = s.phase == "training" && steps == 0 && !s.waiting_for.empty() && !s.peers.empty();
   const double wait = waits ? 1 : (last.waited - first.waited) / span;
   s.limit = limit_of(s, compute, wait, held, last.steps, period_ms_);
-  s.compute_share = compute;
+  s.limit.compute_share = compute;
 }
 
 }  // namespace rumor::daemon

@@ -1,8 +1,8 @@
 // Bottleneck: what limits training at a peer now, in one sentence for people.
 //
-// It looks back over some ten seconds and asks, in this order: is there training at all; does it wait for others by
-// the rules of the run file; does the link hold updates back; is the learning rate lowered since updates come late;
-// does the step fill the time; does the period of the run file. Being alone is said besides.
+// It looks back over some ten seconds and takes the first cause that applies: no training; waiting for other peers by
+// the rules of the run file; updates held back by the link; a learning rate lowered because updates arrive late; steps
+// that fill the time; the period of the run file. The sentence also says when the peer is alone.
 //
 // Thread: one owner. Memory: some forty figures.
 #pragma once
@@ -18,10 +18,10 @@ class Bottleneck {
  public:
   explicit Bottleneck(double period_ms) : period_ms_(period_ms) {}
 
-  // A step or an evaluation took so long.
+  // Adds the time that a step or an evaluation took.
   void computed(double seconds) { computed_ += seconds; }
 
-  // Of the moment; fills in status.limit. Call some times a second. `seconds` since the start, never less than before.
+  // Sets status.limit. Call some times a second, with `seconds` since the start, never less than before.
   void judge(double seconds, NodeStatus& status);
 
  private:
@@ -33,8 +33,7 @@ class Bottleneck {
   std::deque<Mark> marks_;  // oldest first
 };
 
-// What judge() says of shares of the time (compute, wait) and of the steps (held), each in [0, 1]; `steps`: since the
-// first mark.
+// The verdict for shares of the time (compute, wait) and of the steps (held), each in [0, 1]. `steps`: since the start.
 Limit limit_of(const NodeStatus& status, double compute, double wait, double held, std::uint64_t steps,
                double period_ms);
 

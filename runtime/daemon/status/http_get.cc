@@ -19,8 +19,8 @@ Result<std::string> http_get(const std::string& host_port, const std::string& pa
     return Error{Errc::not_found, str("nobody answers at ", host_port,
                                       "; is a peer running there with --status ", host_port, "?")};
   if (response->status == 401)
-    return Error{Errc::usage, str(host_port, token.empty() ? " wants a token: give the file that holds it with "
-                                                           : " does not know this token; give its own with ",
+    return Error{Errc::usage, str(host_port, token.empty() ? " needs a token: give the file that holds it with "
+                                                           : " refuses this token; give its own with ",
                                   "--status-token FILE")};
   if (response->status != 200)
     return Error{Errc::io, str(host_port, " answered ", path, " with HTTP status ", response->status,

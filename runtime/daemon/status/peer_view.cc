@@ -5,7 +5,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/daemon/console/service_notify.h"
-#include "runtime/daemon/status/status_metrics.h"
+#include "runtime/daemon/status/figure_text.h"
 #include "runtime/daemon/status/status_token.h"
 #include "runtime/daemon/status/version.h"
 
@@ -49,7 +49,7 @@ Result<void> PeerView::open(const RunConfig& config) {
   return {};
 }
 
-// Ready when a look is to be had: it listens, and its state is read.
+// Ready from the first report on: the peer listens by then, and has read its state.
 void PeerView::tell_service(double seconds, const NodeStatus& s) {
   if (!own_process_ || seconds < tell_service_at_) return;
   const std::string ready = tell_service_at_ == 0 ? "READY=1\n" : "";
@@ -80,8 +80,9 @@ void PeerView::look(double seconds, NodeStatus& status, std::function<std::strin
   if (status.storage_trouble.empty()) status.storage_trouble = trouble;
   tell_service(seconds, status);
   if (!server_) return;
-  server_->publish(
-      {status_json(status), status_metrics(status), std::move(updates), history_.json(), journal_.json()});
+  const FigureSheet sheet = status_figures(status);
+  server_->publish({figures_json(sheet), figures_metrics(sheet), std::move(updates), history_.json(), journal_.json(),
+                    figures_description(sheet)});
 }
 
 }  // namespace rumor::daemon

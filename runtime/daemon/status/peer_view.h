@@ -1,6 +1,6 @@
-// PeerView: all that a running peer shows of itself beside its console: the status address, the curves behind its
-// page, the journal of events, the sentence about what limits training, words to the service manager. The event loop
-// brings it what happens.
+// PeerView: everything by which a running peer can be watched, except its console: the status address, the curves of
+// its page, the journal of events, TensorBoard's file, the cause that limits training, and messages to the service
+// manager. The event loop calls it.
 //
 // Thread: the protocol thread. Cost: some tens of microseconds four times a second, without a status address next to
 // nothing.
@@ -26,20 +26,20 @@ class PeerView {
   // `own_process`: the peer is all that the process does, so a service manager may be told of it.
   PeerView(double period_ms, bool own_process) : bottleneck_(period_ms), own_process_(own_process) {}
 
-  // As network.status, status_token, events and tensorboard say. Errors: as StatusServer::start, read_status_token,
-  // RotatingFile::open and TensorBoardLog::open.
+  // Opens what network.status, status_token, events and tensorboard name. Errors: as StatusServer::start,
+  // read_status_token, RotatingFile::open and TensorBoardLog::open.
   Result<void> open(const RunConfig& config);
-  // Of the status server; empty: none.
+  // The address of the status server; empty: there is none.
   std::string address() const { return server_ ? server_->address() : ""; }
 
-  // A line of the console.
+  // Journals a line of the console.
   void said(gossip::Note::Level level, const std::string& text);
-  // A step or an evaluation took so long.
+  // Adds the time that a step or an evaluation took.
   void computed(double seconds) { bottleneck_.computed(seconds); }
-  // What the peer is like now: completes `status` (limit, uptime) and shows it. Some times a second; `seconds` since
-  // the start. `updates` makes a capture of the newest own updates; called on another thread, when somebody asks.
+  // Completes `status` (limit, uptime) and publishes it. Call some times a second, with `seconds` since the start.
+  // `updates` makes a capture of the newest own updates; it is called on another thread, when a client asks.
   void look(double seconds, NodeStatus& status, std::function<std::string()> updates);
-  // Stops serving; the process is about to end.
+  // Stops serving: the process is about to end.
   void close();
 
  private:

@@ -75,7 +75,7 @@ void StatusServer::Impl::serve_snapshot(const char* path, std::function<std::str
   });
 }
 
-// Who may ask.
+// Lets through requests that may be answered, and refuses the others.
 void StatusServer::Impl::guard(bool loopback, const std::string& token) {
   using Answer = httplib::Server::HandlerResponse;
   server.set_pre_routing_handler([=](const httplib::Request& request, httplib::Response& response) {
@@ -86,7 +86,7 @@ void StatusServer::Impl::guard(bool loopback, const std::string& token) {
     const bool open = token.empty() || request.path == "/" || request.path == "/healthz";
     if (open || same_token(shown_token(request), token)) return Answer::Unhandled;
     response.set_header("WWW-Authenticate", "Bearer");
-    refuse(response, 401, "this address wants its token: Authorization: Bearer TOKEN, or ?token=TOKEN\n");
+    refuse(response, 401, "this address needs its token: Authorization: Bearer TOKEN, or ?token=TOKEN\n");
     return Answer::Handled;
   });
 }
@@ -110,6 +110,7 @@ void StatusServer::Impl::set_up(bool loopback, const std::string& token) {
   serve_snapshot("/updates", [](const StatusSnapshot& shown) { return shown.updates(); }, "application/octet-stream");
   serve_snapshot("/history", &StatusSnapshot::history_json, "application/json");
   serve_snapshot("/events", &StatusSnapshot::events_json, "application/json");
+  serve_snapshot("/figures", &StatusSnapshot::figures_json, "application/json");
   server.Get("/healthz", [this](const httplib::Request&, httplib::Response& response) {
     const bool ready = current() != nullptr;
     response.status = ready ? 200 : 503;
@@ -149,7 +150,7 @@ Result<void> StatusServer::Impl::run() {
       ended = true;
     });
   } catch (const std::system_error& refused) {
-    return Error{Errc::io, str("cannot serve status: no thread to be had: ", refused.code().message())};
+    return Error{Errc::io, str("cannot serve status: the system starts no thread: ", refused.code().message())};
   }
   while (!server.is_running() && !ended) std::this_thread::sleep_for(1ms);
   if (!ended) return {};

@@ -1,18 +1,19 @@
-// StatusServer: what a peer shows to people and programs, over HTTP.
+// StatusServer: serves the figures of a peer to people and programs, over HTTP.
 //
-//   GET /         a page for people (status_page.h) that follows the others by itself
+//   GET /         a page for people (status_page.h) that follows the other paths
 //   GET /status   the status as JSON
 //   GET /metrics  the same figures for Prometheus
+//   GET /figures  labels and forms of these figures, as JSON (figure_text.h)
 //   GET /history  the curves since the start, as JSON (run_history.h)
-//   GET /events   what happened, as JSON (event_journal.h)
+//   GET /events   the newest events, as JSON (event_journal.h)
 //   GET /updates  the newest own updates as a capture (runtime/replica/capture.h), for `rumor stats HOST:PORT`
 //   GET /healthz  200 "ok" once something was published, 503 before
 //
-// It only reads: what the node publishes is an immutable snapshot, replaced as a whole. Nobody can change
-// anything through it, but everybody who reaches it can read it, so without a token it listens on loopback addresses
-// only, and there answers only requests that name this machine (a web page that has its own name point here gets 403).
-// With a token it listens anywhere, and answers who shows it, as `Authorization: Bearer TOKEN` or `?token=TOKEN`; to
-// others 401, but for / and /healthz, which say nothing of the run.
+// The node publishes immutable snapshots, each of which replaces the one before; the server only reads them. No client
+// can change anything, but any client can read. So without a token the server listens on loopback addresses only, and
+// answers only requests that name this machine: a web page whose own name is made to point here gets 403. With a token
+// it listens anywhere and answers requests that carry it, as `Authorization: Bearer TOKEN` or `?token=TOKEN`. Others
+// get 401, except for / and /healthz, which hold nothing of the run.
 //
 // Threads: serves on threads of its own; publish() may be called from any. Cost of publish(): a pointer swap.
 // Limits: 4 requests at a time, 4 KiB of request body, 1 s for a request to arrive, one request a connection.
@@ -26,12 +27,12 @@
 
 namespace rumor::daemon {
 
-// What is served until the next one comes.
+// One moment of the peer, served until the next snapshot.
 struct StatusSnapshot {
   std::string status_json;
   std::string metrics_text;
   std::function<std::string()> updates;  // never null; called for each request, on a thread of the server
-  std::string history_json, events_json;
+  std::string history_json, events_json, figures_json;
 };
 
 class StatusServer {
@@ -48,7 +49,7 @@ class StatusServer {
   // With the real port.
   const std::string& address() const;
 
-  // Replaces what is served. Requests under way finish with what they began with.
+  // Replaces the snapshot. A request under way is answered from the one that it began with.
   void publish(StatusSnapshot snapshot);
 
  private:

@@ -1,7 +1,7 @@
-// The token of a status address: who shows it may read what a peer says of itself.
+// The token of a status address: a client that sends it may read the figures of the peer.
 //
-// It is a secret of the owner of the machine, unlike a join token. It travels in clear text: beyond a network that is
-// trusted, lead the status address through a tunnel (ssh -L).
+// The token is a secret of the owner of the machine, unlike a join token. It travels in clear text: outside a trusted
+// network, reach the status address through a tunnel (ssh -L).
 //
 // Thread: plain functions.
 #pragma once

@@ -1,4 +1,4 @@
-// The version of this build, as `rumor --version` and /status say it.
+// The version of this build, as `rumor --version` and /status show it.
 #pragma once
 
 namespace rumor::daemon {

@@ -40,7 +40,7 @@ class Chart {
     this.draw();
   }
 
-  // Where values go on the screen.
+  // Sets the maps from values to the screen.
   fit() {
     const { log } = this.options;
     const ys = this.series.flatMap((s) => s.points.map((p) => log ? Math.log10(p[1]) : p[1]));
@@ -93,7 +93,7 @@ class Chart {
     let before = "";
     for (const x of roundTicks(first, last, this.width < 400 ? 4 : 6)) {
       const label = this.formatX(x);
-      if (label === before) continue;  // a step too fine to be told
+      if (label === before) continue;  // the same label twice
       before = label;
       this.svg.append(shape("text", { x: Math.min(this.toX(x), this.width - 16), y: this.bottom + 18,
         "text-anchor": "middle" }, label));
@@ -128,7 +128,7 @@ class Chart {
     this.draw();
   }
 
-  // The line at the cursor, and what stands there.
+  // The line at the cursor, with the values there.
   mark() {
     const at = this.cursor === null ? undefined : this.xs[Math.min(this.cursor, this.xs.length - 1)];
     this.tip.hidden = at === undefined;

@@ -1,4 +1,4 @@
-// Figures as people read them. What is missing or no number is a dash.
+// Figures as people read them. A value that is missing or no number is a dash.
 "use strict";
 const byId = (id) => document.getElementById(id);
 const known = (x) => typeof x === "number" && isFinite(x);
@@ -24,7 +24,7 @@ function short(x) {
   return parseFloat(x.toPrecision(3)) + units[unit];
 }
 
-// Of small weights and changes: "1.3e-4".
+// For small weights and changes: "1.3e-4".
 const tiny = (x) => !known(x) ? dash : x === 0 ? "0" : x.toExponential(1).replace("-", "\u2212");
 
 function duration(seconds) {
@@ -33,6 +33,24 @@ function duration(seconds) {
   if (seconds < 5400) return Math.round(seconds / 60) + " min";
   if (seconds < 172800) return (seconds / 3600).toFixed(1) + " h";
   return (seconds / 86400).toFixed(1) + " days";
+}
+
+// A value in the form that /figures names (runtime/base/figures.h); empty: it is not shown.
+function figureText(form, x) {
+  if (typeof x === "boolean") return x ? "yes" : form === "equal" ? "under way" : "no";
+  if (typeof x === "string") return form === "id" ? brief(x) : x;
+  if (!known(x)) return "";
+  const size = Math.abs(x);
+  switch (form) {
+    case "fault": return x > 0 ? count(x) : "";
+    case "small": return size < .01 ? tiny(x) : decimal(x, 3);
+    case "decimal": return size >= 1000 ? count(x) : decimal(x, 3);
+    case "share": return percent(x, size >= .01 || size === 0 ? 1 : 3);
+    case "bytes": case "flow": return bytes(x);
+    case "seconds": return duration(x);
+    case "ms": return decimal(x, 1) + " ms";
+    default: return count(x);
+  }
 }
 
 // Texts come from other peers too: they are only ever set as text.

@@ -1,7 +1,7 @@
-// This peer in the middle, its neighbours around it, and farther out those that train with it over others.
+// This peer in the middle, around it its neighbours and, dashed, the peers that train with it over other peers.
 //
-// new Graph(box, detail)     detail: where the figures of the chosen peer are written
-// graph.show(selfId, peers)  peers: of page.js, sorted by id, so that each keeps its place
+// new Graph(box, detail)     detail: element for the figures of the chosen peer
+// graph.show(selfId, peers)  peers: as everybody() of page.js makes them, by id, so that each keeps its place
 "use strict";
 
 class Graph {
@@ -54,7 +54,7 @@ class Graph {
     this.tell();
   }
 
-  // On an ellipse that fills the box, whatever their number: three of them reach less far down than up.
+  // On an ellipse that fills the box, for any number of peers: three of them reach less far down than up.
   places(width, height) {
     const turns = this.peers.map((_, i) =>
       2 * Math.PI * (i + (this.peers.length === 2 ? .5 : 0)) / this.peers.length);
@@ -67,7 +67,7 @@ class Graph {
     return { middle, places };
   }
 
-  // As wide as bytes flow: one unit more for ten times as many.
+  // A line is one unit wider for ten times as many bytes a second.
   edge(peer, from, to) {
     if (!peer.link) return;
     const flow = Math.max(1, Math.log10(Math.max(10, peer.rate || 0)) - 1);
@@ -75,7 +75,7 @@ class Graph {
       "stroke-width": flow.toFixed(1) }));
   }
 
-  // labelAt: how far below the node its name stands; 0: nowhere.
+  // labelAt: distance of the name below the node; 0: no name.
   node(peer, at, radius, labelAt) {
     const name = `peer ${brief(peer.id)}${peer.link ? "" : ", not a neighbour"}, ` +
       (peer.equal ? "same bits" : peer.link ? "bits under way" : "reached over others");

@@ -1,7 +1,8 @@
-// Follows /status once a second, /history and /events every two, and shows what it finds.
+// Asks for /status once a second, for /history and /events every two, and shows the answers. Figures of /status need no
+// code here: figures.js shows all that /figures describes.
 "use strict";
 
-const token = (() => {  // from ?token=, kept for this tab, and out of sight of who reads the address line
+const token = (() => {  // from ?token=; kept for this tab, and removed from the address line
   const address = new URL(location.href);
   const given = address.searchParams.get("token");
   if (given) {
@@ -16,7 +17,7 @@ async function ask(path) {
   const headers = token.get() ? { Authorization: "Bearer " + token.get() } : {};
   const answer = await fetch(path, { cache: "no-store", headers });
   byId("ask").hidden = answer.status !== 401;
-  if (answer.status === 401) throw new Error(token.get() ? "that is not its token" : "it wants a token");
+  if (answer.status === 401) throw new Error(token.get() ? "that is not its token" : "it needs a token");
   if (!answer.ok) throw new Error(answer.status === 503 ? "it is starting" : "HTTP status " + answer.status);
   return answer.json();
 }
@@ -27,7 +28,7 @@ const accuracyChart = new Chart(byId("accuracy_chart"), { label: "Accuracy", for
 const trafficChart = new Chart(byId("traffic_chart"), { label: "Bytes", format: bytes,
   axis: (y) => bytes(y).replace(".0 ", " "), log: true });
 const graph = new Graph(byId("graph"), byId("graph_detail"));
-let latest = null, past = null, before = null;
+let cards = null, latest = null, past = null, before = null;
 
 const tiles = {};
 function tile(name, value, detail, mood) {
@@ -42,7 +43,7 @@ function tile(name, value, detail, mood) {
   tiles[name][1].textContent = detail || "\u00a0";
 }
 
-// Bytes a second since the last look: of all links, and of each.
+// Bytes a second since the last answer: of all links, and of each.
 function rates(s) {
   const now = { at: performance.now(), sent: s.traffic.sent_bytes, received: s.traffic.received_bytes, links: {} };
   for (const p of s.peers) now.links[p.node_id] = p.sent_bytes + p.received_bytes;
@@ -54,33 +55,18 @@ function rates(s) {
   return found;
 }
 
-// Neighbours, and who trains with us over others; in order of their ids.
+// Neighbours, and the peers that train with this one over other peers, by id.
 function everybody(s, linkRates) {
   const all = new Map();
   for (const p of s.peers)
     all.set(p.node_id, { id: p.node_id, link: true, address: p.address, equal: p.digest_equal, age: p.age_s,
-      roundTrip: p.round_trip_ms, behind: Math.max(0, s.updates - p.updates), sent: p.sent_bytes,
+      roundTrip: p.round_trip_ms, behind: p.behind, sent: p.sent_bytes,
       received: p.received_bytes, rate: linkRates[p.node_id] });
   for (const p of s.compression.staleness.peers) {
     if (!all.has(p.node_id)) all.set(p.node_id, { id: p.node_id, link: false });
     all.get(p.node_id).staleness = p;
   }
   return [...all.values()].sort((a, b) => a.id < b.id ? -1 : 1);
-}
-
-function rows(id, list, cells, none) {
-  const made = list.map((item) => {
-    const row = document.createElement("tr");
-    row.append(...cells(item).map((cell) => cell instanceof Node ? cell : element("td", cell)));
-    return row;
-  });
-  if (!made.length) {
-    const row = document.createElement("tr"), cell = element("td", none, "none");
-    cell.colSpan = 9;
-    row.append(cell);
-    made.push(row);
-  }
-  byId(id).replaceChildren(...made);
 }
 
 function showTop(s) {
@@ -91,7 +77,7 @@ function showTop(s) {
   byId("run_id").textContent = s.run_id.slice(0, 16);
   byId("digest").textContent = s.digest;
   byId("limit").textContent = s.limit.text;
-  const done = s.samples_planned > 0 ? Math.min(1, s.samples / s.samples_planned) : 0;
+  const done = s.progress;
   byId("bar").firstElementChild.style.width = 100 * done + "%";
   byId("bar").setAttribute("aria-valuenow", Math.floor(100 * done));
   let text = `${count(s.samples)} of ${count(s.samples_planned)} samples, all peers together`;
@@ -115,18 +101,6 @@ function showTiles(s, speed) {
     `${bytes(t.update_bytes_mean)} for ${bytes(t.dense_update_bytes)}`);
   tile("Sending", bytes(speed.sent) + (known(speed.sent) ? "/s" : ""),
     `receiving ${bytes(speed.received)}${known(speed.received) ? "/s" : ""}`);
-}
-
-function showTables(s, peers) {
-  rows("peers", peers, (p) => [
-    element("td", brief(p.id), "name"), p.link ? p.address : "over others",
-    !p.link ? dash : p.equal ? element("td", "yes", "good") : "under way", p.link ? count(p.behind) : dash,
-    p.staleness ? `${decimal(p.staleness.mean, 1)} (max ${p.staleness.max})` : dash,
-    known(p.roundTrip) ? decimal(p.roundTrip, 1) + " ms" : dash, bytes(p.sent), bytes(p.received)],
-  "Nobody yet. Other peers join with --seed and the address this peer listens on.");
-  rows("tensors", s.compression.tensors, (t) => [
-    element("td", t.name, "name"), count(t.params), percent(t.density, 3), tiny(t.threshold), tiny(t.residual_rms)],
-  "Nothing was sent yet.");
 }
 
 function showCurves() {
@@ -176,6 +150,7 @@ function notice(text) {
 let turn = 0;
 async function follow() {
   try {
+    cards ??= new FigureCards(byId("groups"), byId("events_card"), await ask("/figures"));
     latest = await ask("/status");
     if (turn++ % 2 === 0) {
       past = await ask("/history");
@@ -185,12 +160,12 @@ async function follow() {
     showTop(latest);
     showTiles(latest, speed);
     graph.show(latest.node_id, peers);
-    showTables(latest, peers);
+    cards.show(latest);
     showCurves();
     notice(latest.waiting_for || latest.storage_trouble);
     document.body.dataset.ready = "yes";
   } catch (problem) {
-    notice("No news from the peer: " + problem.message + ". What stands here is the last it said.");
+    notice("No answer from the peer: " + problem.message + ". These are its last figures.");
   }
   setTimeout(follow, 1000);
 }

@@ -1,4 +1,4 @@
-// What a running peer shows beside its status: curves, events, and the sentence about what limits training.
+// Curves, events, and the cause that limits training.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(curves_go_back_to_the_start_in_bounded_memory) {
   BOOST_TEST(j["loss"][points - 1] == 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(events_are_told_once) {
+BOOST_AUTO_TEST_CASE(each_event_is_journalled_once) {
   Scratch scratch;
   EventJournal journal;
   BOOST_REQUIRE(journal.open(scratch.path("events")).ok());
@@ -165,13 +165,13 @@ BOOST_AUTO_TEST_CASE(only_the_last_ten_seconds_count) {
   };
   run(60, 0.9, 0);
   BOOST_TEST(s.limit.kind == "compute");
-  BOOST_TEST(std::abs(s.compute_share - 0.9) < 0.01);
+  BOOST_TEST(std::abs(s.limit.compute_share - 0.9) < 0.01);
   run(11, 0.9, 8);
   BOOST_TEST(s.limit.kind == "link");
   BOOST_TEST(s.limit.text.find("80 % of the steps") != std::string::npos);
   run(11, 0.5, 0);
   BOOST_TEST(s.limit.kind == "pace");
-  BOOST_TEST(std::abs(s.compute_share - 0.5) < 0.01);
+  BOOST_TEST(std::abs(s.limit.compute_share - 0.5) < 0.01);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -43,14 +43,14 @@ BOOST_AUTO_TEST_SUITE(status)
 BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
   const auto server = serve();
   httplib::Client client = client_of(*server);
-  for (const char* path : {"/status", "/metrics", "/history", "/events", "/healthz"}) {
+  for (const char* path : {"/status", "/metrics", "/history", "/events", "/figures", "/healthz"}) {
     const auto early = client.Get(path);
     BOOST_REQUIRE(early);
     BOOST_TEST(early->status == 503);
   }
   for (const std::string text : {"one", "two"}) {
     server->publish({"{\"n\":\"" + text + "\"}", "rumor_n " + text + "\n", [=] { return "updates of " + text; },
-                     "[1]", "[2]"});
+                     "[1]", "[2]", "[3]"});
     const auto status = client.Get("/status"), metrics = client.Get("/metrics"),
                health = client.Get("/healthz");
     BOOST_REQUIRE((status && metrics && health));
@@ -63,6 +63,7 @@ BOOST_AUTO_TEST_CASE(what_is_published_is_served) {
     BOOST_TEST(client.Get("/updates")->body == "updates of " + text);
     BOOST_TEST(client.Get("/history")->body == "[1]");
     BOOST_TEST(client.Get("/events")->body == "[2]");
+    BOOST_TEST(client.Get("/figures")->body == "[3]");
   }
   BOOST_TEST(client.Get("/nothing")->status == 404);
   BOOST_TEST(client.Post("/status", "x", "text/plain")->status == 404);  // it only reads
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(who_has_the_token_is_served) {
   BOOST_REQUIRE(started.ok());
   (*started)->publish({"{}", "", {}, "", ""});
   httplib::Client client = client_of(**started);
-  for (const char* path : {"/status", "/metrics", "/history", "/events", "/updates", "/nothing"}) {
+  for (const char* path : {"/status", "/metrics", "/history", "/events", "/figures", "/updates", "/nothing"}) {
     const auto refused = client.Get(path);
     BOOST_TEST(refused->status == 401, path);
     BOOST_TEST(refused->get_header_value("WWW-Authenticate") == "Bearer");
