@@ -82,6 +82,9 @@ std::string cell(const Figure& figure, const std::string& text) {
   return column(text, static_cast<std::size_t>(figure.width), !is_text(figure.form));
 }
 
+// A blank at which no line ends: between the label and the value of a figure.
+constexpr char hard_blank = '\x1f';
+
 // Words in lines of 80 columns, the first behind its heading, all at one column.
 std::string paragraph(std::string_view heading, const std::string& words) {
   std::string out, line = column(std::string(heading), heading_columns);
@@ -96,7 +99,9 @@ std::string paragraph(std::string_view heading, const std::string& words) {
     line += (line.size() > heading_columns ? " " : "") + word;
     at = end + 1;
   }
-  return out + line + "\n";
+  out += line + "\n";
+  std::replace(out.begin(), out.end(), hard_blank, ' ');
+  return out;
 }
 
 std::string path_of(const FigureGroup& group, const Figure& figure) {
@@ -192,9 +197,10 @@ std::string PeerReport::lines(const FigureSheet& sheet, const PeerReport* before
         out += paragraph(figure.label, value);
         continue;
       }
-      words += str(words.empty() ? "" : ", ", figure.label, " ", value);
       const std::string speed = figure.form == Form::flow ? speed_text(*this, before, path, seconds) : "";
-      if (!speed.empty()) words += " (" + speed + ")";
+      std::string piece = str(figure.label, " ", value, speed.empty() ? "" : " (" + speed + ")");
+      std::replace(piece.begin(), piece.end(), ' ', hard_blank);
+      words += (words.empty() ? "" : ", ") + piece;
     }
     const bool joined = b + 1 < blocks.size() && !blocks[b + 1].list && blocks[b + 1].group.title == group.title;
     if (!joined && !words.empty()) out += paragraph(group.title, std::exchange(words, {}));
