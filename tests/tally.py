@@ -121,8 +121,9 @@ def built(build, since):
     """(seconds, name) of what ninja has made since then, in this folder."""
     log, seconds = build / '.ninja_log', {}
     for line in log.read_text().splitlines() if log.is_file() else []:
-        if not line.startswith('#'):
-            start, end, _, output, _ = line.split('\t')
+        columns = line.split('\t')
+        if len(columns) == 5:
+            start, end, _, output, _ = columns
             if (build / output).is_file() and (build / output).stat().st_mtime >= since:
                 seconds[output] = (int(end) - int(start)) / 1000
     return [(taken, f'{build.name}/{output}') for output, taken in seconds.items()]
