@@ -24,25 +24,19 @@ FRAGMENT = re.compile(r'(?:What|Who|Of)\b')  # as the first word of a comment
 
 # (rule, folder or page): how many there are.
 COUNTS = {
-    ('banned-word', 'compress'): 1,
-    ('banned-word', 'gossip'): 2,
+    ('banned-word', 'gossip'): 1,
     ('banned-word', 'gpu'): 5,
-    ('banned-word', 'runtime'): 13,
-    ('comment-fragment', 'compress'): 37,
-    ('comment-fragment', 'gossip'): 64,
-    ('comment-fragment', 'gpu'): 45,
-    ('comment-fragment', 'models'): 28,
-    ('comment-fragment', 'runtime'): 138,
+    ('banned-word', 'runtime'): 11,
+    ('comment-fragment', 'gossip'): 59,
+    ('comment-fragment', 'runtime'): 98,
     ('comment-fragment', 'tests'): 74,
-    ('comment-fragment', 'tools'): 19,
-    ('dead-path', 'ARCHITECTURE.md'): 2,
-    ('dead-path', 'CONTRIBUTING.md'): 2,
-    ('long-sentence', 'compress/ADAPT.md'): 18,
-    ('long-sentence', 'compress/FORMAT.md'): 5,
-    ('long-sentence', 'gossip/PROTOCOL.md'): 17,
-    ('long-sentence', 'gpu/README.md'): 19,
-    ('long-sentence', 'runtime/CHECKPOINT.md'): 1,
-    ('long-sentence', 'runtime/METHODS.md'): 22,
+    ('comment-fragment', 'tools'): 1,
+    ('dead-path', 'ARCHITECTURE.md'): 1,
+    ('dead-path', 'CONTRIBUTING.md'): 1,
+    ('long-sentence', 'compress/ADAPT.md'): 5,
+    ('long-sentence', 'compress/FORMAT.md'): 1,
+    ('long-sentence', 'gossip/PROTOCOL.md'): 1,
+    ('long-sentence', 'gpu/README.md'): 1,
 }
 
 RULES = {

@@ -11,7 +11,7 @@ import house
 import prose
 import rules
 
-HEADER = '// What it is for.\n#pragma once\n'
+HEADER = '// A sample header.\n#pragma once\n'
 BASE = 'runtime/base/a.h'
 
 # A small clean tree, which every bad sample is added to.
@@ -71,7 +71,7 @@ BAD = [
     ('include-path', 'runtime/node/x.cc', '#include "runtime/gone.h"\n'),
     ('one-user', 'tools/commands/x.cc', '#include <CLI/CLI.hpp>\n'),
     ('one-user', 'tools/words/x.cc', '#include <httplib.h>\n'),
-    ('pragma-once', 'models/kernels/x.h', '// What it is for.\nint x();\n'),
+    ('pragma-once', 'models/kernels/x.h', '// A sample header.\nint x();\n'),
     ('header-comment', 'models/kernels/x.h', '#pragma once\nint x();\n'),
     ('header-comment', 'models/kernels/x.h', '\n// Late.\n#pragma once\n'),
     ('tab', 'models/kernels/x.cc', 'int x() {\n\treturn 1;\n}\n'),
