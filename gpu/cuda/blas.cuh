@@ -27,8 +27,8 @@
 
 namespace rumor::gpu {
 
-inline Status blas_error(ErrorText* error, Status status, const char* what, const char* mend) {
-  std::snprintf(error->text, sizeof error->text, "%s; %s", what, mend);
+inline Status blas_error(ErrorText* error, Status status, const char* what, const char* remedy) {
+  std::snprintf(error->text, sizeof error->text, "%s; %s", what, remedy);
   return status;
 }
 

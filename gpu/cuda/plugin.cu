@@ -83,8 +83,8 @@ inline void fill_bytes(Device& device, void* to, int byte, std::size_t bytes) {
 namespace rumor::gpu {
 namespace {
 
-Status fail(ErrorText* error, Status status, const char* what, const char* mend) {
-  std::snprintf(error->text, sizeof error->text, "%s%s%s", what, mend[0] != '\0' ? "; " : "", mend);
+Status fail(ErrorText* error, Status status, const char* what, const char* remedy) {
+  std::snprintf(error->text, sizeof error->text, "%s%s%s", what, remedy[0] != '\0' ? "; " : "", remedy);
   return status;
 }
 

@@ -73,9 +73,9 @@ extern "C" {
 
 typedef struct rumor_swarm rumor_swarm;
 
-/* Of the library at hand; at least RUMOR_ABI of the header that a program was written with. */
+/* The ABI of the loaded library. It must be at least the RUMOR_ABI of the header that the program was compiled with. */
 RUMOR_API int rumor_abi(void);
-/* Of the project, such as "0.1.0". */
+/* The version of the project, such as "0.1.0". */
 RUMOR_API const char* rumor_version(void);
 /* Why the last call of this thread that failed did: one line. Valid until its next call of a function that fails. */
 RUMOR_API const char* rumor_error(void);
