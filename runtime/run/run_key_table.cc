@@ -1,414 +1,227 @@
-// The tables of keys. Most keys are a number within bounds, a text, or one of some words. One function for each kind
-// makes the row that reads, shows and prints a member of RunConfig.
+// The table of run file keys: one row has all that a key is, so a new key is one row here and its member in RunConfig.
+//
+// The run id hashes the shared rows in this order: a new shared row changes the id of every run.
 #include "runtime/run/run_key_table.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdio>
 
-#include "gossip/trust/admission.h"
 #include "runtime/base/text.h"
+#include "runtime/run/run_key_kinds.h"
 
 namespace rumor {
 
 namespace {
 
-using Problem = RunKeyProblem;
-using Row = RunKeyRow;
+using namespace run_key_kinds;
 
-Problem read_number(const RunValue& given, double low, double high, double& out) {
-  const auto value = given.number();
-  if (!value || !(*value >= low && *value <= high)) return str("wants a number from ", low, " to ", high);
-  out = *value;
-  return {};
-}
-
-template <class Integer>
-Problem read_integer(const RunValue& given, std::int64_t low, std::int64_t high, Integer& out) {
-  const auto value = given.exact<std::int64_t>();
-  if (!value || *value < low || *value > high) return str("wants a whole number from ", low, " to ", high);
-  out = static_cast<Integer>(*value);
-  return {};
-}
-
-Problem read_text(const RunValue& given, std::string& out) {
-  const auto value = given.exact<std::string>();
-  if (!value) return "wants a text in quotes";
-  out = *value;
-  return {};
-}
-
-Problem read_truth(const RunValue& given, bool& out) {
-  const auto value = given.exact<bool>();
-  if (!value) return "wants true or false";
-  out = *value;
-  return {};
-}
-
-Problem read_choice(const RunValue& given, const std::vector<std::string>& choices, std::string& out) {
-  std::string all;
-  for (const std::string& choice : choices) all += (all.empty() ? "\"" : " or \"") + choice + "\"";
-  const auto value = given.exact<std::string>();
-  if (!value || std::find(choices.begin(), choices.end(), *value) == choices.end()) return "wants " + all;
-  out = *value;
-  return {};
-}
-
-Problem read_owner(const RunValue& given, std::string& out) {
-  const auto value = given.exact<std::string>();
-  const auto key = gossip::parse_node_id(value.value_or(""));
-  if (!key) return "wants a key of 64 hex digits, as `rumor key show` prints it";
-  out = key->hex();
-  return {};
-}
-
-Problem read_router(const RunValue& given, std::string& out) {
-  const std::string router = given.exact<std::string>().value_or("?");
-  const bool dotted = router.find_first_not_of("0123456789.") == std::string::npos &&
-                      std::count(router.begin(), router.end(), '.') == 3;
-  if (!router.empty() && router != "auto" && !dotted)
-    return "wants \"auto\" or the router's IPv4 address in quotes; empty for none";
-  out = router;
-  return {};
-}
-
-Problem read_optional(const RunValue& given, double low, double high, std::optional<double>& out) {
-  double value = 0;
-  if (Problem p = read_number(given, low, high, value); !p.empty()) return p;
-  out = value;
-  return {};
-}
-
-template <class T>
-Problem read_list(const RunValue& given, std::vector<T>& out) {
-  const std::vector<RunValue>* list = given.list();
-  if (list == nullptr) return "wants a list in [ ]";
-  std::vector<T> items;
-  for (const RunValue& item : *list) {
-    if constexpr (std::is_same_v<T, std::string>) {
-      std::string text;
-      if (Problem p = read_text(item, text); !p.empty()) return "wants a list of texts in quotes";
-      items.push_back(text);
-    } else {
-      T number{};
-      if (Problem p = read_integer(item, 1, 1 << 20, number); !p.empty()) return "in its list " + p;
-      items.push_back(number);
-    }
-  }
-  out = std::move(items);
-  return {};
-}
-
-// The three budget keys: the one that was read last counts. (Two of them in one file: check_budgets.)
-Problem read_density(RunConfig& config, const RunValue& given) {
-  double density = 0;
-  if (given.exact<std::string>() != "auto")
-    if (Problem p = read_number(given, 1e-6, density_max, density); !p.empty()) return p + ", or \"auto\"";
-  config.density = density;
-  config.bytes_per_update = config.bytes_per_second = 0;
-  return {};
-}
-
-Problem read_byte_budget(const RunValue& given, double least, double& out, double& other) {
-  if (Problem p = read_number(given, least, 1e12, out); !p.empty()) return p;
-  other = 0;
-  return {};
-}
-
-Problem read_scope(RunConfig& config, const RunValue& given) {
-  std::string choice;
-  if (Problem p = read_choice(given, {"global", "tensor"}, choice); !p.empty()) return p;
-  config.scope = choice == "tensor" ? compress::Scope::tensor : compress::Scope::global;
-  return {};
-}
-
-Problem read_emit(RunConfig& config, const RunValue& given) {
-  std::string choice;
-  if (Problem p = read_choice(given, {"threshold", "mean"}, choice); !p.empty()) return p;
-  config.emit = choice == "mean" ? compress::Emit::mean : compress::Emit::threshold;
-  return {};
-}
-
-Problem read_even(const RunValue& given, std::uint32_t& out) {
-  std::uint32_t count = 0;
-  if (Problem p = read_integer(given, 2, 64, count); !p.empty()) return p;
-  if (count % 2 != 0) return "wants an even number: two in each cycle through all peers";
-  out = count;
-  return {};
-}
-
-Problem read_log(RunConfig& config, const RunValue& given) {
-  std::size_t mib = 0;
-  if (Problem p = read_integer(given, 1, std::size_t{1} << 24, mib); !p.empty()) return p;
-  config.log_bytes = mib << 20;
-  return {};
-}
-
-// By gossip::CodingRule.
-const std::vector<std::string> link_codings{"auto", "canonical", "adapt", "link"};
-
-Problem read_link_coding(RunConfig& config, const RunValue& given) {
-  std::string choice;
-  if (const std::string* text = std::get_if<std::string>(&given.is); text != nullptr && *text == "rice") {
-    config.old_words = "network.link_coding = \"rice\" is now called \"canonical\"; the old word still works";
-    config.link_coding = gossip::CodingRule::canonical;
-    return {};
-  }
-  if (Problem p = read_choice(given, link_codings, choice); !p.empty()) return p;
-  const auto at = std::find(link_codings.begin(), link_codings.end(), choice) - link_codings.begin();
-  config.link_coding = static_cast<gossip::CodingRule>(at);
-  return {};
-}
-
-std::string print_list(const std::vector<std::uint32_t>& list) {
-  std::string out;
-  for (std::uint32_t item : list) out += str(item, ",");
-  return out;
-}
-
-// Exact: the run id must not depend on how a number was written or rounded for print.
-std::string print_number(double value) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%a", value);
-  return buffer;
-}
-
-std::string quoted(const std::string& text) {
-  return text.empty() ? "" : str('"', text, '"');
-}
-
-template <class T>
-std::string shown_list(const std::vector<T>& list) {
-  std::string out;
-  for (const T& item : list) {
-    out += out.empty() ? "[" : ", ";
-    if constexpr (std::is_same_v<T, std::string>)
-      out += quoted(item);
-    else
-      out += str(item);
-  }
-  return out.empty() ? "" : out + "]";
-}
-
-// ---- rows ----
-
-using C = RunConfig;
-
-// Whether peers with different values would not fit together.
-constexpr bool of_run = true, of_peer = false;
-
-// at(&C::model, &ModelConfig::hidden)(config) is config.model.hidden.
-template <class... Path>
-auto at(Path... path) {
-  return [=](auto& config) -> auto& { return (config .* ... .* path); };
-}
-
-template <class Field, class Print>
-std::function<std::string(const C&)> printed(bool is_shared, Field field, Print print) {
-  if (!is_shared) return nullptr;
-  return [=](const C& c) { return print(field(c)); };
-}
-
-template <class Field>
-Row real(std::string name, double low, double high, Field field, bool is_shared) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_number(n, low, high, field(c)); },
-          [=](const C& c) { return str(field(c)); }, printed(is_shared, field, print_number)};
-}
-
-template <class Field>
-Row whole(std::string name, std::int64_t low, std::int64_t high, Field field, bool is_shared) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_integer(n, low, high, field(c)); },
-          [=](const C& c) { return str(field(c)); },
-          printed(is_shared, field, [](const auto& value) { return str(value); })};
-}
-
-template <class Field>
-Row text(std::string name, Field field, bool is_shared, Problem (*read)(const RunValue&, std::string&) = read_text) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read(n, field(c)); },
-          [=](const C& c) { return quoted(field(c)); },
-          printed(is_shared, field, [](const std::string& value) { return value; })};
-}
-
-template <class Field>
-Row choice(std::string name, std::vector<std::string> choices, Field field, bool is_shared) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_choice(n, choices, field(c)); },
-          [=](const C& c) { return quoted(field(c)); },
-          printed(is_shared, field, [](const std::string& value) { return value; })};
-}
-
-template <class Field>
-Row numbers(std::string name, Field field) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_list(n, field(c)); },
-          [=](const C& c) { return shown_list(field(c)); }, printed(of_run, field, print_list)};
-}
-
-template <class Field>
-Row texts(std::string name, Field field) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_list(n, field(c)); },
-          [=](const C& c) { return shown_list(field(c)); }, nullptr};
-}
-
-// Not set unless somebody does.
-template <class Field>
-Row optional(std::string name, double low, double high, Field field) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_optional(n, low, high, field(c)); },
-          [=](const C& c) { return field(c) ? str(*field(c)) : ""; }, nullptr};
-}
-
-template <class Field>
-Row even(std::string name, Field field) {
-  return {std::move(name), [=](C& c, const RunValue& n) { return read_even(n, field(c)); },
-          [=](const C& c) { return str(field(c)); }, nullptr};
-}
-
-// ---- the tables ----
-
-std::vector<Row> model_keys() {
-  using M = models::ModelConfig;
-  const auto of = [](auto field) { return at(&C::model, field); };
+std::vector<RunKeyRow> model_keys() {
   return {
-      text("model.family", of(&M::family), of_run),
-      numbers("model.hidden", of(&M::hidden)),
-      numbers("model.channels", of(&M::stage_channels)),
-      whole("model.blocks", 0, 64, of(&M::blocks), of_run),
-      whole("model.pool_every", 1, 64, of(&M::pool_every), of_run),
-      whole("model.groups", 0, 4096, of(&M::groups), of_run),
-      text("model.weights", at(&C::weights), of_peer),
-      whole("model.context", 1, 1 << 16, of(&M::context), of_run),
-      whole("model.layers", 1, 1 << 10, of(&M::layers), of_run),
-      whole("model.heads", 1, 1 << 10, of(&M::heads), of_run),
-      whole("model.embedding", 1, 1 << 16, of(&M::embedding), of_run),
-      choice("model.precision", {"fp32", "tf32", "bf16"}, at(&C::precision), of_peer),
+      row("model.family", of_run, "mlp, cnn or gpt", text(FIELD(model.family))),
+      row("model.hidden", of_run, "widths of the hidden dense layers", numbers(FIELD(model.hidden))),
+      row("model.channels", of_run, "channels of each stage of a CNN", numbers(FIELD(model.stage_channels))),
+      row("model.blocks", of_run, "residual blocks per stage of a CNN; 0: one plain convolution per stage",
+          whole(0, 64, FIELD(model.blocks))),
+      row("model.pool_every", of_run, "number of CNN stages between two poolings",
+          whole(1, 64, FIELD(model.pool_every))),
+      row("model.groups", of_run, "groups of a CNN's GroupNorm; 0: no normalization",
+          whole(0, 4096, FIELD(model.groups))),
+      row("model.weights", of_peer,
+          "start from this safetensors file, not the seed; all peers need the same content, at any path",
+          text(FIELD(weights))),
+      row("model.context", of_run, "context length of a GPT, tokens", whole(1, 1 << 16, FIELD(model.context))),
+      row("model.layers", of_run, "number of blocks of a GPT", whole(1, 1 << 10, FIELD(model.layers))),
+      row("model.heads", of_run, "number of attention heads of a GPT", whole(1, 1 << 10, FIELD(model.heads))),
+      row("model.embedding", of_run, "width of a GPT", whole(1, 1 << 16, FIELD(model.embedding))),
+      row("model.precision", of_peer,
+          "input precision of a GPU's matrix products; sums are fp32, and a CPU always uses fp32",
+          choice({"fp32", "tf32", "bf16"}, FIELD(precision))),
   };
 }
 
-std::vector<Row> training_keys() {
-  using D = models::DataConfig;
-  using O = models::OptimizerConfig;
-  const auto data = [](auto field) { return at(&C::data, field); };
-  const auto of_optimizer = [](auto field) { return at(&C::optimizer, field); };
+std::vector<RunKeyRow> training_keys() {
   return {
-      text("run.name", at(&C::name), of_run),
-      whole("run.seed", 0, INT64_MAX, at(&C::seed), of_run),
-      text("run.owner", at(&C::owner), of_run, read_owner),
-      whole("run.samples", 1, samples_unbounded, at(&C::samples), of_run),
-      choice("data.kind", {"idx", "cifar10", "synthetic", "text", "tokens"}, data(&D::kind), of_run),
-      whole("data.seed", 0, INT64_MAX, data(&D::seed), of_run),
-      whole("data.skew", 0, 1000, data(&D::skew), of_run),
-      text("data.path", data(&D::path), of_peer),
-      choice("optimizer.kind", {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"},
-             of_optimizer(&O::kind), of_run),
-      real("optimizer.rate", 1e-9, 1e3, at(&C::rate), of_run),
-      choice("optimizer.rate_scaling", {"sqrt", "none"}, at(&C::rate_scaling), of_run),
-      real("optimizer.warmup", 0, 1, at(&C::schedule, &models::Schedule::warmup), of_run),
-      real("optimizer.floor", 0, 1, at(&C::schedule, &models::Schedule::floor), of_run),
-      real("optimizer.momentum", 0, 0.9999, of_optimizer(&O::momentum), of_run),
-      real("optimizer.beta2", 0, 0.999999, of_optimizer(&O::beta2), of_run),
-      real("optimizer.weight_decay", 0, 0.9999, of_optimizer(&O::weight_decay), of_run),
-      real("optimizer.clip", 0, 1e9, of_optimizer(&O::clip), of_run),
-      whole("optimizer.hogwild", 0, 64, at(&C::hogwild), of_peer),
-      whole("optimizer.hogwild_batches", 1, 1024, at(&C::hogwild_batches), of_peer),
-      whole("optimizer.batch", 1, 4096, at(&C::batch), of_run),
+      row("run.name", of_run, "name of the run, shown to people", text(FIELD(name))),
+      row("run.seed", of_run, "seed of the initial weights; part of the run's identity",
+          whole(0, INT64_MAX, FIELD(seed))),
+      row("run.owner", of_run, "public key of the owner, who signs join tokens and revocations",
+          text(FIELD(owner), read_owner)),
+      row("run.samples", of_run,
+          "planned length in samples of all peers together; the learning-rate schedule spans it",
+          whole(1, samples_unbounded, FIELD(samples))),
+      row("data.kind", of_run, "format of the data",
+          choice({"idx", "cifar10", "synthetic", "text", "tokens"}, FIELD(data.kind))),
+      row("data.seed", of_run, "seed of synthetic data", whole(0, INT64_MAX, FIELD(data.seed))),
+      row("data.skew", of_run,
+          "pieces of the label-sorted data set that each peer gets, for unlike peers; 0: all peers alike",
+          whole(0, 1000, FIELD(data.skew))),
+      row("data.path", of_peer, "path of the data on this machine; empty: where Debian's packages install it",
+          text(FIELD(data.path))),
+      row("optimizer.kind", of_run, "optimizer of a local step",
+          choice({"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"}, FIELD(optimizer.kind))),
+      row("optimizer.rate", of_run, "peak learning rate of four peers together", real(1e-9, 1e3, FIELD(rate))),
+      row("optimizer.rate_scaling", of_run, "how the learning rate grows with the number of peers",
+          choice({"sqrt", "none"}, FIELD(rate_scaling))),
+      row("optimizer.warmup", of_run, "share of the run in which the learning rate rises",
+          real(0, 1, FIELD(schedule.warmup))),
+      row("optimizer.floor", of_run, "final learning rate, as a share of the peak",
+          real(0, 1, FIELD(schedule.floor))),
+      row("optimizer.momentum", of_run, "momentum, or beta1 of Adam",
+          real(0, 0.9999, FIELD(optimizer.momentum))),
+      row("optimizer.beta2", of_run, "beta2 of Adam and RMSProp", real(0, 0.999999, FIELD(optimizer.beta2))),
+      row("optimizer.weight_decay", of_run, "weight decay of AdamW",
+          real(0, 0.9999, FIELD(optimizer.weight_decay))),
+      row("optimizer.clip", of_run, "largest norm of a gradient; 0: no limit",
+          real(0, 1e9, FIELD(optimizer.clip))),
+      row("optimizer.hogwild", of_peer, "threads that update the same weights without locks; 0: off",
+          whole(0, 64, FIELD(hogwild))),
+      row("optimizer.hogwild_batches", of_peer, "mini-batches per update with optimizer.hogwild",
+          whole(1, 1024, FIELD(hogwild_batches))),
+      row("optimizer.batch", of_run, "samples per step", whole(1, 4096, FIELD(batch))),
   };
 }
 
-std::vector<Row> exchange_keys() {
-  using S = StalenessRules;
-  const auto rules = [](auto field) { return at(&C::staleness, field); };
+std::vector<RunKeyRow> exchange_keys() {
   return {
-      choice("exchange.mode", {std::begin(exchange_modes), std::end(exchange_modes)}, at(&C::mode), of_run),
-      real("exchange.in_flight_weight", 0, 1, at(&C::in_flight_weight), of_run),
-      real("exchange.period_ms", 0, 3.6e6, at(&C::period_ms), of_peer),
-      real("exchange.staleness_scale", 0, 4, rules(&S::scale), of_peer),
-      real("exchange.brake_from", 0, 1000, rules(&S::brake_from), of_peer),
-      whole("exchange.soft_sync", 0, 4096, rules(&S::soft_sync), of_peer),
-      whole("exchange.steps_ahead", 0, 1'000'000, rules(&S::bound), of_peer),
-      real("exchange.early_share", 0, 1, at(&C::early_share), of_peer),
-      whole("exchange.early_peers", 0, 4096, at(&C::early_peers), of_peer),
-      real("exchange.early_density", 0.01, 100, at(&C::early_density), of_peer),
+      row("exchange.mode", of_run,
+          "training method; only the simulator runs others than broadcast, average and codistill",
+          choice({std::begin(exchange_modes), std::end(exchange_modes)}, FIELD(mode))),
+      row("exchange.in_flight_weight", of_run,
+          "share of this peer's updates in flight that is added to the weights it trains on",
+          real(0, 1, FIELD(in_flight_weight))),
+      row("exchange.period_ms", of_peer, "shortest time between two updates of this peer, milliseconds",
+          real(0, 3.6e6, FIELD(period_ms))),
+      row("exchange.staleness_scale", of_peer, "the learning rate is divided by staleness to this power; 0: off",
+          real(0, 4, FIELD(staleness.scale))),
+      row("exchange.brake_from", of_peer, "staleness, in updates, above which the learning rate is lowered; 0: off",
+          real(0, 1000, FIELD(staleness.brake_from))),
+      row("exchange.soft_sync", of_peer, "updates of other peers that a step waits for; 0: off",
+          whole(0, 4096, FIELD(staleness.soft_sync))),
+      row("exchange.steps_ahead", of_peer,
+          "updates by which a peer may lead the slowest one before its steps wait; 0: off",
+          whole(0, 1'000'000, FIELD(staleness.bound))),
+      row("exchange.early_share", of_peer, "share of the run that is its early phase",
+          real(0, 1, FIELD(early_share))),
+      row("exchange.early_peers", of_peer, "number of shards that train in the early phase; 0: all",
+          whole(0, 4096, FIELD(early_peers))),
+      row("exchange.early_density", of_peer, "factor of the density in the early phase",
+          real(0.01, 100, FIELD(early_density))),
   };
 }
 
-std::vector<Row> compress_keys() {
-  const auto budget = [](const char* name, double least, auto bytes, auto other) {
-    return Row{name, [=](C& c, const RunValue& n) { return read_byte_budget(n, least, bytes(c), other(c)); },
-               [=](const C& c) { return bytes(c) > 0 ? str(bytes(c)) : ""; }, nullptr};
-  };
+std::vector<RunKeyRow> compress_keys() {
   return {
-      {"compress.density", read_density, [](const C& c) { return c.density > 0 ? str(c.density) : quoted("auto"); },
-       nullptr},
-      budget("compress.bytes_per_update", 64, at(&C::bytes_per_update), at(&C::bytes_per_second)),
-      budget("compress.bytes_per_second", 1, at(&C::bytes_per_second), at(&C::bytes_per_update)),
-      {"compress.scope", read_scope,
-       [](const C& c) { return quoted(c.scope == compress::Scope::tensor ? "tensor" : "global"); }, nullptr},
-      {"compress.follow_rate", [](C& c, const RunValue& n) { return read_truth(n, c.follow_rate); },
-       [](const C& c) { return std::string(c.follow_rate ? "true" : "false"); }, nullptr},
-      {"compress.emit", read_emit,
-       [](const C& c) { return quoted(c.emit == compress::Emit::mean ? "mean" : "threshold"); }, nullptr},
-      whole("compress.grid_bits", 8, 30, at(&C::grid_bits), of_run),
-  };
-}
-
-std::vector<Row> network_keys() {
-  return {
-      text("network.listen", at(&C::listen), of_peer),
-      texts("network.seeds", at(&C::seeds)),
-      texts("network.advertise", at(&C::advertise)),
-      text("network.map_port", at(&C::map_port), of_peer, read_router),
-      text("network.status", at(&C::status), of_peer),
-      text("network.status_token", at(&C::status_token), of_peer),
-      text("network.events", at(&C::events), of_peer),
-      text("network.tensorboard", at(&C::tensorboard), of_peer),
-      text("network.allow", at(&C::allow), of_peer),
-      text("network.revoke", at(&C::revoke), of_peer),
-      text("network.token", at(&C::token), of_peer),
-      {"network.link_coding", read_link_coding,
-       [](const C& c) { return quoted(link_codings[static_cast<std::size_t>(c.link_coding)]); }, nullptr},
-      real("network.up_mbit", 0, 1e6, at(&C::up_mbit), of_peer),
-      real("network.down_mbit", 0, 1e6, at(&C::down_mbit), of_peer),
-      {"network.log_mib", read_log, [](const C& c) { return str(c.log_bytes >> 20); }, nullptr},
+      row("compress.density", of_peer, "entries of an update divided by the number of parameters",
+          {read_density, [](const RunConfig& c) { return c.density > 0 ? str(c.density) : quoted("auto"); }, nullptr}),
+      row("compress.bytes_per_update", of_peer, "instead of a density: payload bytes per update",
+          byte_budget(64, FIELD(bytes_per_update), FIELD(bytes_per_second))),
+      row("compress.bytes_per_second", of_peer,
+          "instead of a density: payload bytes per second, all updates of this peer together",
+          byte_budget(1, FIELD(bytes_per_second), FIELD(bytes_per_update))),
+      row("compress.scope", of_peer, "global: all parameters ranked together; tensor: each tensor separately",
+          {read_scope,
+        [](const RunConfig& c) { return quoted(c.scope == compress::Scope::tensor ? "tensor" : "global"); }, nullptr}),
+      row("compress.follow_rate", of_peer, "density follows the learning rate", truth(FIELD(follow_rate))),
+      row("compress.emit", of_peer,
+          "size of an entry: that of the smallest chosen entry (threshold), or the mean of the chosen",
+          {read_emit, [](const RunConfig& c) { return quoted(c.emit == compress::Emit::mean ? "mean" : "threshold"); },
+        nullptr}),
+      row("compress.grid_bits", of_run, "weights are multiples of 2 to the minus this",
+          whole(8, 30, FIELD(grid_bits))),
   };
 }
 
-// Keys of methods that only the simulator knows, except local_steps.
-std::vector<Row> method_keys() {
-  using R = RoundRules;
-  using S = ServerRules;
-  using N = NeighbourRules;
-  constexpr std::int64_t most = 1'000'000;
-  const auto rounds = [](auto field) { return at(&C::round_rules, field); };
-  const auto server = [](auto field) { return at(&C::server_rules, field); };
-  const auto others = [](auto field) { return at(&C::neighbour_rules, field); };
+std::vector<RunKeyRow> network_keys() {
   return {
-      whole("exchange.local_steps", 1, most, rounds(&R::local_steps), of_peer),
-      real("exchange.participation", 1e-6, 1, rounds(&R::participation), of_peer),
-      choice("exchange.outer", {"none", "nesterov", "sparse"}, rounds(&R::outer), of_peer),
-      optional("exchange.outer_rate", 1e-6, 100, rounds(&R::outer_rate)),
-      optional("exchange.outer_momentum", 0, 0.9999, rounds(&R::outer_momentum)),
-      real("exchange.penalty", 1e-9, 1e6, rounds(&R::penalty), of_peer),
-      whole("exchange.servers", 1, most, server(&S::servers), of_peer),
-      whole("exchange.push_every", 1, most, server(&S::push_every), of_peer),
-      whole("exchange.fetch_every", 1, most, server(&S::fetch_every), of_peer),
-      even("exchange.neighbours", others(&N::neighbours)),
-      real("exchange.consensus_rate", 0, 1, others(&N::consensus_rate), of_peer),
-      real("exchange.drift_bound", 0, 1e12, others(&N::drift_bound), of_peer),
-      whole("exchange.teachers", 1, most, others(&N::teachers), of_peer),
-      whole("exchange.refresh_every", 1, most, others(&N::refresh_every), of_peer),
-      real("exchange.agreement", 0, 100, others(&N::agreement), of_peer),
+      row("network.listen", of_peer, "address on which this peer accepts connections, HOST:PORT",
+          text(FIELD(listen))),
+      row("network.seeds", of_peer, "addresses of peers to dial first", texts(FIELD(seeds))),
+      row("network.advertise", of_peer, "addresses at which others reach this peer, if not network.listen",
+          texts(FIELD(advertise))),
+      row("network.map_port", of_peer,
+          "router to ask to forward the port (NAT-PMP, UPnP): auto or its address; empty: none",
+          text(FIELD(map_port), read_router)),
+      row("network.status", of_peer, "address of the page, /status and /metrics; empty: none",
+          text(FIELD(status))),
+      row("network.status_token", of_peer, "file with the token of the status address",
+          text(FIELD(status_token))),
+      row("network.events", of_peer,
+          "file for events, one JSON object per line; rotated at 8 MiB, four old files are kept",
+          text(FIELD(events))),
+      row("network.tensorboard", of_peer, "directory for an event file of TensorBoard",
+          text(FIELD(tensorboard))),
+      row("network.allow", of_peer, "file of keys that may connect; read again when it changes",
+          text(FIELD(allow))),
+      row("network.revoke", of_peer, "file of the owner's revocations; read again when it changes",
+          text(FIELD(revoke))),
+      row("network.token", of_peer, "file with a join token", text(FIELD(token))),
+      row("network.link_coding", of_peer, "coding of updates on links; auto: the smaller codings on slow links",
+          {read_link_coding,
+        [](const RunConfig& c) { return quoted(link_codings[static_cast<std::size_t>(c.link_coding)]); }, nullptr}),
+      row("network.up_mbit", of_peer, "upload cap, 10^6 bits per second; 0: no cap",
+          real(0, 1e6, FIELD(up_mbit))),
+      row("network.down_mbit", of_peer, "download cap, 10^6 bits per second; 0: no cap",
+          real(0, 1e6, FIELD(down_mbit))),
+      row("network.log_mib", of_peer, "MiB of updates kept on disk for peers that were away",
+          {read_log, [](const RunConfig& c) { return str(c.log_bytes >> 20); }, nullptr}),
+  };
+}
+
+// The simulator alone knows these methods, except local_steps, which broadcast has too.
+std::vector<RunKeyRow> method_keys() {
+  return {
+      row("exchange.local_steps", of_peer, "mini-batches per update, or steps between two rounds",
+          whole(1, 1'000'000, FIELD(round_rules.local_steps))),
+      row("exchange.participation", of_peer, "share of the peers that take part in a round",
+          real(1e-6, 1, FIELD(round_rules.participation))),
+      row("exchange.outer", of_peer, "outer optimizer of rounds",
+          choice({"none", "nesterov", "sparse"}, FIELD(round_rules.outer))),
+      row("exchange.outer_rate", of_peer, "learning rate of the outer optimizer",
+          optional(1e-6, 100, FIELD(round_rules.outer_rate))),
+      row("exchange.outer_momentum", of_peer, "momentum of the outer optimizer",
+          optional(0, 0.9999, FIELD(round_rules.outer_momentum))),
+      row("exchange.penalty", of_peer, "penalty of ADMM, rho", real(1e-9, 1e6, FIELD(round_rules.penalty))),
+      row("exchange.servers", of_peer, "number of shards of the parameter server",
+          whole(1, 1'000'000, FIELD(server_rules.servers))),
+      row("exchange.push_every", of_peer, "steps between two pushes to the parameter server",
+          whole(1, 1'000'000, FIELD(server_rules.push_every))),
+      row("exchange.fetch_every", of_peer, "steps between two fetches from the parameter server",
+          whole(1, 1'000'000, FIELD(server_rules.fetch_every))),
+      row("exchange.neighbours", of_peer,
+          "neighbours that a peer looks for to exchange copies; it accepts half as many more",
+          even(FIELD(neighbour_rules.neighbours))),
+      row("exchange.consensus_rate", of_peer,
+          "how fast a model moves towards its neighbours' copies; 0: derived from the density",
+          real(0, 1, FIELD(neighbour_rules.consensus_rate))),
+      row("exchange.drift_bound", of_peer,
+          "squared distance to its public copy above which a peer publishes; 0: always publish",
+          real(0, 1e12, FIELD(neighbour_rules.drift_bound))),
+      row("exchange.teachers", of_peer,
+          "neighbours whose predictions a step learns from; steps rotate through all neighbours",
+          whole(1, 1'000'000, FIELD(neighbour_rules.teachers))),
+      row("exchange.refresh_every", of_peer, "steps between two updates of this peer's public copy",
+          whole(1, 1'000'000, FIELD(neighbour_rules.refresh_every))),
+      row("exchange.agreement", of_peer, "weight of the teachers' predictions; the labels have weight 1",
+          real(0, 100, FIELD(neighbour_rules.agreement))),
   };
 }
 
 }  // namespace
 
 const std::vector<RunKeyRow>& run_key_table() {
-  static const std::vector<Row> rows = [] {
-    std::vector<Row> list = model_keys();
-    for (std::vector<Row> more :
+  static const std::vector<RunKeyRow> rows = [] {
+    std::vector<RunKeyRow> list = model_keys();
+    for (std::vector<RunKeyRow> more :
          std::array{training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys()})
-      for (Row& row : more) list.push_back(std::move(row));
+      for (RunKeyRow& row : more) list.push_back(std::move(row));
     return list;
   }();
   return rows;
+}
+
+std::string_view run_key_help(std::string_view name) {
+  for (const RunKeyRow& row : run_key_table())
+    if (row.name == name) return row.help;
+  return {};
 }
 
 }  // namespace rumor

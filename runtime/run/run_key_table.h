@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct RunValue {
 using RunKeyProblem = std::string;  // "wants a number from 0 to 1"; empty: fine
 
 struct RunKeyRow {
-  std::string name;  // "section.key"
+  std::string name;       // "section.key"
+  std::string_view help;  // one line, for the reference
   std::function<RunKeyProblem(RunConfig&, const RunValue&)> read;
   std::function<std::string(const RunConfig&)> shown;   // as one would write it; empty: not set
   std::function<std::string(const RunConfig&)> shared;  // exact text for the run id; null: not part of it

@@ -1,0 +1,142 @@
+#include "runtime/run/run_key_values.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "gossip/trust/admission.h"
+
+namespace rumor::run_key_kinds {
+
+Problem read_number(const RunValue& given, double low, double high, double& out) {
+  const auto value = given.number();
+  if (!value || !(*value >= low && *value <= high)) return str("wants a number from ", low, " to ", high);
+  out = *value;
+  return {};
+}
+
+Problem read_text(const RunValue& given, std::string& out) {
+  const auto value = given.exact<std::string>();
+  if (!value) return "wants a text in quotes";
+  out = *value;
+  return {};
+}
+
+Problem read_truth(const RunValue& given, bool& out) {
+  const auto value = given.exact<bool>();
+  if (!value) return "wants true or false";
+  out = *value;
+  return {};
+}
+
+Problem read_choice(const RunValue& given, const std::vector<std::string>& choices, std::string& out) {
+  std::string all;
+  for (const std::string& choice : choices) all += (all.empty() ? "\"" : " or \"") + choice + "\"";
+  const auto value = given.exact<std::string>();
+  if (!value || std::find(choices.begin(), choices.end(), *value) == choices.end()) return "wants " + all;
+  out = *value;
+  return {};
+}
+
+Problem read_owner(const RunValue& given, std::string& out) {
+  const auto value = given.exact<std::string>();
+  const auto key = gossip::parse_node_id(value.value_or(""));
+  if (!key) return "wants a key of 64 hex digits, as `rumor key show` prints it";
+  out = key->hex();
+  return {};
+}
+
+Problem read_router(const RunValue& given, std::string& out) {
+  const std::string router = given.exact<std::string>().value_or("?");
+  const bool dotted = router.find_first_not_of("0123456789.") == std::string::npos &&
+                      std::count(router.begin(), router.end(), '.') == 3;
+  if (!router.empty() && router != "auto" && !dotted)
+    return "wants \"auto\" or the router's IPv4 address in quotes; empty for none";
+  out = router;
+  return {};
+}
+
+Problem read_optional(const RunValue& given, double low, double high, std::optional<double>& out) {
+  double value = 0;
+  if (Problem p = read_number(given, low, high, value); !p.empty()) return p;
+  out = value;
+  return {};
+}
+
+// The three budget keys: the one that was read last counts. (Two of them in one file: check_budgets.)
+Problem read_density(RunConfig& config, const RunValue& given) {
+  double density = 0;
+  if (given.exact<std::string>() != "auto")
+    if (Problem p = read_number(given, 1e-6, density_max, density); !p.empty()) return p + ", or \"auto\"";
+  config.density = density;
+  config.bytes_per_update = config.bytes_per_second = 0;
+  return {};
+}
+
+Problem read_byte_budget(const RunValue& given, double least, double& out, double& other) {
+  if (Problem p = read_number(given, least, 1e12, out); !p.empty()) return p;
+  other = 0;
+  return {};
+}
+
+Problem read_scope(RunConfig& config, const RunValue& given) {
+  std::string choice;
+  if (Problem p = read_choice(given, {"global", "tensor"}, choice); !p.empty()) return p;
+  config.scope = choice == "tensor" ? compress::Scope::tensor : compress::Scope::global;
+  return {};
+}
+
+Problem read_emit(RunConfig& config, const RunValue& given) {
+  std::string choice;
+  if (Problem p = read_choice(given, {"threshold", "mean"}, choice); !p.empty()) return p;
+  config.emit = choice == "mean" ? compress::Emit::mean : compress::Emit::threshold;
+  return {};
+}
+
+Problem read_even(const RunValue& given, std::uint32_t& out) {
+  std::uint32_t count = 0;
+  if (Problem p = read_integer(given, 2, 64, count); !p.empty()) return p;
+  if (count % 2 != 0) return "wants an even number: two in each cycle through all peers";
+  out = count;
+  return {};
+}
+
+Problem read_log(RunConfig& config, const RunValue& given) {
+  std::size_t mib = 0;
+  if (Problem p = read_integer(given, 1, std::size_t{1} << 24, mib); !p.empty()) return p;
+  config.log_bytes = mib << 20;
+  return {};
+}
+
+const std::vector<std::string> link_codings{"auto", "canonical", "adapt", "link"};
+
+Problem read_link_coding(RunConfig& config, const RunValue& given) {
+  std::string choice;
+  if (const std::string* text = std::get_if<std::string>(&given.is); text != nullptr && *text == "rice") {
+    config.old_words = "network.link_coding = \"rice\" is now called \"canonical\"; the old word still works";
+    config.link_coding = gossip::CodingRule::canonical;
+    return {};
+  }
+  if (Problem p = read_choice(given, link_codings, choice); !p.empty()) return p;
+  const auto at = std::find(link_codings.begin(), link_codings.end(), choice) - link_codings.begin();
+  config.link_coding = static_cast<gossip::CodingRule>(at);
+  return {};
+}
+
+std::string print_list(const std::vector<std::uint32_t>& list) {
+  std::string out;
+  for (std::uint32_t item : list) out += str(item, ",");
+  return out;
+}
+
+// Exact: the run id must not depend on how a number was written or rounded for print.
+std::string print_number(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%a", value);
+  return buffer;
+}
+
+std::string quoted(const std::string& text) {
+  return text.empty() ? "" : str('"', text, '"');
+}
+
+}  // namespace rumor::run_key_kinds
