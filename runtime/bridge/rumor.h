@@ -1,9 +1,9 @@
 /* librumor: a peer of a Rumor run inside another program, behind a C ABI. For training loops that are not Rumor's own:
  * PyTorch (python/rumor is written on this), JAX, C.
  *
- * The program trains weights of its own, in its own memory, with its own optimizer. After each step of it, it calls
- * rumor_step(). That hands over what has changed, and writes into the same memory what other peers have changed.
- * Everything else, connections, updates, checkpoints, is done by threads of the library.
+ * The program trains its own weights, in its own memory, with its own optimizer. After each step of the optimizer it
+ * calls rumor_step(). This call hands over the program's changes, and adds the changes of other peers to the same
+ * memory. Threads of the library do everything else: connections, updates, checkpoints.
  *
  *   rumor_swarm* swarm;
  *   rumor_create("my-run", &swarm);
@@ -15,27 +15,27 @@
  *   rumor_leave(swarm, 10);
  *   rumor_free(swarm);
  *
- * What is exchanged. Each peer's weights are the run's shared weights and its drift: what it has learned and not yet
- * handed over. Of the drift the largest entries are sent (compress.density of all parameters for each step), each as
- * its share of the mean over the live peers. So the learning rate of the loop stays right for any number of peers, as
- * with averaged gradients, and a peer that is alone trains as if it were alone. Shared weights are equal bit for bit on
- * all peers that have the same updates; after rumor_leave() the program's memory holds these.
+ * Exchange. Each peer's weights are the run's shared weights plus its drift: the changes that it has learned and not
+ * yet sent. A peer sends the largest entries of its drift (compress.density of all parameters for each step), each
+ * divided by the number of live peers. So the learning rate of the loop stays right for any number of peers, as with
+ * averaged gradients, and a peer without others trains as it would alone. Shared weights are equal bit for bit on all
+ * peers that have the same updates. After rumor_leave() the program's memory holds the shared weights.
  *
- * How a run begins. All peers begin with the same weights: these are part of the run's identity, with its name and the
+ * Start of a run. All peers begin with the same weights, which are part of the run's identity, with its name and the
  * names and shapes of the tensors. So make the model from the same seed, or load the same file, everywhere. A peer that
- * begins with other weights is refused with RUMOR_MISMATCH. In a run of a run file with a built-in model (fashion-mlp)
- * they come from the run's seed, and rumor_start() writes them into the program's memory.
+ * begins with other weights is refused with RUMOR_MISMATCH. In a run with a built-in model (fashion-mlp) the weights
+ * come from the run's seed, and rumor_start() writes them into the program's memory.
  *
- * Threads. A swarm is used by one thread at a time, but rumor_status(), which any thread may call between
- * rumor_create() and rumor_free(). rumor_step(), rumor_start() and rumor_leave() write into the program's memory before
- * they return; at no other time does the library touch it. No function calls back. The library installs no signal
- * handler, its threads take no signals, and it does not write to stdout; what it has to say goes to stderr.
+ * Threads. One thread at a time may use a swarm. Any thread may call rumor_status() between rumor_create() and
+ * rumor_free(). rumor_step(), rumor_start() and rumor_leave() write into the program's memory before they return; at no
+ * other time does the library touch it. No function calls back. The library installs no signal handler, and its threads
+ * take no signals. It does not write to stdout; messages go to stderr.
  *
- * Processes. A swarm belongs to the process that started it: after fork() the child gets RUMOR_FORKED for all calls but
+ * Processes. A swarm belongs to the process that started it. After fork() the child gets RUMOR_FORKED for all calls but
  * rumor_free(), which then frees nothing.
  *
- * Errors. Functions return RUMOR_OK or one of the codes below; rumor_error() tells why, and how it is fixed. No
- * exception and no abort is for bad input. Codes and functions are only added; rumor_abi() grows when they are.
+ * Errors. Functions return RUMOR_OK or one of the codes below; rumor_error() gives the reason and the fix. Bad input
+ * causes neither an exception nor an abort. Codes and functions are only added, and rumor_abi() then grows.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ extern "C" {
 #define RUMOR_DIVERGED 7   /* replicas with the same updates differ: one of the machines computes wrongly */
 #define RUMOR_NOT_FINITE 8 /* training has diverged: a change that is not a finite number */
 #define RUMOR_ENDED 20     /* the peer has ended: by rumor_leave(), or since the run's samples are reached */
-#define RUMOR_ALONE 21     /* nobody could be reached in time; the peer goes on trying, training may begin */
+#define RUMOR_ALONE 21     /* no peer could be reached in time; the peer keeps trying, training may begin */
 #define RUMOR_FORKED 22    /* started in another process */
 #define RUMOR_INTERNAL 23  /* out of memory, or a fault of the library */
 
@@ -77,7 +77,7 @@ typedef struct rumor_swarm rumor_swarm;
 RUMOR_API int rumor_abi(void);
 /* The version of the project, such as "0.1.0". */
 RUMOR_API const char* rumor_version(void);
-/* Why the last call of this thread that failed did: one line. Valid until its next call of a function that fails. */
+/* One line with the reason of this thread's last failure. Valid until its next call of a function that fails. */
 RUMOR_API const char* rumor_error(void);
 
 /* `run`: a run file (with a '/' or ending in .toml), a built-in run (fashion-mlp, ...), or the name of a run whose
@@ -90,57 +90,58 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *   status             host:port of the status page; none if not given
  *   state              directory for identity, checkpoints and the update log; nothing is kept if not given
  *   allow, token       files that say who may join (rumor key)
- *   until_samples      end when the run has seen so many samples, all peers together
+ *   until_samples      end when the run has seen this many samples, all peers together
  *   checkpoint_seconds between two checkpoints, 10 if not given
  *   threads            for passes over all weights; by their number if not given
- *   overhead           the share of time that rumor_step() may take, 0.04 if not given: where a pass over all weights
- *                      takes more, several steps go into one update, with as many entries as they would have had
+ *   overhead           the share of time that rumor_step() may take, 0.04 if not given. If a pass over all weights
+ *                      takes more, one update contains several steps and as many entries as they would have had
  *   quiet              1: no lines of progress on stderr */
 RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* value);
 
-/* Before rumor_start(), in the same order on all peers. `data`: the product of `shape` values, contiguous, row-major,
- * which stay there until rumor_leave() returns. RUMOR_F32, or RUMOR_BF16 (the upper halves of floats). Name and shape
- * are copied. rank 0 is a single value. In a run with a built-in model its shapes in its order are wanted, whatever the
- * names. */
+/* Call before rumor_start(), in the same order on all peers. `data`: the product of `shape` values, contiguous,
+ * row-major, at the same address until rumor_leave() returns. RUMOR_F32, or RUMOR_BF16 (the upper halves of floats).
+ * Name and shape are copied. rank 0 is a single value. A run with a built-in model requires its shapes in its order;
+ * names may differ. */
 RUMOR_API int rumor_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape,
                               void* data);
-/* The same for memory of any kind that is this peer's own, such as running means of BatchNorm: kept in checkpoints and
- * restored from them, never sent. */
+/* The same for private memory of this peer, such as running means of BatchNorm: kept in checkpoints and restored from
+ * them, never sent. */
 RUMOR_API int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data);
 
-/* Both for memory of the CUDA device of this number, in the numbering of this process. (ABI 2) They need the plugin
- * librumor_cuda.so, from the same build: RUMOR_NOT_FOUND without it. rumor_start(), rumor_step() and rumor_leave() copy
- * from the device and back when they have something to do there; what the program has queued on these tensors must be
- * done when it calls them (cudaStreamSynchronize), and what it queues afterwards sees what they wrote. */
+/* Both for memory of the CUDA device with this number, in the numbering of this process. (ABI 2) They need the plugin
+ * librumor_cuda.so from the same build: RUMOR_NOT_FOUND without it. rumor_start(), rumor_step() and rumor_leave() copy
+ * from the device and back when needed. Work that the program has queued on these tensors must be finished before these
+ * calls (cudaStreamSynchronize); work queued afterwards sees their writes. */
 RUMOR_API int rumor_cuda_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape,
                                    void* data, int device);
 RUMOR_API int rumor_cuda_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data, int device);
 
-/* Takes up the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has what the
- * others have. The memory of the parameters then holds the weights to go on from. RUMOR_ALONE is not a failure: the
- * peer is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed.
- * Where the run is over already: RUMOR_OK, too. rumor_step() then says RUMOR_ENDED, rumor_leave() gives the weights. */
+/* Loads the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has the updates of
+ * the others. The memory of the parameters then holds the weights from which to continue. RUMOR_ALONE is not a failure:
+ * the peer is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed.
+ * If the run is already over, the result is RUMOR_OK too: rumor_step() then returns RUMOR_ENDED, and rumor_leave()
+ * gives the weights. */
 RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 
-/* After each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never waits for
- * the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
+/* Call after each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never
+ * waits for the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
 RUMOR_API int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss);
 
-/* The object that a status address serves as /status, as JSON and a zero byte, as of at most a quarter of a second
- * ago. *needed: bytes it takes. A buffer that is too small gets nothing, and the call returns RUMOR_LIMIT; null and 0
- * ask for the size. */
+/* Writes the object that a status address serves as /status: JSON and a zero byte, at most a quarter of a second old.
+ * *needed: its size in bytes. A buffer that is too small gets nothing, and the call returns RUMOR_LIMIT; null and 0 ask
+ * for the size. */
 RUMOR_API int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t* needed);
 
-/* A checkpoint as soon as the next update is made, besides those by the clock. Needs `state`. */
+/* Writes a checkpoint with the next update, in addition to the periodic ones. Needs `state`. */
 RUMOR_API int rumor_checkpoint(rumor_swarm* swarm);
 
 /* Makes a last update, waits up to `wait_seconds` until all neighbours have finished too and hold the same digest,
- * writes the last checkpoint, says goodbye, and puts the shared weights into the program's memory, which the library
- * does not touch any more; what is left of the drift goes. RUMOR_OK; or why the peer had ended before. Once; later
- * calls return RUMOR_ENDED. */
+ * writes the last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the
+ * drift is dropped, and the library does not touch the memory any more. Returns RUMOR_OK, or the reason why the peer
+ * had ended before. Later calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
-/* Ends what has not ended, within a few seconds, without touching the program's memory. Null does nothing. */
+/* Ends the peer within a few seconds, without touching the program's memory, and frees it. Null does nothing. */
 RUMOR_API void rumor_free(rumor_swarm* swarm);
 
 #ifdef __cplusplus

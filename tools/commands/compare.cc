@@ -1,5 +1,5 @@
-// rumor compare: ways to train, side by side on one run file, in virtual time. What has been tried is kept, so that a
-// comparison that was interrupted goes on where it was.
+// rumor compare: compares training methods on one run file, in virtual time. Finished trials are kept, so that an
+// interrupted comparison resumes.
 #include "runtime/sim/experiments/compare.h"
 
 #include <cmath>
@@ -36,8 +36,8 @@ Setting setting_of(const CompareCommand& command, const std::string& run_text, c
   return setting;
 }
 
-// Runs trials, or finds what an earlier run has kept of them. A file named learned-... is what a way that learns the
-// same everywhere (sim::learns_alike_everywhere) has reached somewhere: elsewhere it is only asked what it costs.
+// Runs trials, or reads those that an earlier run has kept. A file named learned-... has the results of a method that
+// learns the same on every network (sim::learns_alike_everywhere); on another network only its cost is computed.
 class Trials {
  public:
   Trials(const CompareCommand& command, sim::ClusterOptions options, Setting setting,

@@ -1,4 +1,4 @@
-// rumor doctor: what would keep a peer of this machine from training well, each with the fix.
+// rumor doctor: finds problems that would keep a peer of this machine from training well, and names the fix of each.
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -34,8 +34,8 @@ double unix_seconds() {
   return Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// Tokens end and events are ordered by it; TLS here looks at no dates. 2025 to 2100 is what a machine with a working
-// clock can say.
+// The clock decides when tokens expire and how events are ordered; TLS here checks no dates. A working clock is between
+// 2025 and 2100.
 void check_clock(Findings& out) {
   constexpr double year = 365.25 * 86400;
   const double now = unix_seconds();
@@ -112,7 +112,7 @@ void check_data(Findings& out, const RunConfig& config) {
            str(config.data.kind, ", ", count_text(static_cast<double>((*data)->train_rows())), " rows to train on"));
 }
 
-// A port that is taken is fine where a peer of this run is what holds it: it is asked about below.
+// A port in use is no problem if a peer of this run holds it; that peer is checked below.
 void check_port(Findings& out, const char* what, const std::string& address, const char* option) {
   if (address.empty()) return;
   if (const auto free = daemon::probe_port(address); !free)
@@ -120,7 +120,7 @@ void check_port(Findings& out, const char* what, const std::string& address, con
   out.good(what, address + " is free");
 }
 
-// The router is asked who it is, not for a port.
+// Asks the router only for its identity, not for a port.
 void check_router(Findings& out, const RunConfig& config) {
   const auto request = daemon::port_request(config.listen, config.map_port);
   if (!request && request.error().code == Errc::mismatch) return out.good("router", request.error().text);
@@ -174,7 +174,7 @@ void check_reached(Findings& out, const PeerReport& peer) {
            "firewall and router and set network.advertise");
 }
 
-// A running peer, by its status address.
+// Checks a running peer by its status address.
 void check_peer(Findings& out, const std::string& address, const std::string& token) {
   const auto peer = ask_peer(address, token);
   if (!peer) return out.bad("peer", peer.error().text, "start it with --status " + address);

@@ -46,7 +46,7 @@ Result<void> write_weights(const std::string& path, const Exported& exported) {
   for (const TensorInfo& tensor : exported.form.layout.tensors())
     tensors.push_back(
         {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size)});
-  // "pt" is what loaders of PyTorch models ask for.
+  // Loaders of PyTorch models require "pt".
   const std::map<std::string, std::string> metadata = {
       {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};
   return models::write_safetensors(path, tensors, metadata);

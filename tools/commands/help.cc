@@ -1,4 +1,4 @@
-// rumor help: what the program knows of itself.
+// rumor help: help, man pages, shell completion and the reference.
 #include <cstdio>
 
 #include "tools/words/command.h"

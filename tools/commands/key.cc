@@ -1,4 +1,4 @@
-// rumor key: who a peer is, and who may join: keys, allowlists, join tokens, revocations.
+// rumor key: keys of peers, and admission to a run: allowlists, join tokens, revocations.
 #include <fcntl.h>
 #include <openssl/rand.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// rumor stats: finds out what SOURCE is, and prints how well its updates compress.
+// rumor stats: detects the kind of SOURCE, and prints how well its updates compress.
 #include <cstdio>
 #include <filesystem>
 

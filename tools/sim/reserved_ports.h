@@ -1,9 +1,9 @@
-// ReservedPorts: TCP ports of 127.0.0.1 for processes that are yet to start.
+// ReservedPorts: TCP ports of 127.0.0.1 for processes that will start later.
 //
-// A port that was free a moment ago may be somebody else's when it is wanted. These are bound for as long as the object
-// lives, so the system gives them to nobody, neither to who asks for any port nor to who dials; only a socket that asks
-// for the port by number and has SO_REUSEADDR, as a peer's have, may be bound there as well, listen, and come again
-// after it was closed (Linux: addresses are shared when both sides say so and nobody listens yet).
+// A free port may be taken before a process uses it. These ports are bound as long as the object lives, so the system
+// gives them neither to a socket that asks for any port nor to one that dials. Only a socket that asks for the port by
+// number and has SO_REUSEADDR, as a peer's sockets have, may also be bound there, listen, and return after it was
+// closed (Linux: addresses are shared if both sides say so and no socket listens yet).
 //
 // Thread: one owner.
 #pragma once

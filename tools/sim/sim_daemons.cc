@@ -144,7 +144,7 @@ bool DaemonRun::poll() {
   return true;
 }
 
-// Keeps a point for the report, with what the first peer says of its tensors then.
+// Keeps a point for the report, with the first peer's figures of its tensors at that moment.
 void DaemonRun::record(const sim::CurvePoint& point) {
   const json& first = last_[0];
   if (!first.contains("compression") || !first["compression"].contains("tensors")) return;

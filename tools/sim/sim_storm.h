@@ -1,5 +1,5 @@
-// Swarm seeds: runs under the faults that a seed draws, of the protocol alone or of a whole training run. One
-// line repeats a failure; --shrink makes it short.
+// Storm seeds: runs under the faults that a seed chooses, of the protocol alone or of a whole training run. One line
+// repeats a failure; --shrink makes it short.
 #pragma once
 
 #include <memory>

@@ -15,8 +15,8 @@
 
 namespace rumor::tools {
 
-// density: of dense updates; 0.001 unless given. budget_bytes: instead of a density, what the payload of
-// an update may have, none more; the entries follow from it as in training (compress/select/budget.h).
+// density: of dense updates; 0.001 unless given. budget_bytes: instead of a density, the largest payload of an update;
+// the number of entries follows from it as in training (compress/select/budget.h).
 // Errors: Errc::usage for both at once, for either with a sparse file, for a density outside (0, 1] and for a
 // budget no entry fits into; Errc::limit for changes that are not finite; else those of UpdateFile.
 Result<StatsReport> stats_of_update_file(const std::string& path, std::optional<double> density,

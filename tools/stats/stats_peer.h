@@ -14,8 +14,8 @@ Result<StatsReport> stats_of_capture(const std::string& source, BytesView bytes)
 // Errors: Errc::not_found (no checkpoint there), Errc::corrupt, Errc::mismatch.
 Result<StatsReport> stats_of_state_directory(const std::string& directory);
 
-// The newest own updates of the peer whose status address is `host_port`.
-// Errors: Errc::not_found (nobody answers), Errc::io (not a peer).
+// The newest own updates of the peer with the status address `host_port`.
+// Errors: Errc::not_found (no answer), Errc::io (not a peer).
 Result<StatsReport> stats_of_running_peer(const std::string& host_port, const std::string& token_file);
 
 }  // namespace rumor::tools

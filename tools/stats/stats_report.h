@@ -1,4 +1,4 @@
-// StatsReport: what `rumor stats` found out about updates, whatever their source; as JSON, table and page.
+// StatsReport: the figures of `rumor stats` for updates of any source; as JSON, table and page.
 //
 // Thread: plain functions and values.
 #pragma once
@@ -35,7 +35,7 @@ struct PeerLag {
 struct Staleness {
   double mean = 0;
   std::uint64_t max = 0;
-  double rate_factor = 1;      // what the rules against it make of the learning rate
+  double rate_factor = 1;      // factor that the staleness rules apply to the learning rate
   std::vector<PeerLag> peers;  // those that train now
 };
 
@@ -66,9 +66,9 @@ struct StatsReport {
   // change waits before it is sent, in the steady state (Little's law). Absent if the residual is not known.
   std::optional<double> residual_age;
   std::vector<Bin> residual_sizes;  // parameters by |residual| / threshold; empty where not known
-  std::vector<Bin> residual_ages;   // waiting change by updates since its parameter was last sent; likewise
+  std::vector<Bin> residual_ages;   // waiting change by updates since its parameter was last sent; empty likewise
   std::optional<Staleness> staleness;
-  std::string guarantee;  // what the run's exchange promises of replicas; empty where the source does not say
+  std::string guarantee;  // guarantee of the run's exchange for replicas; empty if the source does not say
 
   // The object of `rumor stats --json`, indented, ending in a newline: the members above under their names,
   // except that round_trip is "exact" or "broken".

@@ -89,7 +89,7 @@ struct UpdateFile::Collected {
   std::map<std::string, std::size_t, std::less<>> tensor_of;
   std::map<std::uint64_t, std::map<std::size_t, Piece>> steps;
 
-  // The shape a tensor has here: its own when dense, what the metadata says when sparse.
+  // The shape of a tensor: its own if dense, that of the metadata if sparse.
   Result<std::vector<std::uint32_t>> shape(const SafetensorsEntry& entry, const Label& label) const {
     if (label.part == Part::values) {
       for (const std::uint64_t extent : entry.shape)

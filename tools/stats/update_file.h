@@ -1,12 +1,12 @@
 // Files of updates for `rumor stats`: successive changes of one model, in safetensors.
 //
-//   dense    STEP/NAME        F32, any shape: what one step would add to the weights
+//   dense    STEP/NAME        F32, any shape: the change that one step would add to the weights
 //   sparse   STEP/NAME.index  U32, ascending positions in the flattened tensor
 //            STEP/NAME.sign   U8, 0 plus and 1 minus
-//                             the shape of NAME stands in the metadata as text like "1024,784"
+//                             the metadata has the shape of NAME as text like "1024,784"
 //
-// STEP is a whole number; steps are taken in its order. A tensor may be missing in a step: it does not change
-// there. The tensors of the layout stand in the order in which the header names them first.
+// STEP is a whole number; steps are taken in its order. A tensor that is missing in a step does not change in it. The
+// tensors of the layout are in the order in which the header first names them.
 //
 // Thread: immutable once read. Memory: holds the file's bytes.
 #pragma once
@@ -37,8 +37,8 @@ class UpdateFile {
   // The change of all parameters; zero where the tensor is missing. Requires: dense(), step < steps().
   std::vector<float> change(std::size_t step) const;
 
-  // The entries as they stand, worth one grid unit each, since the file does not say what they are worth.
-  // Errors: Errc::corrupt when positions do not ascend or leave the tensor, or a sign is neither 0 nor 1.
+  // The entries of the file, each of one grid unit, since the file has no sizes.
+  // Errors: Errc::corrupt if positions do not ascend or leave the tensor, or a sign is neither 0 nor 1.
   // Requires: !dense(), step < steps().
   Result<compress::SparseUpdate> update(std::size_t step) const;
 

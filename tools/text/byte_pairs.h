@@ -1,7 +1,6 @@
-// Byte-pair encoding as GPT-2 does it (Sennrich et al. 2016; Radford et al. 2019): a text is cut into words, and in
-// each word the pair of neighbours whose union has the lowest number in the vocabulary is merged, again and again.
-// GPT-2 numbered its tokens in the order in which their merges were found, so the vocabulary alone says which merge
-// comes first.
+// GPT-2's byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019). A text is cut into words. In each word the
+// neighbours whose union has the lowest number in the vocabulary are merged, again and again. GPT-2 numbered its tokens
+// in the order in which their merges were found, so the vocabulary alone gives the order of merges.
 //
 // Thread: any; pure functions.
 #pragma once
@@ -20,9 +19,10 @@ namespace rumor::tools {
 // Tokens by their bytes.
 using Vocabulary = std::map<std::string, std::uint16_t, std::less<>>;
 
-// Bytes of the first word of `text`, 0 when it is empty: a contraction ('s, 're, ...), or letters, digits or other
-// signs with the one space before them, or white space but for a space that belongs to the next word. Letters beyond
-// ASCII are told from signs by their Unicode block. A word is cut after 512 bytes: no text has longer ones.
+// Returns the bytes of the first word of `text`, 0 if it is empty. A word is a contraction ('s, 're, ...), or letters,
+// digits or other signs with the one space before them, or white space without a space that belongs to the next word.
+// The Unicode block distinguishes letters beyond ASCII from signs. A word is cut after 512 bytes: no text has longer
+// ones.
 std::size_t first_word(std::string_view text);
 
 // Errors: Errc::usage, when a byte of the text is no token.

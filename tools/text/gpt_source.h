@@ -12,13 +12,13 @@ namespace rumor::tools {
 struct GptSource {
   models::GptShape shape;
   std::vector<float> params;
-  std::string directory;  // where it lies: a tokenizer's files may lie beside it
+  std::string directory;  // its folder, which may also have a tokenizer's files
 };
 
 // `path`: a state directory (the newest whole checkpoint; a running peer is not disturbed), a directory with
-// model.safetensors, or a safetensors file. The number of heads stands in config.json beside the
-// weights; `heads` takes its place. Errors: Errc::not_found (no such file, or no checkpoint), Errc::corrupt,
-// Errc::mismatch (it is no GPT), Errc::usage (nothing says how many heads there are).
+// model.safetensors, or a safetensors file. config.json beside the weights has the number of heads; `heads` overrides
+// it. Errors: Errc::not_found (no such file, or no checkpoint), Errc::corrupt, Errc::mismatch (it is no GPT),
+// Errc::usage (the number of heads is unknown).
 Result<GptSource> load_gpt(const std::string& path, std::optional<std::uint32_t> heads);
 
 }  // namespace rumor::tools

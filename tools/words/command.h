@@ -1,5 +1,4 @@
-// The subcommands of `rumor`: what each is told, and its entry. The command line itself is read in main.cc
-// alone.
+// The subcommands of `rumor`: the options of each, and its entry function. Only main.cc parses the command line.
 //
 // Each returns the process's exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or
 // run file, 3 refused by the run, 4 replicas diverged. Results go to stdout, progress and logs to stderr.
@@ -49,7 +48,7 @@ struct KeyCommand {
   Action action = Action::show;
   std::string state;        // directory of the key: of the peer, or of the run's owner
   std::string file = "-";   // the allowlist; where a token goes
-  std::string key, remark;  // whom it is about
+  std::string key, remark;  // the peer concerned
   bool remove = false, observe = false;
   RunSource run;
   std::uint32_t uses = 1;
@@ -117,7 +116,7 @@ struct TopCommand {
 int run_top_command(const TopCommand& command);
 
 struct DoctorCommand {
-  RunSource run;  // no name: only what does not depend on it
+  RunSource run;  // no name: only checks that need no run
   std::string state, peer, token;
   std::vector<std::string> dial;
 };
@@ -128,7 +127,7 @@ Result<std::string> load_status_token(const std::string& path);
 
 struct CommandDoc;  // reference.h
 struct HelpCommand {
-  std::string command;  // whose page; empty: of the program
+  std::string command;  // the command to explain; empty: the program
   bool markdown = false, man = false;
   std::string completion;  // shell
 };

@@ -1,5 +1,5 @@
-// Completions: what may follow at the cursor, for three shells. Each offers the commands, their options, the choices
-// of an option, and file names elsewhere.
+// Completions for three shells. Each offers the commands, their options, the choices of an option, and file names
+// elsewhere.
 #include "runtime/base/text.h"
 #include "tools/words/reference.h"
 
@@ -41,7 +41,7 @@ std::string zsh_text(const std::string& text) {
   return out;
 }
 
-// The options of a command and of what it consists of: they are few, and to offer one too many does no harm.
+// The options of a command and of its subcommands. They are few, and one too many does no harm.
 std::vector<OptionDoc> all_options(const CommandDoc& command) {
   std::vector<OptionDoc> all = command.options;
   for (const CommandDoc& sub : command.commands) all.insert(all.end(), sub.options.begin(), sub.options.end());

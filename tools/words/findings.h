@@ -1,4 +1,4 @@
-// Findings: what `rumor doctor` found, a line each, with the fix below what is not well.
+// Findings: the results of `rumor doctor`, one line each, with the fix below each problem.
 //
 // Thread: one owner.
 #pragma once
@@ -16,7 +16,7 @@ class Findings {
   void bad(const std::string& what, const std::string& found, const std::string& fix);
 
   bool broken() const { return broken_ > 0; }
-  // All lines, and what they come to.
+  // All lines, and a summary.
   std::string text() const;
 
  private:

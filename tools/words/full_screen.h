@@ -1,5 +1,5 @@
-// FullScreen: the terminal as one picture that is drawn again and again, for as long as this lives. What stood there
-// before comes back afterwards, also after Ctrl-C (watch_for_signals() must be armed).
+// FullScreen: shows the terminal as one picture that is redrawn, as long as the object lives. The previous content
+// returns afterwards, also after Ctrl-C (watch_for_signals() must be armed).
 //
 // It writes the sequences that every terminal since the VT100 knows, and xterm's for the second screen.
 //
@@ -20,7 +20,7 @@ class FullScreen {
   FullScreen(const FullScreen&) = delete;
   FullScreen& operator=(const FullScreen&) = delete;
 
-  // In place of what is shown; lines that are too many or too long for the window are cut.
+  // Replaces the shown text; lines beyond the window's size are cut.
   void show(const std::string& text);
   // Waits so long for a key or a signal; true for q, Q, Escape, Ctrl-C, or when the keyboard is gone.
   bool asked_to_end(double seconds);

@@ -12,8 +12,8 @@
 namespace rumor::tools {
 
 struct OptionDoc {
-  std::string name;      // "--listen", or "RUN" for what has no dashes
-  std::string argument;  // what it takes: "TEXT", "INT in [1 - 64]"; empty: nothing
+  std::string name;      // "--listen", or "RUN" for a positional argument
+  std::string argument;  // type of its argument: "TEXT", "INT in [1 - 64]"; empty: none
   std::string help;
   bool required = false;
   std::vector<std::string> choices;  // where it takes one of these

@@ -1,10 +1,9 @@
-// The files of admission: allowlist, join token, revocations. What they mean is gossip/trust/admission.h's
-// business; here they are read, made and changed.
+// Reads, makes and changes the files of admission: allowlist, join token, revocations. gossip/trust/admission.h defines
+// their meaning.
 //
-//   allowlist     one key a line, "-KEY" refuses one, "#" and what follows is a remark
-//   token         "rumor-token-1 HEX": the owner's signed token, then the secret of the token's own key.
-//   Whoever
-//                 can read the file can join: mode 0600
+//   allowlist     one key a line, "-KEY" refuses one, "#" begins a remark
+//   token         "rumor-token-1 HEX": the owner's signed token, then the secret of the token's own key. Every reader
+//                 of the file can join: mode 0600
 //   revocations   "rumor-revocation-1 HEX" a line
 //
 // Thread: plain functions; AdmissionWatch has one owner.
@@ -27,7 +26,7 @@ struct JoinToken {
   SigningKey::Seed secret{};
 };
 
-// Signs a token whose own key follows from `secret` (random bytes). `terms`: run, role, uses, end and node.
+// Signs a token. Its own key is derived from `secret` (random bytes). `terms`: run, role, uses, end and node.
 JoinToken make_token(const SigningKey& owner, gossip::Token terms, const SigningKey::Seed& secret);
 std::string token_text(const JoinToken& token);
 // Errors: Errc::usage (no token, damaged), naming `source`.

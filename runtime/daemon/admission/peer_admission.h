@@ -1,7 +1,7 @@
-// PeerAdmission: who may link to this peer and what it shows to others, from the files that the run file's
-// [network] names and the state directory.
+// PeerAdmission: the rule for links to this peer, and the token that it shows to others. It reads the files named in
+// [network] of the run file, and the state directory.
 //
-//   DIR/admit   what our record shows of a token, with the confirmation of the member that admitted us
+//   DIR/admit   the token part of our record, with the confirmation of the member that admitted us
 //
 // Thread: one owner. look() costs two stat() calls when nothing has changed.
 #pragma once
@@ -23,7 +23,7 @@ class PeerAdmission {
   const gossip::AdmissionRule& rule() const { return rule_; }
   // To show: from an earlier life, or from the token. Empty: nothing.
   Bytes admit(const NodeId& self) const;
-  // The token's run is not this one: why, and what to do. Empty: fine.
+  // Returns why the token is for another run, and what to do. Empty: the token fits.
   std::string trouble(const RunId& run) const;
   bool observe() const { return token_ && token_->token.role == gossip::Role::observe; }
 
@@ -31,11 +31,11 @@ class PeerAdmission {
   struct News {
     bool rule = false;  // see rule()
     std::vector<gossip::Revocation> revocations;
-    std::vector<std::string> complaints;  // a file is of no use as it is now; what it said before stands
+    std::vector<std::string> complaints;  // problems of unusable files; their previous content stays valid
   };
   News look();
 
-  // Writes DIR/admit when it is not what stands there.
+  // Writes DIR/admit if its content differs.
   Result<void> keep(const Bytes& admit);
 
  private:

@@ -1,5 +1,5 @@
-// Console: what a peer says on stderr while it runs. A line that rewrites itself on a terminal, a plain line
-// every few seconds elsewhere.
+// Console: the messages of a running peer on stderr. On a terminal one line rewrites itself; elsewhere a plain line
+// appears every few seconds.
 //
 // Thread: the protocol thread.
 #pragma once
@@ -14,7 +14,7 @@ namespace rumor::daemon {
 
 class Console {
  public:
-  // Hears each line that is told, but for progress.
+  // Receives each line, except progress.
   using Listener = std::function<void(gossip::Note::Level, const std::string&)>;
 
   Console();

@@ -8,7 +8,7 @@
 
 namespace rumor::daemon {
 
-// Lines such as "READY=1", "STATUS=training", "STOPPING=1". False: there is a socket and it took nothing.
+// Sends lines such as "READY=1", "STATUS=training", "STOPPING=1". Returns false if there is a socket that refused them.
 bool notify_service(const std::string& lines);
 
 }  // namespace rumor::daemon

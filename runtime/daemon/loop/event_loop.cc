@@ -169,7 +169,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
-  Worker compute_, storage_;  // last: joined before what their jobs use goes away
+  Worker compute_, storage_;  // last: joined before the destruction of members that their jobs use
 };
 
 std::uint64_t system_random() {
@@ -267,7 +267,7 @@ PeerEnd EventLoop::run() {
   return {exit_status_.value_or(0), status_json(status), node_->release_trainer()};
 }
 
-// After signals are awaited: what a router opens must be taken back.
+// Runs after signals are awaited, since a port opened by a router must be closed again.
 void EventLoop::ask_router() {
   if (exit_status_) return;
   reach_.begin(io_, [this](gossip::Note::Level level, const std::string& text, bool moved) {
@@ -288,7 +288,7 @@ void EventLoop::ask_neighbours() {
 }
 
 void EventLoop::carry_out() {
-  if (carrying_out_) return;  // the outer call takes up what was added
+  if (carrying_out_) return;  // the outer call carries out the added effects
   carrying_out_ = true;
   while (!out_.empty()) {
     NodeOutbox batch;
@@ -313,7 +313,7 @@ void EventLoop::arm() {
   });
 }
 
-// A step or an evaluation; what the trainer waited in between is a pause.
+// Notes a step or an evaluation. The trainer's waiting time in between is a pause.
 void EventLoop::computed(Time begin, Time end) {
   view_.computed(std::chrono::duration<double>(end - begin).count());
   if (node_->training()) pauses_.ran(begin, end);
@@ -367,7 +367,7 @@ void EventLoop::effect(Finished& e) {
   report_timer_.cancel();
   signals_.cancel();
   reach_.stop();
-  report();        // what was evaluated last
+  report();        // the last evaluation
   save_waiting();  // the last one
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; },
@@ -444,7 +444,7 @@ void EventLoop::stop_politely(const std::string& why) {
   carry_out();
 }
 
-// `make_training`: what this peer trains; called once.
+// `make_training` makes the training of this peer; it is called once.
 Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
                     const std::function<Result<Training>(const NodeId&)>& make_training) {
   auto files = PeerFiles::open(options.state);

@@ -37,7 +37,7 @@ struct Training {
   // Description of the model (models/weights/model_json.h). The state directory keeps it for readers of a checkpoint
   // that have no run file. Empty: only the program knows the model.
   std::string model_json;
-  std::string device;  // what it computes on, by name; empty: a processor
+  std::string device;  // name of the computing device; empty: a processor
 };
 
 struct PeerEnd {
@@ -46,13 +46,13 @@ struct PeerEnd {
   std::unique_ptr<Trainer> trainer;  // its view shows the last weights
 };
 
-// Both run a peer until it is done, stopped, or fails. What it has to say goes to stderr.
-// Errors: what kept it from starting (port in use, damaged data, another run's state).
+// Both run a peer until it is done, stopped, or fails. Messages go to stderr.
+// Errors: the reason why it could not start (port in use, damaged data, another run's state).
 
-// A peer that is all that this process does, with the run's own model and data. The first SIGINT or SIGTERM ends it
-// cleanly (checkpoint, goodbye), a second one at once; a service manager hears of it.
+// Runs a peer as the only task of this process, with the run's own model and data. The first SIGINT or SIGTERM ends it
+// cleanly (checkpoint, goodbye), a second one at once. A service manager is notified.
 Result<PeerEnd> run_peer(const PeerOptions& options);
-// A peer inside another program, to whom signals are left; `runner` does the steps, and is disconnected at the end.
+// Runs a peer inside another program, which handles signals. `runner` takes the steps and is disconnected at the end.
 Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner);
 
 }  // namespace rumor::daemon

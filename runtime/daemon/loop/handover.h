@@ -32,7 +32,7 @@ class Handover final : public StepRunner {
   void close();
 
   // ---- the training loop ----
-  // The plan that waits; nothing when none does. Who gets one gives back a result, or puts the plan back.
+  // Returns the waiting plan, or nothing. The caller must return a result for it, or put the plan back.
   std::optional<StepPlan> take();
   void give(StepResult result);
   void put_back(StepPlan plan);

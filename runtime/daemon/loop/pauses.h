@@ -1,6 +1,6 @@
-// Pauses: how long the trainer stood idle for want of the next step. Between two steps the protocol thread publishes
-// the update and brings the view up to date; whatever else it does meanwhile (a cut for a joiner, a checkpoint) makes
-// the trainer wait, and this tells how long.
+// Pauses: the time for which the trainer was idle between two steps. In this time the protocol thread publishes the
+// update and refreshes the view. Other work of that thread (a cut for a joiner, a checkpoint) makes the trainer wait;
+// this class measures how long.
 //
 // Thread: one owner. Memory: one figure a second for ten seconds.
 #pragma once

@@ -13,7 +13,7 @@ namespace rumor::daemon {
 
 enum class Lookup {
   found,
-  unknown,  // the name service says that there is no such name
+  unknown,  // the name service reports that the name does not exist
   failed,   // no answer: the name may be there later
 };
 

@@ -1,5 +1,5 @@
-// StepRunner: who does the steps that the event loop asks for: a thread of the daemon (worker_steps.h), or the training
-// loop of another program (handover.h).
+// StepRunner: takes the steps that the event loop requests: on a thread of the daemon (worker_steps.h), or in the
+// training loop of another program (handover.h).
 //
 // Threads: all calls from the event loop's.
 #pragma once
@@ -34,7 +34,7 @@ class StepRunner {
   virtual void connect(StepEvents& events, std::function<void(Job)> post) = 0;
   // The next step. From here to on_step_done() the trainer's memory is the runner's (runtime/training/trainer.h).
   virtual void offer(StepPlan plan) = 0;
-  // No step is under way when it returns, and no event comes any more.
+  // When it returns, no step is in progress, and no further event follows.
   virtual void disconnect() = 0;
   // Reports the peer's status, several times a second and at the end.
   virtual void publish(const NodeStatus&) {}

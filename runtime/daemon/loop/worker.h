@@ -1,5 +1,5 @@
-// Worker: one thread that does jobs in order and hands each result back to the event loop. It stands back where cores
-// are short (runtime/threads/background.h).
+// Worker: one thread that does jobs in order and returns each result to the event loop. It runs at lower priority
+// (runtime/threads/background.h).
 //
 // Thread: submit() from the event loop's thread; a job runs on the worker's; its continuation on the event
 // loop's. The job's captures pass from one thread to the other with it: nothing is shared meanwhile.

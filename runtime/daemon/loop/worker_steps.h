@@ -20,8 +20,8 @@ class WorkerSteps final : public StepRunner {
                      events_->on_step_done(std::move(step.result), step.begin, step.end);
                    });
   }
-  // Ends the worker as well: an evaluation that is under way works with the trainer, too. What they bring is not heard
-  // of: the event loop has ended.
+  // Ends the worker as well, since an evaluation in progress also uses the trainer. Their results are dropped: the
+  // event loop has ended.
   void disconnect() override { worker_.stop(); }
 
  private:

@@ -80,7 +80,7 @@ std::string default_router(std::string_view routes) {
     if (!in || destination != 0 || mask != 0 || (flags & up_and_gateway) != up_and_gateway) continue;
     if (metric >= best_metric) continue;
     best_metric = metric;
-    best = text_of(in_addr{router});  // the kernel prints it as it lies in memory
+    best = text_of(in_addr{router});  // the kernel prints it in memory order
   }
   return best;
 }

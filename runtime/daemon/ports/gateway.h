@@ -1,5 +1,5 @@
-// Gateway: the router that leads out of this machine's network, and whether a port of it would help others to dial a
-// listener here.
+// Gateway: the router between this machine's network and the outside, and whether a port of the router would help other
+// peers to dial a listener here.
 //
 // Thread: plain functions. Linux: the default route is read from /proc/net/route.
 #pragma once
@@ -27,16 +27,17 @@ struct PortRequest {
 // Four numbers with dots between; 0.0.0.0 is none.
 bool is_ipv4(const std::string& text);
 
-// Not reachable from everywhere: 10/8, 172.16/12, 192.168/16, 169.254/16, 127/8, and 100.64/10, which providers use for
-// many customers behind one address (RFC 1918, 3927, 6598). False also for what is no IPv4 address.
+// True for addresses that are not reachable from everywhere: 10/8, 172.16/12, 192.168/16, 169.254/16, 127/8, and
+// 100.64/10, which providers use for many customers behind one address (RFC 1918, 3927, 6598). False for text that is
+// no IPv4 address.
 bool is_private(const std::string& address);
 
 // The router of the default route with the least metric in a text like /proc/net/route; empty: there is none.
 std::string default_router(std::string_view routes);
 
-// `listening`: HOST:PORT that a listener has. `router`: its address, or "auto" for that of the default route.
-// Errors: why nothing is to be asked, and what would help: Errc::usage (the listener is for this machine only, or in
-// another network), Errc::not_found (no router), Errc::mismatch (no router stands before it).
+// `listening`: HOST:PORT of a listener. `router`: its address, or "auto" for that of the default route.
+// Errors, with the reason and a remedy: Errc::usage (the listener is for this machine only, or in another network),
+// Errc::not_found (no router), Errc::mismatch (the listener is not behind a router).
 Result<PortRequest> port_request(const std::string& listening, const std::string& router);
 
 }  // namespace rumor::daemon

@@ -1,12 +1,12 @@
 // PortMapper: keeps a port of the router open for a listener of this machine, on a thread of its own.
 //
-// It asks each protocol of port_protocol.h in turn until one gives a mapping, renews that at half its lease (and every
-// ten minutes at least, since routers restart), and asks again every five minutes while there is none. What it finds is
-// told on the event loop, only when it changes.
+// It asks the protocols of port_protocol.h one after another until one gives a mapping. It renews the mapping at half
+// its lease (and at least every ten minutes, since routers restart), and asks again every five minutes while there is
+// none. It reports changes of the result on the event loop.
 //
-// Thread: construct, stop() and destroy on the event loop's thread, while the io_context is there. The libraries cannot
-// be interrupted everywhere: a destructor that has waited two seconds leaves the thread behind, which then ends by
-// itself and touches nothing but its own.
+// Thread: construct, stop() and destroy on the event loop's thread, while the io_context exists. The libraries cannot
+// be interrupted everywhere: a destructor that has waited two seconds leaves the thread behind. That thread then ends
+// by itself and touches only its own data.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -21,7 +21,7 @@ namespace rumor::daemon {
 
 struct PortNews {
   std::string address;  // where others reach the listener, "203.0.113.7:7001"; empty: nowhere
-  std::string text;     // for people: how, or why not and what would help
+  std::string text;     // for people: the protocol, or the reason of the failure and a remedy
   bool operator==(const PortNews&) const = default;
 };
 
@@ -42,7 +42,7 @@ class PortMapper {
   PortMapper(const PortMapper&) = delete;
   PortMapper& operator=(const PortMapper&) = delete;
 
-  // Begins to take the mapping back, and returns at once. Nothing is told any more.
+  // Begins to remove the mapping, and returns at once. No report follows.
   void stop();
 
  private:

@@ -12,7 +12,7 @@ namespace rumor::daemon {
 // Whether a peer could listen there now. Errors: Errc::usage (malformed), Errc::io with the system's reason.
 Result<void> probe_port(const std::string& address);
 
-// Whether a connection opens. Who answers is not asked. Errors: Errc::usage, Errc::not_found with the reason.
+// Checks that a connection opens, without checking who answers. Errors: Errc::usage, Errc::not_found with the reason.
 Result<void> probe_peer(const std::string& address);
 
 }  // namespace rumor::daemon

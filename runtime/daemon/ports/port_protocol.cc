@@ -9,7 +9,7 @@ std::vector<std::unique_ptr<PortProtocol>> port_protocols([[maybe_unused]] const
   all.push_back(make_natpmp(request, stopping));  // one packet to the router, and its answer
 #endif
 #ifdef RUMOR_UPNP
-  all.push_back(make_upnp(request, stopping));  // asks the whole network who is a router
+  all.push_back(make_upnp(request, stopping));  // searches the whole network for a router
 #endif
   return all;
 }

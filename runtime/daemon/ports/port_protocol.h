@@ -1,8 +1,8 @@
-// PortProtocol: a way to ask a router that others reach a port of this machine: NAT-PMP (RFC 6886, by libnatpmp) or
-// UPnP's Internet Gateway Device (by miniupnpc). PCP (RFC 6887), which followed NAT-PMP, is not spoken.
+// PortProtocol: a protocol to ask a router to forward a port to this machine: NAT-PMP (RFC 6886, by libnatpmp) or
+// UPnP's Internet Gateway Device (by miniupnpc). PCP (RFC 6887), the successor of NAT-PMP, is not supported.
 //
-// A router's word is not trusted: its texts lose what a terminal would act upon, and the address that it claims to have
-// is only what this peer tells others to try; who answers there must prove its key.
+// A router is not trusted. Terminal control characters are removed from its texts. The address that it claims is only
+// an address for other peers to try; the node that answers there must prove its key.
 //
 // Thread: one owner; calls block, little more than a second for NAT-PMP, some for UPnP, and return early once
 // `stopping` says so. Memory: a few KiB.
@@ -34,7 +34,7 @@ class PortProtocol {
   // Asks for a mapping, or renews it. Outside it has the same port if that is free. Requires: outside_address() is ok.
   // Errors: Errc::io, with the router's reason.
   virtual Result<PortLease> map() = 0;
-  // Takes the mapping back, within a second or two, whatever `stopping` says. What cannot be taken back ends by itself,
+  // Removes the mapping within a second or two, whatever `stopping` says. A mapping that cannot be removed expires,
   // unless the router knows no leases.
   virtual void unmap() = 0;
 };

@@ -1,5 +1,5 @@
-// Reachability: where others are told to dial this peer: what the run file says (network.advertise), else where it
-// listens, and a port of the router's where network.map_port asks for one.
+// Reachability: the addresses at which this peer asks others to dial it: those of the run file (network.advertise),
+// else its listening address, and a port of the router if network.map_port asks for one.
 //
 // Thread: the protocol thread.
 #pragma once
@@ -21,12 +21,12 @@ class Reachability {
   // A line for people; `moved`: addresses() has changed.
   using Told = std::function<void(gossip::Note::Level level, const std::string& text, bool moved)>;
 
-  // Once it listens at `bound` (HOST:PORT): what addresses() begins with.
+  // Call once it listens at `bound` (HOST:PORT); sets the first addresses().
   void open(const RunConfig& config, const std::string& bound);
-  // Asks the router, where the run file says so. `told` is called on the loop, from within begin() too; what was on its
-  // way at stop() may still come.
+  // Asks the router if the run file says so. `told` is called on the loop, also from within begin(). A report in
+  // progress at stop() may still arrive.
   void begin(asio::io_context& loop, Told told);
-  // Takes back what the router has opened; returns at once.
+  // Closes the ports that the router has opened; returns at once.
   void stop();
 
   std::vector<std::string> addresses() const;
@@ -36,7 +36,7 @@ class Reachability {
  private:
   std::vector<std::string> own_;
   std::string outside_, text_;
-  std::optional<Result<PortRequest>> request_;  // what to ask the router, or why nothing
+  std::optional<Result<PortRequest>> request_;  // the request to the router, or why there is none
   std::optional<PortMapper> mapper_;
 };
 

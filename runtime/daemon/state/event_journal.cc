@@ -72,7 +72,7 @@ void EventJournal::observe(double at, const NodeStatus& s) {
   j["samples"] = s.samples;
   j["loss"] = *s.training.loss;
   if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
-  // Only for who reads the file: on the page they are a curve.
+  // Written to the file only: the page shows them as a curve.
   if (file_) {
     const auto written = file_->append(line_of(j) + "\n");
     trouble_ = written ? "" : written.error().text;

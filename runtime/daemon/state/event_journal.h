@@ -1,10 +1,10 @@
-// EventJournal: what happened at a peer, for its page, `rumor status` and programs: joins, leaves, faults, phases,
-// evaluations, and every line that goes to the console.
+// EventJournal: the events of a peer, for its page, `rumor status` and programs: joins, leaves, faults, phases,
+// evaluations, and every line of the console.
 //
-// The newest 256 are kept in memory for /events. With a file each is also written as one line of JSON:
+// The newest 256 events are kept in memory for /events. With a file, each event is also written as one line of JSON:
 //   {"at": 1789.25, "kind": "joined", "level": "info", "text": "peer 1a2b3c4d trains with us", "node_id": "1a2b..."}
 // `at` is seconds since 1970. Kinds: phase, joined, left, evaluated (with samples, loss, accuracy; in the file
-// alone), log (what the console says). Levels: info, warning, error. Fields are only added.
+// alone), log (a console line). Levels: info, warning, error. Fields are only added.
 //
 // Thread: the protocol thread.
 #pragma once
@@ -28,7 +28,7 @@ class EventJournal {
 
   // `unix_seconds`: now.
   void add(double unix_seconds, const std::string& kind, EventLevel level, const std::string& text);
-  // Tells what has changed since the last status: phase, who trains with us, a new evaluation.
+  // Adds events for changes since the last status: phase, training peers, a new evaluation.
   void observe(double unix_seconds, const NodeStatus& status);
 
   // A list of the newest, oldest first.

@@ -1,11 +1,11 @@
-// PeerFiles: what a peer keeps in its state directory, and its capture file.
+// PeerFiles: the files of a peer in its state directory, and its capture file.
 //
 //   DIR/lock           held while a process uses the directory
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
-//   DIR/config.json    what the model is (models/weights/model_json.h), for who reads a checkpoint without the run file
-//   DIR/kept/          the update log and a download under way (runtime/replica/disk.h)
+//   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
+//   DIR/kept/          the update log and a download in progress (runtime/replica/disk.h)
 //
 // Thread: open, load, identity, capture from the protocol thread; save from the storage thread.
 #pragma once
@@ -41,8 +41,8 @@ class PeerFiles {
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
   // Writes config.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
   Result<void> describe(const std::string& model) const;
-  // A checkpoint, and the addresses of others, a line each. None: those of before stay, for who has met nobody in this
-  // life may need them in the next.
+  // Saves a checkpoint, and the addresses of other peers, one a line. With no addresses the old file stays: a process
+  // that has met no peer may leave it to the next process.
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;
 
   // Errors: Errc::io.

@@ -1,7 +1,7 @@
-// RecentUpdates: the newest own updates, for who asks what compression does here (`rumor stats HOST:PORT`).
+// RecentUpdates: the newest own updates, for `rumor stats HOST:PORT`.
 //
-// Thread: one owner. What capture() returns may be called on any other thread, at any time: payloads never change.
-// Memory: 64 payloads and 2 MiB of them at most, or one that is larger; they are shared with the log.
+// Thread: one owner. The result of capture() may be called on any thread, at any time: payloads never change.
+// Memory: at most 64 payloads and 2 MiB, or one that is larger; they are shared with the log.
 #pragma once
 
 #include <deque>
@@ -15,10 +15,10 @@ namespace rumor::daemon {
 
 class RecentUpdates {
  public:
-  // `head`: what a capture of this run begins with (runtime/replica/capture.h).
+  // `head`: the first bytes of a capture of this run (runtime/replica/capture.h).
   void open(Bytes head) { head_ = std::make_shared<const Bytes>(std::move(head)); }
   void add(std::shared_ptr<const Bytes> payload);
-  // Makes the capture file of what there is now. Requires: open().
+  // Returns a function that makes the capture file of the present updates. Requires: open().
   std::function<std::string()> capture() const;
 
  private:

@@ -1,5 +1,5 @@
-// RotatingFile: a log that ends by itself. FILE is the newest; when it would grow beyond 8 MiB it becomes FILE.1, what
-// was FILE.1 becomes FILE.2, and so on to FILE.4; what was FILE.4 goes. Nothing is forced to the platter.
+// RotatingFile: a log of bounded size. FILE is the newest. When it would grow beyond 8 MiB, it becomes FILE.1, the old
+// FILE.1 becomes FILE.2, and so on to FILE.4; the old FILE.4 is deleted. Writes are not synced to disk.
 //
 // Thread: one owner.
 #pragma once
@@ -18,7 +18,7 @@ class RotatingFile {
   static constexpr std::size_t default_bytes_max = 8 << 20;
   static constexpr int old_files = 4;
 
-  // Goes on at the end of what is there. Errors: Errc::io.
+  // Continues at the end of an existing file. Errors: Errc::io.
   static Result<RotatingFile> open(const std::string& path, std::size_t bytes_max = default_bytes_max);
 
   // Whole, in one file. Errors: Errc::io (disk full, ...); a later call tries again.

@@ -55,7 +55,7 @@ std::string parent_of(const std::string& path) {
 Result<void> sync_directory(const std::string& path) {
   const File directory(path, O_RDONLY | O_DIRECTORY);
   if (directory.is_open() && ::fsync(directory.get()) == 0) return {};
-  if (directory.is_open() && errno == EINVAL) return {};  // a file system that has no such thing
+  if (directory.is_open() && errno == EINVAL) return {};  // this file system cannot sync a directory
   return system_error("write", path, errno);
 }
 

@@ -2,15 +2,14 @@
 //
 //   lock            held (flock) while a process uses the directory; its text is the process id
 //   checkpoint.1    the newest checkpoint
-//   checkpoint.2    the one before
+//   checkpoint.2    the previous checkpoint
 //   *.tmp           a write that a crash cut short; ignored and overwritten
 //
-// A write goes to a temporary file, is forced to disk, and only then takes the name (rename is atomic); then
-// the directory is forced to disk too. So a crash, a full disk or a pulled plug leaves the old content or the
-// new one.
+// A write goes to a temporary file, is synced to disk, and only then takes the name (rename is atomic); then the
+// directory is synced too. So a crash, a full disk or a power failure leaves the old content or the new one.
 //
-// Thread: any; callers keep two writes to one path apart. Errors: Errc::io with the path and the system's
-// reason, Errc::not_found when there is no such file, Errc::corrupt, Errc::limit.
+// Thread: any; callers must not write to one path at the same time. Errors: Errc::io with the path and the system's
+// reason, Errc::not_found if the file does not exist, Errc::corrupt, Errc::limit.
 #pragma once
 
 #include <functional>
@@ -25,10 +24,10 @@ namespace rumor::daemon {
 // All bytes of a regular file; a file larger than `bytes_max` is refused before it is read.
 Result<Bytes> read_file(const std::string& path, std::size_t bytes_max = limits::snapshot_bytes_max);
 
-// Creates or replaces `path`. On an error the old content stands and no temporary file is left.
+// Creates or replaces `path`. On an error the old content stays and no temporary file is left.
 Result<void> write_atomically(const std::string& path, BytesView bytes);
 
-// Makes `path` and what is missing above it; fine when it is there.
+// Creates `path` and missing folders above it. An existing folder is no error.
 Result<void> make_directory(const std::string& path);
 
 // The right to use a state directory, for as long as this lives. The system takes it back when the process
@@ -50,8 +49,8 @@ class StateLock {
 
 // ---- checkpoints: the newest two are kept ----
 
-// Becomes checkpoint.1; what was checkpoint.1 becomes checkpoint.2. At every moment one whole checkpoint has
-// its name. On an error both stand as they were.
+// Writes checkpoint.1; the old checkpoint.1 becomes checkpoint.2. At every moment one whole checkpoint has its name. On
+// an error both stay unchanged.
 Result<void> save_checkpoint(const std::string& directory, BytesView bytes);
 
 struct LoadedCheckpoint {
@@ -62,10 +61,11 @@ struct LoadedCheckpoint {
 // Whether bytes are a checkpoint that the caller can use; the error is its reason.
 using CheckpointValidator = std::function<Result<void>(BytesView)>;
 
-// The newest checkpoint that `valid` accepts. An Errc::mismatch from `valid` (a whole checkpoint, of another
-// run) ends the search and is returned: going on would overwrite it. Other errors: Errc::not_found when there
-// is no checkpoint at all (a fresh directory); otherwise the newest one's code, with each one's reason:
-// damage is never taken for emptiness.
+// Returns the newest checkpoint that `valid` accepts. An Errc::mismatch from `valid` (a whole checkpoint of another
+// run)
+// ends the search and is returned: continuing would overwrite that checkpoint. Other errors: Errc::not_found if there
+// is no checkpoint at all (a fresh directory); otherwise the newest one's code, with the reason of each: damage is
+// never mistaken for a fresh directory.
 Result<LoadedCheckpoint> load_checkpoint(const std::string& directory, const CheckpointValidator& valid);
 
 }  // namespace rumor::daemon
