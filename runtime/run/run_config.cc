@@ -9,11 +9,11 @@ namespace rumor {
 
 std::string_view guarantee_of(std::string_view mode) {
   if (mode == "average")
-    return "near each other, never equal: each has a model of its own, drawn to its neighbours'; what they hold of "
-           "each other is equal, bit for bit";
+    return "near each other, never equal: each peer pulls its own model towards its neighbours'; the public copies "
+           "that peers hold of each other are equal, bit for bit";
   if (mode == "codistill")
-    return "none of weights, never equal: each has a model of its own, drawn to what its teachers predict; what they "
-           "hold of each other is equal, bit for bit";
+    return "none of weights, never equal: each peer pulls its predictions towards those of its teachers; the public "
+           "copies that peers hold of each other are equal, bit for bit";
   return "equal updates, equal bits";
 }
 

@@ -45,8 +45,10 @@ class Loop:
         return json.loads(out)
 
     def samples(self):
-        status = peers.Peer.status(self)
+        status = self.get('/status')
         return status['samples'] if status else 0
+
+    get = peers.Peer.get
 
     def has_checkpoint(self):
         return os.path.exists(os.path.join(self.told['state'], 'checkpoint.1'))
