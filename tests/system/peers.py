@@ -50,6 +50,15 @@ def wait_for(what, condition, seconds=30, progress=None):
     raise AssertionError(f'not within {seconds} s: {what}')
 
 
+def ask(address, path):
+    """The JSON at a path of a status address; None while there is none."""
+    try:
+        with urllib.request.urlopen(f'http://{address}{path}', timeout=5) as response:
+            return json.load(response)
+    except (OSError, ValueError):
+        return None
+
+
 class Peer:
     """One peer of a run; survives its process being killed and started again."""
 
@@ -77,15 +86,10 @@ class Peer:
         return self
 
     def status(self):
-        return self.get('/status')
+        return ask(self.status_address, '/status')
 
     def get(self, path):
-        """The JSON at a path of the status address; None while there is none."""
-        try:
-            with urllib.request.urlopen(f'http://{self.status_address}{path}', timeout=5) as response:
-                return json.load(response)
-        except (OSError, ValueError):
-            return None
+        return ask(self.status_address, path)
 
     def samples(self):
         status = self.status()

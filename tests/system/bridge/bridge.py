@@ -45,10 +45,8 @@ class Loop:
         return json.loads(out)
 
     def samples(self):
-        status = self.get('/status')
+        status = peers.Peer.status(self)
         return status['samples'] if status else 0
-
-    get = peers.Peer.get
 
     def has_checkpoint(self):
         return os.path.exists(os.path.join(self.told['state'], 'checkpoint.1'))
