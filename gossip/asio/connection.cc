@@ -63,11 +63,11 @@ void Connection::start() {
   asio::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 #ifdef TCP_NOTSENT_LOWAT
-  // What waits should wait here, where control can still overtake it, and not in the system.
+  // Waiting bytes should wait here, where control can still overtake them, and not in the system.
   using NotSentLowat = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
   socket_.set_option(NotSentLowat(unsent_bytes_max), ignored);
 #endif
-  // What we do not read yet must not come either, or nearly.
+  // A small receive buffer keeps the other side from sending much more than this side reads.
   if (limits_->down.limited()) {
     const std::uint64_t window = limits_->down.bytes_per_second() / 4;
     socket_.set_option(asio::socket_base::receive_buffer_size(static_cast<int>(

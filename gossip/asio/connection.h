@@ -30,9 +30,9 @@ namespace rumor::net {
 
 class Connection;
 
-// Who is told what happens. None of these is called from inside one of Connection's own public functions but
-// start(), so an owner may call them from anywhere. A connection may be closed or abandoned within any of
-// them.
+// The receiver of a connection's events. None of these functions is called from inside one of Connection's own public
+// functions but start(), so an owner may call those from anywhere. A connection may be closed or abandoned within any
+// of these.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;

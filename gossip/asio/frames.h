@@ -63,7 +63,7 @@ class FrameQueue {
   void gather(Bytes& out, std::size_t bytes_wanted);
 
   bool empty() const { return control_.empty() && live_.empty() && bulk_.empty(); }
-  // Of the waiting frames, lengths included.
+  // Bytes of the waiting frames, lengths included.
   std::size_t bytes() const { return bytes_; }
   std::size_t bulk_bytes() const { return bulk_bytes_; }
 

@@ -61,7 +61,7 @@ class Identity {
   SigningKey signing_;
 };
 
-// What the protocol signs and verifies with, over real networks.
+// The protocol signs and verifies with these keys over real networks.
 class IdentityKeys final : public gossip::Keys {
  public:
   explicit IdentityKeys(Identity identity) : identity_(std::move(identity)) {}

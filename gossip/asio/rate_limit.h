@@ -26,7 +26,7 @@ class RateLimit {
   bool limited() const { return rate_ != 0; }
   std::uint64_t bytes_per_second() const { return rate_; }
   TimePoint free_at() const { return free_at_; }
-  // What is moved at a time: some milliseconds' worth.
+  // Bytes to move at a time: some milliseconds' worth.
   std::size_t quantum() const {
     if (rate_ == 0) return quantum_max;
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(rate_ / 200, quantum_min, quantum_max));
@@ -43,7 +43,7 @@ class RateLimit {
   TimePoint free_at_{};
 };
 
-// Of one peer.
+// The limits of one peer.
 struct RateLimits {
   RateLimit up, down;
   gossip::BacklogMarks marks = {};  // of each of its links

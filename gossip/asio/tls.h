@@ -1,6 +1,6 @@
 // TLS 1.3 between two peers, without sockets: ciphertext in, plaintext out, and the other way round.
 //
-// Who the other end is follows from the handshake alone (RFC 8446, mutual authentication). Each side shows
+// The handshake alone shows the identity of the other end (RFC 8446, mutual authentication). Each side shows
 // exactly one certificate, self-signed with the Ed25519 key inside it; that key is its NodeId. There is no
 // chain, no authority and no clock in the check: validity dates are ignored, the self-signature is not.
 // Application protocol (ALPN, RFC 7301) is `rumor/1` on both sides. No session tickets, no early data, no

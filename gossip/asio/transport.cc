@@ -48,7 +48,7 @@ struct Transport::Impl final : ConnectionOwner {
   void accepted(tcp::socket socket);
   void dialled(const std::string& address, Result<tcp::socket> socket);
   void add(tcp::socket socket, std::string address, std::string host, bool dialled);
-  // Of this host, or of all.
+  // Drops one of this host, or one of all.
   void drop_oldest_unproven(const std::string* host);
   std::size_t unproven_of(const std::string& host) const;
   // Ends the connection that most waits on while too much waits on all together.

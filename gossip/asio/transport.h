@@ -33,8 +33,8 @@
 
 namespace rumor::net {
 
-// What happens, told on the io_context's thread. Reasons are one plain line without a full stop: "connection
-// refused".
+// The receiver of events, called on the io_context's thread. Reasons are one plain line without a full stop:
+// "connection refused".
 class TransportEvents {
  public:
   virtual ~TransportEvents() = default;
@@ -90,7 +90,7 @@ class Transport {
   // Queues one frame. Ignored when the link is down or closing. Requires: 1..limits::frame_bytes_max bytes.
   void send(gossip::LinkId link, gossip::OutFrame frame, gossip::Lane lane);
 
-  // What is queued leaves (2 s at most), then the link closes; nothing more is delivered from it.
+  // Queued frames leave (2 s at most), then the link closes; nothing more is delivered from it.
   // on_link_down follows. Ignored when the link is down or closing already.
   void close(gossip::LinkId link, const std::string& reason);
 

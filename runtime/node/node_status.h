@@ -71,7 +71,7 @@ inline constexpr FigureRow<TensorStatus> tensor_rows[] = {
         .explained("Learned and not yet sent, root mean square, as of the last evaluation."),
 };
 
-// What limits training: a word for programs (joining, alone, compute, pace, link, slow_peer, done), and a sentence
+// The limit of training: a word for programs (joining, alone, compute, pace, link, slow_peer, done), and a sentence
 // for people.
 struct Limit {
   std::string kind, text;

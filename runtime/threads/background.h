@@ -1,6 +1,6 @@
-// Threads that compute stand back from those that answer.
+// Threads that compute run at a lower priority than those that answer.
 //
-// A peer's protocol thread is mostly idle, and what it does is waited for: by the neighbours, and by its own trainer.
+// A peer's protocol thread is mostly idle, and others wait for it: the neighbours, and its own trainer.
 // Threads that compute are never idle. Where cores are short, the scheduler would let an answer wait for a turn of each
 // of those.
 //
@@ -16,8 +16,8 @@ namespace rumor::daemon {
 
 inline constexpr int background_niceness = 5;  // more than that of the process
 
-// Of the calling thread, for good.
-inline void stand_back() {
+// Lowers the priority of the calling thread, for good.
+inline void lower_priority() {
 #if defined(__linux__)
   const auto self = static_cast<id_t>(gettid());
   setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + background_niceness);

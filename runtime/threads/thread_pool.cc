@@ -99,7 +99,7 @@ void ThreadPool::work(const Round& round, std::size_t self) {
 }
 
 void ThreadPool::serve(std::size_t self) {
-  stand_back();
+  lower_priority();
   std::uint64_t seen = 0;
   for (;;) {
     look_out([&] { return rounds_.load(std::memory_order_relaxed) != seen; });

@@ -5,7 +5,7 @@
 // long (tests/bench/bench_pool.cc); then they sleep. A round is over when its tasks are: threads that wake too
 // late are not waited for. Each thread begins with its own share of the tasks, the same in each round of so
 // many, since what a task works with is near the thread that did it last; then it helps the others. Where cores are
-// short they stand back (runtime/threads/background.h). Memory: one stack a thread.
+// short they run at a lower priority (runtime/threads/background.h). Memory: one stack a thread.
 #pragma once
 
 #include <atomic>

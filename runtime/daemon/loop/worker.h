@@ -38,7 +38,7 @@ class Worker {
  public:
   explicit Worker(asio::io_context& loop)
       : loop_(loop), guard_(asio::make_work_guard(queue_)), thread_([this] {
-          stand_back();
+          lower_priority();
           queue_.run();
         }) {}
 

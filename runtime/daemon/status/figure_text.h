@@ -18,10 +18,10 @@ std::string figures_json(const FigureSheet& sheet);
 std::string figures_metrics(const FigureSheet& sheet);
 inline constexpr const char* info_help = "Always 1; its labels name the program, the run and the peer.";
 
-// What people are shown, in their order: [{object title list note figures [{member label form help}]}].
+// The figures that people see, in their order: [{object title list note figures [{member label form help}]}].
 std::string figures_description(const FigureSheet& sheet);
 
-// The /status object (ARCHITECTURE.md, "Contracts").
+// The /status object (runtime/CONTRACTS.md).
 inline std::string status_json(const NodeStatus& status) { return figures_json(status_figures(status)); }
 
 // Without values: the figures that any peer has.
