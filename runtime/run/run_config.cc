@@ -12,8 +12,8 @@ std::string_view guarantee_of(std::string_view mode) {
     return "near each other, never equal: each peer pulls its own model towards its neighbours'; the public copies "
            "that peers hold of each other are equal, bit for bit";
   if (mode == "codistill")
-    return "none of weights, never equal: each peer pulls its predictions towards those of its teachers; the public "
-           "copies that peers hold of each other are equal, bit for bit";
+    return "none of weights, never equal: each peer pulls its predictions towards what its teachers predict; the "
+           "public copies that peers hold of each other are equal, bit for bit";
   return "equal updates, equal bits";
 }
 
