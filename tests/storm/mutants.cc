@@ -1,12 +1,12 @@
 // Which deliberate bugs the simulator finds, and after how many seeds.
 //
-//   mutants                 each bug with the seed noted below: it must be caught. What CI runs
-//   mutants SEEDS [FIRST [BUG]]   each bug, or one, with seeds 1, 2, ... until it is caught; a table, and the
-//   median
+//   mutants                       each bug with the seed noted below, which must catch it. CI runs this
+//   mutants SEEDS [FIRST [BUG]]   each bug, or one, with the seeds from FIRST (1) on until one catches it, SEEDS at
+//                                 most; prints a table and the median
 //
-// The program links gossip, runtime and runtime/sim, with those of their sources that ask mutant() compiled with
-// -DRUMOR_MUTANTS. A seed catches a bug when it ends in a violation or a failed check; without a bug the same seed
-// must pass (tests/storm/storm_test.cc). A few are searched for with whole nodes that train, too.
+// The program links gossip, runtime and runtime/sim; their sources that ask mutant() are compiled with
+// -DRUMOR_MUTANTS. A seed catches a bug when it ends in a violation or a failed check. Without a bug the same seed must
+// pass (storm_test.cc). Storms of whole nodes that train must catch some of the bugs as well.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -87,7 +87,7 @@ std::string run_one(int number, std::uint64_t seed) {
   return report.violation ? report.violation->invariant : "";
 }
 
-// Those that a training swarm must catch as well, with one of the first seeds.
+// Bugs that a training storm must catch as well, with one of the first seeds.
 constexpr int in_training[] = {1, 4, 5, 9, 20, 25, 43};
 
 std::string run_training(int number) {

@@ -1,4 +1,4 @@
-// What goes wrong in a training cluster: drawn at random (light) or planned by a file (fault_plan.h).
+// What goes wrong in a training run: drawn at random (light) or planned by a file (fault_plan.h).
 #include <algorithm>
 
 #include "runtime/base/check.h"
@@ -6,102 +6,76 @@
 
 namespace rumor::sim {
 
-void Cluster::kill(std::size_t i) {
-  RUMOR_CHECK(nodes_[i].node != nullptr);
-  trace(7, i, 0);
-  record_->ended(i, *nodes_[i].node);
-  nodes_[i].node.reset();
-  nodes_[i].wake_at = never;
-  for (std::size_t at = 0; at < links_.size(); ++at)
-    for (int side : {0, 1})
-      if (links_[at].end[side] == i && links_[at].open[side]) {
-        links_[at].open[side] = false;
-        queue_.push(now_ + network_.latency(i, links_[at].end[1 - side]),
-                    LinkBreaks{at, 1 - side, "connection reset by peer"});
-      }
-}
+namespace {
+constexpr std::int64_t light_least_us = 200'000, light_most_us = 2'000'000;  // between two, and that a node is away
+}  // namespace
 
-void Cluster::restart(std::size_t i) {
-  RUMOR_CHECK(nodes_[i].node == nullptr);
-  trace(8, i, 0);
-  record_->restarted(i);
-  const auto started = start_node(i);
-  RUMOR_CHECK(started.ok());  // it started once with the same options
-}
-
-void Cluster::partition(const std::vector<std::uint8_t>& group_of_node) {
-  RUMOR_CHECK(group_of_node.size() == nodes_.size());
-  group_ = group_of_node;
-  for (std::size_t at = 0; at < links_.size(); ++at) {
-    Link& link = links_[at];
-    if (group_[link.end[0]] == group_[link.end[1]]) continue;
-    for (int side : {0, 1})
-      if (link.open[side]) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection timed out"});
-  }
+void Cluster::partition(const std::vector<std::uint8_t>& group) {
+  RUMOR_CHECK(group.size() == options_.nodes);
+  group_ = group;  // dials across are refused, see world_options()
+  Fabric& fabric = world_.fabric();
+  const std::size_t connections = fabric.connections();
+  for (ConnectionId c = 0; c < connections; ++c)
+    if (group[fabric.host({c, 0})] != group[fabric.host({c, 1})]) world_.cut(c, "connection timed out");
 }
 
 void Cluster::reset_link_of(std::size_t i) {
-  std::vector<std::size_t> mine;
-  for (std::size_t at = 0; at < links_.size(); ++at)
-    if ((links_[at].end[0] == i || links_[at].end[1] == i) && links_[at].open[0] && links_[at].open[1])
-      mine.push_back(at);
-  if (mine.empty()) return;
-  const std::size_t at = mine[faults_.below(mine.size())];
-  for (int side : {0, 1}) queue_.push(now_ + Duration{1}, LinkBreaks{at, side, "connection reset by peer"});
+  const auto connection = world_.fabric().some_connection(static_cast<HostId>(i), faults_);
+  if (!connection) return;
+  world_.cut(*connection, "connection reset by peer");
   ++link_resets_;
 }
 
 // Never below two alive, so that what was learned has a home.
 bool Cluster::kill_for(std::size_t victim, Duration away) {
-  const auto alive =
-      std::count_if(nodes_.begin(), nodes_.end(), [](const Slot& s) { return s.node != nullptr; });
-  if (!nodes_[victim].node || alive <= 2 || restarts_ >= 1000) return false;
+  std::size_t alive = 0;
+  for (std::size_t i = 0; i < options_.nodes; ++i) alive += up(i) ? 1 : 0;
+  if (!up(victim) || alive <= 2 || restarts_ >= 1000) return false;
   kill(victim);
   ++restarts_;
-  queue_.push(now_ + away, Restart{victim});
+  world_.at(now() + away, [this, victim] { restart(victim); });
   return true;
 }
 
 void Cluster::cut_for(const std::vector<std::uint8_t>& group, Duration apart) {
   partition(group);
-  queue_.push(now_ + apart, Heal{++partitions_});
+  world_.at(now() + apart, [this, number = ++partitions_] {
+    if (number == partitions_) heal();
+  });
 }
 
-void Cluster::on(Heal& e) {
-  if (e.number == partitions_) heal();
+void Cluster::schedule_faults() {
+  if (options_.light_faults) world_.at(TimePoint{500ms}, [this] { strike_lightly(); });
+  for (const PlannedFault& fault : options_.planned_faults)
+    world_.at(TimePoint{fault.at}, [this, &fault] { strike(fault); });
 }
 
-void Cluster::on(Fault&) {
+void Cluster::strike_lightly() {
   if (all_complete()) return;
-  const std::size_t victim = faults_.below(nodes_.size());
+  const std::size_t victim = faults_.below(options_.nodes);
   // Not in the closing tenth: the run must be able to end.
-  const bool late = nodes_[0].node && nodes_[0].node->replica().samples() * 10 > config_.samples * 9;
+  const bool late = up(0) && node(0)->replica().samples() * 10 > config_.samples * 9;
   if (!late) {
-    const bool kills = faults_.chance(1, 10) && nodes_.size() > 2;
-    if (!kills || !nodes_[victim].node) {
+    const bool kills = faults_.chance(1, 10) && options_.nodes > 2;
+    if (!kills || !up(victim)) {
       reset_link_of(victim);
     } else {
-      kill_for(victim, Duration(faults_.between(200'000, 2'000'000)));
+      kill_for(victim, Duration(faults_.between(light_least_us, light_most_us)));
     }
   }
-  queue_.push(now_ + Duration(faults_.between(200'000, 2'000'000)), Fault{});
+  world_.at(now() + Duration(faults_.between(light_least_us, light_most_us)), [this] { strike_lightly(); });
 }
 
-void Cluster::on(Planned& e) {
+void Cluster::strike(const PlannedFault& fault) {
   if (all_complete()) return;
-  const PlannedFault& fault = options_.planned_faults[e.number];
-  std::vector<std::uint8_t> group(nodes_.size(), 0);
+  std::vector<std::uint8_t> group(options_.nodes, 0);
   for (const std::size_t node : fault.nodes) {
     group[node] = 1;
     if (fault.kind == PlannedFault::Kind::kill) kill_for(node, fault.lasts);
     if (fault.kind == PlannedFault::Kind::reset) reset_link_of(node);
   }
   if (fault.kind == PlannedFault::Kind::partition) cut_for(group, fault.lasts);
-  if (fault.every > Duration{0}) queue_.push(now_ + fault.every, Planned{e.number});
-}
-
-void Cluster::on(Restart& e) {
-  restart(e.node);
+  if (fault.every > Duration{0}) world_.at(now() + fault.every, [this, &fault] { strike(fault); });
 }
 
 }  // namespace rumor::sim

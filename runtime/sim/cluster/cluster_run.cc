@@ -9,63 +9,67 @@ namespace rumor::sim {
 namespace {
 // Virtual time after which a run that trains no further is given up: nothing in it takes this long.
 constexpr Duration stalled = 600s;
+constexpr std::uint64_t watched_every = 64;  // events
 }  // namespace
 
 bool Cluster::all_complete() const {
-  return std::all_of(nodes_.begin(), nodes_.end(),
-                     [](const Slot& slot) { return slot.node && slot.node->complete(); });
+  for (std::size_t i = 0; i < options_.nodes; ++i)
+    if (!up(i) || !node(i)->complete()) return false;
+  return true;
 }
 
 TrainingRecord::Nodes Cluster::living() const {
   TrainingRecord::Nodes nodes;
-  for (const Slot& slot : nodes_) nodes.push_back(slot.node.get());
+  for (std::size_t i = 0; i < options_.nodes; ++i) nodes.push_back(up(i) ? &peer(i).node() : nullptr);
   return nodes;
 }
 
-std::string Cluster::last_words() const {
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_[i].ended && *nodes_[i].ended != 0)
-      return str("node ", i, " ended with status ", *nodes_[i].ended, ": ", nodes_[i].last_note);
-  return "";
+std::uint64_t Cluster::most_samples() const {
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < options_.nodes; ++i)
+    if (up(i)) most = std::max(most, node(i)->replica().samples());
+  return most;
 }
 
-// Peers with models of their own can only guess how many samples all have seen; what is compared to other ways is to
-// have seen as many.
+// A node that ended by itself, or that broke its contract with the world.
+std::optional<Error> Cluster::failure() const {
+  for (std::size_t i = 0; i < options_.nodes; ++i) {
+    if (!up(i)) continue;
+    if (const std::string text = peer(i).failure(); !text.empty())
+      return Error{peer(i).not_finite() ? Errc::not_finite : Errc::io, str("node ", i, " ", text)};
+  }
+  if (!world_.violation()) return std::nullopt;
+  return Error{Errc::io, str("node ", world_.violation()->host, " ", world_.violation()->text,
+                             "; please report it with --sim-seed ", options_.seed)};
+}
+
+// Peers with models of their own can only guess how many samples all have seen. A comparison with other methods wants
+// as many, so the record counts them, and the cluster ends the run.
 void Cluster::finish_all() {
   finishing_ = true;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].node == nullptr) continue;
-    NodeOutbox out;
-    nodes_[i].node->finish(now_, out);
-    carry_out(i, out, i);
-  }
+  for (std::size_t i = 0; i < options_.nodes; ++i) world_.set_finished(static_cast<HostId>(i), true);
 }
 
 Result<SimResult> Cluster::run(const Progress& progress) {
   std::uint64_t samples_seen = 0, events = 0;
-  TimePoint last_progress = now_;
-  while (!all_complete() && !queue_.empty()) {
-    auto [at, event] = queue_.pop();
-    now_ = at;
-    handle(event);
-    if (++events % 64 != 0) continue;
-    if (!record_->watch(living(), now_, progress)) {
+  TimePoint last_progress = now();
+  while (!all_complete() && world_.step()) {
+    if (++events % watched_every != 0) continue;
+    if (!record_->watch(living(), now(), progress)) {
       stop_early_ = true;
       break;
     }
     if (config_.has_own_models() && !finishing_ && record_->samples(living()) >= config_.samples) finish_all();
-    if (const std::string words = last_words(); !words.empty())
-      return Error{not_finite_ ? Errc::not_finite : Errc::io, words};
-    std::uint64_t samples = 0;
-    for (const Slot& slot : nodes_)
-      samples = std::max(samples, slot.node ? slot.node->replica().samples() : 0);
-    if (samples != samples_seen) last_progress = now_;
+    if (const auto error = failure()) return *error;
+    const std::uint64_t samples = most_samples();
+    if (samples != samples_seen) last_progress = now();
     samples_seen = samples;
-    if (now_ - last_progress > stalled && !all_complete())
+    if (now() - last_progress > stalled && !all_complete())
       return Error{Errc::io, str("the run stands still at ", samples, " samples after ",
-                                 to_seconds(now_.time_since_epoch()),
+                                 to_seconds(now().time_since_epoch()),
                                  " virtual seconds; please report it with --sim-seed ", options_.seed)};
   }
+  if (const auto error = failure()) return *error;
   return conclude();
 }
 
@@ -73,11 +77,13 @@ Result<SimResult> Cluster::conclude() {
   const TrainingRecord::Nodes nodes = living();
   if (std::all_of(nodes.begin(), nodes.end(), [](const Node* node) { return node == nullptr; }))
     return Error{Errc::io, "no node is alive at the end"};
-  SimResult r = record_->conclude(nodes, now_);
+  SimResult r = record_->conclude(nodes, now());
   r.sim_seed = options_.seed;
-  r.trace_hash = trace_;
-  const double all_nodes = to_seconds(now_.time_since_epoch()) * static_cast<double>(nodes_.size());
-  r.idle_fraction = all_nodes > 0 ? std::max(0.0, 1 - to_seconds(computed_) / all_nodes) : 0;
+  r.trace_hash = world_.trace();
+  Duration computed{0};
+  for (HostId i = 0; i < world_.hosts(); ++i) computed += world_.host(i).computed;
+  const double all_nodes = to_seconds(now().time_since_epoch()) * static_cast<double>(nodes.size());
+  r.idle_fraction = all_nodes > 0 ? std::max(0.0, 1 - to_seconds(computed) / all_nodes) : 0;
   r.stopped_early = stop_early_;
   r.link_resets = link_resets_;
   r.restarts = restarts_;

@@ -1,4 +1,4 @@
-// Curve: the points of a run, when the next is due, and who is told how far the run is.
+// Curve: the points of a run, when the next is due, and reports of progress.
 //
 // Thread: one owner. Memory: its points.
 #pragma once
@@ -17,17 +17,17 @@ using Progress = std::function<bool(const CurvePoint& point, double fraction)>;
 
 class Curve {
  public:
-  // Of a run of so many samples; `points` are to be evaluated over it, at its beginning the first.
+  // The run has so many samples, and `points` evaluations, the first at its beginning.
   Curve(std::uint64_t samples, std::uint32_t points) : samples_(samples), points_wanted_(points) {}
 
   bool due(std::uint64_t samples) const { return samples * points_wanted_ >= next_point_ * samples_; }
   void add(CurvePoint point);
-  // Whether the last point is of this time already, or later.
+  // Whether the last point is from this time or later.
   bool reaches(double virtual_seconds) const {
     return !points_.empty() && points_.back().virtual_seconds >= virtual_seconds;
   }
-  // Tells who watches, when a thousandth of the run is done and now and then while it stands still, so that it can be
-  // stopped then too; nothing before the first point and once they are taken. False: they say stop.
+  // Calls `progress` after each thousandth of the run, and now and then while the run makes no progress, so that it can
+  // be stopped then too. Not before the first point, nor after take(). False: `progress` says stop.
   bool tell(std::uint64_t samples, const Progress& progress);
 
   // The run is over.

@@ -1,7 +1,7 @@
-// TrainingRecord: what a simulated training run shows, gathered while it goes on: the curve, traffic, deliveries,
+// TrainingRecord: the figures of a simulated training run, gathered while it goes on: the curve, traffic, deliveries,
 // and the sum of everything published, to which the replicas are compared at the end. Where peers have models of their
-// own: how near these are instead, and what all can do together, with the mean of their weights where they average and
-// of their predictions where they codistil.
+// own it compares the models instead, and evaluates all together: the mean of their weights where they average, the
+// mean of their predictions where they codistil.
 //
 // Thread: one owner. Memory: the weights once, and O(updates * nodes) bytes.
 #pragma once
@@ -24,8 +24,7 @@ class TrainingRecord {
   // The nodes of a cluster, in order; null while one is down.
   using Nodes = std::vector<Node*>;
 
-  // Of a run that starts from these weights. Refers to `config`. `nodes` counts all that may publish or
-  // apply.
+  // The run starts from the weights `start`. Refers to `config`. `nodes` counts all that may publish or apply.
   TrainingRecord(const RunConfig& config, std::shared_ptr<const models::DataSet> data, const ParamLayout& layout,
                  std::span<const std::int32_t> start, std::size_t nodes, std::uint32_t curve_points);
 
@@ -41,7 +40,7 @@ class TrainingRecord {
   models::Evaluation evaluate(Node& node, std::uint32_t rows_max = UINT32_MAX);
   // Adds a point to the curve when one is due, and tells how far the run is. False: `progress` says stop.
   bool watch(const Nodes& nodes, TimePoint now, const Progress& progress);
-  // Of all, each with what it has done itself, in earlier lives too. Requires: they have models of their own.
+  // Samples of all nodes together, those of earlier lives too. Requires: they have models of their own.
   std::uint64_t samples(const Nodes& nodes) const;
   // All figures but names, seeds and what was injected. Requires: one node is up.
   SimResult conclude(const Nodes& nodes, TimePoint now);
@@ -55,7 +54,7 @@ class TrainingRecord {
   };
   // Behind the run, as `node` has it or, with models of their own, all together.
   std::uint64_t seen(const Nodes& nodes, const Node& node) const;
-  // What the run gives its users: of one peer, or where each has learned something else the mean over peers.
+  // The result that the run gives its users: one peer's, or where each has learned something else the mean over peers.
   models::Evaluation result_of(const Nodes& nodes, Node& first);
   models::Evaluation evaluate_together(std::span<const std::span<const float>> models) const;
   void compare_replicas(const Nodes& nodes, SimResult& result) const;

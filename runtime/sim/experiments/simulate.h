@@ -10,8 +10,8 @@ namespace rumor::sim {
 Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress);
 
-// Whether peers learn the same in that mode wherever they are, as ways in rounds do (methods/lock_step.h); then
-// ClusterOptions::learned may say what.
+// Whether peers learn the same in that mode on every network, as methods in rounds do (methods/lock_step.h). Then
+// ClusterOptions::learned may give their curve.
 bool learns_alike_everywhere(std::string_view mode);
 
 }  // namespace rumor::sim

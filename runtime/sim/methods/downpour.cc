@@ -8,7 +8,7 @@
 #include "runtime/sim/methods/methods.h"
 #include "runtime/sim/methods/server_shard.h"
 #include "runtime/sim/world/event_queue.h"
-#include "runtime/sim/world/network.h"
+#include "runtime/sim/methods/transfers.h"
 
 namespace rumor::sim {
 
@@ -23,7 +23,7 @@ class Downpour {
         learners_(in.learners),
         absences_(in.absences),
         record_(in),
-        network_(in.options.network, in.options.nodes, in.options.seed),
+        transfers_(in.options.network, in.options.nodes, in.options.seed),
         model_(in.learners.start()),
         gradient_(model_.size()),
         workers_(in.learners.count()) {
@@ -104,7 +104,7 @@ class Downpour {
     if (from == to) return now_;
     record_.sent(from, static_cast<double>(bytes));
     record_.received(to, static_cast<double>(bytes));
-    return network_.deliver(from, to, bytes, now_);
+    return transfers_.deliver(from, to, bytes, now_);
   }
   double rate() const {
     const double progress = static_cast<double>(samples_) / static_cast<double>(config_.samples);
@@ -139,7 +139,7 @@ class Downpour {
   void handle(const Asked& e) {
     if (absences_.away(e.shard, now_)) return events_.push(absences_.back(e.shard, now_), e);
     // A copy is made when it can be sent: made earlier, it would grow old in the queue.
-    const TimePoint free = network_.falls_to(e.shard, 0);
+    const TimePoint free = transfers_.uplink_free(e.shard);
     if (e.worker != e.shard && free > now_) return events_.push(free, e);
     const std::span<const float> weights = shards_[e.shard].weights();
     events_.push(send(e.shard, e.worker, bytes_of(e.shard)),
@@ -199,7 +199,7 @@ class Downpour {
   Learners& learners_;
   const Absences& absences_;
   MethodRecord record_;
-  Network network_;
+  Transfers transfers_;
   EventQueue<std::variant<Begin, Asked, Fetched, Computed, Pushed>> events_;
   std::vector<float> model_, gradient_;
   std::vector<std::size_t> first_;  // parameter of each shard, and the end of the last

@@ -19,7 +19,7 @@ LockStep::LockStep(const MethodSetting& in, const Plan& plan)
       absences_(in.absences),
       plan_(plan),
       record_(in),
-      network_(options_.network, options_.nodes, options_.seed),
+      transfers_(options_.network, options_.nodes, options_.seed),
       draws_(Prng::named(options_.seed, "participation")),
       has_newest_(options_.nodes, true) {}
 
@@ -138,7 +138,7 @@ std::vector<TimePoint> LockStep::fetch(const std::vector<std::size_t>& here, con
   for (std::size_t p = 0; p < peers.size(); ++p) {
     if (has_newest_[peers[p]]) continue;
     const std::size_t giver = givers[turn_++ % givers.size()];
-    ready[p] = network_.deliver(giver, peers[p], plan_.state_bytes, now_);
+    ready[p] = transfers_.deliver(giver, peers[p], plan_.state_bytes, now_);
     record_.sent(giver, static_cast<double>(plan_.state_bytes));
     record_.received(peers[p], static_cast<double>(plan_.state_bytes));
   }

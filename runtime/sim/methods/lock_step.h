@@ -19,7 +19,7 @@
 
 #include "runtime/sim/methods/method_record.h"
 #include "runtime/sim/methods/method_setting.h"
-#include "runtime/sim/world/network.h"
+#include "runtime/sim/methods/transfers.h"
 
 namespace rumor::sim {
 
@@ -69,7 +69,7 @@ class LockStep {
   const Absences& absences_;
   Plan plan_;
   MethodRecord record_;
-  Network network_;
+  Transfers transfers_;
   Prng draws_;
   std::vector<bool> has_newest_;  // by peer
   std::size_t turn_ = 0;          // of those who have it

@@ -74,7 +74,7 @@ struct SimResult {
   double delivery_p50 = 0, delivery_p99 = 0, delivery_last_p99 = 0;  // seconds
   double hops_mean = 0, hops_max = 0;
   std::uint64_t link_resets = 0, restarts = 0, partitions = 0;  // faults injected
-  std::uint64_t strikes = 0;  // of a swarm: all kinds together
+  std::uint64_t strikes = 0;  // of a storm: all kinds together
 };
 
 // The object that `rumor sim --json` writes.

@@ -70,8 +70,8 @@ void draw_network(StormPlan& plan, Prng prng) {
   }
 }
 
-// What all nodes apply in a second is bounded, and so is the cost of a seed: three in five hundred, of many nodes and
-// large updates, took up to sixty times the mean.
+// Bounds the entries that all nodes apply in a second, and so the cost of a seed. Without the bound, three seeds in
+// five hundred, with many nodes and large updates, took up to sixty times the mean.
 void bound_entries(StormPlan& plan) {
   constexpr double applied_max = 400'000;
   double updates = 0;  // a second, of all nodes
@@ -98,7 +98,7 @@ void draw_workload(StormPlan& plan, Prng prng) {
   bound_entries(plan);
 }
 
-// Of those that strike at a time.
+// A kind of fault that strikes at a given time.
 FaultKind draw_kind(Prng& prng, bool trains) {
   constexpr auto end = static_cast<std::uint64_t>(FaultKind::disk_lost);
   const std::uint64_t kind = prng.below(trains ? end + 1 : end);
@@ -113,7 +113,7 @@ void fit(StormPlan& plan, Duration training) {
   plan.pace_millionths = std::min<std::int64_t>(1'000'000, 1'000'000 * plan.chaos.count() / usual.count());
 }
 
-// Kinds that are not enabled are drawn as well and left out, so that leaving one out moves no other.
+// Draws kinds that are not enabled too and skips them, so that leaving a kind out moves no other action.
 void draw_actions(StormPlan& plan, const StormRequest& request, Duration every) {
   const auto count = request.no_actions ? 0 : static_cast<std::uint32_t>(plan.chaos / every);
   for (std::uint32_t a = 0; a < count; ++a) {

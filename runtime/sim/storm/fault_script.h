@@ -1,4 +1,4 @@
-// FaultScript: what will be done to a simulated network, drawn from one number.
+// FaultScript: the faults that strike a simulated network, drawn from one number.
 //
 // Each seed first draws which kinds of fault are enabled (each with probability 1/2) and how often they
 // strike, then a list of actions. The list is plain data: what fails can be run again with kinds, actions or
@@ -75,7 +75,7 @@ struct FaultAction {
   std::uint32_t number = 0;  // in the draw
 };
 
-// What is left of the draw: for replaying and shrinking.
+// The part of the draw that a run keeps: for replaying and shrinking.
 struct StormRequest {
   std::uint64_t seed = 1;
   std::size_t nodes = 0;            // 0: drawn

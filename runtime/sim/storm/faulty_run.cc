@@ -68,8 +68,8 @@ void FaultyRun::watch_weights() {
 
 // ---- heal and verify ----
 
-// Without the seeds, those that stay find each other when each of them has met somebody. Two count as acquainted
-// when each has the address of the other: one alone may think that the other has left.
+// Whether the peers that stay find each other without the seeds: they do when acquaintances connect all of them. Two
+// peers are acquainted when each has the address of the other; one alone may think that the other has left.
 bool FaultyRun::find_each_other_without_the_dead() const {
   const auto first = static_cast<HostId>(plan_.dead_for_good);
   std::vector<std::set<std::string>> known(plan_.nodes);
@@ -96,7 +96,7 @@ bool FaultyRun::find_each_other_without_the_dead() const {
 
 void FaultyRun::heal() {
   chaos_ = false;
-  // Nothing can link who knows no living address: then the last seed stays.
+  // A peer that knows no living address can link to no one: then the last seed stays.
   const std::size_t seeds = contacts().size();
   const bool needs_a_seed = plan_.dead_for_good >= seeds && !find_each_other_without_the_dead();
   for (HostId i = 0; i < world_.hosts(); ++i) {

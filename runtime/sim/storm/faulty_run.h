@@ -20,7 +20,7 @@ class FaultyRun {
   FaultyRun(const FaultyRun&) = delete;
 
  protected:
-  // How many struck, of those that people ask about.
+  // Counts of the faults that a report names.
   struct Strikes {
     std::uint64_t actions = 0, resets = 0, restarts = 0, partitions = 0;
   };
@@ -36,9 +36,9 @@ class FaultyRun {
   // All take leave, and nothing stays open.
   void say_goodbye();
   void await_mesh();
-  // Who has what, for a liveness failure.
+  // One line about each host, for a liveness failure.
   std::string state_text() const;
-  // What slow links need to carry everything twice.
+  // The time in which slow links carry everything twice.
   Duration carrying_time() const;
   void fill(StormReport& report) const;
 
@@ -52,9 +52,9 @@ class FaultyRun {
   void upset_connection(const FaultAction& action);
   void upset_host(const FaultAction& action);
   void join_storm(const FaultAction& action);
-  // What a host does by the world's clock, from the beginning.
+  // Schedules the work that a host does by the world's clock, from the beginning on.
   virtual void schedule_work(HostId) {}
-  // Own updates of a host, where the world asks for them.
+  // Schedules own updates of a host, where the world asks for them.
   virtual void schedule_publishing(HostId, Duration /*every*/, TimePoint /*until*/, bool /*waves*/) {}
 
   void after(Duration wait, std::function<void()> call);

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t heard_max = 48, links_wanted = 3, flood_frames = 30;
 
-// Frames that may be passed on with bits flipped: a changed one of these must not do harm. A digest is believed.
+// Frames that it may pass on with flipped bits: such a frame must not do harm. A digest is not among them, since peers
+// believe it.
 bool may_flip(BytesView frame) {
   switch (static_cast<FrameType>(frame[0])) {
     case FrameType::digest:
@@ -77,7 +78,7 @@ std::uint32_t Attacker::name(Link& link, const StreamId& stream) {
   return at->second;
 }
 
-// Tells everybody else of what it has only heard of, and then answers no WANT.
+// Announces updates that it does not have to all others, and answers no WANT for them.
 void Attacker::repeat_have(const Link& from, const gossip::Have& have) {
   for (auto& [id, link] : links_) {
     if (&link == &from || !link.greeted) continue;

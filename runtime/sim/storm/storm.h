@@ -1,4 +1,4 @@
-// Swarm: one run of the protocol under the faults that a seed draws: warm-up, chaos, heal, verify.
+// Storm: one run of the protocol under the faults that a seed draws: warm-up, chaos, heal, verify.
 //
 // First safety: while faults strike, nothing that checkers.h watches may break. Then liveness: the faults
 // end, dead hosts come back (some seeds leave some dead), and within a bounded time all replicas must be

@@ -1,4 +1,4 @@
-// What each kind of fault does.
+// Faults: how each kind strikes.
 #include <algorithm>
 
 #include "runtime/sim/storm/faulty_run.h"
@@ -109,7 +109,7 @@ void FaultyRun::partition(const FaultAction& action) {
   for (HostId a = 0; a < n; ++a)
     for (HostId b = 0; b < n; ++b)
       if (a != b) world_.fabric().block(a, b, cut(a, b), world_.now());
-  // Some partitions are told by resets at once, others only by silence.
+  // Some partitions reset connections at once, others show only as silence.
   if (prng.chance(1, 3)) {
     for (HostId a = 0; a < n; ++a) {
       const std::size_t connections = world_.fabric().connections();

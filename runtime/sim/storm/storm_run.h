@@ -1,4 +1,4 @@
-// StormRun: the phases of one swarm run of the protocol alone. Used by storm.cc alone.
+// StormRun: the phases of one storm with the protocol alone. Used by storm.cc alone.
 #pragma once
 
 #include "runtime/sim/storm/faulty_run.h"

@@ -16,6 +16,15 @@ constexpr Duration look_every = 20ms;
 // After healing, besides the training that is left and what slow links carry.
 constexpr Duration finished_within = 120s;
 
+// A node evaluates the shared weights: nothing that it expects of others is in them.
+void check_shown(Node& node, const StartEvaluation& evaluation) {
+  const float unit = node.trainer().view().unit;
+  const std::span<const std::int32_t> weights = node.replica().weights();
+  RUMOR_CHECK(evaluation.weights.size() == weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    RUMOR_CHECK(evaluation.weights[i] == static_cast<float>(weights[i]) * unit);
+}
+
 class TrainingStorm final : private FaultyRun, private WorldObserver {
  public:
   TrainingStorm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
@@ -68,28 +77,21 @@ class TrainingStorm final : private FaultyRun, private WorldObserver {
 };
 
 StartedPeer TrainingStorm::make_peer(const PeerStart& start) {
-  NodeOptions options;
-  options.node = start.id;
-  options.stream = start.stream;
-  options.keys = std::make_shared<TagKeys>(start.id);
-  for (const std::string& seed : start.seeds)
-    if (seed != start.address) options.seeds.push_back(seed);
+  NodeOptions options = node_options(start, plan_.nodes);
   options.known_addresses = start.known;
-  options.advertise = {start.address};
-  options.shard = {static_cast<std::uint32_t>(start.host % plan_.nodes),
-                   static_cast<std::uint32_t>(plan_.nodes)};
   options.start = options_.start;
-  options.chance_seed = start.chance_seed;
   options.evaluation_every = 10 * options_.step;
   options.evaluation_rows = 16;  // their result is of no use here; when they come is
   options.checkpoint_every = plan_.checkpoint_every;
-  options.report_applied = true;
   options.disk = start.files;
   auto node = Node::create(config_, data_, std::move(options));
   RUMOR_CHECK(node.ok());  // one like it was made before the run
   RUMOR_CHECK((*node)->open_disk().ok());
   const bool restored = start.checkpoint != nullptr && (*node)->restore(*start.checkpoint).ok();
-  const auto evaluate = [this](Node& one, std::uint32_t rows_max) { return record_.evaluate(one, rows_max); };
+  const auto evaluate = [this](Node& one, const StartEvaluation& wanted) {
+    check_shown(one, wanted);
+    return record_.evaluate(one, wanted.rows_max);
+  };
   return {std::make_unique<TrainingPeer>(std::move(node).value(), options_.step, start.chance_seed, evaluate),
           restored};
 }
@@ -166,16 +168,6 @@ TrainingStormResult TrainingStorm::run(const std::string& command) {
   all.result.strikes = strikes_.actions;
   all.report = report_;
   return all;
-}
-
-FabricOptions fabric_of(const NetworkModel& network) {
-  FabricOptions fabric;
-  fabric.latency_min = network.latency_min;
-  fabric.latency_max = network.latency_max;
-  fabric.jitter = network.jitter;
-  fabric.bytes_per_second = network.up_bytes_per_second;
-  fabric.down_bytes_per_second = network.down_bytes_per_second;
-  return fabric;
 }
 
 }  // namespace

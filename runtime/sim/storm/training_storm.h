@@ -1,5 +1,5 @@
-// Training under the faults of a swarm seed: whole nodes in the world, under the faults and before the
-// checkers of the protocol-only swarm (swarm.h), so that anybody can try a run file of his own.
+// Training storm: whole nodes train under the faults of a seed, watched by the checkers of the protocol-only storm
+// (storm.h). So a user can try a run file of their own.
 //
 // First safety: while nine tenths of the run are trained, faults strike whose times are fitted to its length.
 // Then liveness: they end, and within a bounded time the rest must be trained and all replicas be equal to
@@ -25,8 +25,7 @@ Result<TrainingStormResult> run_training_storm(const RunConfig& config,
                                                const ClusterOptions& options, const StormRequest& request,
                                                const std::string& command, const Progress& progress);
 
-// How long `config` trains when all goes well, by which the faults are timed: what StormRequest::training
-// wants.
+// How long `config` trains when all goes well. Faults are timed by it (StormRequest::training).
 Duration expected_training(const RunConfig& config, const ClusterOptions& options);
 
 }  // namespace rumor::sim

@@ -1,4 +1,4 @@
-// How near peers are to each other where each has weights of its own.
+// Agreement: how near peers are to each other where each has weights of its own.
 //
 // Thread: plain functions. All spans of one length.
 #pragma once
@@ -10,11 +10,11 @@ namespace rumor::sim {
 
 using Models = std::span<const std::span<const float>>;
 
-// How far peers are from their mean, over how far the mean has come from the start: root mean square over peers. 0
-// where it has not moved. Requires: there is one.
+// The distance of peers from their mean over the distance of the mean from the start: root mean square over peers. 0
+// when the mean has not moved. Requires: there is a peer.
 double disagreement(Models models, std::span<const float> start);
 
-// Of each weight the mean over peers. Requires: there is one.
+// The mean of each weight over peers. Requires: there is a peer.
 std::vector<float> mean_of(Models models);
 
 }  // namespace rumor::sim

@@ -32,7 +32,7 @@ void Delivery::restarted(std::size_t node) {
 
 namespace {
 
-// The value below which `share` of the values lie; 0 when there are none.
+// The quantile `share` of the values; 0 when there are none.
 double quantile(std::vector<float> values, double share) {
   if (values.empty()) return 0;
   const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));

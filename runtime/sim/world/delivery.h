@@ -1,5 +1,4 @@
-// Delivery: how long updates took to reach everybody, over how many hops, and whether any came twice or
-// never.
+// Delivery: how long updates take to reach every node, over how many hops, and whether any arrives twice or never.
 //
 // Thread: one owner. Memory: O(updates * nodes) bytes.
 #pragma once

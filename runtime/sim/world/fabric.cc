@@ -4,7 +4,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
-#include "runtime/sim/world/network.h"
 
 namespace rumor::sim {
 
@@ -78,7 +77,8 @@ void Fabric::push(End towards, Flight flight, TimePoint now) {
   const Duration jitter(prng_.between(0, options_.jitter.count()));
   direction.reach[0] = std::max(now + wait + own + latency(from, to) + jitter, direction.reach[0]);
   direction.lanes[0].push_back(std::move(flight));
-  schedule(direction.reach[0], FabricEvent::Kind::deliver, towards, 0);
+  schedule(direction.reach[0], options_.shared_downlink ? FabricEvent::Kind::reach : FabricEvent::Kind::deliver,
+           towards, 0, bytes);
 }
 
 void Fabric::pay_off(Uplink& uplink, TimePoint now) {
@@ -105,7 +105,7 @@ void Fabric::left(HostId from, TimePoint now) {
   direction.leaving_bytes -= gone.bytes;
   const Duration jitter(prng_.between(0, options_.jitter.count()));
   direction.reach[1] = std::max(now + latency(from, host(gone.towards)) + jitter, direction.reach[1]);
-  schedule(direction.reach[1], FabricEvent::Kind::reach, gone.towards, 1);
+  schedule(direction.reach[1], FabricEvent::Kind::reach, gone.towards, 1, gone.bytes);
   watch_backlog(gone.towards);
 }
 
@@ -167,6 +167,11 @@ void Fabric::reset(ConnectionId connection, TimePoint now) {
   }
 }
 
+void Fabric::cut(ConnectionId connection) {
+  for (const int side : {0, 1})
+    if (is_open({connection, side})) forget({connection, side});
+}
+
 void Fabric::drop_host(HostId gone, bool silently, TimePoint now) {
   const std::vector<ConnectionId> mine = of_host_[gone];
   for (const ConnectionId connection : mine) {
@@ -190,8 +195,8 @@ bool Fabric::held(End towards) const {
          blocked(host({towards.connection, 1 - towards.side}), host(towards));
 }
 
-// True when what is due has to wait for the end of a stall or block. An event waits, not a flight: data may
-// have been due first and have let control go before.
+// True when the event has to wait for the end of a stall or block. Events wait, not flights: the flight that was due
+// first may be data that let control go before.
 bool Fabric::park(End at, std::uint8_t lane) {
   if (!held(at)) return false;
   Direction& direction = directions_[index(at)];
@@ -211,7 +216,8 @@ void Fabric::reached(const FabricEvent& event, TimePoint now) {
   auto& lane = directions_[index(at)].lanes[event.lane];
   if (lane.empty()) return schedule(now, FabricEvent::Kind::deliver, at, 1);
   const HostId to = host(at);
-  down_free_[to] = std::max(now, down_free_[to]) + cost(to, lane.back().frame.size() + framing_bytes, true);
+  const std::size_t bytes = event.bytes != 0 ? event.bytes : lane.back().frame.size() + framing_bytes;
+  down_free_[to] = std::max(now, down_free_[to]) + cost(to, bytes, true);
   schedule(down_free_[to], FabricEvent::Kind::deliver, at, event.lane);
 }
 
@@ -270,7 +276,7 @@ void Fabric::throttle(HostId host_id, std::uint32_t divisor, TimePoint now) {
   uplink.owed = uplink.owed / throttle_[host_id] * divisor;
   throttle_[host_id] = divisor;
   if (!faster || down_free_[host_id] <= now) return;
-  // What has been promised for a slow downlink comes as fast as it is now.
+  // Frames that wait for the slow downlink arrive at its new speed.
   down_free_[host_id] = now;
   for (const ConnectionId connection : of_host_[host_id]) {
     for (const int side : {0, 1}) {

@@ -9,8 +9,7 @@
 //   a frame takes: wait for the uplink + bytes / up + latency + jitter, then wait for the downlink + bytes /
 //   down
 //
-// The fabric asks its owner to call event() at certain times, and says what has arrived. It knows no
-// protocol.
+// The fabric asks its owner to call event() at certain times, and returns what has arrived. It knows no protocol.
 //
 // Thread: one owner. Integers only; one seeded generator. Costs: an event a control frame, three a data
 // frame. Memory: what is on its way.
@@ -28,6 +27,9 @@
 
 namespace rumor::sim {
 
+// Length prefix and TLS record around a frame.
+inline constexpr std::size_t framing_bytes = 4 + 22;
+
 using HostId = std::uint32_t;
 using ConnectionId = std::uint32_t;
 
@@ -37,7 +39,10 @@ struct FabricOptions {
   Duration latency_min{1000}, latency_max{50'000}, jitter{1000};  // one way; drawn once for each pair
   std::uint64_t bytes_per_second = 12'500'000;                    // up, and down
   std::uint64_t down_bytes_per_second = 0;                        // where that differs; 0: it does not
-  std::size_t backlog_high = 1 << 20, backlog_low = 256 << 10;    // unsent bytes of a direction
+  // Control waits for the downlink as well, and each frame costs its own size there. Else data alone does, each frame
+  // at the size of the newest: so the seeds of storms were drawn, and they keep their traces.
+  bool shared_downlink = false;
+  std::size_t backlog_high = 1 << 20, backlog_low = 256 << 10;  // unsent bytes of a direction
 };
 
 // One of the two ends of a connection: side 0 has dialled.
@@ -46,7 +51,7 @@ struct End {
   int side = 0;
 };
 
-// What has come to an end.
+// A frame, or the news that the connection is over, that has come to an end of a connection.
 struct Arrival {
   End at;
   bool closed = false;  // the other end has closed, or the connection was reset
@@ -59,7 +64,8 @@ struct FabricEvent {
   Kind kind = Kind::reach;
   std::uint8_t side = 0;  // of the receiver
   std::uint8_t lane = 0;
-  ConnectionId connection = 0;  // of `left`: the sending host
+  ConnectionId connection = 0;  // for `left` the sending host
+  std::uint32_t bytes = 0;      // for `reach` the size of the frame, where the downlink is shared; else 0
 };
 
 class Fabric {
@@ -77,12 +83,20 @@ class Fabric {
 
   // From `end` to the other one. Nothing happens when `end` is closed.
   void send(End end, Bytes frame, bool control, TimePoint now);
-  // `end` is closed; the other learns it after what was sent before.
+  // `end` is closed. The other end learns it after the frames that were sent before.
   void close(End end, TimePoint now);
-  // Both ends are closed, and learn it at once; of what is on its way some may still arrive before.
+  // Both ends are closed. Each learns it after a part of what is on its way to it; the rest is lost.
   void reset(ConnectionId connection, TimePoint now);
-  // The host is gone: its ends are closed. Silently: nobody is told (the power has failed).
+  // Both ends are closed. Frames on their way are lost, and no end learns it from the fabric: the owner tells both.
+  void cut(ConnectionId connection);
+  // The host is gone: its ends are closed. Silently: the other ends learn nothing (the power has failed).
   void drop_host(HostId host, bool silently, TimePoint now);
+
+  // Replaces the marks of FabricOptions.
+  void set_backlog_marks(std::size_t high, std::size_t low) {
+    options_.backlog_high = high;
+    options_.backlog_low = low;
+  }
 
   // A scheduled event is due. True when something is ready: take() it, or call event() again later with the
   // same event (the host is busy).
@@ -98,7 +112,7 @@ class Fabric {
   void unblock_all(TimePoint now);
   // Divides the bandwidth of a host; 1 is full speed.
   void throttle(HostId host, std::uint32_t divisor, TimePoint now);
-  // Of one of the host's open connections; nothing when it has none.
+  // One of the host's open connections; nothing when it has none.
   std::optional<ConnectionId> some_connection(HostId host, Prng& prng) const;
 
   Duration latency(HostId a, HostId b) const;
@@ -112,7 +126,7 @@ class Fabric {
     Bytes frame;
     bool control = false, closes = false;
   };
-  // What waits for an uplink.
+  // A data frame that waits for an uplink.
   struct Waiting {
     End towards;
     std::size_t bytes;
@@ -151,9 +165,9 @@ class Fabric {
   void left(HostId from, TimePoint now);
   void reached(const FabricEvent& event, TimePoint now);
   bool park(End at, std::uint8_t lane);
-  void schedule(TimePoint at, FabricEvent::Kind kind, End end, int lane) {
-    schedule_(at,
-              {kind, static_cast<std::uint8_t>(end.side), static_cast<std::uint8_t>(lane), end.connection});
+  void schedule(TimePoint at, FabricEvent::Kind kind, End end, int lane, std::size_t bytes = 0) {
+    schedule_(at, {kind, static_cast<std::uint8_t>(end.side), static_cast<std::uint8_t>(lane), end.connection,
+                   options_.shared_downlink ? static_cast<std::uint32_t>(bytes) : 0});
   }
   void watch_backlog(End towards);
   void forget(End towards);

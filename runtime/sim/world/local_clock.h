@@ -1,4 +1,4 @@
-// LocalClock: what one simulated host believes the time to be: it may jump, run fast or slow, or stand still.
+// LocalClock: the time that one simulated host reads. It may jump, run fast or slow, or stop.
 //
 // Thread: plain values.
 #pragma once
@@ -19,7 +19,7 @@ class LocalClock {
   TimePoint read(TimePoint now) const {
     return local_ + Duration((now - world_).count() * millionths_ / 1'000'000);
   }
-  // When it will show `local`; never while it stands still.
+  // The world's time at which it will show `local`; never while it is stopped.
   TimePoint when(TimePoint local, TimePoint now) const {
     if (local == never || millionths_ == 0) return never;
     const TimePoint shown = read(now);
@@ -31,7 +31,7 @@ class LocalClock {
     restart_from(now);
     local_ += by;
   }
-  // 1'000'000 is true time, 0 stands still.
+  // 1'000'000 is true time, 0 is stopped.
   void run_at(std::int64_t millionths, TimePoint now) {
     restart_from(now);
     millionths_ = millionths;

@@ -1,8 +1,5 @@
 #include "runtime/sim/world/network.h"
 
-#include <algorithm>
-
-#include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/run/toml_table.h"
 
@@ -55,54 +52,14 @@ Result<NetworkModel> NetworkModel::parse(std::string_view text, const std::strin
   return model;
 }
 
-Network::Network(NetworkModel model, std::size_t nodes, std::uint64_t seed)
-    : model_(std::move(model)),
-      nodes_(nodes),
-      prng_(Prng::named(seed, "jitter")),
-      latency_(nodes * nodes),
-      up_(nodes),
-      down_free_(nodes) {
-  Prng draw = Prng::named(seed, "latency");
-  for (std::size_t a = 0; a < nodes; ++a)
-    for (std::size_t b = a + 1; b < nodes; ++b)
-      latency_[a * nodes + b] = latency_[b * nodes + a] =
-          Duration(draw.between(model_.latency_min.count(), model_.latency_max.count()));
-}
-
-Duration Network::cost(std::size_t bytes, std::uint64_t bytes_per_second) {
-  return Duration(static_cast<std::int64_t>((bytes * 1'000'000 + bytes_per_second - 1) / bytes_per_second));
-}
-
-TimePoint Network::reaches(std::size_t from, std::size_t to, std::size_t bytes, bool control, TimePoint now) {
-  Uplink& up = up_[from];
-  const Duration own = cost(bytes, model_.up_bytes_per_second);
-  const bool waits = up.free > now;
-  up.free = std::max(now, up.free) + own;  // busy for control too
-  TimePoint left = up.free;
-  if (control) {
-    up.control_free = std::max(now, up.control_free) + own;
-    left = up.control_free;
-    if (waits) left = std::min(up.free, left + cost(up.piece, model_.up_bytes_per_second) / 2);
-  } else {
-    up.piece = std::min(bytes, limits::piece_bytes_max);
-  }
-  return left + latency(from, to) + Duration(prng_.between(0, model_.jitter.count()));
-}
-
-TimePoint Network::arrives(std::size_t to, std::size_t bytes, TimePoint now) {
-  down_free_[to] = std::max(now, down_free_[to]) + cost(bytes, model_.down_bytes_per_second);
-  return down_free_[to];
-}
-
-std::size_t Network::waiting(std::size_t from, TimePoint now) const {
-  if (up_[from].free <= now) return 0;
-  const auto us = static_cast<std::uint64_t>((up_[from].free - now).count());
-  return static_cast<std::size_t>(us * model_.up_bytes_per_second / 1'000'000);
-}
-
-TimePoint Network::falls_to(std::size_t from, std::size_t bytes) const {
-  // The longest wait whose bytes, rounded as waiting() does, are no more.
-  return up_[from].free - Duration(((bytes + 1) * 1'000'000 - 1) / model_.up_bytes_per_second);
+FabricOptions fabric_of(const NetworkModel& model) {
+  FabricOptions fabric;
+  fabric.latency_min = model.latency_min;
+  fabric.latency_max = model.latency_max;
+  fabric.jitter = model.jitter;
+  fabric.bytes_per_second = model.up_bytes_per_second;
+  fabric.down_bytes_per_second = model.down_bytes_per_second;
+  return fabric;
 }
 
 }  // namespace rumor::sim

@@ -1,25 +1,19 @@
-// Network: delay, jitter and bandwidth of the links between simulated nodes.
+// NetworkModel: delay, jitter and bandwidth of the links of a simulated run: a preset, or a file.
 //
-// Each ordered pair of nodes has a latency drawn once; each node has an uplink and a downlink that all its
-// links share. A frame takes
-//   wait for the uplink + bytes / up + latency + jitter, then wait for the downlink + bytes / down.
-// Control goes before data that waits for the uplink, as in the real transport, but for the rest of the piece
-// that is leaving. The downlink takes frames in the order in which they reach it.
+// Each pair of hosts has a latency drawn once; each host has an uplink and a downlink that all its links share
+// (fabric.h).
 //
-// Thread: one owner. Integers only, one seeded generator: the same seed gives the same times everywhere.
+// Thread: plain values.
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "runtime/base/prng.h"
 #include "runtime/base/result.h"
 #include "runtime/base/time.h"
+#include "runtime/sim/world/fabric.h"
 
 namespace rumor::sim {
-
-// Length prefix and TLS record around a frame.
-inline constexpr std::size_t framing_bytes = 4 + 22;
 
 struct NetworkModel {
   std::string name = "lan";
@@ -34,39 +28,7 @@ struct NetworkModel {
   static Result<NetworkModel> parse(std::string_view text, const std::string& source);
 };
 
-class Network {
- public:
-  Network(NetworkModel model, std::size_t nodes, std::uint64_t seed);
-
-  // When a frame handed to `from`'s uplink at `now` has reached `to`'s downlink.
-  TimePoint reaches(std::size_t from, std::size_t to, std::size_t bytes, bool control, TimePoint now);
-  // When a frame that has reached it at `now` is in `to`'s hands. Call it at that time: what reaches it
-  // earlier goes before.
-  TimePoint arrives(std::size_t to, std::size_t bytes, TimePoint now);
-  // Both at once, for whole models: the downlink is kept for it from now on.
-  TimePoint deliver(std::size_t from, std::size_t to, std::size_t bytes, TimePoint now) {
-    return arrives(to, bytes, reaches(from, to, bytes, false, now));
-  }
-  // Latency of the pair, one way.
-  Duration latency(std::size_t from, std::size_t to) const { return latency_[from * nodes_ + to]; }
-  // Bytes waiting on the uplink of `from` at `now`, and when they will have fallen to `bytes`: the first time at which
-  // waiting() says so.
-  std::size_t waiting(std::size_t from, TimePoint now) const;
-  TimePoint falls_to(std::size_t from, std::size_t bytes) const;
-
- private:
-  static Duration cost(std::size_t bytes, std::uint64_t bytes_per_second);
-
-  NetworkModel model_;
-  std::size_t nodes_;
-  Prng prng_;
-  std::vector<Duration> latency_;
-  struct Uplink {
-    TimePoint free, control_free;  // when what has been handed over has left; control alone
-    std::size_t piece = 0;         // of the last data
-  };
-  std::vector<Uplink> up_;
-  std::vector<TimePoint> down_free_;
-};
+// The fabric's options that a model decides.
+FabricOptions fabric_of(const NetworkModel& model);
 
 }  // namespace rumor::sim

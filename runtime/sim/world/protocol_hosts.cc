@@ -95,7 +95,7 @@ void ProtocolWorld::damage_files(MemoryDisk& disk, DiskFault fault) {
   }
 }
 
-void ProtocolWorld::start(HostId i, DiskFault fault) {
+void ProtocolWorld::start(HostId i, DiskFault fault, Duration wait) {
   Host& host = hosts_[i];
   RUMOR_CHECK(!host.up() && !host.stranger);
   ++host.life;
@@ -103,13 +103,22 @@ void ProtocolWorld::start(HostId i, DiskFault fault) {
   host.crash_armed = false;
   host.busy_until = now_;
   host.wake_at = never;
-  host.clock.restart(now_);
+  if (options_.clocks_begin_at_start) host.clock.restart(now_);
   Prng own = Prng::named(options_.seed, "life", (std::uint64_t{i} << 32) + (mutant(43) ? 0 : host.life));
   host.stream = gossip::stream_of(host.id, own.next());
   start_peer(i, fault, own.next());
+  if (!host.up()) return;
   for (WorldObserver* observer : observers_) observer->started(i);
   trace(7, i);
-  turn(i, i, [&](gossip::Outbox& out) { host.peer->start(host.clock.read(now_), out); });
+  const auto begin = [this, i] {
+    Host& starting = hosts_[i];
+    turn(i, i, [&](gossip::Outbox& out) { starting.peer->start(starting.clock.read(now_), out); });
+  };
+  if (wait == Duration{0}) return begin();
+  host.busy_until = now_ + wait;
+  at(host.busy_until, [this, i, begin, life = host.life] {
+    if (hosts_[i].up() && hosts_[i].life == life) begin();
+  });
 }
 
 void ProtocolWorld::kill(HostId i, bool silently) {

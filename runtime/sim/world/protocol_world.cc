@@ -59,13 +59,18 @@ std::string ProtocolWorld::address_of(HostId i) {
 // ---- driving ----
 
 void ProtocolWorld::run_until(TimePoint until) {
-  while (!violation_ && !queue_.empty() && queue_.next() <= until) {
-    const auto [at, event] = queue_.pop();
-    now_ = at;
-    ++events_;
-    handle(event);
+  while (step(until)) {
   }
   now_ = std::max(now_, until);
+}
+
+bool ProtocolWorld::step(TimePoint until) {
+  if (violation_ || queue_.empty() || queue_.next() > until) return false;
+  const auto [at, event] = queue_.pop();
+  now_ = at;
+  ++events_;
+  handle(event);
+  return true;
 }
 
 void ProtocolWorld::at(TimePoint when, std::function<void()> call) {
@@ -137,6 +142,7 @@ void ProtocolWorld::after_turn(HostId i, HostId from, gossip::Outbox& out) {
   if (auto bytes = host.peer->take_checkpoint()) write_checkpoint(host, std::move(*bytes));
   if (const auto takes = host.peer->take_compute()) {
     const Duration cost = *takes * (host.handling > Duration{0} ? slow_compute : 1);
+    host.computed += cost;
     queue_.push(now_ + cost, Event{Event::Kind::computed, {}, i, 0, 0, host.life});
   }
   const bool dies = host.crash_armed && !out.empty();
@@ -222,10 +228,12 @@ void ProtocolWorld::on_arrival(Arrival& arrival) {
 // ---- effects ----
 
 void ProtocolWorld::carry_out(HostId i, gossip::Effect& effect) {
+  for (WorldObserver* observer : observers_) observer->asked(i, effect);
   if (auto* send = std::get_if<gossip::Send>(&effect)) {
     const End end = end_of(send->link);
     if (end.connection >= fabric_.connections() || fabric_.host(end) != i)
       return violate("I4", i, "sends on a link that it does not have");
+    if (options_.loses && options_.loses(i, fabric_.host({end.connection, 1 - end.side}), send->frame)) return;
     fabric_.send(end, std::move(send->frame).joined(), send->lane == gossip::Lane::control, now_);
   } else if (auto* dials = std::get_if<gossip::Dial>(&effect)) {
     dial(i, dials->address);
@@ -233,23 +241,32 @@ void ProtocolWorld::carry_out(HostId i, gossip::Effect& effect) {
     const End end = end_of(close->link);
     if (!fabric_.is_open(end)) return;  // its end arrived in the meantime and is reported by itself
     fabric_.close(end, now_);
-    const std::uint64_t life = hosts_[i].life;
-    at(now_, [this, i, life, link = close->link] {
-      Host& host = hosts_[i];
-      if (!host.up() || host.life != life) return;
-      turn(i, i, [&](gossip::Outbox& out) {
-        host.peer->on_link_down(link, "closed", host.clock.read(now_), out);
-      });
-    });
+    report_closed(i, close->link, "closed");
   }
 }
 
+// In a turn of its own, so that no handler is called within another.
+void ProtocolWorld::report_closed(HostId i, gossip::LinkId link, const std::string& reason) {
+  at(now_, [this, i, link, reason, life = hosts_[i].life] {
+    Host& host = hosts_[i];
+    if (!host.up() || host.life != life) return;
+    turn(i, i,
+         [&](gossip::Outbox& out) { host.peer->on_link_down(link, reason, host.clock.read(now_), out); });
+  });
+}
+
+void ProtocolWorld::cut(ConnectionId connection, const std::string& reason) {
+  for (const int side : {0, 1}) {
+    const End end{connection, side};
+    if (fabric_.is_open(end)) report_closed(fabric_.host(end), link_of(end), reason);
+  }
+  fabric_.cut(connection);
+}
+
 void ProtocolWorld::dial(HostId i, const std::string& address) {
-  const HostId to = address.size() > 1 && address[0] == 'h'
-                        ? static_cast<HostId>(std::strtoul(address.c_str() + 1, nullptr, 10))
-                        : static_cast<HostId>(hosts_.size());
+  const auto to = static_cast<HostId>(address.empty() ? hosts_.size() : std::strtoul(address.c_str() + 1, nullptr, 10));
   Event event{Event::Kind::dialled, {}, i, to, 0, hosts_[i].life};
-  if (to >= hosts_.size() || address_of(to) != address) {
+  if (to >= hosts_.size() || hosts_[to].address != address) {
     const std::uint64_t life = event.life;
     return at(now_ + 20ms, [this, i, life, address] {
       Host& host = hosts_[i];
@@ -279,7 +296,8 @@ void ProtocolWorld::on_dialled(const Event& event) {
   const bool answers = acceptor.up() || acceptor.stranger;
   const bool hangs = event.value != 0 || acceptor.hangs || fabric_.blocked(event.host, event.other);
   trace(2, event.host);
-  if (hangs || !answers || acceptor.refuses) {
+  const bool refuses = acceptor.refuses || (options_.refuses && options_.refuses(event.host, event.other));
+  if (hangs || !answers || refuses) {
     if (!dialler.up()) return;
     return turn(event.host, event.host, [&](gossip::Outbox& out) {
       dialler.peer->on_dial_failed(acceptor.address, hangs ? "timed out" : "connection refused",

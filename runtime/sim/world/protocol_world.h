@@ -1,9 +1,10 @@
-// ProtocolWorld: many gossip::Protocol objects in virtual time, with real replicas and without training.
+// ProtocolWorld: many peers in virtual time. A peer is the protocol alone with a real replica (protocol_peer.h), or a
+// whole node that trains (training_peer.h).
 //
-// Each host has a disk (its newest checkpoints), a clock of its own, a processor that may be slow or paused,
-// and connections through a Fabric. What happens to them is decided elsewhere (fault_script.h, spreading.h);
-// what must hold is watched by observers (checkers.h). The protocol and the bytes it sends are those of a
-// real daemon.
+// Each host has a disk (its newest checkpoints), a clock of its own, a processor that may be slow or paused, and
+// connections through a Fabric. Drivers decide what happens to hosts: a training run (cluster.h), a storm
+// (faulty_run.h), a measurement (spreading.h). Observers watch what must hold (checkers.h). The protocol and the bytes
+// it sends are those of a real daemon.
 //
 // One seed gives one trace: trace() is equal in all builds.
 //
@@ -35,7 +36,7 @@ class Stranger {
   virtual void on_turn() = 0;  // ten times a second
 };
 
-// What a run must not do; the line that a person reads first.
+// An invariant that a run has broken; a person reads this line first.
 struct Violation {
   std::string invariant;  // "I2"
   std::string text;
@@ -56,6 +57,7 @@ struct Host {
   LocalClock clock;
   TimePoint wake_at = never, busy_until{};
   Duration handling{0};                 // of a frame, by a slow processor
+  Duration computed{0};                 // by training, all lives together
   std::vector<Bytes> disk;              // checkpoints, the newest last
   MemoryDisk files;                     // log and downloads, as the last process left them
   std::vector<std::string> known;       // addresses kept on disk
@@ -75,14 +77,15 @@ class WorldObserver {
   virtual void started(HostId) {}
   virtual void ended(HostId) {}  // its peer is still there, for the last time
   virtual void sealed(HostId, const gossip::StoredUpdate&) {}
-  // From a frame of `from`.
+  // The update came in a frame of `from`.
   virtual void applied(HostId, const gossip::UpdateHeader&, HostId /*from*/) {}
   virtual void replaced(HostId) {}
   virtual void arrived(HostId /*to*/, HostId /*from*/, BytesView /*frame*/) {}
+  virtual void asked(HostId, const gossip::Effect&) {}  // by its peer; it is carried out next
   virtual void turned(HostId) {}  // a handler has returned
 };
 
-// What a disk may do to the checkpoint that a restart reads.
+// A fault of the disk, which a restart finds in the checkpoint that it reads.
 enum class DiskFault : std::uint8_t { none, lost, stale, torn, flipped, foreign };
 
 struct WorldOptions {
@@ -97,6 +100,10 @@ struct WorldOptions {
   std::uint32_t invariants_every = 8;  // turns between two check_invariants()
   // Dials that time out for ever, as into a home network; null: none.
   std::function<bool(HostId from, HostId to)> cannot_dial;
+  // Dials that are refused, and frames that are lost although a connection loses none; null: none.
+  std::function<bool(HostId from, HostId to)> refuses;
+  std::function<bool(HostId from, HostId to, const gossip::OutFrame&)> loses;
+  bool clocks_begin_at_start = true;  // each process counts from its start; else all clocks show the world's time
 };
 
 class ProtocolWorld {
@@ -110,6 +117,8 @@ class ProtocolWorld {
   TimePoint now() const { return now_; }
   // Handles events up to `until`; stops early at the first violation.
   void run_until(TimePoint until);
+  // Handles one event, at `until` or before. False: there is none, or something is violated.
+  bool step(TimePoint until = never);
   void at(TimePoint when, std::function<void()> call);
   void violate(std::string invariant, HostId host, std::string text, const UpdateKey& key = {});
   const std::optional<Violation>& violation() const { return violation_; }
@@ -118,17 +127,27 @@ class ProtocolWorld {
   std::size_t hosts() const { return hosts_.size(); }
   Host& host(HostId i) { return hosts_[i]; }
   const Host& host(HostId i) const { return hosts_[i]; }
-  // A new process: a new stream, the replica from the disk as the fault leaves it, or empty.
-  void start(HostId i, DiskFault fault = DiskFault::none);
+  // A new process: a new stream, the replica from the disk as the fault leaves it, or empty. It handles nothing until
+  // `wait` has passed. The host stays down when WorldOptions::make_peer makes none.
+  void start(HostId i, DiskFault fault = DiskFault::none, Duration wait = Duration{0});
   // Ends at once. Silently: no connection learns of it.
   void kill(HostId i, bool silently);
+  // Both ends of the connection learn at once that it is over; what is on its way is lost.
+  void cut(ConnectionId connection, const std::string& reason);
   // Says goodbye first, and writes a checkpoint.
   void leave(HostId i);
   void save_checkpoint(HostId i);
   // Runs on the processor of host `i` at its next chance.
   void publish(HostId i);
   void set_finished(HostId i, bool finished);
-  // Of the host's clock, after it was moved.
+  // Calls the peer of host `i`, which is up, and carries out what it asks for. `from`: whose frame it handles, or `i`.
+  template <class Call>
+  void turn(HostId i, HostId from, Call call) {
+    gossip::Outbox out;
+    call(out);
+    after_turn(i, from, out);
+  }
+  // Call it after the host's clock was moved.
   void clock_changed(HostId i) { arm(i); }
   Fabric& fabric() { return fabric_; }
   Prng& chance() { return chance_; }
@@ -140,7 +159,11 @@ class ProtocolWorld {
 
   std::uint64_t trace() const { return trace_; }
   std::uint64_t events() const { return events_; }
+  // Of a host, unless its driver gives it another: a letter, then the number of the host.
   static std::string address_of(HostId i);
+  static gossip::LinkId link_of(End end) {
+    return gossip::LinkId{2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side)};
+  }
   const WorldOptions& options() const { return options_; }
 
  private:
@@ -152,15 +175,10 @@ class ProtocolWorld {
     std::uint64_t value = 0, life = 0;
   };
 
-  template <class Call>
-  void turn(HostId i, HostId from, Call call) {
-    gossip::Outbox out;
-    call(out);
-    after_turn(i, from, out);
-  }
   void after_turn(HostId i, HostId from, gossip::Outbox& out);
   void carry_out(HostId i, gossip::Effect& effect);
   void dial(HostId i, const std::string& address);
+  void report_closed(HostId i, gossip::LinkId link, const std::string& reason);
   void handle(const Event& event);
   void on_fabric(const Event& event);
   void on_wake(const Event& event);
@@ -175,9 +193,6 @@ class ProtocolWorld {
   void write_checkpoint(Host& host, Bytes bytes);
   void damage_files(MemoryDisk& disk, DiskFault fault);
   void trace(std::uint64_t kind, std::uint64_t a, BytesView bytes = {});
-  static gossip::LinkId link_of(End end) {
-    return gossip::LinkId{2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side)};
-  }
   static End end_of(gossip::LinkId link) {
     const auto number = static_cast<std::uint64_t>(link);
     return {static_cast<ConnectionId>(number / 2), static_cast<int>(number % 2)};

@@ -34,10 +34,10 @@ class SimPeer {
   virtual void on_time(TimePoint now, gossip::Outbox& out) = 0;
   // With a goodbye, and a checkpoint where it writes its own.
   virtual void leave(TimePoint now, gossip::Outbox& out) = 0;
-  // An own update that the world asks for, number `seq`; who trains makes them by himself.
+  // The world asks for own update number `seq`; a peer that trains makes its updates by itself.
   virtual void publish(std::uint64_t /*seq*/, Prng& /*content*/, TimePoint, gossip::Outbox&) {}
   virtual void set_finished(bool /*finished*/, TimePoint, gossip::Outbox&) {}
-  // What take_compute() gave is over.
+  // The computation whose cost take_compute() gave is over.
   virtual void on_computed(TimePoint, gossip::Outbox&) {}
   virtual TimePoint next_deadline() const = 0;
 
@@ -74,7 +74,7 @@ class SimPeer {
   std::optional<Duration> compute_;
 };
 
-// What a process finds when it starts.
+// The surroundings in which a process starts.
 struct PeerStart {
   HostId host = 0;
   std::uint64_t life = 0;  // of the host, counted from 1

@@ -140,14 +140,14 @@ void stop_a_third(ProtocolWorld& world, Duration outage) {
   world.at(world.now() + outage, [set] { set(false); });
 }
 
-// Of what is made in that time, how much arrives.
+// The share of the updates made in that time that arrives in it.
 double goodput(const Meter& meter, TimePoint from, TimePoint until, double deliveries_per_second) {
   const auto arrived = std::count_if(meter.arrived_at.begin(), meter.arrived_at.end(),
                                      [&](TimePoint at) { return at >= from && at < until; });
   return static_cast<double>(arrived) / (deliveries_per_second * to_seconds(until - from));
 }
 
-// The first second from which on, for five seconds, 95 % of what is made arrives.
+// The first second that begins five in which 95 % of the updates made arrive.
 double recovery(const Meter& meter, TimePoint from, TimePoint until, double deliveries_per_second) {
   const auto seconds = static_cast<std::size_t>(to_seconds(until - from));
   std::vector<double> arrived(seconds + 1);
@@ -180,11 +180,9 @@ WorldOptions options_of_world(const SpreadingOptions& options) {
   world_options.coding = gossip::CodingRule::canonical;
   world_options.invariants_every = UINT32_MAX;
   FabricOptions& fabric = world_options.fabric;
-  fabric.latency_min = options.network.latency_min;
-  fabric.latency_max = options.network.latency_max;
-  fabric.jitter = options.network.jitter;
-  fabric.bytes_per_second =
-      std::min(options.network.up_bytes_per_second, options.network.down_bytes_per_second);
+  fabric = fabric_of(options.network);
+  fabric.bytes_per_second = std::min(fabric.bytes_per_second, fabric.down_bytes_per_second);
+  fabric.down_bytes_per_second = 0;
   fabric.backlog_high = limits::link_backlog_high;
   fabric.backlog_low = limits::link_backlog_low;
   const auto first_undiallable = static_cast<HostId>(

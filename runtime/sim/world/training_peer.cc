@@ -1,7 +1,7 @@
 #include "runtime/sim/world/training_peer.h"
 
-#include "runtime/base/check.h"
 #include "runtime/base/text.h"
+#include "runtime/sim/world/tag_keys.h"
 
 namespace rumor::sim {
 
@@ -62,7 +62,17 @@ void TrainingPeer::on_computed(TimePoint now, gossip::Outbox& out) {
   auto done = std::exchange(computing_, std::monostate{});
   if (const auto* evaluation = std::get_if<models::Evaluation>(&done))
     node_->on_evaluated(*evaluation, now, from);
-  if (auto* step = std::get_if<StepResult>(&done)) node_->on_step_done(std::move(*step), now, from);
+  if (auto* step = std::get_if<StepResult>(&done)) {
+    not_finite_ = not_finite_ || !step->failure.empty();
+    node_->on_step_done(std::move(*step), now, from);
+  }
+  forward(from, out);
+}
+
+void TrainingPeer::set_finished(bool finished, TimePoint now, gossip::Outbox& out) {
+  if (!finished) return;
+  NodeOutbox from;
+  node_->finish(now, from);
   forward(from, out);
 }
 
@@ -73,22 +83,13 @@ void TrainingPeer::leave(TimePoint now, gossip::Outbox& out) {
   if (computing_.index() != 0) on_computed(now, out);
 }
 
-// What is evaluated are the shared weights, and nothing that is expected of others.
-void TrainingPeer::check_shown(const StartEvaluation& evaluation) const {
-  const float unit = node_->trainer().view().unit;
-  const std::span<const std::int32_t> weights = node_->replica().weights();
-  RUMOR_CHECK(evaluation.weights.size() == weights.size());
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    RUMOR_CHECK(evaluation.weights[i] == static_cast<float>(weights[i]) * unit);
-}
-
 bool TrainingPeer::log_in_bounds() const {
   return node_->log().bytes() <= node_->config().log_bytes || node_->log().size() <= 1;
 }
 
 std::string TrainingPeer::failure() const {
   if (!ended_ || *ended_ == 0) return {};
-  return str("it ended with status ", *ended_, ": ", last_note_);
+  return str("ended with status ", *ended_, ": ", last_note_);
 }
 
 void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
@@ -100,11 +101,11 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
           using E = std::decay_t<decltype(effect)>;
           if constexpr (std::is_same_v<E, StartStep>) {
             computing_ = node_->trainer().step(effect.plan);
-            const std::int64_t tenth = step_.count() / 10;
-            compute_ = step_ * effect.plan.passes() / StepPlan::own_passes + Duration(costs_.between(-tenth, tenth));
+            const Duration step = step_ * effect.plan.passes() / StepPlan::own_passes;
+            const std::int64_t tenth = step.count() / 10;
+            compute_ = step + Duration(costs_.between(-tenth, tenth));
           } else if constexpr (std::is_same_v<E, StartEvaluation>) {
-            check_shown(effect);
-            computing_ = evaluate_(*node_, effect.rows_max);
+            computing_ = evaluate_(*node_, effect);
             compute_ = Duration{1};
           } else if constexpr (std::is_same_v<E, SaveCheckpoint>) {
             written_ = std::move(effect.bytes);
@@ -122,6 +123,20 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
         },
         each);
   }
+}
+
+NodeOptions node_options(const PeerStart& start, std::size_t nodes) {
+  NodeOptions options;
+  options.node = start.id;
+  options.stream = start.stream;
+  options.keys = std::make_shared<TagKeys>(start.id);
+  for (const std::string& seed : start.seeds)
+    if (seed != start.address) options.seeds.push_back(seed);
+  options.advertise = {start.address};
+  options.shard = {static_cast<std::uint32_t>(start.host % nodes), static_cast<std::uint32_t>(nodes)};
+  options.chance_seed = start.chance_seed;
+  options.report_applied = true;
+  return options;
 }
 
 }  // namespace rumor::sim

@@ -1,5 +1,5 @@
-// TrainingPeer: a whole node (runtime/node/node.h) on a host of a ProtocolWorld. Its steps really compute, when
-// they begin; what they cost in virtual time is drawn.
+// TrainingPeer: a whole node (runtime/node/node.h) on a host of a ProtocolWorld. A step really computes when it begins;
+// its cost in virtual time is drawn.
 //
 // Thread: one owner.
 #pragma once
@@ -14,8 +14,8 @@ namespace rumor::sim {
 
 class TrainingPeer final : public SimPeer {
  public:
-  using Evaluate = std::function<models::Evaluation(Node&, std::uint32_t rows_max)>;
-  // A step costs `step`, +-10 %. `restored`: the node has taken up a checkpoint.
+  using Evaluate = std::function<models::Evaluation(Node&, const StartEvaluation&)>;
+  // A step costs `step`, +-10 %.
   TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
 
   void start(TimePoint now, gossip::Outbox& out) override;
@@ -30,6 +30,8 @@ class TrainingPeer final : public SimPeer {
   void on_computed(TimePoint now, gossip::Outbox& out) override;
   // As a daemon does: the step under way is finished first.
   void leave(TimePoint now, gossip::Outbox& out) override;
+  // Trains no more, as at the end of the run.
+  void set_finished(bool finished, TimePoint now, gossip::Outbox& out) override;
   TimePoint next_deadline() const override { return node_->next_deadline(); }
 
   const gossip::Protocol& protocol() const override { return node_->protocol(); }
@@ -41,9 +43,12 @@ class TrainingPeer final : public SimPeer {
 
   Node& node() { return *node_; }
   const Node& node() const { return *node_; }
+  // It has nothing more to do, whether or not that is a failure.
+  bool has_ended() const { return ended_.has_value(); }
+  // A step gave weights that are no numbers.
+  bool not_finite() const { return not_finite_; }
 
  private:
-  void check_shown(const StartEvaluation& evaluation) const;
   void forward(NodeOutbox& from, gossip::Outbox& out);
 
   std::unique_ptr<Node> node_;
@@ -53,7 +58,11 @@ class TrainingPeer final : public SimPeer {
   std::variant<std::monostate, StepResult, models::Evaluation> computing_;
   std::uint64_t snapshots_ = 0;  // installed so far
   std::string last_note_;
-  std::optional<int> ended_;
+  std::optional<int> ended_;  // its status
+  bool not_finite_ = false;
 };
+
+// Options of a node on the host that `start` describes; `nodes` share the training data.
+NodeOptions node_options(const PeerStart& start, std::size_t nodes);
 
 }  // namespace rumor::sim
