@@ -108,13 +108,13 @@ struct RunConfig {
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> seeds;
   std::vector<std::string> advertise;
-  // The router that is asked to let others in (daemon/port_mapper.h): "auto" or its address; empty: none. Not by
+  // The router that is asked to let others in (daemon/ports/port_mapper.h): "auto" or its address; empty: none. Not by
   // default: it opens a door from everywhere to this machine, and a peer that nobody can dial trains all the same.
   std::string map_port;
   std::string status;  // empty: no status server
   std::string status_token;  // file of the token that it asks for; empty: none, and then loopback only
-  std::string events;  // file for events, one JSON object per line (daemon/event_journal.h)
-  std::string tensorboard;  // directory for an event file of TensorBoard (daemon/tensorboard.h)
+  std::string events;  // file for events, one JSON object per line (daemon/state/event_journal.h)
+  std::string tensorboard;  // directory for an event file of TensorBoard (daemon/state/tensorboard.h)
   std::string allow;   // file of keys that may be linked (gossip/trust/admission.h); read again when it changes
   std::string revoke;  // file of the owner's revocations, one a line (`rumor key revoke`); read again when it changes
   std::string token;   // file of a join token, as `rumor key token` writes it

@@ -122,7 +122,7 @@ struct DoctorCommand {
 };
 int run_doctor_command(const DoctorCommand& command);
 
-// The token in a file (daemon/status_token.h); of no file the empty one.
+// The token in a file (daemon/status/status_token.h); of no file the empty one.
 Result<std::string> load_status_token(const std::string& path);
 
 struct CommandDoc;  // reference.h
