@@ -23,7 +23,7 @@ struct Block {
 };
 
 // Characters beyond ASCII that are not letters.
-constexpr std::array<Block, 15> blocks{{{0x85, 0x85, Kind::space},
+constexpr std::array<Block, 15> unicode_blocks{{{0x85, 0x85, Kind::space},
                                         {0xa0, 0xa0, Kind::space},
                                         {0xaa, 0xaa, Kind::letter},
                                         {0xb2, 0xb3, Kind::digit},
@@ -45,8 +45,9 @@ Kind kind_of(char32_t code) {
   if ((code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z')) return Kind::letter;
   if (code < 0x80) return Kind::sign;
   const auto* const block =
-      std::find_if(blocks.begin(), blocks.end(), [&](const Block& b) { return b.first <= code && code <= b.last; });
-  return block == blocks.end() ? Kind::letter : block->kind;
+      std::find_if(unicode_blocks.begin(), unicode_blocks.end(),
+                   [&](const Block& b) { return b.first <= code && code <= b.last; });
+  return block == unicode_blocks.end() ? Kind::letter : block->kind;
 }
 
 // The first character of UTF-8 text; a byte that belongs to no character is a sign.
