@@ -2,7 +2,8 @@
 // snapshots of both. It is the part of gossip::UpdateStore that every store with weights has in common; a derived
 // class adds accept().
 //
-// Thread: one owner. Memory: that of replica, log and snapshots.
+// Thread: one owner. Memory: that of replica, log and snapshots; while a revocation is carried out also the payloads of
+// all updates that it covers, since each must be readable before the first is taken back.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 #include "runtime/daemon/status/figure_text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "runtime/daemon/status/prometheus_text.h"
@@ -113,6 +114,7 @@ std::string figures_metrics(const FigureSheet& sheet) {
 std::string figures_description(const FigureSheet& sheet) {
   static constexpr const char* forms[] = {"hidden", "text",  "line",  "id",   "equal",   "count", "decimal",
                                           "small",  "share", "bytes", "flow", "seconds", "ms",    "fault"};
+  static_assert(std::size(forms) == static_cast<std::size_t>(Form::fault) + 1);
   ordered_json blocks = ordered_json::array();
   for (const FigureBlock& block : sheet.blocks()) {
     ordered_json figures = ordered_json::array();
