@@ -81,7 +81,6 @@ class WorldObserver {
   virtual void applied(HostId, const gossip::UpdateHeader&, HostId /*from*/) {}
   virtual void replaced(HostId) {}
   virtual void arrived(HostId /*to*/, HostId /*from*/, BytesView /*frame*/) {}
-  virtual void asked(HostId, const gossip::Effect&) {}  // by its peer; it is carried out next
   virtual void turned(HostId) {}  // a handler has returned
 };
 
@@ -100,10 +99,8 @@ struct WorldOptions {
   std::uint32_t invariants_every = 8;  // turns between two check_invariants()
   // Dials that time out for ever, as into a home network; null: none.
   std::function<bool(HostId from, HostId to)> cannot_dial;
-  // Dials that are refused, and frames that are lost although a connection loses none; null: none.
+  // Dials that are refused; null: none.
   std::function<bool(HostId from, HostId to)> refuses;
-  std::function<bool(HostId from, HostId to, const gossip::OutFrame&)> loses;
-  bool clocks_begin_at_start = true;  // each process counts from its start; else all clocks show the world's time
 };
 
 class ProtocolWorld {
