@@ -1,9 +1,9 @@
 // Cluster: a training run in virtual time: N whole nodes (runtime/node/node.h, unchanged) on the hosts of a
 // ProtocolWorld.
 //
-// A training step really computes, and costs a drawn virtual time. Everything else is free but for the network. A node
-// that is killed comes back empty. One seed gives one trace: the hash over every event and the beginning of every frame
-// is equal in all builds.
+// A training step really computes, and costs a sampled virtual time. Everything else is free but for the network. A
+// node that is killed comes back empty. One seed gives one trace: the hash over every event and the beginning of every
+// frame is equal in all builds.
 //
 // Thread: one owner; no threads inside.
 #pragma once
@@ -87,7 +87,7 @@ class Cluster final : private WorldObserver {
     return static_cast<TrainingPeer&>(*world_.host(static_cast<HostId>(i)).peer);
   }
 
-  // What happens in the world.
+  // WorldObserver: events that the world reports.
   void ended(HostId i) override { record_->ended(i, peer(i).node()); }
   void sealed(HostId i, const gossip::StoredUpdate& update) override { record_->published(update, i, now()); }
   void applied(HostId i, const gossip::UpdateHeader& header, HostId from) override {

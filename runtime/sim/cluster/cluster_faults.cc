@@ -1,4 +1,4 @@
-// What goes wrong in a training run: drawn at random (light) or planned by a file (fault_plan.h).
+// Faults of a training run: sampled at random (light) or planned by a file (fault_plan.h).
 #include <algorithm>
 
 #include "runtime/base/check.h"
@@ -7,7 +7,7 @@
 namespace rumor::sim {
 
 namespace {
-constexpr std::int64_t light_least_us = 200'000, light_most_us = 2'000'000;  // between two, and that a node is away
+constexpr std::int64_t light_least_us = 200'000, light_most_us = 2'000'000;  // between faults; of an absence
 }  // namespace
 
 void Cluster::partition(const std::vector<std::uint8_t>& group) {

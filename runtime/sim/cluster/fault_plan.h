@@ -10,7 +10,7 @@
 //   nodes = [0, 3]
 //   every_s = 60         # again and again, until training ends; left out: once
 //
-// At least two nodes are always left alive: what was learned must have a home.
+// At least two nodes are always left alive, so that the trained weights survive.
 //
 // Thread: plain values.
 #pragma once

@@ -69,12 +69,12 @@ double spread(const std::vector<Trial>& runs, Figure figure) {
   return most - least;
 }
 
-// A loss that is not finite is worse than any.
+// A loss that is not finite ranks below every finite one.
 double rank_of(const Trial& trial) {
   return std::isfinite(trial.loss) ? trial.loss : HUGE_VAL;
 }
 
-// What a ring all-reduce at every step of so many peers would have sent, each of them.
+// Bytes that each peer would have sent with a ring all-reduce at every step among as many peers.
 double ring_bytes(const Method& method, const Trial& run) {
   const double nodes = static_cast<double>(method.nodes);
   const double steps = static_cast<double>(run.samples) / (method.config.batch * nodes);
@@ -93,7 +93,7 @@ void sum_up(MethodFigures& m) {
   m.identical = std::all_of(m.runs.begin(), m.runs.end(), [](const Trial& t) { return t.identical; });
 }
 
-// What can be told of a method only beside the others.
+// Sets the figures of a method that need the other methods for comparison.
 void set_side_by_side(const Comparison& c, MethodFigures& m) {
   if (m.diverged()) return;
   const auto at = [&](auto x, double where, auto y) {

@@ -28,13 +28,13 @@ struct Method {
   std::size_t nodes = 1;
 };
 
-// METHOD[:KEY=VALUE]...: a mode of exchange, or alone (one peer with all of the data), with keys of the run file
-// besides. All methods must see the same data; with run.samples one sees more of it, or less. Errors: Errc::usage.
 // "broadcast, sync, ..., alone", for people.
 std::string method_names();
+// METHOD[:KEY=VALUE]...: a mode of exchange, or alone (one peer with all of the data), then keys of the run file. All
+// methods must use the same data; run.samples sets how much of it a method sees. Errors: Errc::usage.
 Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes);
 
-// What is kept of one simulation.
+// The figures kept from one simulation.
 struct Trial {
   double rate = 0;
   std::uint64_t seed = 0, samples = 0, params = 0;

@@ -1,4 +1,4 @@
-// What a comparison says: as a table, in sentences, as JSON, as a page.
+// Renders a comparison as a table, in sentences, as JSON and as a page.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ std::string quality(const std::optional<double>& accuracy, const std::optional<d
   return accuracy ? percent(accuracy) : loss ? fixed(*loss, 3) : "-";
 }
 
-// Of the replicas at the end.
+// Says how far the replicas agree at the end.
 std::string agreement(const MethodFigures& m) {
   if (m.identical) return "equal";
   return m.disagreement > 0 ? "within " + percent(std::max(m.disagreement, 0.001), 1) : "NOT EQUAL";

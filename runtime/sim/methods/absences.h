@@ -1,7 +1,7 @@
 // Absences: when which peer is away, from the kills of a fault plan (runtime/sim/cluster/fault_plan.h).
 //
-// A baseline has no links that could break, so kills are all it knows: a peer that is away takes no step, and what it
-// had is lost; when it is back it begins from what the others have.
+// A baseline has no links that could break, so kills are its only faults. A peer that is away takes no step and loses
+// its state; when it is back, it starts from the state of the others.
 //
 // Thread: plain values.
 #pragma once

@@ -47,7 +47,7 @@ class Consensus {
   }
 
  private:
-  // Who is new, or has lost what it had: at the consensus, and with no complaint about it.
+  // A peer that is new or has lost its state starts at the consensus, with a zero dual.
   void begin(std::size_t i) {
     peers_[i] = {z_, std::vector<float>(z_.size())};
     optimizers_[i] = learners_.optimizer();

@@ -9,8 +9,8 @@
 //   z   = mean_i (x_i + u_i)
 //   u_i = u_i + x_i - z
 //
-// The argmin of a network's loss is not to be had: some gradient steps towards it, from the x_i of the round before,
-// stand for it (inexact minimization, section 3.4.4).
+// The argmin of a network's loss cannot be computed. Some gradient steps towards it, from the x_i of the round before,
+// replace it (inexact minimization, section 3.4.4).
 //
 // Bits: float + - * alone, peers in the order of calls. Thread: plain functions. Vectors: [params] each.
 #pragma once

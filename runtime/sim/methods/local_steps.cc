@@ -61,7 +61,7 @@ Result<SimResult> average_models(const MethodSetting& in, const OuterRule& rule)
   const std::uint32_t params = in.learners.params(), steps = in.config.round_rules.local_steps;
   ModelAveraging averaging(in.config, in.learners, rule);
   const double bytes = outer_message_bytes(rule, params);
-  // Who comes late needs the momentum of the outer step as well.
+  // A peer that joins late needs the momentum of the outer step as well.
   const std::size_t state_bytes = (rule.momentum > 0 ? 8u : 4u) * std::size_t{params};
   LockStep lock_step(in, {steps, in.config.round_rules.participation, state_bytes});
   const auto exchange = [&](const Round& round) {

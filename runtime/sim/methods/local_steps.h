@@ -1,4 +1,4 @@
-// Averaging of models: each peer takes some steps by itself, then what they have changed is averaged and stepped on
+// Averaging of models: each peer takes some steps by itself, then an outer step is taken on the mean of their changes
 // (outer_step.h). One step of each and a plain mean is `sync` as it always was; see methods.h.
 //
 // Thread: a plain function, one thread. Memory: the model a few times, and an optimizer for each peer.

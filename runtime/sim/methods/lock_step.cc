@@ -99,7 +99,7 @@ void LockStep::attempt(Round& round) {
   for (const std::size_t i : round.peers) has_newest_[i] = true;
 }
 
-// Who is here, as soon as one of them has the newest state.
+// The peers that are present, at the first time when one of them has the newest state.
 std::vector<std::size_t> LockStep::present() {
   for (;;) {
     std::vector<std::size_t> here;

@@ -1,15 +1,15 @@
-// LockStep: rounds in which peers compute, wait for the slowest, and put together what they have; and what that costs.
+// LockStep: rounds in which peers compute, wait for the slowest and combine their results; and the cost of that.
 //
-// A round begins with who is here. Of these a share is drawn by chance (all of them, unless one asks for fewer).
-// Whoever was not in the round before lacks the state that all share and fetches it from a peer that has it, whose
-// uplink pays: those who have it take turns. Each computes its steps; when the slowest is done, they put together what
-// they have as collectives do. A peer that goes away meanwhile has no part in the round, what it had beside the shared
-// state is lost, and nobody waits for it; putting together is disturbed by nobody. The shared state is on the disks of
-// those who were in the newest round; while all of them are away the others wait for one.
+// A round samples a share of the peers that are present (all of them, unless the run asks for fewer). A peer that
+// missed the round before lacks the shared state. It fetches that state over the uplink of a peer that has it; peers
+// that have it take turns. Each peer computes its steps; when the slowest is done, a collective combines the results.
+// A peer that goes away during the steps has no part in the round and loses its state beyond the shared one. No peer
+// waits for it. Nothing disturbs the collective itself. The peers of the newest round hold the shared state on their
+// disks; while all of them are away, the others wait until one is back.
 //
-// What is learned in a round depends on who is in it, and not on how long anything takes. So unless somebody goes away,
-// a run learns the same on every network and on machines of every speed, and what one has found need not be computed
-// again (ClusterOptions::learned): then nothing is trained and its curve's losses are taken.
+// The result of a round depends on its peers, not on time. So unless a peer goes away, a run learns the same on every
+// network and at every machine speed. Then a run need not train again (ClusterOptions::learned): it takes the losses of
+// the earlier run's curve.
 //
 // Thread: one owner; equal seeds give equal rounds. Memory: a few words a peer.
 #pragma once
@@ -36,16 +36,16 @@ class LockStep {
  public:
   struct Plan {
     std::uint32_t steps = 1;    // of a peer in a round; the last round has no more than are left to do
-    double participation = 1;   // share of those here that is drawn: at least one peer
-    std::size_t state_bytes = 0;  // of what all share
+    double participation = 1;   // share of the present peers that is sampled: at least one peer
+    std::size_t state_bytes = 0;  // of the state that all peers share
   };
   LockStep(const MethodSetting& in, const Plan& plan);
 
-  // What all peers do in a round: `learn` changes the model, `exchange` says through all_reduce() or all_gather() what
-  // is sent for it.
+  // A part of a round, for all its peers: `learn` changes the model; `exchange` accounts for the bytes sent, through
+  // all_reduce() or all_gather().
   using Part = std::function<void(const Round&)>;
-  // Rounds until the run's samples are seen. `model`: [params], evaluated. Errors: Errc::not_finite; Errc::usage when
-  // again and again nobody stays for a whole round, or `learned` is of another run.
+  // Runs rounds until the run's samples are seen. `model`: [params], evaluated. Errors: Errc::not_finite; Errc::usage
+  // when again and again no peer stays for a whole round, or `learned` is of another run.
   Result<SimResult> run(const std::vector<float>& model, const Part& learn, const Part& exchange);
 
   // Every peer has the sum of `bytes` of each: a ring sends 2 (N-1) / N of them in 2 (N-1) messages one after another,

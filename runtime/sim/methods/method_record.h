@@ -1,4 +1,4 @@
-// MethodRecord: the figures of a way to train that only the simulator knows, gathered while it goes on.
+// MethodRecord: the figures of a training method that only the simulator has, gathered during the run.
 //
 // Thread: one owner. Memory: a curve.
 #pragma once
@@ -21,15 +21,15 @@ class MethodRecord {
         traffic_(in.options.nodes),
         curve_(in.config.samples, in.options.curve_points) {}
 
-  // Of bytes that go from one peer to another, or to one that is no peer.
+  // Counts bytes that one peer sends to another, or to a receiver that is no peer.
   void sent(std::size_t from, double bytes) { traffic_[from].sent += bytes; }
   void received(std::size_t to, double bytes) { traffic_[to].received += bytes; }
   void computed(Duration time) { computed_ += time; }
   void update_made() { ++updates_; }
 
-  // What a run has to show for itself just now.
+  // Evaluates the run's model as it is now.
   using Evaluate = std::function<models::Evaluation()>;
-  // Adds a point to the curve where one is due, and tells how far the run is. False: stop early. Errors:
+  // Adds a point to the curve where one is due, and reports the run's progress. False: stop early. Errors:
   // Errc::not_finite.
   Result<bool> watch(std::uint64_t samples, TimePoint now, const Evaluate& evaluate);
 

@@ -1,4 +1,4 @@
-// MethodSetting: what a way to train is given. All of it outlives the run.
+// MethodSetting: the inputs of a training method. All of them outlive the run.
 #pragma once
 
 #include "runtime/sim/cluster/training_record.h"

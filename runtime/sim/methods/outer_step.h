@@ -1,4 +1,4 @@
-// OuterStep: what becomes of the changes that peers have made to one model, each by itself, in a round.
+// OuterStep: combines the changes that peers have made to one model in a round, each by itself.
 //
 // A peer's change is the model it began from less the model it ended with, D_i; the mean D = sum_i s_i D_i, with shares
 // s_i of sum 1, is an outer gradient, and the model w steps on it:
@@ -29,10 +29,10 @@ struct OuterRule {
   std::uint32_t entries = 0;  // k; 0: dense
 };
 
-// What `exchange.outer` and its keys mean for so many peers. Errors: Errc::usage for keys that have no meaning there.
+// The rule that `exchange.outer` and its keys set for so many peers. Errors: Errc::usage for keys without meaning.
 Result<OuterRule> outer_rule(const RunConfig& config, std::uint32_t params, std::size_t peers);
 
-// Bytes of the message in which a peer tells its change: 4 a parameter, or for each of k entries its value in 4 bytes
+// Bytes of the message that carries a peer's change: 4 a parameter, or for each of k entries its value in 4 bytes
 // and its position in as many bits as the last position takes.
 double outer_message_bytes(const OuterRule& rule, std::uint32_t params);
 
@@ -45,9 +45,9 @@ class OuterStep {
 
   // Peer i, whose share is s_i, has come from model `began` to `ended`; both [params].
   void add(std::size_t i, float share, std::span<const float> began, std::span<const float> ended);
-  // Steps on what was added since the last step. weights: [params].
+  // Steps on the changes added since the last step. weights: [params].
   void step(std::span<float> weights);
-  // Peer i has lost what it had: e_i is zero.
+  // Peer i has lost its state: e_i is zero.
   void forget(std::size_t i);
 
  private:

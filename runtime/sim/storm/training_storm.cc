@@ -55,7 +55,7 @@ class TrainingStorm final : private FaultyRun, private WorldObserver {
   bool watch();
   void train_to_the_end();
 
-  // What happens in the world.
+  // WorldObserver: events that the world reports.
   void started(HostId i) override {
     if (world_.host(i).life > 1) record_.restarted(i);
   }

@@ -156,7 +156,7 @@ class ProtocolWorld {
 
   std::uint64_t trace() const { return trace_; }
   std::uint64_t events() const { return events_; }
-  // Of a host, unless its driver gives it another: a letter, then the number of the host.
+  // The default address of a host, unless its driver sets another: a letter, then the number of the host.
   static std::string address_of(HostId i);
   static gossip::LinkId link_of(End end) {
     return gossip::LinkId{2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side)};
