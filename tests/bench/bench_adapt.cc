@@ -6,7 +6,7 @@
 //   files       captures in the sparse form of `rumor stats`, named on the command line
 // LINK skips the first four messages of a source, like the figures of compress/ADAPT.md.
 //
-// What bounds the speed of one core, in the same run:
+// The same run measures these bounds on the speed of one core:
 //   events      columns (each with its sign), rows and entries of rows, for each entry
 //   chain       decoding as many events in as many rows, one column after another, with weights and
 //               probabilities that are given: what one chain allows when nothing is learned, checked or handed

@@ -73,7 +73,7 @@ struct Node {
   std::uint64_t frames = 0;
 };
 
-// What each update brings: its DATA from the provider, then the announcements of those who have it too.
+// The frames of each update: its DATA from the provider, then the announcements of the other peers that have it.
 struct Traffic {
   std::vector<Bytes> data, have;
   Traffic(std::uint64_t updates, std::size_t bytes) {

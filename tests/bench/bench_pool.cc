@@ -1,6 +1,6 @@
-// What it takes to hand a round of tasks to a pool of threads, by the time since the round before: microseconds
-// beyond the tasks' own, median and 90th of 100. While threads still look out for work it is a handful of cache
-// misses, afterwards a wake-up by the system. Why ThreadPool looks out for as long as it does.
+// Time to hand a round of tasks to a pool of threads, by the time since the round before. Printed: microseconds
+// beyond the tasks' own, median and 90th percentile. While threads still spin for work, the cost is a handful of
+// cache misses; afterwards it is a wake-up by the system. These figures set how long ThreadPool spins.
 //
 // usage: bench_pool [THREADS]
 #include <algorithm>

@@ -1,5 +1,6 @@
-// What the protocol thread does with a large update that has arrived, part by part: its hash, decoding, and the
-// fingerprint with each set of kernels. Best of several, and the share of the whole; the machine may be busy.
+// Times the protocol thread's work on a large update that has arrived, part by part: its hash, decoding, and the
+// fingerprint with each set of kernels. Prints the best of several times, since the machine may be busy, and each
+// part's share of the whole.
 //
 // usage: bench_receive [PARAMS [DENSITY]]
 #include <cstdio>

@@ -31,7 +31,7 @@ using namespace rumor;
 
 namespace {
 
-// What a work finds in the caches: what it left there itself, or, as after a training step, other things.
+// The contents of the caches when a work starts: its own data, or other data, as after a training step.
 enum class Caches { own, swept };
 
 void sweep() {

@@ -1,5 +1,5 @@
-// What security costs an update: hash, sign and verify, for payloads of several sizes; as multiples of each
-// other too, since times depend on the machine.
+// The cost of security for an update: hash, sign and verify, for payloads of several sizes. Also prints them as
+// multiples of each other, since times depend on the machine.
 #include <cstdio>
 #include <memory>
 

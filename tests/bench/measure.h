@@ -1,4 +1,4 @@
-// What the benchmarks share: timing, and updates of independent positions.
+// Shared by the benchmarks: timing, and updates of independent positions.
 #pragma once
 
 #include <algorithm>

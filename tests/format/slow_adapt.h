@@ -25,11 +25,11 @@ struct AdaptTensor {
   std::uint64_t rows = 1, columns = 1;
 };
 
-// Chapter 9: what one end of a connection remembers.
+// Chapter 9: the history that one end of a connection remembers.
 class AdaptHistory {
  public:
   explicit AdaptHistory(const std::vector<AdaptTensor>& tensors);
-  // Of each tensor.
+  // `entries`: those of each tensor.
   void remember(const std::vector<std::vector<AdaptEntry>>& entries);
 
   struct Side {

@@ -224,7 +224,7 @@ bool take_segments(BitStream& stream, std::vector<Segment>& segments, const Payl
   return true;
 }
 
-// What the two forms share: 4.1 to 4.4 and the rows of the table.
+// The part that both forms share: 4.1 to 4.4 and the rows of the table.
 struct Outline {
   BitStream stream;
   std::vector<std::uint64_t> steps;

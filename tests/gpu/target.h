@@ -1,4 +1,4 @@
-// What the tests of this folder run on: the kernels emulated on this processor, or a GPU through the plugin.
+// The target of this folder's tests: the kernels emulated on this processor, or a GPU through the plugin.
 //
 // RUMOR_GPU_TEST=device asks for the GPU (main.cc); without one the program says so and exits with 77, skipped.
 #pragma once

@@ -20,7 +20,7 @@
 namespace rumor::models {
 namespace {
 
-// What fills the inputs.
+// The range of values that fills the inputs.
 enum class Fill { small, wide, extreme };
 
 constexpr float guard = -12345.678f;

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(neighbours_learn_together_and_stay_near_each_other) {
   BOOST_TEST(run(apart, test::lan(8)).disagreement > 2 * first.disagreement);
 }
 
-// What peers think of the run's length by themselves, without the simulator's word.
+// Peers estimate the run's progress by themselves, without the simulator's help.
 BOOST_AUTO_TEST_CASE(peers_guess_how_far_the_run_is) {
   sim::ClusterOptions options = test::lan(12);
   options.step_factors = {1, 2, 3, 4};

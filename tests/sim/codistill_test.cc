@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(teachers_are_asked_from_a_tenth_of_the_run_on_and_take_a_th
     return run(config, test::lan(4)).virtual_seconds;
   };
   for (const std::uint32_t teachers : {1u, 2u}) {
-    // Of runs of different length the beginning and the end take as long.
+    // The beginning and the end take equally long in runs of different length, so they cancel.
     const double got = seconds(teachers, 48'000) - seconds(teachers, 16'000);
     BOOST_TEST(got == 0.020 * 500 * (1 + 0.9 * teachers / 3), boost::test_tools::tolerance(0.015));
   }

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(where_the_fastest_is_before_others_end_there) {
   BOOST_TEST(says(sim::to_table(all), "1600 to 3200 samples each way"));
 }
 
-// What came of the others is worth telling; the seeds after the first would be wasted on it.
+// The results of the other methods are still reported; seeds after the first would be wasted on the one that diverges.
 BOOST_AUTO_TEST_CASE(a_method_that_diverges_at_every_rate_is_left_out_of_the_comparison) {
   std::size_t of_sync = 0;
   const auto run = [&](const sim::Method& method, double rate, std::uint64_t seed) -> Result<sim::Trial> {

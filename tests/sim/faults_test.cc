@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(random_kills_and_resets_over_many_seeds) {
       BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
       BOOST_TEST(result->link_resets + result->restarts > 0u);
       BOOST_TEST(result->doubled == 0u);
-      // What a killed node had published and nobody had received is gone with it; nothing else is.
+      // A killed node loses only updates that it had published and no peer had received.
       BOOST_TEST((result->identical || result->lost <= result->restarts * 4));
     }
   }

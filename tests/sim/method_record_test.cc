@@ -1,10 +1,10 @@
-// What is told of a run while it goes on, and what ways without equal replicas say of them at its end.
+// The progress that a run reports, and how methods without equal replicas describe the replicas at its end.
 #include "runtime/sim/methods/method_record.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
 
-// Two points are wanted; whoever says stop between them is heard all the same.
+// The curve has two points; a stop between them still takes effect.
 BOOST_AUTO_TEST_CASE(a_run_can_be_stopped_between_two_points_of_its_curve) {
   for (const char* mode : {"broadcast", "sync", "codistill", "average"}) {
     RunConfig config = test::small_run(16'000);

@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(admm_goes_to_the_mean_as_by_hand) {
   }
 }
 
-// What a run has learned on one network is not computed again on another, and nothing else differs from doing so.
+// A run on another network reuses the earlier training, with the same results as training again.
 BOOST_AUTO_TEST_CASE(what_is_learned_need_not_be_learned_again_elsewhere) {
   sim::ClusterOptions here = test::lan(4), there = here;
   there.network.latency_min = there.network.latency_max = 80ms;

@@ -22,7 +22,7 @@ double seconds_waited(const sim::Cluster& cluster, std::size_t i) {
   return cluster.node(i)->status(cluster.now()).training.seconds_waited;
 }
 
-// What becomes of the rate when everything takes ten steps to arrive.
+// The factor of the learning rate when every message takes ten steps to arrive.
 double rate_factor_far_apart(const StalenessRules& rules) {
   RunConfig config = test::small_run(16'000);
   config.staleness = rules;

@@ -1,4 +1,4 @@
-// What two links may send to a peer that averages with its neighbours: protocol_driver.h.
+// Two links send arbitrary frames to a peer that averages with its neighbours: protocol_driver.h.
 #include "tests/fuzz/gossip/protocol_driver.h"
 #include "tests/fuzz/target.h"
 

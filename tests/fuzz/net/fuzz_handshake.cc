@@ -38,11 +38,11 @@ Peer& visitor() {
 Bytes taken(TlsSession& session) {
   Bytes out;
   session.take_output(out);
-  RUMOR_CHECK(out.size() < (64u << 10));  // a stranger does not make us talk
+  RUMOR_CHECK(out.size() < (64u << 10));  // a stranger cannot make us send much
   return out;
 }
 
-// What has come decrypted, cut into frames and decoded, as a connection does it.
+// Decrypts the input, cuts it into frames and decodes them, as a connection does.
 void read_all(TlsSession& session) {
   net::FrameReader reader(limits::hello_bytes_max);
   std::array<std::uint8_t, 16 << 10> plaintext;

@@ -1,10 +1,10 @@
-// What compression and models cost on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
+// Cost of compression and models on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
 //
 // usage: bench_gpu [--emulated] PARAMS...        PARAMS of the passes, the first also of codec and replica
 //        bench_gpu [--emulated] --losses FILE    instead: the first losses of GPT-2, for tests/gpu/card/torch_gpt.py
 //
-// Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. A pass
-// over memory is told as a share of what a plain copy on the same device moves in the same time.
+// Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. The
+// throughput of a pass over memory is given as a share of that of a plain copy on the same device.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -173,9 +173,9 @@ std::string decoded_beside(const Gpu& gpu, const ParamLayout& layout, std::span<
   return number("busy_s", busy) + ", " + number("beside_s", beside) + ", " + number("told_s", told);
 }
 
-// What arrives between two steps: eight updates, payloads over the bus, decoded, onto integers and floats
-// (runtime/training/device_view.h); all weights, as where nobody knows what changed; and the fingerprint that proves
-// them.
+// Times the work on arrivals between two steps (runtime/training/device_view.h): eight updates cross the bus as
+// payloads, are decoded, and are added to integers and floats. Also times sending all weights, as when the changes are
+// unknown, and the fingerprint that proves them.
 std::string arrival(const Gpu& gpu, std::uint32_t params) {
   const ParamLayout layout = gpt_layout(params);
   const DeviceArray<float> change = noise(gpu, params, 1e-4f);

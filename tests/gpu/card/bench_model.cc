@@ -119,7 +119,7 @@ struct StepSeconds {
   double plain, repeated;
 };
 
-// Of loss and gradient of one batch, kernel by kernel and recorded.
+// Seconds for loss and gradient of one batch: kernel by kernel, and recorded.
 StepSeconds seconds_of_step(const Gpu& gpu, bool emulated, int calls, DeviceModel& model,
                             const DeviceArray<float>& weights, const models::Batch& batch,
                             const DeviceArray<float>& gradient) {
@@ -136,15 +136,15 @@ StepSeconds seconds_of_step(const Gpu& gpu, bool emulated, int calls, DeviceMode
   return seconds;
 }
 
-// Of the optimizer, but its moments and weights.
+// The step rule of the AdamW optimizer; its moments and weights are not part of it.
 StepRule adamw() {
   const float weight = 0;
   const auto optimizer = must(models::make_optimizer({.kind = "adamw"}, 1));
   return optimizer->begin_step(1e-4, {&weight, 1});
 }
 
-// A whole step: loss and gradient in bf16; then optimizer, residual, selection and payload, which is all that gossip
-// costs the one who trains.
+// A whole step: loss and gradient in bf16; then optimizer, residual, selection and payload, the only costs of gossip
+// to the trainer.
 std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
   const models::ModelConfig config = gpt2_config(emulated);
   DeviceGpt gpt = must(DeviceGpt::create(gpu, config, Precision::bf16));

@@ -1,4 +1,4 @@
-// What a layer of GPT-2 124M and its head cost on a GPU, slot by slot, and all of a step (8 rows of 1024 tokens).
+// Cost of a layer of GPT-2 124M and its head on a GPU, slot by slot, and of a whole step (8 rows of 1024 tokens).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the benchmarks of this folder share: times, and memory with something in it.
+// Shared by the benchmarks of this folder: times, and device memory filled with data.
 //
 // Thread: plain functions.
 #pragma once

@@ -81,7 +81,7 @@ struct Pair {
   DeviceUpdate gpu_update;
 };
 
-// What training makes of a vector: normal-ish noise, larger in some stretches than in others.
+// A vector like those of training: roughly normal noise, larger in some stretches than in others.
 std::vector<float> noise(Prng& prng, std::size_t size, float scale) {
   std::vector<float> values(size);
   for (std::size_t i = 0; i < size; ++i) {

@@ -53,13 +53,13 @@ struct Device {
   std::vector<std::function<void()>> written;  // by the recording that is under way
   std::size_t bf16_room = 0, moves = 0;        // room that products in bfloat16 have, and how often it moved
 
-  // Writes it down instead of doing it, where that is what happens.
+  // While a recording is under way, records `work` instead of doing it. True: recorded.
   template <class Work>
   bool wrote(const Work& work) {
     if (recording) written.push_back(work);
     return recording;
   }
-  // What cannot be written down.
+  // Called by work that cannot be recorded; breaks a recording that is under way.
   void happens_at_once() { broken = broken || recording; }
   void fail(const char* what) {
     if (failure.empty()) failure = what;

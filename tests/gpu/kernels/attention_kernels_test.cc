@@ -67,7 +67,7 @@ void check(Prng& prng, double tolerance, const std::vector<Shape>& shapes) {
   }
 }
 
-// What a position may not see changes nothing of it, not one bit.
+// Positions that a position may not see change no bit of its result.
 template <class Number>
 void check_that_what_comes_later_is_not_seen() {
   Prng prng(62);

@@ -42,7 +42,7 @@ struct Product {
   std::uint32_t gap = 0;  // between rows of a, b and y
 };
 
-// What the epilogue is of, by the definition.
+// The values before the epilogue, by the definition of the product.
 std::vector<double> reference(const Product& p, const Floats& a, const Floats& b, const Floats& y, const Floats& bias) {
   std::vector<double> sums;
   for (std::uint32_t r = 0; r < p.rows; ++r)

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(all_that_came_is_found_until_more_is_collected) {
   }
 }
 
-// Of more than one segment, and while entries of the last time are still to be read.
+// The updates have more than one segment and arrive while entries of the time before are still to be read.
 BOOST_AUTO_TEST_CASE(what_comes_meanwhile_leaves_alone_what_was_found) {
   Arriving here(4);
   const auto first = here.drawn(20'000 / 2);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(what_is_damaged_is_not_found) {
   BOOST_TEST_REQUIRE(here.arrivals.collect().ok());
   here.check_found(*sound);
   BOOST_TEST(here.arrivals.find(*headless) == nullptr);
-  // Of this one only the decoder can tell, and says so once.
+  // Only the decoder finds the fault of this payload, and it reports the fault once.
   here.arrivals.begin(sound);
   here.arrivals.begin(cut);
   const Result<void> told = here.arrivals.collect();

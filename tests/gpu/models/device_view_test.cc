@@ -30,7 +30,7 @@ LargeVector<std::int32_t> any_weights(Prng& prng, std::uint32_t params) {
   return weights;
 }
 
-// What a peer has on the host alone: the reference.
+// The state of a peer that computes on the host alone: the reference.
 struct OnHost {
   Replica replica;
   InFlightView in_flight;
@@ -49,7 +49,7 @@ struct OnHost {
   }
 };
 
-// What one with GPUs has.
+// The state of a peer with GPUs.
 struct OnDevice {
   std::unique_ptr<GpuGroup> gpus;
   SplitModel model;
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(more_than_is_kept_in_mind_is_sent_anew) {
   BOOST_TEST(both.overlays > 0u);
 }
 
-// What has arrived is not brought when a step waits for it, but for the steps of its tensors.
+// An update that arrived before is not sent again when a step needs it; only the steps of its tensors are.
 BOOST_AUTO_TEST_CASE(what_came_before_is_not_sent_again) {
   if (on_device()) return;
   Both both(54, 1, test_models().back(), 0.5);

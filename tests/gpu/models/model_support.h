@@ -51,7 +51,7 @@ inline Floats stirred(Prng& prng, const models::Model& model, float grain = 1e-3
   return params;
 }
 
-// Of one tensor.
+// The values of one tensor.
 inline Floats part_of(const Floats& all, const TensorInfo& tensor) {
   return Floats(all.begin() + tensor.offset, all.begin() + tensor.offset + tensor.size);
 }

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(steps_of_models_are_the_same_to_the_bit) {
     }
 }
 
-// What products have of their own may move, though the model's memory stays.
+// Memory that the products own may move, though the model's memory stays.
 BOOST_AUTO_TEST_CASE(a_recording_whose_memory_moved_is_made_anew) {
   if (!has_products(Target())) return;
   Prng prng(62);

@@ -105,11 +105,11 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
     Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());
     BOOST_TEST((gpu.replica.weights().size() == cpu.replica.weights().size()));
     for (std::uint64_t step = 1; step <= 12; ++step) {
-      // Few entries go to their places on all GPUs, many make the whole view go to the others.
+      // Few entries are sent to their places on all GPUs; with many, the whole view is sent to the other GPUs.
       const double density = step % 4 == 0 ? 0.9 : 0.05;
       const StepResult there = gpu.step(density), here = cpu.step(density);
       BOOST_TEST_REQUIRE(there.failure == "");
-      // What it computed with is what the CPU did.
+      // The GPU computed with the same view as the CPU.
       const std::vector<float> view = device.device_view().value();
       const std::span<const float> shown = cpu.trainer->view().values;
       BOOST_TEST_REQUIRE(std::equal(view.begin(), view.end(), shown.begin(), shown.end()));
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
     cpu.trainer->follow(cpu.replica);
     gpu.trainer->follow(gpu.replica);
     const auto here = cpu.trainer->evaluate(cpu.trainer->view().values, 100);
-    // Of its own weights, and of those that are given.
+    // Evaluates the trainer's own weights, then weights that are given.
     for (const std::span<const float> weights : {{}, std::span<const float>(cpu.trainer->view().values)}) {
       const auto there = gpu.trainer->evaluate(weights, 100);
       BOOST_TEST(std::abs(there.loss - here.loss) < 1e-5 * (1 + here.loss));

@@ -120,7 +120,7 @@ inline Entries any_entries(Prng& prng, std::uint32_t room) {
   return entries;
 }
 
-// Of an ideal coder of independent positions, signs included.
+// Bits of an ideal coder of independent positions, signs included.
 inline double even_bits(double cells, double count) {
   return (std::lgamma(cells + 1) - std::lgamma(count + 1) - std::lgamma(cells - count + 1)) / std::log(2.0) +
          count;

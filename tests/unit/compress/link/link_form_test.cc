@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(damage_is_refused_or_decodes_to_some_update) {
       if (flip % 10 == 0) bytes.resize(prng.below(bytes.size() + 1));
       const auto back = decode_link_form(layout, bytes, nullptr);
       back.ok() ? ++accepted : ++refused;
-      // What is accepted is an update like any other.
+      // An accepted message decodes to a valid update.
       if (back.ok()) BOOST_TEST_REQUIRE((decode(layout, encode(layout, *back)).value() == *back));
     }
   }

@@ -1,4 +1,4 @@
-// What the transport does about ends that are absent, wrong or hostile. Peers here speak through plain
+// Tests how the transport handles remote ends that are absent, wrong or hostile. Peers here speak through plain
 // OpenSSL or a bare socket, not through Transport.
 #include <openssl/ssl.h>
 #include <openssl/x509.h>

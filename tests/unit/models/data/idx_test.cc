@@ -26,7 +26,7 @@ Bytes idx(std::vector<std::uint32_t> shape, Bytes elements) {
   return bytes;
 }
 
-// What parse_idx says of `bytes`; empty when it takes them.
+// The error of parse_idx for `bytes`; empty when it accepts them.
 std::string complaint(const Bytes& bytes) {
   const Result<IdxArray> array = parse_idx(bytes, "f");
   if (array) return "";

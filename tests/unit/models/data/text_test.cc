@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(damaged_token_files_are_named_with_the_offset) {
   BOOST_TEST(says(llmc({20'240'801, 7, 1}, {4, 5})).find("x.bin, offset 0: tokens of Llama 3") == 0u);
 }
 
-// What compress(1) writes after its header.
+// The bytes that compress(1) writes after its header.
 Bytes compressed(BytesView text) {
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> table;
   std::vector<bool> bits;

@@ -15,7 +15,7 @@ inline constexpr const char* golden_plain_names[] = {
     "9.weight",
     "9.bias",
 };
-// Of every third parameter.
+// The gradient of every third parameter.
 inline constexpr float golden_plain_gradient[] = {
     1.1617702e-02f, -1.6306009e-01f, 2.7567606e-02f, -1.4545881e-02f, -1.7023037e-01f, 2.0397325e-02f,
     -4.8980362e-04f, 4.6564631e-02f, -3.0549313e-02f, -1.1903526e-04f, 5.6716422e-02f, -1.7449055e-02f,
@@ -59,7 +59,7 @@ inline constexpr const char* golden_residual_names[] = {
     "8.weight",
     "8.bias",
 };
-// Of every third parameter.
+// The gradient of every third parameter.
 inline constexpr float golden_residual_gradient[] = {
     2.2917529e-02f, 3.1498544e-02f, -9.2756740e-03f, -8.5837048e-03f, 1.5929526e-02f, 1.3801843e-02f,
     1.4556878e-03f, 4.3854434e-03f, 2.6473459e-03f, 2.6215134e-03f, 3.8638129e-03f, 1.2159390e-03f,

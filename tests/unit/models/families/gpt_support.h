@@ -1,4 +1,4 @@
-// What tests of a transformer's layers share: drawn values, slopes by differences.
+// Shared by the tests of a transformer's layers: random values, and slopes by finite differences.
 #pragma once
 
 #include <cmath>

@@ -51,7 +51,7 @@ struct Small {
   Batch batch(std::span<const float> probability, float weight) const {
     return {x, labels, batch_rows, tokens, {probability, weight}};
   }
-  // What row r is to be: a label, or the next token.
+  // The target of row r: a label, or the next token.
   std::size_t wanted(std::size_t r) const {
     return tokens.empty() ? labels[r] : tokens[r / places * (places + 1) + r % places + 1];
   }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_agree_with_the_formula) {
   }
 }
 
-// Who is drawn to what it says anyway learns from labels alone.
+// A model whose soft targets are its own predictions learns from labels alone.
 BOOST_AUTO_TEST_CASE(own_predictions_draw_nowhere) {
   for (const char* family : families) BOOST_TEST_CONTEXT(family) {
     Small s(family);

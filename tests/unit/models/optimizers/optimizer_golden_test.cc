@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(adaptive_revision_ends_where_the_paper_says) {
   for (std::uint32_t i = 0; i < params; ++i)
     BOOST_TEST(std::abs(weight[i] - reference[i].weight) < 1e-4,
                "parameter " << i << ": " << weight[i] << " for " << reference[i].weight);
-  // What others do in the same direction makes the rate smaller.
+  // Changes of other peers in the same direction lower the learning rate.
   BOOST_TEST(reference[7].top > 1.5 * reference[0].top);
 }
 

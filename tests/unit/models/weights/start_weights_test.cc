@@ -37,7 +37,7 @@ ModelConfig tiny() {
   return config;
 }
 
-// What golden_weights.py wrote.
+// The weights that golden_weights.py wrote.
 std::vector<float> expected(const ParamLayout& layout) {
   std::vector<float> weights;
   for (std::size_t t = 0; t < layout.tensors().size(); ++t)

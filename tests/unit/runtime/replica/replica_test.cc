@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights_on_many_threads) {
   follow(300'000, 100'000, 60, threads);
 }
 
-// Who keeps the weights elsewhere is handed each change once, in order, whenever the weights here take it; and told
-// when it must read all of them.
+// A holder of the weights elsewhere receives each change once, in order, whenever the weights here take it. It also
+// learns when it must read all of them.
 BOOST_AUTO_TEST_CASE(what_was_taken_is_handed_over_while_the_weights_wait) {
   constexpr std::uint32_t params = 300;
   const ParamLayout layout = test::flat_layout(params);

@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
   BOOST_TEST(keys.size() > 70);
   const RunConfig plain;
   for (const RunKey& key : keys) {
-    // What is told to be the default can be written, and changes nothing.
+    // Each documented default can be set explicitly, and changes nothing.
     RunConfig same;
     if (!key.by_default.empty())
       BOOST_TEST(override_run_config(same, key.name + "=" + key.by_default).ok(), key.name);
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
   BOOST_TEST(run_key_help("network.nothing").empty());
 }
 
-// Who owns a run is part of its name; who has none keeps the name it had.
+// The owner of a run is part of its name; a run without an owner keeps the name it had.
 BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
   const std::string key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
   RunConfig config;

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_budget_in_bytes_bounds_the_payload) {
   BOOST_TEST(sum >= 20u * 85);
 }
 
-// What waits after two steps, when others made these changes in between.
+// The residual after two steps, when other peers made these changes in between.
 std::vector<float> residual_with(const std::string& optimizer, const std::vector<compress::SparseUpdate>& others) {
   RunConfig config = config_for_rows();
   config.optimizer.kind = optimizer;

@@ -17,7 +17,7 @@ tcp::endpoint on_loopback(std::uint16_t port) {
   return {asio::ip::address_v4::loopback(), port};
 }
 
-// What a socket gets that wants this port, as peers do (shared) or as others may.
+// The error of a socket that listens on this port, as peers do (shared) or as other programs may.
 asio::error_code listens(std::uint16_t port, bool shared) {
   asio::io_context io;
   tcp::acceptor acceptor(io, tcp::v4());

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_token_survives_its_text_and_admits) {
   const Bytes shown = use_token(*token, run_named(3), joiner).encode();
   BOOST_TEST(gossip::judge(rule, joiner, shown, {judge, run_named(3), 0, 0, false}).ok());
   BOOST_TEST(!gossip::judge(rule, key_of(5).id(), shown, {judge, run_named(3), 0, 0, false}).ok());
-  // What is shown holds nothing of the secret.
+  // The credential that the joiner shows does not contain the secret.
   BOOST_TEST(
       (std::search(shown.begin(), shown.end(), token->secret.begin(), token->secret.end()) == shown.end()));
 }

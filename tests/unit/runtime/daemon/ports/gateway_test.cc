@@ -14,7 +14,7 @@ using rumor::test::contains;
 
 const char* const header = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
 
-// What port_request() says of these.
+// The error of port_request() for these addresses.
 Error refusal(const std::string& listening, const std::string& router) {
   const auto request = port_request(listening, router);
   BOOST_REQUIRE(!request.ok());

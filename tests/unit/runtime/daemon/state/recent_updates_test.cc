@@ -15,7 +15,7 @@ const Bytes head(10, 7);
 
 std::shared_ptr<const Bytes> payload(std::size_t bytes) { return std::make_shared<const Bytes>(bytes, 1); }
 
-// Of payloads of so many bytes.
+// A capture of payloads of these sizes in bytes.
 std::string capture(const std::vector<std::size_t>& sizes) {
   std::string text(head.begin(), head.end());
   for (const std::size_t size : sizes) {
