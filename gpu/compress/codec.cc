@@ -16,7 +16,7 @@ using compress::Segment;
 using compress::SegmentPlace;
 using compress::Segments;
 
-// Kernels read and write whole words, and one beyond the last.
+// Kernels read and write whole words, and one word beyond the last.
 constexpr std::size_t slack_bytes = 16;
 
 std::vector<CodePart> code_parts(const ParamLayout& layout, const std::vector<Part>& parts) {
@@ -36,7 +36,7 @@ CodeSegment code_segment(const Segment& segment) {
 
 }  // namespace
 
-// Parts and segments go to the device, with the places of the bodies.
+// Copies parts and segments to the device, with the positions of the bodies.
 Result<void> DeviceCodec::send(const std::vector<CodePart>& parts, const std::vector<CodeSegment>& places) {
   if (Result<void> made = parts_.make_room(*gpu_, parts.size(), "parts of a payload"); !made) return made;
   if (Result<void> made = segments_.make_room(*gpu_, places.size(), "segments of a payload"); !made) return made;
@@ -45,7 +45,7 @@ Result<void> DeviceCodec::send(const std::vector<CodePart>& parts, const std::ve
   return {};
 }
 
-// Where parts that go on with a tensor begin: right after the entry before them.
+// Sets where each part that continues a tensor begins: right after the last entry of the part before it.
 Result<void> DeviceCodec::set_begins(const DeviceUpdate& update, Segments& segments) {
   std::vector<std::uint32_t> before;
   for (const Segment& segment : segments.list)
@@ -77,7 +77,7 @@ Result<Bytes> DeviceCodec::encode(const DeviceUpdate& update) {
   Bytes payload;
   if (one) payload = start.take();
 
-  // Every body into room for the longest it can be; with one segment it goes on where the head ends.
+  // Each body gets room for its longest possible form; a single segment begins where the head ends.
   std::vector<CodeSegment> places;
   std::uint64_t at = one ? start_bits : 0;
   for (const Segment& segment : segments.list) {
@@ -113,7 +113,7 @@ Result<Bytes> DeviceCodec::encode(const DeviceUpdate& update) {
   return payload;
 }
 
-// ---- payloads as they are read ----
+// ---- decoding ----
 
 std::uint64_t DeviceCodec::Opened::begin(std::size_t s) const {
   return table ? 8 * (table->begin + table->places[s].offset) : 8 + head_bits;
@@ -159,7 +159,7 @@ Result<DeviceCodec::Opened> DeviceCodec::open(BytesView payload) const {
   return opened;
 }
 
-// One behind the other.
+// Writes the payloads to the device, one after another.
 Result<void> DeviceCodec::write_payloads(std::span<const Opened> opened) {
   std::size_t bytes = 0;
   for (const Opened& one : opened) bytes += one.payload.size();
@@ -215,7 +215,7 @@ Result<void> DeviceCodec::begin(std::span<const BytesView> payloads, DeviceUpdat
     out.clear();
     return bodies;
   }
-  // While the device decodes.
+  // The host checks the checksums while the device decodes.
   begun.checksums_right_ = std::all_of(begun.opened_.begin(), begun.opened_.end(),
                                        [](const Opened& one) { return one.checksums_right(); });
   return {};

@@ -1,9 +1,9 @@
-// DeviceCodec: payloads of compress/FORMAT.md, chapter 4, whose entries never leave the GPU.
+// DeviceCodec: codes payloads of compress/FORMAT.md, chapter 4, whose entries never leave the GPU.
 //
-// The device does what there is one of for each entry: fields, thirds and quotients of the bodies. The host does what
-// there is one of for each tensor or segment: head, table, checksums (it reads those bytes anyway, to hash or to send
-// them) and all that decides whether a payload is accepted. So what crosses the bus is the payload, some numbers a
-// tensor and segment, and nothing for each entry.
+// The device does the work per entry: fields, thirds and quotients of the bodies. The host does the work per tensor or
+// segment: head, table, checksums (it reads those bytes anyway, to hash or to send them) and every check that decides
+// whether a payload is accepted. The bus therefore carries the payload and some numbers per tensor and segment, and
+// nothing per entry.
 //
 // encode() and decode() give the bytes, the entries and the errors of compress/payload/update.h.
 //
@@ -28,16 +28,16 @@ class DeviceCodec {
   struct Opened {
     BytesView payload;
     compress::Head head;
-    compress::Segments segments;                  // none without entries
-    std::optional<compress::SegmentTable> table;  // of more than one segment
-    std::uint64_t head_bits = 0;                  // behind byte 0; then the body of a single segment begins
-    std::size_t first_segment = 0;                // among those that are decoded with it
+    compress::Segments segments;                  // empty without entries
+    std::optional<compress::SegmentTable> table;  // if there is more than one segment
+    std::uint64_t head_bits = 0;                  // after byte 0; the body of a single segment begins there
+    std::size_t first_segment = 0;                // among the segments that are decoded together
 
-    // Segment s begins and must end at these bits of the payload.
+    // Bits of the payload at which segment s begins and must end.
     std::uint64_t begin(std::size_t s) const;
     std::uint64_t end(std::size_t s) const;
     bool checksums_right() const;
-    // sound: of all segments that were decoded. Errors: Errc::corrupt, of the first that is damaged.
+    // sound: of all decoded segments. Errors: Errc::corrupt, for the first damaged segment.
     Result<void> check(const std::vector<std::uint32_t>& sound) const;
   };
 
@@ -45,22 +45,23 @@ class DeviceCodec {
   // Copies the layout; refers to `gpu`.
   DeviceCodec(const Gpu& gpu, ParamLayout layout) : gpu_(&gpu), layout_(std::move(layout)) {}
 
-  // The canonical payload. Requires: `update` as compress::encode() wants it. Errors: Errc::io, Errc::limit.
+  // Returns the canonical payload. Requires: `update` meets the requirements of compress::encode(). Errors: Errc::io,
+  // Errc::limit.
   Result<Bytes> encode(const DeviceUpdate& update);
 
   // Reads a payload into `out`, whose memory is reused. On error `out` is empty. Errors: Errc::corrupt as
   // compress::decode(); Errc::io, Errc::limit.
   Result<void> decode(BytesView payload, DeviceUpdate& out);
 
-  // Reads several at once: a segment keeps one multiprocessor busy and an update has a few, so that together they take
-  // little longer than one, and the host waits once. The entries lie in `out` one update's after the other's, and
-  // nothing else of it is set; how many each has is returned. Errors: as decode(), of the first that is damaged; then
-  // `out` is empty.
+  // Reads several payloads at once. A segment keeps one multiprocessor busy and an update has few segments, so several
+  // updates take little longer than one, and the host waits once. The entries of the updates follow one another in
+  // `out`; no other member of it is set. Returns the number of entries of each update. Errors: as decode(), for the
+  // first damaged payload; `out` is then empty.
   Result<std::vector<std::uint32_t>> decode_all(std::span<const BytesView> payloads, DeviceUpdate& out);
 
-  // The same in two: begin() returns before the device has decoded, finish() waits for it. Of several that are begun
-  // each has a Begun of its own. Until it is finished the payloads stay where they are, and nobody touches `out`.
-  // Errors: those of decode_all(), of either.
+  // decode_all() in two steps: begin() returns before the device has decoded, finish() waits for it. Each decode in
+  // flight needs its own Begun. Until finish() the payloads must stay in place, and no caller may touch `out`. Errors:
+  // those of decode_all(), from either.
   class Begun {
    public:
     std::size_t memory_bytes() const { return sound_.bytes(); }
@@ -68,14 +69,14 @@ class DeviceCodec {
    private:
     friend class DeviceCodec;
     std::vector<Opened> opened_;
-    DeviceArray<std::uint32_t> sound_;  // of each segment, once it is decoded
+    DeviceArray<std::uint32_t> sound_;  // of each segment, once decoded
     std::size_t segments_ = 0;
     bool checksums_right_ = true;
   };
   Result<void> begin(std::span<const BytesView> payloads, DeviceUpdate& out, Begun& begun);
   Result<void> finish(Begun& begun, DeviceUpdate& out) const;
 
-  // On the device.
+  // Bytes of device memory.
   std::size_t memory_bytes() const {
     return device_bytes(parts_, segments_, bytes_, ends_, words_, gathered_) + begun_.memory_bytes();
   }

@@ -90,7 +90,7 @@ std::uint32_t DeviceCompressor::entries_of(double density) const {
   return static_cast<std::uint32_t>(std::clamp(wanted, 1.0, static_cast<double>(layout_.params())));
 }
 
-// Candidates of the ranks lie one after another.
+// The candidates of the ranks are stored one rank after another.
 Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
   std::size_t candidates = 0;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -113,7 +113,7 @@ void DeviceCompressor::take_sent() {
   pending_count_ = 0;
 }
 
-// Nothing of the last update leaves the residual.
+// Forgets the last update, so that none of it leaves the residual.
 void DeviceCompressor::forget_update() {
   pending_count_ = 0;
   for (Place& place : places_) place.first = place.selected = 0;
@@ -164,7 +164,8 @@ Result<std::vector<Selection>> DeviceCompressor::read_selections() {
   return selections;
 }
 
-// The largest of each rank: among the candidates, and where those are not enough, or too many, among all.
+// Selects the largest of each rank among its candidates, or among all parameters if the candidates are too few or too
+// many.
 Result<void> DeviceCompressor::choose(DeviceUpdate& out) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) select(r);
   Result<std::vector<Selection>> selections = read_selections();
@@ -243,7 +244,7 @@ Result<void> DeviceCompressor::set_steps(DeviceUpdate& out) {
   return out.set_steps(*gpu_);
 }
 
-// Added as Compressor adds them: by piece of compress/select/scan_pass.h, then in their order.
+// Added in the order of Compressor: within each piece of compress/select/scan_pass.h, then over the pieces in order.
 Result<std::vector<float>> DeviceCompressor::mean_magnitudes(const DeviceUpdate& update) {
   constexpr auto piece_shift = static_cast<std::uint32_t>(std::countr_zero(compress::piece_params));
   const auto pieces_of = [](const RankGroup& rank) { return (rank.size - 1) / compress::piece_params + 1; };
@@ -268,7 +269,7 @@ Result<std::vector<float>> DeviceCompressor::mean_magnitudes(const DeviceUpdate&
 Result<void> DeviceCompressor::absorb(const ScanArgs& change, DeviceUpdate& out) {
   out.clear();
   compress::share_entries(ranks_, entries_, layout_.params());
-  take_sent();  // first: more room for what is pending forgets what is
+  take_sent();  // first: make_room() may reallocate pending_ and lose its contents
   forget_update();
   if (Result<void> room = make_room(out); !room) return room;
   scan(change);
@@ -313,7 +314,7 @@ void DeviceCompressor::add(const DeviceArray<std::uint32_t>& index, const Device
   gpu_->table().add_changes(gpu_->device(), residual_.data(), index.data(), change.data(), count);
 }
 
-// Candidates, and the residual behind them, are as the last absorb() left them: what it sent is still in it.
+// The candidates, and the residual they come from, are unchanged since the last absorb(): it still holds what was sent.
 Result<void> DeviceCompressor::shrink(std::uint32_t entries, DeviceUpdate& out) {
   const std::uint64_t sent = pending_count_;
   RUMOR_CHECK(sent == out.count && entries >= 1 && entries <= sent);
@@ -328,7 +329,7 @@ Result<void> DeviceCompressor::shrink(std::uint32_t entries, DeviceUpdate& out) 
   if (emitted) return {};
   out.clear();
   forget_update();
-  // As Compressor: where the mean of the largest leaves the grid, the update stays empty.
+  // As in Compressor: if the mean of the largest exceeds the grid, the update stays empty.
   if (emitted.error().code == Errc::limit) return {};
   return emitted;
 }
@@ -362,7 +363,7 @@ Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& la
   const Result<std::vector<float>> all = residual();
   if (!all) return all.error();
   std::vector<std::uint32_t> sent = last.counts;
-  sent.resize(layout_.tensors().size(), 0);  // none: an update without entries
+  sent.resize(layout_.tensors().size(), 0);  // no counts: an update without entries
   return compress::compressor_stats(layout_, options_.scope, ranks_, sent, *all);
 }
 

@@ -1,14 +1,15 @@
-// DeviceCompressor: the Compressor of compress/select/compressor.h with its residual on a GPU, bit for bit.
+// DeviceCompressor: the Compressor of compress/select/compressor.h with its residual on a GPU, equal to it bit for bit.
 //
-// Only the search for the largest differs. A pass writes candidates down as on the CPU, but a radix selection on the
-// device ranks them (gpu/cuda/select.cuh). If the guess of the threshold was off, the same kernels rank the residual
-// itself. The host reads some numbers per update and never a parameter.
+// Only the search for the largest values differs. One pass writes the candidates, as on the CPU, but a radix selection
+// on the device ranks them (gpu/cuda/select.cuh). If the guess of the threshold was off, the same kernels rank the
+// residual itself. The host reads some numbers per update and never a parameter.
 //
-// Scope::tensor ranks each tensor by itself, one after another on the device: a dozen kernels a tensor, whose starting
-// alone takes some microseconds each. All are under way before the host waits, once, as for Scope::global.
+// Scope::tensor ranks each tensor by itself, one after another on the device. This takes a dozen kernels per tensor,
+// and starting each kernel takes some microseconds. As for Scope::global, all kernels are started before the host
+// waits, once.
 //
-// Thread: one caller at a time. Memory, device: 4 bytes a parameter, 9 an entry wanted, and 8 a candidate, of which
-// there is room for six an entry and 16,384 more a rank, though never for more than there are parameters.
+// Thread: one caller at a time. Memory, device: 4 bytes per parameter, 9 per wanted entry, and 8 per candidate. There
+// is room for six candidates per entry plus 16,384 per rank, but never for more than there are parameters.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +25,30 @@ namespace rumor::gpu {
 
 class DeviceCompressor {
  public:
-  // Refers to `gpu`; options.kernels says nothing here. Errors: Errc::limit, for too little memory. Requires: density
-  // and grid_bits as Compressor.
+  // Refers to `gpu`; options.kernels is ignored. Errors: Errc::limit, for too little memory. Requires: density and
+  // grid_bits as Compressor.
   static Result<DeviceCompressor> create(const Gpu& gpu, const ParamLayout& layout,
                                          compress::CompressorOptions options);
 
-  // As Compressor::absorb() and absorb_bf16(), of a delta on the device. `out` gets its steps and counts, too. Errors:
-  // those, and Errc::io.
+  // As Compressor::absorb() and absorb_bf16(), of a delta on the device. Also sets the steps and counts of `out`.
+  // Errors: as those functions, and Errc::io.
   Result<void> absorb(const DeviceArray<float>& delta, DeviceUpdate& out);
   Result<void> absorb_bf16(const DeviceArray<std::uint16_t>& delta, DeviceUpdate& out);
 
-  // As Compressor::absorb_step(): the optimizer's step inside the pass. Gradient, moments and weights lie on the
-  // device. Requires: `rule` as Optimizer::begin_step() gives it, but its pointers, which are device memory.
+  // As Compressor::absorb_step(): the pass includes the optimizer's step. Gradient, moments and weights are on the
+  // device. Requires: `rule` as Optimizer::begin_step() returns it, with pointers to device memory instead.
   Result<void> absorb_step(const StepRule& rule, const DeviceArray<float>& gradient, DeviceUpdate& out);
 
-  // residual[index[e]] += change[e] for the first `count`, as Compressor::add(); no index twice. What the last update
-  // sent is taken off first, so shrink() and withdraw() must not follow before the next absorb(). Requires: each index
-  // is below layout.params(); nothing checks that on the device.
+  // residual[index[e]] += change[e] for the first `count`, as Compressor::add(); each index occurs once at most. The
+  // call first removes what the last update sent, so shrink() and withdraw() must not follow before the next absorb().
+  // Requires: each index is below layout.params(); the device does not check this.
   void add(const DeviceArray<std::uint32_t>& index, const DeviceArray<float>& change, std::uint32_t count);
 
-  // Takes the update of the last absorb() back and sends only its `entries` largest, as Compressor::shrink(). Errors:
+  // Takes back the update of the last absorb() and sends only its `entries` largest, as Compressor::shrink(). Errors:
   // Errc::io. Requires: the last absorb() succeeded, 1 <= entries <= what it sent.
   Result<void> shrink(std::uint32_t entries, DeviceUpdate& out);
 
-  // Takes the update of the last absorb() back altogether. Requires: it succeeded.
+  // Takes back the whole update of the last absorb(). Requires: that absorb() succeeded.
   void withdraw(DeviceUpdate& out);
 
   void set_density(double density);
@@ -58,27 +59,27 @@ class DeviceCompressor {
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
 
-  // As Compressor::stats(), of the update that the last absorb() or shrink() made; reads the whole residual. What was
-  // sent is taken off first, so shrink() and withdraw() must not follow. Errors: Errc::io.
+  // As Compressor::stats(), of the update that the last absorb() or shrink() made; reads the whole residual. The call
+  // first removes what was sent, so shrink() and withdraw() must not follow. Errors: Errc::io.
   Result<compress::CompressorStats> stats(const DeviceUpdate& last);
 
-  // Passes over the residual beyond the one of each absorb(), since the beginning: guesses that were off.
+  // Passes over the residual beyond one per absorb(), since the beginning: each is a threshold guess that was off.
   std::uint64_t second_looks() const { return second_looks_; }
-  // On the device: what there is for each parameter, and for each entry.
+  // Device memory: residual_bytes() grows with the parameters, entry_bytes() with the entries.
   std::size_t residual_bytes() const { return residual_.bytes(); }
   std::size_t entry_bytes() const;
-  // Magnitude of the least entry of the last update, in weight units; Scope::tensor: the least of all tensors.
+  // Magnitude of the smallest entry of the last update, in weight units. Scope::tensor: the smallest over all tensors.
   double threshold() const;
 
  private:
-  // Where on the device the rank of the same number has what it needs.
+  // The places on the device of the data of the rank with the same number.
   struct Place {
     std::uint32_t offset = 0;               // of its first parameter
     std::size_t first_tile = 0;             // in tiles_
     std::size_t first_candidate = 0;        // in candidate_index_ and candidate_value_
     std::uint32_t room = 0;                 // for candidates
-    bool looks_at_all = false;              // the guess was off: selects among all parameters
-    std::size_t first_sum = 0;              // in sums_, where a mean is made
+    bool looks_at_all = false;              // the guess was off: select among all parameters
+    std::size_t first_sum = 0;              // in sums_, during the computation of a mean
     std::uint32_t first = 0, selected = 0;  // its entries in the last update
   };
 

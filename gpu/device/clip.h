@@ -12,8 +12,9 @@ class DeviceClip {
   // Refers to `gpu`. Requires: norm_max > 0.
   DeviceClip(const Gpu& gpu, double norm_max);
 
-  // Cuts the first `count` values to a Euclidean norm of norm_max where theirs is larger; as on the CPU, but that their
-  // squares are added in another order. Returns the norm they had; waits. Errors: Errc::limit, Errc::io.
+  // Scales the first `count` values down to a Euclidean norm of norm_max if their norm is larger. The CPU does the
+  // same, but adds the squares in another order. Returns the norm before clipping; waits. Errors: Errc::limit,
+  // Errc::io.
   Result<double> cut(const DeviceArray<float>& gradient, std::size_t count);
   std::size_t memory_bytes() const { return device_bytes(partial_, total_); }
 

@@ -1,4 +1,4 @@
-// Gpu: one opened device of a table, a stream on a GPU; and DeviceArray: memory on it that frees itself.
+// Gpu: one opened device of a table, a stream on a GPU. DeviceArray: device memory that frees itself.
 //
 // Thread: one caller at a time, as the table says. A Gpu outlives its arrays.
 #pragma once
@@ -17,8 +17,9 @@ class Gpu {
  public:
   // Errors: Errc::io, naming what is missing: a driver, a GPU, code for it.
   static Result<std::unique_ptr<Gpu>> open(const GpuTable& table, int ordinal);
-  // Another stream on the same GPU, whose work goes before that of this one; for a caller of its own. Memory of either
-  // may be used by both, by who has waited for what was begun with it on the other. Errors: as open().
+  // Opens another stream on the same GPU, for a caller of its own. The GPU begins that stream's work before the work of
+  // this stream. Both streams may use each other's memory, once the work begun on it by the other has been waited for.
+  // Errors: as open().
   Result<std::unique_ptr<Gpu>> open_urgent() const { return open(table_, ordinal_, true); }
   ~Gpu() { table_.close(device_); }
   Gpu(const Gpu&) = delete;
@@ -27,16 +28,16 @@ class Gpu {
   const GpuTable& table() const { return table_; }
   Device* device() const { return device_; }
 
-  // Waits for all before it. Errors: Errc::io, whatever went wrong on the device since it was opened.
+  // Waits for all work before it. Errors: Errc::io, for any failure on the device since it was opened.
   Result<void> copy_out(void* to, const void* from, std::size_t bytes) const;
   Result<void> wait() const;
   Result<DeviceInfo> describe() const;
 
-  // One matrix product, as gpu/device/model_table.h says. Errors: Errc::limit for too little memory, Errc::io for the
-  // rest.
+  // Computes one matrix product, as gpu/device/model_table.h says. Errors: Errc::limit for too little memory; Errc::io
+  // for all other failures.
   Result<void> matmul(const MatmulArgs& args) const;
 
-  // Why there was no memory of so many bytes: for what, how much is left, and what would help. Errc::limit.
+  // Makes the error for a failed allocation of `bytes`: its purpose, how much memory is left and a remedy. Errc::limit.
   Error too_little_memory(const char* what, std::size_t bytes) const;
 
  private:
@@ -71,7 +72,7 @@ class DeviceArray {
     return array;
   }
 
-  // Room for `size` values: when it grows, what it held is lost; it never shrinks. Afterwards size() may be larger.
+  // Makes room for `size` values. Growing loses the contents; the array never shrinks. size() may be larger afterwards.
   Result<void> make_room(const Gpu& gpu, std::size_t size, const char* what) {
     if (size <= size_) return {};
     Result<DeviceArray> larger = create(gpu, size, what);
@@ -84,7 +85,7 @@ class DeviceArray {
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * sizeof(T); }
 
-  // The first `count` values. Requires: count <= size().
+  // Writes the first `count` values. Requires: count <= size().
   void write(const T* from, std::size_t count) const {
     if (count > 0) gpu_->table().copy_in(gpu_->device(), data_, from, count * sizeof(T));
   }
@@ -105,7 +106,7 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
-// Bytes of device memory; runtime/base/memory_bytes.h is the twin for host memory.
+// Bytes of device memory; runtime/base/memory_bytes.h is its counterpart for host memory.
 template <class... Array>
 std::size_t device_bytes(const Array&... arrays) {
   return (std::size_t{0} + ... + arrays.bytes());

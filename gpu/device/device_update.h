@@ -1,4 +1,4 @@
-// DeviceUpdate: a SparseUpdate (compress/payload/update.h) whose entries lie on a GPU.
+// DeviceUpdate: a SparseUpdate (compress/payload/update.h) whose entries are in GPU memory.
 //
 // Thread: one owner.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace rumor::gpu {
 
-// Some entries of an update, without their steps, where they lie on a GPU.
+// Some entries of an update in GPU memory, without their steps.
 struct PlacedEntries {
   const std::uint32_t* index = nullptr;
   const std::uint8_t* negative = nullptr;
@@ -25,24 +25,25 @@ struct DeviceUpdate {
   std::uint32_t count = 0;
   std::int32_t step = 0;                  // as in SparseUpdate
   std::vector<std::int32_t> tensor_step;  // as in SparseUpdate
-  std::vector<std::uint32_t> counts;      // entries of each tensor; empty, or their sum is `count`
+  std::vector<std::uint32_t> counts;      // entries of each tensor; empty, or they add up to `count`
   DeviceArray<StepSpan> steps;            // the first `step_count`, by set_steps()
   std::uint32_t step_count = 0;
 
   PlacedEntries placed() const { return {index.data(), negative.data(), count}; }
-  // Requires: there are so many.
+  // Requires: first + some <= count.
   PlacedEntries placed(std::uint32_t first, std::uint32_t some) const {
     return {index.data() + first, negative.data() + first, some};
   }
   Entries entries() const { return {index.data(), negative.data(), count, steps.data(), step_count}; }
-  // Room for so many entries. Errors: Errc::limit.
+  // Makes room for `entries` entries. Errors: Errc::limit.
   Result<void> make_room(const Gpu& gpu, std::size_t entries);
-  // Replaces the entries by those of a host update, or of another device update; steps stay. Errors: Errc::limit.
+  // Replaces the entries by those of a host update, or of another device update; steps stay unchanged. Errors:
+  // Errc::limit.
   Result<void> write_entries(const Gpu& gpu, const compress::SparseUpdate& update);
   Result<void> copy_entries(const Gpu& gpu, const DeviceUpdate& from);
   // Writes `steps` from step, tensor_step and counts. Errors: Errc::limit.
   Result<void> set_steps(const Gpu& gpu);
-  // No entries; the room stays.
+  // Removes all entries; the memory is kept.
   void clear();
   std::size_t memory_bytes() const { return device_bytes(index, negative, steps); }
 };

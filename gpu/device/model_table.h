@@ -1,13 +1,13 @@
-// ModelTable: what a model computes on a GPU besides its matrix products (gpu/device/table.h), as plain function
+// ModelTable: the functions that a model needs on a GPU besides matrix products (gpu/device/table.h), as plain function
 // pointers.
 //
-// Every slot has a reference on the CPU, in models/. The same bits: bias, ReLU, GELU, sums of columns, layer norm,
-// embedding. Within a tolerance, because sums are joined in another order: cross-entropy, attention, sums of squares.
-// The order is fixed either way, no sum uses atomics, so two runs on one GPU give the same bits;
+// Every slot has a reference on the CPU, in models/. Equal to it bit for bit: bias, ReLU, GELU, sums of columns, layer
+// norm, embedding. Within a tolerance, because sums are joined in another order: cross-entropy, attention, sums of
+// squares. In both cases the order is fixed and no sum uses atomics, so two runs on one GPU give the same bits.
 // tests/gpu/kernels/*_kernels_test.cc compare.
 //
-// Matrices are row-major without gaps. All pointers are device memory, as unaligned as their type allows; outputs
-// overlap no inputs unless said. Any size, zero included.
+// Matrices are row-major without gaps. All pointers are device memory and need only the alignment of their type.
+// Outputs overlap no inputs unless a slot says so. Any size is valid, zero included.
 // Order, thread: as gpu/device/table.h. C++17 and no library types.
 #pragma once
 
@@ -20,13 +20,14 @@ struct Device;
 enum class Status : int;
 struct ErrorText;
 
-// Rows are added up in chunks of so many, and then the sums of the chunks: what `partial` must have room for.
+// Rows are summed in chunks of `chunk_rows`, then the chunk sums are summed. `partial` must have room for the chunk
+// sums.
 inline constexpr std::uint32_t chunk_rows = 64;
 inline constexpr std::size_t chunks_of(std::uint32_t rows) {
   return rows / chunk_rows + (rows % chunk_rows != 0 ? 1 : 0);
 }
 
-// Squares are added up in stretches of so many values, and then the sums of the stretches.
+// Squares are summed in stretches of `square_stretch` values, then the sums of the stretches are summed.
 inline constexpr std::size_t square_stretch = 8192;
 inline constexpr std::size_t square_partials(std::size_t count) {
   return count / square_stretch + (count % square_stretch != 0 ? 1 : 0);
@@ -36,13 +37,13 @@ struct Matrix {
   std::uint32_t rows, columns;
 };
 
-// A bfloat16: the upper half of a float. What is written as one is rounded to the nearest, ties to even.
+// A bfloat16: the upper half of a float. Conversions round to the nearest, ties to even.
 struct Bf16 {
   std::uint16_t bits;
 };
 
-// Where numbers lie that may be floats or bfloat16. Those of a model that products read are the latter where products
-// would round them anyway: half of the memory and of the way to it, and nothing is rounded twice.
+// A pointer to floats or to bfloat16 numbers. A model keeps product operands as bfloat16 where the product would round
+// them anyway. This halves memory and traffic, and no number is rounded twice.
 struct ConstNumbers {
   const void* at = nullptr;
   bool bf16 = false;
@@ -60,7 +61,7 @@ struct Numbers {
     if (bf16) return static_cast<const Bf16*>(at);
     return static_cast<const float*>(at);
   }
-  // Those from number `first` on.
+  // The numbers from number `first` on.
   Numbers from(std::size_t first) const {
     if (bf16) return static_cast<Bf16*>(at) + first;
     return static_cast<float*>(at) + first;
@@ -72,7 +73,7 @@ struct Numbers {
 struct LayerNormArgs {
   Matrix size;  // at least one column
   const float* x;
-  const float* more;  // null: y is that of x. Else that of x + more, which goes to `sum`
+  const float* more;  // null: y is the norm of x. Otherwise of x + more, which is written to `sum`
   float* sum;         // may be x or more
   const float* gain;
   const float* bias;
@@ -81,7 +82,7 @@ struct LayerNormArgs {
   float* scale;  // [rows]
 };
 
-// The way back, of the last forward's x, or sum.
+// The backward pass, of the x or sum of the last forward pass.
 struct LayerNormChange {
   Matrix size;  // at least one column
   const float* x;
@@ -89,26 +90,27 @@ struct LayerNormChange {
   const float* mean;
   const float* scale;
   ConstNumbers change;  // d loss / d y
-  float* x_change;      // is added to
-  Bf16* rounded;        // null, or where x_change goes once more, for products
+  float* x_change;      // added to
+  Bf16* rounded;        // null, or receives a rounded copy of x_change for products
   float* partial;       // scratch: chunks_of(rows) * 2 * columns
   float* gain_change;   // [columns], overwritten
   float* bias_change;   // [columns], overwritten
 };
 
-// loss[r] = log sum e^x[r][c] - x[r][target[r]]; total = their sum, as a double.
-// With `share` above 0, x becomes d (share * total) / d x: (softmax(x) - onehot) * share. Probabilities exist nowhere.
+// loss[r] = log sum e^x[r][c] - x[r][target[r]]; total = their sum, as a double. If `share` is above 0, x becomes the
+// gradient of share * total: (softmax(x) - onehot) * share. Probabilities are never stored.
 struct CrossEntropyArgs {
   Matrix size;                  // at least one column
   Numbers x;                    // logits
   const std::uint16_t* target;  // [rows], each below `columns`
   float share;
   float* loss;               // [rows]
-  double* total;             // one
+  double* total;             // one value
   std::uint32_t stride = 0;  // numbers from a row of x to the next; 0: no gaps
 };
 
-// Tokens and where they stand: models/layers/embedding.h. Row r of the batch is token[r], at place r % context.
+// Embedding of tokens and positions: models/layers/embedding.h. Row r of the batch is token[r], at position r %
+// context.
 struct EmbedArgs {
   std::uint32_t rows, width, context;
   const std::uint16_t* token;  // [rows]
@@ -117,42 +119,43 @@ struct EmbedArgs {
   float* y;                    // [rows, width]
 };
 
-// The rows of one token meet in their order, without atomics: the caller has sorted them.
+// The rows of one token are added in their order, without atomics: the caller has sorted them.
 struct EmbedChange {
   std::uint32_t rows, width, context;
   const float* change;         // [rows, width], d loss / d y
-  const std::uint32_t* row;    // [rows]: numbers of rows, those of one token together and ascending
-  const std::uint32_t* first;  // [distinct + 1]: where in `row` those of each token begin, and the end
-  const std::uint16_t* token;  // [distinct]: which they are, each once; of one without rows it does not matter
+  const std::uint32_t* row;    // [rows]: row numbers grouped by token, ascending within a token
+  const std::uint32_t* first;  // [distinct + 1]: where each token's group in `row` begins, and the end
+  const std::uint16_t* token;  // [distinct]: each token once; the value of one without rows does not matter
   std::uint32_t distinct;
-  float* table_gradient;     // [vocabulary, width], is added to
+  float* table_gradient;     // [vocabulary, width], added to
   float* position_gradient;  // [context, width], overwritten
 };
 
 // models/layers/attention.h: qkv [batch * context, 3 d] -> y [batch * context, d], d = heads * head_size. No matrix of
-// context x context exists: two numbers a row are kept, from which the way back makes the softmax again (Dao et al.
-// 2022, "FlashAttention"). All numbers but those two are floats, or all are bfloat16; then products are those of the
-// matrix units, of bfloat16 with float32 sums, shares of the softmax and their changes rounded for them as well.
+// context x context exists: two numbers per row are kept, and the backward pass recomputes the softmax from them (Dao
+// et al. 2022, "FlashAttention"). All numbers but those two are floats, or all are bfloat16. With bfloat16 the matrix
+// units compute the products, with float32 sums; shares of the softmax and their changes are rounded to bfloat16 for
+// them.
 inline constexpr std::uint32_t head_size_max = 128;
 struct AttentionArgs {
   std::uint32_t batch, context, heads, head_size;  // head_size: 1 to head_size_max
   ConstNumbers qkv;
   Numbers y;
-  float* top;     // [batch, heads, context]: the largest q k^T that a row looks at
-  float* weight;  // the same: 1 / sum of e^((q k^T - top) / sqrt(head_size))
+  float* top;     // [batch, heads, context]: the largest q k^T among the columns that a row sees
+  float* weight;  // same shape: 1 / sum of e^((q k^T - top) / sqrt(head_size))
 };
 struct AttentionChange {
-  AttentionArgs forward;  // of the last forward, its y, top and weight as they came out
+  AttentionArgs forward;  // of the last forward pass, with its outputs y, top and weight
   ConstNumbers change;    // d loss / d y
   float* dot;             // scratch: [batch, heads, context]
   Numbers qkv_change;     // overwritten
 };
 
-// How the numbers of a matrix product are taken; their sums are floats always.
+// The precision of the operands of a matrix product; sums are always floats.
 enum class Precision : std::uint32_t {
   fp32 = 0,
   tf32 = 1,  // rounded to 10 bits of mantissa by the matrix units
-  bf16 = 2,  // rounded to the nearest bfloat16 before, those that are not
+  bf16 = 2,  // operands that are not bfloat16 yet are rounded to the nearest first
 };
 
 // The operation applied to a product.
@@ -160,33 +163,33 @@ enum class Epilogue : std::uint32_t {
   none = 0,
   bias = 1,       // + bias[column]
   bias_relu = 2,  // and ReLU
-  bias_gelu = 3,  // and GELU; what it is of goes to `before`
-  gelu_back = 4,  // times the slope of GELU at `before`: the way back through it
+  bias_gelu = 3,  // then GELU; its argument is written to `before`
+  gelu_back = 4,  // times the slope of GELU at `before`: the backward pass of GELU
 };
 
-// y [rows, columns] = epilogue(a b), a [rows, depth], b [depth, columns]. Depth 0: a product of zeros. With precision
-// bf16 a and b may each be bfloat16 already, and y may become it; `before` and bias are then of the kind of y.
+// y [rows, columns] = epilogue(a b), a [rows, depth], b [depth, columns]. Depth 0 gives a product of zeros. With
+// precision bf16 each of a, b and y may be bfloat16; `before` and bias then have the type of y.
 struct MatmulArgs {
   std::uint32_t rows, columns, depth;
   ConstNumbers a;
   ConstNumbers b;
-  bool a_turned;  // a lies as [depth, rows]
-  bool b_turned;  // b lies as [columns, depth]
+  bool a_turned;  // a is stored as [depth, rows]
+  bool b_turned;  // b is stored as [columns, depth]
   bool add;       // y += a b instead; epilogue none
   Numbers y;
   ConstNumbers bias;  // [columns], with an epilogue that adds it
   Numbers before;     // [rows, columns], with epilogues of GELU
   Precision precision;
   Epilogue epilogue;
-  // Row strides (BLAS: leading dimensions): numbers from one row to the next of each, as it lies; 0: no gaps. What is
-  // in a gap is unspecified afterwards. For tensor cores cuBLAS's manual advises rows that begin at multiples of 16
-  // bytes. y_stride only with epilogue none.
+  // Row strides (BLAS: leading dimensions): numbers from one stored row to the next; 0: no gaps. The contents of gaps
+  // are unspecified afterwards. For tensor cores cuBLAS's manual advises rows that begin at multiples of 16 bytes.
+  // y_stride needs epilogue none.
   std::uint32_t a_stride = 0, b_stride = 0, y_stride = 0;
 };
-// How a matrix lies: rows, numbers in each, and from each to the next.
+// The memory layout of a matrix: rows, numbers in each row, and numbers from one row to the next.
 struct MatrixLayout {
   std::uint32_t rows, columns, stride;
-  // Numbers from the first to the last. Requires rows.
+  // Numbers from the first to the last. Requires: rows > 0.
   std::uint64_t extent() const { return std::uint64_t{rows - 1} * stride + columns; }
 };
 inline MatrixLayout layout_of_a(const MatmulArgs& args) {
@@ -203,25 +206,25 @@ inline MatrixLayout layout_of_y(const MatmulArgs& args) {
 }
 
 struct ModelTable {
-  // By cuBLASLt on a GPU. Reference: the matrix product of models/kernels/kernel_table.h, within 1e-6 times the root
-  // of the depth of the largest result, of numbers rounded as `precision` says. Same bits in each run on one GPU. What
-  // went wrong before anything began is said at once: no cuBLASLt, no memory for its scratch (32 MiB; bf16: 2 bytes
-  // for each float of a and b besides), no such product. Such an error leaves the device usable.
+  // Computed by cuBLASLt on a GPU. Reference: the matrix product of models/kernels/kernel_table.h. The tolerance is
+  // 1e-6 times the root of the depth times the largest result, for operands rounded as `precision` says. Every run on
+  // one GPU gives the same bits. Errors are returned before anything begins and leave the device usable: no cuBLASLt,
+  // no memory for its scratch (32 MiB; with bf16 also 2 bytes for each float of a and b), no such product.
   Status (*matmul)(Device* device, const MatmulArgs* args, ErrorText* error);
   // to[i] = from[i], as bfloat16.
   void (*round)(Device* device, std::uint64_t count, const float* from, Bf16* to);
 
-  // x += bias, by row; x = x < 0 ? 0 : x. A NaN passes.
+  // x += bias, by row; x = x < 0 ? 0 : x. NaN stays NaN.
   void (*bias_relu)(Device* device, Matrix size, const float* bias, float* x);
   // change = activation > 0 ? change : 0.
   void (*relu_backward)(Device* device, std::uint64_t count, const float* activation, float* change);
 
   // x += bias, by row; y = gelu(x), the tanh form of models/kernels/sequence_kernels.h.
   void (*bias_gelu)(Device* device, Matrix size, const float* bias, float* x, float* y);
-  // change *= d gelu(x) / d x; both of one kind.
+  // change *= d gelu(x) / d x; both have one number type.
   void (*gelu_backward)(Device* device, std::uint64_t count, ConstNumbers x, Numbers change);
 
-  // sum[c] = sum over r of x[r][c]: a bias's gradient. partial: scratch, chunks_of(rows) * columns.
+  // sum[c] = sum over r of x[r][c]: the gradient of a bias. partial: scratch, chunks_of(rows) * columns.
   void (*column_sums)(Device* device, Matrix size, ConstNumbers x, float* partial, float* sum);
 
   // total = the sum of x[i]^2, as a double: the norm of a gradient. partial: scratch, square_partials(count).

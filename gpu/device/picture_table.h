@@ -1,14 +1,15 @@
-// PictureTable: what a network of convolutions computes on a GPU besides its matrix products (gpu/device/table.h).
+// PictureTable: the functions that a convolutional network needs on a GPU besides matrix products (gpu/device/table.h).
 //
-// Pictures lie as models/layers/picture.h has them, [count][height][width][channels], the values of a pixel together. A
-// convolution is a product of weights with pictures seen through their windows, in the order in which PyTorch keeps
-// weights, so that neither is put into another order.
+// Pictures are stored as models/layers/picture.h says, [count][height][width][channels], the values of a pixel
+// together. A convolution is the product of weights with the windows of pictures. Windows use PyTorch's order of
+// weights, so neither is reordered.
 //
-// Every slot has a reference on the CPU, in models/. The same bits: all but sums over pixels (GroupNorm, the mean of a
-// pooling, the way back of windows), which are joined in another order and come within a tolerance. The order is fixed
-// either way, no sum uses atomics; tests/gpu/kernels/picture_kernels_test.cc compares.
+// Every slot has a reference on the CPU, in models/. All slots equal it bit for bit, except sums over pixels
+// (GroupNorm, the mean of a pooling, the backward pass of windows): these are joined in another order and agree within
+// a tolerance. In both cases the order is fixed and no sum uses atomics. tests/gpu/kernels/picture_kernels_test.cc
+// compares.
 //
-// All pointers are device memory; outputs overlap no inputs unless said. Any size, zero included.
+// All pointers are device memory; outputs overlap no inputs unless a slot says so. Any size is valid, zero included.
 // Order, thread: as gpu/device/table.h. C++17 and no library types.
 #pragma once
 
@@ -22,8 +23,8 @@ namespace rumor::gpu {
 struct Pictures {
   std::uint32_t count, height, width, channels;
 
-  std::size_t pixels() const { return std::size_t{height} * width; }  // of one
-  std::size_t size() const { return pixels() * channels; }            // of one
+  std::size_t pixels() const { return std::size_t{height} * width; }  // of one picture
+  std::size_t size() const { return pixels() * channels; }            // of one picture
 };
 
 inline constexpr std::uint32_t window_places = 9;  // 3 x 3
@@ -42,7 +43,7 @@ struct GroupNormArgs {
   float* scratch;  // group_norm_scratch(size)
 };
 
-// The way back, of the last forward's x.
+// The backward pass, of the x of the last forward pass.
 struct GroupNormChange {
   Pictures size;
   std::uint32_t groups;
@@ -60,7 +61,7 @@ struct GroupNormChange {
 inline std::size_t chunks_of_pixels(Pictures size) {
   return size.pixels() / chunk_rows + (size.pixels() % chunk_rows != 0 ? 1 : 0);
 }
-// Floats: two sums a channel for each chunk of pixels of a picture, and four numbers for each channel of a picture.
+// Floats: two sums per channel for each chunk of pixels of a picture, and four numbers per channel of a picture.
 inline std::size_t group_norm_scratch(Pictures size) {
   return (2 * chunks_of_pixels(size) + 4) * size.count * size.channels;
 }
@@ -68,12 +69,12 @@ inline std::size_t group_norm_scratch(Pictures size) {
 struct PictureTable {
   // y[k][column][row] = x[k][row][column], `count` matrices.
   void (*turn)(Device* device, std::uint32_t count, Matrix size, const float* x, float* y);
-  // x = x < 0 ? 0 : x. A NaN passes.
+  // x = x < 0 ? 0 : x. NaN stays NaN.
   void (*relu)(Device* device, std::uint64_t count, float* x);
 
   // The window of 3 x 3 around each pixel, zeros outside the picture: seen [count, pixels, channels, 9].
   void (*windows)(Device* device, Pictures size, const float* x, float* seen);
-  // The way back: x_change = the sum of what each value gave to windows, or is added to.
+  // The backward pass: the sum of each value's gradients over its windows. Overwrites x_change, or adds to it if `add`.
   void (*windows_backward)(Device* device, Pictures size, const float* seen_change, bool add, float* x_change);
 
   void (*group_norm)(Device* device, const GroupNormArgs* args);
@@ -85,10 +86,10 @@ struct PictureTable {
   void (*average_pool)(Device* device, Pictures size, const float* x, float* y);
   void (*average_pool_backward)(Device* device, Pictures size, const float* y_change, float* x_change);
 
-  // to[pixel][c] += from[pixel][c], for the channels of `from`, of which `to` has as many or more.
+  // to[pixel][c] += from[pixel][c], for the channels of `from`; `to` has at least as many channels.
   void (*add_channels)(Device* device, std::uint64_t pixels, std::uint32_t from_channels, std::uint32_t to_channels,
                        const float* from, float* to);
-  // The way back: from_change = what came to the same channels of `to`, or is added to.
+  // The backward pass: the gradient of the same channels of `to`. Overwrites from_change, or adds to it if `add`.
   void (*add_channels_backward)(Device* device, std::uint64_t pixels, std::uint32_t from_channels,
                                 std::uint32_t to_channels, const float* to_change, bool add, float* from_change);
 };

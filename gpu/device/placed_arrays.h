@@ -1,4 +1,4 @@
-// PlacedArrays: arrays of numbers that come and go together, in one piece of device memory.
+// PlacedArrays: arrays of numbers that are allocated and freed together, in one piece of device memory.
 //
 // Thread: one owner.
 #pragma once
@@ -12,13 +12,14 @@ namespace rumor::gpu {
 
 class PlacedArrays {
  public:
-  // `begin` is set by make_room(), and must live until then.
+  // make_room() sets `begin`, which must live until then.
   void add(float*& begin, std::size_t floats) { place({.floats = &begin}, floats); }
-  // As bfloat16 or floats.
+  // Bfloat16 numbers if `bf16`, otherwise floats.
   void add(Numbers& begin, bool bf16, std::size_t count) {
     place({.numbers = &begin, .bf16 = bf16}, bf16 ? (count + 1) / 2 : count);
   }
-  // Room for all of them in `memory`, as DeviceArray::make_room(); only then they move. Errors: Errc::limit.
+  // Makes room for all arrays in `memory`, as DeviceArray::make_room(). The arrays move only if this succeeds. Errors:
+  // Errc::limit.
   Result<void> make_room(const Gpu& gpu, DeviceArray<float>& memory, const char* what) const {
     if (auto room = memory.make_room(gpu, all_, what); !room) return room;
     for (const Array& array : arrays_) {
@@ -32,7 +33,7 @@ class PlacedArrays {
   }
 
  private:
-  static constexpr std::size_t line = 64;  // each begins at a multiple of so many floats
+  static constexpr std::size_t line = 64;  // each array begins at a multiple of 64 floats
   struct Array {
     float** floats = nullptr;
     Numbers* numbers = nullptr;

@@ -18,7 +18,7 @@ constexpr const char* file_name = "librumor_cuda.so";
 
 std::vector<std::string> places() {
   if (const char* named = std::getenv("RUMOR_CUDA")) return {named};
-  // The folders of the program and, if this code is in a library, of that library.
+  // The folders of the program and of the library that contains this code, if it is in one.
   std::set<std::filesystem::path> folders;
   std::error_code failed;
   const auto add = [&](const std::filesystem::path& file) {

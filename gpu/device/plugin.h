@@ -1,8 +1,9 @@
-// The CUDA plugin: librumor_cuda.so, opened when it is asked for. Without it, or without what it needs, this program
-// runs as ever on the CPU.
+// The CUDA plugin: librumor_cuda.so, opened on demand. If it or something it needs is missing, the program runs on the
+// CPU.
 //
-// Looked for: $RUMOR_CUDA (a file) and nowhere else; or beside the program and the library that this is in (librumor),
-// in their ../gpu and ../../gpu as in a build folder, in ../lib, and where the system looks. Once opened it stays open.
+// Search path: $RUMOR_CUDA (a file) only, if it is set. Otherwise beside the program and beside the library that
+// contains this code (librumor), in their ../gpu and ../../gpu as in a build folder, in ../lib, and where the system
+// looks. An opened plugin stays open.
 //
 // Thread: plain function.
 #pragma once
@@ -16,8 +17,8 @@
 
 namespace rumor::gpu {
 
-// Errors: Errc::not_found where there is no plugin, with what the system says of each place; Errc::mismatch where it is
-// of another release.
+// Errors: Errc::not_found if there is no plugin, with the system's message for each place; Errc::mismatch if it belongs
+// to another release.
 Result<const GpuTable*> open_plugin();
 
 // The same for one file.
@@ -26,7 +27,7 @@ Result<const GpuTable*> open_plugin(const char* file);
 // A GPU of this machine, counted from 0. Errors: those of open_plugin() and Gpu::open().
 Result<std::unique_ptr<Gpu>> open_gpu(int ordinal);
 
-// Several, to compute together. Errors: those of open_plugin() and GpuGroup::open().
+// Opens several GPUs that compute together. Errors: those of open_plugin() and GpuGroup::open().
 Result<std::unique_ptr<GpuGroup>> open_gpus(std::span<const int> ordinals);
 
 }  // namespace rumor::gpu

@@ -1,6 +1,6 @@
 // Products: the matrix products of one pass through a model. A product may fail before it begins
-// (gpu/device/model_table.h); what follows such a one computes nonsense and does no harm, so a pass need not stop: it
-// asks once, at its end.
+// (gpu/device/model_table.h). Later work of the pass then computes meaningless values and does no harm. A pass
+// therefore need not stop: it checks for an error once, at its end.
 //
 // Thread: one caller at a time.
 #pragma once
@@ -34,7 +34,7 @@ class Products {
     args.precision = precision_;
     if (auto done = gpu_->matmul(args); !done && !failure_) failure_ = done.error();
   }
-  // The first error since it was asked last.
+  // The first error since the last call.
   Result<void> outcome() {
     if (failure_) return *std::exchange(failure_, std::nullopt);
     return {};

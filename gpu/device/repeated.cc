@@ -12,7 +12,7 @@ bool Repeated::repeat() {
   return true;
 }
 
-// False: nothing was begun.
+// Returns false if nothing was begun.
 bool Repeated::record(const std::function<Result<void>()>& begin) {
   const GpuTable& table = gpu_->table();
   ErrorText error{};
@@ -22,7 +22,7 @@ bool Repeated::record(const std::function<Result<void>()>& begin) {
   return ended == Status::ok && begun.ok();
 }
 
-// Not the first time: that one finds out how products are best made, and makes room for them.
+// The first run is not recorded: it finds the best algorithms for products and allocates their memory.
 Result<void> Repeated::run(const Key& key, const std::function<Result<void>()>& begin) {
   const bool known = key == key_;
   if (known && repeat()) return {};

@@ -1,6 +1,6 @@
-// Repeated: work on a device that is begun again and again, each time in the same way. It is recorded when it comes for
-// the second time, and then begun at once instead of kernel by kernel (a CUDA graph, gpu/device/table.h), which
-// shortens a step whose kernels take less long than the host takes to begin them.
+// Repeated: work on a device that is begun many times in the same way. The second run records it. From then on one call
+// begins it instead of one call per kernel (a CUDA graph, gpu/device/table.h). This shortens a step whose kernels take
+// less time than the host needs to begin them.
 //
 // Work that cannot be recorded is started kernel by kernel, and recording is not tried again.
 //
@@ -18,7 +18,7 @@ namespace rumor::gpu {
 
 class Repeated {
  public:
-  // Whatever decides what is begun: sizes, and where all that is touched lies.
+  // Identifies the work that is begun: sizes, and the addresses of all memory it touches.
   using Key = std::array<std::uint64_t, 4>;
 
   // Refers to `gpu`.
@@ -30,10 +30,10 @@ class Repeated {
   }
   ~Repeated() { forget(); }
 
-  // Begins the work. begin() does so by slots that begin work and nothing else (gpu/device/table.h,
-  // begin_recording()), the same ones for the same key. Errors: begin()'s.
+  // Begins the work. begin() calls only slots that may be recorded (gpu/device/table.h, begin_recording()), and the
+  // same slots for the same key. Errors: those of begin().
   Result<void> run(const Key& key, const std::function<Result<void>()>& begin);
-  // Without being begun kernel by kernel, so far.
+  // How often the work was begun from its recording.
   std::uint64_t repeats() const { return repeats_; }
 
  private:

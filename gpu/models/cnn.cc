@@ -66,7 +66,7 @@ Result<void> DeviceCnn::make_room(std::uint32_t rows) {
                             seen_.make_room(*gpu_, seen, "activations"),
                             scratch_.make_room(*gpu_, scratch, "activations")})
     if (!room) return room;
-  // Last: where all lies changes only when nothing fails any more.
+  // This comes last: arrays move only once nothing can fail any more.
   if (auto room = arrays.make_room(*gpu_, memory_, "activations"); !room) return room;
   rows_max_ = rows;
   return {};
@@ -177,7 +177,7 @@ void DeviceCnn::convolve_back(const models::CnnStep& step, const float* params, 
     of_weight.a_turned = true;
     of_weight.add = first > 0;
     products_.make(of_weight);
-    if (step.from == 0) return;  // nobody asks for the gradient of the picture
+    if (step.from == 0) return;  // the gradient of the picture is not needed
     // d seen[pixels][in, 9] = change[pixels][out] * weight[out][in, 9]
     products_.make(product(pixels, depth, to.channels, own_change, params + offset_of(step), seen_.data()));
     table.windows_backward(gpu_->device(), piece, seen_.data(), step.start == models::Start::output,
@@ -222,7 +222,7 @@ void DeviceCnn::backward_step(const models::CnnStep& step, const float* params, 
   }
 }
 
-// ---- whole ----
+// ---- whole passes ----
 
 Result<void> DeviceCnn::send(const models::Batch& batch, std::uint32_t all_rows) {
   RUMOR_CHECK(batch.label.size() == batch.rows);

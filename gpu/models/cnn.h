@@ -1,12 +1,13 @@
-// DeviceCnn: the convolutional network of models/families/cnn.h on a GPU (gpu/models/device_model.h), made of the
-// steps of its plan (models/families/cnn_plan.h) and the slots of gpu/device/picture_table.h.
+// DeviceCnn: the convolutional network of models/families/cnn.h on a GPU (gpu/models/device_model.h). It runs the steps
+// of its plan (models/families/cnn_plan.h) with the slots of gpu/device/picture_table.h.
 //
-// Every step takes all pictures of a batch before the next begins. A convolution is a product of its weights with what
-// windows see; that is nine times the picture, so it exists for some pictures at a time.
+// Every step takes all pictures of a batch before the next step begins. A convolution is a product of its weights with
+// the windows of the pictures. Windows take nine times the memory of the pictures, so they exist for some pictures at a
+// time.
 //
-// Memory, device, for each row of the largest batch seen: two floats for every value of every map, what
-// gpu/models/dense.h says of the head; and what windows see (256 MiB at most, but a picture at least), and what
-// products take.
+// Memory, device, for each row of the largest batch seen: two floats per value of every map, and the head's memory as
+// gpu/models/dense.h says. Besides: the windows (at most 256 MiB, but at least those of one picture), and the scratch
+// of products.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace rumor::gpu {
 
 class DeviceCnn final : public DeviceModel {
  public:
-  // Refers to `gpu`. seen_max: floats that windows see at a time. Errors: those of models::make_cnn().
+  // Refers to `gpu`. seen_max: floats of windows at a time. Errors: those of models::make_cnn().
   static Result<DeviceCnn> create(const Gpu& gpu, const models::ModelConfig& config, Precision precision,
                                   std::size_t seen_max = std::size_t{64} << 20);
 
@@ -29,7 +30,7 @@ class DeviceCnn final : public DeviceModel {
   Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
   Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
   Result<float> loss() override { return head_.loss(); }
-  // In pieces of 64 pictures.
+  // Evaluates in pieces of 64 pictures.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   std::size_t memory_bytes() const override;
 
@@ -58,7 +59,7 @@ class DeviceCnn final : public DeviceModel {
   void backward_step(const models::CnnStep& step, const float* params, float* gradient);
   void convolve_back(const models::CnnStep& step, const float* params, float* gradient);
   void norm_back(const models::CnnStep& step, const float* params, float* gradient);
-  // The number of pictures of this shape, of `rows`, whose windows fit at a time.
+  // How many of `rows` pictures of this shape have windows that fit at a time.
   std::uint32_t at_once(models::PictureShape from, std::uint32_t rows) const;
   template <class Work>  // work(the next pictures of `from`, number of the first)
   void each_piece(Pictures from, const Work& work) const;
@@ -70,11 +71,11 @@ class DeviceCnn final : public DeviceModel {
   Products products_;
   DeviceDense head_;
   std::size_t seen_max_;
-  std::uint32_t rows_ = 0, rows_max_ = 0;  // that were sent last; for which there is room
+  std::uint32_t rows_ = 0, rows_max_ = 0;  // that were sent last; that there is room for
   std::vector<Map> maps_;
   std::vector<Norm> norms_;
   DeviceArray<float> memory_;           // of maps and norms
-  DeviceArray<float> x_, features_;     // [rows][channels][pixels]: what comes in, and what the head sees
+  DeviceArray<float> x_, features_;     // [rows][channels][pixels]: the input, and the input of the head
   DeviceArray<float> features_change_;  // d loss / d features_
   DeviceArray<float> seen_;             // [pictures of a piece][pixels][channels][9]
   DeviceArray<float> scratch_;          // of GroupNorm, and of sums over pixels

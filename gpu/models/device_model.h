@@ -1,12 +1,12 @@
 // DeviceModel: models::Model on a GPU: the same tensors, loss and gradient, with parameters, activations and gradient
-// in its memory. What models::Model says of its functions holds, but that parameters are device memory and that a
+// in GPU memory. Its functions have the contracts of models::Model, except that parameters are device memory and that a
 // device may fail.
 //
-// The rows of a batch come from the host and the loss goes back, nothing else. Bits: the same in each run on one GPU;
-// not those of the CPU, whose products add up in another order (gpu/README.md).
+// Only the rows of a batch come from the host, and only the loss goes back. Every run on one GPU gives the same bits.
+// They differ from the CPU's bits, because its products add in another order (gpu/README.md).
 //
-// A step is three calls: send() takes the rows there, compute() begins the passes, loss() waits for them. Between them
-// the host is free, to begin what another GPU does with its part of the batch (gpu/models/split_model.h).
+// A step is three calls: send() copies the rows to the device, compute() begins the passes, loss() waits for them.
+// Between these calls the host is free to begin another GPU's part of the batch (gpu/models/split_model.h).
 //
 // Thread: one caller at a time.
 #pragma once
@@ -23,31 +23,31 @@ class DeviceModel {
  public:
   virtual ~DeviceModel() = default;
   virtual const ParamLayout& layout() const = 0;
-  // The rows, for compute(); the batch is not looked at afterwards. all_rows: of the batch that these are a part of, or
-  // batch.rows; loss and gradient are those of the sum over these rows, divided by all_rows. Errors: Errc::limit, too
-  // little memory, what to reduce; Errc::usage, soft targets, which only the CPU has.
+  // Sends the rows for compute(); the batch is not read afterwards. all_rows: the rows of the whole batch that these
+  // rows are a part of, or batch.rows. Loss and gradient are sums over these rows, divided by all_rows. Errors:
+  // Errc::limit, too little memory, saying what to reduce; Errc::usage, soft targets, which only the CPU supports.
   virtual Result<void> send(const models::Batch& batch, std::uint32_t all_rows) = 0;
-  // `gradient` is overwritten. What is begun follows from the two numbers of rows, from where these arrays lie and from
-  // memory_bytes() alone, by slots that can be recorded; nothing else is left behind, so that who repeats a recording
-  // need not call this (gpu/device/repeated.h). Requires: send() succeeded, and nothing was evaluated since;
+  // Overwrites `gradient`. The work depends only on the two numbers of rows, on the addresses of these arrays and on
+  // memory_bytes(), and uses slots that can be recorded. The call leaves no other state behind, so repeating a
+  // recording replaces it (gpu/device/repeated.h). Requires: send() succeeded, and no evaluate() since;
   // layout().params() floats in both arrays. Errors: Errc::io, there are no matrix products; Errc::limit.
   virtual Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) = 0;
   // The loss of the last compute(); waits for it. Errors: Errc::io, the device failed.
   virtual Result<float> loss() = 0;
-  // All three: the mean loss over the batch.
+  // Makes all three calls. Returns the mean loss over the batch.
   Result<float> loss_and_gradient(const DeviceArray<float>& params, const models::Batch& batch,
                                   const DeviceArray<float>& gradient);
-  // In pieces of some rows. Errors: Errc::limit and Errc::io as above.
+  // Evaluates in pieces of some rows. Errors: Errc::limit and Errc::io as above.
   virtual Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) = 0;
-  // On the device, but for what products take. Nothing lies elsewhere than before unless this has grown.
+  // Device memory without the scratch of products. Arrays move only if this value has grown.
   virtual std::size_t memory_bytes() const = 0;
 };
 
 // The error of send() for soft targets.
 Error no_soft_targets();
 
-// A model of config.family. It refers to `gpu`. Errors: those of models::make_model(); Errc::usage for a model that has
-// no GPU version.
+// Makes a model of config.family. It refers to `gpu`. Errors: those of models::make_model(); Errc::usage for a model
+// without a GPU version.
 Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const models::ModelConfig& config,
                                                        Precision precision);
 

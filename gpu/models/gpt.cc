@@ -30,7 +30,7 @@ DeviceGpt::DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape,
       logits_max_(logits_max),
       layers_(static_cast<std::size_t>(shape_.layers)) {}
 
-// All that is in memory_.
+// All arrays in memory_.
 PlacedArrays DeviceGpt::arrays(std::size_t rows, std::size_t piece_rows) {
   const std::size_t d = rows * width(), heads = rows * static_cast<std::size_t>(shape_.heads);
   PlacedArrays all;
@@ -67,7 +67,7 @@ Result<void> DeviceGpt::make_room(std::uint32_t batch) {
         row_.make_room(*gpu_, rows, "a batch"), distinct_.make_room(*gpu_, distinct, "a batch"),
         first_.make_room(*gpu_, distinct + 1, "a batch"), total_loss_.make_room(*gpu_, pieces, "a batch")})
     if (!room) return room;
-  // Last: where all lies changes only when nothing fails any more.
+  // This comes last: arrays move only once nothing can fail any more.
   if (auto room = arrays(rows, piece_rows).make_room(*gpu_, memory_, "activations"); !room) return room;
   batch_max_ = batch;
   piece_rows_ = static_cast<std::uint32_t>(piece_rows);
@@ -100,20 +100,20 @@ Result<void> DeviceGpt::take(const DeviceArray<float>& params) {
   return {};
 }
 
-// y = norm of x, or of x + more, which takes the place of `more`.
+// y = norm of x, or of x + more; that sum overwrites `more`.
 void DeviceGpt::norm(const Norm& keeps, const float* x, float* more, std::uint32_t gain, std::uint32_t bias,
                      Numbers y) {
   const LayerNormArgs args{{rows_, width()}, x, more, more, params_ + gain, params_ + bias, y, keeps.mean, keeps.scale};
   gpu_->table().model.layer_norm(gpu_->device(), &args);
 }
 
-// Normalises the sum before layer i, and computes that sum on the way.
+// Normalises the sum before layer i, and computes that sum in the same pass.
 void DeviceGpt::norm_sum(std::size_t i, const Norm& keeps, std::uint32_t gain, std::uint32_t bias, Numbers y) {
   if (i == 0) return norm(keeps, embedded_, nullptr, gain, bias, y);
   norm(keeps, layers_[i - 1].middle, layers_[i - 1].out, gain, bias, y);
 }
 
-// y = x W + b; with `before`: that goes there, and y = gelu of it.
+// y = x W + b. With `before`: it receives x W + b, and y = gelu(before).
 void DeviceGpt::project(const Projected& p, Numbers y, Numbers before) {
   MatmulArgs args = product(rows_, p.out, p.in, p.x, factors(p.weight), y);
   args.bias = y.bf16 ? factors(p.bias) : params_ + p.bias;
@@ -149,8 +149,8 @@ void DeviceGpt::forward() {
   norm_sum(layers_.size(), norm_, shape_.norm_gain, shape_.norm_bias, normed_);
 }
 
-// The losses go to total_loss_. With `gradient`: that of the table, as far as it is the head's, and inner_ becomes
-// d loss / d normed_.
+// Writes the sum of the losses of each piece to total_loss_. With `gradient`: computes the head's part of the table's
+// gradient, and inner_ becomes d loss / d normed_.
 void DeviceGpt::compare(float* gradient) {
   const std::uint32_t d = width(), vocabulary = static_cast<std::uint32_t>(shape_.vocabulary);
   const auto stride = static_cast<std::uint32_t>(logits_stride());
@@ -180,7 +180,7 @@ void DeviceGpt::compare(float* gradient) {
   }
 }
 
-// Waits for all that was begun.
+// Waits for all work that was begun.
 Result<double> DeviceGpt::total_loss() {
   if (auto made = products_.outcome(); !made) return made.error();
   std::vector<double> pieces((rows_ + piece_rows_ - 1) / piece_rows_);
@@ -190,7 +190,7 @@ Result<double> DeviceGpt::total_loss() {
 
 // ---- backward ----
 
-// inner_ is the change of what came out, change_ is added to.
+// inner_ is the gradient of the norm's output; the gradient of x is added to change_.
 void DeviceGpt::norm_back(const Norm& kept, const float* x, std::uint32_t gain, std::uint32_t bias, float* gradient) {
   Bf16* const rounded = static_cast<Bf16*>(rounded_change_.at);
   const LayerNormChange args{{rows_, width()}, x,       params_ + gain, kept.mean, kept.scale,      inner_,
@@ -198,7 +198,7 @@ void DeviceGpt::norm_back(const Norm& kept, const float* x, std::uint32_t gain, 
   gpu_->table().model.layer_norm_backward(gpu_->device(), &args);
 }
 
-// With `before`, x was gelu(before), and x_change becomes that of `before`.
+// With `before`, x was gelu(before), and x_change becomes the gradient of `before`.
 void DeviceGpt::project_back(const Projected& p, Numbers before, ConstNumbers change, float* gradient,
                              Numbers x_change) {
   const ModelTable& model = gpu_->table().model;
@@ -228,8 +228,8 @@ void DeviceGpt::backward_layer(std::size_t i, float* gradient) {
   norm_back(layer.norm_1, sum_before(i), at.norm_1_gain, at.norm_1_bias, gradient);
 }
 
-// Rows of one token together, ascending, so that nobody adds to what is another's. Behind the tokens that are there
-// come some without rows, so that the work is the same for every batch of this size.
+// Groups the rows by token, ascending, so that no two threads add to one number. Tokens without rows fill the list up
+// to its largest length, so that the work is the same for every batch of this size.
 void DeviceGpt::send_rows_by_token(const models::TokenBatch& batch) {
   std::vector<std::uint32_t> row(rows_), first;
   std::iota(row.begin(), row.end(), 0u);

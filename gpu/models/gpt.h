@@ -1,16 +1,16 @@
 // DeviceGpt: the GPT of models/families/gpt.h on a GPU (gpu/models/device_model.h), made of the slots of
 // gpu/device/model_table.h.
 //
-// A sum over layers is made where it is normed next, so it goes through memory once less. Logits of a large vocabulary
-// are the largest thing there is: they exist for some rows at a time.
+// The next norm computes the sum over layers, so the sum goes through memory once less. The logits of a large
+// vocabulary are the largest array: they exist for some rows at a time.
 //
-// With bf16, what products read is bfloat16 from where it comes into being: parameters are rounded once a step, and
-// what goes from one kernel to a product, or from a product to a kernel, never exists in float32. Sums over layers and
-// their changes do, and so do gradients.
+// With bf16, the operands of products are bfloat16 from the start. Parameters are rounded once per step, and values
+// that pass between a kernel and a product never exist in float32. Sums over layers, their changes and gradients are
+// float32.
 //
-// Memory, device, for each token of the largest batch seen: 16 floats for every width and layer, 8 more for every
-// width, logits (128 MiB at most), and what products take (gpu/device/model_table.h). With bf16 9 floats and 6, and 2
-// bytes a parameter.
+// Memory, device, for each token of the largest batch seen: 16 floats per width and layer, 8 more per width, logits
+// (128 MiB at most), and the scratch of products (gpu/device/model_table.h). With bf16: 9 floats per width and layer, 6
+// more per width, and 2 bytes per parameter.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace rumor::gpu {
 
 class DeviceGpt final : public DeviceModel {
  public:
-  // Refers to `gpu`. logits_max: floats at a time, or twice as many bfloat16, but a row at least. Errors: those of
-  // models::make_gpt(); Errc::usage for heads wider than head_size_max.
+  // Refers to `gpu`. logits_max: floats at a time, or twice as many bfloat16 numbers, but at least one row. Errors:
+  // those of models::make_gpt(); Errc::usage for heads wider than head_size_max.
   static Result<DeviceGpt> create(const Gpu& gpu, const models::ModelConfig& config, Precision precision,
                                   std::size_t logits_max = std::size_t{32} << 20);
 
@@ -50,16 +50,16 @@ class DeviceGpt final : public DeviceModel {
     Numbers normed_1;
     Numbers qkv;                              // 3 d
     float *top = nullptr, *weight = nullptr;  // heads
-    Numbers looked;                           // what attention brings
+    Numbers looked;                           // output of attention
     float* middle = nullptr;                  // the sum after attention
     Numbers normed_2;
     Numbers wide, activated;  // 4 d each; activated = gelu(wide)
-    float* out = nullptr;     // the sum after this layer, once the next norm has made it
+    float* out = nullptr;     // the sum after this layer, once the next norm has computed it
   };
   struct Projected {
     ConstNumbers x;  // [rows, in]
     std::uint32_t in, out;
-    std::uint32_t weight, bias;  // where they lie in the parameters: [in][out], [out]
+    std::uint32_t weight, bias;  // positions in the parameters: [in][out], [out]
   };
 
   DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape, Precision precision, std::size_t logits_max);
@@ -83,19 +83,19 @@ class DeviceGpt final : public DeviceModel {
   Result<double> total_loss();
   models::TokenBatch tokens_of(const models::Batch& batch) const;
   Result<void> take(const DeviceArray<float>& params);
-  // Parameters from `at` on, as products read them.
+  // Parameters from `at` on, in the type that products read.
   ConstNumbers factors(std::uint32_t at) const {
     if (bf16_) return rounded_params_.data() + at;
     return params_ + at;
   }
-  // change_, as products read it.
+  // change_, in the type that products read.
   ConstNumbers change() const {
     if (bf16_) return rounded_change_;
     return change_;
   }
-  // Numbers from one row of logits to the next: rows begin where products read and write the fastest.
+  // Numbers from one row of logits to the next: rows begin where products read and write fastest.
   std::size_t logits_stride() const { return (static_cast<std::size_t>(shape_.vocabulary) + 63) / 64 * 64; }
-  // Different tokens that a batch of rows_ may have.
+  // The largest number of different tokens in a batch of rows_.
   std::uint32_t distinct_max() const { return std::min(rows_, static_cast<std::uint32_t>(shape_.vocabulary)); }
   std::uint32_t width() const { return static_cast<std::uint32_t>(shape_.width); }
   std::uint32_t context() const { return static_cast<std::uint32_t>(shape_.context); }
@@ -112,13 +112,13 @@ class DeviceGpt final : public DeviceModel {
   std::uint32_t batch_ = 0, rows_ = 0;  // rows: tokens
   std::uint32_t all_rows_ = 0;          // tokens that the loss is divided by
 
-  std::uint32_t batch_max_ = 0, piece_rows_ = 0;  // for which there is room
+  std::uint32_t batch_max_ = 0, piece_rows_ = 0;  // that there is room for
   std::vector<Layer> layers_;
   Norm norm_;
   DeviceArray<float> memory_;
   float* embedded_ = nullptr;  // [rows][d], before the first layer
   Numbers normed_;             // [rows][d], after the last norm
-  float* change_ = nullptr;    // [rows][d], d loss / d the sum, from the last layer to the first
+  float* change_ = nullptr;    // [rows][d], d loss / d the sum of layers, from the last layer to the first
   Numbers rounded_change_;     // the same, with bf16
   Numbers inner_;              // [rows][d], changes within a layer
   Numbers wide_;               // [rows][4 d], likewise
@@ -128,7 +128,7 @@ class DeviceGpt final : public DeviceModel {
   Numbers logits_;             // [rows of a piece][vocabulary], with gaps
   DeviceArray<double> total_loss_;  // of each piece
   DeviceArray<std::uint16_t> token_, target_, distinct_;
-  DeviceArray<std::uint32_t> row_, first_;  // rows by token, for the way back of the embedding
+  DeviceArray<std::uint32_t> row_, first_;  // rows by token, for the backward pass of the embedding
 };
 
 }  // namespace rumor::gpu

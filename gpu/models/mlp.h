@@ -1,6 +1,7 @@
 // DeviceMlp: the multi-layer perceptron of models/families/mlp.h on a GPU (gpu/models/device_model.h).
 //
-// Memory, device, for each row of the largest batch seen: a float for every input, and what gpu/models/dense.h says.
+// Memory, device, for each row of the largest batch seen: a float per input, and the memory that gpu/models/dense.h
+// says.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class DeviceMlp final : public DeviceModel {
   Result<void> send(const models::Batch& batch, std::uint32_t all_rows) override;
   Result<void> compute(const DeviceArray<float>& params, const DeviceArray<float>& gradient) override;
   Result<float> loss() override { return dense_.loss(); }
-  // In pieces of 256 rows.
+  // Evaluates in pieces of 256 rows.
   Result<models::Evaluation> evaluate(const DeviceArray<float>& params, const models::Batch& batch) override;
   // out: [rows, classes()], on the host. Errors: as evaluate().
   Result<void> predict(const DeviceArray<float>& params, const models::Batch& batch, std::span<float> out);

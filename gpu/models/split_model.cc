@@ -48,7 +48,7 @@ Result<void> SplitModel::follow(const DeviceArray<float>& params) const {
   return gpus_->spread(memory, parts_.front().model->layout().params() * sizeof(float));
 }
 
-// The values are gathered where they are right.
+// The first GPU gathers the values, because it has the right ones.
 Result<void> SplitModel::follow_at(const DeviceArray<std::uint32_t>& place, std::uint64_t count,
                                    const DeviceArray<float>& params) {
   if (parts_.size() == 1 || count == 0) return {};
@@ -75,14 +75,14 @@ Result<void> SplitModel::follow_at(const DeviceArray<std::uint32_t>& place, std:
   return {};
 }
 
-// To all before any begins: what a part lacks is known before the others compute for it.
+// Sends to all parts before any part begins: an error of one part then costs no computing on the others.
 Result<void> SplitModel::send(const std::vector<models::Batch>& pieces, std::uint32_t all_rows) {
   for (std::size_t i = 0; i < parts_.size() && pieces[i].rows > 0; ++i)
     if (auto sent = parts_[i].model->send(pieces[i], all_rows); !sent) return sent;
   return {};
 }
 
-// Begins the passes of part i, or its zeros.
+// Begins the passes of part i, or fills its gradient with zeros if it has no rows.
 Result<void> SplitModel::compute(std::size_t i, std::uint32_t rows, std::uint32_t all_rows,
                                  const DeviceArray<float>& params, const DeviceArray<float>& gradient) {
   const Gpu& gpu = (*gpus_)[i];
