@@ -1,5 +1,5 @@
-// Bias, ReLU and GELU: what a matrix product leaves to do where its epilogue does not. With a bias a thread has a
-// column of chunk_rows rows, so that it reads its bias once. And rounding for products.
+// Bias, ReLU and GELU where the epilogue of a matrix product does not compute them, and rounding for products. With a
+// bias, a thread takes one column of chunk_rows rows, so it reads its bias once.
 #pragma once
 
 #include "gpu/cuda/columns.cuh"

@@ -1,7 +1,7 @@
-// Entries onto the weights and into the fingerprint.
+// Adds entries to the weights and to the fingerprint.
 //
-// The entries of one update are at different positions, so that a plain read and write of each will do. Fingerprints
-// are sums mod 2^32, which no order changes, so blocks add theirs with atomic additions.
+// The entries of one update are at different positions, so plain reads and writes suffice. Fingerprints are sums mod
+// 2^32, which do not depend on the order, so blocks add theirs with atomic additions.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -11,7 +11,7 @@ namespace rumor::gpu {
 
 constexpr unsigned apply_threads = 256;
 
-// The step of entry e: that of the last run that begins at e or before.
+// The step of entry e: that of the last span that begins at e or before.
 __device__ __forceinline__ std::uint32_t step_of(const Entries& entries, std::uint64_t e) {
   std::uint32_t low = 0, high = entries.step_count;
   while (high - low > 1) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(apply_threads)
     view[i] = static_cast<float>(weights[i]) * unit;
 }
 
-// splitmix64, as runtime/base/prng.h has it, and odd in both halves, as runtime/replica/fingerprint.h wants it.
+// splitmix64, as in runtime/base/prng.h, and odd in both halves, as runtime/replica/fingerprint.h requires.
 __device__ __forceinline__ std::uint64_t coefficients(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t x = seed + i + 0x9e37'79b9'7f4a'7c15u;
   x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9u;
@@ -54,7 +54,7 @@ __device__ __forceinline__ std::uint64_t coefficients(std::uint64_t seed, std::u
   return (x ^ (x >> 31)) | 0x0000'0001'0000'0001u;
 }
 
-// Called by whole warps: adds what each thread has to the lanes.
+// Called by whole warps: adds each thread's values to the lanes.
 __device__ __forceinline__ void add_lanes(std::uint32_t low, std::uint32_t high, std::uint32_t* lanes) {
   low = warp_sum(low);
   high = warp_sum(high);

@@ -1,10 +1,10 @@
-// Causal attention, forward and back, without a matrix of context x context: tiles of rows go through shared memory,
-// and what a row of the softmax needs is kept in registers (Dao et al. 2022, "FlashAttention"; the maximum that grows:
-// Milakov, Gimelshein 2018).
+// Causal attention, forward and backward pass, without a matrix of context x context. Tiles of rows go through shared
+// memory, and registers hold the running softmax statistics of each row (Dao et al. 2022, "FlashAttention"; running
+// maximum: Milakov, Gimelshein 2018).
 //
-// Four neighbouring lanes have one row, each a quarter of its head: numbers 16 i + 4 lane + j, so that the four read
-// sixteen neighbours at a time. A head is filled up with zeros to four times `dims`. A block has look_rows rows of one
-// head, and walks over tiles of look_tile others. What lies wholly above the diagonal is left out.
+// Four neighbouring lanes share one row. Each lane has a quarter of its head: numbers 16 i + 4 lane + j, so the four
+// lanes read sixteen neighbours at a time. A head is padded with zeros to four times `dims`. A block has look_rows rows
+// of one head and loops over tiles of look_tile other rows. Tiles wholly above the diagonal are skipped.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -25,14 +25,14 @@ struct alignas(16) LookTile {
   float row[look_tile][dims * look_lanes];
 };
 
-// Which head a block has, and where its parts are; rows of qkv are 3 d floats apart, rows of y d.
+// The head of a block and the offsets of its parts; rows of qkv are 3 d floats apart, rows of y d floats.
 struct LookHead {
-  std::size_t query, output, statistics;  // of the head's first row
+  std::size_t query, output, statistics;  // offsets of the head's first row
   std::size_t width;
   std::uint32_t first_row;  // of the block
 };
-// Which rows of their heads the first blocks of a grid have: those with the most to do, so that none of them is left
-// when all others are done. The last queries see the most keys; the first keys are seen by the most queries.
+// The order in which the blocks of a grid take rows: those with the most work first, so that none of them remains when
+// all others are done. The last queries see the most keys; the first keys are seen by the most queries.
 enum class LookOrder { last_rows_first, first_rows_first };
 
 // For blocks of `rows` rows.
@@ -58,7 +58,7 @@ __device__ __forceinline__ float look_scale(const AttentionArgs& args) {
   return 1.0f / sqrtf(static_cast<float>(args.head_size));
 }
 
-// Rows first to first + look_tile - 1 of a head, `stride` floats apart; zeros where there is none.
+// Loads rows first to first + look_tile - 1 of a head, `stride` floats apart; rows beyond the end become zeros.
 template <unsigned dims>
 __device__ __forceinline__ void load_tile(const AttentionArgs& args, const float* head, std::size_t stride,
                                           std::uint32_t first, LookTile<dims>& tile) {
@@ -70,7 +70,7 @@ __device__ __forceinline__ void load_tile(const AttentionArgs& args, const float
   }
 }
 
-// The part that this lane has of row `row`.
+// Loads this lane's part of row `row`.
 template <unsigned dims>
 __device__ __forceinline__ void load_own(const AttentionArgs& args, const float* head, std::size_t stride,
                                          std::uint32_t row, float (&own)[dims]) {
@@ -90,7 +90,7 @@ __device__ __forceinline__ void store_own(const AttentionArgs& args, const float
   }
 }
 
-// Called by whole warps: the product of two rows, in each of the four lanes.
+// Called by whole warps: the sum over the four lanes of a row, in each of them.
 __device__ __forceinline__ float sum_of_four(float value) {
   value += __shfl_xor_sync(whole_warp, value, 1u);
   return value + __shfl_xor_sync(whole_warp, value, 2u);
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   float query[dims], sum[dims] = {}, top = -__uint_as_float(infinity_bits), weight = 0;
   load_own(args, qkv + head.query, stride, row, query);
   for (std::uint32_t first = 0; first < end && first < args.context; first += look_tile) {
-    __syncthreads();  // all are done with the last tile
+    __syncthreads();  // all threads are done with the last tile
     load_tile(args, key, stride, first, keys);
     load_tile(args, value, stride, first, values);
     __syncthreads();
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   args.weight[head.statistics + row] = weight;
 }
 
-// The attention that a row pays another, and the change of their product.
+// The attention of one row to another, and the gradient of their product.
 struct Look {
   float share, move;
 };
@@ -163,7 +163,7 @@ __device__ __forceinline__ Look look_back(bool sees, float product, float top, f
   return {share, share * (change - dot) * scale};
 }
 
-// A quarter of a row of queries a lane, over tiles of keys: what its change means for the query.
+// Gradient of the queries: each lane takes a quarter of a row of queries and loops over tiles of keys.
 template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionChange args) {
   __shared__ LookTile<dims> keys, values;
@@ -203,7 +203,8 @@ __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionCha
   if (there && threadIdx.x % look_lanes == 0) args.dot[head.statistics + row] = dot;
 }
 
-// A quarter of a row of keys and values a lane, over tiles of the queries that look at it. After attend_back_queries.
+// Gradient of keys and values: each lane takes a quarter of a row and loops over tiles of the queries that see it. Runs
+// after attend_back_queries.
 template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend_back_keys(AttentionChange args) {
   __shared__ LookTile<dims> queries, changes;

@@ -1,9 +1,9 @@
-// Causal attention of bfloat16 numbers, by the matrix units: what attention.cuh computes, in tiles as well and with the
-// same maximum that grows (Dao 2023, "FlashAttention-2": a warp has rows of its own, so warps share only tiles).
+// Causal attention of bfloat16 numbers by the matrix units. It computes the result of attention.cuh, also in tiles and
+// with the same running maximum (Dao 2023, "FlashAttention-2": a warp has its own rows, so warps share only tiles).
 //
-// A warp has stripes of sixteen rows; a tile of 64 others lies in shared memory, its rows 16 bytes further apart than
-// they are long, so that the eight rows of a matrix that is loaded lie in different banks. Shares of the softmax are
-// rounded to bfloat16 for their product; their sum is that of the unrounded ones, in float32, as all else.
+// A warp has stripes of sixteen rows; a tile of 64 other rows is in shared memory. The stride of tile rows is their
+// length plus 16 bytes, so that the eight rows of a loaded matrix are in different banks. Shares of the softmax are
+// rounded to bfloat16 for their product. Their sum uses the unrounded shares, in float32, as do all other sums.
 #pragma once
 
 #include "gpu/cuda/attention.cuh"
@@ -16,24 +16,24 @@ constexpr unsigned stripe_rows = 16;
 constexpr unsigned bf16_tile_rows = 64;
 constexpr unsigned tile_groups = bf16_tile_rows / stripe_rows;
 
-// How many stripes of queries a warp has: each matrix of keys or values that is loaded serves all of them.
+// The number of query stripes of a warp: each loaded matrix of keys or values serves all of them.
 template <unsigned size>
 constexpr unsigned stripes = size <= 64 ? 2 : 1;
 template <unsigned size>
 constexpr unsigned query_rows = look_warps * stripe_rows * stripes<size>;  // of a block
 
-// Heads are filled up with zeros to `size`.
+// Heads are padded with zeros to `size`.
 template <unsigned size>
 struct alignas(16) Bf16Tile {
   Bf16 row[bf16_tile_rows][size + 8];
 };
-// A stripe as the left side of products: sixteen columns after the other.
+// A stripe as the left operand of products, in groups of sixteen columns.
 template <unsigned size>
 struct Stripe {
   std::uint32_t part[size / 16][4];
 };
 
-// Where a lane's parts of a matrix lie (matrix_units.cuh).
+// Position of a lane's parts of a matrix (matrix_units.cuh).
 __device__ __forceinline__ unsigned lane_row() {
   return lane_of_thread() / 4;
 }
@@ -121,7 +121,7 @@ __device__ __forceinline__ void add_rows(const std::uint32_t (&factor)[count][4]
   }
 }
 
-// Two sums of products side by side are the left side of the next product, rounded.
+// Rounds two adjacent sums of products to the left operand of the next product.
 __device__ __forceinline__ void as_factor(const float (&x)[2][4], std::uint32_t (&factor)[4]) {
   RUMOR_UNROLL
   for (unsigned i = 0; i < 4; ++i) factor[i] = two_bf16(x[i / 2][i % 2 * 2], x[i / 2][i % 2 * 2 + 1]);
@@ -129,7 +129,7 @@ __device__ __forceinline__ void as_factor(const float (&x)[2][4], std::uint32_t 
 
 // Running state of a stripe of queries, for the lane's two rows.
 struct Seen {
-  float top[2], weight[2];  // weight: of the columns that this lane has
+  float top[2], weight[2];  // weight: over the columns of this lane
 };
 
 __device__ __forceinline__ float largest_of_four(float value) {
@@ -140,8 +140,8 @@ __device__ __forceinline__ float largest_of_four(float value) {
   return value;
 }
 
-// Products of stripe s, from row `row`, with the tile of keys from `key` on become shares of what it has seen with
-// them; what it had seen before is made smaller accordingly.
+// Turns the products of stripe s, from row `row`, with the tile of keys from `key` on into shares of the softmax.
+// Scales down the earlier sums if the maximum has grown.
 template <unsigned size, unsigned count>
 __device__ __forceinline__ void take_shares(std::uint32_t row, std::uint32_t key, float scale, unsigned s,
                                             float (&look)[tile_groups][count][2][4], Seen& seen,
@@ -171,7 +171,7 @@ __device__ __forceinline__ void take_shares(std::uint32_t row, std::uint32_t key
   }
 }
 
-// Divides by the weights, and writes.
+// Divides by the weights and writes the rows.
 template <unsigned size>
 __device__ __forceinline__ void finish_stripe(const AttentionArgs& args, const LookHead& head, std::uint32_t row,
                                               const Seen& seen, float (&sum)[size / 8][4]) {
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) 
   }
   const std::uint32_t end = head.first_row + query_rows<size>;
   for (std::uint32_t first = 0; first < end && first < args.context; first += bf16_tile_rows) {
-    __syncthreads();  // all are done with the last tile
+    __syncthreads();  // all threads are done with the last tile
     load_bf16_tile(args, query + head.width, stride, first, keys);
     load_bf16_tile(args, query + 2 * head.width, stride, first, values);
     __syncthreads();

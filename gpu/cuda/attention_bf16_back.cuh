@@ -1,6 +1,6 @@
-// The way back of attention_bf16.cuh. As in attention.cuh, one kernel walks over keys for the queries' gradient and one
-// over queries for those of keys and values, so that no thread adds to what is another's. That makes seven products
-// where atomics would need five. The changes of shares are rounded to bfloat16 for their products.
+// The backward pass of attention_bf16.cuh. As in attention.cuh, one kernel loops over keys for the gradient of queries,
+// and one over queries for the gradients of keys and values. No two threads therefore add to the same number. This
+// takes seven products; atomics would need five. The gradients of shares are rounded to bfloat16 for their products.
 #pragma once
 
 #include "gpu/cuda/attention_bf16.cuh"
@@ -12,7 +12,7 @@ struct QueryFacts {
   float top, weight, dot;
 };
 
-// Loads the lane's two rows of a stripe; computes `dot`, a row's change times its output, and keeps it for the keys.
+// Loads the lane's two rows of a stripe. Computes `dot`, a row's gradient times its output, and stores it for the keys.
 __device__ __forceinline__ void query_facts(const AttentionChange& args, const LookHead& head, std::uint32_t first_row,
                                             QueryFacts (&facts)[2]) {
   const AttentionArgs& in = args.forward;
@@ -30,7 +30,7 @@ __device__ __forceinline__ void query_facts(const AttentionChange& args, const L
   }
 }
 
-// Stripes of queries a warp, over tiles of keys.
+// Gradient of the queries: each warp takes stripes of queries and loops over tiles of keys.
 template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(AttentionChange args) {
   constexpr unsigned count = stripes<size>;
@@ -85,7 +85,8 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(Attenti
 
 constexpr unsigned key_rows = look_warps * stripe_rows;  // of a block
 
-// A stripe of keys and values a warp, over tiles of the queries that look at it. After attend_bf16_back_queries.
+// Gradient of keys and values: each warp takes one stripe and loops over tiles of the queries that see it. Runs after
+// attend_bf16_back_queries.
 template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionChange args) {
   __shared__ Bf16Tile<size> queries, changes;
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionC
     }
     __syncthreads();
     for (unsigned at = 0; at < bf16_tile_rows; at += stripe_rows) {
-      if (first + at + stripe_rows <= row) continue;  // none of them sees any of these
+      if (first + at + stripe_rows <= row) continue;  // none of these queries sees any of these keys
       float look[1][2][4] = {}, gain[1][2][4] = {};
       add_row_products(key, queries, at, look);
       add_row_products(value, changes, at, gain);

@@ -1,11 +1,11 @@
-// Matrix products by cuBLASLt, which is opened when the first one is asked for: compression needs none, and a machine
-// without it compresses all the same.
+// Matrix products by cuBLASLt, which is opened for the first product. Compression needs no products, so it also works
+// on a machine without cuBLASLt.
 //
-// A row-major matrix is the transposed of a column-major one, so y = a b is computed as y^T = b^T a^T; the bias, one
-// for each column of y, is then one for each row, as cuBLASLt wants it. Kernels that add up in no fixed order
-// (reduction in place) are never chosen: two runs give the same bits.
+// A row-major matrix is the transpose of a column-major one, so y = a b is computed as y^T = b^T a^T. The bias, one per
+// column of y, is then one per row, as cuBLASLt wants it. Kernels without a fixed order of additions (reduction in
+// place) are never chosen, so two runs give the same bits.
 //
-// Plans (layouts and the algorithm that the heuristic likes best) are kept by shape.
+// Plans (layouts and the heuristic's best algorithm) are cached by shape.
 #pragma once
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ inline Status blas_error(ErrorText* error, Status status, const char* what, cons
   return status;
 }
 
-// Where the matrices lie by now, rounded where they had to be; y: of the bare product.
+// The operands as the product reads them, rounded where needed; y: the output of the bare product.
 struct BlasOperands {
   const void* a;
   const void* b;
@@ -41,7 +41,7 @@ struct BlasOperands {
 
 #if defined(RUMOR_HAVE_CUBLASLT)
 
-// The functions of the library that are used.
+// The library functions that this file uses.
 struct BlasLibrary {
 #define RUMOR_BLAS_FUNCTIONS(each)                                                                                \
   each(cublasLtCreate) each(cublasLtDestroy) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic)            \
@@ -52,7 +52,7 @@ struct BlasLibrary {
   RUMOR_BLAS_FUNCTIONS(RUMOR_BLAS_MEMBER)
 #undef RUMOR_BLAS_MEMBER
 
-  // Once for the process. Status::failed names what is missing.
+  // Opens the library once for the process. Status::failed names what is missing.
   static Status open(const BlasLibrary** library, ErrorText* error) {
     static BlasLibrary opened;
     static const bool there = opened.load();
@@ -99,8 +99,8 @@ class Blas {
     if (handle_ != nullptr) library_->cublasLtDestroy(handle_);
   }
 
-  // One product, with its epilogue where cuBLASLt has it for this shape: then *finished. `workspace` has
-  // workspace_bytes.
+  // Computes one product. Includes the epilogue, and sets *finished, if cuBLASLt supports it for this shape.
+  // `workspace` has workspace_bytes.
   Status product(const MatmulArgs& args, BlasOperands operands, void* workspace, cudaStream_t stream, bool* finished,
                  ErrorText* error) {
     if (Status opened = open(error); opened != Status::ok) return opened;
@@ -147,14 +147,14 @@ class Blas {
                       "use a smaller model or batch, or end what else runs on it");
   }
 
-  // How near cuBLASLt's GELU comes to that of the kernels is not documented: it serves where numbers are rounded for
-  // the product anyway.
+  // The accuracy of cuBLASLt's GELU relative to that of the kernels is not documented. It is used only where numbers
+  // are rounded for the product anyway.
   static bool may_fuse(const MatmulArgs& args) {
     const bool gelu = args.epilogue == Epilogue::bias_gelu || args.epilogue == Epilogue::gelu_back;
     return args.epilogue != Epilogue::none && !(gelu && args.precision == Precision::fp32);
   }
 
-  // The largest power of two, at most 256, that an address is a multiple of.
+  // The largest power of two, at most 256, that divides an address.
   static std::uint32_t alignment_of(const void* pointer) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer) | 256;
     return static_cast<std::uint32_t>(address & (~address + 1));
@@ -171,7 +171,8 @@ class Blas {
            CUBLAS_STATUS_SUCCESS;
   }
 
-  // Bias and, for GELU, where its argument goes or lies, both of the type of y: of this call, so set each time.
+  // Sets the bias and, for GELU, the address of its argument, both of the type of y. They belong to one call, so each
+  // call sets them.
   bool set_epilogue(cublasLtMatmulDesc_t operation, const MatmulArgs& args) {
     const cublasLtEpilogue_t kind = args.epilogue == Epilogue::bias        ? CUBLASLT_EPILOGUE_BIAS
                                     : args.epilogue == Epilogue::bias_relu ? CUBLASLT_EPILOGUE_RELU_BIAS
@@ -187,7 +188,7 @@ class Blas {
   }
 
   const Plan& plan_of(const MatmulArgs& args, const BlasOperands& operands, bool fused) {
-    std::uint64_t aligned = 0;  // nine bits each
+    std::uint64_t aligned = 0;  // nine bits per pointer
     for (const void* pointer : {operands.a, operands.b, static_cast<const void*>(fused ? args.y.at : operands.y),
                                 args.bias.at, static_cast<const void*>(args.before.at)})
       aligned = aligned << 9 | alignment_of(pointer);
@@ -209,7 +210,7 @@ class Blas {
     const cublasComputeType_t compute =
         args.precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     if (library_->cublasLtMatmulDescCreate(&plan.operation, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS) return false;
-    // A matrix that lies as it is said to is, seen by columns, transposed already.
+    // A matrix in its stated layout, read column-major, is already transposed.
     const cublasOperation_t for_b = args.b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t for_a = args.a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, for_b)) return false;

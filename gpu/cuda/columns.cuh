@@ -1,5 +1,5 @@
-// Sums down the columns of a matrix, in one order whatever the grid: chunks of chunk_rows rows, each ascending, then
-// the sums of the chunks, ascending. A thread has a column of a chunk, so neighbours read neighbours.
+// Sums down the columns of a matrix, in one order for every grid: chunks of chunk_rows rows, each ascending, then the
+// sums of the chunks, ascending. A thread has one column of a chunk, so neighbouring threads read neighbouring numbers.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -10,7 +10,7 @@ namespace rumor::gpu {
 
 constexpr unsigned column_threads = 128;
 
-// Blocks of a row of columns; which chunk and column a thread has.
+// Blocks for one row of columns; the chunk and column of a thread.
 __device__ __forceinline__ std::uint32_t column_blocks(std::uint32_t columns) {
   return columns / column_threads + (columns % column_threads != 0 ? 1 : 0);
 }

@@ -1,4 +1,4 @@
-// Functions that the kernels share: sums over a warp and a block, bits of a stream, magnitudes.
+// Functions that all kernels use: sums over a warp and a block, bits of a stream, magnitudes.
 //
 // Kernels include no CUDA header: nvcc provides the names they use, and tests/gpu/emulation/emulation.h provides them
 // to a plain C++ compiler. Kernels use a small part of the language: one-dimensional grids, whole warps in every warp
@@ -39,7 +39,7 @@ __device__ __forceinline__ bool is_aligned(const void* pointer, unsigned bytes) 
   return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
 }
 
-// Thread number in the grid, and threads of the grid: 64 bits, so that no product overflows.
+// Thread number in the grid, and number of threads of the grid: 64 bits, so that no product overflows.
 __device__ __forceinline__ std::uint64_t grid_thread() {
   return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
@@ -47,7 +47,7 @@ __device__ __forceinline__ std::uint64_t grid_threads() {
   return std::uint64_t{gridDim.x} * blockDim.x;
 }
 
-// Called by whole warps. The sum of `value` over the lanes up to and with this one.
+// Called by whole warps. The sum of `value` over the lanes up to and including this one.
 template <class T>
 __device__ __forceinline__ T warp_inclusive(T value) {
   for (unsigned distance = 1; distance < warp_threads; distance *= 2) {
@@ -65,8 +65,8 @@ __device__ __forceinline__ T warp_sum(T value) {
   return value;
 }
 
-// Called by whole blocks of `threads`: the sum over the threads before this one, and over all. `sums` is shared
-// memory of their own for one word a warp; it may be used again as soon as this returns.
+// Called by whole blocks of `threads`: the sum over the threads before this one, and over all threads. `sums` is shared
+// memory for this call alone, one word per warp; the caller may reuse it as soon as this returns.
 template <unsigned threads, class T>
 __device__ __forceinline__ T block_exclusive(T value, T* sums, T& total) {
   constexpr unsigned warps = threads / warp_threads;
@@ -86,17 +86,17 @@ __device__ __forceinline__ T block_exclusive(T value, T* sums, T& total) {
   return before + inclusive - value;
 }
 
-// ---- Bit streams: bit 0 of a byte first, which on a little-endian machine is bit 0 of a word first.
+// ---- Bit streams: bit 0 of a byte comes first, which on a little-endian machine is bit 0 of a word.
 
-// `width` bits, at most 32, from bit `at` on. May read the word behind the one that holds the last bit.
+// Reads `width` bits, at most 32, from bit `at` on. May read the word after the one that holds the last bit.
 __device__ __forceinline__ std::uint32_t bits_at(const std::uint32_t* words, std::uint64_t at, unsigned width) {
   const std::uint32_t* word = words + (at >> 5);
   const std::uint32_t bits = __funnelshift_r(word[0], word[1], static_cast<unsigned>(at & 31));
   return width == 32 ? bits : bits & ((1u << width) - 1);
 }
 
-// Sets the bits of `value`, at most 32 wide, from bit `at` on, where they are zero. Words may be shared with other
-// threads.
+// Sets the bits of `value`, at most 32 wide, from bit `at` on, where they are zero. Other threads may write the same
+// words.
 __device__ __forceinline__ void or_bits(std::uint32_t* words, std::uint64_t at, std::uint32_t value) {
   if (value == 0) return;
   std::uint32_t* word = words + (at >> 5);

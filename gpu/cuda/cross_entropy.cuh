@@ -1,6 +1,6 @@
-// Softmax and cross-entropy of rows of logits, in place: a block takes a row, reads it once for the largest and the sum
-// of exponentials together, and once more where the gradient takes its place. Sums are joined in one order: eight
-// neighbours, a thread's stride, the lanes of a warp, the warps.
+// Softmax and cross-entropy of rows of logits, in place. A block takes a row. It reads the row once for the maximum and
+// the sum of exponentials together, and once more if the gradient replaces the logits. Sums are joined in one order:
+// eight neighbours, a thread's stride, the lanes of a warp, the warps.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -14,17 +14,17 @@ constexpr unsigned entropy_threads = 256;
 constexpr unsigned entropy_warps = entropy_threads / warp_threads;
 constexpr unsigned total_threads = 256;
 
-// The sum over the columns seen so far of e^(x - top). Nothing seen: top is minus infinity.
+// The sum over the columns seen so far of e^(x - top). Before the first column, top is minus infinity.
 struct TopSum {
   float top, sum;
 };
 
-// Its sum with another top. Equal tops first: infinity less infinity is no number.
+// The sum for another top. Equal tops are handled first: infinity minus infinity is NaN.
 __device__ __forceinline__ float sum_from(TopSum part, float top) {
   return part.top == top ? part.sum : part.sum * exponential(part.top - top);
 }
 
-// e^(x - top), 0 for minus infinity also where that is the top: a logit that is not there counts for nothing.
+// e^(x - top). Minus infinity gives 0 even if it is the top: a logit beyond the end counts for nothing.
 __device__ __forceinline__ float share_of(float value, float top) {
   return value == -__uint_as_float(infinity_bits) ? 0.0f : value == top ? 1.0f : exponential(value - top);
 }
@@ -34,7 +34,7 @@ __device__ __forceinline__ TopSum join(TopSum a, TopSum b) {
   return {top, sum_from(a, top) + sum_from(b, top)};
 }
 
-// Called by whole warps: that of all lanes, in each of them; joining is commutative to the bit.
+// Called by whole warps: joins the values of all lanes, in each of them. Joining is commutative to the bit.
 __device__ __forceinline__ TopSum warp_join(TopSum value) {
   for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {
     const float top = __shfl_xor_sync(whole_warp, value.top, distance);
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropy
   }
   own = warp_join(own);
   if (lane_of_thread() == 0) warps[warp_of_thread()] = own;
-  __syncthreads();  // also: all have read the logit of the target
+  __syncthreads();  // also: all threads have read the logit of the target
   TopSum all = warps[0];
   for (unsigned w = 1; w < entropy_warps; ++w) all = join(all, warps[w]);
   if (threadIdx.x == 0) args.loss[blockIdx.x] = logf(all.sum) + (all.top - wanted);
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropy
   }
 }
 
-// One block. The sum of the rows' losses.
+// One block. Adds up the losses of the rows.
 __global__ void __launch_bounds__(total_threads) add_losses(std::uint32_t rows, const float* loss, double* total) {
   __shared__ double warps[total_threads / warp_threads];
   double sum = 0;

@@ -1,5 +1,5 @@
-// Eight neighbouring numbers at a time, floats or bfloat16: loads and stores of 16 bytes where the arrays allow them.
-// Which thread has which numbers does not depend on that, so neither do results.
+// Eight neighbouring numbers at a time, floats or bfloat16: loads and stores of 16 bytes if the arrays are aligned for
+// them. Alignment does not change which thread has which numbers, so results do not depend on it.
 #pragma once
 
 #include "gpu/cuda/rounding.cuh"
@@ -34,8 +34,8 @@ __device__ __forceinline__ void store_whole_eight(Bf16* to, const Eight& all) {
                                    two_bf16(all.v[4], all.v[5]), two_bf16(all.v[6], all.v[7])};
 }
 
-// Those from number `at` on, a multiple of eight, of `count`; `rest` where there is none. aligned: the array begins at
-// a multiple of 16 bytes.
+// Loads the numbers from number `at` on, a multiple of eight, of `count`; `rest` replaces those beyond the end.
+// aligned: the array begins at a multiple of 16 bytes.
 template <class Number>
 __device__ __forceinline__ Eight load_eight(const Number* from, std::uint64_t at, std::uint64_t count, bool aligned,
                                             float rest) {

@@ -1,5 +1,5 @@
-// Tokens to vectors, and back: a block takes a row, a token or a place, its threads the columns. Going back, the rows
-// of a token are one chain of additions, in the order that models/layers/embedding.cc has.
+// Embedding, forward and backward pass: a block takes a row, a token or a position, and its threads take the columns.
+// In the backward pass the rows of a token are one chain of additions, in the order of models/layers/embedding.cc.
 #pragma once
 
 #include "gpu/cuda/common.cuh"

@@ -1,9 +1,9 @@
 // Writes the entries of a selection in ascending order.
 //
-// A warp takes a tile and counts the values above the threshold and at it. One block adds up the counts in the order
-// of the tiles. Then the warp of the tile writes its entries at the position given by the sums. Among values exactly
-// at the threshold the first ones are selected, so both counts are needed. The sums are whole numbers in a fixed
-// order, so the bits do not depend on the order in which blocks run.
+// A warp takes a tile and counts the values above the threshold and at it. One block adds up the counts in the order of
+// the tiles. Then the tile's warp writes its entries at the position given by the sums. Among values exactly at the
+// threshold the first ones are selected, so both counts are needed. The sums are integers in a fixed order, so the bits
+// do not depend on the order in which blocks run.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -25,7 +25,7 @@ __device__ __forceinline__ std::uint32_t tiles_of(std::uint32_t params) {
   return params / tile_params + (params % tile_params != 0 ? 1 : 0);
 }
 
-// counts[t] and counts[tiles + t]: of tile t, those above the threshold and those at it.
+// counts[t]: values of tile t above the threshold. counts[tiles + t]: values of tile t at the threshold.
 __global__ void __launch_bounds__(emit_threads)
     count_tiles(Source source, const Selection* selection, std::uint32_t* counts) {
   const std::uint32_t tiles = tiles_of(source.params);
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(emit_threads)
   counts[std::size_t{tiles} + tile] = equal;
 }
 
-// One block. Turns counts into how many lie in the tiles before. Both kinds are added up at once, in the halves of a
-// word: neither sum passes 2^31.
+// One block. Replaces each count by the sum of the counts of earlier tiles. The halves of one word hold both kinds,
+// which are added at once: neither sum exceeds 2^31.
 __global__ void __launch_bounds__(place_threads) place_tiles(std::uint32_t tiles, std::uint32_t* counts) {
   constexpr unsigned each = 8;
   __shared__ std::uint64_t sums[place_threads / warp_threads];
@@ -122,7 +122,7 @@ __global__ void put_values(const std::uint32_t* index, const float* value, std::
   for (std::uint64_t e = grid_thread(); e < count; e += grid_threads()) to[index[e]] = value[e];
 }
 
-// How many of the ascending index[] are below `edge`.
+// The number of elements of the ascending index[] that are below `edge`.
 __device__ __forceinline__ std::uint32_t lower_bound(const std::uint32_t* index, std::uint32_t count,
                                                      std::uint64_t edge) {
   std::uint32_t low = 0, high = count;
@@ -136,7 +136,7 @@ __device__ __forceinline__ std::uint32_t lower_bound(const std::uint32_t* index,
   return low;
 }
 
-// One thread a piece: a sum of floating point numbers has one order.
+// One thread per piece: a floating-point sum must keep one order.
 __global__ void sum_pieces(const float* residual, const std::uint32_t* index, std::uint32_t count,
                            std::uint32_t first, std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
   const std::uint64_t piece = grid_thread();

@@ -1,4 +1,4 @@
-// How many blocks a kernel gets.
+// The number of blocks of a kernel.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace rumor::gpu {
 namespace slots {
 
-// Blocks of a kernel that walks in strides of its grid: enough to fill every GPU, few enough to begin quickly.
+// Blocks of a kernel that loops in strides of its grid: enough to fill every GPU, few enough to begin quickly.
 constexpr std::uint64_t stride_blocks_max = 2048;
 
 inline std::uint64_t blocks_of(std::uint64_t items, unsigned each) {

@@ -1,5 +1,5 @@
-// GroupNorm: sums over the pixels of a picture in chunks of chunk_rows, each ascending, a thread a channel; then, a
-// thread a group, over chunks and channels in double; then each value by itself.
+// GroupNorm. First, each thread sums one channel over a chunk of chunk_rows pixels, ascending. Then one thread per
+// group adds over chunks and channels in double. Last, each value is normalised by itself.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -10,8 +10,8 @@ namespace rumor::gpu {
 constexpr unsigned group_threads = 128;
 constexpr double group_epsilon = 1e-5;
 
-// Where scratch has what: the sums of chunks, [picture][chunk][channel], two of them; and for each channel of a picture
-// two sums and a line, x * slope + shift.
+// The layout of scratch: the sums of chunks, [picture][chunk][channel], two arrays. Then for each channel of a picture
+// two sums, and the slope and shift of x * slope + shift.
 struct GroupScratch {
   float *first, *second;  // sums of chunks
   float *gain, *bias;     // [picture][channel]
@@ -36,7 +36,7 @@ enum class PixelSum : std::uint32_t {
   changes = 2,  // first: change; second: change * (x - mean)
 };
 
-// A thread has a channel of a chunk of a picture. `mean`: [count, groups]; not read for values.
+// Each thread takes one channel of a chunk of a picture. `mean`: [count, groups]; not read for PixelSum::values.
 template <PixelSum what>
 __global__ void __launch_bounds__(group_threads)
     sum_chunk_of_pixels(Pictures size, std::uint32_t groups, std::uint64_t chunks, const float* x, const float* change,
@@ -73,7 +73,7 @@ __device__ __forceinline__ float join_chunks_of(const float* sums, Pictures size
   return sum;
 }
 
-// out[picture, group] = the mean of what was summed, or, with `deviation`, 1 / sqrt(that + epsilon).
+// out[picture, group] = the mean of the summed values, or, with `deviation`, 1 / sqrt(that mean + epsilon).
 __global__ void __launch_bounds__(group_threads)
     mean_of_groups(Pictures size, std::uint32_t groups, std::uint64_t chunks, bool deviation, float* scratch,
                    float* out) {

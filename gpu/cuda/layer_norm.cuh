@@ -1,5 +1,5 @@
-// Layer norm with the bits of models/kernels/sequence_kernels_variant.cc: a sum over a row is sixteen chains, element
-// i in chain i mod 16, joined in halves. So sixteen lanes take a row, two rows a warp.
+// Layer norm with the bits of models/kernels/sequence_kernels_variant.cc. A sum over a row is sixteen chains, element i
+// in chain i mod 16, joined in halves. Sixteen lanes therefore take a row, two rows per warp.
 #pragma once
 
 #include "gpu/cuda/columns.cuh"
@@ -21,8 +21,8 @@ __device__ __forceinline__ float row_sum(float value) {
   return value;
 }
 
-// The row of this thread. Those behind the end go along with the last row and write nothing: all lanes of a warp must
-// meet.
+// The row of this thread. Threads beyond the last row compute the last row again and write nothing: all lanes of a warp
+// must take part in warp instructions.
 struct NormRow {
   std::size_t row;
   bool there;
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(norm_threads) norm_each_row(LayerNormArgs args
   const float count = static_cast<float>(columns);
   const std::size_t begin = at.row * columns;
   const float* x = args.x + begin;
-  if (args.more != nullptr && at.there) {  // each lane reads back what it wrote itself, and nobody else does
+  if (args.more != nullptr && at.there) {  // each lane reads back only what it wrote itself
     for (std::uint32_t c = lane; c < columns; c += norm_lanes) args.sum[begin + c] = x[c] + args.more[begin + c];
     x = args.sum + begin;
   }
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(norm_threads) norm_back_each_row(LayerNormChan
   }
 }
 
-// partial[chunk][0 and 1][column]: what the chunk's rows mean for gain and bias.
+// partial[chunk][0 and 1][column]: the chunk's part of the gradients of gain and bias.
 template <class Number>
 __global__ void __launch_bounds__(column_threads) norm_back_chunks(LayerNormChange args) {
   const ChunkColumn at = chunk_column(args.size);

@@ -1,4 +1,4 @@
-// Functions of a number, with the bits of models/kernels/sequence_lanes.h and
+// Functions of one number, with the bits of models/kernels/sequence_lanes.h and
 // models/kernels/sequence_kernels_variant.cc: the same operations in the same order, fused where those are fused. nvcc
 // fuses nothing by itself (-fmad=false).
 #pragma once
@@ -7,11 +7,11 @@
 
 namespace rumor::gpu {
 
-// e^x: 0 below -87, as at 88 above 88, NaN for NaN. x = n ln 2 + r; Taylor to r^7; n goes into the exponent.
+// e^x: 0 below -87, e^88 above 88, NaN for NaN. x = n ln 2 + r; Taylor to r^7; n goes into the exponent.
 __device__ __forceinline__ float exponential(float x) {
   float bounded = x < -87.0f ? -87.0f : x;
   bounded = bounded > 88.0f ? 88.0f : bounded;
-  constexpr float magic = 12582912;  // 1.5 * 2^23: adding it rounds to a whole number in the low bits
+  constexpr float magic = 12582912;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   const float shifted = fmaf(bounded, 0x1.715476p+0f, magic);
   const float whole = shifted - magic;
   float r = fmaf(whole, -0x1.62e4p-1f, bounded);

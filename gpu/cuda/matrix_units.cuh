@@ -5,8 +5,8 @@
 //                  columns 8 further on
 //   b    16 x 8    words of two neighbours in a column, lane / 4: of rows lane % 4 * 2, and of rows 8 further on
 //
-// All functions are called by whole warps. In the emulation
-// (tests/gpu/emulation/emulated_matrix_units.h) they are sums in C++.
+// All functions are called by whole warps. The emulation (tests/gpu/emulation/emulated_matrix_units.h) computes them as
+// sums in C++.
 #pragma once
 
 #include "gpu/cuda/rounding.cuh"
@@ -25,8 +25,8 @@ __device__ __forceinline__ void multiply_add(float (&sum)[4], const std::uint32_
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_above), "r"(b_below));
 }
 
-// Four matrices of 8 x 8 from shared memory; lane i says where row i % 8 of matrix i / 8 begins, at a multiple of 16
-// bytes. out[m]: of matrix m row lane / 4, columns lane % 4 * 2 and the next.
+// Loads four matrices of 8 x 8 from shared memory. Lane i gives the address of row i % 8 of matrix i / 8, a multiple of
+// 16 bytes. out[m]: row lane / 4 of matrix m, columns lane % 4 * 2 and the next.
 __device__ __forceinline__ void load_matrices(std::uint32_t (&out)[4], const Bf16* row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -35,7 +35,7 @@ __device__ __forceinline__ void load_matrices(std::uint32_t (&out)[4], const Bf1
                : "memory");
 }
 
-// The same of the transposed matrices: of matrix m rows lane % 4 * 2 and the next, column lane / 4.
+// Loads the same matrices transposed. out[m]: rows lane % 4 * 2 and the next of matrix m, column lane / 4.
 __device__ __forceinline__ void load_matrices_turned(std::uint32_t (&out)[4], const Bf16* row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -1,5 +1,5 @@
-// The slots of a ModelTable: which kernels do the work of each, in which grids. Included by gpu/cuda/slots.cuh, which
-// says what must be there before.
+// The slots of a ModelTable: which kernels each slot starts, in which grids. Included by gpu/cuda/slots.cuh, which says
+// what must be defined before.
 #pragma once
 
 #include "gpu/cuda/activations.cuh"
@@ -19,15 +19,15 @@ namespace rumor::gpu {
 
 namespace machine {
 
-// A product whose sizes are not zero, to bare_product(); with its epilogue, to args->y, where *finished comes back
-// true.
+// Computes a product of non-zero sizes into bare_product(). If it includes the epilogue, the result goes to args->y and
+// *finished becomes true.
 Status product(Device* device, const MatmulArgs* args, bool* finished, ErrorText* error);
 
 }  // namespace machine
 
 namespace slots {
 
-// Blocks of kernels in which a thread has a chunk of a column.
+// Blocks of kernels whose threads take one column of a chunk.
 inline std::uint64_t chunk_blocks(Matrix size) {
   return chunks_of(size.rows) * blocks_of(size.columns, column_threads);
 }
@@ -36,7 +36,7 @@ inline bool is_empty(Matrix size) {
   return size.rows == 0 || size.columns == 0;
 }
 
-// start(a number of the kind that `numbers` are), by which a kernel is chosen.
+// Calls start(a number of the type of `numbers`); the type selects the kernel.
 template <class Start>
 void by_kind(const ConstNumbers& numbers, const Start& start) {
   if (numbers.bf16) return start(Bf16{});
@@ -71,7 +71,7 @@ inline void gelu_backward(Device* device, std::uint64_t count, ConstNumbers x, N
   });
 }
 
-// The second half of a sum of columns, from the sums of chunks, `stride` floats apart.
+// The second half of a sum of columns: joins the sums of chunks, which are `stride` floats apart.
 inline void join_chunks(Device* device, Matrix size, std::size_t stride, const float* partial, float* sum) {
   launch(*device, sum_rows, blocks_of(size.columns, column_threads), column_threads,
          static_cast<std::uint32_t>(chunks_of(size.rows)), size.columns, stride, partial, sum);
@@ -137,7 +137,7 @@ inline void embed_backward(Device* device, const EmbedChange* args) {
   if (args->context != 0) launch(*device, embed_back_places, args->context, embed_threads, *args);
 }
 
-// Blocks of attention, with `rows` rows of a head each.
+// Blocks of attention kernels; each block has `rows` rows of a head.
 inline std::uint64_t look_blocks(const AttentionArgs& args, unsigned rows) {
   return std::uint64_t{args.batch} * args.heads * blocks_of(args.context, rows);
 }
@@ -189,7 +189,7 @@ inline void attention_backward(Device* device, const AttentionChange* args) {
   attention_backward_of<32>(device, *args);
 }
 
-// Where a bare product goes that has its epilogue still before it.
+// The output of a product before its epilogue is applied.
 inline Numbers bare_product(const MatmulArgs& args) {
   return args.epilogue == Epilogue::bias_gelu ? args.before : args.y;
 }

@@ -1,7 +1,7 @@
-// NCCL, which is opened when several GPUs are to work together: one GPU needs none, and neither does a build.
+// NCCL, which is opened when several GPUs compute together. One GPU does not need it, and neither does a build.
 //
-// The few functions that are used are declared here: they have been the same since NCCL 2.0, and its header comes with
-// neither CUDA nor the driver. Where the header is at hand, what is written down here is compared with it.
+// The few functions in use are declared here. They have not changed since NCCL 2.0, and NCCL's header comes neither
+// with CUDA nor with the driver. If the header is installed, the build checks these declarations against it.
 #pragma once
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ struct Nccl {
   int (*group_end)() = nullptr;
   const char* (*error_string)(int result) = nullptr;
 
-  // Once for the process. Status::failed names what is missing.
+  // Opens the library once for the process. Status::failed names what is missing.
   static Status open(const Nccl** library, ErrorText* error) {
     static Nccl opened;
     static const bool there = opened.load();
@@ -45,7 +45,7 @@ struct Nccl {
 
   Status said(int result, ErrorText* error) const {
     if (result == success) return Status::ok;
-    std::snprintf(error->text, sizeof error->text, "NCCL says: %s", error_string(result));  // and what tells more
+    std::snprintf(error->text, sizeof error->text, "NCCL says: %s", error_string(result));  // says how to get details
     return Status::failed;
   }
 

@@ -1,5 +1,5 @@
-// The slots of a PictureTable: which kernels do the work of each, in which grids. Included by gpu/cuda/slots.cuh, which
-// says what must be there before.
+// The slots of a PictureTable: which kernels each slot starts, in which grids. Included by gpu/cuda/slots.cuh, which
+// says what must be defined before.
 #pragma once
 
 #include "gpu/cuda/grids.cuh"
@@ -10,7 +10,7 @@
 namespace rumor::gpu {
 namespace slots {
 
-// A kernel that walks over `count` values in strides of its grid.
+// Starts a kernel that loops over `count` values in strides of its grid.
 template <class Kernel, class... Args>
 void over_values(Device* device, Kernel* kernel, std::uint64_t count, Args... args) {
   if (count != 0) launch(*device, kernel, stride_blocks(count, picture_threads), picture_threads, args...);
@@ -70,7 +70,7 @@ inline void add_channels_backward(Device* device, std::uint64_t pixels, std::uin
   over_values(device, add_to_channels_back, count, count, from_channels, to_channels, to_change, add, from_change);
 }
 
-// Sums of chunks of pixels, of what `what` says.
+// Sums chunks of pixels; `what` selects the terms.
 template <PixelSum what>
 void sum_pixels(Device* device, Pictures size, std::uint32_t groups, const float* x, const float* change,
                 const float* mean, float* scratch) {
@@ -102,7 +102,7 @@ inline void group_norm_backward(Device* device, const GroupNormChange* args) {
     launch(*device, norm_back_pixels, stride_blocks(count, group_threads), group_threads, *args, chunks, count);
   }
   if (size.channels == 0) return;
-  // Without a value there is nothing to add up.
+  // If there are no values, there is nothing to add up.
   const Pictures summed = count != 0 ? size : Pictures{0, size.height, size.width, size.channels};
   launch(*device, sum_pictures, blocks_of(size.channels, group_threads), group_threads, summed, chunks, args->scratch,
          args->gain_change, args->bias_change);

@@ -1,5 +1,5 @@
-// Windows, pooling and what else moves between pictures (gpu/device/picture_table.h). A thread writes what nobody else
-// does and reads what it needs, in one order, so nothing is added by two.
+// Windows, pooling and other moves between pictures (gpu/device/picture_table.h). Each thread writes its own values and
+// reads what it needs in one order, so no two threads add to one value.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(picture_threads) cut_negative(std::uint64_t co
   for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) x[i] = x[i] < 0.0f ? 0.0f : x[i];
 }
 
-// Where a value of pictures is.
+// The position of a value of pictures.
 struct PictureValue {
   std::uint64_t picture;
   std::uint32_t row, column, channel;
@@ -37,7 +37,7 @@ __device__ __forceinline__ PictureValue picture_value(Pictures size, std::uint64
   value.picture = at / size.height;
   return value;
 }
-// The pixel at a distance, counted through all pictures; false outside of the picture.
+// The pixel at an offset, counted through all pictures; returns false outside of the picture.
 __device__ __forceinline__ bool pixel_beside(Pictures size, PictureValue from, int down, int right,
                                              std::uint64_t& pixel) {
   const std::uint32_t row = from.row + static_cast<std::uint32_t>(down);  // wraps below zero
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(picture_threads)
     const PictureValue at = picture_value(size, i);
     float sum = add ? x_change[i] : 0.0f;
     for (int place = 0; place < static_cast<int>(window_places); ++place) {
-      std::uint64_t pixel = 0;  // whose window has this value at `place`
+      std::uint64_t pixel = 0;  // the pixel whose window has this value at `place`
       if (pixel_beside(size, at, 1 - place / 3, 1 - place % 3, pixel))
         sum += seen_change[(pixel * size.channels + at.channel) * window_places + static_cast<unsigned>(place)];
     }
@@ -86,7 +86,7 @@ __device__ __forceinline__ Pooled pooled_values(Pictures size, std::uint64_t pic
   p.at[3] = p.at[2] + size.channels;
   return p;
 }
-// A NaN of either is what comes out.
+// If a or b is NaN, the result is NaN.
 __device__ __forceinline__ float larger_of(float a, float b) {
   return b > a || b != b ? b : a;
 }
@@ -94,7 +94,7 @@ __device__ __forceinline__ float largest_of(const Pooled& p, const float* x) {
   return larger_of(larger_of(larger_of(x[p.at[0]], x[p.at[1]]), x[p.at[2]]), x[p.at[3]]);
 }
 
-// `to`: the pictures that come out; count: values of them.
+// `to`: the output pictures; count: their values.
 __global__ void __launch_bounds__(picture_threads)
     take_largest(Pictures from, Pictures to, std::uint64_t count, const float* x, float* y) {
   for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(picture_threads)
   }
 }
 
-// Over all values of `from`; those of an odd last row or column went nowhere.
+// Runs over all values of `from`; those of an odd last row or column have no output and get 0.
 __global__ void __launch_bounds__(picture_threads)
     take_largest_back(Pictures from, Pictures to, std::uint64_t count, const float* x, const float* y_change,
                       float* x_change) {
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(picture_threads)
     }
     const Pooled p = pooled_values(from, at.picture, row, column, at.channel);
     const float largest = largest_of(p, x);
-    // To the first that is the largest; where none is equal to it, because of a NaN, to the last.
+    // The gradient goes to the first maximum. If no value equals it, because of a NaN, it goes to the last value.
     unsigned first = 0;
     while (first < 3 && !(x[p.at[first]] == largest)) ++first;
     const std::uint64_t y = ((at.picture * to.height + row) * to.width + column) * to.channels + at.channel;
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(picture_threads)
   }
 }
 
-// A thread has a channel of a picture; neighbours read neighbours.
+// Each thread takes one channel of a picture; neighbouring threads read neighbouring numbers.
 __global__ void __launch_bounds__(picture_threads)
     average_pixels(Pictures size, std::uint64_t count, const float* x, float* y) {
   const std::uint64_t pixels = std::uint64_t{size.height} * size.width;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(picture_threads)
     x_change[i] = y_change[i / (pixels * size.channels) * size.channels + i % size.channels] * share;
 }
 
-// Over the values of `from`.
+// Runs over the values of `from`.
 __global__ void __launch_bounds__(picture_threads)
     add_to_channels(std::uint64_t count, std::uint32_t from_channels, std::uint32_t to_channels, const float* from,
                     float* to) {

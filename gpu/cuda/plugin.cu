@@ -1,5 +1,5 @@
-// The plugin: devices, memory and errors by the CUDA runtime, products by cuBLASLt, groups by NCCL, and the kernels
-// behind the table.
+// The plugin: devices, memory and errors by the CUDA runtime, products by cuBLASLt, groups by NCCL, and the kernels of
+// the table.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -12,17 +12,17 @@
 
 namespace rumor::gpu {
 
-// Device memory that grows when it must and then loses what it held.
+// Device memory that grows on demand; growing loses the contents.
 struct Scratch {
   void* memory = nullptr;
   std::size_t bytes = 0;
-  unsigned moves = 0;  // how often it lay elsewhere afterwards
+  unsigned moves = 0;  // how often its address changed
 
   ~Scratch() { static_cast<void>(cudaFree(memory)); }
-  // False: there is not so much.
+  // Returns false if there is not enough memory.
   bool make_room(std::size_t wanted) {
     if (wanted <= bytes) return true;
-    static_cast<void>(cudaFree(memory));  // waits for what uses it
+    static_cast<void>(cudaFree(memory));  // waits for the work that uses it
     memory = nullptr;
     bytes = 0;
     ++moves;
@@ -36,9 +36,9 @@ struct Scratch {
 struct Device {
   int ordinal = 0;
   cudaStream_t stream = nullptr;
-  cudaError_t failure = cudaSuccess;    // the first
-  bool recording = false;               // what fails then is no failure of the device
-  cudaError_t unwritten = cudaSuccess;  // the first of a recording
+  cudaError_t failure = cudaSuccess;    // the first failure
+  bool recording = false;               // a failure then is no failure of the device
+  cudaError_t unwritten = cudaSuccess;  // the first failure of a recording
   Blas blas;
   Scratch blas_scratch, rounded_a, rounded_b;
 
@@ -47,7 +47,7 @@ struct Device {
     cudaError_t& first = recording ? unwritten : failure;
     if (result != cudaSuccess && first == cudaSuccess) first = result;
   }
-  // The calling thread's next calls are about this GPU.
+  // Makes this GPU current for the calling thread's next calls.
   void enter() { note(cudaSetDevice(ordinal)); }
   unsigned moves() const { return blas_scratch.moves + rounded_a.moves + rounded_b.moves; }
 };
@@ -55,7 +55,7 @@ struct Device {
 struct Recording {
   Device* device = nullptr;
   cudaGraphExec_t graph = nullptr;
-  unsigned moves = 0;  // of the device's scratch memory, when it was made
+  unsigned moves = 0;  // of the device's scratch memory, at the time of recording
 };
 
 struct Group {
@@ -125,7 +125,7 @@ Status status_of(cudaError_t result, ErrorText* error) {
 Status machine::count(int* devices, ErrorText* error) {
   *devices = 0;
   const cudaError_t result = cudaGetDeviceCount(devices);
-  static_cast<void>(cudaGetLastError());  // said once is enough
+  static_cast<void>(cudaGetLastError());  // clears the error, which is reported here
   return status_of(result, error);
 }
 
@@ -138,7 +138,7 @@ Status machine::open(int ordinal, bool urgent, Device** device, ErrorText* error
   if (opened->failure == cudaSuccess) opened->note(cudaDeviceGetStreamPriorityRange(&last, &first));
   if (opened->failure == cudaSuccess)
     opened->note(cudaStreamCreateWithPriority(&opened->stream, cudaStreamNonBlocking, urgent ? first : last));
-  // Whether there is code for this GPU shows only when a kernel is asked for.
+  // Whether there is code for this GPU shows only when a kernel is requested.
   cudaFuncAttributes attributes;
   if (opened->failure == cudaSuccess) opened->note(cudaFuncGetAttributes(&attributes, begin_scan));
   static_cast<void>(cudaGetLastError());
@@ -184,13 +184,13 @@ void* machine::allocate(Device* device, std::size_t bytes) {
   return nullptr;
 }
 
-// Memory of the device may still be in use by its stream; cudaFree waits for that.
+// The stream may still use the memory; cudaFree waits for it.
 void machine::release(Device* device, void* memory) {
   device->enter();
   device->note(cudaFree(memory));
 }
 
-// From pageable memory the runtime has taken the bytes when it returns.
+// For pageable memory, the runtime has copied the bytes when it returns.
 void machine::copy_in(Device* device, void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   device->enter();
@@ -215,7 +215,7 @@ Status machine::copy_out(Device* device, void* to, const void* from, std::size_t
   return wait(device, error);
 }
 
-// Calls of other threads of the program are not forbidden meanwhile.
+// Other threads of the program may call CUDA meanwhile.
 Status machine::begin_recording(Device* device, ErrorText* error) {
   device->enter();
   const cudaError_t begun = cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal);
@@ -252,7 +252,7 @@ bool machine::repeat(Device* device, Recording* recording) {
   return true;
 }
 
-// It may still be running.
+// The recording may still be running.
 void machine::forget(Recording* recording) {
   recording->device->enter();
   recording->device->note(cudaStreamSynchronize(recording->device->stream));
@@ -286,7 +286,7 @@ void machine::part(Group* group) {
 
 namespace {
 
-// One thread begins the part of every GPU, so NCCL is told of all before it waits for any.
+// One thread begins every GPU's part inside one NCCL group, so that NCCL knows of all parts before it waits for any.
 template <class Begin>  // begin(number of the device) -> result of NCCL
 Status together(Group* group, ErrorText* error, const Begin& begin) {
   int result = group->nccl->group_start();

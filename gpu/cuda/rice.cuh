@@ -1,10 +1,12 @@
-// Payload bodies: a block takes a segment, its threads 32 neighbouring entries each (compress/FORMAT.md 4.6).
+// Payload bodies: a block takes a segment, and each of its threads 32 neighbouring entries (compress/FORMAT.md 4.6).
 //
-// The parts of a segment follow one another in one bit stream, so a block goes through them in order; within a part all
-// is found by sums over the threads. Fields have one width, so thread t knows where those of its entries lie. Of the
-// thirds, a thread has one word of flags and finds its further bits by the flags before. And the unary quotients are a
-// bit map whose e-th one lies at the sum of the first e + 1 quotients plus e: a thread that reads a stretch of the map
-// and knows how many ones came before writes down that sum for each of its ones, and a position is
+// The parts of a segment follow one another in one bit stream, so a block processes them in order. Within a part, sums
+// over the threads give all positions:
+//   Fields have one width, so thread t knows the position of its entries' fields.
+//   Thirds: a thread has one word of flags; the number of flags before gives the position of its further bits.
+//   Unary quotients: a bit map whose e-th one is at the sum of the first e + 1 quotients plus e.
+// A thread reads a stretch of the map, knows how many ones came before, and writes that sum for each of its ones. A
+// position is
 //   first + e + sum of gaps,  sum of gaps = (sum of quotients * 1 or 3 << L) + sum of (third << L | low bits).
 #pragma once
 
@@ -30,7 +32,7 @@ __device__ __forceinline__ OwnEntries own_entries(const CodePart& part) {
 
 // ---- encode ----
 
-// Bits that go out one after another from any place on, a word at a time.
+// Writes consecutive bits from any bit position on, one word at a time.
 struct BitSink {
   std::uint32_t* words;
   std::uint64_t at;
@@ -54,7 +56,7 @@ struct BitSink {
   }
 };
 
-// The gap before entry e of the part and what becomes of it.
+// The gap before entry e of the part, split into its coded fields.
 struct Gap {
   std::uint32_t low, third, quotient;
 };
@@ -129,7 +131,7 @@ struct DecodeShared {
   std::uint32_t last_position_fits;
 };
 
-// Where the pieces of a part lie, as places_of() in compress/payload/rice_kernels.cc: quotients == 0 when they do not
+// Positions of the pieces of a part, as places_of() in compress/payload/rice_kernels.cc; quotients == 0 if they do not
 // fit.
 struct CodePlaces {
   std::uint64_t not_first, last, quotients, end;
@@ -157,8 +159,8 @@ __device__ __forceinline__ CodePlaces places_of(const CodePart& part, const OwnE
   return places;
 }
 
-// Leaves in shared.quotient_sums the sum of the quotients up to each entry, to be read after the next barrier. False:
-// there are too few.
+// Writes to shared.quotient_sums the sum of the quotients up to each entry; read it after the next barrier. Returns
+// false if there are too few.
 __device__ __forceinline__ bool sum_quotients(const CodePart& part, const CodePlaces& places,
                                               const std::uint32_t* words, DecodeShared& shared) {
   const auto bits = static_cast<std::uint32_t>(places.end - places.quotients);  // at most 3 * 16,384
@@ -177,7 +179,7 @@ __device__ __forceinline__ bool sum_quotients(const CodePart& part, const CodePl
   return all >= part.count;
 }
 
-// Reads a part from bit `at` on, by the whole block; returns the bit after it, 0 when there is no such part.
+// Reads a part from bit `at` on, by the whole block; returns the bit after it, or 0 if there is no such part.
 __device__ __forceinline__ std::uint64_t decode_part(const CodePart& part, const std::uint32_t* words, std::uint64_t at,
                                                      std::uint64_t end, std::uint32_t* index, std::uint8_t* negative,
                                                      DecodeShared& shared) {
@@ -187,8 +189,8 @@ __device__ __forceinline__ std::uint64_t decode_part(const CodePart& part, const
   const unsigned width = part.low_bits + 1;
   const std::uint32_t low_mask = (1u << part.low_bits) - 1;
   const std::uint32_t last_bits = places.flags != 0 ? bits_at(words, places.last + places.lasts_before, 32) : 0;
-  // The amount that an entry adds to the sum of gaps beyond its quotient: first for all entries of the thread, then
-  // for each.
+  // The amount that an entry adds to the sum of gaps beyond its quotient. Called for all entries of the thread first,
+  // then again for each entry.
   const auto rest = [&](std::uint32_t e, std::uint32_t field, std::uint32_t& lasts) -> std::uint64_t {
     const std::uint32_t some = places.flags >> (e - own.begin) & 1;
     const std::uint64_t third = some + (some & last_bits >> (lasts & 31));
@@ -213,7 +215,7 @@ __device__ __forceinline__ std::uint64_t decode_part(const CodePart& part, const
     shared.last_position_fits = part.must_fill != 0 ? position == last : position <= last;
   }
   __syncthreads();
-  // The next part writes these after barriers of its own.
+  // The next part writes these values only after barriers of its own.
   if (shared.last_position_fits == 0) return 0;
   return places.quotients + shared.quotient_sums[part.count - 1] + part.count;
 }

@@ -1,5 +1,5 @@
-// Floats to bfloat16, to the nearest, ties to even: the upper half of a float. And how a kernel reads and writes
-// numbers that may be either.
+// Rounds floats to bfloat16, to the nearest, ties to even: the upper half of a float. Also the functions by which
+// kernels read and write numbers of either type.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -13,7 +13,7 @@ __device__ __forceinline__ Bf16 rounded_bf16(float value) {
   return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-// Two numbers, rounded, in a word.
+// Rounds two numbers and packs them into a word.
 __device__ __forceinline__ std::uint32_t two_bf16(float low, float high) {
 #if defined(__CUDACC__)
   std::uint32_t word;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void put_number(Bf16& to, float value) {
   to = rounded_bf16(value);
 }
 
-// The numbers of an argument, which are of this type.
+// Returns the numbers of an argument, which must have this type.
 template <class Number>
 __host__ __device__ __forceinline__ const Number* those_of(const ConstNumbers& numbers) {
   return static_cast<const Number*>(numbers.at);

@@ -1,11 +1,11 @@
-// The pass over all parameters: residual += change, and what is as large as the cutoff is written down.
+// The pass over all parameters: residual += change; values that reach the cutoff are written as candidates.
 //
-// A block takes a tile of 8192 parameters, each of its warps 1024 of them in eight rounds of a vector of four a lane,
-// so that sixteen loads of 16 bytes a lane are under way before the first sum is needed. Candidates of a tile lie
-// together and ascend: the order within a warp comes from ballots, that of the warps from their counts, and one atomic
-// addition a tile finds it a place. Tiles lie in any order; emit.cuh brings them into theirs when only what is sent is
-// left. So no block waits for another, as it would in a scan with look-back, and 12 bytes a parameter are all the
-// traffic there is; a step rule that is evaluated on the way adds its moments, read and written once.
+// A block takes a tile of 8192 parameters. Each of its warps takes 1024 of them in eight rounds of a vector of four per
+// lane, so each lane has sixteen loads of 16 bytes in flight before it needs the first sum. Candidates of a tile are
+// adjacent and ascending: ballots give the order within a warp, counts the order of the warps, and one atomic addition
+// per tile its place. Tiles are in any order; emit.cuh sorts them once only the entries to send remain. No block waits
+// for another, as it would in a scan with look-back. The traffic is 12 bytes per parameter. A step rule that is
+// evaluated in the pass adds its moments, each read and written once.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -21,8 +21,8 @@ constexpr unsigned warp_params = scan_rounds * round_params;
 static_assert(scan_warps * warp_params == tile_params, "a block takes a tile");
 static_assert(scan_rounds * scan_vector == 32, "which of a lane's sums are candidates are the bits of one word");
 
-// Four neighbours. `whole`: all of them are there and the arrays allow a load of all at once, which is decided once a
-// tile, so that nothing stands between one load and the next. Else zeros behind the end.
+// Four neighbours. `whole`: all four exist and the arrays allow loading them at once. This is decided once per tile, so
+// that no branch separates the loads. Otherwise values beyond the end are zeros.
 struct FourFloats {
   float v[scan_vector];
 };
@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_four(float* to, std::uint64_t at, std::uin
   }
 }
 
-// Applies a step rule to four gradients and advances its moments. Skips values behind the end: a rule may turn zeros
+// Applies a step rule to four gradients and advances its moments. Skips values beyond the end: a rule may turn zeros
 // into a NaN.
 template <Change form, bool whole>
 __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint64_t at, const FourFloats& gradient) {
@@ -99,7 +99,7 @@ __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint6
   return change;
 }
 
-// The sums of a lane, and a bit for each that is a candidate: bit 4 r + j is that of round r.
+// The sums of a lane, and a bit for each sum that is a candidate: bit 4 r + j is value j of round r.
 template <Change form, bool whole>
 __device__ __forceinline__ std::uint32_t add_and_compare(const ScanArgs& args, std::uint64_t at, float* sums) {
   FourFloats residual[scan_rounds], change[scan_rounds];
@@ -125,7 +125,7 @@ __device__ __forceinline__ std::uint32_t add_and_compare(const ScanArgs& args, s
   return over;
 }
 
-// Writes the candidates of a warp from place `to` on, ascending, and notes the first that is no finite number.
+// Writes the candidates of a warp from place `to` on, ascending, and notes the first that is not finite.
 __device__ __forceinline__ void write_candidates(const ScanArgs& args, std::uint64_t at, const float* sums,
                                                  std::uint32_t over, std::uint32_t to, bool fits) {
   std::uint32_t not_finite = no_position;

@@ -1,9 +1,10 @@
-// The exact k-th largest magnitude by counting, eleven bits of it and then ten and ten: radix selection. A float's bits
+// The exact k-th largest magnitude by radix selection: digits of eleven, ten and ten bits are counted. A float's bits
 // without its sign order as its magnitude does, so the digits are those bits and no number is rounded.
 //
-// Each round counts the values that share the digits found so far by their next digit, in the shared memory of each
-// block and then in all, and one block walks the bins from the largest down. Nothing leaves the device in between.
-// Source: the MSD radix selection of Alabi et al. 2012, "Fast k-selection algorithms for graphics processing units".
+// Each round counts the values that share the digits found so far by their next digit. It counts in the shared memory
+// of each block, then over all blocks, and one block searches the bins from the largest down. Nothing leaves the device
+// in between. Source: the MSD radix selection of Alabi et al. 2012, "Fast k-selection algorithms for graphics
+// processing units".
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -13,7 +14,7 @@ namespace rumor::gpu {
 
 constexpr unsigned select_threads = 256;
 constexpr unsigned digit_count = 3;
-// The lowest bit of each digit; a digit ends where the one before begins, the first at bit 31.
+// The lowest bit of each digit; a digit ends where the previous digit begins, the first at bit 31.
 __device__ __forceinline__ unsigned digit_shift(unsigned digit) {
   return digit == 0 ? 20 : digit == 1 ? 10 : 0;
 }
@@ -22,7 +23,7 @@ __device__ __forceinline__ unsigned digit_top(unsigned digit) {
 }
 static_assert(1u << (31 - 20) == radix_bins, "the first digit is the widest");
 
-// How many values there are to look at.
+// The number of values to select among.
 __device__ __forceinline__ std::uint32_t values_of(const Source& source, const Selection& selection) {
   if (source.tiles == nullptr) return source.params;
   return selection.candidates <= source.room ? selection.candidates : 0;
@@ -34,7 +35,7 @@ __global__ void __launch_bounds__(select_threads)
   for (unsigned bin = threadIdx.x; bin < radix_bins; bin += select_threads) own[bin] = 0;
   __syncthreads();
   const unsigned shift = digit_shift(digit), top = digit_top(digit);
-  const std::uint32_t found = digit == 0 ? 0 : selection->threshold;  // higher digits, in place
+  const std::uint32_t found = digit == 0 ? 0 : selection->threshold;  // the higher digits, in place
   const std::uint32_t count = values_of(source, *selection);
   for (std::uint64_t i = grid_thread(); i < count; i += grid_threads()) {
     const std::uint32_t magnitude = magnitude_bits(source.value[i]);
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(select_threads)
     find_digit(unsigned digit, std::uint32_t wanted, std::uint32_t* bins, Selection* selection) {
   constexpr unsigned each = radix_bins / select_threads;
   __shared__ std::uint32_t sums[select_threads / warp_threads];
-  const unsigned last = radix_bins - 1 - threadIdx.x * each;  // thread 0 has the largest
+  const unsigned last = radix_bins - 1 - threadIdx.x * each;  // thread 0 has the largest bins
   std::uint32_t counts[each], own = 0, all = 0;
   RUMOR_UNROLL
   for (unsigned b = 0; b < each; ++b) {
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(select_threads)
   }
   const std::uint32_t before = block_exclusive<select_threads>(own, sums, all);
   const std::uint32_t rank = digit != 0 ? selection->ties : wanted < all ? wanted : all;
-  __syncthreads();  // all have read the rank
+  __syncthreads();  // all threads have read the rank
   if (threadIdx.x == 0 && digit == 0) {
     selection->selected = rank;
     if (rank == 0) selection->threshold = selection->ties = 0;

@@ -1,10 +1,10 @@
-// The slots of a table: which kernels do the work of each, in which grids; and the table made of them and of a machine.
+// The slots of a table: which kernels each slot starts, in which grids; and the table made of them and of a machine.
 //
-// Whoever includes this is the machine: it has defined before how to start a kernel,
+// The file that includes this one is the machine. Before the include it defines how to start a kernel,
 //   template <class... Params, class... Args>
 //   void launch(Device& device, void (*kernel)(Params...), std::uint64_t blocks, unsigned threads, Args... args);
 //   void fill_bytes(Device& device, void* to, int byte, std::size_t bytes);
-// and defines afterwards what is declared in namespace machine.
+// and after it the functions that are declared in namespace machine.
 #pragma once
 
 #include "gpu/cuda/apply.cuh"
@@ -90,7 +90,7 @@ inline void put(Device* device, const std::uint32_t* index, const float* value, 
 
 inline void sum_magnitudes(Device* device, const float* residual, const std::uint32_t* index, std::uint32_t count,
                            std::uint32_t first, std::uint32_t piece_shift, std::uint32_t pieces, double* sums) {
-  constexpr unsigned threads = 32;  // the pieces are few: one warp each on many multiprocessors
+  constexpr unsigned threads = 32;  // there are few pieces: one warp per block spreads them over many multiprocessors
   if (pieces == 0) return;
   launch(*device, sum_pieces, blocks_of(pieces, threads), threads, residual, index, count, first, piece_shift, pieces,
          sums);
@@ -149,7 +149,7 @@ inline void fingerprint_weights(Device* device, const std::int32_t* weights, std
 
 }  // namespace slots
 
-// Devices and their memory, as gpu/device/table.h has them.
+// Devices and their memory, as gpu/device/table.h defines them.
 namespace machine {
 
 Status count(int* devices, ErrorText* error);

@@ -1,5 +1,6 @@
-// The sum of squares of many values, in doubles and in one order whatever the grid: a block takes square_stretch of
-// them, a thread every square_threads-th, joined in halves; then one block the sums of the stretches in the same way.
+// The sum of squares of many values, in doubles and in one order for every grid. A block takes square_stretch values, a
+// thread every square_threads-th of them, joined in halves. Then one block adds the sums of the stretches in the same
+// way.
 #pragma once
 
 #include "gpu/cuda/common.cuh"
@@ -9,7 +10,7 @@ namespace rumor::gpu {
 
 constexpr unsigned square_threads = 256;
 
-// Called by whole blocks: the sum over the threads, in the first.
+// Called by whole blocks: the sum over the threads, in the first thread.
 __device__ __forceinline__ double block_sum(double value, double* warps) {
   value = warp_sum(value);
   if (lane_of_thread() == 0) warps[warp_of_thread()] = value;
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(square_threads) sum_squares(std::uint64_t coun
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-// One block.
+// One block. Joins the sums of the stretches.
 __global__ void __launch_bounds__(square_threads)
     join_squares(std::uint64_t count, const double* partial, double* total) {
   __shared__ double warps[square_threads / warp_threads];
