@@ -1,15 +1,15 @@
 // Matrix products, compiled once per instruction set (models/kernels/kernel_lanes.h).
 //
-// The output is walked in tiles that stay in the second-level cache, a tile in blocks that fit the registers:
-// `rows` broadcast values of a times `vectors` vectors of b, for a piece of the depth. What a block reads of
-// b is a panel, which stays in the first-level cache while all rows of the tile go by; a panel whose rows lie
-// far apart in memory is copied together by the first block that reads it, because lines at equal distances of
-// a page fall into the same few sets of the cache. a is read where it is, once for each panel, if its rows are
-// contiguous; the transposed of a matrix is packed for each tile, because a block would use but a few floats of
-// each line. What the next block reads of a and y, and the next panel, are fetched early.
+// The output is computed in tiles that stay in the second-level cache. A tile is computed in blocks that fit the
+// registers: `rows` broadcast values of a times `vectors` vectors of b, for a piece of the depth. A block reads a panel
+// of b, which stays in the first-level cache while all rows of the tile use it. If the rows of a panel are far apart in
+// memory, the first block that reads the panel copies it: lines at equal distances of a page fall into the same few
+// cache sets. If the rows of a are contiguous, a is read in place, once per panel. A transposed a is packed for each
+// tile, because a block would use only a few floats of each line. The next block's a and y and the next panel are
+// prefetched.
 //
-// A sum that is cut into pieces goes on from the stored value, which is the same chain: a float in memory is
-// a float in a register.
+// A sum that is cut into pieces continues from the stored value. The chain of operations stays the same: a float in
+// memory equals a float in a register.
 #include "models/kernels/kernel_lanes.h"
 #include "models/kernels/kernel_table.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace lanes;
 
-// Rows of a block that is `vectors` wide. Registers: rows * vectors sums, `vectors` of b, one of a.
+// Rows of a block that is `vectors` wide. Registers: rows * vectors for sums, `vectors` for b, one for a.
 #if KERNEL_LEVEL == 512
 constexpr long vectors_max = 4, piece_max = 128;  // 32 registers
 constexpr long block_rows(long vectors) {
@@ -35,7 +35,7 @@ constexpr long block_rows(long vectors) {
   return vectors == 4 ? 4 : 8;
 }
 #endif
-constexpr long rows_for_copy = 24;  // fewer do not read a panel often enough; the first block of them copies it
+constexpr long rows_for_copy = 24;  // with fewer rows a panel is read too rarely; the first block copies it
 static_assert(block_rows(1) <= rows_for_copy && block_rows(2) <= rows_for_copy && block_rows(4) <= rows_for_copy);
 constexpr long panel_columns = vectors_max * width;
 constexpr long packed_rows = block_rows(vectors_max);
@@ -49,14 +49,14 @@ LANES_INLINE void fetch_second_level(const float* p) {
   __builtin_prefetch(p, 0, 2);
 }
 
-// The matrix a, at a row. Dense: strides. Gathered: element (r, k) lies at data[row_at[r] + column_at[k]].
+// The matrix a, from one row on. Dense: strides. Gathered: element (r, k) is at data[row_at[r] + column_at[k]].
 struct Dense {
   static constexpr bool is_packed = false;
   const float* data;
   long row, column;
   LANES_INLINE const float* row_start(long r) const { return data + r * row; }
   LANES_INLINE long step(long k) const { return k * column; }
-  // The rows after this block, in the same piece: a is usually read but once, from far away.
+  // Prefetches the rows after this block, in the same piece: a is usually read only once, from memory.
   LANES_INLINE void fetch_ahead(const float* const* at, long rows, long k) const {
     if (column == 1) {
       for (long r = 0; r < rows; ++r) fetch(at[r] + rows * row + k);
@@ -71,7 +71,7 @@ struct Gathered {
   LANES_INLINE long step(long k) const { return column_at[k]; }
   LANES_INLINE void fetch_ahead(const float* const*, long, long) const {}
 };
-// Copied together: blocks of packed_rows rows, in each of which the rows of a column are neighbours.
+// Packed: copied into blocks of packed_rows rows; in each block the rows of a column are neighbours.
 struct Packed {
   static constexpr bool is_packed = true;
   const float* data;
@@ -83,7 +83,7 @@ struct Packed {
   LANES_INLINE void fetch_ahead(const float* const*, long, long) const {}
 };
 
-// Rows of a panel that are still to be fetched, `each` for each block.
+// Rows of a panel that are still to be prefetched, `each` per block.
 struct Ahead {
   const float* at;
   long row, left, each;
@@ -100,7 +100,7 @@ struct Strip {
   long depth;
   long last;  // lanes of the last vector: width, or less where the matrix ends
   bool from_zero;
-  float* copy;  // where the first block leaves the panel, panel_columns apart, for all others; or null
+  float* copy;  // the first block copies the panel here, panel_columns apart, for the other blocks; or null
   Ahead ahead;
 };
 
@@ -110,7 +110,7 @@ LANES_INLINE Lanes load_vector(const float* p, long v, long last) {
   return Whole{}.load(p + v * width);
 }
 
-// `part`: the last vector is not full. `copies`: to s.copy.
+// `part`: the last vector is not full. `copies`: the block copies the panel to s.copy.
 template <long rows, long vectors, bool part, bool copies, class Left>
 LANES_INLINE void block(const Strip<Left>& s, long row) {
   Lanes sum[rows][vectors];
@@ -162,7 +162,7 @@ LANES_INLINE void fetch_panel(Ahead& ahead) {
     LANES_UNROLL for (long v = 0; v < vectors; ++v) fetch_second_level(ahead.at + v * width);
 }
 
-// Rows from `row` on in blocks of `rows`, then of half that, down to one.
+// Computes the rows from `row` on in blocks of `rows`, then of half as many, down to one.
 template <long rows, long vectors, bool part, class Left>
 void all_rows(Strip<Left>& s, long row, long row_end) {
   for (; row + rows <= row_end; row += rows) {
@@ -203,7 +203,7 @@ struct Right {
   long row;
 };
 
-// packed[r / packed_rows][k][r % packed_rows] = a(r, k), of the transposed of a matrix: a.row is 1.
+// packed[r / packed_rows][k][r % packed_rows] = a(r, k), where a is a transposed matrix: a.row is 1.
 void pack(MatrixView a, long rows, long depth, float* packed) {
   constexpr long chunk = 32;
   for (long k0 = 0; k0 < depth; k0 += chunk) {
@@ -223,7 +223,7 @@ void pack(MatrixView a, long rows, long depth, float* packed) {
   }
 }
 
-// Length of the pieces that something is cut into: as few as possible, of one size, a multiple of grain.
+// The length of pieces of equal size, a multiple of `grain`, at most `most` before rounding up; as few as possible.
 long cut(long length, long most, long grain) {
   const long pieces = (length + most - 1) / most;
   return pieces == 0 ? grain : ((length + pieces - 1) / pieces + grain - 1) / grain * grain;
@@ -240,7 +240,8 @@ void tile(Strip<Left> s, long rows, long columns) {
     s.b_row = all.b_row;
     s.y = all.y + c;
     s.copy = is_copied ? panel : nullptr;
-    // A packed a is near and leaves memory idle; from afar it is read along with b, and fetching only delays it.
+    // Prefetch only for a packed a: it is in cache and leaves memory idle. An unpacked a is read from memory along with
+    // b, and prefetching would delay it.
     const bool has_next = c + panel_columns < columns;
     s.ahead = {s.b + panel_columns, s.b_row, has_next ? s.depth : 0, (s.depth * packed_rows + rows - 1) / rows};
     strip_of<vectors_max>(s, rows, has_next ? panel_columns : columns - c);

@@ -1,4 +1,4 @@
-"""Rumor for PyTorch: train one model on machines that belong to different people, with three added lines.
+"""Rumor for PyTorch: train one model on machines of different owners, with three added lines.
 
     swarm = rumor.join('my-run', model, seeds=['192.0.2.7:7711'])
     ...

@@ -1,4 +1,4 @@
-"""librumor through ctypes: finds it, declares its functions, turns its codes into exceptions. The manual is rumor.h."""
+"""librumor through ctypes: finds it, declares its functions, turns its codes into exceptions. See rumor.h."""
 from __future__ import annotations
 
 import ctypes
@@ -13,7 +13,7 @@ NAME = 'librumor.so.1'
 
 
 class RumorError(RuntimeError):
-    """A call into librumor failed; `code` is one of rumor.h's."""
+    """A call into librumor failed; `code` is a code of rumor.h."""
 
     def __init__(self, text: str, code: int):
         super().__init__(text)
@@ -21,14 +21,14 @@ class RumorError(RuntimeError):
 
 
 class MismatchError(RumorError):
-    """The other peers, or the state directory, are of another run, or do not admit this peer."""
+    """The other peers or the state directory belong to another run, or the peers do not admit this peer."""
 
 
 _ERRORS = {5: MismatchError}
 
 
 def _candidates() -> list[str]:
-    """Where the library may be, the best place first."""
+    """Returns the paths to try for the library, the best path first."""
     named = os.environ.get('RUMOR_LIBRARY')
     if named:
         return [named]
@@ -42,7 +42,7 @@ def _candidates() -> list[str]:
 
 
 def load() -> ctypes.CDLL:
-    """The library with its functions declared. Raises ImportError that says where it was looked for."""
+    """Loads the library and declares its functions. Raises ImportError, which names the paths it tried."""
     tried = []
     for path in _candidates():
         try:
@@ -85,7 +85,7 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
 
 
 def check(library: ctypes.CDLL, code: int, *fine: int) -> int:
-    """Returns `code` if it is OK or among `fine`; raises what it means otherwise."""
+    """Returns `code` if it is OK or in `fine`; otherwise raises the exception for it."""
     if code == OK or code in fine:
         return code
     text = library.rumor_error().decode('utf-8', 'replace')

@@ -1,6 +1,6 @@
-"""The three lines for those who do not write their own loop: Lightning and Hugging Face's Trainer.
+"""Callbacks for frameworks that run the training loop: Lightning and Hugging Face's Trainer.
 
-Both import their framework when they are made, so that the package needs neither."""
+Each function imports its framework when it is called, so the package requires neither."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,9 +9,9 @@ from .swarm import Swarm, join
 
 
 def lightning_callback(run: str, **options: Any) -> Any:
-    """A lightning.pytorch.Callback: Trainer(callbacks=[rumor.lightning_callback('my-run', seeds=[...])]).
+    """Makes a lightning.pytorch.Callback: Trainer(callbacks=[rumor.lightning_callback('my-run', seeds=[...])]).
 
-    Takes what join() takes but the model."""
+    Takes the arguments of join() except the model."""
     try:
         from lightning.pytorch import Callback
     except ImportError:
@@ -41,9 +41,9 @@ def lightning_callback(run: str, **options: Any) -> Any:
 
 
 def trainer_callback(run: str, **options: Any) -> Any:
-    """A transformers.TrainerCallback: Trainer(..., callbacks=[rumor.trainer_callback('my-run', seeds=[...])]).
+    """Makes a transformers.TrainerCallback: Trainer(..., callbacks=[rumor.trainer_callback('my-run', seeds=[...])]).
 
-    Takes what join() takes but the model; batch_size is the trainer's unless given."""
+    Takes the arguments of join() except the model. batch_size defaults to the trainer's."""
     from transformers import TrainerCallback
 
     class RumorCallback(TrainerCallback):

@@ -1,4 +1,4 @@
-"""Peer: librumor's functions as an object, for memory of any kind. swarm.py puts PyTorch models into it."""
+"""Peer: librumor's functions as an object, for memory of any kind. swarm.py uses it for PyTorch models."""
 from __future__ import annotations
 
 import ctypes
@@ -17,9 +17,9 @@ def _free(library: ctypes.CDLL, handle: ctypes.c_void_p, home: int) -> None:
 
 
 class Peer:
-    """One peer of a run. Tell options and memory, start(), step() after each step of the optimizer, leave().
+    """One peer of a run. Set options and memory, start(), call step() after each optimizer step, leave().
 
-    For one thread at a time. What it was given must stay where it is until leave() has returned."""
+    Use it from one thread at a time. The memory must stay in place until leave() has returned."""
 
     def __init__(self, run: str):
         self._library = _library.load()
@@ -32,15 +32,15 @@ class Peer:
         return _library.check(self._library, code, *fine)
 
     def option(self, name: str, value: Any) -> None:
-        """An option or a key of run files, such as 'compress.density'; rumor.h lists them."""
+        """Sets an option or a key of run files, such as 'compress.density'; rumor.h lists them."""
         text = str(int(value)) if isinstance(value, bool) else str(value)
         self._check(self._library.rumor_option(self._handle, name.encode(), text.encode()))
 
     def parameter(self, name: str, shape: Sequence[int], address: int, bf16: bool = False,
                   gpu: int | None = None) -> None:
-        """One tensor of the model: contiguous, row-major, float32 or bfloat16. In the same order on all peers.
+        """Adds one tensor of the model: contiguous, row-major, float32 or bfloat16. All peers use the same order.
 
-        gpu: the number of the CUDA device whose memory it is; what is queued there must be done before each call."""
+        gpu: the number of the CUDA device that holds the memory. Work queued there must be done before each call."""
         extents = (ctypes.c_uint32 * len(shape))(*shape)
         told = self._handle, name.encode(), BF16 if bf16 else F32, len(shape), extents, address
         if gpu is None:
@@ -49,7 +49,7 @@ class Peer:
             self._check(self._library.rumor_cuda_parameter(*told, gpu))
 
     def local(self, name: str, size: int, address: int, gpu: int | None = None) -> None:
-        """Memory that is this peer's own: `size` bytes, kept in checkpoints, never sent."""
+        """Adds memory that belongs to this peer alone: `size` bytes, kept in checkpoints, never sent."""
         told = self._handle, name.encode(), size, address
         if gpu is None:
             self._check(self._library.rumor_local(*told))
@@ -57,15 +57,15 @@ class Peer:
             self._check(self._library.rumor_cuda_local(*told, gpu))
 
     def start(self, wait: float = 30) -> bool:
-        """Joins. False: nobody has answered within `wait` seconds; the peer goes on trying."""
+        """Joins the run. Returns False if no peer answered within `wait` seconds; the peer keeps trying."""
         return self._check(self._library.rumor_start(self._handle, wait), ALONE) != ALONE
 
     def step(self, samples: int, loss: float = 0.0) -> bool:
-        """After a step of the optimizer. False: the run has ended."""
+        """Call this after each optimizer step. Returns False if the run has ended."""
         return self._check(self._library.rumor_step(self._handle, samples, loss), ENDED) != ENDED
 
     def status(self) -> dict[str, Any]:
-        """What `rumor peer` serves as /status; empty before the peer has started."""
+        """Returns the object that `rumor peer` serves as /status; empty before the peer has started."""
         size = ctypes.c_size_t()
         for _ in range(100):  # it may grow in between
             self._check(self._library.rumor_status(self._handle, None, 0, ctypes.byref(size)))
@@ -79,9 +79,9 @@ class Peer:
         self._check(self._library.rumor_checkpoint(self._handle))
 
     def leave(self, wait: float = 10) -> None:
-        """Ends: the memory holds the run's shared weights then. Waits up to `wait` seconds for the others."""
+        """Ends the peer. The memory then holds the run's shared weights. Waits up to `wait` seconds for the others."""
         self._check(self._library.rumor_leave(self._handle, wait), ENDED)
 
     def close(self) -> None:
-        """Ends at once, without touching the memory."""
+        """Ends the peer at once, without touching the memory."""
         self._end()

@@ -1,4 +1,4 @@
-"""join(): a PyTorch model becomes a peer of a run."""
+"""join() makes a PyTorch model a peer of a run."""
 from __future__ import annotations
 
 import os
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 class _Tensor:
-    """Where the library finds one tensor: its own memory, or a copy where that is not float32 or bfloat16 in one piece
-    on one of `devices`."""
+    """The memory of one tensor that the library uses: the tensor's own memory, or a copy.
+
+    The library needs a contiguous tensor on one of `devices`, of float32 or bfloat16 unless it is local. A copy serves
+    every other tensor."""
 
     def __init__(self, name: str, tensor: torch.Tensor, is_local: bool, devices: Sequence[str]):
         import torch
@@ -33,14 +35,14 @@ class _Tensor:
         self.take()
 
     def take(self) -> None:
-        """Before the library looks at it."""
+        """Copies the tensor for the library. Call this before the library reads the memory."""
         if self.tensor.data_ptr() != self.place:
             raise RuntimeError(f'{self.name} has moved: give the model its device and type before rumor.join()')
         if self.copy is not None:
             self.copy.copy_(self.tensor.detach())
 
     def tell(self, peer: Peer) -> None:
-        """Shows the library where it is."""
+        """Gives the library the address of the memory."""
         if self.is_local:
             peer.local(self.name, self.seen.numel() * self.seen.element_size(), self.address, self.gpu)
         else:
@@ -48,13 +50,13 @@ class _Tensor:
             peer.parameter(self.name, tuple(self.seen.shape), self.address, is_bf16, self.gpu)
 
     def put(self) -> None:
-        """After the library has written."""
+        """Copies the memory back to the tensor. Call this after the library has written."""
         if self.copy is not None:
             self.tensor.detach().copy_(self.copy)
 
 
 class Swarm:
-    """A model that trains together with others. Made by join(); call step() after each optimizer.step()."""
+    """A model that trains together with other peers. join() makes it; call step() after each optimizer.step()."""
 
     def __init__(self, peer: Peer, model: torch.nn.Module, batch_size: int):
         self._peer, self._batch_size, self._left = peer, batch_size, False
@@ -78,7 +80,7 @@ class Swarm:
         return one
 
     def _take(self) -> None:
-        """Lets the library see what the program has done."""
+        """Makes the program's changes to the tensors visible to the library."""
         import torch
         for one in self._parameters + self._locals:
             one.take()
@@ -97,10 +99,10 @@ class Swarm:
             one.put()
 
     def step(self, samples: int | None = None, loss: float | torch.Tensor | None = None) -> bool:
-        """After each optimizer.step(): hands over what it changed, takes in what others changed. Never waits.
+        """Call this after each optimizer.step(). Hands over its changes and applies those of other peers. Never waits.
 
-        samples: rows that the step saw, instead of join()'s batch_size. loss: shown in the status.
-        False: the run has ended; call leave()."""
+        samples: rows of this step, instead of join()'s batch_size. loss: shown in the status.
+        Returns False if the run has ended; then call leave()."""
         self._take()
         rows = self._batch_size if samples is None else samples
         if hasattr(loss, 'detach'):
@@ -110,8 +112,10 @@ class Swarm:
         return goes_on
 
     def leave(self, wait: float = 10.0) -> None:
-        """Ends, and puts the weights that all peers share into the model. Waits up to `wait` seconds until the others
-        have finished too; a checkpoint is written where join() was given a directory. Further calls do nothing."""
+        """Ends the peer and writes the weights that all peers share into the model.
+
+        Waits up to `wait` seconds until the others have finished too. Writes a checkpoint if join() was given a
+        directory. Further calls do nothing."""
         if self._left:
             return
         self._left = True
@@ -120,17 +124,18 @@ class Swarm:
         self._put(self._parameters)
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint with the next update, besides those by the clock. Needs join()'s state."""
+        """Writes a checkpoint with the next update, in addition to the timed ones. Needs join()'s state."""
         self._peer.checkpoint()
 
     def status(self) -> dict[str, Any]:
-        """Peers, samples, traffic, digest and more: the object that /status serves."""
+        """Returns the object that /status serves: peers, samples, traffic, digest and more."""
         return self._peer.status()
 
     @property
     def samples(self) -> int:
-        """What the run has seen so far, all peers together, as of a quarter of a second ago: for learning rates that
-        fall with the progress of the run. Cheap enough for every step."""
+        """Samples that all peers together have seen so far, at most a quarter of a second old.
+
+        Use it for learning rates that fall with the progress of the run. It is cheap enough for every step."""
         now = time.monotonic()
         if now >= self._samples_until:
             self._samples, self._samples_until = self.status().get('samples', 0), now + 0.25
@@ -152,26 +157,26 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
          batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
          options: Mapping[str, Any] | None = None) -> Swarm:
     """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
-    (torch.manual_seed), or load the same file. A later peer then takes what the others have learned.
+    (torch.manual_seed), or load the same file. A peer that joins later takes the weights that the others trained.
 
-    run            a name that all peers of the run share; or a run file, or a built-in run such as 'fashion-mlp',
-                   whose model this one then has to match, shape by shape
-    seeds          host:port of peers to join through; none: this is the first
-    listen         host:port to be reached at; not given: a free port of 127.0.0.1
-    status         host:port of a status page; none if not given
-    state          a directory for identity and checkpoints: a script that is started again goes on where it was
+    run            a name that all peers of the run share; or a run file, or a built-in run such as 'fashion-mlp';
+                   this model must then match that run's model, shape by shape
+    seeds          host:port of peers to join through; none: this is the first peer
+    listen         host:port on which others reach this peer; a free port of 127.0.0.1 if not given
+    status         host:port of a status page; no page if not given
+    state          a directory for identity and checkpoints, from which a restarted script resumes
     density        share of all parameters that an update holds; 0.001 if not given
-    batch_size     samples of a step, unless step() says otherwise
-    until_samples  step() returns False when all peers together have seen so many
-    wait           seconds to wait for a first answer
-    options        any other option of rumor.h and key of run files: {'network.up_mbit': 10}
+    batch_size     samples per step, unless step() is given another number
+    until_samples  step() returns False when all peers together have seen this many samples
+    wait           seconds to wait for the first answer
+    options        any other options of rumor.h and keys of run files: {'network.up_mbit': 10}
 
-    Parameters that need no gradient are left alone. Buffers, such as running statistics of BatchNorm, stay this peer's
-    own; they are kept in checkpoints. The state of the optimizer is not: save it as you always do. The library reads
-    and writes tensors on a CUDA device where it has its plugin; those on other devices, or of other types than float32
-    and bfloat16, are copied twice a step.
+    Parameters that need no gradient are left unchanged. Buffers, such as running statistics of BatchNorm, belong to
+    this peer alone; checkpoints contain them. Checkpoints do not contain the optimizer's state: save it as usual. The
+    library accesses tensors on a CUDA device directly if it has its plugin. It copies tensors on other devices, or of
+    other types than float32 and bfloat16, twice per step.
 
-    Raises MismatchError where the others have another model or other weights to begin with, RumorError for the rest."""
+    Raises MismatchError if the others have another model or other initial weights, RumorError for other failures."""
     peer = Peer(os.fspath(run))
     for seed in [seeds] if isinstance(seeds, str) else seeds:
         peer.option('seed', seed)
