@@ -103,7 +103,7 @@ void ProtocolWorld::start(HostId i, DiskFault fault, Duration wait) {
   host.crash_armed = false;
   host.busy_until = now_;
   host.wake_at = never;
-  host.clock.restart(now_);
+  if (options_.clocks_begin_at_start) host.clock.restart(now_);
   Prng own = Prng::named(options_.seed, "life", (std::uint64_t{i} << 32) + (mutant(43) ? 0 : host.life));
   host.stream = gossip::stream_of(host.id, own.next());
   start_peer(i, fault, own.next());

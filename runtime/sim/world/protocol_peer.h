@@ -10,7 +10,7 @@ namespace rumor::sim {
 
 class ProtocolPeer final : public SimPeer {
  public:
-  ProtocolPeer(gossip::Options options, std::unique_ptr<PeerStore> store, Prng prng)
+  ProtocolPeer(gossip::Options options, std::shared_ptr<PeerStore> store, Prng prng)
       : stream_(options.stream),
         self_(options.self),
         store_(std::move(store)),
@@ -46,6 +46,7 @@ class ProtocolPeer final : public SimPeer {
   TimePoint next_deadline() const override { return protocol_.next_deadline(); }
 
   const gossip::Protocol& protocol() const override { return protocol_; }
+  gossip::Protocol& protocol() { return protocol_; }
   const gossip::HaveSet& have() const override { return store_->have(); }
   std::uint64_t fingerprint() const override { return store_->fingerprint(); }
   const Replica* replica() const override { return store_->replica(); }
@@ -57,7 +58,7 @@ class ProtocolPeer final : public SimPeer {
  private:
   StreamId stream_;
   NodeId self_;
-  std::unique_ptr<PeerStore> store_;
+  std::shared_ptr<PeerStore> store_;  // of this peer alone, or of a test that looks into it
   gossip::Protocol protocol_;
 };
 

@@ -228,10 +228,12 @@ void ProtocolWorld::on_arrival(Arrival& arrival) {
 // ---- effects ----
 
 void ProtocolWorld::carry_out(HostId i, gossip::Effect& effect) {
+  for (WorldObserver* observer : observers_) observer->asked(i, effect);
   if (auto* send = std::get_if<gossip::Send>(&effect)) {
     const End end = end_of(send->link);
     if (end.connection >= fabric_.connections() || fabric_.host(end) != i)
       return violate("I4", i, "sends on a link that it does not have");
+    if (options_.loses && options_.loses(i, fabric_.host({end.connection, 1 - end.side}), send->frame)) return;
     fabric_.send(end, std::move(send->frame).joined(), send->lane == gossip::Lane::control, now_);
   } else if (auto* dials = std::get_if<gossip::Dial>(&effect)) {
     dial(i, dials->address);

@@ -81,6 +81,7 @@ class WorldObserver {
   virtual void applied(HostId, const gossip::UpdateHeader&, HostId /*from*/) {}
   virtual void replaced(HostId) {}
   virtual void arrived(HostId /*to*/, HostId /*from*/, BytesView /*frame*/) {}
+  virtual void asked(HostId, const gossip::Effect&) {}  // by its peer; it is carried out next
   virtual void turned(HostId) {}  // a handler has returned
 };
 
@@ -99,8 +100,10 @@ struct WorldOptions {
   std::uint32_t invariants_every = 8;  // turns between two check_invariants()
   // Dials that time out for ever, as into a home network; null: none.
   std::function<bool(HostId from, HostId to)> cannot_dial;
-  // Dials that are refused; null: none.
+  // Dials that are refused, and frames that are lost although a connection loses none; null: none.
   std::function<bool(HostId from, HostId to)> refuses;
+  std::function<bool(HostId from, HostId to, const gossip::OutFrame&)> loses;
+  bool clocks_begin_at_start = true;  // each process counts from its start; else all clocks show the world's time
 };
 
 class ProtocolWorld {
@@ -161,6 +164,10 @@ class ProtocolWorld {
   static gossip::LinkId link_of(End end) {
     return gossip::LinkId{2 * std::uint64_t{end.connection} + static_cast<unsigned>(end.side)};
   }
+  static End end_of(gossip::LinkId link) {
+    const auto number = static_cast<std::uint64_t>(link);
+    return {static_cast<ConnectionId>(number / 2), static_cast<int>(number % 2)};
+  }
   const WorldOptions& options() const { return options_; }
 
  private:
@@ -190,10 +197,6 @@ class ProtocolWorld {
   void write_checkpoint(Host& host, Bytes bytes);
   void damage_files(MemoryDisk& disk, DiskFault fault);
   void trace(std::uint64_t kind, std::uint64_t a, BytesView bytes = {});
-  static End end_of(gossip::LinkId link) {
-    const auto number = static_cast<std::uint64_t>(link);
-    return {static_cast<ConnectionId>(number / 2), static_cast<int>(number % 2)};
-  }
 
   WorldOptions options_;
   PayloadPool pool_;

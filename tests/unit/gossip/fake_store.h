@@ -1,5 +1,5 @@
-// FakeStore: a replica without weights. Payloads are kept in a log that may be trimmed; the fingerprint is a
-// sum over payloads, so equal sets have equal fingerprints and a doubled or lost update shows.
+// FakeStore: a replica without weights. Its log keeps payloads of any size until it is trimmed; the fingerprint is a
+// sum over payloads, so equal sets have equal fingerprints, and a doubled or lost update shows.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "gossip/contract/blob_snapshots.h"
-#include "gossip/contract/update_store.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/sha256.h"
+#include "runtime/sim/world/sim_store.h"
 
 namespace rumor::gossip::test {
 
@@ -37,7 +37,7 @@ class FakeCoder final : public LinkCoder {
   std::uint64_t sent_ = 0, received_ = 0;
 };
 
-class FakeStore final : public UpdateStore {
+class FakeStore final : public sim::PeerStore {
  public:
   FakeStore() = default;
   FakeStore(const FakeStore&) = delete;  // snapshots_ refers to it
@@ -162,6 +162,13 @@ class FakeStore final : public UpdateStore {
     stale_ = true;
     return {};
   }
+
+  StoredUpdate seal(const StreamId& stream, const NodeId& origin, std::uint64_t seq, Prng&) override {
+    return make(stream, origin, seq, 200);
+  }
+  Bytes checkpoint(const NodeId&) const override { return {}; }
+  Result<void> restore(BytesView) override { return Error{Errc::mismatch, "it takes up no checkpoint"}; }
+  std::uint64_t fingerprint() const override { return fingerprint_; }
 
   // Makes an own update of `bytes` bytes and applies it.
   StoredUpdate make(const StreamId& stream, const NodeId& origin, std::uint64_t seq, std::size_t bytes) {
