@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/sim/world/quantile.h"
 
 namespace rumor::sim {
 
@@ -30,26 +31,14 @@ void Delivery::restarted(std::size_t node) {
   for (auto& [key, update] : updates_) update.hops[node] = unseen;
 }
 
-namespace {
-
-// The quantile `share` of the values; 0 when there are none.
-double quantile(std::vector<float> values, double share) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return static_cast<double>(values[static_cast<std::size_t>(at)]);
-}
-
-}  // namespace
-
 void Delivery::summarize(SimResult& result) const {
   result.doubled = doubled_;
-  result.delivery_p50 = quantile(delays_, 0.5);
-  result.delivery_p99 = quantile(delays_, 0.99);
-  std::vector<float> last;
+  std::vector<float> delays = delays_, last;
+  result.delivery_p50 = quantile(delays, 0.5);
+  result.delivery_p99 = quantile(delays, 0.99);
   for (const auto& [key, update] : updates_)
     last.push_back(static_cast<float>(to_seconds(update.last - update.at)));
-  result.delivery_last_p99 = quantile(std::move(last), 0.99);
+  result.delivery_last_p99 = quantile(last, 0.99);
   result.hops_mean =
       delays_.empty() ? 0 : static_cast<double>(hops_sum_) / static_cast<double>(delays_.size());
   result.hops_max = static_cast<double>(hops_max_);

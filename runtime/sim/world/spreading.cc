@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/sim/world/protocol_world.h"
+#include "runtime/sim/world/quantile.h"
 
 namespace rumor::sim {
 
@@ -16,13 +17,6 @@ namespace {
 constexpr Duration forming = 15s;  // until the first update
 constexpr Duration drain = 15s;    // after the last one
 constexpr std::uint8_t unseen = 0xff;
-
-double quantile(std::vector<float>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return static_cast<double>(values[static_cast<std::size_t>(at)]);
-}
 
 // Delays and hops of the updates sealed while it is open.
 class Meter final : public WorldObserver {
