@@ -13,12 +13,12 @@
 namespace rumor::compress {
 namespace {
 
-constexpr unsigned version = 6;
-constexpr unsigned version_bits = 3;
+constexpr unsigned link_version = 6;
+constexpr unsigned link_version_bits = 3;
 
 // Else it is a canonical payload.
 bool in_modes(BytesView message) {
-  return !message.empty() && (message[0] & ((1u << version_bits) - 1)) == version;
+  return !message.empty() && (message[0] & ((1u << link_version_bits) - 1)) == link_version;
 }
 
 SegmentEntries entries_of(const SparseUpdate& update, const Segments& segments, const Segment& segment) {
@@ -49,7 +49,7 @@ template <typename BodyOf>
 Bytes encode_modes(const ParamLayout& layout, const SparseUpdate& update, const CodecOptions& options,
                    BodyOf&& body_of) {
   const Head head = head_of(layout, update);
-  BitWriter out(Bytes{static_cast<std::uint8_t>(version | (step_width(head) << version_bits))});
+  BitWriter out(Bytes{static_cast<std::uint8_t>(link_version | (step_width(head) << link_version_bits))});
   put_head(out, head);
   const Segments segments = segments_of(layout, head.counts, update.index);
   std::vector<SegmentBody> bodies(segments.list.size());
@@ -86,7 +86,7 @@ struct Outline {
 };
 
 Result<Outline> take_outline(const ParamLayout& layout, BytesView message) {
-  const unsigned width = message[0] >> version_bits;
+  const unsigned width = message[0] >> link_version_bits;
   if (width == 0) return damaged("an update without entries has one form, the canonical", 0);
   BitReader in(message.subspan(1));
   Result<Head> head = take_head(in, layout, width, entries_per_byte_link_form);
@@ -173,7 +173,7 @@ std::vector<SegmentMode> link_form_modes(const ParamLayout& layout, BytesView me
     for (const SegmentPlace& place : outline->table.places) modes.push_back(place.mode);
   } else if (!message.empty()) {
     BitReader in(message.subspan(1));
-    const unsigned width = message[0] >> version_bits;
+    const unsigned width = message[0] >> link_version_bits;
     if (width == 0) return {};
     const Result<Head> head = take_head(in, layout, width, entries_per_byte_canonical);
     if (head.ok()) modes.assign(cut_segments(layout, head->counts).list.size(), SegmentMode::rice);

@@ -8,7 +8,7 @@ namespace rumor::compress {
 namespace {
 
 // The kernels fetch the next tile while they work on this one, so that its sent entries are in the cache.
-constexpr std::uint32_t tile_params = 2048;
+constexpr std::uint32_t scan_tile_params = 2048;
 
 // Nothing at zero was ever sent, so the sign says which way.
 void take_sent(float& value, float step) {
@@ -52,7 +52,7 @@ void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm f
   piece.bins.assign(binned ? bin_count : 0, 0);
   auto pending = piece.pending.cbegin();
   for (std::uint32_t at = piece.begin; at < piece.end;) {
-    const std::uint32_t end = std::min(piece.end, (at / tile_params + 1) * tile_params);
+    const std::uint32_t end = std::min(piece.end, (at / scan_tile_params + 1) * scan_tile_params);
     for (; pending != piece.pending.cend() && *pending < end; ++pending)
       take_sent(input.residual[*pending], piece.pending_step);
     make_room(piece, end - at);

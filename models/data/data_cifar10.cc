@@ -10,7 +10,7 @@
 namespace rumor::models {
 namespace {
 
-constexpr std::uint32_t channels = 3, side = 32, pixels_each = channels * side * side, class_count = 10;
+constexpr std::uint32_t colours = 3, side = 32, pixels_each = colours * side * side, class_count = 10;
 constexpr std::size_t record = 1 + pixels_each;
 constexpr std::size_t file_bytes_max = std::size_t{1} << 30;
 constexpr const char* again = "; fetch the file again";
@@ -58,7 +58,7 @@ Result<std::shared_ptr<const DataSet>> load_cifar10_data(const std::string& dire
   data.name = last_name(directory);
   data.inputs = pixels_each;
   data.classes = class_count;
-  data.channels = channels;
+  data.channels = colours;
   data.height = data.width = side;
   return finish_data(std::move(data), std::move(test));
 }

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t header_bytes = 1024;
+constexpr std::size_t token_header_bytes = 1024;
 constexpr std::uint32_t gpt2_magic = 20'240'520, llama3_magic = 20'240'801, version = 1;
 
 std::uint32_t word_at(BytesView bytes, std::size_t at) {
@@ -31,14 +31,14 @@ Result<std::size_t> header_of(BytesView bytes, const std::string& file) {
   if (magic == llama3_magic)
     return damaged(file, 0, "tokens of Llama 3, of 32 bits; only GPT-2 tokens of 16 bits are read");
   if (magic != gpt2_magic) return std::size_t{0};
-  if (bytes.size() < header_bytes)
+  if (bytes.size() < token_header_bytes)
     return damaged(file, bytes.size(), "the file ends inside its header of 1024 bytes");
   if (word_at(bytes, 4) != version)
     return damaged(file, 4, str("version ", word_at(bytes, 4), ", expected 1"));
-  const std::uint64_t claimed = word_at(bytes, 8), present = (bytes.size() - header_bytes) / 2;
+  const std::uint64_t claimed = word_at(bytes, 8), present = (bytes.size() - token_header_bytes) / 2;
   if (claimed != present)
     return damaged(file, 8, str("the header claims ", claimed, " tokens, the file has ", present));
-  return header_bytes;
+  return token_header_bytes;
 }
 
 // The index of the first token beyond the vocabulary, or the end.

@@ -24,12 +24,12 @@ Gpt::Gpt(ParamLayout layout, GptShape shape)
 }
 
 TensorStart Gpt::start_of(const TensorInfo& tensor) const {
-  using Kind = TensorStart::Kind;
-  if (tensor.shape.size() < 2) return {tensor.name.ends_with("weight") ? Kind::one : Kind::zero};
+  using StartKind = TensorStart::Kind;
+  if (tensor.shape.size() < 2) return {tensor.name.ends_with("weight") ? StartKind::one : StartKind::zero};
   const std::uint32_t squared = 2500;  // 1 / 0.02^2
   if (tensor.name.ends_with("c_proj.weight"))
-    return {Kind::normal, 1, squared * 2 * static_cast<std::uint32_t>(shape_.layers)};
-  return {Kind::normal, 1, squared};
+    return {StartKind::normal, 1, squared * 2 * static_cast<std::uint32_t>(shape_.layers)};
+  return {StartKind::normal, 1, squared};
 }
 
 void Gpt::make_room(long rows) {

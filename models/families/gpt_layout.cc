@@ -5,7 +5,7 @@
 namespace rumor::models {
 namespace {
 
-constexpr std::string_view prefix = "transformer.";
+constexpr std::string_view gpt2_prefix = "transformer.";
 
 // Finds the tensors of a layout by name, with the prefix or without, and checks their shapes.
 class Finder {
@@ -15,7 +15,7 @@ class Finder {
   std::uint32_t offset(const std::string& name, const std::vector<std::uint32_t>& shape) {
     const TensorInfo* tensor = find(name);
     if (tensor == nullptr) {
-      fail(str("it has no tensor ", prefix, name));
+      fail(str("it has no tensor ", gpt2_prefix, name));
     } else if (tensor->shape != shape) {
       fail(str("tensor ", tensor->name, " is ", text(tensor->shape), ", not ", text(shape)));
     }
@@ -24,7 +24,7 @@ class Finder {
   const TensorInfo* find(const std::string& name) const {
     for (const TensorInfo& tensor : layout_.tensors()) {
       const std::string_view have = tensor.name;
-      if (have == name || (have.substr(0, prefix.size()) == prefix && have.substr(prefix.size()) == name))
+      if (have == name || have == str(gpt2_prefix, name))
         return &tensor;
     }
     return nullptr;
@@ -62,7 +62,7 @@ Result<ParamLayout> gpt_layout(const ModelConfig& config) {
                  str("model.embedding (", d, ") must be a multiple of model.heads (", config.heads, ")")};
   std::vector<TensorInfo> tensors;
   const auto add = [&](const std::string& name, std::vector<std::uint32_t> shape) {
-    tensors.push_back({str(prefix, name), std::move(shape)});
+    tensors.push_back({str(gpt2_prefix, name), std::move(shape)});
   };
   add("wte.weight", {config.vocabulary, d});
   add("wpe.weight", {config.context, d});

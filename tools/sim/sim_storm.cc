@@ -87,7 +87,7 @@ int print_report(std::FILE* to, const sim::StormReport& report) {
 }
 
 // For a shell.
-std::string quoted(const std::string& word) {
+std::string shell_quoted(const std::string& word) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-") ==
       std::string::npos)
     return word;
@@ -97,9 +97,9 @@ std::string quoted(const std::string& word) {
 }
 
 std::string training_command(const SimCommand& command) {
-  std::string text = "rumor sim " + quoted(command.run.name);
-  for (const std::string& set : command.run.overrides) text += " --set " + quoted(set);
-  if (command.network != "lan") text += " --network " + quoted(command.network);
+  std::string text = "rumor sim " + shell_quoted(command.run.name);
+  for (const std::string& set : command.run.overrides) text += " --set " + shell_quoted(set);
+  if (command.network != "lan") text += " --network " + shell_quoted(command.network);
   if (command.step_ms != 20) text += str(" --step-ms ", command.step_ms);
   return text;
 }

@@ -17,8 +17,8 @@ using test::draw;
 constexpr std::uint32_t batch_rows = 5;
 
 // A small model of one family, with a batch for it.
-struct Small {
-  explicit Small(const std::string& family) {
+struct SoftSmall {
+  explicit SoftSmall(const std::string& family) {
     ModelConfig config;
     config.family = family;
     config.hidden = {9};
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_SUITE(soft_targets)
 
 BOOST_AUTO_TEST_CASE(predictions_are_the_distributions_that_the_loss_is_of) {
   for (const char* family : families) BOOST_TEST_CONTEXT(family) {
-    Small s(family);
+    SoftSmall s(family);
     std::vector<float> p(s.model->predictions(batch_rows));
     BOOST_TEST_REQUIRE(p.size() == std::size_t{batch_rows} * s.places * s.outputs);
     s.model->predict(s.params, s.batch({}, 0), p);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(predictions_are_the_distributions_that_the_loss_is_of) {
 BOOST_AUTO_TEST_CASE(loss_and_gradient_agree_with_the_formula) {
   constexpr float weight = 0.75f;
   for (const char* family : families) BOOST_TEST_CONTEXT(family) {
-    Small s(family);
+    SoftSmall s(family);
     std::vector<float> p(s.soft.size()), gradient(s.params.size()), moved(s.params.size());
     const auto formula = [&](const std::vector<float>& params) {
       s.model->predict(params, s.batch({}, 0), p);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_agree_with_the_formula) {
 // A model whose soft targets are its own predictions learns from labels alone.
 BOOST_AUTO_TEST_CASE(own_predictions_draw_nowhere) {
   for (const char* family : families) BOOST_TEST_CONTEXT(family) {
-    Small s(family);
+    SoftSmall s(family);
     std::vector<float> p(s.soft.size()), plain(s.params.size()), drawn(s.params.size());
     s.model->predict(s.params, s.batch({}, 0), p);
     s.model->loss_and_gradient(s.params, s.batch({}, 0), plain);

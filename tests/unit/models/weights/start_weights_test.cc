@@ -18,7 +18,7 @@ namespace rumor::models {
 namespace {
 
 // Not before main(): the pointer is of another source.
-std::string golden(const std::string& file = "") {
+std::string golden_path(const std::string& file = "") {
   return golden_folder + file;
 }
 
@@ -46,7 +46,7 @@ std::vector<float> expected(const ParamLayout& layout) {
   return weights;
 }
 
-ParamLayout layout_of(std::vector<TensorInfo> tensors) {
+ParamLayout layout_with(std::vector<TensorInfo> tensors) {
   return ParamLayout::create(std::move(tensors)).value();
 }
 
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_SUITE(start_weights)
 BOOST_AUTO_TEST_CASE(files_of_transformers_are_read_in_all_their_forms) {
   const ParamLayout layout = gpt_layout(tiny()).value();
   for (const char* file : {"", "/model.safetensors", "/bare_f16.safetensors", "/turned_bf16.safetensors"}) {
-    const auto weights = read_named_weights(golden(file), layout);
+    const auto weights = read_named_weights(golden_path(file), layout);
     BOOST_REQUIRE(weights.ok());
     BOOST_TEST((*weights == expected(layout)), file);
   }
@@ -65,12 +65,12 @@ BOOST_AUTO_TEST_CASE(files_of_transformers_are_read_in_all_their_forms) {
 
 BOOST_AUTO_TEST_CASE(equal_weights_on_the_grid_have_equal_hashes) {
   const ParamLayout layout = gpt_layout(tiny()).value();
-  const auto one = read_start_weights(golden(), layout, 24).value();
-  const auto other = read_start_weights(golden("/bare_f16.safetensors"), layout, 24).value();
+  const auto one = read_start_weights(golden_path(), layout, 24).value();
+  const auto other = read_start_weights(golden_path("/bare_f16.safetensors"), layout, 24).value();
   BOOST_TEST((one->hash == other->hash));
   const std::vector<float> floats = expected(layout);
   for (std::size_t i = 0; i < floats.size(); ++i) BOOST_TEST(std::ldexp(floats[i], 24) == one->weights[i]);
-  BOOST_TEST((read_start_weights(golden(), layout, 20).value()->hash != one->hash));
+  BOOST_TEST((read_start_weights(golden_path(), layout, 20).value()->hash != one->hash));
   BOOST_TEST((sha256({reinterpret_cast<const std::uint8_t*>(one->weights.data()), 4 * one->weights.size()}) ==
               one->hash));
 }
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
     BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", {&tensor, 1}).ok());
   };
   const auto says = [&](const std::vector<TensorInfo>& tensors) {
-    const auto read = read_start_weights(scratch / "w.safetensors", layout_of(tensors), 24);
+    const auto read = read_start_weights(scratch / "w.safetensors", layout_with(tensors), 24);
     return read ? "" : scratch.cut(read.error().text);
   };
   const std::string fix = "; it must be of the model that the run file describes";
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(halves_are_floats) {
 }
 
 BOOST_AUTO_TEST_CASE(a_config_of_transformers_is_read_and_ours_says_the_same) {
-  const auto read = parse_gpt_json(text_of(golden("/config.json")), "config.json");
+  const auto read = parse_gpt_json(text_of(golden_path("/config.json")), "config.json");
   BOOST_REQUIRE(read.ok());
   for (const ModelConfig& config : {*read, parse_gpt_json(model_json(tiny()), "ours").value()}) {
     BOOST_TEST(config.family == "gpt");
