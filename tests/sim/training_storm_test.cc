@@ -2,6 +2,7 @@
 // afterwards.
 #include "runtime/sim/storm/training_storm.h"
 
+#include "tests/shortened.h"
 #include "tests/sim/support.h"
 
 using namespace rumor;
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
       {"links that stall or swallow", only({K::stall, K::half_open})}};
   for (auto [name, request] : cases) {
     std::uint64_t strikes = 0;
-    for (request.seed = 1; request.seed <= 6; ++request.seed) {
+    for (request.seed = 1; request.seed <= test::shortened(6); ++request.seed) {
       const sim::TrainingStormResult all = storm(request, 4, 6'000);
       BOOST_TEST_CONTEXT(name << ", seed " << request.seed << ": " << text(all.report.violation)) {
         BOOST_TEST(!all.report.violation.has_value());
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
       }
       strikes += all.result.strikes;
     }
-    BOOST_TEST(strikes >= 3u, name << " struck " << strikes << " times");
+    BOOST_TEST(strikes >= test::shortened(3), name << " struck " << strikes << " times");
   }
 }
 

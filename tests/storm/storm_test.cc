@@ -1,7 +1,7 @@
 // Storms, many: no seed may fail. A failure is one line with the command that repeats it.
 //
 //   storm                      the seeds that once found something, then those of the environment variable
-//                              RUMOR_STORM_SEEDS=FIRST-LAST (default 1-100). With sanitizers twelve of the latter alone
+//                              RUMOR_STORM_SEEDS=FIRST-LAST (default 1-100). With sanitizers four of the latter alone
 //   storm FIRST LAST           a range
 //   storm SEED SEED FROM_S TO_S HOST   one, with the frames of a host between two virtual times
 #include <unistd.h>
@@ -41,7 +41,7 @@ constexpr std::uint64_t known_trace = 0xd710a416b3f90245;
 
 #if defined(RUMOR_SANITIZED)
 constexpr bool sanitized = true;
-constexpr std::uint64_t seeds_by_default = 12;
+constexpr std::uint64_t seeds_by_default = 4;
 #else
 constexpr bool sanitized = false;
 #if defined(RUMOR_STORM_SEEDS)

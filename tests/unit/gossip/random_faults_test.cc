@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/shortened.h"
 #include "tests/unit/gossip/world.h"
 
 namespace rumor::gossip::test {
@@ -93,7 +94,7 @@ class Swarm {
 BOOST_AUTO_TEST_SUITE(swarm)
 
 BOOST_AUTO_TEST_CASE(nothing_is_lost_or_doubled_whatever_happens) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= rumor::test::shortened(12); ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       Swarm swarm(seed);
       World& world = swarm.world;

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/shortened.h"
 #include "tests/unit/compress/generated.h"
 #include "tests/unit/threads.h"
 
@@ -144,12 +145,13 @@ BOOST_AUTO_TEST_CASE(modes_are_taken_where_they_are_shortest) {
   BOOST_TEST(encode_link_form(dense, most, LinkForm::adapt, nullptr).size() <=
              3u + 4 + (600 + 400 + 7) / 8);
   int shorter = 0;
-  for (int i = 0; i < 40; ++i) {
+  const int tries = static_cast<int>(rumor::test::shortened(40));
+  for (int i = 0; i < tries; ++i) {
     const SparseUpdate few = random_update(prng, 1 << 20, 3, 1);
     shorter +=
         encode_link_form(sparse, few, LinkForm::adapt, nullptr).size() <= encode(sparse, few).size();
   }
-  BOOST_TEST(shorter == 40);
+  BOOST_TEST(shorter == tries);
 }
 
 BOOST_AUTO_TEST_CASE(damage_is_refused_or_decodes_to_some_update) {

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "tests/shortened.h"
 #include "tests/unit/compress/generated.h"
 
 using namespace rumor;
@@ -30,7 +31,7 @@ BOOST_AUTO_TEST_CASE(no_update_is_larger_than_its_bytes_and_the_mean_is_close) {
       Compressor compressor(layout, {.scope = scope});
       ByteBudget bytes(layout.params(), {.bytes_per_update = budget});
       double sum = 0;
-      constexpr int rounds = 50;
+      constexpr int rounds = static_cast<int>(rumor::test::shortened(50));
       SparseUpdate update;
       for (int round = 0; round < rounds; ++round) {
         compressor.set_entries(bytes.plan(0));
@@ -55,7 +56,7 @@ BOOST_AUTO_TEST_CASE(bytes_a_second_hold_whatever_the_intervals) {
   ByteBudget bytes(layout.params(), {.bytes_per_second = 50'000});
   double sum = 0, time = 0;
   SparseUpdate update;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < static_cast<int>(rumor::test::shortened(300)); ++round) {
     const double seconds = round == 0 ? 0 : static_cast<double>(prng.between(4, 30)) / 1000;
     const std::uint32_t entries = bytes.plan(seconds);
     compressor.set_entries(entries);

@@ -8,6 +8,7 @@
 
 #include "compress/select/compressor.h"
 #include "compress/select/scan_kernels.h"
+#include "tests/shortened.h"
 #include "tests/unit/compress/generated.h"
 #include "tests/unit/threads.h"
 
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(exactly_what_sorting_everything_gives_on_data_of_every_kind
       Compressor compressor(layout, {.density = density});
       Naive naive{std::vector<float>(layout.params(), 0.0f), compressor.target_entries()};
       SparseUpdate out;
-      for (int round = 0; round < 12; ++round) {
+      for (int round = 0; round < static_cast<int>(rumor::test::shortened(12)); ++round) {
         std::vector<float> delta(layout.params());
         for (float& value : delta) value = draw(prng, data, round);
         BOOST_TEST_REQUIRE(compressor.absorb(delta, out).ok());

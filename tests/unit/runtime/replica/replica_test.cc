@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "gossip/trust/signing.h"
+#include "tests/shortened.h"
 #include "tests/unit/runtime/support.h"
 #include "tests/unit/threads.h"
 
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(the_view_follows_the_weights) {
 
 BOOST_AUTO_TEST_CASE(the_view_follows_the_weights_on_many_threads) {
   test::Threads threads(3);
-  follow(300'000, 100'000, 60, threads);
+  follow(300'000, 100'000, static_cast<int>(rumor::test::shortened(60)), threads);
 }
 
 // A holder of the weights elsewhere receives each change once, in order, whenever the weights here take it. It also

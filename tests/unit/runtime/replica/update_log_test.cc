@@ -2,6 +2,7 @@
 
 #include "runtime/base/sha256.h"
 #include "runtime/replica/update_log.h"
+#include "tests/shortened.h"
 #include "tests/unit/runtime/support.h"
 
 using namespace rumor;
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(an_update_on_the_disk_takes_forty_bytes_of_memory) {
   BOOST_REQUIRE(log.open(disk, test::some_run()).ok());
   gossip::StoredUpdate update{{}, std::make_shared<const Bytes>(300, std::uint8_t{7})};
   update.header.payload_hash = sha256(*update.payload);
-  const std::uint64_t updates = 100'000, streams = 5;
+  const std::uint64_t updates = rumor::test::shortened(100'000), streams = 5;
   for (std::uint64_t i = 0; i < updates; ++i) {
     update.header.key = {test::stream(static_cast<std::uint8_t>(1 + i % streams)), 1 + i / streams};
     log.append(update);
