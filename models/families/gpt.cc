@@ -32,6 +32,11 @@ TensorStart Gpt::start_of(const TensorInfo& tensor) const {
   return {StartKind::normal, 1, squared};
 }
 
+std::uint32_t Gpt::hidden_matrices(const TensorInfo& tensor) const {
+  if (tensor.shape.size() < 2 || tensor.offset == shape_.table || tensor.offset == shape_.position) return 0;
+  return tensor.name.ends_with("c_attn.weight") ? 3 : 1;
+}
+
 void Gpt::make_room(long rows) {
   if (rows <= rows_max_) return;
   rows_max_ = rows;

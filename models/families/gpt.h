@@ -63,6 +63,8 @@ class Gpt final : public Model {
   // GPT-2's: normal of deviation 0.02, projections that feed the sum over layers 0.02 / sqrt(2 layers), gains
   // 1, biases 0.
   TensorStart start_of(const TensorInfo& tensor) const override;
+  // Query, key and value projections are three matrices side by side; the tables are none.
+  std::uint32_t hidden_matrices(const TensorInfo& tensor) const override;
   // Batches have `tokens`, rows of context + 1.
   float loss_and_gradient(std::span<const float> params, const Batch& batch,
                           std::span<float> gradient) override;

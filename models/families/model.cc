@@ -1,5 +1,7 @@
 #include "models/families/model.h"
 
+#include <algorithm>
+
 #include "models/families/cnn.h"
 #include "models/families/gpt.h"
 #include "models/families/mlp.h"
@@ -12,6 +14,14 @@ Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (config.family == "cnn") return make_cnn(config);
   if (config.family == "gpt") return make_gpt(config);
   return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, gpt, mlp")};
+}
+
+std::uint32_t Model::hidden_matrices(const TensorInfo& tensor) const {
+  const auto is_matrix = [](const TensorInfo& any) { return any.shape.size() >= 2; };
+  const std::vector<TensorInfo>& all = layout().tensors();
+  const auto first = std::find_if(all.begin(), all.end(), is_matrix);
+  const auto last = std::find_if(all.rbegin(), all.rend(), is_matrix);
+  return is_matrix(tensor) && tensor.offset != first->offset && tensor.offset != last->offset ? 1 : 0;
 }
 
 }  // namespace rumor::models

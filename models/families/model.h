@@ -77,6 +77,9 @@ class Model {
   // How a tensor of layout() begins: weights by their inputs and biases at zero, unless the family says
   // otherwise.
   virtual TensorStart start_of(const TensorInfo& tensor) const { return TensorStart::by_inputs(tensor); }
+  // How many hidden matrices a tensor of layout() holds side by side (models/optimizers/hidden_matrices.h). Unless the
+  // family says otherwise: 1 for tensors of two or more dimensions but the first and the last of them.
+  virtual std::uint32_t hidden_matrices(const TensorInfo& tensor) const;
   // Mean loss over the batch; `gradient` is overwritten. Requires: params, gradient of layout().params()
   // floats.
   virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,

@@ -2,38 +2,25 @@
 #include "models/optimizers/optimizer.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "models/kernels/portable_math.h"
 #include "models/optimizers/adaptive_revision.h"
-#include "runtime/base/bytes.h"
+#include "models/optimizers/moments.h"
+#include "models/optimizers/muon.h"
 #include "runtime/base/check.h"
-#include "runtime/base/large_vector.h"
-#include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "state is saved as the floats lie in memory");
-
-// Shared by all kinds: the number of steps and any moments, saved and restored.
-class Moments : public Optimizer {
+// An optimizer whose step is a rule.
+class ByRule : public Moments {
  public:
-  Moments(OptimizerConfig config, std::uint32_t params, std::size_t moments)
-      : config_(std::move(config)), params_(params), moments_(moments, LargeVector<float>(params, 0.0f)) {}
-
-  std::uint32_t params() const final { return params_; }
-
-  std::size_t memory_bytes() const final {
-    std::size_t bytes = 0;
-    for (const LargeVector<float>& moment : moments_) bytes += capacity_bytes(moment);
-    return bytes;
-  }
-
-  std::span<LargeVector<float>> moments() final { return moments_; }
+  ByRule(const OptimizerConfig& config, std::uint32_t params, std::size_t moments)
+      : Moments(config, params, std::vector<std::size_t>(moments, params)) {}
 
   StepRule begin_step(double rate, std::span<const float> weights) final {
     ++steps_;
@@ -41,62 +28,25 @@ class Moments : public Optimizer {
     return rule(rate);
   }
 
-  // Kind, steps, parameters, then each moment's floats.
-  Bytes save() const final {
-    ByteWriter out;
-    out.text(config_.kind);
-    out.u64(steps_);
-    out.u32(params_);
-    for (const LargeVector<float>& moment : moments_)
-      out.raw({reinterpret_cast<const std::uint8_t*>(moment.data()), moment.size() * sizeof(float)});
-    return out.take();
-  }
-
-  Result<void> load(BytesView state) final {
-    ByteReader in(state);
-    const std::string kind = in.text(32);
-    const std::uint64_t steps = in.u64();
-    const std::uint32_t params = in.u32();
-    if (in.failed())
-      return Error{Errc::corrupt, str("optimizer state of ", state.size(), " bytes is cut short")};
-    if (kind != config_.kind || params != params_)
-      return Error{Errc::corrupt, str("optimizer state is of '", kind, "' with ", params,
-                                      " parameters, not of ", config_.kind, " with ", params_)};
-    const std::size_t expected = moments_.size() * params_ * sizeof(float);
-    if (in.remaining() != expected)
-      return Error{Errc::corrupt,
-                   str("optimizer state has ", in.remaining(), " bytes of moments, not ", expected)};
-    steps_ = steps;
-    for (LargeVector<float>& moment : moments_) {
-      const BytesView bytes = in.raw(moment.size() * sizeof(float));
-      std::memcpy(moment.data(), bytes.data(), bytes.size());
-    }
-    return {};
-  }
-
  protected:
   // The rule of step number steps_.
   virtual StepRule rule(double rate) = 0;
 
-  OptimizerConfig config_;
-  std::uint32_t params_;
-  std::uint64_t steps_ = 0;
-  std::vector<LargeVector<float>> moments_;
   std::span<const float> weights_;  // of this step
 };
 
-class Sgd final : public Moments {
+class Sgd final : public ByRule {
  public:
-  Sgd(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 0) {}
+  Sgd(const OptimizerConfig& config, std::uint32_t params) : ByRule(config, params, 0) {}
   StepRule rule(double rate) override {
     return {.kind = StepRule::Kind::sgd, .factor = static_cast<float>(-rate)};
   }
 };
 
 // Polyak 1964, as PyTorch has it: no dampening.
-class Momentum final : public Moments {
+class Momentum final : public ByRule {
  public:
-  Momentum(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 1) {}
+  Momentum(const OptimizerConfig& config, std::uint32_t params) : ByRule(config, params, 1) {}
   StepRule rule(double rate) override {
     return {.kind = StepRule::Kind::momentum,
             .factor = static_cast<float>(-rate),
@@ -106,9 +56,9 @@ class Momentum final : public Moments {
 };
 
 // Tieleman, Hinton 2012.
-class RmsProp final : public Moments {
+class RmsProp final : public ByRule {
  public:
-  RmsProp(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 1) {}
+  RmsProp(const OptimizerConfig& config, std::uint32_t params) : ByRule(config, params, 1) {}
   StepRule rule(double rate) override {
     return {.kind = StepRule::Kind::rmsprop,
             .factor = static_cast<float>(-rate),
@@ -120,9 +70,9 @@ class RmsProp final : public Moments {
 };
 
 // Kingma, Ba 2015, algorithm 1: both moments are corrected for the zero they began with.
-class Adam : public Moments {
+class Adam : public ByRule {
  public:
-  Adam(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 2) {}
+  Adam(const OptimizerConfig& config, std::uint32_t params) : ByRule(config, params, 2) {}
   StepRule rule(double rate) override {
     return {.kind = StepRule::Kind::adam,
             .factor = static_cast<float>(-rate / (1 - portable_power(config_.momentum, steps_))),
@@ -152,9 +102,9 @@ class AdamW final : public Adam {
 };
 
 // McMahan, Streeter 2014.
-class AdaptiveRevision final : public Moments {
+class AdaptiveRevision final : public ByRule {
  public:
-  AdaptiveRevision(const OptimizerConfig& config, std::uint32_t params) : Moments(config, params, 3) {
+  AdaptiveRevision(const OptimizerConfig& config, std::uint32_t params) : ByRule(config, params, 3) {
     for (const std::size_t moment : {0, 1}) moments_[moment].assign(params, 1.0f);
   }
   StepRule rule(double rate) override {
@@ -179,17 +129,26 @@ void Optimizer::revise(double, std::span<const std::uint32_t>, std::span<float>)
   RUMOR_CHECK(wants_changes_of_others());
 }
 
-double clip_by_norm(std::span<float> gradient, double norm_max) {
-  RUMOR_CHECK(norm_max > 0);
+StepRule Optimizer::begin_step(double, std::span<const float>) {
+  RUMOR_CHECK(false);  // a kind without a rule
+  return {};
+}
+
+double euclidean_norm(std::span<const float> values) {
   constexpr std::size_t lanes = 16;
   double squares[lanes] = {};
-  const std::size_t whole = gradient.size() / lanes * lanes;
+  const std::size_t whole = values.size() / lanes * lanes;
   for (std::size_t i = 0; i < whole; i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane) squares[lane] += double{gradient[i + lane]} * gradient[i + lane];
-  for (std::size_t i = whole; i < gradient.size(); ++i) squares[i - whole] += double{gradient[i]} * gradient[i];
+    for (std::size_t lane = 0; lane < lanes; ++lane) squares[lane] += double{values[i + lane]} * values[i + lane];
+  for (std::size_t i = whole; i < values.size(); ++i) squares[i - whole] += double{values[i]} * values[i];
   double sum = 0;
   for (const double square : squares) sum += square;
-  const double norm = std::sqrt(sum);
+  return std::sqrt(sum);
+}
+
+double clip_by_norm(std::span<float> gradient, double norm_max) {
+  RUMOR_CHECK(norm_max > 0);
+  const double norm = euclidean_norm(gradient);
   const double share = norm_max / (norm + 1e-6);
   if (!(share < 1) || !std::isfinite(norm)) return norm;
   const auto factor = static_cast<float>(share);
@@ -231,7 +190,9 @@ void Optimizer::step(std::span<const float> gradient, double rate, std::span<flo
   }
 }
 
-Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params) {
+namespace {
+
+Result<void> check(const OptimizerConfig& config) {
   const auto is_fraction = [](double x) { return x >= 0 && x < 1; };
   if (!is_fraction(config.momentum))
     return Error{Errc::usage, str("optimizer momentum ", config.momentum, " is not in [0, 1)")};
@@ -242,6 +203,21 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config,
   if (!is_fraction(config.weight_decay))
     return Error{Errc::usage, str("optimizer weight_decay ", config.weight_decay, " is not in [0, 1)")};
   if (!(config.clip >= 0)) return Error{Errc::usage, str("optimizer clip ", config.clip, " is below 0")};
+  if (!(config.adam_share > 0))
+    return Error{Errc::usage, str("optimizer adam_share ", config.adam_share, " is not above 0")};
+  if (!is_fraction(config.adam_beta1))
+    return Error{Errc::usage, str("optimizer adam_beta1 ", config.adam_beta1, " is not in [0, 1)")};
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params,
+                                                  std::vector<HiddenMatrix> matrices) {
+  if (auto possible = check(config); !possible) return possible.error();
+  if (config.kind == "muon" && matrices.empty())
+    return Error{Errc::usage,
+                 "optimizer.kind = \"muon\" is for hidden matrices, and this model has none; use \"adamw\""};
   std::unique_ptr<Optimizer> optimizer;
   if (config.kind == "sgd") optimizer = std::make_unique<Sgd>(config, params);
   if (config.kind == "momentum") optimizer = std::make_unique<Momentum>(config, params);
@@ -249,10 +225,11 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config,
   if (config.kind == "adam") optimizer = std::make_unique<Adam>(config, params);
   if (config.kind == "adamw") optimizer = std::make_unique<AdamW>(config, params);
   if (config.kind == "adaptive_revision") optimizer = std::make_unique<AdaptiveRevision>(config, params);
+  if (config.kind == "muon") optimizer = make_muon(config, params, std::move(matrices));
   if (!optimizer)
     return Error{Errc::usage,
                  str("unknown optimizer '", config.kind,
-                     "'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision")};
+                     "'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision, muon")};
   return optimizer;
 }
 

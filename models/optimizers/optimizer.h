@@ -12,10 +12,12 @@
 //   adamw     adam's, + weight_decay w for every weight w                             (Loshchilov, Hutter 2019)
 //   adaptive_revision  g / sqrt z', revised by what others change
 // (models/optimizers/adaptive_revision.h)
+//   muon      of a hidden matrix the orthogonal part of its momentum, of all else adamw's (models/optimizers/muon.h)
 //
 // The formulas are in runtime/base/step_rule.h.
 // Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
-// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam and adamw 8, adaptive_revision 12.
+// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam and adamw 8, adaptive_revision 12, muon as its
+// header says.
 // Thread: one caller at a time.
 #pragma once
 
@@ -23,8 +25,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "models/optimizers/hidden_matrices.h"
 #include "runtime/base/large_vector.h"
+#include "runtime/base/parallel.h"
 #include "runtime/base/result.h"
 #include "runtime/base/step_rule.h"
 #include "runtime/base/types.h"
@@ -32,12 +37,15 @@
 namespace rumor::models {
 
 struct OptimizerConfig {
-  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam | adamw | adaptive_revision
-  double momentum = 0.9;     // momentum, adam and adamw (beta1)
-  double beta2 = 0.999;      // rmsprop, adam, adamw
+  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam | adamw | adaptive_revision | muon
+  double momentum = 0.9;     // momentum, muon, adam and adamw (beta1)
+  double beta2 = 0.999;      // rmsprop, adam, adamw, muon (of what is no hidden matrix)
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  // adamw
+  double weight_decay = 0.01;  // adamw, muon
   double clip = 0;             // norm to which a longer gradient is cut (clip_by_norm); 0: none
+  // muon: the learning rate of what is no hidden matrix, as a share of the matrices' own; and its beta1.
+  double adam_share = 1;
+  double adam_beta1 = 0.9;
 };
 
 class Optimizer {
@@ -46,21 +54,27 @@ class Optimizer {
   virtual std::uint32_t params() const = 0;
   // delta[i] = -rate * direction(gradient)[i]. gradient and delta may be the same memory.
   // `weights`: where the gradient was computed; only kinds that decay weights look at them.
-  // Requires: all of `params` floats; weights may be empty for other kinds than adamw.
-  void step(std::span<const float> gradient, double rate, std::span<float> delta,
-            std::span<const float> weights = {});
+  // Requires: all of `params` floats; weights may be empty for other kinds than adamw and muon.
+  virtual void step(std::span<const float> gradient, double rate, std::span<float> delta,
+                    std::span<const float> weights = {});
+  // Whether a step is a rule that takes each parameter by itself. Muon's is not.
+  virtual bool has_rule() const { return true; }
   // The same step as a rule, for a caller that walks over the parameters anyway (compress::Compressor::absorb_step).
   // The step counts as taken. The caller must apply the rule to every parameter, once, before any other call. It may
   // also begin several steps one after another, and apply the rules of all before any other call. The moments are the
-  // optimizer's own memory. The bits are equal in both cases.
-  virtual StepRule begin_step(double rate, std::span<const float> weights = {}) = 0;
+  // optimizer's own memory. The bits are equal in both cases. Requires: has_rule().
+  virtual StepRule begin_step(double rate, std::span<const float> weights = {});
   // True if revise() needs the changes of other peers.
   virtual bool wants_changes_of_others() const { return false; }
   // Call before begin_step with the changes of others since its last call: parameters index[e] by change[e], each index
   // once. Out: the change to add to one's own beside the step's. Requires: wants_changes_of_others().
   virtual void revise(double rate, std::span<const std::uint32_t> index, std::span<float> change);
+  // Threads for a step that is no rule; null: the caller's alone. Must outlive its use. The bits are the same for any
+  // number.
+  virtual void set_parallel(Parallel* /*parallel*/) {}
   virtual std::size_t memory_bytes() const = 0;
-  // One float a parameter each. The pointers of a rule lead here, and save() and load() are about these.
+  // Where a step is a rule, one float a parameter each. The pointers of a rule lead here, and save() and load() are
+  // about these.
   virtual std::span<LargeVector<float>> moments() = 0;
   // Saves and loads the opaque state for a checkpoint, without the learning rate. Errors of load: Errc::corrupt (cut
   // short, of another kind, of another size); the state then stays unchanged.
@@ -68,13 +82,18 @@ class Optimizer {
   virtual Result<void> load(BytesView state) = 0;
 };
 
-// Errors: Errc::usage naming the known kinds, or the value that is out of range (momentum, beta2 and weight_decay in
-// [0, 1), epsilon in (0, 1), clip at least 0).
-Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params);
+// `matrices`: the hidden matrices, for the kinds that look at them. Errors: Errc::usage naming the known kinds, the
+// value that is out of range (momentum, beta2, weight_decay and adam_beta1 in [0, 1), epsilon in (0, 1), clip at least
+// 0, adam_share above 0), or a model without hidden matrices for muon.
+Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config, std::uint32_t params,
+                                                  std::vector<HiddenMatrix> matrices = {});
+
+// The Euclidean norm. Bits: squares are added in double, in one fixed order.
+double euclidean_norm(std::span<const float> values);
 
 // Cuts the gradient to this Euclidean norm where it is longer, as PyTorch's clip_grad_norm_: times
 // norm_max / (norm + 1e-6) where that is below 1. Returns the norm it had. A norm that is not finite cuts nothing.
-// Bits: squares are added in double, in one fixed order. Requires: norm_max > 0.
+// Requires: norm_max > 0.
 double clip_by_norm(std::span<float> gradient, double norm_max);
 
 // Learning rate over a run, as a factor of its peak: linear from `floor` to 1 while progress < warmup, then

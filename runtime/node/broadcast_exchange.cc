@@ -107,6 +107,7 @@ void BroadcastExchange::begin_step(StepPlan& plan) {
   show_weights();
   own_period_ = std::max(own_period_ + 1, held_.replica().period());
   plan.period = own_period_;
+  plan.ahead = 1 + in_flight_weight(core_) * static_cast<double>(live_count() - 1);
   staleness_.step_began();
 }
 

@@ -156,12 +156,22 @@ std::vector<RunKey> run_keys() {
   return list;
 }
 
+namespace {
+
+// Keys that came after the first runs: a run that does not use them keeps its id.
+bool counts(const RunKeyRow& key, const RunConfig& config) {
+  if (key.name == "run.owner") return !config.owner.empty();
+  if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";
+  return true;
+}
+
+}  // namespace
+
 RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start) {
   ByteWriter out;
   out.text("rumor-run-1");
   for (const RunKeyRow& key : run_key_table()) {
-    if (!key.shared) continue;
-    if (key.name == "run.owner" && config.owner.empty()) continue;  // a run without one
+    if (!key.shared || !counts(key, config)) continue;
     out.text(key.name);
     out.text(key.shared(config));
   }

@@ -29,7 +29,8 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
   auto model = models::make_model(made.config);
   if (!model) return model.error();
   made.model = std::move(model).value();
-  auto optimizer = models::make_optimizer(config.optimizer, made.layout().params());
+  auto optimizer = models::make_optimizer(config.optimizer, made.layout().params(),
+                                          models::hidden_matrices(*made.model));
   if (!optimizer) return optimizer.error();
   made.optimizer = std::move(optimizer).value();
   made.sampler.emplace(std::move(data), shard, made.samples(), sampling_seed);

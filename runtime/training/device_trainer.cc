@@ -19,7 +19,8 @@ Result<void> check_possible(const RunConfig& config) {
   };
   if (config.hogwild > 0) return not_yet(str("optimizer.hogwild = ", config.hogwild));
   if (config.batches() > 1) return not_yet(str("exchange.local_steps = ", config.batches()));
-  if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
+  if (config.optimizer.kind == "adaptive_revision" || config.optimizer.kind == "muon")
+    return not_yet(str("optimizer.kind = \"", config.optimizer.kind, "\""));
   if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));
   if (config.bytes_per_second > 0) return not_yet(str("compress.bytes_per_second = ", config.bytes_per_second));
   return {};

@@ -6,20 +6,21 @@
 
 namespace rumor {
 
-Recipe::Made LocalSteps::make(double rate, std::span<const float> weights, std::span<float> change) {
+Recipe::Made LocalSteps::make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) {
   seen_.assign(weights.begin(), weights.end());
   gradient_.resize(weights.size());
   std::fill(change.begin(), change.end(), 0.0f);
   const std::span<const std::uint32_t> rows = built_.sampler->next_rows();
+  const auto ahead = static_cast<float>(plan.ahead);
   double loss = 0;
   for (std::uint32_t step = 0; step < built_.batches; ++step) {
     const models::Batch batch = built_.data->train_batch(rows.subspan(step * built_.batch, built_.batch), memory_);
     loss += built_.model->loss_and_gradient(seen_, batch, gradient_);
     if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
-    built_.optimizer->step(gradient_, rate, gradient_, seen_);
+    built_.optimizer->step(gradient_, plan.rate, gradient_, seen_);
     for (std::size_t i = 0; i < change.size(); ++i) {
       change[i] += gradient_[i];
-      seen_[i] = weights[i] + change[i];
+      seen_[i] = weights[i] + ahead * change[i];
     }
   }
   return {loss / built_.batches, {}};

@@ -12,7 +12,7 @@ class LocalSteps final : public Recipe {
   // Refers to `built`, as make_recipe(). clip: as models::OptimizerConfig.
   LocalSteps(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
 
-  Made make(double rate, std::span<const float> weights, std::span<float> change) override;
+  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override;
   void add_memory(MemoryUse& use) const override;
 
  private:

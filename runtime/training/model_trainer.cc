@@ -80,6 +80,7 @@ MemoryUse ModelTrainer::memory() const {
 
 void ModelTrainer::set_parallel(Parallel* parallel) {
   built_.model->set_parallel(parallel);
+  built_.optimizer->set_parallel(parallel);
   recipe_->set_parallel(parallel);
   compressor_.set_parallel(parallel);
   codec_.parallel = parallel;
@@ -89,7 +90,7 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
   StepResult result;
   encoder_.plan(plan, compressor_);
   if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
-  const Recipe::Made made = recipe_->make(plan.rate, view_, change_);
+  const Recipe::Made made = recipe_->make(plan, view_, change_);
   result.loss = made.loss;
   result.held = plan.hold || (plan.drift_bound > 0 && drift() <= plan.drift_bound);
   const Result<void> absorbed = made.rule ? compressor_.absorb_step(*made.rule, change_, result.update)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/optimizers/hogwild.h"
+#include "runtime/base/text.h"
 #include "runtime/training/local_steps.h"
 
 namespace rumor {
@@ -14,10 +15,12 @@ class OneBatch final : public Recipe {
  public:
   OneBatch(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
 
-  Made make(double rate, std::span<const float> weights, std::span<float> change) override {
+  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override {
     const double loss = built_.model->loss_and_gradient(weights, built_.sampler->next(), change);
     if (clip_ > 0) models::clip_by_norm(change, clip_);
-    return {loss, built_.optimizer->begin_step(rate, weights)};
+    if (built_.optimizer->has_rule()) return {loss, built_.optimizer->begin_step(plan.rate, weights)};
+    built_.optimizer->step(change, plan.rate, change, weights);
+    return {loss, {}};
   }
 
  private:
@@ -29,10 +32,10 @@ class Racing final : public Recipe {
  public:
   Racing(BuiltInModel& built, models::Hogwild workers) : built_(built), workers_(std::move(workers)) {}
 
-  Made make(double rate, std::span<const float> weights, std::span<float> change) override {
+  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override {
     std::vector<StepRule> rules;
     for (std::uint32_t batch = 0; batch < built_.batches; ++batch)
-      rules.push_back(built_.optimizer->begin_step(rate, weights));
+      rules.push_back(built_.optimizer->begin_step(plan.rate, weights));
     return {workers_.round(weights, built_.sampler->next_rows(), rules, change), {}};
   }
 
@@ -51,6 +54,9 @@ class Racing final : public Recipe {
 
 // The workers have models of their own beside the one that evaluates; activations come with the first batch.
 Result<std::unique_ptr<Recipe>> make_racing(const RunConfig& config, BuiltInModel& built) {
+  if (!built.optimizer->has_rule())
+    return Error{Errc::usage, str("optimizer.hogwild shares single parameters, and optimizer.kind = \"",
+                                  config.optimizer.kind, "\" steps whole matrices; set optimizer.hogwild = 0")};
   std::vector<std::unique_ptr<models::Model>> models;
   for (std::uint32_t worker = 0; worker < config.hogwild; ++worker) {
     auto made = models::make_model(built.config);

@@ -19,6 +19,7 @@
 #include "runtime/base/step_rule.h"
 #include "runtime/training/built_in_model.h"
 #include "runtime/training/memory_use.h"
+#include "runtime/training/step.h"
 
 namespace rumor {
 
@@ -31,8 +32,8 @@ class Recipe {
     // With a rule `change` is a gradient, and the rule has yet to make the change of it, once for each parameter.
     std::optional<StepRule> rule;
   };
-  // One step at `weights`, written to `change`. Requires: as many floats in both as parameters.
-  virtual Made make(double rate, std::span<const float> weights, std::span<float> change) = 0;
+  // One step at `weights`, as the plan has it, written to `change`. Requires: as many floats in both as parameters.
+  virtual Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) = 0;
 
   // Threads for the recipe's own work, beside the model's. Must outlive its use.
   virtual void set_parallel(Parallel* /*parallel*/) {}
@@ -40,7 +41,8 @@ class Recipe {
 };
 
 // The recipe that the run file asks for, of a peer without a model of its own. Refers to `built`, which must outlive
-// it, moved or not: pass it where it stays. Errors: those of models::make_model().
+// it, moved or not: pass it where it stays. Errors: those of models::make_model(); Errc::usage for Hogwild with an
+// optimizer whose step is no rule.
 Result<std::unique_ptr<Recipe>> make_recipe(const RunConfig& config, BuiltInModel& built);
 
 }  // namespace rumor

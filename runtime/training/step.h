@@ -18,6 +18,9 @@ struct StepPlan {
   double rate = 0;         // this peer's share of the learning rate
   double density = 0.001;  // not used where the run file has a budget in bytes
   std::uint64_t period = 0;
+  // How far a peer that takes several mini-batches moves its view for each unit of its own change: the others are
+  // expected to move as it does (runtime/exchange/in_flight_view.h).
+  double ahead = 1;
   double seconds = 0;  // since the last step began; 0: there was none
   bool hold = false;   // no update: the change waits in the residual
   // Changes of other peers since the last step began; only where Trainer::wants_changes_of_others().

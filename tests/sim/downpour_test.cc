@@ -110,3 +110,10 @@ BOOST_AUTO_TEST_CASE(more_servers_than_peers_are_refused) {
   BOOST_REQUIRE(!result.ok());
   BOOST_TEST(result.error().text.find("set it to 4 or fewer") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(an_optimizer_of_whole_matrices_is_refused) {
+  const RunConfig config = downpour_run({"optimizer.kind=muon", "model.hidden=[8, 8]"});
+  const auto result = sim::simulate(config, test::small_data(), test::lan(4), nullptr);
+  BOOST_REQUIRE(!result.ok());
+  BOOST_TEST(result.error().text.find("optimizer.kind") != std::string::npos);
+}

@@ -14,7 +14,7 @@ Result<Learners> Learners::create(const RunConfig& config, std::shared_ptr<const
   auto model = models::make_model(shape);
   if (!model) return model.error();
   l.model_ = std::move(model).value();
-  if (auto optimizer = models::make_optimizer(config.optimizer, l.params()); !optimizer) return optimizer.error();
+  if (auto made = l.make_optimizer(); !made) return made.error();
   const auto count = static_cast<std::uint32_t>(options.nodes);
   for (std::uint32_t i = 0; i < count; ++i) {
     const models::Shard shard{i, count, config.seed, config.data.skew};
@@ -31,8 +31,12 @@ void Learners::gradient(std::size_t i, std::span<const float> weights, std::span
   model_->loss_and_gradient(weights, samplers_[i].next(), out);
 }
 
+Result<std::unique_ptr<models::Optimizer>> Learners::make_optimizer() const {
+  return models::make_optimizer(config_->optimizer, params(), models::hidden_matrices(*model_));
+}
+
 std::unique_ptr<models::Optimizer> Learners::optimizer() const {
-  auto made = models::make_optimizer(config_->optimizer, params());
+  auto made = make_optimizer();
   RUMOR_CHECK(made.ok());  // create() has tried it
   return std::move(made).value();
 }

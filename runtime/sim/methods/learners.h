@@ -52,6 +52,8 @@ class Learners {
   Learners(const RunConfig& config, const ClusterOptions& options)
       : config_(&config), options_(options), step_costs_(Prng::named(options.seed, "steps")) {}
 
+  Result<std::unique_ptr<models::Optimizer>> make_optimizer() const;
+
   const RunConfig* config_;
   ClusterOptions options_;
   std::shared_ptr<const models::DataSet> data_;

@@ -257,13 +257,13 @@ BOOST_AUTO_TEST_CASE(products_are_as_precise_as_the_run_file_says) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
-  RunConfig revised = small_run("adaptive_revision");
+  RunConfig revised = small_run("adaptive_revision"), whole = small_run("muon");
   RunConfig paid = small_run("sgd");
   paid.bytes_per_update = 100;
   RunConfig seldom = small_run("sgd"), shared = small_run("sgd");
   seldom.round_rules.local_steps = 3;
   shared.hogwild = 2;
-  for (const RunConfig& config : {revised, paid, seldom, shared}) {
+  for (const RunConfig& config : {revised, whole, paid, seldom, shared}) {
     const auto refused = make(config);
     BOOST_TEST_REQUIRE(!refused.ok());
     BOOST_TEST(refused.error().text.find("--device cpu") != std::string::npos);

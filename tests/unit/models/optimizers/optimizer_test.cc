@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(bad_configurations_are_refused) {
   const auto unknown = make_optimizer({.kind = "adagrad"}, 1);
   BOOST_REQUIRE(!unknown.ok());
   BOOST_TEST(unknown.error().text ==
-             "unknown optimizer 'adagrad'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision");
+             "unknown optimizer 'adagrad'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision, muon");
   BOOST_TEST(!make_optimizer({.momentum = 1.0}, 1).ok());
   BOOST_TEST(!make_optimizer({.beta2 = -0.1}, 1).ok());
   BOOST_TEST(!make_optimizer({.beta2 = std::nan("")}, 1).ok());

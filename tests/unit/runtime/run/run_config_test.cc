@@ -183,6 +183,19 @@ BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
   BOOST_TEST((run_id(base, test::small_layout(21, 30)) != id));
 }
 
+// Keys of Muon came later: runs with other optimizers keep the id that they had.
+BOOST_AUTO_TEST_CASE(keys_of_muon_count_for_muon_alone) {
+  const ParamLayout layout = test::small_layout();
+  for (const bool muon : {false, true}) {
+    const auto plain = parse_run_config(muon ? "[optimizer]\nkind = \"muon\"\n" : "", "run.toml").value();
+    for (const char* key : {"optimizer.adam_share=0.5", "optimizer.adam_beta1=0.5"}) {
+      RunConfig set = plain;
+      BOOST_REQUIRE(override_run_config(set, key).ok());
+      BOOST_TEST((run_id(set, layout) != run_id(plain, layout)) == muon, key);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rate_is_shared_and_grows_with_the_root_of_the_peers) {
   RunConfig config;
   config.rate = 0.5;

@@ -46,13 +46,13 @@ struct End {
   bool operator==(const End&) const = default;
 };
 
-End end_of(const RunConfig& config) {
+End end_of(const RunConfig& config, double ahead = 1) {
   BuiltInModel built = built_of(config);
   const auto recipe = make_recipe(config, built).value();
   End end{start_of(built), {}};
   std::vector<float> change(end.weights.size(), 9.0f);
   for (int step = 0; step < 3; ++step) {
-    const Recipe::Made made = recipe->make(rate, end.weights, change);
+    const Recipe::Made made = recipe->make({.rate = rate, .ahead = ahead}, end.weights, change);
     BOOST_TEST(!made.rule.has_value());
     for (std::size_t i = 0; i < change.size(); ++i) end.weights[i] += change[i];
     end.losses.push_back(static_cast<float>(made.loss));
@@ -61,7 +61,7 @@ End end_of(const RunConfig& config) {
 }
 
 // The same by hand.
-End end_of_a_loop(const RunConfig& config) {
+End end_of_a_loop(const RunConfig& config, float ahead = 1) {
   BuiltInModel built = built_of(config);
   End end{start_of(built), {}};
   std::vector<float> delta(end.weights.size());
@@ -77,7 +77,7 @@ End end_of_a_loop(const RunConfig& config) {
       built.optimizer->step(delta, rate, delta, seen);
       for (std::size_t i = 0; i < change.size(); ++i) {
         change[i] += delta[i];
-        seen[i] = end.weights[i] + change[i];
+        seen[i] = end.weights[i] + ahead * change[i];
       }
     }
     for (std::size_t i = 0; i < change.size(); ++i) end.weights[i] += change[i];
@@ -97,13 +97,35 @@ BOOST_AUTO_TEST_CASE(local_steps_and_one_worker_are_mini_batches_one_after_anoth
   }
 }
 
+// With others that train: a peer's view moves as far as all of them are expected to.
+BOOST_AUTO_TEST_CASE(local_steps_look_ahead_of_their_own_change) {
+  const RunConfig config = with_local_steps(config_of("rmsprop"));
+  const End alone = end_of(config), among = end_of(config, 2.5);
+  BOOST_TEST((among == end_of_a_loop(config, 2.5f)));
+  BOOST_TEST((among.weights != alone.weights));
+}
+
+BOOST_AUTO_TEST_CASE(muon_steps_whole_matrices_and_does_not_race) {
+  RunConfig config = config_of("muon");
+  config.model.hidden = {6, 5};
+  const RunConfig local = with_local_steps(config);
+  BOOST_TEST((end_of(local) == end_of_a_loop(local)));
+  const End one = end_of(config);  // the recipe of one batch, which leaves no rule to the compressor
+  BOOST_TEST(one.losses.size() == 3u);
+  const RunConfig racing = with_one_worker(config);
+  BuiltInModel built = built_of(racing);
+  const auto refused = make_recipe(racing, built);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(refused.error().text.find("optimizer.hogwild") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(one_batch_leaves_the_optimizers_step_to_the_compressor) {
   const RunConfig config = config_of("sgd");
   BuiltInModel built = built_of(config), again = built_of(config);
   const auto recipe = make_recipe(config, built).value();
   const std::vector<float> weights = start_of(built);
   std::vector<float> gradient(weights.size()), want(weights.size());
-  const Recipe::Made made = recipe->make(rate, weights, gradient);
+  const Recipe::Made made = recipe->make({.rate = rate}, weights, gradient);
   BOOST_TEST(made.loss == again.model->loss_and_gradient(weights, again.sampler->next(), want));
   models::clip_by_norm(want, config.optimizer.clip);
   BOOST_TEST((gradient == want));
@@ -117,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_memory_of_a_recipe_is_counted_where_it_belongs) {
     BuiltInModel built = built_of(config);
     const auto recipe = make_recipe(config, built).value();
     std::vector<float> weights = start_of(built), change(weights.size());
-    recipe->make(rate, weights, change);
+    recipe->make({.rate = rate}, weights, change);
     MemoryUse use;
     recipe->add_memory(use);
     return use;

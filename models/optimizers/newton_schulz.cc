@@ -1,0 +1,96 @@
+#include "models/optimizers/newton_schulz.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/kernels/kernels.h"
+#include "models/optimizers/optimizer.h"
+#include "runtime/base/check.h"
+#include "runtime/base/memory_bytes.h"
+
+namespace rumor::models {
+namespace {
+
+constexpr int newton_steps = 5;
+constexpr float newton_a = 3.4445f, newton_b = -4.7750f, newton_c = 2.0315f;
+// Columns of a symmetric product that are computed together, down to the diagonal.
+constexpr long symmetric_block = 64;
+
+void mirror(long side, float* y) {
+  for (long row = 1; row < side; ++row)
+    for (long column = 0; column < row; ++column) y[row * side + column] = y[column * side + row];
+}
+
+// y = a b for a product that is symmetric. a: [side][depth]; b: [depth][side], rows without gaps.
+void symmetric_product(long side, long depth, MatrixView a, const float* b, float* y) {
+  for (long begin = 0; begin < side; begin += symmetric_block) {
+    const long end = std::min(side, begin + symmetric_block);
+    kernels().matmul(end, end - begin, depth, a, b + begin, side, y + begin, side, Start::zero);
+  }
+  mirror(side, y);
+}
+
+void symmetric_product(long side, const float* a, const float* b, float* y) {
+  symmetric_product(side, side, {a, side, 1}, b, y);
+}
+
+}  // namespace
+
+// A = x x^T, or x^T x where that is smaller.
+void NewtonSchulz::measure(std::span<const float> x, long rows, long cols) {
+  const long side = std::min(rows, cols);
+  const auto area = static_cast<std::size_t>(side * side);
+  for (LargeVector<float>* matrix : {&gram_, &square_, &polynomial_, &product_, &factor_})
+    if (matrix->size() < area) matrix->resize(area);
+  if (rows > cols) {
+    symmetric_product(side, rows, {x.data(), 1, cols}, x.data(), gram_.data());
+    return;
+  }
+  if (turned_.size() < x.size()) turned_.resize(x.size());
+  kernels().transpose(rows, cols, x.data(), cols, turned_.data(), rows);
+  symmetric_product(side, cols, {x.data(), cols, 1}, turned_.data(), gram_.data());
+}
+
+// Factor: the product of the polynomials of all steps. A of the next step is polynomial A polynomial.
+void NewtonSchulz::iterate(long side) {
+  float *gram = gram_.data(), *square = square_.data(), *polynomial = polynomial_.data();
+  for (int step = 0; step < newton_steps; ++step) {
+    symmetric_product(side, gram, gram, square);
+    for (long i = 0; i < side * side; ++i) polynomial[i] = newton_b * gram[i] + newton_c * square[i];
+    for (long i = 0; i < side; ++i) polynomial[i * side + i] += newton_a;
+    if (step == 0) {
+      std::copy_n(polynomial, side * side, factor_.data());
+    } else {
+      symmetric_product(side, polynomial, factor_.data(), product_.data());
+      std::swap(factor_, product_);
+    }
+    if (step + 1 == newton_steps) break;
+    symmetric_product(side, gram, polynomial, square);
+    symmetric_product(side, square, polynomial, gram);
+  }
+}
+
+void NewtonSchulz::orthogonalise(std::span<float> x, std::size_t rows, std::size_t cols, std::span<float> y) {
+  RUMOR_CHECK(rows >= 1 && cols >= 1 && x.size() == rows * cols && y.size() == x.size());
+  const double norm = euclidean_norm(x);
+  if (norm == 0) {
+    std::fill(y.begin(), y.end(), 0.0f);
+    return;
+  }
+  const auto scale = static_cast<float>(1 / norm);
+  for (float& value : x) value *= scale;
+  const auto height = static_cast<long>(rows), width = static_cast<long>(cols);
+  measure(x, height, width);
+  iterate(std::min(height, width));
+  if (height > width)
+    kernels().matmul(height, width, width, {x.data(), width, 1}, factor_.data(), width, y.data(), width, Start::zero);
+  else
+    kernels().matmul(height, width, height, {factor_.data(), height, 1}, x.data(), width, y.data(), width,
+                     Start::zero);
+}
+
+std::size_t NewtonSchulz::memory_bytes() const {
+  return capacity_bytes(turned_, gram_, square_, polynomial_, product_, factor_);
+}
+
+}  // namespace rumor::models
