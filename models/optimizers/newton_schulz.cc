@@ -13,21 +13,17 @@ namespace {
 
 constexpr int newton_steps = 5;
 constexpr float newton_a = 3.4445f, newton_b = -4.7750f, newton_c = 2.0315f;
-// Columns of a symmetric product that are computed together, down to the diagonal.
-constexpr long symmetric_block = 64;
+// Columns of a symmetric product that are computed together, from the first row down to their diagonal.
+constexpr long symmetric_block = 16;
 
-void mirror(long side, float* y) {
-  for (long row = 1; row < side; ++row)
-    for (long column = 0; column < row; ++column) y[row * side + column] = y[column * side + row];
-}
-
-// y = a b for a product that is symmetric. a: [side][depth]; b: [depth][side], rows without gaps.
+// y = a b for a product that is symmetric. a: [side][depth]; b: [depth][side], rows without gaps. What is left of a
+// block on the diagonal is the transpose of what is above it.
 void symmetric_product(long side, long depth, MatrixView a, const float* b, float* y) {
   for (long begin = 0; begin < side; begin += symmetric_block) {
     const long end = std::min(side, begin + symmetric_block);
     kernels().matmul(end, end - begin, depth, a, b + begin, side, y + begin, side, Start::zero);
+    kernels().transpose(begin, end - begin, y + begin, side, y + begin * side, side);
   }
-  mirror(side, y);
 }
 
 void symmetric_product(long side, const float* a, const float* b, float* y) {

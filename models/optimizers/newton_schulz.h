@@ -9,7 +9,7 @@
 // The steps are taken on A alone, whose side is the shorter one of x, and their product is applied to x once, at the
 // end. All these matrices are symmetric, so half of each is computed.
 //
-// Cost: about 10 m^3 + 1.7 m^2 n fused multiply-adds, m the shorter side of x and n the longer one.
+// Cost: about 10 m^3 + 1.6 m^2 n fused multiply-adds, m the shorter side of x and n the longer one.
 // Memory: 5 m^2 + m n floats of the largest matrix so far.
 // Bits: every sum runs in one fixed order (models/kernels/kernel_table.h), so they are equal on every machine.
 // Thread: one caller at a time.
