@@ -264,6 +264,7 @@ Result<void> Compressor::absorb_step(const StepRule& rule, std::span<const float
     case StepRule::Kind::rmsprop: return impl_->absorb(input, ChangeForm::rmsprop, out);
     case StepRule::Kind::adam: return impl_->absorb(input, ChangeForm::adam, out);
     case StepRule::Kind::adamw: return impl_->absorb(input, ChangeForm::adamw, out);
+    case StepRule::Kind::nadamw: return impl_->absorb(input, ChangeForm::nadamw, out);
     case StepRule::Kind::adaptive_revision: return impl_->absorb(input, ChangeForm::adaptive_revision, out);
   }
   RUMOR_CHECK(false);

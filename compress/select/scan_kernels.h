@@ -27,9 +27,10 @@ enum class ChangeForm : std::uint8_t {
   rmsprop,
   adam,
   adamw,
+  nadamw,
   adaptive_revision,
 };
-inline constexpr std::size_t change_forms = 9;
+inline constexpr std::size_t change_forms = 10;
 
 struct ScanInput {
   float* residual = nullptr;  // not written with ChangeForm::none

@@ -248,13 +248,15 @@ struct Adam {
   }
 };
 
-struct AdamW {
+template <bool looks_ahead>
+struct AdamWith {
   static constexpr bool adds = true;
   template <class L>
   static INLINE L change(const ScanInput& in, std::size_t i) {
     L first = L::load(in.rule.first + i), second = L::load(in.rule.second + i);
-    const L change =
-        step_rule::adamw(in.rule, L::load(in.change + i), first, second, L::load(in.rule.weights + i));
+    const L gradient = L::load(in.change + i), weight = L::load(in.rule.weights + i);
+    const L change = looks_ahead ? step_rule::nadamw(in.rule, gradient, first, second, weight)
+                                 : step_rule::adamw(in.rule, gradient, first, second, weight);
     first.store(in.rule.first + i);
     second.store(in.rule.second + i);
     return change;
@@ -264,6 +266,9 @@ struct AdamW {
     fetch_group(in.rule.weights + i);
   }
 };
+
+using AdamW = AdamWith<false>;
+using NadamW = AdamWith<true>;
 
 struct AdaptiveRevision {
   static constexpr bool adds = true;
@@ -423,7 +428,7 @@ extern const ScanKernels TABLE;
 const ScanKernels TABLE{
     NAME,
     {scan<None>, scan<Floats>, scan<Bf16>, scan<Sgd>, scan<Momentum>, scan<RmsProp>, scan<Adam>,
-     scan<AdamW>, scan<AdaptiveRevision>},
+     scan<AdamW>, scan<NadamW>, scan<AdaptiveRevision>},
     between,
     keep};
 

@@ -27,6 +27,7 @@ Change form_of(StepRule::Kind kind) {
     case StepRule::Kind::rmsprop: return Change::rmsprop;
     case StepRule::Kind::adam: return Change::adam;
     case StepRule::Kind::adamw: return Change::adamw;
+    case StepRule::Kind::nadamw: return Change::nadamw;
     case StepRule::Kind::adaptive_revision: return Change::adaptive_revision;
   }
   RUMOR_CHECK(false);

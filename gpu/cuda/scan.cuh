@@ -73,7 +73,8 @@ template <Change form, bool whole>
 __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint64_t at, const FourFloats& gradient) {
   constexpr bool has_first = form != Change::sgd && form != Change::rmsprop;
   constexpr bool has_second = form != Change::sgd && form != Change::momentum;
-  constexpr bool has_last = form == Change::adaptive_revision, has_weights = form == Change::adamw;
+  constexpr bool has_last = form == Change::adaptive_revision;
+  constexpr bool has_weights = form == Change::adamw || form == Change::nadamw;
   const StepRule& rule = args.rule;
   FourFloats change = {}, first = {}, second = {}, last = {}, weight = {};
   if constexpr (has_first) first = load_four<whole>(rule.first, at, args.params);
@@ -90,6 +91,8 @@ __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint6
     if constexpr (form == Change::adam) change.v[j] = step_rule::adam(rule, g, first.v[j], second.v[j]);
     if constexpr (form == Change::adamw)
       change.v[j] = step_rule::adamw(rule, g, first.v[j], second.v[j], weight.v[j]);
+    if constexpr (form == Change::nadamw)
+      change.v[j] = step_rule::nadamw(rule, g, first.v[j], second.v[j], weight.v[j]);
     if constexpr (form == Change::adaptive_revision)
       change.v[j] = step_rule::adaptive_revision(rule, g, first.v[j], second.v[j], last.v[j]);
   }

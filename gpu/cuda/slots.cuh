@@ -45,6 +45,8 @@ inline void scan(Device* device, const ScanArgs* args) {
       return start(scan_tiles<Change::adam>);
     case Change::adamw:
       return start(scan_tiles<Change::adamw>);
+    case Change::nadamw:
+      return start(scan_tiles<Change::nadamw>);
     case Change::adaptive_revision:
       return start(scan_tiles<Change::adaptive_revision>);
   }

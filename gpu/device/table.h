@@ -24,7 +24,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 12;
+inline constexpr std::uint32_t table_version = 13;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -67,6 +67,7 @@ enum class Change : std::uint32_t {
   adam = 5,
   adamw = 6,
   adaptive_revision = 7,
+  nadamw = 8,
 };
 
 // Candidates of one tile are adjacent and ascending; tiles are in any order.

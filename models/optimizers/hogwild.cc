@@ -134,11 +134,14 @@ void Hogwild::step(Worker& worker, std::span<const float> weights, StepRule rule
       });
     case StepRule::Kind::adam:
     case StepRule::Kind::adamw:
+    case StepRule::Kind::nadamw:
       return step_by(worker, weights, [&](std::size_t i) {
         SharedMoment first(rule.first[i]), second(rule.second[i]);
         const float change = rule.kind == StepRule::Kind::adam
                                  ? step_rule::adam(rule, g[i], first.value, second.value)
-                                 : step_rule::adamw(rule, g[i], first.value, second.value, seen[i]);
+                             : rule.kind == StepRule::Kind::adamw
+                                 ? step_rule::adamw(rule, g[i], first.value, second.value, seen[i])
+                                 : step_rule::nadamw(rule, g[i], first.value, second.value, seen[i]);
         first.store();
         second.store();
         return change;

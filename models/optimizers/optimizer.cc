@@ -101,6 +101,23 @@ class AdamW final : public Adam {
   }
 };
 
+// Dozat 2016, "Incorporating Nesterov momentum into Adam", with AdamW's decay; momentum constant over the steps.
+class NadamW final : public Adam {
+ public:
+  using Adam::Adam;
+  StepRule rule(double rate) override {
+    RUMOR_CHECK(weights_.size() == params_);
+    const double beta1 = config_.momentum;
+    StepRule rule = Adam::rule(rate);
+    rule.kind = StepRule::Kind::nadamw;
+    rule.factor = static_cast<float>(-rate * beta1 / (1 - portable_power(beta1, steps_ + 1)));
+    rule.ahead = static_cast<float>(-rate * (1 - beta1) / (1 - portable_power(beta1, steps_)));
+    rule.decay = static_cast<float>(-rate * config_.weight_decay);
+    rule.weights = weights_.data();
+    return rule;
+  }
+};
+
 // McMahan, Streeter 2014.
 class AdaptiveRevision final : public ByRule {
  public:
@@ -183,6 +200,10 @@ void Optimizer::step(std::span<const float> gradient, double rate, std::span<flo
       for (std::size_t i = 0; i < size; ++i)
         d[i] = step_rule::adamw(rule, g[i], rule.first[i], rule.second[i], rule.weights[i]);
       break;
+    case StepRule::Kind::nadamw:
+      for (std::size_t i = 0; i < size; ++i)
+        d[i] = step_rule::nadamw(rule, g[i], rule.first[i], rule.second[i], rule.weights[i]);
+      break;
     case StepRule::Kind::adaptive_revision:
       for (std::size_t i = 0; i < size; ++i)
         d[i] = step_rule::adaptive_revision(rule, g[i], rule.first[i], rule.second[i], rule.last[i]);
@@ -224,12 +245,13 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerConfig& config,
   if (config.kind == "rmsprop") optimizer = std::make_unique<RmsProp>(config, params);
   if (config.kind == "adam") optimizer = std::make_unique<Adam>(config, params);
   if (config.kind == "adamw") optimizer = std::make_unique<AdamW>(config, params);
+  if (config.kind == "nadamw") optimizer = std::make_unique<NadamW>(config, params);
   if (config.kind == "adaptive_revision") optimizer = std::make_unique<AdaptiveRevision>(config, params);
   if (config.kind == "muon") optimizer = make_muon(config, params, std::move(matrices));
   if (!optimizer)
     return Error{Errc::usage,
                  str("unknown optimizer '", config.kind,
-                     "'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision, muon")};
+                     "'; known: sgd, momentum, rmsprop, adam, adamw, nadamw, adaptive_revision, muon")};
   return optimizer;
 }
 

@@ -10,14 +10,16 @@
 //   adam      m' / (sqrt s' + epsilon), m = momentum m + (1 - momentum) g, s as above; m', s' corrected for
 //             the zero they began with                                                (Kingma, Ba 2015)
 //   adamw     adam's, + weight_decay w for every weight w                             (Loshchilov, Hutter 2019)
+//   nadamw    adamw's with Nesterov's look ahead: momentum m'' + (1 - momentum) g' for m', m'' corrected as at the next
+//             step and g' as at this one                                              (Dozat 2016)
 //   adaptive_revision  g / sqrt z', revised by what others change
 // (models/optimizers/adaptive_revision.h)
 //   muon      of a hidden matrix the orthogonal part of its momentum, of all else adamw's (models/optimizers/muon.h)
 //
 // The formulas are in runtime/base/step_rule.h.
 // Bits: float throughout, + - * / and square root only, so equal gradients give equal deltas everywhere.
-// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam and adamw 8, adaptive_revision 12, muon as its
-// header says.
+// Memory: sgd none, momentum and rmsprop 4 bytes a parameter, adam, adamw and nadamw 8, adaptive_revision 12, muon as
+// its header says.
 // Thread: one caller at a time.
 #pragma once
 
@@ -37,11 +39,11 @@
 namespace rumor::models {
 
 struct OptimizerConfig {
-  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam | adamw | adaptive_revision | muon
-  double momentum = 0.9;     // momentum, muon, adam and adamw (beta1)
-  double beta2 = 0.999;      // rmsprop, adam, adamw, muon (of what is no hidden matrix)
+  std::string kind = "sgd";  // sgd | momentum | rmsprop | adam | adamw | nadamw | adaptive_revision | muon
+  double momentum = 0.9;     // momentum, muon; beta1 of adam, adamw and nadamw
+  double beta2 = 0.999;      // rmsprop, adam, adamw, nadamw, muon (of what is no hidden matrix)
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  // adamw, muon
+  double weight_decay = 0.01;  // adamw, nadamw, muon
   double clip = 0;             // norm to which a longer gradient is cut (clip_by_norm); 0: none
   // muon: the learning rate of what is no hidden matrix, as a share of the matrices' own; and its beta1.
   double adam_share = 1;
@@ -54,7 +56,7 @@ class Optimizer {
   virtual std::uint32_t params() const = 0;
   // delta[i] = -rate * direction(gradient)[i]. gradient and delta may be the same memory.
   // `weights`: where the gradient was computed; only kinds that decay weights look at them.
-  // Requires: all of `params` floats; weights may be empty for other kinds than adamw and muon.
+  // Requires: all of `params` floats; weights may be empty for other kinds than adamw, nadamw and muon.
   virtual void step(std::span<const float> gradient, double rate, std::span<float> delta,
                     std::span<const float> weights = {});
   // Whether a step is a rule that takes each parameter by itself. Muon's is not.

@@ -16,19 +16,22 @@
 namespace rumor {
 
 struct StepRule {
-  enum class Kind : std::uint8_t { sgd, momentum, rmsprop, adam, adamw, adaptive_revision };
+  enum class Kind : std::uint8_t { sgd, momentum, rmsprop, adam, adamw, nadamw, adaptive_revision };
   Kind kind = Kind::sgd;
-  float factor = 0;            // -rate; adam, adamw: divided by the first moment's bias correction (1 - keep1^t)
+  // -rate; adam, adamw: over the first moment's bias correction, 1 - keep1^t; nadamw: times keep1 over that of the next
+  // step
+  float factor = 0;
+  float ahead = 0;             // nadamw: -rate * take1 / (1 - keep1^t)
   float keep1 = 0, take1 = 0;  // momentum, adam: first moment; momentum takes the gradient whole
   float keep2 = 0, take2 = 0;  // rmsprop, adam: second moment
-  float bias_correction = 1;   // adam, adamw: 1 / (1 - keep2^t)
+  float bias_correction = 1;   // adam, adamw, nadamw: 1 / (1 - keep2^t)
   float epsilon = 0;
-  float decay = 0;  // adamw: -rate * weight decay
+  float decay = 0;  // adamw, nadamw: -rate * weight decay
   // One float a parameter each; null where the kind has none.
-  float* first = nullptr;          // first moment (momentum, adam, adamw); adaptive_revision: z
-  float* second = nullptr;         // second moment (rmsprop, adam, adamw); adaptive_revision: the largest z so far
+  float* first = nullptr;          // first moment (momentum, adam, adamw, nadamw); adaptive_revision: z
+  float* second = nullptr;         // second moment (rmsprop, all Adams); adaptive_revision: the largest z so far
   float* last = nullptr;           // adaptive_revision: the gradient of the last step, 0 once it is in z
-  const float* weights = nullptr;  // adamw: the weights at which the gradient was computed
+  const float* weights = nullptr;  // adamw, nadamw: the weights at which the gradient was computed
 };
 
 namespace step_rule {
@@ -83,6 +86,16 @@ RUMOR_STEP_INLINE Number adam(const StepRule& rule, Number gradient, Number& fir
 template <class Number>
 RUMOR_STEP_INLINE Number adamw(const StepRule& rule, Number gradient, Number& first, Number& second, Number weight) {
   return Number(rule.decay) * weight + adam(rule, gradient, first, second);
+}
+
+// m and s as adam's;  decay w + (factor m + ahead g) / (sqrt(s bias_correction) + epsilon)  (Dozat 2016)
+template <class Number>
+RUMOR_STEP_INLINE Number nadamw(const StepRule& rule, Number gradient, Number& first, Number& second, Number weight) {
+  first = Number(rule.keep1) * first + Number(rule.take1) * gradient;
+  second = Number(rule.keep2) * second + Number(rule.take2) * (gradient * gradient);
+  const Number direction = Number(rule.factor) * first + Number(rule.ahead) * gradient;
+  return Number(rule.decay) * weight +
+         direction / (square_root(second * Number(rule.bias_correction)) + Number(rule.epsilon));
 }
 
 // z += last last;  top = larger(top, z);  last = g;  factor g / sqrt(larger(top, z + g g))

@@ -25,7 +25,8 @@ std::string RunConfig::warning() const {
   if (has_own_models() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
     return str("exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
                "exchange.mode = \"", mode, "\" they do nothing");
-  const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw";
+  const bool has_momentum = optimizer.kind == "momentum" || optimizer.kind == "adam" || optimizer.kind == "adamw" ||
+                            optimizer.kind == "nadamw";
   if (mode != "broadcast" || !has_momentum || optimizer.momentum == 0) return {};
   return str("optimizer.momentum = ", optimizer.momentum, " hurts sparse broadcast: the residual's delay already acts "
              "as momentum, and more of it costs accuracy; set optimizer.momentum = 0, or "

@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(equal_steps_and_what_diverged_with_a_rank_for_each_tensor) 
 // The step inside the pass, of every optimizer, with a rank over all and one a tensor: updates and moments.
 BOOST_AUTO_TEST_CASE(steps_of_optimizers_are_those_of_the_cpu) {
   Prng prng(28);
-  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"}) {
+  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision"}) {
     const compress::Scope scope = prng.chance(1, 2) ? compress::Scope::global : compress::Scope::tensor;
     const ParamLayout layout = compress::layout_of({8'200, 5, 9'003});
     Pair pair(prng.below(9), layout, {.density = 0.02, .scope = scope});

@@ -102,8 +102,8 @@ Case any_case(Prng& prng, std::size_t size) {
     c.weights.push_back(any_float(prng));
     c.bf16.push_back(static_cast<std::uint16_t>(prng.below(1 << 16)));
   }
-  c.rule = {.factor = -0.37f, .keep1 = 0.9f, .take1 = 0.1f, .keep2 = 0.99f, .take2 = 0.01f, .bias_correction = 1.7f,
-            .epsilon = 1e-6f, .decay = -0.003f};
+  c.rule = {.factor = -0.37f, .ahead = -0.07f, .keep1 = 0.9f, .take1 = 0.1f, .keep2 = 0.99f, .take2 = 0.01f,
+            .bias_correction = 1.7f, .epsilon = 1e-6f, .decay = -0.003f};
   const std::uint32_t cutoffs[] = {1, std::bit_cast<std::uint32_t>(0.5f), std::bit_cast<std::uint32_t>(1.2f),
                                    0x7f80'0000, 0x7fff'ffff};
   c.cutoff = cutoffs[prng.below(5)];

@@ -20,7 +20,7 @@ std::vector<float> step(Optimizer& optimizer, const std::vector<float>& gradient
 
 bool near(float a, double b) { return std::abs(a - b) <= 1e-6 * std::max(1.0, std::abs(b)); }
 
-constexpr const char* kinds[] = {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"};
+constexpr const char* kinds[] = {"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision"};
 
 }  // namespace
 
@@ -55,6 +55,22 @@ BOOST_AUTO_TEST_CASE(adam_corrects_the_bias_of_its_first_steps) {
   // over 1 - 0.998001.
   const double m = 0.087 / 0.19, s = (0.999 * 0.00009 + 0.00036) / 0.001999;
   BOOST_TEST(std::abs(step(*adam, {0.6f, 0}, 0.01)[0] + 0.01 * m / std::sqrt(s)) < 1e-6);
+}
+
+// The direction is that of optax.nadam: b1 m / (1 - b1^(t+1)) + (1 - b1) g / (1 - b1^t), over adam's denominator.
+BOOST_AUTO_TEST_CASE(nadamw_looks_ahead_of_adamw) {
+  const double b1 = 0.8, b2 = 0.9;
+  const auto nadamw =
+      optimizer_of({.kind = "nadamw", .momentum = b1, .beta2 = b2, .epsilon = 1e-8, .weight_decay = 0.1}, 1);
+  double m = 0, s = 0;
+  for (int t = 1; t <= 4; ++t) {
+    const double g = t == 2 ? -3 : 0.5 * t;
+    m = b1 * m + (1 - b1) * g;
+    s = b2 * s + (1 - b2) * g * g;
+    const double ahead = b1 * m / (1 - std::pow(b1, t + 1)) + (1 - b1) * g / (1 - std::pow(b1, t));
+    const double expected = -0.01 * (ahead / (std::sqrt(s / (1 - std::pow(b2, t))) + 1e-8) + 0.1 * 0.5);
+    BOOST_TEST(std::abs(step(*nadamw, {static_cast<float>(g)}, 0.01)[0] - expected) < 1e-6, "step " << t);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(gradient_and_delta_may_be_the_same_memory) {
@@ -105,7 +121,8 @@ BOOST_AUTO_TEST_CASE(bad_configurations_are_refused) {
   const auto unknown = make_optimizer({.kind = "adagrad"}, 1);
   BOOST_REQUIRE(!unknown.ok());
   BOOST_TEST(unknown.error().text ==
-             "unknown optimizer 'adagrad'; known: sgd, momentum, rmsprop, adam, adamw, adaptive_revision, muon");
+             "unknown optimizer 'adagrad'; known: sgd, momentum, rmsprop, adam, adamw, nadamw, adaptive_revision, "
+             "muon");
   BOOST_TEST(!make_optimizer({.momentum = 1.0}, 1).ok());
   BOOST_TEST(!make_optimizer({.beta2 = -0.1}, 1).ok());
   BOOST_TEST(!make_optimizer({.beta2 = std::nan("")}, 1).ok());

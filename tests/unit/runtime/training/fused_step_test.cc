@@ -21,7 +21,7 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 BOOST_AUTO_TEST_CASE(a_fused_step_is_the_step_and_then_the_pass) {
   const ParamLayout layout = ParamLayout::create({{"a", {70, 101}}, {"b", {13}}}).value();
-  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "adaptive_revision"}) {
+  for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision"}) {
     for (const compress::ScanKernels* set :
          {&compress::scan_kernels_portable, compress::scan_kernels_avx2(), compress::scan_kernels_avx512()}) {
       if (set == nullptr) continue;
