@@ -19,13 +19,16 @@ double in_flight_weight(const NodeCore& core) {
   return core.trainer->computes_at_shared_weights() ? core.config.in_flight_weight : 0;
 }
 
+bool follows_delay(const NodeCore& core) { return core.config.follows_delay() && core.trainer->takes_batches(); }
+
 }  // namespace
 
 BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
     : core_(core),
       held_(held),
       in_flight_(held.form().layout, in_flight_weight(core)),
-      staleness_(core.config.staleness) {}
+      staleness_(core.config.staleness),
+      round_(follows_delay(core) ? 0 : core.config.batches()) {}
 
 // Before its first update a peer has often heard no other, so it shares the learning rate with its neighbours.
 std::size_t BroadcastExchange::live_count() const {
@@ -53,6 +56,7 @@ void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint no
 void BroadcastExchange::published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) {
   in_flight_.sent(std::move(change), update.header.period, live_.list());
   held_.log_own(update, now);
+  round_.published(staleness_.mean());
 }
 
 void BroadcastExchange::expire(TimePoint now) {
@@ -107,7 +111,7 @@ void BroadcastExchange::begin_step(StepPlan& plan) {
   show_weights();
   own_period_ = std::max(own_period_ + 1, held_.replica().period());
   plan.period = own_period_;
-  plan.ahead = 1 + in_flight_weight(core_) * static_cast<double>(live_count() - 1);
+  plan.ahead = static_cast<double>(live_count());
   staleness_.step_began();
 }
 
@@ -146,6 +150,7 @@ bool BroadcastExchange::handed_over(std::span<const gossip::PeerInfo> neighbours
 }
 
 void BroadcastExchange::fill(NodeStatus& status) const {
+  status.batches = round_.length();
   status.rate_factor = staleness_.rate_factor();
   status.in_flight = in_flight_.in_flight();
   status.staleness = staleness_.peers();

@@ -10,6 +10,7 @@
 
 #include "runtime/exchange/in_flight_view.h"
 #include "runtime/exchange/live_peers.h"
+#include "runtime/exchange/round_length.h"
 #include "runtime/exchange/staleness.h"
 #include "runtime/node/exchange.h"
 
@@ -25,6 +26,7 @@ class BroadcastExchange final : public Exchange {
   std::size_t live_count() const override;
   std::size_t density_peers() const override { return live_count(); }
   double rate() const override;
+  std::uint32_t batches() const override { return round_.length(); }
 
   void applied(const gossip::UpdateHeader& header, TimePoint now) override;
   void published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) override;
@@ -52,6 +54,7 @@ class BroadcastExchange final : public Exchange {
   InFlightView in_flight_;
   Staleness staleness_;
   LivePeers live_;
+  RoundLength round_;
   std::uint64_t own_period_ = 0;           // of the last step
   std::optional<TimePoint> waits_since_;   // a step waits for other peers
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun

@@ -24,6 +24,7 @@ class CopiesExchange final : public Exchange {
   std::size_t live_count() const override { return 1 + neighbourhood_.size(); }
   std::size_t density_peers() const override { return 1; }
   double rate() const override;
+  std::uint32_t batches() const override { return 1; }
 
   void set_unpublished(std::uint64_t samples) override { neighbourhood_.set_unpublished(samples); }
 

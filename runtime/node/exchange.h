@@ -50,6 +50,8 @@ class Exchange {
   virtual std::size_t density_peers() const = 0;
   // The learning rate of this peer's next step.
   virtual double rate() const = 0;
+  // Mini-batches of the next step.
+  virtual std::uint32_t batches() const = 0;
 
   // ---- updates ----
   // An update of another peer is in the replica.

@@ -105,6 +105,9 @@ constexpr FigureRow<S> late_rows[] = {
         .gauge("rumor_staleness_updates", "Own updates between the making of another's update and its arrival.")
         .curve("", "swarm/staleness"),
     figure<S>("max", [](const auto& s) { return s.training.staleness_max; }).shown("max", Form::count),
+    figure<&S::batches>("batches_per_update").shown("mini-batches an update", Form::count)
+        .gauge("rumor_batches_per_update",
+               "Mini-batches of an own update; with exchange.local_steps = auto they follow the delay."),
     figure<&S::rate_factor>("rate_factor").shown("learning rate multiplied by", Form::decimal)
         .gauge("rumor_staleness_rate_factor", "The rules against staleness multiply the learning rate by this."),
 };

@@ -20,6 +20,7 @@ void Outgoing::start_step(Turn& turn) {
   plan.hold = !(core_.protocol->may_publish(turn.now) && exchange.publishes_next());
   exchange.begin_step(plan);
   plan.rate = exchange.rate();
+  plan.batches = exchange.batches();
   plan.density = core_.density();
   plan.seconds = last_step_ ? to_seconds(turn.now - *last_step_) : 0;
   plan.others = incoming_.take_changes();

@@ -13,7 +13,10 @@ namespace rumor {
 
 // Methods in lock-step: sync, admm. local_steps also holds for broadcast.
 struct RoundRules {
-  std::uint32_t local_steps = 1;         // steps that a peer takes alone in a round, or for an update
+  // Steps that a peer takes alone in a round, or for an update. 0, "auto" in files: of a peer that broadcasts, as many
+  // as the delay wants (runtime/exchange/round_length.h); of others, one.
+  std::uint32_t local_steps = 1;
+  std::uint32_t steps() const { return local_steps > 0 ? local_steps : 1; }
   double participation = 1;              // share of the peers sampled for a round (sync)
   std::string outer = "none";            // none | nesterov | sparse (sync): sim/methods/outer_step.h
   std::optional<double> outer_rate;      // absent: 0.7 with nesterov, 1 with sparse

@@ -33,17 +33,17 @@ std::string RunConfig::warning() const {
              "optimizer.kind to ", optimizer.kind == "momentum" ? "sgd" : "rmsprop");
 }
 
-double RunConfig::density_for(std::size_t peers) const {
+double RunConfig::density_for(std::size_t peers, std::uint32_t batches) const {
   if (has_byte_budget()) return 0;
   const double rounds =
       static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
   const double automatic = std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
   const double of_a_batch = density > 0 ? density : automatic;
-  return std::min(of_a_batch * batches(), density_max);
+  return std::min(of_a_batch * batches, density_max);
 }
 
-double RunConfig::density_at(std::size_t peers, double progress) const {
-  const double mean = std::min(density_for(peers) * (is_early(progress) ? early_density : 1.0), density_max);
+double RunConfig::density_at(std::size_t peers, double progress, std::uint32_t batches) const {
+  const double mean = std::min(density_for(peers, batches) * (is_early(progress) ? early_density : 1.0), density_max);
   if (!follow_rate) return mean;
   constexpr int points = 256;
   double factors = 0;

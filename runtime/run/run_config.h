@@ -125,19 +125,21 @@ struct RunConfig {
   // Bytes of updates kept on disk for peers that were away (runtime/replica/update_log.h); log_mib in the run file.
   std::size_t log_bytes = limits::log_file_bytes_max;
 
-  // Mini-batches of one step of a peer that broadcasts, at least one for each Hogwild worker; and how many of them
-  // follow one another.
+  // Mini-batches of one step of a peer that broadcasts, at least one for each Hogwild worker.
   std::uint32_t batches() const {
     if (hogwild > 0) return std::max(hogwild, hogwild_batches);
-    return mode == "broadcast" ? round_rules.local_steps : 1;
+    return mode == "broadcast" ? round_rules.steps() : 1;
   }
-  std::uint32_t batches_in_turn() const { return (batches() - 1) / std::max(hogwild, 1u) + 1; }
+  // How many of so many mini-batches follow one another.
+  std::uint32_t batches_in_turn(std::uint32_t all) const { return (all - 1) / std::max(hogwild, 1u) + 1; }
+  // Whether the peer chooses the number of mini-batches of each step, and batches() is where it begins.
+  bool follows_delay() const { return mode == "broadcast" && hogwild == 0 && round_rules.local_steps == 0; }
   bool has_own_models() const { return keeps_own_models(mode); }
   bool averages() const { return mode == "average"; }
   bool codistills() const { return mode == "codistill"; }
   // Peers with models of their own: the number of steps in each of their updates.
   std::uint32_t steps_of_update() const {
-    return codistills() ? neighbour_rules.refresh_every : round_rules.local_steps;
+    return codistills() ? neighbour_rules.refresh_every : round_rules.steps();
   }
   bool has_byte_budget() const { return bytes_per_update > 0 || bytes_per_second > 0; }
   // A line for people about a choice that works badly, or nothing.
@@ -145,12 +147,13 @@ struct RunConfig {
   // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within [1e-4, 1e-2].
   // Accuracy depends on how often all peers together send each parameter over the whole run; beyond 20 to 30 times,
   // more does not help. Planned steps: samples / (batch * peers). So the number of peers cancels out, and a run of
-  // twice the length has half the density, within the bounds. The result is multiplied by batches(), up to
+  // twice the length has half the density, within the bounds. The result is multiplied by `batches`, up to
   // density_max, so that the entries per sample stay the same. Returns 0 with a budget in bytes, which decides alone.
-  double density_for(std::size_t peers) const;
+  double density_for(std::size_t peers, std::uint32_t batches) const;
+  double density_for(std::size_t peers) const { return density_for(peers, batches()); }
   // The same at `progress` in [0, 1]: in the early phase times early_density; with follow_rate times the schedule's
   // factor over its mean, so that the mean over the run stays. At most density_max.
-  double density_at(std::size_t peers, double progress) const;
+  double density_at(std::size_t peers, double progress, std::uint32_t batches) const;
   bool is_early(double progress) const { return progress < early_share; }
   // Rate of one of `peers` live peers at `progress` in [0, 1].
   double rate_for(std::size_t peers, double progress) const;

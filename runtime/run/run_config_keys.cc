@@ -75,13 +75,14 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.hogwild > 0 && config.mode != "broadcast")
     return Error{Errc::usage, str(where, "optimizer.hogwild is of a peer that broadcasts; exchange.mode = \"",
                                   config.mode, "\" has no use for it, leave one of them out")};
-  if (config.hogwild > 0 && config.round_rules.local_steps > 1)
+  if (config.hogwild > 0 && config.round_rules.steps() > 1)
     return Error{Errc::usage, str(where, "optimizer.hogwild = ", config.hogwild, " makes several mini-batches a step ",
                                   "already, optimizer.hogwild_batches of them; leave exchange.local_steps out")};
   if (config.mode == "broadcast" && config.round_rules.local_steps > 1024)
     return Error{Errc::usage, str(where, "exchange.local_steps = ", config.round_rules.local_steps, " is more than an ",
                                   "update may have behind it, 1024")};
-  if (config.mode == "broadcast" && config.batches() > 1 && config.optimizer.kind == "adaptive_revision")
+  if (config.mode == "broadcast" && (config.batches() > 1 || config.follows_delay()) &&
+      config.optimizer.kind == "adaptive_revision")
     return Error{Errc::usage, str(where, "optimizer.kind = \"adaptive_revision\" revises one step after another, and "
                                   "optimizer.hogwild and exchange.local_steps take several at once; choose another "
                                   "kind, such as \"rmsprop\", or leave these out")};

@@ -175,8 +175,10 @@ std::vector<RunKeyRow> network_keys() {
 // The simulator alone knows these methods, except local_steps, which broadcast has too.
 std::vector<RunKeyRow> method_keys() {
   return {
-      row("exchange.local_steps", of_peer, "mini-batches per update, or steps between two rounds",
-          whole(1, 1'000'000, FIELD(round_rules.local_steps))),
+      row("exchange.local_steps", of_peer,
+          "mini-batches per update, or steps between two rounds; auto: as many as the delay of updates wants",
+          {read_local_steps, [](const RunConfig& c) {
+             return c.round_rules.local_steps > 0 ? str(c.round_rules.local_steps) : quoted("auto"); }, nullptr}),
       row("exchange.participation", of_peer, "share of the peers that take part in a round",
           real(1e-6, 1, FIELD(round_rules.participation))),
       row("exchange.outer", of_peer, "outer optimizer of rounds",

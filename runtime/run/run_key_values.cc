@@ -78,6 +78,14 @@ Problem read_byte_budget(const RunValue& given, double least, double& out, doubl
   return {};
 }
 
+Problem read_local_steps(RunConfig& config, const RunValue& given) {
+  std::uint32_t steps = 0;
+  if (given.exact<std::string>() != "auto")
+    if (Problem p = read_integer(given, 1, 1'000'000, steps); !p.empty()) return p + ", or \"auto\"";
+  config.round_rules.local_steps = steps;
+  return {};
+}
+
 Problem read_scope(RunConfig& config, const RunValue& given) {
   std::string choice;
   if (Problem p = read_choice(given, {"global", "tensor"}, choice); !p.empty()) return p;

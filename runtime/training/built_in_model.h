@@ -29,13 +29,13 @@ struct BuiltInModel {
   std::uint64_t multiply_adds() const { return model->multiply_adds(batch); }
 
   int grid_bits;
-  std::uint32_t batch, batches;  // rows of a mini-batch, mini-batches of a step
+  std::uint32_t batch, batches;  // rows of a mini-batch; mini-batches of a step, unless its plan has another number
   std::uint64_t seed;
   std::shared_ptr<const models::DataSet> data;
   models::ModelConfig config;  // the run file's, with what the data say of inputs and classes
   std::unique_ptr<models::Model> model;
   std::unique_ptr<models::Optimizer> optimizer;
-  std::optional<models::BatchSampler> sampler;  // gives all rows of a step
+  std::optional<models::BatchSampler> sampler;  // gives the rows of a mini-batch; with Hogwild, all of a step
   // The density is that of one peer alone; a budget in bytes is not in it.
   compress::CompressorOptions compressor;
 };

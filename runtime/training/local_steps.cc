@@ -10,12 +10,11 @@ Recipe::Made LocalSteps::make(const StepPlan& plan, std::span<const float> weigh
   seen_.assign(weights.begin(), weights.end());
   gradient_.resize(weights.size());
   std::fill(change.begin(), change.end(), 0.0f);
-  const std::span<const std::uint32_t> rows = built_.sampler->next_rows();
   const auto ahead = static_cast<float>(plan.ahead);
   double loss = 0;
-  for (std::uint32_t step = 0; step < built_.batches; ++step) {
-    const models::Batch batch = built_.data->train_batch(rows.subspan(step * built_.batch, built_.batch), memory_);
-    loss += built_.model->loss_and_gradient(seen_, batch, gradient_);
+  const std::uint32_t batches = plan.batches > 0 ? plan.batches : built_.batches;
+  for (std::uint32_t step = 0; step < batches; ++step) {
+    loss += built_.model->loss_and_gradient(seen_, built_.sampler->next(), gradient_);
     if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
     built_.optimizer->step(gradient_, plan.rate, gradient_, seen_);
     for (std::size_t i = 0; i < change.size(); ++i) {
@@ -23,13 +22,12 @@ Recipe::Made LocalSteps::make(const StepPlan& plan, std::span<const float> weigh
       seen_[i] = weights[i] + ahead * change[i];
     }
   }
-  return {loss / built_.batches, {}};
+  return {loss / batches, {}};
 }
 
 void LocalSteps::add_memory(MemoryUse& use) const {
   use.view += capacity_bytes(seen_);
   use.gradient += capacity_bytes(gradient_);
-  use.activations += capacity_bytes(memory_.x, memory_.label, memory_.tokens);
 }
 
 }  // namespace rumor

@@ -1,5 +1,10 @@
 // LocalSteps: a step of several mini-batches, one after another, each at the weights plus the change so far.
 //
+// The change is this peer's share of what all peers do. The weights that the next mini-batch sees move by
+// StepPlan::ahead times as much, as if the others moved alike: a peer that saw its own share alone would stand nearly
+// still for a round, as late as the round is long. With N peers this is local SGD at the full learning rate (Stich,
+// ICLR 2019), of which the N-th part is sent.
+//
 // Thread: one caller at a time. Memory: two floats a parameter, from the first step on.
 #pragma once
 
@@ -20,7 +25,6 @@ class LocalSteps final : public Recipe {
   double clip_;
   LargeVector<float> seen_;      // the weights with the change so far
   LargeVector<float> gradient_;  // of one mini-batch
-  models::BatchMemory memory_;
 };
 
 }  // namespace rumor

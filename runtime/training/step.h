@@ -18,8 +18,10 @@ struct StepPlan {
   double rate = 0;         // this peer's share of the learning rate
   double density = 0.001;  // not used where the run file has a budget in bytes
   std::uint64_t period = 0;
-  // How far a peer that takes several mini-batches moves its view for each unit of its own change: the others are
-  // expected to move as it does (runtime/exchange/in_flight_view.h).
+  // Mini-batches of this step, where the trainer takes_batches(); 0: as many as the run file says.
+  std::uint32_t batches = 0;
+  // How far a peer that takes several mini-batches moves its view for each unit of its own change: as far as all peers
+  // together, if the others move as it does. Its own change is its share of that alone.
   double ahead = 1;
   double seconds = 0;  // since the last step began; 0: there was none
   bool hold = false;   // no update: the change waits in the residual

@@ -171,3 +171,20 @@ BOOST_AUTO_TEST_CASE(local_steps_make_fewer_updates_of_the_same_work) {
   BOOST_TEST(of[1].virtual_seconds == of[0].virtual_seconds, about);
   BOOST_TEST(of[1].density == 4 * of[0].density, about);  // what is sent for a sample stays
 }
+
+// Updates that come twelve steps late: rounds become about as long, and no sample is lost.
+BOOST_AUTO_TEST_CASE(rounds_become_as_long_as_updates_are_late) {
+  RunConfig config = test::small_run(32'000);
+  config.round_rules.local_steps = 0;
+  sim::ClusterOptions near = test::lan(4), far = test::lan(4);
+  far.network.latency_min = far.network.latency_max = 12 * far.step;
+  const sim::SimResult soon = sim::simulate(config, test::small_data(), near, nullptr).value();
+  const sim::SimResult late = sim::simulate(config, test::small_data(), far, nullptr).value();
+  for (const sim::SimResult* one : {&soon, &late}) {
+    BOOST_TEST(one->identical);
+    BOOST_TEST(one->lost + one->doubled == 0u);
+    BOOST_TEST(one->samples >= 32'000u);
+    BOOST_TEST(one->loss < one->curve.front().loss / 2);
+  }
+  BOOST_TEST(late.updates < soon.updates * 3 / 5);
+}

@@ -85,7 +85,7 @@ StartedPeer Cluster::make_peer(const PeerStart& start) {
   const auto evaluate = [this](Node& one, const StartEvaluation&) {
     return config_.has_own_models() ? models::Evaluation() : record_->evaluate(one);
   };
-  const Duration step = options_.step_of(start.host) * config_.batches_in_turn();
+  const Duration step = options_.step_of(start.host);
   return {std::make_unique<TrainingPeer>(std::move(node).value(), step, start.chance_seed, evaluate)};
 }
 

@@ -77,7 +77,7 @@ class Consensus {
 Result<SimResult> run_admm(const MethodSetting& in) {
   Consensus consensus(in.config, in.learners);
   const std::size_t bytes = 4 * consensus.z().size();
-  const std::uint32_t steps = in.config.round_rules.local_steps;
+  const std::uint32_t steps = in.config.round_rules.steps();
   LockStep lock_step(in, {.steps = steps, .state_bytes = bytes});
   auto result = lock_step.run(
       consensus.z(), [&](const Round& round) { consensus.round(round); },

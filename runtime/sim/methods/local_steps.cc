@@ -58,7 +58,7 @@ class ModelAveraging {
 }  // namespace
 
 Result<SimResult> average_models(const MethodSetting& in, const OuterRule& rule) {
-  const std::uint32_t params = in.learners.params(), steps = in.config.round_rules.local_steps;
+  const std::uint32_t params = in.learners.params(), steps = in.config.round_rules.steps();
   ModelAveraging averaging(in.config, in.learners, rule);
   const double bytes = outer_message_bytes(rule, params);
   // A peer that joins late needs the momentum of the outer step as well.

@@ -41,7 +41,7 @@ Result<SimResult> run_sync(const MethodSetting& in) {
   const RoundRules& rules = in.config.round_rules;
   auto outer = outer_rule(in.config, in.learners.params(), in.options.nodes);
   if (!outer) return outer.error();
-  if (rules.local_steps == 1 && rules.participation == 1 && rules.outer == "none")
+  if (rules.steps() == 1 && rules.participation == 1 && rules.outer == "none")
     return average_gradients(in);
   return average_models(in, *outer);
 }

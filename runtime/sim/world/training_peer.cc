@@ -101,7 +101,8 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
           using E = std::decay_t<decltype(effect)>;
           if constexpr (std::is_same_v<E, StartStep>) {
             computing_ = node_->trainer().step(effect.plan);
-            const Duration step = step_ * effect.plan.passes() / StepPlan::own_passes;
+            const std::int64_t batches = node_->config().batches_in_turn(effect.plan.batches);
+            const Duration step = step_ * batches * effect.plan.passes() / StepPlan::own_passes;
             const std::int64_t tenth = step.count() / 10;
             compute_ = step + Duration(costs_.between(-tenth, tenth));
           } else if constexpr (std::is_same_v<E, StartEvaluation>) {

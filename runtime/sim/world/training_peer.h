@@ -15,7 +15,7 @@ namespace rumor::sim {
 class TrainingPeer final : public SimPeer {
  public:
   using Evaluate = std::function<models::Evaluation(Node&, const StartEvaluation&)>;
-  // A step costs `step`, +-10 %.
+  // A step costs `step` for each of its mini-batches in turn, +-10 %.
   TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
 
   void start(TimePoint now, gossip::Outbox& out) override;

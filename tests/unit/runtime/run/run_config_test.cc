@@ -72,12 +72,13 @@ BOOST_AUTO_TEST_CASE(hogwild_is_off_unless_asked_for_and_sends_as_much_for_a_sam
 BOOST_AUTO_TEST_CASE(local_steps_are_mini_batches_one_after_another) {
   const auto four = parse_run_config("[exchange]\nlocal_steps = 4\n[compress]\ndensity = 0.001\n", "run.toml").value();
   BOOST_TEST(four.batches() == 4u);
-  BOOST_TEST(four.batches_in_turn() == 4u);
+  BOOST_TEST(four.batches_in_turn(4) == 4u);
   BOOST_TEST(four.density_for(3) == 0.004);
   const auto two = parse_run_config("[optimizer]\nhogwild = 2\nhogwild_batches = 5\n", "run.toml").value();
-  BOOST_TEST(two.batches_in_turn() == 3u);
-  BOOST_TEST(RunConfig().batches_in_turn() == 1u);
+  BOOST_TEST(two.batches_in_turn(5) == 3u);
+  BOOST_TEST(RunConfig().batches_in_turn(1) == 1u);
   BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 1025\n"), "1024"));
+  BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = \"some\"\n"), "or \"auto\""));
   BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nhogwild = 2\n"), "local_steps"));
   BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = 2\n[optimizer]\nkind = \"adaptive_revision\"\n"),
                       "local_steps"));
@@ -161,6 +162,20 @@ BOOST_AUTO_TEST_CASE(convolutional_networks_have_their_keys) {
   BOOST_TEST(contains(error_of("[model]\nchanels = [32]\n"), "did you mean model.channels?"));
 }
 
+BOOST_AUTO_TEST_CASE(local_steps_may_follow_the_delay_of_a_peer_that_broadcasts) {
+  const auto run = [](const std::string& more) {
+    return parse_run_config("[exchange]\nlocal_steps = \"auto\"\n" + more, "run.toml").value();
+  };
+  BOOST_TEST(run("").follows_delay());
+  BOOST_TEST(run("").batches() == 1u);
+  BOOST_TEST(run("").density_for(4, 3) == 3 * run("").density_for(4, 1));
+  BOOST_TEST(!run("mode = \"average\"\n").follows_delay());
+  BOOST_TEST(run("mode = \"average\"\n").steps_of_update() == 1u);
+  BOOST_TEST(!RunConfig().follows_delay());
+  BOOST_TEST(contains(error_of("[exchange]\nlocal_steps = \"auto\"\n[optimizer]\nkind = \"adaptive_revision\"\n"),
+                      "local_steps"));
+}
+
 BOOST_AUTO_TEST_CASE(the_run_id_covers_what_must_be_equal_and_nothing_else) {
   const ParamLayout layout = test::small_layout();
   const auto base = parse_run_config(preset_text("synthetic"), "synthetic").value();
@@ -224,14 +239,14 @@ BOOST_AUTO_TEST_CASE(automatic_density_spends_25_entries_a_parameter) {
 BOOST_AUTO_TEST_CASE(a_density_that_follows_the_rate_keeps_its_mean) {
   RunConfig config;
   config.density = 0.001;
-  BOOST_TEST(config.density_at(4, 0.3) == 0.001);
+  BOOST_TEST(config.density_at(4, 0.3, config.batches()) == 0.001);
   BOOST_REQUIRE(override_run_config(config, "compress.follow_rate=true").ok());
   double sum = 0;
   for (int step = 0; step < 1000; ++step) {
     const double progress = (step + 0.5) / 1000;
-    sum += config.density_at(4, progress);
-    BOOST_TEST(config.density_at(4, progress) / config.schedule.factor(progress) ==
-                   config.density_at(4, 0.5) / config.schedule.factor(0.5),
+    sum += config.density_at(4, progress, config.batches());
+    BOOST_TEST(config.density_at(4, progress, config.batches()) / config.schedule.factor(progress) ==
+                   config.density_at(4, 0.5, config.batches()) / config.schedule.factor(0.5),
                boost::test_tools::tolerance(1e-9));
   }
   BOOST_TEST(sum / 1000 == 0.001, boost::test_tools::tolerance(1e-3));
@@ -246,13 +261,13 @@ BOOST_AUTO_TEST_CASE(the_early_phase_is_denser_where_asked) {
   config.density = 0.001;
   BOOST_REQUIRE(override_run_config(config, "exchange.early_density=4").ok());
   BOOST_TEST(contains(config.warning(), "exchange.early_share"));
-  BOOST_TEST(config.density_at(4, 0) == 0.001);
+  BOOST_TEST(config.density_at(4, 0, config.batches()) == 0.001);
   BOOST_REQUIRE(override_run_config(config, "exchange.early_share=0.1").ok());
   BOOST_TEST(config.warning().empty());
-  BOOST_TEST(config.density_at(4, 0.099) == 0.004);
-  BOOST_TEST(config.density_at(4, 0.1) == 0.001);
+  BOOST_TEST(config.density_at(4, 0.099, config.batches()) == 0.004);
+  BOOST_TEST(config.density_at(4, 0.1, config.batches()) == 0.001);
   config.density = 0.1;
-  BOOST_TEST(config.density_at(4, 0) == 0.2);  // as dense as an update may be
+  BOOST_TEST(config.density_at(4, 0, config.batches()) == 0.2);  // as dense as an update may be
   BOOST_TEST(!override_run_config(config, "compress.bytes_per_update=500").ok());
 }
 

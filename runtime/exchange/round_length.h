@@ -1,0 +1,41 @@
+// RoundLength: how many mini-batches a peer takes by itself for an update, where the run file leaves it to the peer
+// (exchange.local_steps = "auto").
+//
+// The round follows the delay: as many mini-batches as pass on the way of an update to here. The mean staleness of the
+// others' updates (runtime/exchange/staleness.h) counts that way in own rounds, so
+//
+//   wanted = staleness x length
+//
+// and a round of that length hears the answer to its last one in time: the staleness is then about one. Shorter rounds
+// train on weights that miss many updates; longer ones learn no better and hear the others less often. Rounds of four
+// learn better than shorter ones even without a delay, and send fewer bytes (figures in METHODS.md).
+//
+// The length changes at most once in `patience` own updates, at most to twice or half, and only when it is more than
+// half as much again as wanted, or less than two thirds: each change of it is a change of the density of the updates.
+// Peers of one run may differ.
+//
+// Thread: one owner.
+#pragma once
+
+#include <cstdint>
+
+namespace rumor {
+
+class RoundLength {
+ public:
+  static constexpr std::uint32_t shortest = 4, longest = 16, patience = 16;
+
+  // fixed: the length, for ever; 0: it follows the delay, from `shortest`.
+  explicit RoundLength(std::uint32_t fixed) : fixed_(fixed), length_(fixed == 0 ? shortest : fixed) {}
+
+  // Mini-batches of the next round.
+  std::uint32_t length() const { return length_; }
+  // An own update has been published; staleness: the mean over the live peers.
+  void published(double staleness);
+
+ private:
+  std::uint32_t fixed_, length_;
+  std::uint32_t since_change_ = 0;  // own updates
+};
+
+}  // namespace rumor
