@@ -50,6 +50,8 @@ class Muon final : public Moments {
         others_(std::move(others)) {}
 
   bool has_rule() const override { return false; }
+  // A step has one size however noisy its gradient is.
+  bool looks_ahead() const override { return true; }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
   std::size_t memory_bytes() const override;
   void step(std::span<const float> gradient, double rate, std::span<float> delta,

@@ -111,7 +111,6 @@ void BroadcastExchange::begin_step(StepPlan& plan) {
   show_weights();
   own_period_ = std::max(own_period_ + 1, held_.replica().period());
   plan.period = own_period_;
-  plan.ahead = static_cast<double>(live_count());
   staleness_.step_began();
 }
 

@@ -10,7 +10,7 @@ Recipe::Made LocalSteps::make(const StepPlan& plan, std::span<const float> weigh
   seen_.assign(weights.begin(), weights.end());
   gradient_.resize(weights.size());
   std::fill(change.begin(), change.end(), 0.0f);
-  const auto ahead = static_cast<float>(plan.ahead);
+  const float ahead = built_.optimizer->looks_ahead() ? static_cast<float>(plan.peers) : 1.0f;
   double loss = 0;
   const std::uint32_t batches = plan.batches > 0 ? plan.batches : built_.batches;
   for (std::uint32_t step = 0; step < batches; ++step) {

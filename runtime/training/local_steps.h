@@ -1,9 +1,10 @@
 // LocalSteps: a step of several mini-batches, one after another, each at the weights plus the change so far.
 //
-// The change is this peer's share of what all peers do. The weights that the next mini-batch sees move by
-// StepPlan::ahead times as much, as if the others moved alike: a peer that saw its own share alone would stand nearly
-// still for a round, as late as the round is long. With N peers this is local SGD at the full learning rate (Stich,
-// ICLR 2019), of which the N-th part is sent.
+// The change is this peer's share of what all peers do. With Muon the weights that the next mini-batch sees move N
+// times as much, N being the number of live peers, as if the others moved alike: local SGD at the full learning rate
+// (Stich, ICLR 2019), of which the N-th part is sent. A peer that saw its own share alone would stand nearly still for
+// a round, as late as the round is long. Other optimizers bear no full rate on the gradients of one peer's small
+// mini-batches (figures in METHODS.md), and see their own share.
 //
 // Thread: one caller at a time. Memory: two floats a parameter, from the first step on.
 #pragma once

@@ -20,9 +20,6 @@ struct StepPlan {
   std::uint64_t period = 0;
   // Mini-batches of this step, where the trainer takes_batches(); 0: as many as the run file says.
   std::uint32_t batches = 0;
-  // How far a peer that takes several mini-batches moves its view for each unit of its own change: as far as all peers
-  // together, if the others move as it does. Its own change is its share of that alone.
-  double ahead = 1;
   double seconds = 0;  // since the last step began; 0: there was none
   bool hold = false;   // no update: the change waits in the residual
   // Changes of other peers since the last step began; only where Trainer::wants_changes_of_others().

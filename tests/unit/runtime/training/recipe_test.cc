@@ -46,13 +46,13 @@ struct End {
   bool operator==(const End&) const = default;
 };
 
-End end_of(const RunConfig& config, double ahead = 1) {
+End end_of(const RunConfig& config, std::size_t peers = 1) {
   BuiltInModel built = built_of(config);
   const auto recipe = make_recipe(config, built).value();
   End end{start_of(built), {}};
   std::vector<float> change(end.weights.size(), 9.0f);
   for (int step = 0; step < 3; ++step) {
-    const Recipe::Made made = recipe->make({.rate = rate, .ahead = ahead}, end.weights, change);
+    const Recipe::Made made = recipe->make({.rate = rate, .peers = peers}, end.weights, change);
     BOOST_TEST(!made.rule.has_value());
     for (std::size_t i = 0; i < change.size(); ++i) end.weights[i] += change[i];
     end.losses.push_back(static_cast<float>(made.loss));
@@ -94,12 +94,15 @@ BOOST_AUTO_TEST_CASE(local_steps_and_one_worker_are_mini_batches_one_after_anoth
   }
 }
 
-// With others that train: a peer's view moves as far as all of them are expected to.
-BOOST_AUTO_TEST_CASE(local_steps_look_ahead_of_their_own_change) {
-  const RunConfig config = with_local_steps(config_of("rmsprop"));
-  const End alone = end_of(config), among = end_of(config, 2.5);
-  BOOST_TEST((among == end_of_a_loop(config, 2.5f)));
-  BOOST_TEST((among.weights != alone.weights));
+// With others that train: a peer's view moves as far as all of them are expected to, where the optimizer bears it.
+BOOST_AUTO_TEST_CASE(local_steps_of_muon_look_ahead_of_their_own_change) {
+  for (const bool muon : {false, true}) {
+    RunConfig config = with_local_steps(config_of(muon ? "muon" : "rmsprop"));
+    config.model.hidden = {6, 5};
+    const End among = end_of(config, 3);
+    BOOST_TEST((among == end_of_a_loop(config, muon ? 3.0f : 1.0f)));
+    BOOST_TEST((among.weights != end_of(config).weights) == muon);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(muon_steps_whole_matrices_and_does_not_race) {
