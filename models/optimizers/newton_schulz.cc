@@ -13,63 +13,65 @@ namespace {
 
 constexpr int newton_steps = 5;
 constexpr float newton_a = 3.4445f, newton_b = -4.7750f, newton_c = 2.0315f;
+// A matrix of a smaller norm counts as zero: the inverse would be no float.
+constexpr double norm_min = 1e-30;
 // Columns of a symmetric product that are computed together, from the first row down to their diagonal.
 constexpr long symmetric_block = 16;
 
-// y = a b for a product that is symmetric. a: [side][depth]; b: [depth][side], rows without gaps. What is left of a
+// y = a b for a product that is symmetric. a: [order][depth]; b: [depth][order], rows without gaps. What is left of a
 // block on the diagonal is the transpose of what is above it.
-void symmetric_product(long side, long depth, MatrixView a, const float* b, float* y) {
-  for (long begin = 0; begin < side; begin += symmetric_block) {
-    const long end = std::min(side, begin + symmetric_block);
-    kernels().matmul(end, end - begin, depth, a, b + begin, side, y + begin, side, Start::zero);
-    kernels().transpose(begin, end - begin, y + begin, side, y + begin * side, side);
+void symmetric_product(long order, long depth, MatrixView a, const float* b, float* y) {
+  for (long begin = 0; begin < order; begin += symmetric_block) {
+    const long end = std::min(order, begin + symmetric_block);
+    kernels().matmul(end, end - begin, depth, a, b + begin, order, y + begin, order, Start::zero);
+    kernels().transpose(begin, end - begin, y + begin, order, y + begin * order, order);
   }
 }
 
-void symmetric_product(long side, const float* a, const float* b, float* y) {
-  symmetric_product(side, side, {a, side, 1}, b, y);
+void symmetric_product(long order, const float* a, const float* b, float* y) {
+  symmetric_product(order, order, {a, order, 1}, b, y);
 }
 
 }  // namespace
 
 // A = x x^T, or x^T x where that is smaller.
 void NewtonSchulz::measure(std::span<const float> x, long rows, long cols) {
-  const long side = std::min(rows, cols);
-  const auto area = static_cast<std::size_t>(side * side);
+  const long order = std::min(rows, cols);
+  const auto area = static_cast<std::size_t>(order * order);
   for (LargeVector<float>* matrix : {&gram_, &square_, &polynomial_, &product_, &factor_})
     if (matrix->size() < area) matrix->resize(area);
   if (rows > cols) {
-    symmetric_product(side, rows, {x.data(), 1, cols}, x.data(), gram_.data());
+    symmetric_product(order, rows, {x.data(), 1, cols}, x.data(), gram_.data());
     return;
   }
   if (turned_.size() < x.size()) turned_.resize(x.size());
   kernels().transpose(rows, cols, x.data(), cols, turned_.data(), rows);
-  symmetric_product(side, cols, {x.data(), cols, 1}, turned_.data(), gram_.data());
+  symmetric_product(order, cols, {x.data(), cols, 1}, turned_.data(), gram_.data());
 }
 
 // Factor: the product of the polynomials of all steps. A of the next step is polynomial A polynomial.
-void NewtonSchulz::iterate(long side) {
+void NewtonSchulz::iterate(long order) {
   float *gram = gram_.data(), *square = square_.data(), *polynomial = polynomial_.data();
   for (int step = 0; step < newton_steps; ++step) {
-    symmetric_product(side, gram, gram, square);
-    for (long i = 0; i < side * side; ++i) polynomial[i] = newton_b * gram[i] + newton_c * square[i];
-    for (long i = 0; i < side; ++i) polynomial[i * side + i] += newton_a;
+    symmetric_product(order, gram, gram, square);
+    for (long i = 0; i < order * order; ++i) polynomial[i] = newton_b * gram[i] + newton_c * square[i];
+    for (long i = 0; i < order; ++i) polynomial[i * order + i] += newton_a;
     if (step == 0) {
-      std::copy_n(polynomial, side * side, factor_.data());
+      std::copy_n(polynomial, order * order, factor_.data());
     } else {
-      symmetric_product(side, polynomial, factor_.data(), product_.data());
+      symmetric_product(order, polynomial, factor_.data(), product_.data());
       std::swap(factor_, product_);
     }
     if (step + 1 == newton_steps) break;
-    symmetric_product(side, gram, polynomial, square);
-    symmetric_product(side, square, polynomial, gram);
+    symmetric_product(order, gram, polynomial, square);
+    symmetric_product(order, square, polynomial, gram);
   }
 }
 
 void NewtonSchulz::orthogonalise(std::span<float> x, std::size_t rows, std::size_t cols, std::span<float> y) {
   RUMOR_CHECK(rows >= 1 && cols >= 1 && x.size() == rows * cols && y.size() == x.size());
   const double norm = euclidean_norm(x);
-  if (norm == 0) {
+  if (norm < norm_min) {
     std::fill(y.begin(), y.end(), 0.0f);
     return;
   }

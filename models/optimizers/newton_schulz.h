@@ -24,14 +24,14 @@ namespace rumor::models {
 
 class NewtonSchulz {
  public:
-  // y [rows][cols] from x [rows][cols], row-major; x is scaled to norm 1. Zeros give zeros; a value that is not finite
-  // gives such values. Requires: rows, cols >= 1, as many floats in both, no overlap.
+  // y [rows][cols] from x [rows][cols], row-major; x is scaled to norm 1. A norm below 1e-30 gives zeros; a value that
+  // is not finite gives such values. Requires: rows, cols >= 1, as many floats in both, no overlap.
   void orthogonalise(std::span<float> x, std::size_t rows, std::size_t cols, std::span<float> y);
   std::size_t memory_bytes() const;
 
  private:
   void measure(std::span<const float> x, long rows, long cols);
-  void iterate(long side);
+  void iterate(long order);
 
   LargeVector<float> turned_;  // x^T of a wide x
   LargeVector<float> gram_;    // A

@@ -91,8 +91,10 @@ BOOST_AUTO_TEST_CASE(the_scale_of_the_matrix_does_not_matter_and_zeros_stay) {
   for (float& value : x) value *= 1e-12f;
   const std::vector<float> small = orthogonal(newton_schulz, x, shape);
   for (std::size_t i = 0; i < y.size(); ++i) BOOST_TEST(std::abs(small[i] - y[i]) < 1e-4);
-  const std::vector<float> zeros = orthogonal(newton_schulz, std::vector<float>(x.size(), 0.0f), shape);
-  BOOST_TEST((zeros == std::vector<float>(x.size(), 0.0f)));
+  for (const float nothing : {0.0f, 1e-42f}) {
+    const std::vector<float> zeros = orthogonal(newton_schulz, std::vector<float>(x.size(), nothing), shape);
+    BOOST_TEST((zeros == std::vector<float>(x.size(), 0.0f)));
+  }
 }
 
 // A gradient that is not finite must reach the check of the compressor, not vanish here.
