@@ -176,10 +176,10 @@ BOOST_AUTO_TEST_CASE(local_steps_make_fewer_updates_of_the_same_work) {
 BOOST_AUTO_TEST_CASE(rounds_become_as_long_as_updates_are_late) {
   RunConfig config = test::small_run(32'000);
   config.round_rules.local_steps = 0;
-  sim::ClusterOptions near = test::lan(4), far = test::lan(4);
-  far.network.latency_min = far.network.latency_max = 12 * far.step;
-  const sim::SimResult soon = sim::simulate(config, test::small_data(), near, nullptr).value();
-  const sim::SimResult late = sim::simulate(config, test::small_data(), far, nullptr).value();
+  sim::ClusterOptions close_by = test::lan(4), far_off = test::lan(4);
+  far_off.network.latency_min = far_off.network.latency_max = 12 * far_off.step;
+  const sim::SimResult soon = sim::simulate(config, test::small_data(), close_by, nullptr).value();
+  const sim::SimResult late = sim::simulate(config, test::small_data(), far_off, nullptr).value();
   for (const sim::SimResult* one : {&soon, &late}) {
     BOOST_TEST(one->identical);
     BOOST_TEST(one->lost + one->doubled == 0u);

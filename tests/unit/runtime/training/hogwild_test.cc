@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(one_worker_takes_one_batch_after_the_other) {
   for (const std::uint32_t hidden : {3u, 4u}) {  // an odd number of parameters, and an even one
     const Task task(hidden);
     BOOST_TEST(task.weights.size() % 2 == hidden % 2);
-    for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw"}) {
+    for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw"}) {
       BOOST_TEST_CONTEXT(kind << ", " << hidden << " units") {
         const auto reference = task.optimizer(kind);
         in_turn(task, *reference);
