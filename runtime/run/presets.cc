@@ -111,7 +111,7 @@ rate = 0.02               # peak learning rate of four peers together; each peer
 rate_scaling = "sqrt"
 warmup = 0.05             # also covers the steps in which the mean squared gradients are still inaccurate
 floor = 0.01
-batch = 4                 # rows per mini-batch; Muon costs about a seventh of such a step, whatever the batch
+batch = 4                 # rows per mini-batch; Muon takes a quarter of such a step, and a seventh with 8 rows
 
 [exchange]
 mode = "broadcast"
