@@ -248,15 +248,15 @@ struct Adam {
   }
 };
 
-template <bool looks_ahead>
+template <bool nesterov>
 struct AdamWith {
   static constexpr bool adds = true;
   template <class L>
   static INLINE L change(const ScanInput& in, std::size_t i) {
     L first = L::load(in.rule.first + i), second = L::load(in.rule.second + i);
     const L gradient = L::load(in.change + i), weight = L::load(in.rule.weights + i);
-    const L change = looks_ahead ? step_rule::nadamw(in.rule, gradient, first, second, weight)
-                                 : step_rule::adamw(in.rule, gradient, first, second, weight);
+    const L change = nesterov ? step_rule::nadamw(in.rule, gradient, first, second, weight)
+                              : step_rule::adamw(in.rule, gradient, first, second, weight);
     first.store(in.rule.first + i);
     second.store(in.rule.second + i);
     return change;

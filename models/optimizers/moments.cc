@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "models/kernels/portable_math.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
@@ -20,6 +21,17 @@ std::size_t Moments::memory_bytes() const {
   std::size_t bytes = 0;
   for (const LargeVector<float>& moment : moments_) bytes += capacity_bytes(moment);
   return bytes;
+}
+
+StepRule Moments::adam_rule(double rate, double beta1) const {
+  return {.kind = StepRule::Kind::adam,
+          .factor = static_cast<float>(-rate / (1 - portable_power(beta1, steps_))),
+          .keep1 = static_cast<float>(beta1),
+          .take1 = static_cast<float>(1 - beta1),
+          .keep2 = static_cast<float>(config_.beta2),
+          .take2 = static_cast<float>(1 - config_.beta2),
+          .bias_correction = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
+          .epsilon = static_cast<float>(config_.epsilon)};
 }
 
 Bytes Moments::save() const {

@@ -23,6 +23,9 @@ class Moments : public Optimizer {
   Result<void> load(BytesView state) final;
 
  protected:
+  // Adam's step number steps_ at beta1 and this rate, without the pointers to its moments.
+  StepRule adam_rule(double rate, double beta1) const;
+
   OptimizerConfig config_;
   std::uint32_t params_;
   std::uint64_t steps_ = 0;

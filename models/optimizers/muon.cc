@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/kernels/portable_math.h"
 #include "models/kernels/tasks.h"
 #include "models/optimizers/moments.h"
 #include "models/optimizers/newton_schulz.h"
@@ -15,30 +14,35 @@
 namespace rumor::models {
 namespace {
 
+// Parameters in no hidden matrix, and where the second moment of the first of them lies.
 struct Stretch {
-  std::uint32_t begin = 0, end = 0;
+  std::size_t begin = 0, end = 0, second = 0;
+  std::size_t size() const { return end - begin; }
 };
 
-// The parameters that are in no hidden matrix.
-std::vector<Stretch> others(std::uint32_t params, const std::vector<HiddenMatrix>& matrices) {
-  std::vector<char> hidden(params, 0);
-  for (const HiddenMatrix& matrix : matrices)
-    for (std::uint32_t row = 0; row < matrix.rows; ++row)
-      std::fill_n(hidden.begin() + matrix.offset + std::size_t{row} * matrix.stride, matrix.cols, char{1});
+// All of them, in order. Matrices side by side leave no gap.
+std::vector<Stretch> others(std::size_t params, const std::vector<HiddenMatrix>& matrices) {
   std::vector<Stretch> found;
-  for (std::uint32_t i = 0; i < params; ++i) {
-    if (hidden[i] != 0) continue;
-    if (found.empty() || found.back().end != i) found.push_back({i, i});
-    found.back().end = i + 1;
+  std::size_t at = 0, second = 0;
+  const auto until = [&](std::size_t end) {
+    if (at >= end) return;
+    found.push_back({at, end, second});
+    second += end - at;
+  };
+  for (const HiddenMatrix& matrix : matrices) {
+    until(matrix.offset);
+    at = matrix.offset + std::size_t{matrix.rows - 1} * matrix.stride + matrix.cols;
   }
+  until(params);
   return found;
 }
 
 std::size_t size_of(const std::vector<Stretch>& stretches) {
-  std::size_t size = 0;
-  for (const Stretch& stretch : stretches) size += stretch.end - stretch.begin;
-  return size;
+  return stretches.empty() ? 0 : stretches.back().second + stretches.back().size();
 }
+
+// Threads share out the others by this many.
+constexpr long others_grain = 1024;
 
 // The moments: of every parameter the first one, of the others the second one besides, without gaps.
 class Muon final : public Moments {
@@ -51,7 +55,7 @@ class Muon final : public Moments {
 
   bool has_rule() const override { return false; }
   // A step has one size however noisy its gradient is.
-  bool looks_ahead() const override { return true; }
+  bool bears_full_rate() const override { return true; }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
   std::size_t memory_bytes() const override;
   void step(std::span<const float> gradient, double rate, std::span<float> delta,
@@ -118,20 +122,19 @@ void Muon::step_matrix(const HiddenMatrix& matrix, Desk& desk, const float* grad
 }
 
 void Muon::step_others(const float* gradient, double rate, float* delta, const float* weights) {
-  const double share = rate * config_.adam_share, beta1 = config_.adam_beta1;
-  const StepRule rule{.kind = StepRule::Kind::adamw,
-                      .factor = static_cast<float>(-share / (1 - portable_power(beta1, steps_))),
-                      .keep1 = static_cast<float>(beta1),
-                      .take1 = static_cast<float>(1 - beta1),
-                      .keep2 = static_cast<float>(config_.beta2),
-                      .take2 = static_cast<float>(1 - config_.beta2),
-                      .bias_correction = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
-                      .epsilon = static_cast<float>(config_.epsilon),
-                      .decay = static_cast<float>(-share * config_.weight_decay)};
+  StepRule rule = adam_rule(rate * config_.adam_share, config_.adam_beta1);
+  rule.decay = static_cast<float>(-rate * config_.adam_share * config_.weight_decay);
   float *first = moments_[0].data(), *second = moments_[1].data();
-  for (const Stretch& stretch : others_)
-    for (std::uint32_t i = stretch.begin; i < stretch.end; ++i)
-      delta[i] = step_rule::adamw(rule, gradient[i], first[i], *second++, weights[i]);
+  each_range(parallel_, static_cast<long>(moments_[1].size()), others_grain, [&](Range part) {
+    const auto begin = static_cast<std::size_t>(part.begin), end = static_cast<std::size_t>(part.end);
+    for (const Stretch& stretch : others_) {
+      const std::size_t to = std::min(end, stretch.second + stretch.size());
+      for (std::size_t s = std::max(begin, stretch.second); s < to; ++s) {
+        const std::size_t i = stretch.begin + (s - stretch.second);
+        delta[i] = step_rule::adamw(rule, gradient[i], first[i], second[s], weights[i]);
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -22,7 +22,8 @@
 
 namespace rumor::models {
 
-// Requires: matrices that lie within `params`, in order, no parameter in two of them.
+// Requires: matrices that lie within `params`, in order, no parameter in two of them; those side by side fill their
+// tensor.
 std::unique_ptr<Optimizer> make_muon(const OptimizerConfig& config, std::uint32_t params,
                                      std::vector<HiddenMatrix> matrices);
 

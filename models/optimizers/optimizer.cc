@@ -74,21 +74,15 @@ class Adam : public ByRule {
  public:
   Adam(const OptimizerConfig& config, std::uint32_t params) : ByRule(config, params, 2) {}
   StepRule rule(double rate) override {
-    return {.kind = StepRule::Kind::adam,
-            .factor = static_cast<float>(-rate / (1 - portable_power(config_.momentum, steps_))),
-            .keep1 = static_cast<float>(config_.momentum),
-            .take1 = static_cast<float>(1 - config_.momentum),
-            .keep2 = static_cast<float>(config_.beta2),
-            .take2 = static_cast<float>(1 - config_.beta2),
-            .bias_correction = static_cast<float>(1 / (1 - portable_power(config_.beta2, steps_))),
-            .epsilon = static_cast<float>(config_.epsilon),
-            .first = moments_[0].data(),
-            .second = moments_[1].data()};
+    StepRule rule = adam_rule(rate, config_.momentum);
+    rule.first = moments_[0].data();
+    rule.second = moments_[1].data();
+    return rule;
   }
 };
 
 // Loshchilov, Hutter 2019: the decay is no part of the gradient. All parameters decay, as torch.optim.AdamW has it.
-class AdamW final : public Adam {
+class AdamW : public Adam {
  public:
   using Adam::Adam;
   StepRule rule(double rate) override {
@@ -102,18 +96,15 @@ class AdamW final : public Adam {
 };
 
 // Dozat 2016, "Incorporating Nesterov momentum into Adam", with AdamW's decay; momentum constant over the steps.
-class NadamW final : public Adam {
+class NadamW final : public AdamW {
  public:
-  using Adam::Adam;
+  using AdamW::AdamW;
   StepRule rule(double rate) override {
-    RUMOR_CHECK(weights_.size() == params_);
     const double beta1 = config_.momentum;
-    StepRule rule = Adam::rule(rate);
+    StepRule rule = AdamW::rule(rate);
     rule.kind = StepRule::Kind::nadamw;
     rule.factor = static_cast<float>(-rate * beta1 / (1 - portable_power(beta1, steps_ + 1)));
     rule.ahead = static_cast<float>(-rate * (1 - beta1) / (1 - portable_power(beta1, steps_)));
-    rule.decay = static_cast<float>(-rate * config_.weight_decay);
-    rule.weights = weights_.data();
     return rule;
   }
 };

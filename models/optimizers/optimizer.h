@@ -63,7 +63,7 @@ class Optimizer {
   virtual bool has_rule() const { return true; }
   // Whether a peer that takes several steps by itself may take them at the learning rate of all peers together
   // (runtime/training/local_steps.h).
-  virtual bool looks_ahead() const { return false; }
+  virtual bool bears_full_rate() const { return false; }
   // The same step as a rule, for a caller that walks over the parameters anyway (compress::Compressor::absorb_step).
   // The step counts as taken. The caller must apply the rule to every parameter, once, before any other call. It may
   // also begin several steps one after another, and apply the rules of all before any other call. The moments are the

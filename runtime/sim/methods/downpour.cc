@@ -217,9 +217,9 @@ Result<SimResult> run_downpour(const MethodSetting& in) {
   if (in.config.server_rules.servers > peers)
     return Error{Errc::usage, str("exchange.servers = ", in.config.server_rules.servers, " of ", peers,
                                   " peers; each hosts one shard at most, so set it to ", peers, " or fewer")};
-  if (in.config.optimizer.kind == "muon")
-    return Error{Errc::usage, "a parameter server cuts the model anywhere, and optimizer.kind = \"muon\" needs whole "
-                              "matrices; use \"adam\""};
+  if (!in.learners.optimizer()->has_rule())
+    return Error{Errc::usage, str("a parameter server cuts the model anywhere, and optimizer.kind = \"",
+                                  in.config.optimizer.kind, "\" needs whole matrices; use \"adam\"")};
   return Downpour(in).run();
 }
 

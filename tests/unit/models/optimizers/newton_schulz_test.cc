@@ -97,6 +97,18 @@ BOOST_AUTO_TEST_CASE(the_scale_of_the_matrix_does_not_matter_and_zeros_stay) {
   }
 }
 
+// One digest for all compilers, optimisation levels and processors.
+BOOST_AUTO_TEST_CASE(it_has_the_same_bits_in_every_build) {
+  NewtonSchulz newton_schulz;
+  Bytes bytes;
+  for (const Shape shape : shapes) {
+    const std::vector<float> y = orthogonal(newton_schulz, random(shape, 6), shape);
+    const auto* at = reinterpret_cast<const std::uint8_t*>(y.data());
+    bytes.insert(bytes.end(), at, at + y.size() * sizeof(float));
+  }
+  BOOST_TEST(sha256(bytes).hex() == "c2c1bc68691a2499b3cfac0d4a18f0ca28db35f4b9fa1a59cb2684848c601f27");
+}
+
 // A gradient that is not finite must reach the check of the compressor, not vanish here.
 BOOST_AUTO_TEST_CASE(what_is_not_finite_shows) {
   NewtonSchulz newton_schulz;
