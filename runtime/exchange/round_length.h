@@ -23,10 +23,13 @@ namespace rumor {
 
 class RoundLength {
  public:
-  static constexpr std::uint32_t shortest = 4, longest = 16, patience = 16;
+  static constexpr std::uint32_t patience = 16;
 
-  // fixed: the length, for ever; 0: it follows the delay, from `shortest`.
-  explicit RoundLength(std::uint32_t fixed) : fixed_(fixed), length_(fixed == 0 ? shortest : fixed) {}
+  // Begins at `shortest`; equal bounds fix the length. Requires: 1 <= shortest <= longest.
+  RoundLength(std::uint32_t shortest, std::uint32_t longest);
+  // The bounds for a density of a mini-batch (0: there is a budget in bytes): 4 to 16, or less where the update of a
+  // longer round would be denser than density_max (runtime/run/run_config.h), which would cost it entries.
+  static RoundLength following(double density);
 
   // Mini-batches of the next round.
   std::uint32_t length() const { return length_; }
@@ -34,7 +37,7 @@ class RoundLength {
   void published(double staleness);
 
  private:
-  std::uint32_t fixed_, length_;
+  std::uint32_t shortest_, longest_, length_;
   std::uint32_t since_change_ = 0;  // own updates
 };
 

@@ -19,7 +19,12 @@ double in_flight_weight(const NodeCore& core) {
   return core.trainer->computes_at_shared_weights() ? core.config.in_flight_weight : 0;
 }
 
-bool follows_delay(const NodeCore& core) { return core.config.follows_delay() && core.trainer->takes_batches(); }
+RoundLength round_length(const NodeCore& core) {
+  const RunConfig& config = core.config;
+  if (config.follows_delay() && core.trainer->takes_batches())
+    return RoundLength::following(config.density_for(1, 1));
+  return {config.batches(), config.batches()};
+}
 
 }  // namespace
 
@@ -28,7 +33,7 @@ BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
       held_(held),
       in_flight_(held.form().layout, in_flight_weight(core)),
       staleness_(core.config.staleness),
-      round_(follows_delay(core) ? 0 : core.config.batches()) {}
+      round_(round_length(core)) {}
 
 // Before its first update a peer has often heard no other, so it shares the learning rate with its neighbours.
 std::size_t BroadcastExchange::live_count() const {

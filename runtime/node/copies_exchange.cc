@@ -50,6 +50,9 @@ void CopiesExchange::begin_step(StepPlan& plan) {
 
 void CopiesExchange::show_for_evaluation() { core_.trainer->follow(replica_); }
 
-void CopiesExchange::fill(NodeStatus& status) const { status.memory.weights += neighbourhood_.memory_bytes(); }
+void CopiesExchange::fill(NodeStatus& status) const {
+  status.batches = core_.config.steps_of_update();
+  status.memory.weights += neighbourhood_.memory_bytes();
+}
 
 }  // namespace rumor

@@ -122,7 +122,7 @@ struct NodeStatus {
   bool digests_equal = false;  // PeerInfo::digest_equal of every link
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
-  std::uint32_t batches = 1;  // of a step, one after another (exchange.local_steps)
+  std::uint32_t batches = 1;  // mini-batches of an own update (exchange.local_steps)
   double rate_factor = 1;   // by the rules against staleness; included in `rate`
   double residual_age = 0;  // residual / entries of the last update: updates until a change is sent (Little's law)
   std::size_t in_flight = 0;

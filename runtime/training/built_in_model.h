@@ -25,6 +25,8 @@ struct BuiltInModel {
   const ParamLayout& layout() const { return model->layout(); }
   LargeVector<std::int32_t> initial_weights() const { return models::initial_weights(*model, seed, grid_bits); }
   std::uint32_t samples() const { return batch * batches; }
+  // Mini-batches of a step with so many in its plan (StepPlan::batches).
+  std::uint32_t batches_of(std::uint32_t planned) const { return planned > 0 ? planned : batches; }
   // Multiply-adds of a step's forward pass.
   std::uint64_t multiply_adds() const { return model->multiply_adds(batch); }
 

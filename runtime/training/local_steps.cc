@@ -10,16 +10,16 @@ Recipe::Made LocalSteps::make(const StepPlan& plan, std::span<const float> weigh
   seen_.assign(weights.begin(), weights.end());
   gradient_.resize(weights.size());
   std::fill(change.begin(), change.end(), 0.0f);
-  const float ahead = built_.optimizer->looks_ahead() ? static_cast<float>(plan.peers) : 1.0f;
+  const float movers = built_.optimizer->bears_full_rate() ? static_cast<float>(plan.peers) : 1.0f;
   double loss = 0;
-  const std::uint32_t batches = plan.batches > 0 ? plan.batches : built_.batches;
+  const std::uint32_t batches = built_.batches_of(plan.batches);
   for (std::uint32_t step = 0; step < batches; ++step) {
     loss += built_.model->loss_and_gradient(seen_, built_.sampler->next(), gradient_);
     if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
     built_.optimizer->step(gradient_, plan.rate, gradient_, seen_);
     for (std::size_t i = 0; i < change.size(); ++i) {
       change[i] += gradient_[i];
-      seen_[i] = weights[i] + ahead * change[i];
+      seen_[i] = weights[i] + movers * change[i];
     }
   }
   return {loss / batches, {}};

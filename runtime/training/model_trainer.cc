@@ -40,7 +40,6 @@ Result<void> ModelTrainer::make_recipe(const RunConfig& config) {
   auto made = rumor::make_recipe(config, built_);
   if (!made) return made.error();
   recipe_ = std::move(made).value();
-  takes_batches_ = config.follows_delay();
   return {};
 }
 
@@ -101,7 +100,7 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
     return result;
   }
   result.period = plan.period;
-  result.samples = plan.batches > 0 ? built_.batch * plan.batches : built_.samples();
+  result.samples = built_.batch * built_.batches_of(plan.batches);
   if (result.held)
     compressor_.withdraw(result.update);
   else if (auto encoded = encode(result); !encoded)

@@ -34,7 +34,7 @@ class ModelTrainer final : public Trainer {
   void refresh(std::span<const std::int32_t> weights);
   compress::FloatView view() override;
   OwnModel* own_model() override { return own_model_; }
-  bool takes_batches() const override { return takes_batches_; }
+  bool takes_batches() const override { return true; }
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }
@@ -58,7 +58,6 @@ class ModelTrainer final : public Trainer {
 
   BuiltInModel built_;
   std::unique_ptr<Recipe> recipe_;
-  bool takes_batches_ = false;     // the recipe is LocalSteps, of any number
   OwnModel* own_model_ = nullptr;  // the recipe, where the peer has a model of its own
   compress::Compressor compressor_;
   compress::CodecOptions codec_;

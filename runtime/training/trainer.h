@@ -33,7 +33,7 @@ class Trainer : public View {
   // Whether gradients are computed at the shared weights, with the learning rate of the plan. Then the view runs ahead
   // of the replica (runtime/exchange/in_flight_view.h), and the node brakes the rate where updates come late.
   virtual bool computes_at_shared_weights() const { return true; }
-  // Whether a step is as long as StepPlan::batches.
+  // Whether a step can be as long as StepPlan::batches.
   virtual bool takes_batches() const { return false; }
   // Whether a step reads StepPlan::others.
   virtual bool wants_changes_of_others() const { return false; }

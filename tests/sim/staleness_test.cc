@@ -187,4 +187,10 @@ BOOST_AUTO_TEST_CASE(rounds_become_as_long_as_updates_are_late) {
     BOOST_TEST(one->loss < one->curve.front().loss / 2);
   }
   BOOST_TEST(late.updates < soon.updates * 3 / 5);
+
+  auto cluster = test::make_cluster(config, far_off);
+  cluster->run_until(TimePoint{30s});
+  const NodeStatus status = cluster->node(0)->status(cluster->now());
+  BOOST_TEST(status.batches >= 8u);
+  BOOST_TEST(status.target_density == config.density_for(4, status.batches));  // what is sent for a sample stays
 }
