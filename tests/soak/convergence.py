@@ -4,8 +4,9 @@
 usage: convergence.py RUMOR [PRESET[:NODES:DENSITY[:RATE[:BATCH]]]]... [--seeds 1]     all presets when none is named
 
 One row of a table for each case: accuracy on the test set (nats a byte for text), and how many times fewer bytes than
-4 a parameter. The dense side is the best of several rates, by mean over the seeds. Takes hours on two cores: 3 minutes
-(fashion-mlp) to 30 (text-gpt) a run, three to seven runs a case and seed.
+4 a parameter an update has, however many mini-batches are in it. The dense side is the best of several rates, by mean
+over the seeds. Takes hours on two cores: 3 minutes (fashion-mlp) to 30 (text-gpt) a run, three to seven runs a case and
+seed.
 """
 import argparse
 import json
