@@ -44,6 +44,24 @@ def exported(folder, state):
     return file
 
 
+def averaged(folder, state, file):
+    """The mean over one sample is the last weights; that over half of the run is others, and says what it is."""
+    tensors, _ = read_safetensors(file)
+    mean = os.path.join(folder, 'mean.safetensors')
+    for share, same in (('0.0001', True), ('0.5', False)):
+        done = run('export', state, '--to', mean, '--average', share)
+        assert done.returncode == 0 and 'warning' not in done.stderr, done.stderr
+        assert 'mean over the last' in done.stderr, done.stderr
+        others, metadata = read_safetensors(mean)
+        assert (others == tensors) == same
+        assert int(metadata['averaged_samples']) == max(1, round(float(share) * int(metadata['samples']))), metadata
+    os.rename(os.path.join(state, 'kept'), os.path.join(state, 'elsewhere'))
+    done = run('export', state, '--to', mean, '--average', '0.5')
+    assert done.returncode == 1 and 'no log of updates' in done.stderr, done.stderr
+    os.rename(os.path.join(state, 'elsewhere'), os.path.join(state, 'kept'))
+    print('ok      mean of the last weights')
+
+
 def started_from(file, status):
     """The run begins with the loss that the other ended with, and is a run of another name."""
     results = []
@@ -90,6 +108,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='rumor-weights-') as folder:
         state, status = trained(folder)
         file = exported(folder, state)
+        averaged(folder, state, file)
         started_from(file, status)
         peers_with_other_weights(file)
         what_is_wrong(folder, state, file)

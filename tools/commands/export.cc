@@ -1,5 +1,7 @@
 // rumor export: the weights of a state directory as a safetensors file, or as a folder that Hugging Face's
 // from_pretrained() reads.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -8,36 +10,76 @@
 #include "models/weights/model_json.h"
 #include "models/weights/safetensors.h"
 #include "runtime/base/text.h"
+#include "runtime/daemon/state/file_disk.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/replica/checkpoint.h"
+#include "runtime/replica/tail_average.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {
 
 namespace {
 
-struct Exported {
-  RunForm form;
-  std::uint64_t samples = 0;
-  std::vector<float> weights;
+struct State {
+  RunForm form = {};
+  Checkpoint checkpoint = {};
 };
 
-Result<Exported> read_state(const std::string& state) {
-  Exported exported;
-  const auto newest = daemon::load_checkpoint(state, [&](BytesView bytes) -> Result<void> {
+struct Exported {
+  RunForm form;
+  std::vector<float> weights = {};
+  std::uint64_t samples = 0;
+  std::uint64_t averaged = 0;  // the last of them, which the weights are the mean over; 0: they are the last ones
+};
+
+Result<State> read_state(const std::string& folder) {
+  State state;
+  const auto newest = daemon::load_checkpoint(folder, [&](BytesView bytes) -> Result<void> {
     auto form = read_checkpoint_form(bytes);
     if (!form) return form.error();
     auto checkpoint = decode_checkpoint(*form, bytes);
     if (!checkpoint) return checkpoint.error();
-    exported.samples = checkpoint->replica.samples;
-    exported.weights = model_of(*form, *checkpoint);
-    exported.form = std::move(form).value();
+    state = {std::move(form).value(), std::move(checkpoint).value()};
     return {};
   });
   if (!newest)
     return Error{newest.error().code,
-                 str(state, ": ", newest.error().text, "; is it the --state directory of a peer?")};
+                 str(folder, ": ", newest.error().text, "; is it the --state directory of a peer?")};
   if (!newest->note.empty()) std::fprintf(stderr, "warning: %s\n", newest->note.c_str());
+  return state;
+}
+
+// The mean of the weights over the last `share` of the samples.
+Result<TailAverage> average_of(const std::string& folder, double share, const State& state) {
+  if (state.checkpoint.local.own_model)
+    return Error{Errc::usage, "--average is for runs whose peers share one model; here each peer has its own"};
+  daemon::FileDisk disk = daemon::FileDisk::read_only(folder + "/kept");
+  UpdateLog log(SIZE_MAX, 0);
+  if (const auto opened = log.open(disk, state.form.run); !opened) return opened.error();
+  const double samples = share * static_cast<double>(state.checkpoint.replica.samples);
+  const auto wanted = static_cast<std::uint64_t>(std::max(1.0, std::round(samples)));
+  auto average = tail_average(state.form, state.checkpoint.replica, log, wanted);
+  if (!average) return average.error();
+  if (average->samples == 0)
+    return Error{Errc::not_found, str("--average: there is no log of updates in ", folder, "/kept")};
+  if (average->samples < wanted)
+    std::fprintf(stderr, "warning: the log goes back %llu samples, not %llu; the mean is over these\n",
+                 static_cast<unsigned long long>(average->samples), static_cast<unsigned long long>(wanted));
+  return average;
+}
+
+Result<Exported> what_to_export(const ExportCommand& command) {
+  auto state = read_state(command.state);
+  if (!state) return state.error();
+  Exported exported{.form = state->form, .samples = state->checkpoint.replica.samples};
+  if (command.average == 0) {
+    exported.weights = model_of(state->form, state->checkpoint);
+    return exported;
+  }
+  auto average = average_of(command.state, command.average, *state);
+  if (!average) return average.error();
+  exported.weights = std::move(average->weights);
+  exported.averaged = average->samples;
   return exported;
 }
 
@@ -47,8 +89,9 @@ Result<void> write_weights(const std::string& path, const Exported& exported) {
     tensors.push_back(
         {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size)});
   // Loaders of PyTorch models require "pt".
-  const std::map<std::string, std::string> metadata = {
+  std::map<std::string, std::string> metadata = {
       {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};
+  if (exported.averaged > 0) metadata["averaged_samples"] = str(exported.averaged);
   return models::write_safetensors(path, tensors, metadata);
 }
 
@@ -67,14 +110,15 @@ Result<void> write_folder(const std::string& state, const std::string& folder, c
 }  // namespace
 
 int run_export_command(const ExportCommand& command) {
-  const auto exported = read_state(command.state);
+  const auto exported = what_to_export(command);
   if (!exported) return fail(exported.error());
   const bool is_file = command.to.ends_with(".safetensors");
   const auto written =
       is_file ? write_weights(command.to, *exported) : write_folder(command.state, command.to, *exported);
   if (!written) return fail(written.error());
-  std::fprintf(stderr, "%zu parameters after %llu samples, in %s\n", exported->weights.size(),
-               static_cast<unsigned long long>(exported->samples), command.to.c_str());
+  const std::string mean = exported->averaged > 0 ? str(", the mean over the last ", exported->averaged) : "";
+  std::fprintf(stderr, "%zu parameters after %llu samples%s, in %s\n", exported->weights.size(),
+               static_cast<unsigned long long>(exported->samples), mean.c_str(), command.to.c_str());
   return 0;
 }
 

@@ -340,9 +340,15 @@ void add_export(CLI::App& app, ExportCommand& c) {
       "  model.load_state_dict(safetensors.torch.load_file('weights.safetensors'))\n"
       "  rumor export peer-1 --to gpt                         a folder: config.json and model.safetensors\n"
       "  transformers.GPT2LMHeadModel.from_pretrained('gpt')\n"
-      "To start a run from such a file: rumor peer RUN --weights FILE.");
+      "To start a run from such a file: rumor peer RUN --weights FILE.\n"
+      "The mean over the end of a run is often the better model while the learning rate is high:\n"
+      "  rumor export peer-1 --to mean.safetensors --average 0.1");
   sub->add_option("STATE", c.state, "state directory of a peer, running or not")->required();
   sub->add_option("--to", c.to, "FILE.safetensors, or a folder")->required();
+  sub->add_option("--average", c.average,
+                  "the mean of the weights over this last part of the samples trained so far, such as 0.1; made from "
+                  "the log of updates in STATE")
+      ->check(CLI::Range(0.0, 1.0));
 }
 
 void add_help(CLI::App& app, HelpCommand& c) {

@@ -146,6 +146,7 @@ int run_sample_command(const SampleCommand& command);
 
 struct ExportCommand {
   std::string state, to;
+  double average = 0;  // share of the run's samples, [0, 1]; 0: the weights as they are
 };
 int run_export_command(const ExportCommand& command);
 
