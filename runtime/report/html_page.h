@@ -1,4 +1,5 @@
-// A report page: one self-contained HTML file, without scripts, fonts or other files. Charts: svg_chart.h.
+// A report page: one self-contained HTML file, without scripts, fonts or other files; light or dark as the reader's
+// system is. Charts: svg_chart.h.
 //
 // Thread: plain functions.
 #pragma once

@@ -16,7 +16,7 @@ struct Series {
 
 struct ChartText {
   std::string title, x_label, y_label;
-  bool y_log = false;  // logarithmic; points at or below zero are left out
+  bool y_log = false, x_log = false;  // logarithmic; points at or below zero are left out
 };
 
 // Lines over a common pair of axes, with ticks and a legend.
