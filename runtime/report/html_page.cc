@@ -18,9 +18,10 @@ constexpr const char* style = R"css(
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
   max-width: 1360px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; }
 td, th { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid var(--line); }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n, th.n { text-align: right; } td.n { font-variant-numeric: tabular-nums; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1rem; }
 figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .5rem; }
 svg { width: 100%; height: auto; }

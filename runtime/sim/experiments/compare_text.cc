@@ -7,21 +7,15 @@
 #include "runtime/base/text.h"
 #include "runtime/report/html_page.h"
 #include "runtime/report/svg_chart.h"
+#include "runtime/report/table.h"
 #include "runtime/sim/experiments/compare.h"
+#include "runtime/sim/experiments/figure_text.h"
 
 namespace rumor::sim {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string percent(const std::optional<double>& share, int digits = 2) {
-  return share ? fixed(*share * 100, digits) + " %" : "-";
-}
-
-std::string seconds(double s) {
-  return fixed(s, s < 100 ? 1 : 0) + " s";
-}
 
 // Accuracy where the data has classes, loss where it has none.
 std::string quality(const std::optional<double>& accuracy, const std::optional<double>& loss) {
@@ -33,11 +27,6 @@ std::string agreement(const MethodFigures& m) {
   if (m.identical) return "equal";
   return m.disagreement > 0 ? "within " + percent(std::max(m.disagreement, 0.001), 1) : "NOT EQUAL";
 }
-
-struct Column {
-  std::string name;
-  std::vector<std::string> cells;
-};
 
 // The row of a method, by column.
 std::vector<std::string> row_of(const MethodFigures& m) {
@@ -55,24 +44,17 @@ std::vector<std::string> row_of(const MethodFigures& m) {
           agreement(m)};
 }
 
-std::vector<Column> columns(const Comparison& c) {
-  std::vector<Column> all = {{"method", {}}, {"rate", {}}, {"loss", {}}, {"accuracy", {}},
-                             {c.equal_bytes > 0 ? str("at ", byte_text(c.equal_bytes)) : "at equal bytes", {}},
-                             {str("at ", seconds(c.equal_seconds)), {}}, {"sent by a peer", {}}, {"ring / sent", {}},
-                             {"virtual time", {}}, {"idle", {}}, {"replicas", {}}};
+Table table_of(const Comparison& c) {
+  Table table;
+  const std::string at_bytes = c.equal_bytes > 0 ? str("at ", byte_text(c.equal_bytes)) : "at equal bytes";
+  const std::string at_time = str("at ", seconds(c.equal_seconds));
+  table.head = {"method",         "rate",        "loss",         "accuracy", at_bytes,  at_time,
+                "sent by a peer", "ring / sent", "virtual time", "idle",     "replicas"};
   for (const MethodFigures& m : c.methods) {
-    std::vector<std::string> row = row_of(m);
-    row.resize(all.size(), "-");
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].cells.push_back(row[i]);
+    table.rows.push_back(row_of(m));
+    table.rows.back().resize(table.head.size(), "-");
   }
-  return all;
-}
-
-std::string setting(const Comparison& c) {
-  const std::string most = c.most_samples > c.samples + c.samples / 20 ? str(" to ", c.most_samples) : "";
-  return str(c.run_name, ", ", c.nodes, " peers, network ", c.network, ", ", c.samples, most, " samples each way, ",
-             c.seeds, c.seeds == 1 ? " seed" : " seeds", "; rates tried: ", c.methods.front().search.size(),
-             " a method");
+  return table;
 }
 
 std::string names_of(const std::vector<const MethodFigures*>& methods) {
@@ -172,20 +154,15 @@ std::vector<std::string> Comparison::reading() const {
   return out;
 }
 
+std::string conditions_of(const Comparison& c) {
+  const std::string most = c.most_samples > c.samples + c.samples / 20 ? str(" to ", c.most_samples) : "";
+  return str(c.run_name, ", ", c.nodes, " peers, network ", c.network, ", ", c.samples, most, " samples each way, ",
+             c.seeds, c.seeds == 1 ? " seed" : " seeds", "; rates tried: ", c.methods.front().search.size(),
+             " a method");
+}
+
 std::string to_table(const Comparison& c) {
-  std::string out = "\n" + setting(c) + "\n\n";
-  const std::vector<Column> all = columns(c);
-  for (std::size_t row = 0; row <= c.methods.size(); ++row) {
-    for (const Column& column : all) {
-      std::size_t width = column.name.size();
-      for (const std::string& cell : column.cells) width = std::max(width, cell.size());
-      const std::string& text = row == 0 ? column.name : column.cells[row - 1];
-      const std::string pad(width - text.size(), ' ');
-      out += "  " + (&column == &all.front() ? text + pad : pad + text);
-    }
-    out += "\n";
-  }
-  out += "\n";
+  std::string out = "\n" + conditions_of(c) + "\n\n" + text_table(table_of(c)) + "\n";
   for (const std::string& sentence : c.reading()) out += sentence + "\n";
   return out;
 }
@@ -252,18 +229,9 @@ std::string to_json(const Comparison& c) {
 
 std::string to_html(const Comparison& c) {
   const std::string title = "Ways to train " + html_escape(c.run_name);
-  std::string out = str("<h1>", title, "</h1><p>", html_escape(setting(c)), ".</p><ul>");
+  std::string out = str("<h1>", title, "</h1><p>", html_escape(conditions_of(c)), ".</p><ul>");
   for (const std::string& sentence : c.reading()) out += "<li>" + html_escape(sentence) + "</li>";
-  out += "</ul><table><tr>";
-  const std::vector<Column> all = columns(c);
-  for (const Column& column : all) out += "<th>" + html_escape(column.name) + "</th>";
-  for (std::size_t row = 0; row < c.methods.size(); ++row) {
-    out += "</tr><tr>";
-    for (const Column& column : all)
-      out += str(&column == &all.front() ? "<th>" : "<td class=\"n\">", html_escape(column.cells[row]),
-                 &column == &all.front() ? "</th>" : "</td>");
-  }
-  out += "</tr></table><div class=\"charts\">";
+  out += "</ul>" + html_table(table_of(c)) + "<div class=\"charts\">";
   using Axis = double (*)(const CurvePoint&);
   const std::pair<const char*, Axis> axes[] = {
       {"samples", [](const CurvePoint& p) { return static_cast<double>(p.samples); }},
