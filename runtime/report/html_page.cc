@@ -27,8 +27,12 @@ figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: 
 svg { width: 100%; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
 svg text.title { font-size: 14px; fill: var(--ink); font-weight: 600; }
+svg text.mark { fill: var(--ink); stroke: var(--page); stroke-width: 3px; paint-order: stroke; }
 .grid { stroke: var(--grid); }
+.best { stroke: var(--soft); stroke-width: 1.2; stroke-dasharray: 5 4; fill: none; }
 .legend { margin: .2rem .5rem; font-size: .85rem; }
+.legend span { display: inline-block; }
+.legend svg { width: 1.1em; height: 1.1em; vertical-align: -.15em; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 )css";
 

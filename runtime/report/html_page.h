@@ -1,5 +1,5 @@
 // A report page: one self-contained HTML file, without scripts, fonts or other files; light or dark as the reader's
-// system is. Charts: svg_chart.h. Tables: table.h.
+// system is. Charts: svg_chart.h, point_chart.h. Tables: table.h.
 //
 // Thread: plain functions.
 #pragma once
