@@ -18,7 +18,9 @@ constexpr const char* style = R"css(
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
   max-width: 1360px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+p { max-width: 60rem; }
 .wide { overflow-x: auto; }
+code { overflow-wrap: anywhere; }
 table { border-collapse: collapse; }
 td, th { padding: .25rem .9rem .25rem 0; text-align: left; border-bottom: 1px solid var(--line); }
 td.n, th.n { text-align: right; } td.n { font-variant-numeric: tabular-nums; }
