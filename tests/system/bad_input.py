@@ -51,6 +51,14 @@ def usage(tmp):
           run('sim', 'synthetic', '--faults', 'swarm', '--set', 'exchange.mode=average'), 2, 'kind = "kill"')
     check('unknown faults', run('sim', 'synthetic', '--faults', 'heavy'), 2, 'light')
     check('a baseline that peers do not know', run('peer', 'synthetic', '--set', 'exchange.mode=sync'), 2, 'sync')
+    check('a frontier of nothing that sends', run('compare', 'synthetic', '--frontier', tmp, '--methods', 'alone'), 2,
+          'broadcast')
+    check('a method that is named twice',
+          run('compare', 'synthetic', '--frontier', tmp, '--methods', 'sync,broadcast,sync'), 2, 'sync', 'twice')
+    check('budgets without a frontier', run('compare', 'synthetic', '--budgets', '1,3'), 2, '--frontier')
+    check('two pages in one place',
+          run('compare', 'synthetic', '--frontier', os.path.join(tmp, 'p'), '--report', os.path.join(tmp, 'p', '')), 2,
+          '--report', 'different')
     check('stats of nothing', run('stats', os.path.join(tmp, 'none')), 1, 'none')
     check('stats of an address where nobody is', run('stats', '127.0.0.1:1'), 1, '127.0.0.1:1', '--status')
 
@@ -71,6 +79,8 @@ def files(tmp):
             file.write(magic + body)
     check('a truncated IDX file', run('sim', 'fashion-mlp', '--set', f'data.path={data}'), 1, 'train-images')
     nowhere = os.path.join(tmp, 'no', 'x.json')
+    check('a frontier that cannot be written', run('compare', 'synthetic', '--frontier', os.path.join(junk, 'x')), 1,
+          'junk.safetensors')
     check('a result that cannot be written', run('sim', 'synthetic', '--json', nowhere), 1, 'x.json')
 
 

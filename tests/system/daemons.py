@@ -289,8 +289,38 @@ def compare():
         assert refused.returncode == 2 and "no method 'gossip'" in refused.stderr, refused.stderr
 
 
+def frontier():
+    """One page of every setting; an interruption leaves no page and keeps what has ended."""
+    with tempfile.TemporaryDirectory(prefix='rumor-frontier-') as directory:
+        kept, page = os.path.join(directory, 'kept'), os.path.join(directory, 'page', 'index.html')
+        command = ['compare', 'synthetic', '--nodes', '3', '--rates', '1', '--keep', kept, '--json', '-',
+                   '--points', '4', '--set', 'run.samples=24000', '--frontier', os.path.dirname(page),
+                   '--budgets', '0.2,1', '--methods', 'broadcast,sync:exchange.local_steps=5,sync,alone']
+        process = subprocess.Popen([peers.RUMOR, *command, '--set', 'run.samples=2400000'], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_for('its directory', lambda: os.path.isdir(kept))
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=20 * peers.SLOW)
+        assert process.returncode == 0 and not out and 'the same command goes on' in said, (process.returncode, said)
+        assert '6 settings of 4 methods, 6 runs' in said and not os.path.exists(page), said
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout)
+        assert [m['method'] for m in result['methods']] == [p['run'] for p in result['frontier']['points']], done.stdout
+        points = {p['run']: p for p in result['frontier']['points']}
+        assert 3.9 < points['sync']['bytes_per_parameter'] < 5.4, points['sync']  # 16 / 3, and no ring after the end
+        assert points['alone']['bytes_per_parameter'] == 0 and not points['alone']['on_frontier'], points['alone']
+        assert points['broadcast:compress.density=0.002']['on_frontier'], points
+        assert f'page: {page}' in done.stderr and 'on the frontier of' in done.stderr, done.stderr
+        with open(page, encoding='utf-8') as file:
+            text = file.read()
+        assert 'local SGD' in text and 'density 0.2 %' in text and 'alone: sends nothing' in text, text[:2000]
+        assert run(*command).stdout == done.stdout  # nothing but kept trials
+
+
 SCENARIOS = {f.__name__: f for f in (come_and_go, alone, goodbye, average, codistill, two_peers, hogwild, memory,
-                                     stop_and_stats, staleness, compare, ctrl_c_cluster)}
+                                     stop_and_stats, staleness, compare, frontier, ctrl_c_cluster)}
 
 if __name__ == '__main__':
     peers.RUMOR = os.path.abspath(sys.argv[1])

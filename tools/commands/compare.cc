@@ -9,6 +9,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "runtime/sim/experiments/frontier.h"
 #include "runtime/sim/experiments/simulate.h"
 #include "tools/sim/sim_output.h"
 #include "tools/words/command.h"
@@ -77,8 +78,8 @@ class Trials {
     options.seed = seed;
     if (known != nullptr) options.learned = std::make_shared<const std::vector<sim::CurvePoint>>(known->curve);
     const sim::Progress progress = [&](const sim::CurvePoint& point, double fraction) {
-      line_.show(str(number_, " of ", count_, "  ", method.label, " rate ", fixed(rate, 5), " seed ", seed, "  ",
-                     fixed(fraction * 100, 0), " %  loss ", fixed(point.loss, 3)));
+      line_.show(str(number_, " of ", count_, "  ", fixed(fraction * 100, 0), " %  loss ", fixed(point.loss, 3), "  ",
+                     method.label, " rate ", fixed(rate, 5), " seed ", seed));
       return !interrupted();
     };
     auto result = sim::simulate(config, data_, options, progress);
@@ -120,6 +121,81 @@ class Trials {
   ProgressLine line_;
 };
 
+// The methods to run: those asked for or, for a frontier, each of them at its settings.
+struct Asked {
+  std::vector<sim::Method> methods;
+  std::optional<sim::FrontierPlan> plan;
+};
+
+Result<Asked> asked_of(const CompareCommand& command, const RunConfig& config) {
+  std::vector<std::string> texts = command.methods;
+  if (texts.empty() && command.frontier) texts = sim::frontier_methods();
+  if (texts.empty()) texts = {"broadcast", "sync", "alone"};
+  Asked asked;
+  for (const std::string& text : texts) {
+    auto method = sim::parse_method(text, config, command.nodes);
+    if (!method) return method.error();
+    if (const std::string warning = method->config.warning(); !warning.empty())
+      std::fprintf(stderr, "warning: %s: %s\n", text.c_str(), warning.c_str());
+    asked.methods.push_back(std::move(method).value());
+  }
+  if (!command.frontier) return asked;
+  auto plan = sim::plan_frontier(texts, config, command.nodes, command.budgets);
+  if (!plan) return plan.error();
+  asked.methods = plan->runs();
+  asked.plan = std::move(plan).value();
+  return asked;
+}
+
+// Run file, overrides and their data, as all methods see them. Errors: of the files.
+Result<std::shared_ptr<const models::DataSet>> load_common(const RunConfig& config, sim::ClusterOptions& options) {
+  auto data = models::load_data(config.data, config.model.context);
+  if (!data) return data.error();
+  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
+  if (!start) return start.error();
+  options.start = std::move(start).value();
+  return data;
+}
+
+// A run of many minutes should not find out at its end that it cannot write.
+Result<void> make_directories(const CompareCommand& command) {
+  const auto page = [](const std::string& directory) {
+    return (std::filesystem::path(directory) / "index.html").lexically_normal();
+  };
+  if (command.frontier && command.report && page(*command.frontier) == page(*command.report))
+    return Error{Errc::usage, str("--frontier and --report both write ", page(*command.report).string(),
+                                  "; give them different directories")};
+  for (const auto& directory : {command.keep, command.frontier}) {
+    if (!directory) continue;
+    std::error_code error;
+    std::filesystem::create_directories(*directory, error);
+    if (error) return Error{Errc::io, str(*directory, ": ", error.message())};
+  }
+  return {};
+}
+
+Result<void> write_json_and_report(const CompareCommand& command, const std::string& json,
+                                   const sim::Comparison& compared) {
+  if (command.json)
+    if (auto written = write_file(*command.json, json); !written) return written;
+  return command.report ? write_report(*command.report, sim::to_html(compared)) : Result<void>();
+}
+
+Result<void> write_comparison(const CompareCommand& command, const sim::Comparison& compared) {
+  if (auto written = write_json_and_report(command, sim::to_json(compared), compared); !written) return written;
+  std::fputs(sim::to_table(compared).c_str(), command.json == "-" ? stderr : stdout);
+  return {};
+}
+
+Result<void> write_frontier(const CompareCommand& command, const sim::Frontier& frontier) {
+  const std::string json = sim::to_json(frontier);
+  if (auto written = write_json_and_report(command, json, frontier.compared); !written) return written;
+  if (auto written = write_report(*command.frontier, sim::to_html(frontier)); !written) return written;
+  std::fprintf(command.json == "-" ? stderr : stdout, "%s\n  page: %s/index.html\n\n", sim::to_table(frontier).c_str(),
+               command.frontier->c_str());
+  return {};
+}
+
 }  // namespace
 
 int run_compare_command(const CompareCommand& command) {
@@ -132,30 +208,20 @@ int run_compare_command(const CompareCommand& command) {
   auto network = load_network(command.network);
   if (!network) return fail(network.error());
   options.network = std::move(network).value();
-  std::vector<sim::Method> methods;
-  for (const std::string& text : command.methods) {
-    auto method = sim::parse_method(text, *config, command.nodes);
-    if (!method) return fail(method.error());
-    if (const std::string warning = method->config.warning(); !warning.empty())
-      std::fprintf(stderr, "warning: %s: %s\n", method->label.c_str(), warning.c_str());
-    methods.push_back(std::move(method).value());
-  }
-  auto data = models::load_data(config->data, config->model.context);
+  auto asked = asked_of(command, *config);
+  if (!asked) return fail(asked.error());
+  auto data = load_common(*config, options);
   if (!data) return fail(data.error());
-  auto start = models::load_start_weights(config->weights, config->model, **data, config->grid_bits);
-  if (!start) return fail(start.error());
-  options.start = std::move(start).value();
   auto run_text = run_file_text(command.run);
   if (!run_text) return fail(run_text.error());
-  if (command.keep) {
-    std::error_code error;
-    std::filesystem::create_directories(*command.keep, error);
-    if (error) return fail({Errc::io, str(*command.keep, ": ", error.message())});
-  }
+  if (auto made = make_directories(command); !made) return fail(made.error());
   watch_for_signals();
-  Trials trials(command, options, setting_of(command, *run_text, options), *data,
-                methods.size() * (command.rates.size() + command.seeds - 1));
-  auto compared = sim::compare(methods, command.rates, command.sim_seed, command.seeds,
+  const std::size_t count = asked->methods.size() * (command.rates.size() + command.seeds - 1);
+  if (asked->plan)
+    std::fprintf(stderr, "%zu settings of %zu methods, %zu runs\n", asked->methods.size(), asked->plan->methods.size(),
+                 count);
+  Trials trials(command, options, setting_of(command, *run_text, options), *data, count);
+  auto compared = sim::compare(asked->methods, command.rates, command.sim_seed, command.seeds,
                                [&](const sim::Method& method, double rate, std::uint64_t seed) {
                                  return trials.run(method, rate, seed);
                                });
@@ -166,12 +232,9 @@ int run_compare_command(const CompareCommand& command) {
   }
   if (!compared) return fail(compared.error());
   compared->network = options.network.name;
-  if (command.json)
-    if (auto written = write_file(*command.json, sim::to_json(*compared)); !written) return fail(written.error());
-  if (command.report)
-    if (auto written = write_report(*command.report, sim::to_html(*compared)); !written) return fail(written.error());
-  std::fputs(sim::to_table(*compared).c_str(), command.json == "-" ? stderr : stdout);
-  return 0;
+  const auto written = asked->plan ? write_frontier(command, sim::frontier_of(*asked->plan, std::move(*compared)))
+                                   : write_comparison(command, *compared);
+  return written ? 0 : fail(written.error());
 }
 
 }  // namespace rumor::tools

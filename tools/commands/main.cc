@@ -169,10 +169,16 @@ void add_compare(CLI::App& app, CompareCommand& c) {
       "  rumor compare fashion-mlp --methods broadcast,sync:optimizer.kind=adam:optimizer.rate=0.002,alone\n"
       "  rumor compare fashion-mlp --methods broadcast,broadcast:exchange.soft_sync=3 --step-factors 1,1,2,4\n"
       "  rumor compare synthetic --methods broadcast,average,sync:exchange.local_steps=10 --nodes 8 --network wan\n"
+      "  rumor compare fashion-mlp --frontier out --keep kept    then open out/index.html\n"
+      "--frontier draws loss against bytes and against time. It runs each method at several densities, or numbers of\n"
+      "local steps, and marks the settings that no other beats in both. Without --methods it takes broadcast,\n"
+      "averaging with neighbours, SparseLoCo, local SGD, dense averaging and one peer alone: 18 settings with three\n"
+      "learning rates each. --rates 1 takes a third of that time.\n"
       "With --keep DIR finished trials are stored, and the same command resumes after an interruption. Methods that\n"
       "work in rounds learn the same on every network, so on another network only their time and bytes are computed.");
   compare->add_option("RUN", c.run.name, run_help)->required();
-  compare->add_option("--methods", c.methods, "METHOD[:KEY=VALUE]...,... (default broadcast,sync,alone)")
+  compare->add_option("--methods", c.methods,
+                      "METHOD[:KEY=VALUE]...,... (default broadcast,sync,alone; with --frontier six, named below)")
       ->delimiter(',');
   compare->add_option("--rates", c.rates, "factors of each method's learning rate to try (default 0.5,1,2)")
       ->delimiter(',')
@@ -190,6 +196,16 @@ void add_compare(CLI::App& app, CompareCommand& c) {
   compare->add_option("--keep", c.keep, "directory for finished trials; created if missing");
   compare->add_option("--json", c.json, "write all figures and curves to FILE (- for stdout)");
   compare->add_option("--report", c.report, "write DIR/index.html: table, explanation, curves; self-contained");
+  CLI::Option* frontier =
+      compare->add_option("--frontier", c.frontier,
+                          "write DIR/index.html: loss against bytes and against time, for each method at several\n"
+                          "settings; self-contained");
+  compare->add_option("--budgets", c.budgets,
+                      "with --frontier: factors of the bytes that a method sends, its density times each or its\n"
+                      "local steps divided by each (default 0.1,0.3,1,3)")
+      ->delimiter(',')
+      ->check(CLI::Range(1e-4, 1e4))
+      ->needs(frontier);
   compare->add_option("--set", c.run.overrides, set_help);
 }
 

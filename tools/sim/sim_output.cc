@@ -1,5 +1,6 @@
 #include "tools/sim/sim_output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +15,13 @@ namespace {
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The most that a line may have: a longer one would wrap, and only its last part would be rewritten.
+std::size_t columns_of_terminal() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col - 1u : std::string::npos;
 }
 
 void print(std::FILE* to, const char* name, const std::string& value, const std::string& meaning) {
@@ -77,7 +85,7 @@ void ProgressLine::show(const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());
     return;
   }
-  std::fprintf(stderr, "\r\x1b[K%s", text.c_str());
+  std::fprintf(stderr, "\r\x1b[K%s", text.substr(0, columns_of_terminal()).c_str());
   std::fflush(stderr);
   open_ = true;
 }

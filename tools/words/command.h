@@ -82,7 +82,7 @@ int run_daemons_command(const SimCommand& command);
 
 struct CompareCommand {
   RunSource run;
-  std::vector<std::string> methods = {"broadcast", "sync", "alone"};
+  std::vector<std::string> methods;  // empty: broadcast, sync and alone; of a frontier sim::frontier_methods()
   std::vector<double> rates = {0.5, 1, 2};  // times each method's own
   std::size_t nodes = 4;
   std::uint64_t seeds = 1, sim_seed = 1;
@@ -91,6 +91,8 @@ struct CompareCommand {
   double step_ms = 20;
   std::vector<double> step_factors;
   std::optional<std::string> keep, json, report;
+  std::optional<std::string> frontier;            // a directory, as of report
+  std::vector<double> budgets = {0.1, 0.3, 1, 3};  // of a frontier: factors of each method's own bytes
 };
 int run_compare_command(const CompareCommand& command);
 
