@@ -3,7 +3,7 @@
 // It composes the parts and owns the order in which they hear of things:
 //   Spread     announces, pulls and pushes new updates
 //   Repair     finds out by digests and vectors what is missing, and pulls it
-//   Joining    takes another peer's snapshot where that is cheaper, and gives snapshots
+//   Joining    takes another peer's snapshot where that is cheaper, with Download, and gives snapshots
 //   Revoking   takes updates back on the owner's word
 //   Evidence   finds who has signed two updates under one name
 //   QueueProbe measures how long updates wait at the uplink

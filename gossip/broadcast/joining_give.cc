@@ -20,7 +20,7 @@ bool yields(const SnapshotAsk& one, const SnapshotAsk& other) {
 }  // namespace
 
 std::string Joining::too_busy(const Link& link) const {
-  if (phase_ == Phase::fetching) return "it is fetching one itself";
+  if (download_.fetching()) return "it is fetching one itself";
   std::size_t serving = 0;
   core_.each_link([&](const Link& other) {
     serving += (parts(other).joining.serving || parts(other).joining.awaits_cut) && other.id != link.id ? 1 : 0;
@@ -31,11 +31,11 @@ std::string Joining::too_busy(const Link& link) const {
 // Returns an empty text when the link may have a snapshot.
 std::string Joining::reason_to_refuse(Link& link, const SnapshotAsk& ask) {
   if (std::string busy = too_busy(link); !busy.empty()) return busy;
-  if (phase_ == Phase::asking && first_ == link.id) {
+  if (download_.awaits_offer(link.id)) {
     // The asks have crossed. Both sides compare the same numbers, so exactly one gives.
     const bool they_take = ask.mutual != asked_.mutual ? !ask.mutual : yields(ask, asked_);
     if (!they_take) return "the asker's replica is the one to keep";
-    stop();
+    download_.stop();
     return {};
   }
   if (ask.mutual && !yields(ask, ask_now(true))) return "the asker's replica is the one to keep";
@@ -67,7 +67,7 @@ void Joining::on_ask(Link& link, const SnapshotAsk& ask) {
 }
 
 void Joining::on_join(Link& link, const SnapshotJoin& join) {
-  if (phase_ != Phase::idle) return refuse(link, "it is fetching one itself", true);
+  if (busy()) return refuse(link, "it is fetching one itself", true);
   if (std::string busy = too_busy(link); !busy.empty()) return refuse(link, std::move(busy), true);
   const std::shared_ptr<const Cut> cut = core_.store.snapshots().cut();
   if (!making_ && cut && cut->hash() == join.hash) return offer(link, cut);

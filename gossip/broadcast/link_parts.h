@@ -83,6 +83,7 @@ struct Serving {
   TimePoint used_at;
 };
 
+// Download also sets ask_again_at.
 struct JoiningLink {
   std::optional<Serving> serving;
   bool awaits_cut = false;  // it has asked, and the cut is being made
