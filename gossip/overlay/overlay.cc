@@ -16,8 +16,6 @@ std::string run_text(const std::string& name, const RunId& run) {
 
 }  // namespace
 
-Overlay::Overlay(Core& core) : core_(core) {}
-
 void Overlay::start() {
   for (const std::string& seed : core_.options.seeds) book_.add_contact(seed, true);
   for (const std::string& known : core_.options.known_addresses) book_.add_contact(known, false);
@@ -119,7 +117,7 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
     return false;
   }
   PeerRecord record = hello.self;
-  if (!admits(link, record) || !learn(link, record)) return false;
+  if (!admits(link, record) || !records_.learn(link, record)) return false;
   if (!own(link).greeted) send_hello(link);
   if (!keep_one_of_twins(link, hello.stream)) return false;
   if (!make_room(link, hello.lonely)) return false;
@@ -154,7 +152,7 @@ bool Overlay::admits(Link& link, PeerRecord& record) {
 
 void Overlay::set_addresses(std::vector<std::string> addresses) {
   if (!core_.members.set_addresses(fit_addresses(core_.options.self, std::move(addresses)))) return;
-  spread_record(core_.members.self());
+  records_.own_changed();
 }
 
 void Overlay::judge_links() {
@@ -169,7 +167,7 @@ void Overlay::judge_links() {
 void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
   Reject reject{code, text.substr(0, 512), core_.options.run, core_.options.run_name, {}};
   if (code == Reject::Code::not_admitted) reject.run = {}, reject.run_name.clear();
-  if (code == Reject::Code::full) reject.others = some_records();
+  if (code == Reject::Code::full) reject.others = records_.some();
   core_.send(link, encode(reject));
   core_.close(link, text);
 }
@@ -215,7 +213,7 @@ bool Overlay::make_room(Link& link, bool lonely) {
     return a_points != b_points ? a_points < b_points : a->up_at > b->up_at;
   });
   core_.send(victim,
-             encode(Bye{Bye::Code::surplus, "making room for a peer with few links", some_records()}));
+             encode(Bye{Bye::Code::surplus, "making room for a peer with few links", records_.some()}));
   core_.close(victim, "making room for a peer with few links");
   return true;
 }
@@ -227,7 +225,7 @@ void Overlay::admitted(Link& link, const Hello& hello) {
   link.codings = hello.codings;
   if (link.dialled_by_us) met_own_run_ = true;  // a node that we dialled greets after it has admitted us
   ping(link);                                   // at once, for the round trip
-  send_table(link);
+  records_.send_table(link);
   core_.members.heard(link.node, core_.now);
   if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) {
     entry->other_run.clear();
@@ -248,7 +246,7 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
       entry->not_admitted = reject.text;
   }
   if (reject.code == Reject::Code::full && own(link).was_admitted) {
-    learn_all(link, reject.others);
+    records_.learn_all(link, reject.others);
   }
   core_.close(link, str("refused: ", reject.text));
 }
@@ -256,117 +254,10 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
 void Overlay::on_bye(Link& link, const Bye& bye) {
   own(link).goodbye = true;
   if (own(link).was_admitted) {
-    learn_all(link, bye.others);
+    records_.learn_all(link, bye.others);
     if (bye.code == Bye::Code::leaving) core_.members.left(link.node);
   }
   core_.close(link, bye.text.empty() ? "goodbye" : str("goodbye: ", bye.text));
-}
-
-void Overlay::on_peers(Link& link, const Peers& peers) {
-  learn_all(link, peers.records);
-}
-
-void Overlay::learn_all(Link& link, const std::vector<PeerRecord>& records) {
-  for (const PeerRecord& record : records) {
-    if (!learn(link, record)) return;
-  }
-}
-
-bool Overlay::learn(Link& link, const PeerRecord& record) {
-  if (core_.members.is_news(record) &&
-      !admit_is_sound(core_.keys, core_.options.run, core_.rule.owner, record.node, record.admit)) {
-    core_.ban(link, str("shows a record of ", record.node.brief(), " with a forged token"));
-    return false;
-  }
-  const MemberTable::Learned learned = core_.members.apply(record, core_.now);
-  if (learned == MemberTable::Learned::forged) {
-    core_.ban(link, str("shows a record of ", record.node.brief(), " that ", record.node.brief(),
-                        " has not signed for this run"));
-    return false;
-  }
-  if (learned == MemberTable::Learned::changed) spread_record(record);
-  return learned == MemberTable::Learned::nothing || core_.charge(link, record_units);
-}
-
-void Overlay::spread_record(const PeerRecord& record) {
-  changed_records_.insert(record.node);
-  if (changes_at_ == never) changes_at_ = core_.now + records_batched;
-  due_ = std::min(due_, changes_at_);
-  if (record.node == core_.options.self) return;
-  const bool higher = record.node < core_.options.self;
-  const TimePoint first_try =
-      core_.now + jittered(100ms, core_.prng) + (higher ? higher_id_waits : Duration{0});
-  for (const std::string& address : record.addresses) {
-    book_.add_member(address, record.node, first_try);
-    due_ = std::min(due_, first_try);
-  }
-}
-
-void Overlay::on_digest(Link& link, const Digest& digest) {
-  own(link).table_mismatches = digest.table_hash == core_.members.hash() ? 0 : own(link).table_mismatches + 1;
-  if (own(link).table_mismatches >= 2 && core_.now - own(link).table_sent_at >= table_interval) send_table(link);
-}
-
-void Overlay::send_table(Link& link) {
-  Peers peers;
-  own(link).table_sent_at = core_.now;
-  for (const auto& [node, member] : core_.members.all()) {
-    peers.records.push_back(member.record);
-    if (peers.records.size() == limits::records_per_frame_max) {
-      core_.send(link, encode(peers));
-      peers.records.clear();
-    }
-  }
-  if (!peers.records.empty()) core_.send(link, encode(peers));
-}
-
-void Overlay::send_changes() {
-  Peers peers;
-  const auto flush = [&] {
-    if (!peers.records.empty()) core_.each_link([&](Link& link) { core_.send(link, encode(peers)); });
-    peers.records.clear();
-  };
-  for (const NodeId& node : changed_records_) {
-    const Member* member = core_.members.find(node);
-    if (member == nullptr) continue;
-    peers.records.push_back(member->record);
-    if (peers.records.size() == limits::records_per_frame_max) flush();
-  }
-  flush();
-  changed_records_.clear();
-  changes_at_ = never;
-}
-
-std::vector<PeerRecord> Overlay::some_records() {
-  std::vector<PeerRecord> records;
-  for (const auto& [node, member] : core_.members.all()) {
-    if (node != core_.options.self && !member.record.addresses.empty()) records.push_back(member.record);
-  }
-  core_.prng.shuffle(std::span(records));
-  if (records.size() > 16) records.resize(16);
-  return records;
-}
-
-void Overlay::link_lost(const Link& link, const std::string& reason) {
-  wake();
-  Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
-  if (entry != nullptr) entry->tried = true;
-  if ((entry != nullptr && entry->ours) || own(link).purpose == Purpose::dial_back) return;
-  if (!own(link).was_admitted) {
-    if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
-    return;
-  }
-  core_.note(Note::Level::info,
-             str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
-  if (own(link).goodbye) {
-    book_.retry_node(link.node, core_.now + jittered(feeler_interval, core_.prng));
-  } else if (core_.now - link.up_at >= short_lived) {
-    if (entry != nullptr) entry->failures = 0;
-    const bool higher = link.node < core_.options.self;
-    book_.retry_node(link.node, core_.now + (higher ? higher_id_waits : Duration{0}));
-  } else if (entry != nullptr) {
-    book_.failed(link.address, reason, core_.now, core_.prng);
-  }
 }
 
 void Overlay::leave() {

@@ -1,15 +1,19 @@
-// Overlay: the nodes we know, and the links we keep (PROTOCOL.md section 5).
+// Overlay: the nodes we know, and the links we keep (PROTOCOL.md section 5). Records passes on what we know of them.
+//
+// overlay.cc has greetings, and which links may stay; overlay_dial.cc what happens by the clock; overlay_invite.cc how
+// others dial us.
 //
 // Thread: one owner, as Protocol. Costs: tick() is O(links + addresses), at most once per 10 ms.
 #pragma once
 
+#include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "gossip/links/address_book.h"
 #include "gossip/links/core.h"
+#include "gossip/overlay/records.h"
 
 namespace rumor::gossip {
 
@@ -19,8 +23,7 @@ struct OverlayLink final : LinkState {
   bool was_admitted = false;        // at some time
   bool goodbye = false;             // BYE came: no reason to redial at once
   Purpose purpose = Purpose::link;  // of our dial
-  std::uint32_t table_mismatches = 0;
-  TimePoint table_sent_at;
+  RecordsLink records;
   TimePoint invite_passed_at = long_ago;  // when we last passed one of its invitations on
   std::optional<std::uint64_t> ping;      // nonce of the one on its way, probes aside
   TimePoint ping_sent_at;
@@ -29,15 +32,13 @@ struct OverlayLink final : LinkState {
 class Overlay {
  public:
   static constexpr Duration greeting_deadline = 5s, ping_interval = 5s, dead_after = 15s, stale_after = 7s;
-  static constexpr Duration records_batched = 100ms, table_interval = 10s;
   static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s,
                             renew_interval = 24h;
   static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
-  static constexpr Duration short_lived = 10s, higher_id_waits = 300ms;
+  static constexpr Duration short_lived = 10s;
   static constexpr std::size_t dials_max = 16, dial_backs_asked = 3;
-  static constexpr std::uint64_t record_units = 2;  // of control work: verifies a record and passes it on
 
-  explicit Overlay(Core& core);
+  explicit Overlay(Core& core) : core_(core) {}
 
   // Whether links at random are tried now and then, in search of better ones. Before start().
   void try_other_links(bool on) { tries_others_ = on; }
@@ -54,7 +55,7 @@ class Overlay {
   void ping(Link& link);
   // Whether a PING is on its way there, probes aside.
   bool awaits_pong(const Link& link) const { return own(link).ping.has_value(); }
-  void on_peers(Link& link, const Peers& peers);
+  void on_peers(Link& link, const Peers& peers) { records_.learn_all(link, peers.records); }
   void on_invite(Link& link, const Invite& invite);
   // Sets where we can be dialled, and sends it to every link.
   void set_addresses(std::vector<std::string> addresses);
@@ -64,11 +65,11 @@ class Overlay {
   // Closes links that Core::rule does not admit, after it has changed.
   void judge_links();
   // Compares tables.
-  void on_digest(Link& link, const Digest& digest);
+  void on_digest(Link& link, const Digest& digest) { records_.on_digest(link, digest); }
   void link_lost(const Link& link, const std::string& reason);
   void leave();
   void tick();
-  TimePoint due() const { return due_; }
+  TimePoint due() const { return std::min(due_, records_.due()); }
 
   // Every first contact has been tried in vain or lost, and no link is up or greeting.
   bool alone() const;
@@ -84,10 +85,6 @@ class Overlay {
   static OverlayLink& own(Link& link) { return static_cast<OverlayLink&>(*link.overlay); }
   static const OverlayLink& own(const Link& link) { return static_cast<const OverlayLink&>(*link.overlay); }
   void wake() { due_ = core_.now; }
-  // Takes a record from this link. False: it is forged, and the link is closed.
-  bool learn(Link& link, const PeerRecord& record);
-  void learn_all(Link& link, const std::vector<PeerRecord>& records);
-  void spread_record(const PeerRecord& record);
   void send_hello(Link& link);
   void bound_greetings();
   // Whether the link's node may take part, as its record shows; refuses and closes if not.
@@ -97,9 +94,6 @@ class Overlay {
   bool make_room(Link& link, bool lonely);
   void admitted(Link& link, const Hello& hello);
   void watch_links();
-  void send_table(Link& link);
-  void send_changes();
-  std::vector<PeerRecord> some_records();
 
   // Dialling (overlay_dial.cc).
   bool full_mesh() const { return core_.members.all().size() - 1 <= core_.options.links.high; }
@@ -123,10 +117,11 @@ class Overlay {
 
   Core& core_;
   AddressBook book_;
-  std::set<NodeId> changed_records_;
+  Records records_{core_, book_};
   Reach reach_;
   TimePoint invited_at_ = long_ago;  // the last one of ours
-  TimePoint due_{}, changes_at_ = never, feeler_at_ = never, renew_at_ = never;
+  TimePoint due_{};  // without records_'s
+  TimePoint feeler_at_ = never, renew_at_ = never;
   bool leaving_ = false;
   bool tries_others_ = true;
   bool met_own_run_ = false;

@@ -1,6 +1,7 @@
-// The part of Overlay that works by the clock: dialling addresses, watching and dropping links, and its texts about
-// both.
+// The part of Overlay that works by the clock: dialling addresses, again when a link is lost, watching and dropping
+// links, and its texts about both.
 #include <algorithm>
+#include <set>
 
 #include "gossip/overlay/overlay.h"
 #include "runtime/base/mutant.h"
@@ -24,6 +25,28 @@ void Overlay::on_dial_failed(const std::string& address, const std::string& reas
   wake();
 }
 
+void Overlay::link_lost(const Link& link, const std::string& reason) {
+  wake();
+  Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
+  if (entry != nullptr) entry->tried = true;
+  if ((entry != nullptr && entry->ours) || own(link).purpose == Purpose::dial_back) return;
+  if (!own(link).was_admitted) {
+    if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
+    return;
+  }
+  core_.note(Note::Level::info,
+             str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
+  if (own(link).goodbye) {
+    book_.retry_node(link.node, core_.now + jittered(feeler_interval, core_.prng));
+  } else if (core_.now - link.up_at >= short_lived) {
+    if (entry != nullptr) entry->failures = 0;
+    const bool higher = link.node < core_.options.self;
+    book_.retry_node(link.node, core_.now + (higher ? AddressBook::higher_id_waits : Duration{0}));
+  } else if (entry != nullptr) {
+    book_.failed(link.address, reason, core_.now, core_.prng);
+  }
+}
+
 void Overlay::tick() {
   const TimePoint now = core_.now;
   if (leaving_) {
@@ -35,8 +58,7 @@ void Overlay::tick() {
     renew_at_ = now + renew_interval;
     core_.members.renew_self();
     core_.members.forget(now);
-    changed_records_.insert(core_.options.self);
-    changes_at_ = now;
+    records_.own_renewed();
     book_.keep_only([&](const std::string& address, const Address& entry) {
       const Member* member = entry.node ? core_.members.find(*entry.node) : nullptr;
       if (entry.first_contact() || member == nullptr) return entry.first_contact();
@@ -44,14 +66,14 @@ void Overlay::tick() {
       return std::find(listed.begin(), listed.end(), address) != listed.end();
     });
   }
-  if (now >= changes_at_) send_changes();
+  records_.tick();
   dial_contacts();
   dial_members();
   if (now >= feeler_at_) {
     feeler_at_ = now + jittered(feeler_interval, core_.prng);
     dial_feeler();
   }
-  due_ = std::min({next_dial(), feeler_at_, renew_at_, changes_at_});
+  due_ = std::min({next_dial(), feeler_at_, renew_at_, records_.changes_due()});
   if (!core_.links.empty()) due_ = std::min(due_, now + 1s);
   due_ = std::max(due_, now + 10ms);
 }

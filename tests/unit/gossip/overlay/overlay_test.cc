@@ -159,33 +159,6 @@ BOOST_AUTO_TEST_CASE(leaving_says_goodbye_and_is_not_dialled_again) {
   BOOST_TEST(world.nodes[0].protocol->members_here() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_address_is_told_to_everybody_and_dialled) {
-  World world(4);
-  world.start_all();
-  world.run_for(5s);
-  Outbox ignored;
-  world.nodes[3].protocol->set_addresses({"n3", "nowhere\n:1", "outside:7001"}, world.now, ignored);
-  world.run_for(1s);
-  const auto knows = [&](std::size_t i) {
-    const auto known = world.nodes[i].protocol->known_addresses();
-    return std::count_if(known.begin(), known.end(), [&](const KnownAddress& one) {
-      return one.node == world.nodes[3].id && (one.address == "n3" || one.address == "outside:7001");
-    });
-  };
-  for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(knows(i) == 2);
-  // The same again is no news.
-  const std::uint64_t frames = world.frames();
-  world.nodes[3].protocol->set_addresses({"n3", "outside:7001"}, world.now, ignored);
-  world.run_for(200ms);
-  BOOST_TEST(world.frames() == frames);
-  // Its old address is closed, and it dials nobody: the new one is what leads to it.
-  std::vector<std::string> dialled;
-  world.on_dial = [&](std::size_t, const std::string& address) { dialled.push_back(address); };
-  world.kill(3);
-  world.run_for(5s);
-  BOOST_TEST(has_line(dialled, "outside:7001"));
-}
-
 BOOST_AUTO_TEST_CASE(malformed_frames_close_their_link_with_a_reason) {
   World world(2);
   world.start_all();
