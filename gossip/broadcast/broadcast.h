@@ -57,7 +57,7 @@ class Broadcast final : public Exchange {
 
  private:
   // One overload for each frame of this exchange; another frame does not compile.
-  void on(Link& link, const StreamDef& message) { spread_.on_stream(link, message); }
+  void on(Link& link, const StreamDef& message) { state_.streams.define(link, message); }
   void on(Link& link, const Have& message) { spread_.on_have(link, message); }
   void on(Link& link, const Want& message) { spread_.on_want(link, message); }
   void on(Link& link, const Subscribe& message) { spread_.on_subscribe(link, message); }

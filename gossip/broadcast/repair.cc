@@ -19,7 +19,7 @@ void Repair::admitted(Link& link, const Hello& hello) {
   const ReplicaDigest ours = core_.store.digest();
   its.equal_when_met = theirs.updates == 0 || theirs == ours || theirs == link.hello_replica;
   if (theirs.have_hash == ours.have_hash) {
-    spread_.know(link, core_.store.have());
+    streams_.know(link, core_.store.have());
     its.divergences = theirs.fingerprint == ours.fingerprint ? 0 : 1;
   } else {
     send_vector(link, false);
@@ -133,7 +133,7 @@ void Repair::on_vector(Link& link, const Vector& message) {
   // would hide for ever that nobody keeps the update.
   its.gone = its.vector->missing_from(its.gone).missing_from(its.gone);
   if (mutant(34)) its.gone = {};
-  spread_.know(link, *its.vector);
+  streams_.know(link, *its.vector);
   const auto own = its.vector->streams().find(core_.options.stream);
   pace_.shown(link.id, own == its.vector->streams().end() ? SeqRanges{} : own->second, core_.now);
   if (!ready_ && !its.first_vector) its.first_vector = its.vector;

@@ -9,68 +9,12 @@
 
 namespace rumor::gossip {
 
-namespace {
-
-// Keys by wire index; consecutive ones become one range.
-struct RangeList {
-  std::vector<WireRange> ranges;
-  std::size_t keys = 0;
-
-  void add(std::uint32_t stream, std::uint64_t seq) {
-    ++keys;
-    if (!ranges.empty() && ranges.back().stream == stream && ranges.back().range.last + 1 == seq) {
-      ranges.back().range.last = seq;
-    } else {
-      ranges.push_back({stream, {seq, seq}});
-    }
-  }
-};
-
-}  // namespace
-
-// ---- names of streams ----
-
-void Spread::on_stream(Link& link, const StreamDef& message) {
-  if (message.origin && !stream_belongs_to(message.stream, *message.origin))
-    return core_.ban(link, "names another origin for a stream than the stream's name shows");
-  const auto stream = streams_.intern(link, message.stream);
-  if (!stream) return core_.shun(link, "names more streams than a link may");
-  auto& theirs = parts(link).streams.theirs;
-  const bool news = message.index == theirs.size() || (message.index < theirs.size() && message.origin &&
-                                                       !theirs[message.index].origin);
-  if (!news && !core_.charge(link, 1)) return;
-  if (message.index > theirs.size()) return core_.close(link, "numbers its streams with gaps");
-  if (message.index == theirs.size()) {
-    theirs.push_back({*stream, message.origin});
-  } else if (theirs[message.index].stream != *stream) {
-    return core_.close(link, "gives one number to two streams");
-  } else if (message.origin && !mutant(15)) {
-    theirs[message.index].origin = message.origin;
-  }
-}
-
-// ---- keys that a link knows ----
-
-void Spread::know(Link& link, LocalKey key) {
-  SeqRanges& known = parts(link).streams.on(key.stream).known;
-  ranges_insert(known, {key.seq, key.seq + (mutant(22) ? 1 : 0)});
-  // Too many gaps: join the oldest two ranges. At worst a HAVE is left out, and the digest repairs it.
-  if (known.size() > known_ranges_max) {
-    known[1].first = known[0].first;
-    known.erase(known.begin());
-  }
-}
-
-void Spread::know(Link& link, const HaveSet& set) {
-  for (const auto& [id, ranges] : set.streams()) {
-    const auto stream = streams_.intern(link, id);
-    if (!stream) continue;
-    SeqRanges& known = parts(link).streams.on(*stream).known;
-    for (const SeqRange& range : ranges) ranges_insert(known, range);
-    while (known.size() > known_ranges_max) {
-      known[known.size() - 2].last = known.back().last;
-      known.pop_back();
-    }
+void Spread::RangeList::add(std::uint32_t stream, std::uint64_t seq) {
+  ++keys;
+  if (!ranges.empty() && ranges.back().stream == stream && ranges.back().range.last + 1 == seq) {
+    ranges.back().range.last = seq;
+  } else {
+    ranges.push_back({stream, {seq, seq}});
   }
 }
 
@@ -92,11 +36,9 @@ void Spread::publish(const StoredUpdate& update) {
 void Spread::spread(const StoredUpdate& update, StreamIndex stream, const Link* from) {
   const LocalKey key{stream, update.header.key.seq};
   core_.each_link([&](Link& link) {
-    if (&link == from) return;
-    const LinkStream& there = parts(link).streams.on(stream);
-    if (ranges_contain(there.known, key.seq)) return;
+    if (&link == from || streams_.is_known(link, key)) return;
     if (mutant(14) && static_cast<std::uint64_t>(link.id) % 8 == 2) return;
-    if ((there.push_to_them || mutant(13)) && !link.backlogged) {
+    if ((parts(link).streams.on(stream).push_to_them || mutant(13)) && !link.backlogged) {
       push(link, update, stream);
     } else {
       announce(link, key);
@@ -108,7 +50,7 @@ void Spread::push(Link& link, const StoredUpdate& update, StreamIndex stream) {
   streams_[stream].origin = update.header.origin;
   const std::uint32_t index = streams_.name_on(link, stream, true);
   send_update(core_, link, index, update);
-  know(link, LocalKey{stream, update.header.key.seq});
+  streams_.know(link, LocalKey{stream, update.header.key.seq});
 }
 
 void Spread::announce(Link& link, LocalKey key) {
@@ -123,8 +65,8 @@ void Spread::send_announcements(Link& link) {
   Have have;
   for (const LocalKey& key : its.announcements) {
     // The other side has named it meanwhile.
-    if (ranges_contain(parts(link).streams.on(key.stream).known, key.seq)) continue;
-    know(link, key);
+    if (streams_.is_known(link, key)) continue;
+    streams_.know(link, key);
     have.keys.push_back({streams_.name_on(link, key.stream, false), key.seq});
     if (have.keys.size() == limits::keys_per_frame_max) {
       core_.send(link, encode(have));
@@ -143,7 +85,7 @@ void Spread::on_have(Link& link, const Have& message) {
     const auto stream = streams_.resolve(link, wire.stream);
     if (!stream) return;
     const LocalKey key{*stream, wire.seq};
-    know(link, key);
+    streams_.know(link, key);
     if (!streams_.have(key) && !streams_.unwanted(key)) announced(link, key);
   }
 }
@@ -193,7 +135,7 @@ void Spread::on_whole(Link& link, const Data& message) {
   if (!origin) return core_.close(link, "sends an update of a stream without an origin");
   const LocalKey key{*stream, message.header.key.seq};
   link.data_at = core_.now;
-  know(link, key);
+  streams_.know(link, key);
   const bool asked = take_answer(link, key);
   its.given += asked ? 1 : 0;
   if (asked || !streams_.have(key)) link.progress_at = core_.now;
@@ -220,6 +162,11 @@ void Spread::on_whole(Link& link, const Data& message) {
   update.header.key.stream = streams_[*stream].id;
   update.header.origin = *origin;
   update.header.payload_hash = core_.store.hash_of(*update.payload);
+  accept(link, key, update);
+}
+
+// Applies an update that we lack, and passes it on.
+void Spread::accept(Link& link, LocalKey key, const StoredUpdate& update) {
   const auto proven = streams_.proven.find(update.header.key);
   if (proven != streams_.proven.end() && proven->second != header_hash(core_.options.run, update.header))
     return fill_window(link);  // of two updates under one name, the one that nobody keeps
@@ -229,66 +176,23 @@ void Spread::on_whole(Link& link, const Data& message) {
     return core_.ban(link, str("sent an invalid update: ", accepted.error().text));
   }
   if (!mutant(16)) drop_missing(key);
-  Stream& state = streams_[*stream];
-  if (state.provider == link.id) state.provider_head = std::max(state.provider_head, key.seq);
+  Stream& stream = streams_[key.stream];
+  if (stream.provider == link.id) stream.provider_head = std::max(stream.provider_head, key.seq);
   ++(*accepted == Accepted::applied ? core_.counters.updates_received : core_.counters.updates_duplicate);
   if (*accepted == Accepted::applied) {
     core_.scores.has_delivered(link.node, core_.now);
+    SpreadLink& its = parts(link).spread;
     if (its.broken_announcements > 0) --its.broken_announcements;
     flow_.count(update.payload->size());
     flow_.changed(core_.now);
-    flows(state, update.payload->size());
-    spread(update, *stream, &link);
+    flows(stream, update.payload->size());
+    spread(update, key.stream, &link);
   }
   fill_window(link);
 }
 
-void Spread::on_subscribe(Link& link, const Subscribe& message) {
-  const auto stream = streams_.resolve(link, message.stream);
-  if (!stream) return;
-  LinkStream& there = parts(link).streams.on(*stream);
-  if (there.push_to_them == message.on) return;
-  there.push_to_them = message.on || mutant(17);
-  there.depends = there.we_declined_at != never && core_.now - there.we_declined_at < declined_for;
-  message.on ? ++link.taking : --link.taking;
-}
-
 void Spread::on_backlog(Link& link) {
   if (!link.backlogged) due_ = core_.now;
-}
-
-// ---- serving ----
-
-void Spread::on_want(Link& link, const Want& message) {
-  SpreadLink& its = parts(link).spread;
-  for (const WireRange& wire : message.ranges) {
-    const auto stream = streams_.resolve(link, wire.stream);
-    if (!stream) return;
-    if (its.to_serve.size() >= to_serve_max) return core_.shun(link, "asks for more than it may at a time");
-    its.to_serve.push_back({*stream, wire.range});
-  }
-  serve(link);
-}
-
-// Answers WANTs in order, at most link_backlog_high bytes at a time.
-void Spread::serve(Link& link) {
-  SpreadLink& its = parts(link).spread;
-  RangeList none;
-  std::size_t budget = limits::link_backlog_high;
-  while (!its.to_serve.empty() && !link.backlogged && budget > 0 && none.keys < limits::keys_per_frame_max) {
-    LocalRange& next = its.to_serve.front();
-    const LocalKey key{next.stream, next.range.first};
-    if (++next.range.first > next.range.last) its.to_serve.pop_front();
-    if (const auto update = core_.store.find(streams_.key_of(key))) {
-      push(link, *update, key.stream);
-      budget -= std::min(budget, update->payload->size() + 64);
-      continue;
-    }
-    budget -= std::min<std::size_t>(budget, 16);
-    none.add(streams_.name_on(link, key.stream, false), key.seq);
-  }
-  if (none.keys != 0 && !mutant(19)) core_.send(link, encode(NotAvailable{std::move(none.ranges)}));
-  if (!its.to_serve.empty() && !link.backlogged) due_by(core_.now + serve_again);
 }
 
 // ---- time ----

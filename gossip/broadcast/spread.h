@@ -1,5 +1,8 @@
 // Spread: passes new updates on: announce, pull, subscribe, push (PROTOCOL.md 6.1).
 //
+// spread.cc has the way of an update through this node; spread_pull.cc what this node asks of its links; spread_give.cc
+// what the links ask of it.
+//
 // Thread: one owner, as Protocol. Costs: an update costs O(links) and a few lookups, whatever the number of
 // streams and updates; tick() costs O(links + what is due).
 #pragma once
@@ -18,16 +21,15 @@ class Spread {
                             serve_again = 5ms;
   static constexpr std::uint8_t strike = 4, weak_strike = 1, strikes_max = 8;
   static constexpr std::size_t window_bytes = 512 << 10, window_min = 4, window_max = 64;
-  // Giving and taking (spread_balance.cc): how often and over which time they are compared, and the tolerance.
+  // The balance of giving and taking: how often and over which time they are compared, and the tolerance.
   static constexpr Duration weigh_every = 500ms, weigh_over = 8s, declined_for = 30s;
   static constexpr std::uint64_t flow_bytes_min = 64, streams_beyond_fair = 3, declines_at_a_time = 64;
-  static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024, known_ranges_max = 64;
+  static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024;
 
   explicit Spread(BroadcastState& state)
       : core_(state.core), streams_(state.streams), flow_(state.flow), pace_(state.pace) {}
 
   // Frames of an admitted link. Each closes the link when an honest peer would not have sent the frame.
-  void on_stream(Link& link, const StreamDef& message);
   void on_have(Link& link, const Have& message);
   void on_want(Link& link, const Want& message);
   void on_subscribe(Link& link, const Subscribe& message);
@@ -41,8 +43,6 @@ class Spread {
   void publish(const StoredUpdate& update);
   // The link is no longer admitted: its unanswered WANTs go elsewhere.
   void link_lost(Link& link);
-  // Marks all keys of `set` as known on the link.
-  void know(Link& link, const HaveSet& set);
   // Forgets missing keys that are missing no longer, after the have-set has changed other than by an update.
   void drop_held();
 
@@ -62,30 +62,37 @@ class Spread {
   void check_invariants() const;
 
  private:
+  // Keys by wire index; consecutive ones become one range.
+  struct RangeList {
+    std::vector<WireRange> ranges;
+    std::size_t keys = 0;
+
+    void add(std::uint32_t stream, std::uint64_t seq);
+  };
   struct Waiting {
     TimePoint at;
     LocalKey key;
   };
 
   void due_by(TimePoint at) { due_ = std::min(due_, at); }
-  void know(Link& link, LocalKey key);
   void spread(const StoredUpdate& update, StreamIndex stream, const Link* from);
   void push(Link& link, const StoredUpdate& update, StreamIndex stream);
   void on_whole(Link& link, const Data& message);
+  void accept(Link& link, LocalKey key, const StoredUpdate& update);
   void suspect(const Data& message, const NodeId& origin, const Bytes& payload, const UpdateKey& key);
   Result<Accepted> verified(const StoredUpdate& update);
   void announce(Link& link, LocalKey key);
   void send_announcements(Link& link);
 
-  // Balance (spread_balance.cc).
+  // Giving (spread_give.cc).
   struct Push {
     Link* link;
     StreamIndex stream;
   };
+  void serve(Link& link);
   void flows(Stream& stream, std::size_t payload_bytes);
   void weigh();
   void decline(const Push& push);
-  bool has_declined(Link& link, StreamIndex stream);
 
   // Pulling (spread_pull.cc).
   Missing* missing(Link& link, LocalKey key);
@@ -97,6 +104,7 @@ class Spread {
   void fill_window(Link& link);
   void subscribe(Link& link, StreamIndex stream);
   void unsubscribe(Link& link, StreamIndex stream);
+  bool has_declined(Link& link, StreamIndex stream);
   Link* best_announcer(StreamIndex stream, const Missing& entry, const Link* except);
   Link* claimant(const UpdateKey& key, const Link* except);
   void ask_elsewhere(LocalKey key, const Link* except);
@@ -105,7 +113,6 @@ class Spread {
   void reconsider(LocalKey key, Missing& entry);
   void reparent(StreamIndex stream, Link& next);
   void watch_wants();
-  void serve(Link& link);
 
   Core& core_;
   Streams& streams_;

@@ -133,6 +133,25 @@ void Spread::unsubscribe(Link& link, StreamIndex stream) {
   if (!mutant(27)) core_.send(link, encode(Subscribe{streams_.name_on(link, stream, false), false}));
 }
 
+bool Spread::has_declined(Link& link, StreamIndex stream) {
+  const TimePoint at = parts(link).streams.on(stream).declined_at;
+  return at != never && core_.now - at < declined_for;
+}
+
+void Spread::on_decline(Link& link, const Decline& message) {
+  const auto stream = streams_.resolve(link, message.stream);
+  if (!stream) return;
+  parts(link).streams.on(*stream).declined_at = core_.now;
+  Stream& state = streams_[*stream];
+  if (state.provider != link.id) return;
+  state.provider.reset();
+  --link.providing;
+  std::vector<std::uint64_t> late;
+  for (const auto& [seq, entry] : state.missing)
+    if (!entry.asked) late.push_back(seq);
+  for (const std::uint64_t seq : late) ask_elsewhere({*stream, seq}, nullptr);
+}
+
 Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Link* except) {
   Link* best = nullptr;
   for (const LinkId id : entry.announcers) {

@@ -108,6 +108,25 @@ void Streams::forget_brought(Link& link) {
   }
 }
 
+void Streams::define(Link& link, const StreamDef& message) {
+  if (message.origin && !stream_belongs_to(message.stream, *message.origin))
+    return core_.ban(link, "names another origin for a stream than the stream's name shows");
+  const auto stream = intern(link, message.stream);
+  if (!stream) return core_.shun(link, "names more streams than a link may");
+  auto& theirs = parts(link).streams.theirs;
+  const bool news = message.index == theirs.size() || (message.index < theirs.size() && message.origin &&
+                                                       !theirs[message.index].origin);
+  if (!news && !core_.charge(link, 1)) return;
+  if (message.index > theirs.size()) return core_.close(link, "numbers its streams with gaps");
+  if (message.index == theirs.size()) {
+    theirs.push_back({*stream, message.origin});
+  } else if (theirs[message.index].stream != *stream) {
+    return core_.close(link, "gives one number to two streams");
+  } else if (message.origin && !mutant(15)) {
+    theirs[message.index].origin = message.origin;
+  }
+}
+
 std::optional<StreamIndex> Streams::resolve(Link& link, std::uint32_t wire_index) {
   const auto& theirs = parts(link).streams.theirs;
   if (wire_index < theirs.size()) return theirs[wire_index].stream;
@@ -128,7 +147,36 @@ std::uint32_t Streams::name_on(Link& link, StreamIndex stream, bool with_origin)
   return named.our_index;
 }
 
-// ---- keys ----
+// ---- keys that both ends know ----
+
+void Streams::know(Link& link, const LocalKey& key) {
+  SeqRanges& known = parts(link).streams.on(key.stream).known;
+  ranges_insert(known, {key.seq, key.seq + (mutant(22) ? 1 : 0)});
+  // Too many gaps: join the oldest two ranges. At worst a HAVE is left out, and the digest repairs it.
+  if (known.size() > known_ranges_max) {
+    known[1].first = known[0].first;
+    known.erase(known.begin());
+  }
+}
+
+void Streams::know(Link& link, const HaveSet& set) {
+  for (const auto& [id, ranges] : set.streams()) {
+    const auto stream = intern(link, id);
+    if (!stream) continue;
+    SeqRanges& known = parts(link).streams.on(*stream).known;
+    for (const SeqRange& range : ranges) ranges_insert(known, range);
+    while (known.size() > known_ranges_max) {
+      known[known.size() - 2].last = known.back().last;
+      known.pop_back();
+    }
+  }
+}
+
+bool Streams::is_known(Link& link, const LocalKey& key) {
+  return ranges_contain(parts(link).streams.on(key.stream).known, key.seq);
+}
+
+// ---- keys that are wanted ----
 
 bool Streams::refused(const StreamId& stream) const {
   if (core_.rule.refused.empty() || core_.store.have().streams().contains(stream)) return false;

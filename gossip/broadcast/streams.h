@@ -1,4 +1,5 @@
-// Streams: the streams that anybody has spoken of, their numbers, and which of their updates this replica wants.
+// Streams: the streams that anybody has spoken of, their numbers here and on each link, which of their updates both
+// ends of a link know, and which this replica wants.
 //
 // A link that names streams uses up a share of the table (PROTOCOL.md, section 8): a name that nothing came of is
 // forgotten with the link that brought it.
@@ -52,6 +53,8 @@ struct Stream {
 
 class Streams {
  public:
+  static constexpr std::size_t known_ranges_max = 64;  // of a stream on a link
+
   // Numbers our own stream, before any peer could fill the table.
   explicit Streams(Core& core);
 
@@ -68,6 +71,9 @@ class Streams {
   std::optional<StreamIndex> intern(const StreamId& stream);
   // For a name that comes from `link`: also nothing when that has named too many of which we hold nothing.
   std::optional<StreamIndex> intern(Link& link, const StreamId& stream);
+  // Takes the name and the origin that the link gives to an index. Closes the link when an honest peer would not give
+  // them.
+  void define(Link& link, const StreamDef& message);
   // The stream behind a link's index. Nothing, and the link is closed, when it has not defined the index.
   std::optional<StreamIndex> resolve(Link& link, std::uint32_t wire_index);
   // Our index of a stream on a link; sends STREAM first if it is new there.
@@ -76,7 +82,12 @@ class Streams {
   // detached.
   void forget_brought(Link& link);
 
-  // ---- keys ----
+  // ---- keys that both ends of a link know, since one has named them to the other ----
+  void know(Link& link, const LocalKey& key);
+  void know(Link& link, const HaveSet& set);
+  bool is_known(Link& link, const LocalKey& key);
+
+  // ---- keys that are wanted ----
   UpdateKey key_of(const LocalKey& key) const { return {streams_[key.stream].id, key.seq}; }
   bool have(const LocalKey& key) const { return core_.store.have().contains(key_of(key)); }
   // Whether a key is neither held nor to be asked for: taken back, of a stream that is refused, or named after our own

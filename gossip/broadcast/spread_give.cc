@@ -1,10 +1,55 @@
-// The part of Spread that balances giving and taking (PROTOCOL.md 6.1.12).
+// The giving half of Spread: subscriptions of others, answers to their WANTs, and the balance of giving and taking
+// (PROTOCOL.md 6.1.12).
 #include <algorithm>
 
 #include "gossip/broadcast/spread.h"
-#include "runtime/base/check.h"
+#include "runtime/base/mutant.h"
 
 namespace rumor::gossip {
+
+void Spread::on_subscribe(Link& link, const Subscribe& message) {
+  const auto stream = streams_.resolve(link, message.stream);
+  if (!stream) return;
+  LinkStream& there = parts(link).streams.on(*stream);
+  if (there.push_to_them == message.on) return;
+  there.push_to_them = message.on || mutant(17);
+  there.depends = there.we_declined_at != never && core_.now - there.we_declined_at < declined_for;
+  message.on ? ++link.taking : --link.taking;
+}
+
+void Spread::on_want(Link& link, const Want& message) {
+  SpreadLink& its = parts(link).spread;
+  for (const WireRange& wire : message.ranges) {
+    const auto stream = streams_.resolve(link, wire.stream);
+    if (!stream) return;
+    if (its.to_serve.size() >= to_serve_max) return core_.shun(link, "asks for more than it may at a time");
+    its.to_serve.push_back({*stream, wire.range});
+  }
+  serve(link);
+}
+
+// Answers WANTs in order, at most link_backlog_high bytes at a time.
+void Spread::serve(Link& link) {
+  SpreadLink& its = parts(link).spread;
+  RangeList none;
+  std::size_t budget = limits::link_backlog_high;
+  while (!its.to_serve.empty() && !link.backlogged && budget > 0 && none.keys < limits::keys_per_frame_max) {
+    LocalRange& next = its.to_serve.front();
+    const LocalKey key{next.stream, next.range.first};
+    if (++next.range.first > next.range.last) its.to_serve.pop_front();
+    if (const auto update = core_.store.find(streams_.key_of(key))) {
+      push(link, *update, key.stream);
+      budget -= std::min(budget, update->payload->size() + 64);
+      continue;
+    }
+    budget -= std::min<std::size_t>(budget, 16);
+    none.add(streams_.name_on(link, key.stream, false), key.seq);
+  }
+  if (none.keys != 0 && !mutant(19)) core_.send(link, encode(NotAvailable{std::move(none.ranges)}));
+  if (!its.to_serve.empty() && !link.backlogged) due_by(core_.now + serve_again);
+}
+
+// ---- balance ----
 
 void Spread::flows(Stream& stream, std::size_t payload_bytes) {
   stream.flow_bytes += payload_bytes;
@@ -56,25 +101,6 @@ void Spread::decline(const Push& push) {
   there.we_declined_at = core_.now;
   --push.link->taking;
   core_.send(*push.link, encode(Decline{streams_.name_on(*push.link, push.stream, false)}));
-}
-
-bool Spread::has_declined(Link& link, StreamIndex stream) {
-  const TimePoint at = parts(link).streams.on(stream).declined_at;
-  return at != never && core_.now - at < declined_for;
-}
-
-void Spread::on_decline(Link& link, const Decline& message) {
-  const auto stream = streams_.resolve(link, message.stream);
-  if (!stream) return;
-  parts(link).streams.on(*stream).declined_at = core_.now;
-  Stream& state = streams_[*stream];
-  if (state.provider != link.id) return;
-  state.provider.reset();
-  --link.providing;
-  std::vector<std::uint64_t> late;
-  for (const auto& [seq, entry] : state.missing)
-    if (!entry.asked) late.push_back(seq);
-  for (const std::uint64_t seq : late) ask_elsewhere({*stream, seq}, nullptr);
 }
 
 }  // namespace rumor::gossip
