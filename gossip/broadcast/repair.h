@@ -1,6 +1,9 @@
 // Repair: finds by digests that two replicas differ, finds by vectors which updates are missing, and pulls them
 // (PROTOCOL.md 6.3 to 6.6).
 //
+// repair.cc has digests and vectors; repair_pull.cc the pulls. Spread asks for what Repair wants to pull, within the
+// window of the link.
+//
 // Thread: one owner, as Protocol. Costs: a digest per link and second at most; a vector is O(streams + gaps).
 #pragma once
 
@@ -59,14 +62,17 @@ class Repair {
   void send_digest(Link& link, bool reply);
   void send_vector(Link& link, bool reply);
   void differs(Link& link, const Digest& digest);
-  bool is_pushed(const Stream& stream, const Link& link) const;
-  void plan_pulls(Link& link);
   void count_names(Link& link);
   // Closes the link whose vectors take most while all together take too much.
   void bound_names();
   void answer(Link& link);
   void report_acknowledged();
   bool digest_is_due(const Link& link, const Digest& ours);
+
+  // Pulls (repair_pull.cc).
+  bool is_pushed(const Stream& stream, const Link& link) const;
+  void plan_pulls(Link& link);
+  void watch_pulls(Link& link);
 
   Core& core_;
   Streams& streams_;
