@@ -16,7 +16,7 @@ Broadcast::Broadcast(Core& core, Overlay& overlay)
       joining_(state_),
       evidence_(state_, overlay),
       repair_(state_, spread_, joining_, evidence_),
-      revoking_(state_, overlay, spread_, joining_) {}
+      revoking_(state_, overlay, joining_) {}
 
 // ---- links ----
 
@@ -136,6 +136,7 @@ bool Broadcast::has_converged(const Link& link, const ReplicaDigest& ours) const
 }
 
 void Broadcast::check_invariants() const {
+  state_.missing.check_invariants();
   spread_.check_invariants();
   joining_.check_invariants();
   for (const auto& [id, link] : core_.links) RUMOR_CHECK(parts(link).spread.want_batch.empty());

@@ -124,7 +124,7 @@ bool Joining::tick() {
   const bool serving = watch_joiners();
   bool wanting = false;
   // Also while updates are on their way: their size is known only once the first has come.
-  const bool any = streams_.missing_total != 0 || !streams_.cannot_revoke.empty();
+  const bool any = missing_.count() != 0 || !streams_.cannot_revoke.empty();
   core_.each_link([&](Link& link) {
     if (parts(link).repair.gone.empty() && parts(link).repair.to_pull.empty() && !any) return;
     wanting = true;

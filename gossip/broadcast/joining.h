@@ -29,7 +29,11 @@ class Joining {
   static constexpr std::uint64_t held_checks_max = 4096;
 
   explicit Joining(BroadcastState& state)
-      : core_(state.core), streams_(state.streams), flow_(state.flow), download_(state) {}
+      : core_(state.core),
+        streams_(state.streams),
+        missing_(state.missing),
+        flow_(state.flow),
+        download_(state) {}
 
   // Resumes a download that an earlier process had begun.
   void start() { download_.resume(); }
@@ -82,6 +86,7 @@ class Joining {
 
   Core& core_;
   Streams& streams_;
+  MissingKeys& missing_;
   UpdateFlow& flow_;
   Download download_;
   TimePoint due_ = never;  // without download_'s

@@ -43,6 +43,10 @@ struct StreamsLink {
   }
 };
 
+struct MissingLink {
+  std::uint64_t brought = 0;  // keys in Stream::missing that the link named first
+};
+
 struct AskedKey {
   LocalKey key;
   TimePoint at;
@@ -56,7 +60,6 @@ struct SpreadLink {
   std::deque<LocalKey> to_ask;        // keys that wait for room in the window
   std::vector<LocalKey> want_batch;   // WANTs of the turn under way
   std::deque<LocalRange> to_serve;    // WANTs of the other side, not yet answered
-  std::uint64_t missing_brought = 0;  // keys in Stream::missing that the link named first
   std::uint64_t broken_announcements = 0;  // keys it announced and had not, less one for each update it gave
 };
 
@@ -102,6 +105,7 @@ struct ProbeLink {
 
 struct BroadcastLink final : LinkState {
   StreamsLink streams;
+  MissingLink missing;
   SpreadLink spread;
   RepairLink repair;
   JoiningLink joining;

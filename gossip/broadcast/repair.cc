@@ -173,7 +173,7 @@ void Repair::answer(Link& link) {
 }
 
 void Repair::installed() {
-  spread_.drop_held();
+  missing_.drop_held();
   flow_.changed(core_.now);
   core_.each_link([&](Link& link) {
     RepairLink& its = parts(link).repair;

@@ -31,6 +31,7 @@ class Repair {
   Repair(BroadcastState& state, Spread& spread, Joining& joining, Evidence& evidence)
       : core_(state.core),
         streams_(state.streams),
+        missing_(state.missing),
         flow_(state.flow),
         pace_(state.pace),
         spread_(spread),
@@ -76,6 +77,7 @@ class Repair {
 
   Core& core_;
   Streams& streams_;
+  MissingKeys& missing_;
   UpdateFlow& flow_;
   OriginPace& pace_;
   Spread& spread_;

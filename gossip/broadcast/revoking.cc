@@ -49,7 +49,7 @@ Result<void> Revoking::revoke(const Revocation& revocation, Link* from) {
                                        before - core_.store.have().count(), " were applied here"));
   flow_.changed(core_.now);
   streams_.cannot_revoke.erase(revocation);
-  spread_.drop_held();
+  missing_.drop_held();
   const Bytes frame = encode(Revocations{{revocation}});
   core_.each_link([&](Link& link) {
     if (&link != from) core_.send(link, frame);

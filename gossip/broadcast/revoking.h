@@ -5,19 +5,19 @@
 #pragma once
 
 #include "gossip/broadcast/joining.h"
-#include "gossip/broadcast/spread.h"
+#include "gossip/broadcast/state.h"
 #include "gossip/overlay/overlay.h"
 
 namespace rumor::gossip {
 
 class Revoking {
  public:
-  Revoking(BroadcastState& state, Overlay& overlay, Spread& spread, Joining& joining)
+  Revoking(BroadcastState& state, Overlay& overlay, Joining& joining)
       : core_(state.core),
         streams_(state.streams),
+        missing_(state.missing),
         flow_(state.flow),
         overlay_(overlay),
-        spread_(spread),
         joining_(joining) {}
 
   // Sends a new link all revocations.
@@ -34,9 +34,9 @@ class Revoking {
  private:
   Core& core_;
   Streams& streams_;
+  MissingKeys& missing_;
   UpdateFlow& flow_;
   Overlay& overlay_;
-  Spread& spread_;
   Joining& joining_;
 };
 

@@ -27,7 +27,11 @@ class Spread {
   static constexpr std::size_t announcements_max = 4096, to_serve_max = 1024;
 
   explicit Spread(BroadcastState& state)
-      : core_(state.core), streams_(state.streams), flow_(state.flow), pace_(state.pace) {}
+      : core_(state.core),
+        streams_(state.streams),
+        missing_(state.missing),
+        flow_(state.flow),
+        pace_(state.pace) {}
 
   // Frames of an admitted link. Each closes the link when an honest peer would not have sent the frame.
   void on_have(Link& link, const Have& message);
@@ -43,8 +47,6 @@ class Spread {
   void publish(const StoredUpdate& update);
   // The link is no longer admitted: its unanswered WANTs go elsewhere.
   void link_lost(Link& link);
-  // Forgets missing keys that are missing no longer, after the have-set has changed other than by an update.
-  void drop_held();
 
   // For range pulls: asks for a key that we lack unless it is asked for already. False when the window is
   // full.
@@ -95,9 +97,6 @@ class Spread {
   void decline(const Push& push);
 
   // Pulling (spread_pull.cc).
-  Missing* missing(Link& link, LocalKey key);
-  void no_longer_missing(const Missing& entry);
-  void drop_missing(LocalKey key);
   void announced(Link& link, LocalKey key);
   void ask(Link& link, LocalKey key, Missing& entry);
   bool take_answer(Link& link, LocalKey key);
@@ -116,6 +115,7 @@ class Spread {
 
   Core& core_;
   Streams& streams_;
+  MissingKeys& missing_;
   UpdateFlow& flow_;
   OriginPace& pace_;
   std::vector<UpdateHeader> suspects_;

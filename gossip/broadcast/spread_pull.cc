@@ -1,4 +1,4 @@
-// The pulling half of Spread: the missing keys, which link to ask, and when to ask another.
+// The pulling half of Spread: which link to ask for a missing key, and when to ask another.
 #include <algorithm>
 
 #include "gossip/broadcast/spread.h"
@@ -7,45 +7,11 @@
 
 namespace rumor::gossip {
 
-// Returns the entry of a key that this link has named; null when it has named too many that have not come.
-Missing* Spread::missing(Link& link, LocalKey key) {
-  SpreadLink& its = parts(link).spread;
-  auto& list = streams_[key.stream].missing;
-  const auto at = list.find(key.seq);
-  if (at != list.end()) return &at->second;
-  if (streams_.missing_total >= limits::missing_max) return nullptr;
-  if (its.missing_brought >= limits::missing_per_link_max) return nullptr;
-  ++streams_.missing_total;
-  ++its.missing_brought;
-  Missing& entry = list[key.seq];
-  entry.brought_by = link.id;
-  return &entry;
-}
-
-void Spread::no_longer_missing(const Missing& entry) {
-  if (!mutant(24)) --streams_.missing_total;
-  const auto at = core_.links.find(entry.brought_by);
-  if (at != core_.links.end()) --parts(at->second).spread.missing_brought;
-}
-
-void Spread::drop_missing(LocalKey key) {
-  auto& list = streams_[key.stream].missing;
-  const auto at = list.find(key.seq);
-  if (at == list.end()) return;
-  no_longer_missing(at->second);
-  list.erase(at);
-}
-
 void Spread::announced(Link& link, LocalKey key) {
   Stream& stream = streams_[key.stream];
-  const bool fresh = !stream.missing.contains(key.seq);
-  Missing* entry = missing(link, key);
-  if (entry == nullptr) return;
-  auto& from = entry->announcers;
-  if (from.size() < Missing::announcers_max && std::find(from.begin(), from.end(), link.id) == from.end()) {
-    from.push_back(link.id);
-  }
-  if (entry->asked) return;
+  const bool fresh = missing_.find(key) == nullptr;
+  Missing* entry = missing_.add(link, key);
+  if (entry == nullptr || entry->asked) return;
   // Our own stream needs no provider: others can only give back updates that a snapshot has displaced.
   const bool own = stream.id == core_.options.stream;
   if (!stream.provider && !own && !has_declined(link, key.stream)) subscribe(link, key.stream);
@@ -70,7 +36,7 @@ void Spread::ask(Link& link, LocalKey key, Missing& entry) {
   SpreadLink& its = parts(link).spread;
   RUMOR_CHECK(!entry.asked);
   if (its.asked.size() >= window(link)) {
-    if (its.to_ask.size() >= announcements_max) return drop_missing(key);  // the digest will find it again
+    if (its.to_ask.size() >= announcements_max) return missing_.drop(key);  // the digest will find it again
     return its.to_ask.push_back(key);
   }
   entry.asked = link.id;
@@ -81,12 +47,8 @@ void Spread::ask(Link& link, LocalKey key, Missing& entry) {
 
 bool Spread::pull(Link& link, LocalKey key) {
   if (parts(link).spread.asked.size() >= window(link)) return false;
-  Missing* entry = missing(link, key);
+  Missing* entry = missing_.add(link, key);
   if (entry == nullptr) return false;
-  auto& from = entry->announcers;
-  if (from.size() < Missing::announcers_max && std::find(from.begin(), from.end(), link.id) == from.end()) {
-    from.push_back(link.id);
-  }
   if (!entry->asked) ask(link, key, *entry);
   return true;
 }
@@ -99,9 +61,8 @@ bool Spread::take_answer(Link& link, LocalKey key) {
   });
   if (at == its.asked.end()) return false;
   its.asked.erase(at);
-  auto& list = streams_[key.stream].missing;
-  const auto entry = list.find(key.seq);
-  if (entry != list.end() && entry->second.asked == link.id) entry->second.asked.reset();
+  Missing* entry = missing_.find(key);
+  if (entry != nullptr && entry->asked == link.id) entry->asked.reset();
   return true;
 }
 
@@ -110,9 +71,8 @@ void Spread::fill_window(Link& link) {
   while (!its.to_ask.empty() && its.asked.size() < window(link)) {
     const LocalKey key = its.to_ask.front();
     its.to_ask.pop_front();
-    auto& list = streams_[key.stream].missing;
-    const auto entry = list.find(key.seq);
-    if (entry != list.end() && !entry->second.asked) ask(link, key, entry->second);
+    Missing* entry = missing_.find(key);
+    if (entry != nullptr && !entry->asked) ask(link, key, *entry);
   }
 }
 
@@ -146,10 +106,7 @@ void Spread::on_decline(Link& link, const Decline& message) {
   if (state.provider != link.id) return;
   state.provider.reset();
   --link.providing;
-  std::vector<std::uint64_t> late;
-  for (const auto& [seq, entry] : state.missing)
-    if (!entry.asked) late.push_back(seq);
-  for (const std::uint64_t seq : late) ask_elsewhere({*stream, seq}, nullptr);
+  for (const std::uint64_t seq : missing_.unasked(*stream)) ask_elsewhere({*stream, seq}, nullptr);
 }
 
 Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Link* except) {
@@ -180,16 +137,15 @@ Link* Spread::claimant(const UpdateKey& key, const Link* except) {
 
 // The key was to come from `except` and will not: asks another link. Without one the digests will find the key.
 void Spread::ask_elsewhere(LocalKey key, const Link* except) {
-  auto& list = streams_[key.stream].missing;
-  const auto at = list.find(key.seq);
-  if (at == list.end() || at->second.asked) return;
-  if (except != nullptr) std::erase(at->second.announcers, except->id);
-  Link* next = best_announcer(key.stream, at->second, except);
+  Missing* entry = missing_.find(key);
+  if (entry == nullptr || entry->asked) return;
+  if (except != nullptr) std::erase(entry->announcers, except->id);
+  Link* next = best_announcer(key.stream, *entry, except);
   if (next == nullptr) next = claimant(streams_.key_of(key), except);
-  if (next == nullptr) return drop_missing(key);
+  if (next == nullptr) return missing_.drop(key);
   const Stream& stream = streams_[key.stream];
   if (!stream.provider && stream.id != core_.options.stream) subscribe(*next, key.stream);
-  ask(*next, key, at->second);
+  ask(*next, key, *entry);
 }
 
 void Spread::on_not_available(Link& link, const NotAvailable& message) {
@@ -218,13 +174,11 @@ void Spread::give_up_asked(Link& link) {
   its.asked.clear();
   its.to_ask.clear();
   its.want_batch.clear();
-  for (const AskedKey& entry : asked) {
-    auto& list = streams_[entry.key.stream].missing;
-    const auto at = list.find(entry.key.seq);
-    if (at == list.end() || at->second.asked != link.id) continue;
-    if (mutant(26)) continue;
-    at->second.asked.reset();
-    ask_elsewhere(entry.key, &link);
+  for (const AskedKey& one : asked) {
+    Missing* entry = missing_.find(one.key);
+    if (entry == nullptr || entry->asked != link.id || mutant(26)) continue;
+    entry->asked.reset();
+    ask_elsewhere(one.key, &link);
   }
   for (const LocalKey& key : to_ask) ask_elsewhere(key, &link);
 }
@@ -236,24 +190,9 @@ void Spread::link_lost(Link& link) {
     if (state.provider != link.id || mutant(25)) continue;
     state.provider.reset();
     --link.providing;
-    std::vector<std::uint64_t> orphans;
-    for (const auto& [seq, entry] : state.missing) {
-      if (!entry.asked) orphans.push_back(seq);
-    }
-    for (const std::uint64_t seq : orphans) ask_elsewhere({stream, seq}, &link);
+    for (const std::uint64_t seq : missing_.unasked(stream)) ask_elsewhere({stream, seq}, &link);
   }
   give_up_asked(link);
-}
-
-void Spread::drop_held() {
-  for (StreamIndex stream = 0; stream < streams_.size(); ++stream) {
-    std::erase_if(streams_[stream].missing, [&](const auto& entry) {
-      const LocalKey key{stream, entry.first};
-      const bool drop = streams_.have(key) || streams_.unwanted(key);
-      if (drop) no_longer_missing(entry.second);
-      return drop;
-    });
-  }
 }
 
 // Keys that were left to a provider and should be here by now.
@@ -261,9 +200,8 @@ void Spread::watch_waiting() {
   while (!waiting_.empty() && waiting_.front().at <= core_.now) {
     const LocalKey key = waiting_.front().key;
     waiting_.pop_front();
-    auto& list = streams_[key.stream].missing;
-    const auto at = list.find(key.seq);
-    if (at != list.end() && !at->second.asked) reconsider(key, at->second);
+    Missing* entry = missing_.find(key);
+    if (entry != nullptr && !entry->asked) reconsider(key, *entry);
   }
   if (!waiting_.empty()) due_by(waiting_.front().at);
 }
@@ -287,20 +225,15 @@ void Spread::reconsider(LocalKey key, Missing& entry) {
 }
 
 void Spread::reparent(StreamIndex stream, Link& next) {
-  Stream& state = streams_[stream];
-  if (Link* old = core_.find(state.provider)) unsubscribe(*old, stream);
+  if (Link* old = core_.find(streams_[stream].provider)) unsubscribe(*old, stream);
   subscribe(next, stream);
-  std::vector<std::uint64_t> late;
-  for (const auto& [seq, entry] : state.missing) {
-    if (!entry.asked) late.push_back(seq);
-  }
-  for (const std::uint64_t seq : late) {
-    const auto at = state.missing.find(seq);
-    if (at == state.missing.end() || at->second.asked) continue;
-    const auto& from = at->second.announcers;
+  for (const std::uint64_t seq : missing_.unasked(stream)) {
+    Missing* entry = missing_.find({stream, seq});
+    if (entry == nullptr || entry->asked) continue;
+    const auto& from = entry->announcers;
     const bool there = std::find(from.begin(), from.end(), next.id) != from.end();
-    Link* whom = there ? &next : best_announcer(stream, at->second, nullptr);
-    if (whom != nullptr) ask(*whom, {stream, seq}, at->second);
+    Link* whom = there ? &next : best_announcer(stream, *entry, nullptr);
+    if (whom != nullptr) ask(*whom, {stream, seq}, *entry);
   }
 }
 

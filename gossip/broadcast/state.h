@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gossip/broadcast/link_parts.h"
+#include "gossip/broadcast/missing_keys.h"
 #include "gossip/broadcast/origin_pace.h"
 #include "gossip/broadcast/streams.h"
 
@@ -39,10 +40,11 @@ class UpdateFlow {
 };
 
 struct BroadcastState {
-  explicit BroadcastState(Core& core_in) : core(core_in), streams(core_in) {}
+  explicit BroadcastState(Core& core_in) : core(core_in), streams(core_in), missing(core_in, streams) {}
 
   Core& core;
   Streams streams;
+  MissingKeys missing;
   UpdateFlow flow;
   OriginPace pace;
 };

@@ -30,7 +30,7 @@ struct LocalRange {
   SeqRange range;
 };
 
-// A key that we lack and that somebody has announced. Spread's.
+// A key that we lack and that somebody has announced. MissingKeys' and Spread's.
 struct Missing {
   static constexpr std::size_t announcers_max = 4;
   std::vector<LinkId> announcers;
@@ -48,7 +48,7 @@ struct Stream {
   std::uint64_t flow_bytes = 0;     // payloads of the last seconds
   // Of a node that was put out, and we hold nothing of it: never asked for.
   bool refused = false;
-  std::map<std::uint64_t, Missing> missing;  // by seq; Spread's
+  std::map<std::uint64_t, Missing> missing;  // by seq; MissingKeys'
 };
 
 class Streams {
@@ -100,7 +100,6 @@ class Streams {
   // Looks at every stream again, after Core::rule, `proven` or the revocations have changed.
   void mark_refused();
 
-  std::uint64_t missing_total = 0;  // over all streams; Spread's
   // Names that were signed twice: the hash of the header that everybody keeps. Evidence adds to them.
   std::map<UpdateKey, Hash256> proven;
   // The owner's word about updates that our log no longer has. Revoking's.
