@@ -9,13 +9,6 @@
 
 namespace rumor::gossip {
 
-namespace {
-// The stream of a link's greeting needs no other name there.
-constexpr std::uint32_t own_index = 0;
-// The pause after a call that gave as much as a link may take, so that the driver can report a backlog.
-constexpr Duration give_again = 5ms;
-}  // namespace
-
 // ---- links ----
 
 void Copies::on_admitted(Link& link, const Hello& hello) {
@@ -30,12 +23,14 @@ void Copies::on_admitted(Link& link, const Hello& hello) {
       side.has_model ? port_.held(link.node, hello.stream) : std::optional<std::uint64_t>(0);
   core_.send(link, encode(CopyAsk{held}));
   if (held) follow(link, side, *held);
+  giver_.admitted(link);
   due_ = std::min(due_, core_.now + digest_changed);
 }
 
 // Two nodes that dial each other have two links for a moment, and both bring the same copy.
 void Copies::on_detached(Link& link) {
   if (sides_.erase(link.id) == 0) return;
+  giver_.link_lost(link);
   const bool twin = std::any_of(sides_.begin(), sides_.end(), [&](const auto& side) {
     return side.second.following && core_.links.at(side.first).node == link.node;
   });
@@ -54,94 +49,19 @@ void Copies::on_frame(Link& link, const Frame& frame) {
 
 // ---- giving ----
 
+void Copies::give(Link& link) { due_ = std::min(due_, giver_.give(link)); }
+
 void Copies::on(Link& link, const CopyAsk& ask) {
-  Side& side = sides_.at(link.id);
-  if (side.asked) return core_.close(link, "asks for our copy a second time");
-  side.asked = true;
-  // A copy without an update of this process lacks the updates from before it, unless there were none.
-  const bool whole_past = ask.seq && (*ask.seq > 0 || core_.store.digest().updates == core_.published);
-  if (whole_past && *ask.seq <= core_.published && keeps_from(*ask.seq + 1))
-    side.next = *ask.seq + 1;
-  else
-    begin_whole(side);
+  giver_.on_ask(link, ask);
   give(link);
-}
-
-bool Copies::keeps_from(std::uint64_t seq) const {
-  return seq == core_.published + 1 || (!recent_.empty() && recent_.front().header.key.seq <= seq);
-}
-
-void Copies::begin_whole(Side& side) {
-  if (cut_ == nullptr || cut_seq_ != core_.published) {
-    cut_ = port_.own_copy();
-    cut_seq_ = core_.published;
-  }
-  side.whole = Whole{cut_, cut_seq_, 0};
-}
-
-// Gives as much as the link may take in one call; its backlog is only known afterwards.
-void Copies::give(Link& link) {
-  Side& side = sides_.at(link.id);
-  std::size_t budget = limits::link_backlog_high;
-  while (side.asked && link.admitted() && !link.backlogged && budget > 0) {
-    std::size_t bytes = 0;
-    if (side.whole) {
-      bytes = give_piece(link, side);
-    } else if (side.next > core_.published) {
-      return;
-    } else if (!keeps_from(side.next)) {
-      begin_whole(side);
-      continue;
-    } else {
-      const StoredUpdate& update = recent_[side.next - recent_.front().header.key.seq];
-      ++side.next;
-      send_update(core_, link, own_index, update);
-      bytes = update.payload->size();
-    }
-    budget -= std::min(budget, bytes);
-  }
-  if (budget == 0) due_ = std::min(due_, core_.now + give_again);
-}
-
-std::size_t Copies::give_piece(Link& link, Side& side) {
-  Whole& whole = *side.whole;
-  OutFrame frame = encode_piece(whole.bytes, whole.sent, whole.seq);
-  const std::size_t bytes = frame.count;
-  core_.send(link, std::move(frame));
-  whole.sent += bytes;
-  if (whole.sent == whole.bytes->size()) {
-    side.next = whole.seq + 1;
-    side.whole.reset();
-  }
-  return bytes;
 }
 
 void Copies::publish(const StoredUpdate& update) {
   RUMOR_CHECK(update.header.key.seq == core_.published + 1);
   core_.published = update.header.key.seq;
-  recent_.push_back(update);
-  recent_bytes_ += update.payload->size();
-  const std::size_t most = std::max(recent_bytes_min, port_.copy_bytes_max());
-  while (recent_bytes_ > most && recent_.size() > 1) {
-    recent_bytes_ -= recent_.front().payload->size();
-    recent_.pop_front();
-  }
-  if (std::none_of(sides_.begin(), sides_.end(),
-                   [](const auto& side) { return side.second.whole.has_value(); }))
-    cut_.reset();
+  giver_.keep(update);
   core_.each_link([&](Link& link) { give(link); });
   due_ = std::min(due_, core_.now + digest_changed);
-}
-
-bool Copies::may_publish(TimePoint) const {
-  std::size_t holders = 0, behind = 0;
-  core_.each_link([&](const Link& link) {
-    const Side& side = sides_.at(link.id);
-    if (!side.asked || side.whole) return;
-    ++holders;
-    behind += link.backlogged ? 1 : 0;
-  });
-  return behind == 0 || 2 * behind < holders;
 }
 
 void Copies::on_backlog(Link& link) {
@@ -174,18 +94,11 @@ void Copies::on(Link& link, const Copy& piece) {
   if (!ready_ && core_.store.digest().updates == 0) begin_with(link.node);
 }
 
-// Neighbours that hold our copy hold the initial weights: they need the new one whole.
 void Copies::begin_with(const NodeId& node) {
   port_.begin_with(node);
   ready_ = true;
-  recent_.clear();
-  recent_bytes_ = 0;
-  cut_.reset();
-  core_.each_link([&](Link& link) {
-    Side& side = sides_.at(link.id);
-    if (side.asked) begin_whole(side);
-    give(link);
-  });
+  giver_.begin_anew();
+  core_.each_link([&](Link& link) { give(link); });
 }
 
 void Copies::on(Link& link, const Data& message) {
@@ -204,7 +117,7 @@ void Copies::on(Link& link, const DataMore& message) {
 
 void Copies::on_whole(Link& link, const Data& message) {
   Side& side = sides_.at(link.id);
-  if (message.stream != own_index) return core_.ban(link, "sends an update of another stream than its own");
+  if (message.stream != CopyGiver::own_index) return core_.ban(link, "sends an update of another stream than its own");
   if (!side.following || side.coming || message.header.key.seq != side.seq + 1)
     return core_.ban(link, "sends an update that is not the next of its copy");
   if (link.observer) return core_.close(link, "brings an update of its own, and may only observe");
@@ -310,10 +223,8 @@ void Copies::tick() {
 
 void Copies::check_invariants() const {
   for (const auto& [id, link] : core_.links) RUMOR_CHECK(!link.admitted() || sides_.contains(id));
-  for (const auto& [id, side] : sides_) {
-    RUMOR_CHECK(!side.whole || side.whole->sent < side.whole->bytes->size());
-    RUMOR_CHECK(!side.coming || side.arrived.size() < side.coming->bytes);
-  }
+  for (const auto& [id, side] : sides_) RUMOR_CHECK(!side.coming || side.arrived.size() < side.coming->bytes);
+  giver_.check_invariants();
 }
 
 }  // namespace rumor::gossip

@@ -1,16 +1,19 @@
 // Copies: the exchange of runs whose peers have models of their own (PROTOCOL.md 6.14). Each link carries the public
 // copies of its two ends, and nothing else.
 //
-// Thread: one owner, as Protocol. Memory: own updates as far as they are shorter than a copy; a copy being given, once
-// for all links that get it; and copies that arrive.
+// Copies owns the exchange of a link: it holds the neighbour's copy, compares digests, and says when training may
+// begin. CopyGiver gives our own copy.
+//
+// Thread: one owner, as Protocol. Memory: that of CopyGiver, and copies that arrive.
 #pragma once
 
-#include <deque>
+#include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
+#include <string>
 
 #include "gossip/contract/copy_port.h"
+#include "gossip/copies/copy_giver.h"
 #include "gossip/links/exchange.h"
 
 namespace rumor::gossip {
@@ -18,13 +21,12 @@ namespace rumor::gossip {
 class Copies final : public Exchange {
  public:
   static constexpr Duration digest_changed = 1s, digest_idle = 10s;
-  static constexpr std::size_t recent_bytes_min = 8 << 20;
   // Training waits at the beginning, since links that come later cost copies: until the members are known, and until
   // there are links enough.
   static constexpr Duration members_awaited = 3s, links_awaited = 5s;
 
   // Both must outlive the exchange.
-  Copies(Core& core, CopyPort& port) : core_(core), port_(port) {}
+  Copies(Core& core, CopyPort& port) : core_(core), port_(port), giver_(core, port) {}
 
   FrameUse frames() const override { return FrameUse::copies; }
   bool links_are_cheap() const override { return false; }  // each new link carries two whole copies
@@ -40,8 +42,7 @@ class Copies final : public Exchange {
 
   void start() override {}
   void publish(const StoredUpdate& update) override;
-  // Enough of the links that hold our copy can take more at once.
-  bool may_publish(TimePoint now) const override;
+  bool may_publish(TimePoint) const override { return giver_.may_publish(); }
   void finished_changed() override;
   void rule_changed() override {}
   // Errors: Errc::usage, always.
@@ -62,20 +63,10 @@ class Copies final : public Exchange {
   void check_invariants() const override;
 
  private:
-  // A copy on its way to a link.
-  struct Whole {
-    std::shared_ptr<const Bytes> bytes;
-    std::uint64_t seq = 0;  // of our newest update in it
-    std::size_t sent = 0;
-  };
+  // A link, with the copy of its other end that is here.
   struct Side {
     Digest sent_digest;  // our last
     TimePoint digest_sent_at;
-    // Ours, at the other end.
-    bool asked = false;
-    std::uint64_t next = 0;  // update to give
-    std::optional<Whole> whole;
-    // Theirs, here.
     bool has_model = false;  // other than the weights that everybody begins with, when it greeted or since
     bool following = false;  // it is held, and kept as new as it may be
     std::uint64_t seq = 0;   // of their newest update here
@@ -91,9 +82,6 @@ class Copies final : public Exchange {
   void on(Link& link, const Digest& digest);
 
   void give(Link& link);
-  std::size_t give_piece(Link& link, Side& side);
-  bool keeps_from(std::uint64_t seq) const;
-  void begin_whole(Side& side);
   void follow(Link& link, Side& side, std::uint64_t seq);
   void begin_with(const NodeId& node);
   void on_whole(Link& link, const Data& message);
@@ -101,14 +89,11 @@ class Copies final : public Exchange {
 
   Core& core_;
   CopyPort& port_;
-  std::map<LinkId, Side> sides_;     // one for each admitted link
-  std::deque<StoredUpdate> recent_;  // ours, ascending
-  std::size_t recent_bytes_ = 0;
-  std::shared_ptr<const Bytes> cut_;  // the copy that was made last, as of cut_seq_
-  std::uint64_t cut_seq_ = 0;
+  CopyGiver giver_;
+  std::map<LinkId, Side> sides_;  // one for each admitted link
   TimePoint due_ = never;
   TimePoint first_at_ = never;  // the first link was admitted
-  bool others_began_ = false;       // an update of a neighbour has come
+  bool others_began_ = false;   // an update of a neighbour has come
   bool ready_ = false;
 };
 
