@@ -6,6 +6,9 @@
 // a round, as late as the round is long. Other optimizers bear no full rate on the gradients of one peer's small
 // mini-batches (figures in METHODS.md), and see their own share.
 //
+// With Muon the copy also starts with the residual: what this peer has learned and not sent yet. From the shared
+// weights alone it would learn that again in each round.
+//
 // Thread: one caller at a time. Memory: two floats a parameter, from the first step on.
 #pragma once
 
@@ -18,13 +21,16 @@ class LocalSteps final : public Recipe {
   // Refers to `built`, as make_recipe(). clip: as models::OptimizerConfig.
   LocalSteps(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
 
-  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override;
+  Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override;
   void add_memory(MemoryUse& use) const override;
 
  private:
+  // Puts the private copy where it is after `change`.
+  void move(const Seen& seen, std::size_t peers, std::span<const float> change);
+
   BuiltInModel& built_;
   double clip_;
-  LargeVector<float> seen_;      // the weights with the change so far
+  LargeVector<float> private_;  // the copy
   LargeVector<float> gradient_;  // of one mini-batch
 };
 

@@ -25,16 +25,16 @@ void OwnModel::learn_from(std::span<const std::span<const std::int32_t>> teacher
   }
 }
 
-Recipe::Made OwnModel::make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) {
+Recipe::Made OwnModel::make(const StepPlan& plan, const Seen& seen, std::span<float> change) {
   models::Batch batch = built_.sampler->next();
   if (!teachers_.empty()) {
     const std::vector<std::span<const float>> all(teachers_.begin(), teachers_.end());
     models::mean_prediction(*built_.model, all, batch, taught_);
     batch.soft = {taught_, agreement_};
   }
-  const double loss = built_.model->loss_and_gradient(weights, batch, change);
+  const double loss = built_.model->loss_and_gradient(seen.weights, batch, change);
   if (clip_ > 0) models::clip_by_norm(change, clip_);
-  built_.optimizer->step(change, plan.rate, change, weights);
+  built_.optimizer->step(change, plan.rate, change, seen.weights);
   for (std::size_t i = 0; i < pull_.size(); ++i) change[i] += pull_[i];
   return {loss, {}};
 }

@@ -29,7 +29,7 @@ class OwnModel final : public Recipe {
   // codistill.
   void learn_from(std::span<const std::span<const std::int32_t>> teachers);
 
-  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override;
+  Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override;
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
   void add_memory(MemoryUse& use) const override;
 

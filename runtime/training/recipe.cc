@@ -15,7 +15,8 @@ class OneBatch final : public Recipe {
  public:
   OneBatch(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
 
-  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override {
+  Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override {
+    const std::span<const float> weights = seen.weights;
     const double loss = built_.model->loss_and_gradient(weights, built_.sampler->next(), change);
     if (clip_ > 0) models::clip_by_norm(change, clip_);
     if (built_.optimizer->has_rule()) return {loss, built_.optimizer->begin_step(plan.rate, weights)};
@@ -32,11 +33,11 @@ class Racing final : public Recipe {
  public:
   Racing(BuiltInModel& built, models::Hogwild workers) : built_(built), workers_(std::move(workers)) {}
 
-  Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) override {
+  Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override {
     std::vector<StepRule> rules;
     for (std::uint32_t batch = 0; batch < built_.batches; ++batch)
-      rules.push_back(built_.optimizer->begin_step(plan.rate, weights));
-    return {workers_.round(weights, built_.sampler->next_rows(), rules, change), {}};
+      rules.push_back(built_.optimizer->begin_step(plan.rate, seen.weights));
+    return {workers_.round(seen.weights, built_.sampler->next_rows(), rules, change), {}};
   }
 
   // As many workers are at work as it can run at once.

@@ -32,8 +32,12 @@ class Recipe {
     // With a rule `change` is a gradient, and the rule has yet to make the change of it, once for each parameter.
     std::optional<StepRule> rule;
   };
-  // One step at `weights`, as the plan has it, written to `change`. Requires: as many floats in both as parameters.
-  virtual Made make(const StepPlan& plan, std::span<const float> weights, std::span<float> change) = 0;
+  // A step starts from the weights that all peers share, and from the change that this peer has not sent yet.
+  struct Seen {
+    std::span<const float> weights, residual;
+  };
+  // One step, as the plan has it, written to `change`. Requires: as many floats in all three as parameters.
+  virtual Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) = 0;
 
   // Threads for the recipe's own work, beside the model's. Must outlive its use.
   virtual void set_parallel(Parallel* /*parallel*/) {}
