@@ -6,6 +6,15 @@
 
 namespace rumor {
 
+namespace {
+
+// Labels and teachers together move the weights as far as labels alone: their losses add up to 1 + agreement.
+void scale(std::span<float> gradient, float factor) {
+  for (float& value : gradient) value *= factor;
+}
+
+}  // namespace
+
 OwnModel::OwnModel(const RunConfig& config, BuiltInModel& built)
     : built_(built),
       clip_(config.optimizer.clip),
@@ -33,6 +42,7 @@ Recipe::Made OwnModel::make(const StepPlan& plan, const Seen& seen, std::span<fl
     batch.soft = {taught_, agreement_};
   }
   const double loss = built_.model->loss_and_gradient(seen.weights, batch, change);
+  if (!teachers_.empty()) scale(change, 1 / (1 + agreement_));
   if (clip_ > 0) models::clip_by_norm(change, clip_);
   built_.optimizer->step(change, plan.rate, change, seen.weights);
   for (std::size_t i = 0; i < pull_.size(); ++i) change[i] += pull_[i];

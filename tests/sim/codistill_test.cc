@@ -32,6 +32,14 @@ BOOST_AUTO_TEST_CASE(pupils_learn_from_each_other) {
   BOOST_TEST(first.disagreement < run(alone, test::lan(4)).disagreement);
 }
 
+// Teachers do not make the steps larger: a learning rate that is right without them is right with them.
+BOOST_AUTO_TEST_CASE(heavy_teachers_do_not_raise_the_learning_rate) {
+  RunConfig config = codistill_run();
+  config.neighbour_rules.agreement = 20;
+  const sim::SimResult r = run(config, test::lan(4));
+  BOOST_TEST(r.loss < 0.7 * r.curve.front().loss);
+}
+
 // Two teachers, from a tenth of the run on: steps of 5/3 the time for nine tenths.
 BOOST_AUTO_TEST_CASE(teachers_are_asked_from_a_tenth_of_the_run_on_and_take_a_third_of_a_step_each) {
   const auto seconds = [](std::uint32_t teachers, std::uint64_t samples) {
