@@ -1,7 +1,6 @@
 #include "models/optimizers/muon.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -14,31 +13,27 @@
 namespace rumor::models {
 namespace {
 
-// Parameters in no hidden matrix, and where the second moment of the first of them lies.
-struct Stretch {
-  std::size_t begin = 0, end = 0, second = 0;
-  std::size_t size() const { return end - begin; }
-};
+using Stretch = MatrixStep::Stretch;
 
 // All of them, in order. Matrices side by side leave no gap.
-std::vector<Stretch> others(std::size_t params, const std::vector<HiddenMatrix>& matrices) {
+std::vector<Stretch> others(std::uint32_t params, const std::vector<HiddenMatrix>& matrices) {
   std::vector<Stretch> found;
-  std::size_t at = 0, second = 0;
-  const auto until = [&](std::size_t end) {
+  std::uint32_t at = 0, second = 0;
+  const auto until = [&](std::uint32_t end) {
     if (at >= end) return;
     found.push_back({at, end, second});
     second += end - at;
   };
   for (const HiddenMatrix& matrix : matrices) {
     until(matrix.offset);
-    at = matrix.offset + std::size_t{matrix.rows - 1} * matrix.stride + matrix.cols;
+    at = matrix.offset + (matrix.rows - 1) * matrix.stride + matrix.cols;
   }
   until(params);
   return found;
 }
 
 std::size_t size_of(const std::vector<Stretch>& stretches) {
-  return stretches.empty() ? 0 : stretches.back().second + stretches.back().size();
+  return stretches.empty() ? 0 : std::size_t{stretches.back().second} + stretches.back().size();
 }
 
 // Threads share out the others by this many.
@@ -57,6 +52,8 @@ class Muon final : public Moments {
   // A step has one size however noisy its gradient is.
   bool bears_full_rate() const override { return true; }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
+  MatrixStep begin_matrix_step(double rate) override;
+  std::span<const HiddenMatrix> matrices() const override { return matrices_; }
   std::size_t memory_bytes() const override;
   void step(std::span<const float> gradient, double rate, std::span<float> delta,
             std::span<const float> weights) override;
@@ -68,9 +65,9 @@ class Muon final : public Moments {
     LargeVector<float> momentum, orthogonal;  // one matrix, without gaps
   };
 
-  void step_matrix(const HiddenMatrix& matrix, Desk& desk, const float* gradient, double rate, float* delta,
+  void step_matrix(const MatrixStep& step, const HiddenMatrix& matrix, Desk& desk, const float* gradient, float* delta,
                    const float* weights);
-  void step_others(const float* gradient, double rate, float* delta, const float* weights);
+  void step_others(const StepRule& rule, const float* gradient, float* delta, const float* weights);
 
   std::vector<HiddenMatrix> matrices_;
   std::vector<Stretch> others_;
@@ -85,20 +82,33 @@ std::size_t Muon::memory_bytes() const {
   return bytes;
 }
 
+MatrixStep Muon::begin_matrix_step(double rate) {
+  ++steps_;
+  MatrixStep step{.rate = rate,
+                  .weight_decay = config_.weight_decay,
+                  .momentum = static_cast<float>(config_.momentum),
+                  .others = adam_rule(rate * config_.adam_share, config_.adam_beta1),
+                  .matrices = matrices_,
+                  .stretches = others_};
+  step.others.kind = StepRule::Kind::adamw;
+  step.others.decay = static_cast<float>(-rate * config_.adam_share * config_.weight_decay);
+  return step;
+}
+
 void Muon::step(std::span<const float> gradient, double rate, std::span<float> delta, std::span<const float> weights) {
   RUMOR_CHECK(gradient.size() == params_ && delta.size() == params_ && weights.size() == params_);
-  ++steps_;
-  step_others(gradient.data(), rate, delta.data(), weights.data());
+  const MatrixStep step = begin_matrix_step(rate);
+  step_others(step.others, gradient.data(), delta.data(), weights.data());
   desks_.resize(parallel_ != nullptr ? std::min<std::size_t>(parallel_->width(), matrices_.size()) : 1);
   each_task(parallel_, desks_.size(), [&](std::size_t part) {
     for (std::size_t m = part; m < matrices_.size(); m += desks_.size())
-      step_matrix(matrices_[m], desks_[part], gradient.data(), rate, delta.data(), weights.data());
+      step_matrix(step, matrices_[m], desks_[part], gradient.data(), delta.data(), weights.data());
   });
 }
 
-void Muon::step_matrix(const HiddenMatrix& matrix, Desk& desk, const float* gradient, double rate, float* delta,
-                       const float* weights) {
-  const auto momentum = static_cast<float>(config_.momentum);
+void Muon::step_matrix(const MatrixStep& step, const HiddenMatrix& matrix, Desk& desk, const float* gradient,
+                       float* delta, const float* weights) {
+  const float momentum = step.momentum;
   const std::size_t rows = matrix.rows, cols = matrix.cols;
   desk.momentum.resize(rows * cols);
   desk.orthogonal.resize(rows * cols);
@@ -112,24 +122,21 @@ void Muon::step_matrix(const HiddenMatrix& matrix, Desk& desk, const float* grad
     }
   }
   desk.newton_schulz.orthogonalise(desk.momentum, rows, cols, desk.orthogonal);
-  const auto factor = static_cast<float>(-rate * 0.2 * std::sqrt(static_cast<double>(std::max(rows, cols))));
-  const auto decay = static_cast<float>(-rate * config_.weight_decay);
+  const StepRule rule = step.of(matrix);
   for (std::size_t row = 0; row < rows; ++row) {
     const std::size_t at = matrix.offset + row * matrix.stride;
     const float* direction = desk.orthogonal.data() + row * cols;
-    for (std::size_t i = 0; i < cols; ++i) delta[at + i] = factor * direction[i] + decay * weights[at + i];
+    for (std::size_t i = 0; i < cols; ++i) delta[at + i] = step_rule::sgdw(rule, direction[i], weights[at + i]);
   }
 }
 
-void Muon::step_others(const float* gradient, double rate, float* delta, const float* weights) {
-  StepRule rule = adam_rule(rate * config_.adam_share, config_.adam_beta1);
-  rule.decay = static_cast<float>(-rate * config_.adam_share * config_.weight_decay);
+void Muon::step_others(const StepRule& rule, const float* gradient, float* delta, const float* weights) {
   float *first = moments_[0].data(), *second = moments_[1].data();
   each_range(parallel_, static_cast<long>(moments_[1].size()), others_grain, [&](Range part) {
     const auto begin = static_cast<std::size_t>(part.begin), end = static_cast<std::size_t>(part.end);
     for (const Stretch& stretch : others_) {
-      const std::size_t to = std::min(end, stretch.second + stretch.size());
-      for (std::size_t s = std::max(begin, stretch.second); s < to; ++s) {
+      const std::size_t to = std::min<std::size_t>(end, std::size_t{stretch.second} + stretch.size());
+      for (std::size_t s = std::max<std::size_t>(begin, stretch.second); s < to; ++s) {
         const std::size_t i = stretch.begin + (s - stretch.second);
         delta[i] = step_rule::adamw(rule, gradient[i], first[i], second[s], weights[i]);
       }

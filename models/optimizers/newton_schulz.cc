@@ -11,10 +11,6 @@
 namespace rumor::models {
 namespace {
 
-constexpr int newton_steps = 5;
-constexpr float newton_a = 3.4445f, newton_b = -4.7750f, newton_c = 2.0315f;
-// A matrix of a smaller norm counts as zero: the inverse would be no float.
-constexpr double norm_min = 1e-30;
 // Columns of a symmetric product that are computed together, from the first row down to their diagonal.
 constexpr long symmetric_block = 16;
 
@@ -71,7 +67,7 @@ void NewtonSchulz::iterate(long order) {
 void NewtonSchulz::orthogonalise(std::span<float> x, std::size_t rows, std::size_t cols, std::span<float> y) {
   RUMOR_CHECK(rows >= 1 && cols >= 1 && x.size() == rows * cols && y.size() == x.size());
   const double norm = euclidean_norm(x);
-  if (norm < norm_min) {
+  if (norm < newton_norm_min) {
     std::fill(y.begin(), y.end(), 0.0f);
     return;
   }

@@ -22,6 +22,12 @@
 
 namespace rumor::models {
 
+// The numbers of the iteration.
+inline constexpr int newton_steps = 5;
+inline constexpr float newton_a = 3.4445f, newton_b = -4.7750f, newton_c = 2.0315f;
+// A matrix of a smaller norm counts as zero: the inverse would be no float.
+inline constexpr double newton_norm_min = 1e-30;
+
 class NewtonSchulz {
  public:
   // y [rows][cols] from x [rows][cols], row-major; x is scaled to norm 1. A norm below 1e-30 gives zeros; a value that

@@ -142,6 +142,11 @@ StepRule Optimizer::begin_step(double, std::span<const float>) {
   return {};
 }
 
+MatrixStep Optimizer::begin_matrix_step(double) {
+  RUMOR_CHECK(false);  // a kind with a rule
+  return {};
+}
+
 double euclidean_norm(std::span<const float> values) {
   constexpr std::size_t lanes = 16;
   double squares[lanes] = {};

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "models/optimizers/hidden_matrices.h"
+#include "models/optimizers/matrix_step.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/result.h"
@@ -69,6 +70,10 @@ class Optimizer {
   // also begin several steps one after another, and apply the rules of all before any other call. The moments are the
   // optimizer's own memory. The bits are equal in both cases. Requires: has_rule().
   virtual StepRule begin_step(double rate, std::span<const float> weights = {});
+  // The same for a step that is no rule: the caller takes it, on moments of its own. Requires: !has_rule().
+  virtual MatrixStep begin_matrix_step(double rate);
+  // The matrices of such steps.
+  virtual std::span<const HiddenMatrix> matrices() const { return {}; }
   // True if revise() needs the changes of other peers.
   virtual bool wants_changes_of_others() const { return false; }
   // Call before begin_step with the changes of others since its last call: parameters index[e] by change[e], each index

@@ -26,12 +26,12 @@ struct StepRule {
   float keep2 = 0, take2 = 0;  // rmsprop, adam: second moment
   float bias_correction = 1;   // adam, adamw, nadamw: 1 / (1 - keep2^t)
   float epsilon = 0;
-  float decay = 0;  // adamw, nadamw: -rate * weight decay
+  float decay = 0;  // adamw, nadamw, sgdw: -rate * weight decay
   // One float a parameter each; null where the kind has none.
   float* first = nullptr;          // first moment (momentum, adam, adamw, nadamw); adaptive_revision: z
   float* second = nullptr;         // second moment (rmsprop, all Adams); adaptive_revision: the largest z so far
   float* last = nullptr;           // adaptive_revision: the gradient of the last step, 0 once it is in z
-  const float* weights = nullptr;  // adamw, nadamw: the weights at which the gradient was computed
+  const float* weights = nullptr;  // adamw, nadamw, sgdw: the weights at which the gradient was computed
 };
 
 namespace step_rule {
@@ -58,6 +58,12 @@ RUMOR_STEP_INLINE float larger(float a, float b) {
 template <class Number>
 RUMOR_STEP_INLINE Number sgd(const StepRule& rule, Number gradient) {
   return Number(rule.factor) * gradient;
+}
+
+// factor g + decay w: of Muon alone, whose g is the direction of a hidden matrix (models/optimizers/matrix_step.h)
+template <class Number>
+RUMOR_STEP_INLINE Number sgdw(const StepRule& rule, Number gradient, Number weight) {
+  return Number(rule.factor) * gradient + Number(rule.decay) * weight;
 }
 
 // v = keep1 v + g;  factor v

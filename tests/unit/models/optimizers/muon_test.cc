@@ -1,11 +1,13 @@
 // Muon against its formula worked out with Newton-Schulz alone; which tensors count as hidden matrices.
 #include "models/optimizers/muon.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "models/families/model.h"
 #include "models/optimizers/newton_schulz.h"
 #include "runtime/base/prng.h"
 #include "tests/unit/threads.h"
@@ -132,6 +134,26 @@ BOOST_AUTO_TEST_CASE(it_goes_on_from_a_checkpoint_with_the_same_bits) {
   BOOST_TEST(!second->load({state.data(), state.size() - 4}).ok());
   const auto others = std::move(make_optimizer(config(), parameters, {matrices[0]})).value();
   BOOST_TEST(!others->load(state).ok());  // as many parameters, fewer of them in matrices
+}
+
+BOOST_AUTO_TEST_CASE(a_step_that_is_taken_elsewhere_has_its_places_and_counts) {
+  const auto optimizer = muon();
+  const MatrixStep step = optimizer->begin_matrix_step(0.1);
+  BOOST_TEST(std::equal(step.matrices.begin(), step.matrices.end(), matrices.begin(), matrices.end()));
+  BOOST_REQUIRE(step.stretches.size() == 3u);
+  constexpr MatrixStep::Stretch expected[] = {{0, 3, 0}, {9, 11, 3}, {35, 36, 5}};
+  for (std::size_t s = 0; s < 3; ++s) {
+    BOOST_TEST(step.stretches[s].begin == expected[s].begin);
+    BOOST_TEST(step.stretches[s].end == expected[s].end);
+    BOOST_TEST(step.stretches[s].second == expected[s].second);
+  }
+  BOOST_TEST(step.momentum == 0.8f);
+  BOOST_TEST(step.of(matrices[1]).factor == static_cast<float>(-0.1 * 0.2 * 2));
+  BOOST_TEST(step.of(matrices[1]).decay == -0.025f);
+  BOOST_TEST((step.others.kind == StepRule::Kind::adamw));
+  BOOST_TEST(step.others.decay == -0.0125f);
+  BOOST_TEST(step.others.factor == static_cast<float>(-0.05 / (1 - 0.7)));
+  BOOST_TEST(optimizer->begin_matrix_step(0.1).others.factor == static_cast<float>(-0.05 / (1 - 0.7 * 0.7)));
 }
 
 BOOST_AUTO_TEST_CASE(each_family_names_its_hidden_matrices) {
