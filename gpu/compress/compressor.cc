@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compress/select/compressor_stats.h"
+#include "gpu/device/scan_form.h"
 #include "runtime/base/check.h"
 
 namespace rumor::gpu {
@@ -18,20 +19,6 @@ namespace {
 // Half a grid unit, as magnitude bits. Smaller values round to zero and can never be sent.
 std::uint32_t floor_bits(int grid_bits) {
   return compress::magnitude_bits(std::ldexp(1.0f, -grid_bits - 1));
-}
-
-Change form_of(StepRule::Kind kind) {
-  switch (kind) {
-    case StepRule::Kind::sgd: return Change::sgd;
-    case StepRule::Kind::momentum: return Change::momentum;
-    case StepRule::Kind::rmsprop: return Change::rmsprop;
-    case StepRule::Kind::adam: return Change::adam;
-    case StepRule::Kind::adamw: return Change::adamw;
-    case StepRule::Kind::nadamw: return Change::nadamw;
-    case StepRule::Kind::adaptive_revision: return Change::adaptive_revision;
-  }
-  RUMOR_CHECK(false);
-  return Change::sgd;
 }
 
 // The change of the parameters from `offset` on.
@@ -48,10 +35,6 @@ ScanArgs from_offset(ScanArgs change, std::uint32_t offset) {
   return change;
 }
 
-std::size_t tiles_of(std::uint32_t params) {
-  return params / tile_params + 1;
-}
-
 }  // namespace
 
 Result<DeviceCompressor> DeviceCompressor::create(const Gpu& gpu, const ParamLayout& layout,
@@ -66,7 +49,7 @@ Result<DeviceCompressor> DeviceCompressor::create(const Gpu& gpu, const ParamLay
   } else {
     for (const TensorInfo& tensor : layout.tensors()) made.add_rank(tensor.offset, tensor.size);
   }
-  const std::size_t tiles = made.places_.back().first_tile + tiles_of(made.ranks_.back().size);
+  const std::size_t tiles = made.places_.back().first_tile + scan_tiles_of(made.ranks_.back().size);
   for (Result<void> room :
        {made.residual_.make_room(gpu, params, "the residual"), made.tiles_.make_room(gpu, tiles, "selection"),
         made.tile_counts_.make_room(gpu, 2 * tiles, "selection"), made.bins_.make_room(gpu, radix_bins, "selection"),
@@ -81,7 +64,7 @@ Result<DeviceCompressor> DeviceCompressor::create(const Gpu& gpu, const ParamLay
 
 void DeviceCompressor::add_rank(std::uint32_t offset, std::uint32_t size) {
   Place place{.offset = offset};
-  if (!places_.empty()) place.first_tile = places_.back().first_tile + tiles_of(ranks_.back().size);
+  if (!places_.empty()) place.first_tile = places_.back().first_tile + scan_tiles_of(ranks_.back().size);
   places_.push_back(place);
   ranks_.push_back({.size = size});
 }

@@ -11,8 +11,8 @@
 #include "gpu/cuda/embedding.cuh"
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/layer_norm.cuh"
+#include "gpu/cuda/optimizer.cuh"
 #include "gpu/cuda/rounding.cuh"
-#include "gpu/cuda/squares.cuh"
 #include "gpu/device/table.h"
 
 namespace rumor::gpu {
@@ -89,13 +89,13 @@ inline void column_sums(Device* device, Matrix size, ConstNumbers x, float* part
 
 inline void square_sum(Device* device, std::uint64_t count, const float* x, double* partial, double* total) {
   const std::uint64_t partials = square_partials(count);
-  if (count != 0) launch(*device, sum_squares, partials, square_threads, count, x, partial);
-  launch(*device, join_squares, 1, square_threads, partials, partial, total);
+  if (count != 0) launch(*device, sum_squares, partials, step_threads, count, x, partial);
+  launch(*device, join_squares, 1, step_threads, partials, partial, total);
 }
 
 inline void scale(Device* device, std::uint64_t count, float factor, float* x) {
   if (count == 0) return;
-  launch(*device, scale_values, stride_blocks(count, square_threads), square_threads, count, factor, x);
+  launch(*device, scale_values, stride_blocks(count, step_threads), step_threads, count, factor, x);
 }
 
 inline void layer_norm(Device* device, const LayerNormArgs* args) {

@@ -71,10 +71,10 @@ __device__ __forceinline__ void store_four(float* to, std::uint64_t at, std::uin
 // into a NaN.
 template <Change form, bool whole>
 __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint64_t at, const FourFloats& gradient) {
-  constexpr bool has_first = form != Change::sgd && form != Change::rmsprop;
-  constexpr bool has_second = form != Change::sgd && form != Change::momentum;
+  constexpr bool has_first = form != Change::sgd && form != Change::sgdw && form != Change::rmsprop;
+  constexpr bool has_second = form != Change::sgd && form != Change::sgdw && form != Change::momentum;
   constexpr bool has_last = form == Change::adaptive_revision;
-  constexpr bool has_weights = form == Change::adamw || form == Change::nadamw;
+  constexpr bool has_weights = form == Change::adamw || form == Change::nadamw || form == Change::sgdw;
   const StepRule& rule = args.rule;
   FourFloats change = {}, first = {}, second = {}, last = {}, weight = {};
   if constexpr (has_first) first = load_four<whole>(rule.first, at, args.params);
@@ -86,6 +86,7 @@ __device__ __forceinline__ FourFloats step_four(const ScanArgs& args, std::uint6
     if (!whole && at + j >= args.params) break;
     const float g = gradient.v[j];
     if constexpr (form == Change::sgd) change.v[j] = step_rule::sgd(rule, g);
+    if constexpr (form == Change::sgdw) change.v[j] = step_rule::sgdw(rule, g, weight.v[j]);
     if constexpr (form == Change::momentum) change.v[j] = step_rule::momentum(rule, g, first.v[j]);
     if constexpr (form == Change::rmsprop) change.v[j] = step_rule::rmsprop(rule, g, second.v[j]);
     if constexpr (form == Change::adam) change.v[j] = step_rule::adam(rule, g, first.v[j], second.v[j]);

@@ -11,6 +11,7 @@
 #include "gpu/cuda/emit.cuh"
 #include "gpu/cuda/grids.cuh"
 #include "gpu/cuda/model_slots.cuh"
+#include "gpu/cuda/optimizer.cuh"
 #include "gpu/cuda/picture_slots.cuh"
 #include "gpu/cuda/rice.cuh"
 #include "gpu/cuda/scan.cuh"
@@ -49,6 +50,8 @@ inline void scan(Device* device, const ScanArgs* args) {
       return start(scan_tiles<Change::nadamw>);
     case Change::adaptive_revision:
       return start(scan_tiles<Change::adaptive_revision>);
+    case Change::sgdw:
+      return start(scan_tiles<Change::sgdw>);
   }
 }
 
@@ -149,7 +152,43 @@ inline void fingerprint_weights(Device* device, const std::int32_t* weights, std
          seed, lanes);
 }
 
+// ---- optimizers
+
+// Starts a kernel that loops over `count` values in strides of its grid.
+template <class Kernel, class... Args>
+void over_parameters(Device* device, Kernel* kernel, std::uint64_t count, Args... args) {
+  if (count != 0) launch(*device, kernel, stride_blocks(count, step_threads), step_threads, args...);
+}
+
+inline void look_ahead(Device* device, MatrixLayout size, float momentum, const float* gradient, float* kept,
+                       float* ahead) {
+  over_parameters(device, look_ahead_rows, std::uint64_t{size.rows} * size.columns, size, momentum, gradient, kept,
+                  ahead);
+}
+
+inline void scale_to_one(Device* device, std::uint64_t count, double norm_min, const double* squares, float* x) {
+  over_parameters(device, scale_to_norm_one, count, count, norm_min, squares, x);
+}
+
+inline void quadratic(Device* device, std::uint32_t order, Quadratic numbers, const float* gram, float* square) {
+  over_parameters(device, add_powers, std::uint64_t{order} * order, order, numbers, gram, square);
+}
+
+inline void add_share(Device* device, std::uint64_t count, const float* from, float factor, const float* change,
+                      float* to) {
+  over_parameters(device, add_share_of_change, count, count, from, factor, change, to);
+}
+
 }  // namespace slots
+
+inline OptimizerTable optimizer_table() {
+  OptimizerTable table = {};
+  table.look_ahead = slots::look_ahead;
+  table.scale_to_one = slots::scale_to_one;
+  table.quadratic = slots::quadratic;
+  table.add_share = slots::add_share;
+  return table;
+}
 
 // Devices and their memory, as gpu/device/table.h defines them.
 namespace machine {
@@ -217,6 +256,7 @@ inline GpuTable make_table(const char* name) {
   table.fingerprint_weights = slots::fingerprint_weights;
   table.model = model_table();
   table.pictures = picture_table();
+  table.optimizers = optimizer_table();
   return table;
 }
 

@@ -182,8 +182,8 @@ struct MatmulArgs {
   Precision precision;
   Epilogue epilogue;
   // Row strides (BLAS: leading dimensions): numbers from one stored row to the next; 0: no gaps. The contents of gaps
-  // are unspecified afterwards. For tensor cores cuBLAS's manual advises rows that begin at multiples of 16 bytes.
-  // y_stride needs epilogue none.
+  // are unspecified afterwards, except those of a y of floats with a depth above 0, which stay. For tensor cores
+  // cuBLAS's manual advises rows that begin at multiples of 16 bytes. y_stride needs epilogue none.
   std::uint32_t a_stride = 0, b_stride = 0, y_stride = 0;
 };
 // The memory layout of a matrix: rows, numbers in each row, and numbers from one row to the next.

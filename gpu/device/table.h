@@ -19,12 +19,13 @@
 #include <cstdint>
 
 #include "gpu/device/model_table.h"
+#include "gpu/device/optimizer_table.h"
 #include "gpu/device/picture_table.h"
 #include "runtime/base/step_rule.h"
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 13;
+inline constexpr std::uint32_t table_version = 14;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 
@@ -68,6 +69,7 @@ enum class Change : std::uint32_t {
   adamw = 6,
   adaptive_revision = 7,
   nadamw = 8,
+  sgdw = 9,  // a step_rule without a kind of its own: of Muon (gpu/optimizers/optimizer.h)
 };
 
 // Candidates of one tile are adjacent and ascending; tiles are in any order.
@@ -203,7 +205,8 @@ struct GpuTable {
 
   // ---- compression: references in compress/
 
-  // residual += change; candidates are those with magnitude bits >= cutoff. Reference: compress/select/scan_kernels.h.
+  // residual += change; candidates are those with magnitude bits >= cutoff. With a room of 0, index and value may be
+  // null. Reference: compress/select/scan_kernels.h.
   void (*scan)(Device* device, const ScanArgs* args);
 
   // Selects the `wanted` largest magnitudes, or all that reach `least` if those are fewer (magnitude bits, at least 1).
@@ -266,9 +269,10 @@ struct GpuTable {
   void (*fingerprint_weights)(Device* device, const std::int32_t* weights, std::uint32_t params, std::uint64_t seed,
                               std::uint32_t* lanes);
 
-  // ---- models: gpu/device/model_table.h, gpu/device/picture_table.h
+  // ---- models and optimizers: gpu/device/model_table.h, picture_table.h, optimizer_table.h
   ModelTable model;
   PictureTable pictures;
+  OptimizerTable optimizers;
 };
 
 }  // namespace rumor::gpu
