@@ -33,6 +33,7 @@ HOUSE = {
     'gpu/cuda': ['gpu/device'],
     'gpu/compress': ['compress/payload', 'compress/select', 'gpu/device'],
     'gpu/models': ['models/kernels', 'models/families', 'gpu/device'],
+    'gpu/optimizers': ['models/optimizers', 'gpu/device'],
     'runtime/run': ['compress/select', 'gossip/contract', 'gossip/trust', 'models/*'],
     'runtime/replica': ['compress/payload', 'compress/link', 'gossip/contract'],
     'runtime/exchange': ['compress/payload', 'gossip', 'models/kernels', 'runtime/run', 'runtime/replica'],

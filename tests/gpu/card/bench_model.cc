@@ -9,6 +9,8 @@
 #include "gpu/device/repeated.h"
 #include "gpu/models/gpt.h"
 #include "gpu/models/mlp.h"
+#include "gpu/optimizers/optimizer.h"
+#include "models/optimizers/hidden_matrices.h"
 #include "models/optimizers/optimizer.h"
 #include "tests/gpu/card/bench_support.h"
 
@@ -180,6 +182,26 @@ std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
          number("operations_per_second", operations / model.repeated) + "}";
 }
 
+// Muon's step of GPT-2, with products in bf16: kernel by kernel where no two calls are alike, and recorded.
+std::string muon(const Gpu& gpu, bool emulated) {
+  const auto model = must(models::make_model(gpt2_config(emulated)));
+  const std::uint32_t params = model->layout().params();
+  const auto optimizer =
+      must(models::make_optimizer({.kind = "muon"}, params, models::hidden_matrices(*model)));
+  DeviceOptimizer on_gpu = must(DeviceOptimizer::create(gpu, *optimizer, Precision::bf16));
+  const DeviceArray<float> weights = noise(gpu, params, 0.02f), first = noise(gpu, params, 1e-3f),
+                           second = noise(gpu, params, 1e-3f), change = floats(gpu, params);
+  const Result<void> begun = on_gpu.add_step(first, 1e-4, weights, change);
+  if (!begun && is_no_cublas(begun.error())) return "null";
+  must(begun);
+  const double plain = seconds_of(gpu, emulated, 2, [&] {
+    for (const DeviceArray<float>* gradient : {&second, &first})
+      must(on_gpu.add_step(*gradient, 1e-4, weights, change));
+  });
+  const double repeated = seconds_of(gpu, emulated, 3, [&] { must(on_gpu.add_step(first, 1e-4, weights, change)); });
+  return "{" + number("plain_s", plain / 2) + ", " + number("repeated_s", repeated) + "}";
+}
+
 // A model so small that its kernels take less long than the host takes to begin them: 784-128-128-10, 64 rows.
 std::string small_model(const Gpu& gpu, bool emulated) {
   models::ModelConfig config;
@@ -219,7 +241,8 @@ std::string model_benchmarks(const Gpu& gpu, bool emulated) {
         "\"attention_bf16\": " + attention(gpu, emulated, shape, true), layer_norm(gpu, emulated, shape),
         cross_entropy(gpu, emulated, shape)})
     text += ", " + part;
-  return text + ", \"gpt2\": " + training(gpu, emulated, shape) + ", \"mlp\": " + small_model(gpu, emulated) + "}";
+  return text + ", \"gpt2\": " + training(gpu, emulated, shape) + ", \"muon\": " + muon(gpu, emulated) +
+         ", \"mlp\": " + small_model(gpu, emulated) + "}";
 }
 
 }  // namespace rumor::gpu

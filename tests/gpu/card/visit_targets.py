@@ -31,6 +31,8 @@ def targets(steps):
                 (gpt['optimizer_and_update_s'] - optimizer) / step, most=0.02)
             row('loss and gradient of GPT-2, of the speed of its widest product',
                 gpt['operations_per_second'] / bench['model']['products_per_second']['bf16'], least=0.5)
+            row("Muon's step of GPT-2, of loss and gradient", bench['model']['muon']['repeated_s'] / gpt['repeated_s'],
+                most=0.5)
     if 'speed' in torch:
         row("GPT-2's tokens a second, in PyTorch's", torch['speed'], least=1.0)
     if 'result' in torch:
