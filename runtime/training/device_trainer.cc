@@ -18,17 +18,10 @@ Result<void> check_possible(const RunConfig& config) {
     return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};
   };
   if (config.hogwild > 0) return not_yet(str("optimizer.hogwild = ", config.hogwild));
-  if (config.batches() > 1) return not_yet(str("exchange.local_steps = ", config.batches()));
-  if (config.optimizer.kind == "adaptive_revision" || config.optimizer.kind == "muon")
-    return not_yet(str("optimizer.kind = \"", config.optimizer.kind, "\""));
+  if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
   if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));
   if (config.bytes_per_second > 0) return not_yet(str("compress.bytes_per_second = ", config.bytes_per_second));
   return {};
-}
-
-gpu::Precision precision_of(const std::string& name) {
-  if (name == "tf32") return gpu::Precision::tf32;
-  return name == "bf16" ? gpu::Precision::bf16 : gpu::Precision::fp32;
 }
 
 // The entries of the last update, on the GPU.
@@ -64,26 +57,20 @@ Result<std::unique_ptr<DeviceTrainer>> DeviceTrainer::create(std::unique_ptr<gpu
 }
 
 Result<void> DeviceTrainer::prepare(const RunConfig& config) {
-  const std::uint32_t params = layout().params();
-  auto model = gpu::SplitModel::create(*gpus_, built_.config, precision_of(config.precision));
+  auto model = gpu::SplitModel::create(*gpus_, built_.config, precision_of(config));
   if (!model) return model.error();
   model_.emplace(std::move(model).value());
   auto compressor = gpu::DeviceCompressor::create(*gpu_, layout(), built_.compressor);
   if (!compressor) return compressor.error();
   compressor_.emplace(std::move(compressor).value());
   codec_.emplace(*gpu_, layout());
-  if (config.optimizer.clip > 0) clip_.emplace(*gpu_, config.optimizer.clip);
   auto view = DeviceView::create(*gpu_, *model_, *codec_, layout(), built_.grid_bits);
   if (!view) return view.error();
   view_.emplace(std::move(view).value());
-  if (auto room = gradient_.make_room(*gpu_, params, "gradient"); !room) return room;
-  for (const LargeVector<float>& here : built_.optimizer->moments()) {
-    auto there = gpu::DeviceArray<float>::create(*gpu_, params, "moments of the optimizer");
-    if (!there) return there.error();
-    there->write(here.data(), params);
-    moments_.push_back(std::move(there).value());
-  }
-  return {};
+  auto recipe = DeviceRecipe::create(*gpu_, config, built_, *model_);
+  if (!recipe) return recipe.error();
+  recipe_.emplace(std::move(recipe).value());
+  return change_.make_room(*gpu_, layout().params(), "gradient");
 }
 
 StepResult DeviceTrainer::step(const StepPlan& plan) {
@@ -97,22 +84,9 @@ StepResult DeviceTrainer::step(const StepPlan& plan) {
     return result;
   }
   result.period = plan.period;
-  result.samples = built_.samples();
+  result.samples = built_.batch * built_.batches_of(plan.batches);
   result.held = plan.hold;
   return result;
-}
-
-// The optimizer's rule, of the moments and weights that are on the GPU: nobody reads these here.
-StepRule DeviceTrainer::begin_step(double rate) {
-  StepRule rule = built_.optimizer->begin_step(rate, {view_->floats().data(), view_->floats().size()});
-  const std::span<LargeVector<float>> here = built_.optimizer->moments();
-  for (float** moment : {&rule.first, &rule.second, &rule.last})
-    for (std::size_t i = 0; i < here.size(); ++i)
-      if (*moment == here[i].data()) {
-        *moment = moments_[i].data();
-        break;
-      }
-  return rule;
 }
 
 Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
@@ -121,12 +95,12 @@ Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   if (auto shown = view_->told(); !shown) return shown;
   if (plan.survey)
     if (auto equal = view_->verify(); !equal) return equal;
-  const Result<float> loss = model_->loss_and_gradient(view_->floats(), built_.sampler->next(), gradient_);
-  if (!loss) return loss.error();
-  result.loss = *loss;
-  if (clip_)
-    if (auto clipped = clip_->cut(gradient_, layout().params()); !clipped) return clipped.error();
-  if (auto absorbed = compressor_->absorb_step(begin_step(plan.rate), gradient_, update_); !absorbed) return absorbed;
+  const Result<Recipe::Made> made = recipe_->make(plan, view_->floats(), change_);
+  if (!made) return made.error();
+  result.loss = made->loss;
+  auto absorbed = made->rule ? compressor_->absorb_step(*made->rule, change_, update_)
+                             : compressor_->absorb(change_, update_);
+  if (!absorbed) return absorbed;
   if (plan.hold)
     compressor_->withdraw(update_);
   else if (auto encoded = encode(result); !encoded)
@@ -152,14 +126,14 @@ Result<void> DeviceTrainer::encode(StepResult& result) {
 
 models::Evaluation DeviceTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {
   const models::Evaluation failed{std::nan(""), {}};
-  gradient_.write(weights.data(), weights.size());
+  change_.write(weights.data(), weights.size());
   if (weights.empty()) {
     auto equal = view_->told();
     if (equal) equal = view_->verify();
     if (!equal) failure_ = equal.error();
     if (!equal) return failed;
   }
-  const gpu::DeviceArray<float>& evaluated = weights.empty() ? view_->floats() : gradient_;
+  const gpu::DeviceArray<float>& evaluated = weights.empty() ? view_->floats() : change_;
   return models::evaluate_on_test(*built_.data, rows_max, [&](const models::Batch& batch) {
     auto part = model_->evaluate(evaluated, batch);
     if (part) return *part;
@@ -180,17 +154,12 @@ std::span<const float> DeviceTrainer::residual() const {
 }
 
 Bytes DeviceTrainer::optimizer_state() const {
-  const std::span<LargeVector<float>> here = built_.optimizer->moments();
-  for (std::size_t i = 0; i < here.size(); ++i)
-    if (!moments_[i].read(here[i].data(), here[i].size())) break;
-  return built_.optimizer->save();
+  return recipe_->optimizer().save();
 }
 
 Result<void> DeviceTrainer::restore(std::span<const float> residual, BytesView optimizer_state) {
   if (residual.size() != layout().params()) return Error{Errc::corrupt, "its residual is of another size"};
-  if (auto loaded = built_.optimizer->load(optimizer_state); !loaded) return loaded;
-  const std::span<LargeVector<float>> here = built_.optimizer->moments();
-  for (std::size_t i = 0; i < here.size(); ++i) moments_[i].write(here[i].data(), here[i].size());
+  if (auto loaded = recipe_->optimizer().load(optimizer_state); !loaded) return loaded;
   compressor_->restore_residual(residual);
   return {};
 }
@@ -204,13 +173,13 @@ MemoryUse DeviceTrainer::memory() const {
   MemoryUse use;
   use.weights = view_->weight_bytes();
   use.view = view_->float_bytes() + model_->copy_bytes();
-  use.gradient = gradient_.bytes() + model_->gradient_bytes();
+  use.gradient = change_.bytes() + model_->gradient_bytes();
   use.residual = capacity_bytes(residual_) + compressor_->residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
-  for (const gpu::DeviceArray<float>& moment : moments_) use.optimizer += moment.bytes();
   use.entries = view_->entry_bytes() + capacity_bytes(made_) + model_->entry_bytes() + update_.memory_bytes() +
-                compressor_->entry_bytes() + codec_->memory_bytes() + (clip_ ? clip_->memory_bytes() : 0);
+                compressor_->entry_bytes() + codec_->memory_bytes();
   use.activations = model_->activation_bytes();
+  recipe_->add_memory(use);
   return use;
 }
 

@@ -1,6 +1,6 @@
 // DeviceTrainer: a built-in model on a GPU as a trainer (gpu/README.md, chapter 5). All that there is of each parameter
 // is there: weights as integers and as floats, gradient, moments, residual; and all that is done with it: forward and
-// backward pass, optimizer, selection, coding, decoding, applying. Payload bytes cross the bus.
+// backward pass, optimizer (device_recipe.h), selection, coding, decoding, applying. Payload bytes cross the bus.
 //
 // Names, fingerprint and log are the host's, and integers of its own, for snapshots and checkpoints; no step waits for
 // these (Trainer::keeps_weights). That both are equal is verified where all that waits is looked at, and before an
@@ -14,7 +14,7 @@
 // Threads: as runtime/training/trainer.h has them. The GPU's one caller is the owner of the trainer's memory; that of
 // the stream for arriving updates is the protocol thread.
 // Memory: a parameter takes 16 bytes on the GPU and 4 here, and in both places 4 more for each moment of the optimizer;
-// on every further GPU 8.
+// on every further GPU 8. Steps of several mini-batches, and Muon, take more on the first GPU (device_recipe.h).
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@
 #include "compress/payload/update.h"
 #include "gpu/compress/codec.h"
 #include "gpu/compress/compressor.h"
-#include "gpu/device/clip.h"
 #include "gpu/models/split_model.h"
 #include "runtime/training/built_in_model.h"
+#include "runtime/training/device_recipe.h"
 #include "runtime/training/device_view.h"
 #include "runtime/training/trainer.h"
 #include "runtime/training/update_encoder.h"
@@ -36,8 +36,8 @@ namespace rumor {
 
 class DeviceTrainer final : public Trainer {
  public:
-  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (Hogwild! workers, several batches
-  // a step, AdaptiveRevision, budgets in bytes); Errc::limit for too little memory, with what to reduce.
+  // Errors: those of BuiltInModel::create(); Errc::usage for what only a CPU does (Hogwild! workers, AdaptiveRevision,
+  // budgets in bytes); Errc::limit for too little memory, with what to reduce.
   static Result<std::unique_ptr<DeviceTrainer>> create(std::unique_ptr<gpu::GpuGroup> gpus, const RunConfig& config,
                                                        std::shared_ptr<const models::DataSet> data,
                                                        models::Shard shard, std::uint64_t sampling_seed);
@@ -51,6 +51,7 @@ class DeviceTrainer final : public Trainer {
   void expect(Replica&, InFlightView& in_flight) override { view_->expect(in_flight); }
   void lift(Replica&, InFlightView& in_flight) override { view_->lift(in_flight); }
   bool keeps_weights() const override { return true; }
+  bool takes_batches() const override { return true; }
   // Copied from the GPU, to where the last copy was. After a failure of it: what was copied last.
   std::span<const float> residual() const override;
   Bytes optimizer_state() const override;
@@ -73,7 +74,6 @@ class DeviceTrainer final : public Trainer {
   DeviceTrainer(std::unique_ptr<gpu::GpuGroup> gpus, BuiltInModel built);
   Result<void> prepare(const RunConfig& config);
   Result<void> compute(const StepPlan& plan, StepResult& result);
-  StepRule begin_step(double rate);
   Result<void> encode(StepResult& result);
 
   BuiltInModel built_;  // of its model the layout and the beginning: it computes nothing
@@ -88,12 +88,12 @@ class DeviceTrainer final : public Trainer {
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
   UpdateEncoder encoder_;
-  std::optional<gpu::DeviceClip> clip_;  // where the run file says so
+  std::optional<DeviceRecipe> recipe_;
   std::optional<DeviceView> view_;
   gpu::DeviceUpdate update_;  // of the last step,
   Bytes made_;                // and its payload
-  gpu::DeviceArray<float> gradient_;  // between steps it has weights of somebody else that are evaluated
-  std::vector<gpu::DeviceArray<float>> moments_;  // the optimizer's, in its order; these are the ones that count
+  // The change of a step, or its gradient; between steps weights of somebody else that are evaluated.
+  gpu::DeviceArray<float> change_;
 };
 
 }  // namespace rumor

@@ -1,5 +1,6 @@
 // Peers on GPUs and on processors train one model together, in virtual time: equal digests, and before every step and
-// every evaluation weights on the GPU that are the replica's, with what is expected of others.
+// every evaluation weights on the GPU that are the replica's, with what is expected of others. So do they with Muon in
+// rounds as long as the delay.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -42,6 +43,7 @@ class Watched final : public Trainer {
     look(replica, nullptr);
   }
   bool keeps_weights() const override { return made_->keeps_weights(); }
+  bool takes_batches() const override { return made_->takes_batches(); }
   std::span<const float> residual() const override { return made_->residual(); }
   Bytes optimizer_state() const override { return made_->optimizer_state(); }
   Result<void> restore(std::span<const float> residual, BytesView state) override {
@@ -76,13 +78,8 @@ class Watched final : public Trainer {
   Looks& looks_;
 };
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(peers_on_gpus_and_on_processors_agree) {
-  if (!has_products(Target())) return;
-  RunConfig config = test::small_run(3000);
-  config.optimizer.kind = "adamw";
-  config.rate = 0.002;
+// Four peers, two of them on GPUs, train to the end.
+void check_agreement(const RunConfig& config) {
   sim::ClusterOptions options = test::lan(4);
   options.network = sim::NetworkModel::preset("home").value();  // updates are on their way for a step or two
   Watched::Looks looks;
@@ -112,6 +109,26 @@ BOOST_AUTO_TEST_CASE(peers_on_gpus_and_on_processors_agree) {
   BOOST_TEST(looks.arrived == taken);
   // Nobody waits for the weights on the host, and still they follow: while steps are computed.
   BOOST_TEST(applied > asked / 2);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(peers_on_gpus_and_on_processors_agree) {
+  if (!has_products(Target())) return;
+  RunConfig config = test::small_run(3000);
+  config.optimizer.kind = "adamw";
+  config.rate = 0.002;
+  check_agreement(config);
+}
+
+BOOST_AUTO_TEST_CASE(rounds_of_muon_agree) {
+  if (!has_products(Target())) return;
+  RunConfig config = test::small_run(12'000);
+  config.model.hidden = {8, 8};
+  config.optimizer.kind = "muon";
+  config.rate = 0.02;
+  config.round_rules.local_steps = 0;  // as long as the delay
+  check_agreement(config);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

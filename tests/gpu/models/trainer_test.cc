@@ -5,9 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "runtime/training/model_trainer.h"
-#include "tests/gpu/target.h"
-#include "tests/unit/models/scratch.h"
+#include "tests/gpu/models/learner.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
@@ -15,14 +13,6 @@ using namespace rumor::gpu;
 BOOST_AUTO_TEST_SUITE(gpu_trainer)
 
 namespace {
-
-RunConfig small_run(const char* optimizer) {
-  RunConfig config;
-  config.model.hidden = {8};
-  config.batch = 4;
-  config.optimizer.kind = optimizer;
-  return config;
-}
 
 RunConfig small_cnn() {
   RunConfig config = small_run("momentum");
@@ -33,57 +23,6 @@ RunConfig small_cnn() {
   config.model.hidden = {};
   return config;
 }
-
-// A GPT of bytes of a text that lies in a file as long as this lives.
-struct SmallText {
-  models::Scratch scratch;
-  RunConfig config;
-
-  SmallText() {
-    std::string text;
-    Prng prng(3);
-    for (int i = 0; i < 2000; ++i) text += "etaoin srhldcu"[prng.below(14)];
-    scratch.write("a.txt", text);
-    config.data.kind = "text";
-    config.data.path = scratch / "a.txt";
-    config.model.family = "gpt";
-    config.model.context = 8;
-    config.model.layers = 1;
-    config.model.heads = 2;
-    config.model.embedding = 8;
-    config.batch = 2;
-    config.optimizer.kind = "adamw";
-  }
-};
-
-std::shared_ptr<const models::DataSet> data_of(const RunConfig& config) {
-  return models::load_data(config.data, config.model.context).value();
-}
-
-Result<std::unique_ptr<DeviceTrainer>> make(const RunConfig& config, std::uint64_t order = 0,
-                                            std::size_t gpus = 1) {
-  return DeviceTrainer::create(target_group(gpus, order), config, data_of(config), {0, 1}, 7);
-}
-
-// A trainer and what it trains, as a node has them.
-struct Learner {
-  std::unique_ptr<Trainer> trainer;
-  Replica replica;
-  std::uint64_t period = 0;
-
-  explicit Learner(std::unique_ptr<Trainer> made)
-      : trainer(std::move(made)), replica(RunId{}, trainer->layout(), trainer->initial_weights()) {}
-
-  StepResult step(double density) {
-    trainer->follow(replica);
-    return trainer->step({.rate = 0.02, .density = density, .period = ++period, .survey = true});
-  }
-  void take(const StepResult& step, std::uint64_t seq) {
-    gossip::UpdateHeader header;
-    header.key.seq = seq;
-    replica.apply_own(header, step.update, std::make_shared<const Bytes>(step.payload));
-  }
-};
 
 }  // namespace
 
@@ -98,11 +37,11 @@ BOOST_AUTO_TEST_CASE(losses_are_those_of_the_cpu) {
   for (const RunConfig& config : runs) {
     const std::size_t gpus = 1 + run++ % 3;
     if (gpus > 1 && !target_group(gpus)) continue;
-    auto on_gpu = make(config, 3, gpus);
+    auto on_gpu = make_device_trainer(config, 3, gpus);
     BOOST_TEST_REQUIRE(on_gpu.ok());
     const DeviceTrainer& device = **on_gpu;
     Learner gpu(std::move(on_gpu).value());
-    Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());
+    Learner cpu(make_model_trainer(config));
     BOOST_TEST((gpu.replica.weights().size() == cpu.replica.weights().size()));
     for (std::uint64_t step = 1; step <= 12; ++step) {
       // Few entries are sent to their places on all GPUs; with many, the whole view is sent to the other GPUs.
@@ -130,8 +69,8 @@ BOOST_AUTO_TEST_CASE(weights_that_are_not_the_replicas_are_told) {
   const RunConfig config = small_run("sgd");
   if (!has_products(Target())) return;
   for (const bool evaluates : {false, true}) {
-    Learner one(make(config).value());
-    Learner other(make(config).value());
+    Learner one(make_device_trainer(config).value());
+    Learner other(make_device_trainer(config).value());
     const StepResult step = one.step(0.1);
     BOOST_TEST_REQUIRE(step.failure == "");
     other.take(step, 1);
@@ -152,7 +91,7 @@ BOOST_AUTO_TEST_CASE(only_payloads_of_others_are_sent) {
   if (on_device()) return;
   RunConfig config = small_run("sgd");
   config.model.hidden = {200};
-  Learner one(make(config).value()), other(make(config, 3).value());
+  Learner one(make_device_trainer(config).value()), other(make_device_trainer(config, 3).value());
   other.step(0.2);
   for (std::uint64_t step = 1; step <= 5; ++step) {
     const StepResult theirs = other.step(0.2), own = one.step(0.2);
@@ -174,7 +113,7 @@ BOOST_AUTO_TEST_CASE(only_payloads_of_others_are_sent) {
 
 BOOST_AUTO_TEST_CASE(an_evaluation_that_fails_is_told_at_the_next_step) {
   if (on_device()) return;  // its memory cannot be held back
-  Learner gpu(make(small_run("sgd")).value());
+  Learner gpu(make_device_trainer(small_run("sgd")).value());
   BOOST_TEST_REQUIRE(gpu.step(0.1).failure == "");
   set_emulated_memory(1);  // a test set has larger batches
   const std::vector<float> weights(gpu.trainer->layout().params());
@@ -187,12 +126,13 @@ BOOST_AUTO_TEST_CASE(an_evaluation_that_fails_is_told_at_the_next_step) {
 
 BOOST_AUTO_TEST_CASE(a_restart_goes_on_to_the_bit) {
   if (!has_products(Target())) return;
-  for (const char* optimizer : {"momentum", "rmsprop", "adamw"}) {
-    const RunConfig config = small_run(optimizer);
-    Learner first(make(config).value()), undisturbed(make(config).value());
+  for (const char* optimizer : {"momentum", "rmsprop", "adamw", "muon"}) {
+    RunConfig config = small_run(optimizer);
+    if (config.optimizer.kind == "muon") config = muon_run();
+    Learner first(make_device_trainer(config).value()), undisturbed(make_device_trainer(config).value());
     for (int step = 0; step < 3; ++step) BOOST_TEST((first.step(0.05).payload == undisturbed.step(0.05).payload));
     // Another one that has drawn as many batches, with nothing of its own left.
-    Learner second(make(config, 5).value());
+    Learner second(make_device_trainer(config, 5).value());
     for (int step = 0; step < 3; ++step) second.step(0.5);
     const std::span<const float> residual = first.trainer->residual();
     BOOST_TEST_REQUIRE(second.trainer->restore(residual, first.trainer->optimizer_state()).ok());
@@ -208,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_restart_goes_on_to_the_bit) {
 BOOST_AUTO_TEST_CASE(what_is_held_back_waits) {
   const RunConfig config = small_run("sgd");
   if (!has_products(Target())) return;
-  Learner gpu(make(config).value());
+  Learner gpu(make_device_trainer(config).value());
   gpu.trainer->follow(gpu.replica);
   const StepResult held = gpu.trainer->step({.rate = 0.02, .density = 0.1, .period = 1, .hold = true});
   BOOST_TEST(held.held);
@@ -232,8 +172,8 @@ BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
   if (!has_products(Target())) return;
   const SmallText text;
   for (const RunConfig& config : {small_run("sgd"), small_cnn(), text.config}) {
-    Learner gpu(make(config).value());
-    Learner cpu(ModelTrainer::create(config, data_of(config), {0, 1}, 7).value());
+    Learner gpu(make_device_trainer(config).value());
+    Learner cpu(make_model_trainer(config));
     cpu.trainer->follow(cpu.replica);
     gpu.trainer->follow(gpu.replica);
     const auto here = cpu.trainer->evaluate(cpu.trainer->view().values, 100);
@@ -249,29 +189,29 @@ BOOST_AUTO_TEST_CASE(evaluation_is_that_of_the_cpu) {
 BOOST_AUTO_TEST_CASE(products_are_as_precise_as_the_run_file_says) {
   if (!has_products(Target())) return;
   RunConfig config = small_run("sgd");
-  const double exact = Learner(make(config).value()).step(0.1).loss;
+  const double exact = Learner(make_device_trainer(config).value()).step(0.1).loss;
   config.precision = "bf16";
-  const double rounded = Learner(make(config).value()).step(0.1).loss;
+  const double rounded = Learner(make_device_trainer(config).value()).step(0.1).loss;
   BOOST_TEST(rounded != exact);
   BOOST_TEST(std::abs(rounded - exact) < 0.1 * exact);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
-  RunConfig revised = small_run("adaptive_revision"), whole = small_run("muon");
-  RunConfig paid = small_run("sgd");
+  RunConfig revised = small_run("adaptive_revision");
+  RunConfig paid = small_run("sgd"), budgeted = small_run("sgd");
   paid.bytes_per_update = 100;
-  RunConfig seldom = small_run("sgd"), shared = small_run("sgd");
-  seldom.round_rules.local_steps = 3;
+  budgeted.bytes_per_second = 2000;
+  RunConfig shared = small_run("sgd");
   shared.hogwild = 2;
-  for (const RunConfig& config : {revised, whole, paid, seldom, shared}) {
-    const auto refused = make(config);
+  for (const RunConfig& config : {revised, paid, budgeted, shared}) {
+    const auto refused = make_device_trainer(config);
     BOOST_TEST_REQUIRE(!refused.ok());
     BOOST_TEST(refused.error().text.find("--device cpu") != std::string::npos);
     BOOST_TEST((refused.error().code == Errc::usage));
   }
-  BOOST_TEST(make(paid).error().text.find("compress.bytes_per_update = 100 ") == 0u);
-  BOOST_TEST(make(seldom).error().text.find("exchange.local_steps = 3 ") == 0u);
-  BOOST_TEST(make(shared).error().text.find("optimizer.hogwild = 2 ") == 0u);
+  BOOST_TEST(make_device_trainer(paid).error().text.find("compress.bytes_per_update = 100 ") == 0u);
+  BOOST_TEST(make_device_trainer(revised).error().text.find("optimizer.kind = \"adaptive_revision\" ") == 0u);
+  BOOST_TEST(make_device_trainer(shared).error().text.find("optimizer.hogwild = 2 ") == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
