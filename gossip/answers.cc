@@ -27,8 +27,6 @@ std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_
 std::string Protocol::divergence() const { return impl_->core.divergence; }
 const Bytes& Protocol::own_admit() const { return impl_->core.members.self().admit; }
 
-Duration Protocol::publish_interval() const { return impl_->exchange->publish_interval(); }
-
 bool Protocol::may_publish(TimePoint now) const {
   return impl_->core.admitted_count() == 0 || impl_->exchange->may_publish(now);
 }

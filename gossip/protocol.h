@@ -55,8 +55,6 @@ class Protocol {
   // False: this origin is ahead of the network, and its next change had better wait in the residual. Only advice:
   // publish() may be called all the same.
   bool may_publish(TimePoint now) const;
-  // The time that should pass between two own updates, so that the network can carry all; 0: it carries any number.
-  Duration publish_interval() const;
   // We train no more (true) or again (false): sent to all links, and shown there in PeerInfo.finished.
   void set_finished(bool finished, TimePoint now, Outbox& out);
   // Says goodbye to every link and closes them. Nothing may be called afterwards but on_link_down.

@@ -41,7 +41,6 @@ class Broadcast final : public Exchange {
   void start() override;
   void publish(const StoredUpdate& update) override;
   bool may_publish(TimePoint now) const override;
-  Duration publish_interval() const override { return state_.pace.interval(); }
   void finished_changed() override { repair_.finished_changed(); }
   void rule_changed() override;
   Result<void> revoke(const Revocation& revocation) override { return revoking_.revoke(revocation, nullptr); }

@@ -50,8 +50,6 @@ class Exchange {
   virtual void publish(const StoredUpdate& update) = 0;
   // False: an update made now had better wait. Requires: at least one link is admitted.
   virtual bool may_publish(TimePoint now) const = 0;
-  // As Protocol::publish_interval().
-  virtual Duration publish_interval() const { return Duration{0}; }
   // Core::finished has changed.
   virtual void finished_changed() = 0;
   // Core::rule has changed. Overlay judges the links after this.

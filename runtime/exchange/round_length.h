@@ -31,7 +31,6 @@ class RoundLength {
   // longer round would be denser than density_max (runtime/run/run_config.h), which would cost it entries.
   static RoundLength following(double density);
 
-  bool is_fixed() const { return shortest_ == longest_; }
   // Mini-batches of the next round.
   std::uint32_t length() const { return length_; }
   // An own update has been published; staleness: the mean over the live peers.

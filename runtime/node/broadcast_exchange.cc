@@ -45,17 +45,6 @@ double BroadcastExchange::rate() const {
   return core_.config.rate_for(live_count(), core_.progress()) * staleness_.rate_factor();
 }
 
-std::uint32_t BroadcastExchange::batches() const {
-  if (round_.is_fixed()) return round_.length();
-  return fit_.batches(round_.length(), core_.protocol->publish_interval());
-}
-
-void BroadcastExchange::stepped(std::uint32_t samples, Duration took) {
-  fit_.stepped(static_cast<double>(samples) / core_.config.batch, took);
-}
-
-Duration BroadcastExchange::step_takes() const { return round_.is_fixed() ? Duration{0} : fit_.time_of(batches()); }
-
 // ---- updates ----
 
 void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint now) {
@@ -165,8 +154,7 @@ bool BroadcastExchange::handed_over(std::span<const gossip::PeerInfo> neighbours
 }
 
 void BroadcastExchange::fill(NodeStatus& status) const {
-  status.batches = batches();
-  status.link_share = static_cast<double>(density_batches()) / static_cast<double>(batches());
+  status.batches = round_.length();
   status.rate_factor = staleness_.rate_factor();
   status.in_flight = in_flight_.in_flight();
   status.staleness = staleness_.peers();

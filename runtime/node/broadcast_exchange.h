@@ -1,7 +1,6 @@
 // BroadcastExchange: mode "broadcast". Every update goes to every peer, so replicas become equal. Training does not
 // wait: the trainer computes at the replica plus an estimate of what others are doing (InFlightView), live peers share
-// the learning rate (LivePeers), rules limit the damage of late updates (Staleness), and rounds are as long as the
-// delay (RoundLength) and the links (LinkFit) want them.
+// the learning rate (LivePeers), and rules limit the damage of late updates (Staleness).
 //
 // Thread: one owner, as Node.
 #pragma once
@@ -10,7 +9,6 @@
 #include <string>
 
 #include "runtime/exchange/in_flight_view.h"
-#include "runtime/exchange/link_fit.h"
 #include "runtime/exchange/live_peers.h"
 #include "runtime/exchange/round_length.h"
 #include "runtime/exchange/staleness.h"
@@ -28,15 +26,12 @@ class BroadcastExchange final : public Exchange {
   std::size_t live_count() const override;
   std::size_t density_peers() const override { return live_count(); }
   double rate() const override;
-  std::uint32_t batches() const override;
-  std::uint32_t density_batches() const override { return round_.length(); }
+  std::uint32_t batches() const override { return round_.length(); }
 
   void applied(const gossip::UpdateHeader& header, TimePoint now) override;
   void published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) override;
   void expire(TimePoint now) override;
 
-  void stepped(std::uint32_t samples, Duration took) override;
-  Duration step_takes() const override;
   bool must_wait(TimePoint now) override;
   std::optional<TimePoint> waits_until() const override;
   std::string waiting_for() const override;
@@ -60,7 +55,6 @@ class BroadcastExchange final : public Exchange {
   Staleness staleness_;
   LivePeers live_;
   RoundLength round_;
-  LinkFit fit_;
   std::uint64_t own_period_ = 0;           // of the last step
   std::optional<TimePoint> waits_since_;   // a step waits for other peers
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun

@@ -52,8 +52,6 @@ class Exchange {
   virtual double rate() const = 0;
   // Mini-batches of the next step.
   virtual std::uint32_t batches() const = 0;
-  // Mini-batches whose share of entries the next update may have: all, or fewer where the links carry no more.
-  virtual std::uint32_t density_batches() const { return batches(); }
 
   // ---- updates ----
   // An update of another peer is in the replica.
@@ -67,10 +65,6 @@ class Exchange {
   virtual void expire(TimePoint /*now*/) {}
 
   // ---- own steps ----
-  // A step of so many samples took this long.
-  virtual void stepped(std::uint32_t /*samples*/, Duration /*took*/) {}
-  // How long the next step is expected to take, for an exchange that plans by it; 0: it does not.
-  virtual Duration step_takes() const { return Duration{0}; }
   // Whether the next step must wait for other peers.
   virtual bool must_wait(TimePoint /*now*/) { return false; }
   // Absent: no step waits. Else when to ask must_wait() again although nothing has arrived; may be `never`.

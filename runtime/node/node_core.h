@@ -49,9 +49,7 @@ struct NodeCore {
   double progress() const {
     return std::min(1.0, static_cast<double>(exchange->samples()) / static_cast<double>(config.samples));
   }
-  double density() const {
-    return config.density_at(exchange->density_peers(), progress(), exchange->density_batches());
-  }
+  double density() const { return config.density_at(exchange->density_peers(), progress(), exchange->batches()); }
 };
 
 }  // namespace rumor

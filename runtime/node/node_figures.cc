@@ -32,7 +32,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.live_peers = exchange.live_count();
   s.members = protocol.members();
   s.rate = exchange.rate();
-  s.target_density = core_.config.density_for(exchange.density_peers(), exchange.density_batches());
+  s.target_density = core_.config.density_for(exchange.density_peers(), exchange.batches());
   s.exchange = core_.config.mode;
   s.training = core_.figures;
   s.traffic = protocol.counters();

@@ -108,9 +108,6 @@ constexpr FigureRow<S> late_rows[] = {
     figure<&S::batches>("batches_per_update").shown("mini-batches an update", Form::count)
         .gauge("rumor_batches_per_update",
                "Mini-batches of an own update; with exchange.local_steps = auto they follow the delay."),
-    figure<&S::link_share>("link_share").shown("entries that links carry", Form::share)
-        .gauge("rumor_link_share_ratio",
-               "Entries of an own update over those of the run file; rounds get longer where links carry fewer."),
     figure<&S::rate_factor>("rate_factor").shown("learning rate multiplied by", Form::decimal)
         .gauge("rumor_staleness_rate_factor", "The rules against staleness multiply the learning rate by this."),
 };

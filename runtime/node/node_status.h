@@ -122,7 +122,6 @@ struct NodeStatus {
   bool digests_equal = false;  // PeerInfo::digest_equal of every link
   std::size_t live_peers = 0, members = 0;
   double rate = 0, threshold = 0, target_density = 0;
-  double link_share = 1;  // entries of an own update, over those that the run file asks for
   std::uint32_t batches = 1;  // mini-batches of an own update (exchange.local_steps)
   double rate_factor = 1;   // by the rules against staleness; included in `rate`
   double residual_age = 0;  // residual / entries of the last update: updates until a change is sent (Little's law)

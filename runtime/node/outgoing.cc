@@ -17,8 +17,7 @@ constexpr Duration survey_every = 10s, survey_soon = 100ms;
 void Outgoing::start_step(Turn& turn) {
   Exchange& exchange = *core_.exchange;
   StepPlan plan;
-  const TimePoint done = turn.now + exchange.step_takes();
-  plan.hold = !(core_.protocol->may_publish(done) && exchange.publishes_next());
+  plan.hold = !(core_.protocol->may_publish(turn.now) && exchange.publishes_next());
   exchange.begin_step(plan);
   plan.rate = exchange.rate();
   plan.batches = exchange.batches();
@@ -44,7 +43,6 @@ bool Outgoing::step_done(StepResult result, Turn& turn) {
   }
   if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1})) return true;
   count(result);
-  core_.exchange->stepped(result.samples, turn.now - *last_step_);
   if (!result.held) publish(std::move(result), turn);
   core_.exchange->set_unpublished(samples_held_);
   return true;

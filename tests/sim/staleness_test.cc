@@ -194,31 +194,3 @@ BOOST_AUTO_TEST_CASE(rounds_become_as_long_as_updates_are_late) {
   BOOST_TEST(status.batches >= 8u);
   BOOST_TEST(status.target_density == config.density_for(4, status.batches));  // what is sent for a sample stays
 }
-
-// Peers that choose the length of their rounds make longer ones of as many entries, where links carry fewer updates.
-BOOST_AUTO_TEST_CASE(rounds_get_longer_where_links_carry_less) {
-  RunConfig config = test::small_run(60'000);
-  config.round_rules.local_steps = 0;
-  config.model.hidden = {128};
-  config.density = 0.05;
-  sim::ClusterOptions narrow = test::lan(4);
-  narrow.network.up_bytes_per_second = 12'000;
-  narrow.network.down_bytes_per_second = 120'000;
-  const auto at_work = [&](const sim::ClusterOptions& options) {
-    auto cluster = test::make_cluster(config, options);
-    cluster->run_until(TimePoint{15s});
-    return cluster->node(0)->status(cluster->now());
-  };
-  const NodeStatus wide = at_work(test::lan(4)), few = at_work(narrow);
-  BOOST_TEST(wide.link_share == 1.0);
-  BOOST_TEST(few.link_share < 0.7);
-  BOOST_TEST(few.batches > wide.batches);
-  BOOST_TEST(few.target_density == wide.target_density);
-  BOOST_TEST(few.training.steps_held < few.training.steps / 4);
-
-  const sim::SimResult r = test::run(config, narrow);
-  BOOST_TEST(r.identical);
-  BOOST_TEST(r.lost + r.doubled == 0u);
-  BOOST_TEST(r.samples >= 60'000u);
-  BOOST_TEST(r.delivery_p99 < 5.0);
-}

@@ -59,9 +59,6 @@ Limit limit_of(const NodeStatus& s, double compute, double wait, double held, st
   if (held >= notable)
     return {"link", str("The network: ", percent(held), " of the steps made no update, because links are full or ",
                         "neighbours lag; later updates carry what these steps learned.")};
-  if (s.link_share < 1 - notable)
-    return {"link", str("The network: links carry ", percent(s.link_share), " of the entries that the run file asks ",
-                        "for, so rounds have ", s.batches, " mini-batches and updates come less often.")};
   if (s.rate_factor < 1 - notable) return late(s);
   return pace(s, compute, period_ms);
 }
