@@ -2,7 +2,8 @@
 // counterpart on the CPU (runtime/training/recipe.h); of the recipes there a GPU has two:
 //   one batch    the gradient of one mini-batch, and the optimizer's step as a rule for the compressor
 //   local steps  several mini-batches, one after another, each at the weights plus the change so far
-//                (runtime/training/local_steps.h); and every step of Muon, which is no rule
+//                (runtime/training/local_steps.h, but without the residual in Muon's private copy); and every step of
+//                Muon, which is no rule
 //
 // Several GPUs: each has a part of every mini-batch. All else is on the first. Before every mini-batch of a step but
 // the first, the others get the weights with the change so far, and the weights alone when the step ends.
