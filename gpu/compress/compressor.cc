@@ -336,6 +336,11 @@ Result<std::vector<float>> DeviceCompressor::residual() {
   return all;
 }
 
+const DeviceArray<float>& DeviceCompressor::residual_there() {
+  take_sent();
+  return residual_;
+}
+
 void DeviceCompressor::restore_residual(std::span<const float> residual) {
   RUMOR_CHECK(residual.size() == layout_.params());
   forget_update();

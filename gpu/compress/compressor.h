@@ -56,6 +56,8 @@ class DeviceCompressor {
 
   // Copies the residual. It first removes what the last update sent, so shrink() and withdraw() must not follow.
   Result<std::vector<float>> residual();
+  // The same without the copy: valid until the next call of any member.
+  const DeviceArray<float>& residual_there();
   // Requires: residual.size() == layout.params().
   void restore_residual(std::span<const float> residual);
 

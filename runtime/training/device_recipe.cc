@@ -11,7 +11,11 @@ gpu::Precision precision_of(const RunConfig& config) {
 
 DeviceRecipe::DeviceRecipe(const gpu::Gpu& gpu, const RunConfig& config, BuiltInModel& built, gpu::SplitModel& model,
                            gpu::DeviceOptimizer optimizer)
-    : gpu_(&gpu), built_(&built), model_(&model), optimizer_(std::move(optimizer)) {
+    : gpu_(&gpu),
+      built_(&built),
+      model_(&model),
+      optimizer_(std::move(optimizer)),
+      local_steps_(built.batches > 1 || config.follows_delay()) {
   if (config.optimizer.clip > 0) clip_.emplace(gpu, config.optimizer.clip);
 }
 
@@ -21,30 +25,32 @@ Result<DeviceRecipe> DeviceRecipe::create(const gpu::Gpu& gpu, const RunConfig& 
   auto optimizer = gpu::DeviceOptimizer::create(gpu, *built.optimizer, precision_of(config));
   if (!optimizer) return optimizer.error();
   DeviceRecipe made(gpu, config, built, model, std::move(optimizer).value());
-  const bool several = built.batches > 1 || config.follows_delay();
-  if (several || !made.optimizer_.has_rule())
-    if (auto room = made.make_room(several); !room) return room.error();
+  if (made.local_steps_ || !made.optimizer_.has_rule())
+    if (auto room = made.make_room(made.local_steps_); !room) return room.error();
   return made;
 }
 
 Result<void> DeviceRecipe::make_room(bool several) {
   const std::uint32_t params = built_->layout().params();
   if (auto room = gradient_.make_room(*gpu_, params, "gradient of a mini-batch"); !room || !several) return room;
+  if (built_->optimizer->bears_full_rate())
+    if (auto room = start_.make_room(*gpu_, params, "weights and residual"); !room) return room;
   return seen_.make_room(*gpu_, params, "weights of a mini-batch");
 }
 
-Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
+Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const Seen& seen,
                                         const gpu::DeviceArray<float>& change) {
   const std::uint32_t batches = built_->batches_of(plan.batches);
   if (batches == 1 && optimizer_.has_rule()) {
-    const Result<double> loss = find_gradient(weights, change);
+    const Result<double> loss = find_gradient(seen.weights, change);
     if (!loss) return loss.error();
-    return Recipe::Made{*loss, optimizer_.begin_step(plan.rate, weights)};
+    return Recipe::Made{*loss, optimizer_.begin_step(plan.rate, seen.weights)};
   }
-  if (auto room = make_room(batches > 1); !room) return room.error();
+  const bool several = local_steps_ || batches > 1;
+  if (auto room = make_room(several); !room) return room.error();
   gpu_->table().fill(gpu_->device(), change.data(), 0, built_->layout().params() * sizeof(float));
   const Result<double> loss =
-      batches == 1 ? take_one(plan, weights, change) : take_several(plan, batches, weights, change);
+      several ? take_several(plan, batches, seen, change) : take_one(plan, seen.weights, change);
   if (!loss) return loss.error();
   return Recipe::Made{*loss, {}};
 }
@@ -68,35 +74,37 @@ Result<double> DeviceRecipe::take_one(const StepPlan& plan, const gpu::DeviceArr
 }
 
 // The mean loss. Every mini-batch looks at the same array, so that the model's work is recorded once.
-Result<double> DeviceRecipe::take_several(const StepPlan& plan, std::uint32_t batches,
-                                          const gpu::DeviceArray<float>& weights,
+Result<double> DeviceRecipe::take_several(const StepPlan& plan, std::uint32_t batches, const Seen& seen,
                                           const gpu::DeviceArray<float>& change) {
-  const float movers = built_->optimizer->bears_full_rate() ? static_cast<float>(plan.peers) : 1.0f;
-  gpu_->table().copy_within(gpu_->device(), seen_.data(), weights.data(), built_->layout().params() * sizeof(float));
+  const bool from_residual = built_->optimizer->bears_full_rate();
+  if (from_residual)
+    gpu_->table().optimizers.add_share(gpu_->device(), built_->layout().params(), seen.weights.data(), 1.0f,
+                                       seen.residual.data(), start_.data());
   double sum = 0;
   Result<void> done;
   for (std::uint32_t batch = 0; done && batch < batches; ++batch) {
-    if (batch > 0) done = look_ahead(movers, weights, change);
+    done = move(plan, from_residual ? start_ : seen.weights, change);
     if (!done) break;
     const Result<double> loss = take_one(plan, seen_, change);
     if (!loss) done = loss.error();
     if (loss) sum += *loss;
   }
-  if (auto back = model_->follow(weights); done && !back) done = back;
+  if (auto back = model_->follow(seen.weights); done && !back) done = back;
   if (!done) return done.error();
   return sum / batches;
 }
 
 // Shows the next mini-batch the weights that all peers are expected to have made (runtime/training/local_steps.h).
-Result<void> DeviceRecipe::look_ahead(float movers, const gpu::DeviceArray<float>& weights,
-                                      const gpu::DeviceArray<float>& change) {
+Result<void> DeviceRecipe::move(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
+                                const gpu::DeviceArray<float>& change) {
+  const float movers = built_->optimizer->bears_full_rate() ? static_cast<float>(plan.peers) : 1.0f;
   gpu_->table().optimizers.add_share(gpu_->device(), built_->layout().params(), weights.data(), movers, change.data(),
                                      seen_.data());
   return model_->follow(seen_);
 }
 
 void DeviceRecipe::add_memory(MemoryUse& use) const {
-  use.view += seen_.bytes();
+  use.view += start_.bytes() + seen_.bytes();
   use.gradient += gradient_.bytes();
   use.optimizer += optimizer_.memory_bytes();
   use.entries += clip_ ? clip_->memory_bytes() : 0;

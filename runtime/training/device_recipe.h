@@ -2,14 +2,13 @@
 // counterpart on the CPU (runtime/training/recipe.h); of the recipes there a GPU has two:
 //   one batch    the gradient of one mini-batch, and the optimizer's step as a rule for the compressor
 //   local steps  several mini-batches, one after another, each at the weights plus the change so far
-//                (runtime/training/local_steps.h, but without the residual in Muon's private copy); and every step of
-//                Muon, which is no rule
+//                (runtime/training/local_steps.h); and every step of Muon, which is no rule
 //
-// Several GPUs: each has a part of every mini-batch. All else is on the first. Before every mini-batch of a step but
-// the first, the others get the weights with the change so far, and the weights alone when the step ends.
+// Several GPUs: each has a part of every mini-batch. All else is on the first. Before every mini-batch of local
+// steps the others get the weights with the change so far, and the weights alone when the step ends.
 //
 // Thread: one caller at a time. Memory, device: that of the optimizer (gpu/optimizers/optimizer.h); local steps take
-// two floats a parameter more, a single mini-batch of Muon takes one.
+// two floats a parameter more, those of Muon three, a single mini-batch of Muon takes one.
 #pragma once
 
 #include <optional>
@@ -30,10 +29,13 @@ class DeviceRecipe {
   static Result<DeviceRecipe> create(const gpu::Gpu& gpu, const RunConfig& config, BuiltInModel& built,
                                      gpu::SplitModel& model);
 
-  // As Recipe::make(); arrays and the rule's pointers are on the GPU. `weights`: as the copies of `model` show them.
+  // As Recipe::Seen, on the GPU. The copies of `model` show the weights.
+  struct Seen {
+    const gpu::DeviceArray<float>&weights, &residual;
+  };
+  // As Recipe::make(); arrays and the rule's pointers are on the GPU.
   // Errors: Errc::limit, Errc::io.
-  Result<Recipe::Made> make(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
-                            const gpu::DeviceArray<float>& change);
+  Result<Recipe::Made> make(const StepPlan& plan, const Seen& seen, const gpu::DeviceArray<float>& change);
 
   gpu::DeviceOptimizer& optimizer() { return optimizer_; }
   const gpu::DeviceOptimizer& optimizer() const { return optimizer_; }
@@ -46,16 +48,19 @@ class DeviceRecipe {
   Result<double> find_gradient(const gpu::DeviceArray<float>& at, const gpu::DeviceArray<float>& gradient);
   Result<double> take_one(const StepPlan& plan, const gpu::DeviceArray<float>& at,
                           const gpu::DeviceArray<float>& change);
-  Result<double> take_several(const StepPlan& plan, std::uint32_t batches, const gpu::DeviceArray<float>& weights,
+  Result<double> take_several(const StepPlan& plan, std::uint32_t batches, const Seen& seen,
                               const gpu::DeviceArray<float>& change);
-  Result<void> look_ahead(float movers, const gpu::DeviceArray<float>& weights, const gpu::DeviceArray<float>& change);
+  Result<void> move(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
+                    const gpu::DeviceArray<float>& change);
 
   const gpu::Gpu* gpu_;
   BuiltInModel* built_;
   gpu::SplitModel* model_;
   gpu::DeviceOptimizer optimizer_;
   std::optional<gpu::DeviceClip> clip_;  // where the run file says so
-  gpu::DeviceArray<float> seen_;         // the weights with the change so far
+  bool local_steps_;                     // as the run file says
+  gpu::DeviceArray<float> start_;        // with Muon: the weights with the residual
+  gpu::DeviceArray<float> seen_;         // the same with the change so far
   gpu::DeviceArray<float> gradient_;     // of one mini-batch, where the step is no rule for the compressor
 };
 

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(heavy_teachers_do_not_raise_the_learning_rate) {
   RunConfig config = codistill_run();
   config.neighbour_rules.agreement = 20;
   const sim::SimResult r = run(config, test::lan(4));
-  BOOST_TEST(r.loss < 0.7 * r.curve.front().loss);
+  BOOST_TEST(r.loss < 0.85 * r.curve.front().loss);
 }
 
 // Two teachers, from a tenth of the run on: steps of 5/3 the time for nine tenths.
