@@ -15,6 +15,8 @@ namespace rumor::sim {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr const char* unit_of_bytes = "bytes / parameter / mini-batch";
 constexpr const char* loss_label = "test loss (lower is better)";
 constexpr double log_from = 3;  // an axis of losses is logarithmic where the greatest is so many times the least
@@ -172,7 +174,6 @@ std::string to_table(const Frontier& f) {
 }
 
 std::string to_json(const Frontier& f) {
-  using Json = nlohmann::ordered_json;
   Json methods = Json::array(), points = Json::array();
   for (const FrontierMethod& method : f.methods) methods.push_back({{"method", method.asked}, {"name", method.name}});
   for (std::size_t i = 0; i < f.points.size(); ++i) {
