@@ -135,13 +135,18 @@ std::string method_names() {
   return names + "alone";
 }
 
-Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes) {
+std::vector<std::string> parts_of_method(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(':', at), text.size());
     parts.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  return parts;
+}
+
+Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes) {
+  const std::vector<std::string> parts = parts_of_method(text);
   const std::string kind = parts.front();
   const bool is_mode = std::count(std::begin(exchange_modes), std::end(exchange_modes), kind) > 0;
   if (!is_mode && kind != "alone")

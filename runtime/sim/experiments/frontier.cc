@@ -56,20 +56,10 @@ std::vector<std::pair<std::string, std::string>> turned(const Method& method, do
   return {};
 }
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == ':')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
 // The method's text with these keys, in place of values of its own.
 std::string with_keys(const std::string& text, const std::vector<std::pair<std::string, std::string>>& keys) {
   std::string out;
-  for (const std::string& part : parts_of(text)) {
+  for (const std::string& part : parts_of_method(text)) {
     const bool replaced = std::any_of(keys.begin(), keys.end(), [&](const auto& key) {
       return part.substr(0, part.find('=')) == key.first;
     });
