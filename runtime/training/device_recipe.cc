@@ -38,19 +38,19 @@ Result<void> DeviceRecipe::make_room(bool several) {
   return seen_.make_room(*gpu_, params, "weights of a mini-batch");
 }
 
-Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const Seen& seen,
-                                        const gpu::DeviceArray<float>& change) {
+Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
+                                        gpu::DeviceCompressor& compressor, const gpu::DeviceArray<float>& change) {
   const std::uint32_t batches = built_->batches_of(plan.batches);
   if (batches == 1 && optimizer_.has_rule()) {
-    const Result<double> loss = find_gradient(seen.weights, change);
+    const Result<double> loss = find_gradient(weights, change);
     if (!loss) return loss.error();
-    return Recipe::Made{*loss, optimizer_.begin_step(plan.rate, seen.weights)};
+    return Recipe::Made{*loss, optimizer_.begin_step(plan.rate, weights)};
   }
   const bool several = local_steps_ || batches > 1;
   if (auto room = make_room(several); !room) return room.error();
   gpu_->table().fill(gpu_->device(), change.data(), 0, built_->layout().params() * sizeof(float));
-  const Result<double> loss =
-      several ? take_several(plan, batches, seen, change) : take_one(plan, seen.weights, change);
+  const Result<double> loss = several ? take_several(plan, batches, weights, compressor, change)
+                                      : take_one(plan, weights, change);
   if (!loss) return loss.error();
   return Recipe::Made{*loss, {}};
 }
@@ -73,34 +73,31 @@ Result<double> DeviceRecipe::take_one(const StepPlan& plan, const gpu::DeviceArr
   return *loss;
 }
 
-// The mean loss. Every mini-batch looks at the same array, so that the model's work is recorded once.
-Result<double> DeviceRecipe::take_several(const StepPlan& plan, std::uint32_t batches, const Seen& seen,
+// The mean loss. Every mini-batch looks at the same array, so that the model's work is recorded once. What it looks at
+// is that of runtime/training/local_steps.h.
+Result<double> DeviceRecipe::take_several(const StepPlan& plan, std::uint32_t batches,
+                                          const gpu::DeviceArray<float>& weights, gpu::DeviceCompressor& compressor,
                                           const gpu::DeviceArray<float>& change) {
-  const bool from_residual = built_->optimizer->bears_full_rate();
-  if (from_residual)
-    gpu_->table().optimizers.add_share(gpu_->device(), built_->layout().params(), seen.weights.data(), 1.0f,
-                                       seen.residual.data(), start_.data());
+  const bool ahead = built_->optimizer->bears_full_rate();
+  const auto add = [&](const gpu::DeviceArray<float>& from, float factor, const gpu::DeviceArray<float>& more,
+                       const gpu::DeviceArray<float>& to) {
+    gpu_->table().optimizers.add_share(gpu_->device(), built_->layout().params(), from.data(), factor, more.data(),
+                                       to.data());
+  };
+  if (ahead) add(weights, 1, compressor.residual_there(), start_);
   double sum = 0;
   Result<void> done;
   for (std::uint32_t batch = 0; done && batch < batches; ++batch) {
-    done = move(plan, from_residual ? start_ : seen.weights, change);
+    add(ahead ? start_ : weights, ahead ? static_cast<float>(plan.peers) : 1, change, seen_);
+    if (ahead || batch > 0) done = model_->follow(seen_);
     if (!done) break;
     const Result<double> loss = take_one(plan, seen_, change);
     if (!loss) done = loss.error();
     if (loss) sum += *loss;
   }
-  if (auto back = model_->follow(seen.weights); done && !back) done = back;
+  if (auto back = model_->follow(weights); done && !back) done = back;
   if (!done) return done.error();
   return sum / batches;
-}
-
-// Shows the next mini-batch the weights that all peers are expected to have made (runtime/training/local_steps.h).
-Result<void> DeviceRecipe::move(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
-                                const gpu::DeviceArray<float>& change) {
-  const float movers = built_->optimizer->bears_full_rate() ? static_cast<float>(plan.peers) : 1.0f;
-  gpu_->table().optimizers.add_share(gpu_->device(), built_->layout().params(), weights.data(), movers, change.data(),
-                                     seen_.data());
-  return model_->follow(seen_);
 }
 
 void DeviceRecipe::add_memory(MemoryUse& use) const {

@@ -5,7 +5,7 @@
 //                (runtime/training/local_steps.h); and every step of Muon, which is no rule
 //
 // Several GPUs: each has a part of every mini-batch. All else is on the first. Before every mini-batch of local
-// steps the others get the weights with the change so far, and the weights alone when the step ends.
+// steps that looks at other weights, the others get these, and the weights alone when the step ends.
 //
 // Thread: one caller at a time. Memory, device: that of the optimizer (gpu/optimizers/optimizer.h); local steps take
 // two floats a parameter more, those of Muon three, a single mini-batch of Muon takes one.
@@ -13,6 +13,7 @@
 
 #include <optional>
 
+#include "gpu/compress/compressor.h"
 #include "gpu/device/clip.h"
 #include "gpu/models/split_model.h"
 #include "gpu/optimizers/optimizer.h"
@@ -29,13 +30,11 @@ class DeviceRecipe {
   static Result<DeviceRecipe> create(const gpu::Gpu& gpu, const RunConfig& config, BuiltInModel& built,
                                      gpu::SplitModel& model);
 
-  // As Recipe::Seen, on the GPU. The copies of `model` show the weights.
-  struct Seen {
-    const gpu::DeviceArray<float>&weights, &residual;
-  };
-  // As Recipe::make(); arrays and the rule's pointers are on the GPU.
+  // As Recipe::make(); arrays and the rule's pointers are on the GPU. `weights`: as the copies of `model` show them.
+  // `compressor` has the residual.
   // Errors: Errc::limit, Errc::io.
-  Result<Recipe::Made> make(const StepPlan& plan, const Seen& seen, const gpu::DeviceArray<float>& change);
+  Result<Recipe::Made> make(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
+                            gpu::DeviceCompressor& compressor, const gpu::DeviceArray<float>& change);
 
   gpu::DeviceOptimizer& optimizer() { return optimizer_; }
   const gpu::DeviceOptimizer& optimizer() const { return optimizer_; }
@@ -48,10 +47,8 @@ class DeviceRecipe {
   Result<double> find_gradient(const gpu::DeviceArray<float>& at, const gpu::DeviceArray<float>& gradient);
   Result<double> take_one(const StepPlan& plan, const gpu::DeviceArray<float>& at,
                           const gpu::DeviceArray<float>& change);
-  Result<double> take_several(const StepPlan& plan, std::uint32_t batches, const Seen& seen,
-                              const gpu::DeviceArray<float>& change);
-  Result<void> move(const StepPlan& plan, const gpu::DeviceArray<float>& weights,
-                    const gpu::DeviceArray<float>& change);
+  Result<double> take_several(const StepPlan& plan, std::uint32_t batches, const gpu::DeviceArray<float>& weights,
+                              gpu::DeviceCompressor& compressor, const gpu::DeviceArray<float>& change);
 
   const gpu::Gpu* gpu_;
   BuiltInModel* built_;

@@ -95,7 +95,7 @@ Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
   if (auto shown = view_->told(); !shown) return shown;
   if (plan.survey)
     if (auto equal = view_->verify(); !equal) return equal;
-  const Result<Recipe::Made> made = recipe_->make(plan, {view_->floats(), compressor_->residual_there()}, change_);
+  const Result<Recipe::Made> made = recipe_->make(plan, view_->floats(), *compressor_, change_);
   if (!made) return made.error();
   result.loss = made->loss;
   auto absorbed = made->rule ? compressor_->absorb_step(*made->rule, change_, update_)

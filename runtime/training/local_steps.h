@@ -21,6 +21,7 @@ class LocalSteps final : public Recipe {
   // Refers to `built`, as make_recipe(). clip: as models::OptimizerConfig.
   LocalSteps(BuiltInModel& built, double clip) : built_(built), clip_(clip) {}
 
+  bool starts_from_residual() const override { return built_.optimizer->bears_full_rate(); }
   Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override;
   void add_memory(MemoryUse& use) const override;
 

@@ -90,7 +90,10 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
   StepResult result;
   encoder_.plan(plan, compressor_);
   if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
-  const Recipe::Made made = recipe_->make(plan, {view_, compressor_.residual()}, change_);
+  // Asking for the residual costs a walk over the last update, which absorb() otherwise does in its own pass.
+  const bool with_residual = recipe_->starts_from_residual();
+  const std::span<const float> residual = with_residual ? compressor_.residual() : std::span<const float>();
+  const Recipe::Made made = recipe_->make(plan, {view_, residual}, change_);
   result.loss = made.loss;
   result.held = plan.hold || (plan.drift_bound > 0 && drift() <= plan.drift_bound);
   const Result<void> absorbed = made.rule ? compressor_.absorb_step(*made.rule, change_, result.update)

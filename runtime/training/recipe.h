@@ -32,11 +32,14 @@ class Recipe {
     // With a rule `change` is a gradient, and the rule has yet to make the change of it, once for each parameter.
     std::optional<StepRule> rule;
   };
-  // A step starts from the weights that all peers share, and from the change that this peer has not sent yet.
+  // Whether a step starts from the residual, too.
+  virtual bool starts_from_residual() const { return false; }
+  // A step starts from the weights that all peers share and, where starts_from_residual(), from the change that this
+  // peer has not sent yet; otherwise `residual` may be empty.
   struct Seen {
     std::span<const float> weights, residual;
   };
-  // One step, as the plan has it, written to `change`. Requires: as many floats in all three as parameters.
+  // One step, as the plan has it, written to `change`. Requires: as many floats as parameters in each.
   virtual Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) = 0;
 
   // Threads for the recipe's own work, beside the model's. Must outlive its use.
