@@ -363,7 +363,7 @@ void add_export(CLI::App& app, ExportCommand& c) {
   sub->add_option("--to", c.to, "FILE.safetensors, or a folder")->required();
   sub->add_option("--average", c.average,
                   "the mean of the weights over this last part of the samples trained so far, such as 0.1; made from "
-                  "the log of updates in STATE")
+                  "the log of updates in STATE, as far as it goes back")
       ->check(CLI::Range(0.0, 1.0));
 }
 
