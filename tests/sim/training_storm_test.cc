@@ -93,8 +93,11 @@ BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
       {"a slow processor", only({K::slow_processor})},
       {"links that stall or swallow", only({K::stall, K::half_open})}};
   for (auto [name, request] : cases) {
+    constexpr std::uint64_t seeds = 6;
     std::uint64_t strikes = 0;
-    for (request.seed = 1; request.seed <= test::shortened(6); ++request.seed) {
+    for (request.seed = 1; request.seed <= seeds; ++request.seed) {
+      // The first seeds of some kinds strike nobody.
+      if (request.seed > test::shortened(seeds) && strikes >= test::shortened(3)) break;
       const sim::TrainingStormResult all = storm(request, 4, 6'000);
       BOOST_TEST_CONTEXT(name << ", seed " << request.seed << ": " << text(all.report.violation)) {
         BOOST_TEST(!all.report.violation.has_value());
