@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "runtime/base/check.h"
 
@@ -69,9 +70,39 @@ void ByteBudget::sent(std::uint64_t entries, std::uint64_t payload_bytes) {
   at_ = count;
 }
 
+CompressorEntries::CompressorEntries(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update,
+                                     CodecOptions options, EntryRules rules)
+    : compressor_(compressor), layout_(layout), update_(update), options_(options), rules_(std::move(rules)) {
+  keep_in_range();
+}
+
 Result<void> CompressorEntries::shrink(std::uint32_t entries) {
   compressor_.shrink(entries, update_);
+  keep_in_range();
   return {};
+}
+
+// Those that take the place of what is left out may move a weight too far as well: until there are none.
+void CompressorEntries::keep_in_range() {
+  share();
+  while (rules_.guard) {
+    const std::vector<std::uint32_t> beyond = rules_.guard->beyond(layout_, update_);
+    if (beyond.empty()) return;
+    left_out_.insert(left_out_.end(), beyond.begin(), beyond.end());
+    compressor_.leave_out(beyond, update_);
+    share();
+  }
+}
+
+void CompressorEntries::share() {
+  if (rules_.peers == 1) return;
+  const auto part_of = [&](std::int32_t step) {
+    const std::int64_t part = std::max<std::int64_t>(1, (step + rules_.peers / 2) / rules_.peers);
+    return step == 0 ? 0 : static_cast<std::int32_t>(part);
+  };
+  update_.step = part_of(update_.step);
+  for (std::int32_t& step : update_.tensor_step) step = part_of(step);
+  normalize_steps(update_);
 }
 
 Result<Bytes> encode_within(ChosenEntries& chosen, std::uint64_t bytes_max) {

@@ -13,8 +13,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "compress/select/compressor.h"
+#include "compress/select/range_guard.h"
 
 namespace rumor::compress {
 
@@ -57,21 +60,35 @@ class ChosenEntries {
   virtual Result<void> shrink(std::uint32_t entries) = 0;
 };
 
-// The last update of a compressor. Requires: `update` is what the last absorb() gave, unchanged; shrink() changes it.
+// Turns the entries that a compressor chose into those of an update.
+struct EntryRules {
+  std::int64_t peers = 1;     // an entry moves its weight by this part of what leaves the residual, at least one unit
+  std::optional<RangeGuard> guard = {};  // entries that it finds wait in the residual
+};
+
+// The last update of a compressor. Requires: `update` is what the last absorb() gave, unchanged; it becomes what is
+// sent.
 class CompressorEntries : public ChosenEntries {
  public:
-  // Refers to everything but the options.
-  CompressorEntries(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update, CodecOptions options)
-      : compressor_(compressor), layout_(layout), update_(update), options_(options) {}
+  // Refers to everything but options and rules.
+  CompressorEntries(Compressor& compressor, const ParamLayout& layout, SparseUpdate& update, CodecOptions options,
+                    EntryRules rules = {});
   std::uint64_t count() const override { return update_.index.size(); }
   Result<Bytes> encode() override { return compress::encode(layout_, update_, options_); }
   Result<void> shrink(std::uint32_t entries) override;
+  // The positions that the guard has found.
+  const std::vector<std::uint32_t>& left_out() const { return left_out_; }
 
  private:
+  void keep_in_range();
+  void share();
+
   Compressor& compressor_;
   const ParamLayout& layout_;
   SparseUpdate& update_;
   CodecOptions options_;
+  EntryRules rules_;
+  std::vector<std::uint32_t> left_out_;
 };
 
 // Returns the payload with as many of the chosen entries as fit into bytes_max, and at least one. Errors: those of

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "compress/select/compressor_stats.h"
 #include "compress/select/magnitudes.h"
@@ -63,6 +64,7 @@ struct Compressor::Impl {
   RankGroup::Collected collect(RankGroup& group, std::uint32_t cutoff);
   Result<void> check_finite() const;
   Result<void> choose(SparseUpdate& out);
+  void choose_or_clear(SparseUpdate& out);
   Result<void> choose_step(RankGroup& group);
   void emit(SparseUpdate& out);
   void clear(SparseUpdate& out);
@@ -175,6 +177,14 @@ Result<void> Compressor::Impl::choose(SparseUpdate& out) {
   return {};
 }
 
+// Chooses among fewer candidates than before. Where their step is none that the grid can hold, the update stays empty,
+// and nothing of the one before may leave the residual.
+void Compressor::Impl::choose_or_clear(SparseUpdate& out) {
+  if (choose(out)) return;
+  clear(out);
+  for (Piece& piece : pieces) piece.pending.clear();
+}
+
 void Compressor::Impl::emit(SparseUpdate& out) {
   std::size_t total = 0;
   for (Piece& piece : pieces) {
@@ -215,7 +225,11 @@ void Compressor::Impl::clear(SparseUpdate& out) {
 
 Result<void> Compressor::Impl::absorb(ScanInput input, ChangeForm form, SparseUpdate& out) {
   share_entries(groups, entries, layout.params());
-  for (RankGroup& group : groups) group.selected = 0;
+  for (RankGroup& group : groups) {
+    group.selected = 0;
+    group.extra = std::min(std::exchange(group.left_out, 0), group.size - group.wanted);
+    group.wanted += group.extra;
+  }
   input.residual = residual.data();
   scan(input, form);
   Result<void> done = check_finite();
@@ -287,11 +301,21 @@ void Compressor::shrink(std::uint32_t entries, SparseUpdate& out) {
   for (RankGroup& group : impl_->groups)
     group.wanted = static_cast<std::uint32_t>(group.selected * entries / sent);
   // Fewer of the same candidates are a larger threshold, and a mean of larger ones: on the grid once, on it still,
-  // unless the mean of the largest leaves it where that of all did not. Then the update stays empty, and nothing of the
-  // one before may leave the residual.
-  if (impl_->choose(out)) return;
-  impl_->clear(out);
-  for (Piece& piece : impl_->pieces) piece.pending.clear();
+  // unless the mean of the largest leaves it where that of all did not.
+  impl_->choose_or_clear(out);
+}
+
+void Compressor::leave_out(std::span<const std::uint32_t> positions, SparseUpdate& out) {
+  for (Piece& piece : impl_->pieces) {
+    RankGroup& group = impl_->groups[piece.group];
+    const auto removed = static_cast<std::uint32_t>(remove_candidates(positions, group.cutoff, piece));
+    group.candidates -= removed;
+    group.left_out += removed;
+    const std::uint32_t surplus = std::min(removed, group.extra);
+    group.extra -= surplus;
+    group.wanted -= surplus;
+  }
+  impl_->choose_or_clear(out);
 }
 
 void Compressor::withdraw(SparseUpdate& out) {

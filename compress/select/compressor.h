@@ -97,6 +97,11 @@ class Compressor {
   // Requires: the last absorb() succeeded.
   void withdraw(SparseUpdate& out);
 
+  // Chooses the update of the last absorb() or shrink() again, without these positions: they stay in the residual, and
+  // the next largest of the candidates take their places. Cheap: no pass. `out` is empty if no step is left that the
+  // grid can hold. Requires: that call succeeded; positions ascending.
+  void leave_out(std::span<const std::uint32_t> positions, SparseUpdate& out);
+
   // From the next update on. Requires: density in (0, 1].
   void set_density(double density);
   // The same as a count. Requires: 1 <= entries <= layout.params().

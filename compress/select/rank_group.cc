@@ -59,10 +59,7 @@ Result<void> RankGroup::set_step(float worth, int grid_bits) {
 }
 
 Error not_finite_at(const ParamLayout& layout, std::uint32_t position) {
-  const auto after =
-      std::upper_bound(layout.tensors().begin(), layout.tensors().end(), position,
-                       [](std::uint32_t p, const TensorInfo& tensor) { return p < tensor.offset; });
-  const TensorInfo& tensor = *std::prev(after);
+  const TensorInfo& tensor = layout.tensor_at(position);
   return Error{Errc::limit, str("tensor ", tensor.name, " has a change that is not a finite number at position ",
                                 position - tensor.offset, "; the model has diverged, try a smaller rate")};
 }

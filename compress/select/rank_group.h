@@ -37,6 +37,9 @@ struct RankGroup {
 
   std::uint32_t wanted = 0;   // entries, of this update
   std::int64_t owed = 0;      // share_entries
+  // Entries that Compressor::leave_out() removed since the last pass. They will be among the largest in the next one
+  // again, so that looks for `extra` more, which are removed in turn: they take no places of others.
+  std::uint32_t left_out = 0, extra = 0;
   std::uint32_t cutoff = 0;   // magnitude bits from which candidates were collected
   std::size_t candidates = 0;
   std::size_t selected = 0;

@@ -89,6 +89,21 @@ std::uint32_t select(const ScanKernels& kernels, std::span<Piece> pieces, std::u
   return threshold;
 }
 
+std::size_t remove_candidates(std::span<const std::uint32_t> positions, std::uint32_t cutoff, Piece& piece) {
+  std::size_t left = 0;
+  for (std::size_t c = 0; c < piece.count; ++c) {
+    if (std::binary_search(positions.begin(), positions.end(), piece.index[c])) {
+      if (!piece.bins.empty()) --piece.bins[bin_of(magnitude_bits(piece.value[c]), cutoff)];
+      continue;
+    }
+    piece.index[left] = piece.index[c];
+    piece.value[left++] = piece.value[c];
+  }
+  const std::size_t removed = piece.count - left;
+  piece.count = left;
+  return removed;
+}
+
 double selected_magnitudes(std::span<Piece> pieces, std::uint32_t threshold, Parallel& parallel) {
   each_piece(pieces, parallel, [&](Piece& piece) {
     std::size_t ties = piece.kept - piece.above;

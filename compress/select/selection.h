@@ -25,6 +25,10 @@ std::uint32_t select(const ScanKernels& kernels, std::span<Piece> pieces, std::u
 // another thread has begun.
 void each_piece(std::span<Piece> pieces, Parallel& parallel, const std::function<void(Piece&)>& task);
 
+// Removes the candidates at `positions` (ascending) from a piece. Returns how many they were. `cutoff`: from which
+// magnitude bits on they were collected.
+std::size_t remove_candidates(std::span<const std::uint32_t> positions, std::uint32_t cutoff, Piece& piece);
+
 // Sum of the magnitudes of the entries that select() chose. Summed by piece, in order: the same everywhere.
 double selected_magnitudes(std::span<Piece> pieces, std::uint32_t threshold, Parallel& parallel);
 

@@ -1,8 +1,11 @@
 #include "runtime/base/param_layout.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -36,6 +39,13 @@ Result<ParamLayout> ParamLayout::create(std::vector<TensorInfo> tensors) {
   layout.params_ = static_cast<std::uint32_t>(offset);
   layout.tensors_ = std::move(tensors);
   return layout;
+}
+
+const TensorInfo& ParamLayout::tensor_at(std::uint32_t position) const {
+  RUMOR_CHECK(position < params_);
+  const auto after = std::upper_bound(tensors_.begin(), tensors_.end(), position,
+                                      [](std::uint32_t at, const TensorInfo& tensor) { return at < tensor.offset; });
+  return *std::prev(after);
 }
 
 void ParamLayout::encode(ByteWriter& out) const {

@@ -33,6 +33,8 @@ class ParamLayout {
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   std::uint32_t params() const { return params_; }
+  // The tensor that holds this position of the flat vector. Requires: position < params().
+  const TensorInfo& tensor_at(std::uint32_t position) const;
 
   // Canonical bytes: varint count, then per tensor its name (varint length, text), varint rank, varint
   // extents.

@@ -14,6 +14,7 @@
 
 struct rumor_swarm {
   std::unique_ptr<rumor::bridge::Swarm> swarm;
+  std::string warning = {};  // the last that rumor_warning() returned
 };
 
 namespace {
@@ -154,6 +155,17 @@ int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss) {
     if (!goes_on) return fail(goes_on.error());
     return *goes_on ? RUMOR_OK : fail(RUMOR_ENDED, "the run has seen all of its samples");
   });
+}
+
+const char* rumor_warning(rumor_swarm* swarm) {
+  bool found = false;
+  with(swarm, When::running, [&](Swarm& s) {
+    auto text = s.warning();
+    found = text.has_value();
+    if (found) swarm->warning = std::move(*text);
+    return RUMOR_OK;
+  });
+  return found ? swarm->warning.c_str() : nullptr;
 }
 
 int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t* needed) {

@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-#define RUMOR_ABI 2
+#define RUMOR_ABI 3
 
 #define RUMOR_OK 0
 #define RUMOR_USAGE 1      /* a wrong argument, option or run file; or called in the wrong order */
@@ -126,6 +126,11 @@ RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 /* Call after each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never
  * waits for the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
 RUMOR_API int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss);
+
+/* One line that the program's user should read, such as a weight that nears the end of the grid or an optimizer that
+ * undoes the changes of other peers; null if there is nothing new. Each is returned once. Valid until the next call.
+ * (ABI 3) */
+RUMOR_API const char* rumor_warning(rumor_swarm* swarm);
 
 /* Writes the object that a status address serves as /status: JSON and a zero byte, at most a quarter of a second old.
  * *needed: its size in bytes. A buffer that is too small gets nothing, and the call returns RUMOR_LIMIT; null and 0 ask

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/families/model.h"
+#include "runtime/base/grid_range.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -25,6 +26,9 @@ constexpr Duration stop_patience = 60s;
 
 // The family of a run whose model only the programs know.
 constexpr std::string_view outside_family = "outside";
+// For a run without a run file: enough for all updates of a flush.
+constexpr double flush_bits = 6;
+
 Result<RunConfig> config_of(const std::string& run) {
   if (const std::string_view text = preset_text(run); !text.empty()) return parse_run_config(text, run);
   if (run.find('/') != std::string::npos || run.ends_with(".toml")) {
@@ -37,6 +41,7 @@ Result<RunConfig> config_of(const std::string& run) {
   config.name = run;
   config.samples = samples_unbounded;
   config.model.family = outside_family;
+  config.flush_bits = flush_bits;
   return config;
 }
 
@@ -154,6 +159,7 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
     number->second.set(*read);
     return {};
   }
+  grid_given_ = grid_given_ || name == "compress.grid_bits";
   if (name.find('.') != std::string::npos) return override_run_config(config, name + "=" + value);
   std::vector<std::string> known;
   for (const auto& [text, set] : texts) known.push_back(text);
@@ -195,7 +201,10 @@ Result<void> Swarm::local(std::span<std::uint8_t> memory, std::optional<int> gpu
 
 // The program's weights, which are part of the run's identity.
 Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
-  auto own = OutsideTrainer::on_grid(layout, tensors_, options_.config.grid_bits);
+  if (!grid_given_)
+    options_.config.grid_bits =
+        grid_bits_for(largest_of(layout, tensors_), options_.config.grid_bits);
+  auto own = on_grid(layout, tensors_, options_.config.grid_bits);
   if (!own) return own.error();
   auto start = std::make_shared<models::StartWeights>();
   start->weights = std::move(own).value();

@@ -15,7 +15,7 @@
 #include "runtime/bridge/device_tensors.h"
 #include "runtime/daemon/loop/event_loop.h"
 #include "runtime/daemon/loop/handover.h"
-#include "runtime/training/outside_trainer.h"
+#include "runtime/training/outside/outside_trainer.h"
 
 namespace rumor::bridge {
 
@@ -37,6 +37,8 @@ class Swarm {
   std::string status() const { return handover_.status_json(); }
   Result<void> checkpoint();
   Result<void> leave(Duration patience);
+  // The next line that the program's user should read; none if there is nothing new.
+  std::optional<std::string> warning() { return running() ? trainer_->take_warning() : std::nullopt; }
 
   bool began() const { return began_; }                  // start() was called
   bool running() const { return thread_.joinable(); }  // and succeeded, and leave() was not called
@@ -60,6 +62,7 @@ class Swarm {
 
   daemon::PeerOptions options_;
   double overhead_ = 0.04;
+  bool grid_given_ = false;  // compress.grid_bits, by the program
   std::vector<TensorInfo> infos_;
   std::vector<OutsideTensor> tensors_;
   DeviceTensors on_gpus_;

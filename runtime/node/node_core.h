@@ -21,7 +21,7 @@ namespace rumor {
 // More samples than any update has: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
 
-enum class Phase : std::uint8_t { catching_up, training, finishing, done, ended };
+enum class Phase : std::uint8_t { catching_up, training, flushing, finishing, done, ended };
 
 struct NodeCore {
   RunConfig config;

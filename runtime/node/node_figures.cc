@@ -13,7 +13,8 @@ NodeStatus Node::status(TimePoint now) const {
   s.run_name = core_.config.name;
   s.run_id = core_.run.hex();
   s.node_id = core_.options.node.hex();
-  static constexpr const char* names[] = {"catching up", "training", "finishing", "finished", "ended"};
+  static constexpr const char* names[] = {"catching up", "training", "flushing",
+                                          "finishing",   "finished", "ended"};
   s.phase = names[static_cast<int>(core_.phase)];
   if (training()) s.waiting_for = exchange.waiting_for();
   if (s.waiting_for.empty()) s.waiting_for = protocol.waiting_for();

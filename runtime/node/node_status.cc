@@ -94,6 +94,9 @@ constexpr FigureRow<S> compression_rows[] = {
         .gauge("rumor_residual_age_updates", "Mean number of updates until a change is sent."),
     figure<S>("entries", [](const auto& s) { return s.training.own_entries; })
         .counter("rumor_entries_total", "Entries of own updates."),
+    figure<S>("at_range_end", [](const auto& s) { return s.training.entries_at_range_end; })
+        .counter("rumor_entries_at_range_end_total",
+                 "Entries that wait because their weights are near the end of the grid (compress.grid_bits)."),
     figure<S>("payload_bytes", [](const auto& s) { return s.training.own_payload_bytes; })
         .counter("rumor_payload_bytes_total", "Payload bytes of own updates."),
     figure<&S::bits_per_entry>("bits_per_entry").shown("bits per entry", Form::decimal),

@@ -25,6 +25,7 @@ struct TrainingFigures {
   std::uint64_t evaluations = 0;
   std::uint64_t own_payload_bytes = 0;  // of all own updates
   std::uint64_t own_entries = 0;
+  std::uint64_t entries_at_range_end = 0;
   double own_bound_bits = 0;  // bits that independent positions and signs would need for them
   // Periods (nearly: own updates) between making and applying an update of another peer.
   std::uint64_t updates_of_others = 0, staleness_sum = 0, staleness_max = 0;

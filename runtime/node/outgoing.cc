@@ -1,10 +1,12 @@
 #include "runtime/node/outgoing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "compress/statistics.h"
 #include "gossip/trust/signing.h"
+#include "runtime/base/grid_range.h"
 #include "runtime/base/sha256.h"
 
 namespace rumor {
@@ -32,20 +34,48 @@ void Outgoing::start_step(Turn& turn) {
   turn.out.push_back(StartStep{std::move(plan)});
 }
 
+void Outgoing::start_flush(double density, Turn& turn) {
+  StepPlan plan;
+  plan.flush = true;
+  plan.density = density;
+  core_.exchange->begin_step(plan);
+  plan.peers = core_.exchange->live_count();
+  core_.computing = true;
+  turn.out.push_back(StartStep{std::move(plan)});
+}
+
 bool Outgoing::step_done(StepResult result, Turn& turn) {
   if (result.compression) {
     compression_ = *std::move(result.compression);
     next_survey_ = turn.now + (compression_.step > 0 ? survey_every : survey_soon);
   }
+  if (const auto position = incoming_.replica().near_range_end())
+    result.failure = near_range_end(*position) + "; what is shared would be wrong for everybody from here on";
   if (!result.failure.empty()) {
     turn.note(gossip::Note::Level::error, "training cannot go on: " + result.failure);
     return false;
   }
+  if (!result.at_range_end.empty()) warn_of_range(result.at_range_end, turn);
   if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1})) return true;
   count(result);
   if (!result.held) publish(std::move(result), turn);
   core_.exchange->set_unpublished(samples_held_);
   return true;
+}
+
+std::string Outgoing::near_range_end(std::uint32_t position) const {
+  const double value = std::ldexp(incoming_.replica().weights()[position], -core_.config.grid_bits);
+  return rumor::near_range_end(core_.trainer->layout(), position, value, core_.config.grid_bits);
+}
+
+// Once for each tensor.
+void Outgoing::warn_of_range(std::span<const std::uint32_t> positions, Turn& turn) {
+  core_.figures.entries_at_range_end += positions.size();
+  for (const std::uint32_t position : positions) {
+    const std::string& tensor = core_.trainer->layout().tensor_at(position).name;
+    if (!at_range_end_.insert(tensor).second) continue;
+    turn.note(gossip::Note::Level::error, near_range_end(position) + "; until then its changes are not sent");
+  }
 }
 
 void Outgoing::count(const StepResult& result) {

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
+#include <string>
 
 #include "compress/select/compressor.h"
 #include "runtime/node/incoming.h"
@@ -18,6 +21,9 @@ class Outgoing {
 
   // Requires: the trainer is idle.
   void start_step(Turn& turn);
+  // A step that sends this share of the parameters from the residual. Requires: the trainer is idle and flushes(), and
+  // the protocol may publish.
+  void start_flush(double density, Turn& turn);
   // Returns false when training cannot go on: the reason has been noted then. Requires: NodeCore::computed().
   bool step_done(StepResult result, Turn& turn);
 
@@ -27,6 +33,8 @@ class Outgoing {
  private:
   void count(const StepResult& result);
   void publish(StepResult result, Turn& turn);
+  std::string near_range_end(std::uint32_t position) const;
+  void warn_of_range(std::span<const std::uint32_t> positions, Turn& turn);
 
   NodeCore& core_;
   Incoming& incoming_;
@@ -34,6 +42,7 @@ class Outgoing {
   std::uint32_t samples_held_ = 0;      // of own steps since the last own update
   compress::CompressorStats compression_;
   TimePoint next_survey_{};
+  std::set<std::string> at_range_end_;  // tensors that have been warned of
 };
 
 }  // namespace rumor

@@ -1,6 +1,7 @@
 #include "runtime/node/phases.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +13,9 @@ namespace rumor {
 
 namespace {
 constexpr std::uint32_t all_rows = UINT32_MAX;
+// The updates of a flush, and the bits a parameter that the positions and signs of each take.
+constexpr double flush_density[] = {0.1, 0.2, 0.3, 0.4, 0.5}, flush_bits[] = {0.57, 0.93, 1.19, 1.38, 1.5};
+constexpr Duration flush_again = 20ms;  // while the links have no room
 }  // namespace
 
 void Phases::start(TimePoint now) {
@@ -26,6 +30,7 @@ TimePoint Phases::deadline() const {
   TimePoint at = core_.phase == Phase::finishing ? finishing_.deadline() : never;
   if (core_.computing) return at;
   at = std::min(at, next_checkpoint_);
+  if (core_.phase == Phase::flushing) at = std::min(at, next_step_);
   if (trains()) at = std::min({at, core_.exchange->waits_until().value_or(next_step_), next_evaluation_});
   return at;
 }
@@ -59,6 +64,10 @@ void Phases::change_phase(Turn& turn) {
     next_step_ = turn.now;
   }
   if (phase == Phase::training && !core_.computing && core_.exchange->samples() >= core_.samples_wanted()) {
+    phase = Phase::flushing;
+    next_step_ = turn.now;
+  }
+  if (phase == Phase::flushing && !core_.computing && flushes_ >= flushes_allowed()) {
     core_.exchange->finish();
     phase = Phase::finishing;
     core_.protocol->set_finished(true, turn.now, turn.network);
@@ -124,6 +133,7 @@ void Phases::compute(Turn& turn) {
     final_evaluation_under_way_ = true;
     return start_evaluation(all_rows, turn);
   }
+  if (core_.phase == Phase::flushing) return flush(turn);
   if (!trains() || stopping_) return;
   if (next_evaluation_ <= turn.now) {
     next_evaluation_ = turn.now + core_.options.evaluation_every;
@@ -133,6 +143,21 @@ void Phases::compute(Turn& turn) {
   if (turn.now < next_step_ || core_.exchange->must_wait(turn.now)) return core_.exchange->work_ahead();
   next_step_ = turn.now + Duration(static_cast<std::int64_t>(core_.config.period_ms * 1000));
   outgoing_.start_step(turn);
+}
+
+std::size_t Phases::flushes_allowed() const {
+  const bool possible = core_.trainer->flushes() && !core_.config.has_byte_budget() && !core_.options.observe;
+  if (!possible || core_.own_updates == 0) return 0;
+  std::size_t count = 0;
+  for (double bits = 0; count < std::size(flush_bits); ++count)
+    if ((bits += flush_bits[count]) > core_.config.flush_bits) break;
+  return count;
+}
+
+void Phases::flush(Turn& turn) {
+  if (turn.now < next_step_) return;
+  next_step_ = turn.now + flush_again;
+  if (core_.protocol->may_publish(turn.now)) outgoing_.start_flush(flush_density[flushes_++], turn);
 }
 
 void Phases::start_evaluation(std::uint32_t rows, Turn& turn) {

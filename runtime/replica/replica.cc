@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/grid_range.h"
 #include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
+
+namespace {
+
+// One comparison: beyond the end on either side.
+bool is_near_range_end(std::uint32_t weight) {
+  constexpr auto end = static_cast<std::uint32_t>(range_end);
+  return weight + end > 2 * end;
+}
+
+}  // namespace
 
 Replica::Replica(const RunId& run, ParamLayout layout, LargeVector<std::int32_t> initial)
     : fingerprinter_(run), layout_(std::move(layout)) {
@@ -122,11 +133,11 @@ void Replica::begin_batch() const {
   batch_.fingerprint = pending_fingerprint_;
 }
 
-// Adds the entries of the batch within the stretch. Returns the fingerprint of the changes as the weights really moved.
-std::uint64_t Replica::apply_stretch(compress::Stretch where, const compress::FloatView* view) const {
+// Adds the entries of the batch within the stretch.
+Replica::Moved Replica::apply_stretch(compress::Stretch where, const compress::FloatView* view) const {
   std::int32_t* const weights = state_.weights.data();
   float* const values = view != nullptr ? view->values.data() : nullptr;
-  std::uint64_t moved = 0;
+  Moved moved;
   compress::walk_merged(
       layout_, batch_.updates, where,
       [=](std::uint32_t i) {
@@ -139,11 +150,17 @@ std::uint64_t Replica::apply_stretch(compress::Stretch where, const compress::Fl
           const auto before = static_cast<std::uint32_t>(weights[i]);
           const std::uint32_t after = before + run.change(e);
           weights[i] = static_cast<std::int32_t>(after);
-          moved = Fingerprinter::add(moved, fingerprinter_.of_change(i, after - before));
+          moved.fingerprint = Fingerprinter::add(moved.fingerprint, fingerprinter_.of_change(i, after - before));
+          if (is_near_range_end(after)) moved.near_range_end = i;
           if (view != nullptr) view->set(i, after);
         }
       });
   return moved;
+}
+
+void Replica::add_to_batch(const Moved& moved) const {
+  batch_.moved = Fingerprinter::add(batch_.moved, moved.fingerprint);
+  if (moved.near_range_end) near_range_end_ = moved.near_range_end;
 }
 
 void Replica::end_batch() const {
@@ -160,7 +177,7 @@ bool Replica::apply_some(std::uint64_t entries_max) {
   const std::uint64_t params = layout_.params();
   const std::uint64_t step = params * entries_max / std::max<std::uint64_t>(batch_.entries, 1) + 1;
   const compress::Stretch where{batch_.at, std::min(params, batch_.at + step)};
-  batch_.moved = Fingerprinter::add(batch_.moved, apply_stretch(where, nullptr));
+  add_to_batch(apply_stretch(where, nullptr));
   batch_.at = where.end;
   if (batch_.at == params) end_batch();
   return pending_.empty();
@@ -169,12 +186,12 @@ bool Replica::apply_some(std::uint64_t entries_max) {
 void Replica::apply_pending(const compress::FloatView* view, Parallel& parallel) const {
   while (!pending_.empty()) {  // twice where a batch has begun already
     if (batch_.updates.empty()) begin_batch();
-    std::vector<std::uint64_t> moved(parallel.width());
+    std::vector<Moved> moved(parallel.width());
     const compress::Stretch rest{batch_.at, layout_.params()};
     compress::each_stretch(rest, batch_.entries, parallel, [&](std::size_t piece, compress::Stretch where) {
       moved[piece] = apply_stretch(where, view);
     });
-    for (const std::uint64_t one : moved) batch_.moved = Fingerprinter::add(batch_.moved, one);
+    for (const Moved& one : moved) add_to_batch(one);
     end_batch();
   }
 }
@@ -226,6 +243,11 @@ Result<void> Replica::restore(ReplicaState state) {
   if (fingerprinter_.of_weights(state.weights) != state.fingerprint)
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
   state_ = std::move(state);
+  const auto beyond = std::find_if(state_.weights.begin(), state_.weights.end(), [](std::int32_t weight) {
+    return is_near_range_end(static_cast<std::uint32_t>(weight));
+  });
+  near_range_end_.reset();
+  if (beyond != state_.weights.end()) near_range_end_ = static_cast<std::uint32_t>(beyond - state_.weights.begin());
   digest_current_ = false;
   pending_.clear();
   batch_ = {};

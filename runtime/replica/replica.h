@@ -92,6 +92,11 @@ class Replica {
   bool apply_some(std::uint64_t entries_max);
   bool nothing_pending() const { return pending_.empty(); }
 
+  // A position whose weight was beyond range_end when entries were added to the weights, or when a state was
+  // restored: the run has come to the end of the grid, beyond which weights wrap around. Which one, where there are
+  // several, depends on the order of updates.
+  std::optional<std::uint32_t> near_range_end() const { return near_range_end_; }
+
   // Remembers all changes of the weights until end_copy(), so that a copy made in pieces can take them back from each
   // piece (runtime/replica/snapshots.h).
   void begin_copy();
@@ -139,7 +144,13 @@ class Replica {
   void apply_pending(const compress::FloatView* view, Parallel& parallel) const;
   void apply_pending_alone() const;
   void begin_batch() const;
-  std::uint64_t apply_stretch(compress::Stretch where, const compress::FloatView* view) const;
+  // The work on a stretch of weights.
+  struct Moved {
+    std::uint64_t fingerprint = 0;               // of the changes, as the weights really moved
+    std::optional<std::uint32_t> near_range_end = {};  // see near_range_end()
+  };
+  Moved apply_stretch(compress::Stretch where, const compress::FloatView* view) const;
+  void add_to_batch(const Moved& moved) const;
   void end_batch() const;
   void refresh_changed(const compress::FloatView& view, Parallel& parallel) const;
   void forget_recent();
@@ -152,6 +163,7 @@ class Replica {
   mutable std::vector<compress::SharedUpdate> pending_;
   mutable Batch batch_;
   mutable std::uint64_t pending_entries_ = 0, pending_fingerprint_ = 0;
+  mutable std::optional<std::uint32_t> near_range_end_;
   // Changes that the view has yet to follow. pending_ and recent_ both end with the change taken last.
   std::vector<Taken> recent_;
   std::uint64_t recent_entries_ = 0;

@@ -78,6 +78,8 @@ struct RunConfig {
   double in_flight_weight = 0.5;   // (shared) runtime/exchange/in_flight_view.h
   double period_ms = 0;            // least time between two updates of this peer
   StalenessRules staleness;        // runtime/exchange/staleness.h; each peer's own choice
+  // Bits a parameter that a peer may spend at the end on what waits in its residual (runtime/node/phases.h).
+  double flush_bits = 0;
   // The beginning of a run, while this share of its samples is being seen, may differ from the rest: only the shards
   // below early_peers train (0: all), and updates are early_density times as dense. Each peer's own choice.
   // Asynchronous training is often begun with fewer workers; whether it pays is measured in METHODS.md.

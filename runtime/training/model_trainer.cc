@@ -88,6 +88,21 @@ void ModelTrainer::set_parallel(Parallel* parallel) {
 
 StepResult ModelTrainer::step(const StepPlan& plan) {
   StepResult result;
+  const Result<void> absorbed = plan.flush ? absorb_nothing(plan, result) : absorb_step(plan, result);
+  if (!absorbed) {
+    result.failure = absorbed.error().text;
+    return result;
+  }
+  result.period = plan.period;
+  if (result.held)
+    compressor_.withdraw(result.update);
+  else if (auto encoded = encode(result); !encoded)
+    result.failure = encoded.error().text;
+  if (plan.survey) result.compression = compressor_.stats();
+  return result;
+}
+
+Result<void> ModelTrainer::absorb_step(const StepPlan& plan, StepResult& result) {
   encoder_.plan(plan, compressor_);
   if (!plan.others.empty() && wants_changes_of_others()) revise(plan);
   // Asking for the residual costs a walk over the last update, which absorb() otherwise does in its own pass.
@@ -95,21 +110,18 @@ StepResult ModelTrainer::step(const StepPlan& plan) {
   const std::span<const float> residual = with_residual ? compressor_.residual() : std::span<const float>();
   const Recipe::Made made = recipe_->make(plan, {view_, residual}, change_);
   result.loss = made.loss;
-  result.held = plan.hold || (plan.drift_bound > 0 && drift() <= plan.drift_bound);
-  const Result<void> absorbed = made.rule ? compressor_.absorb_step(*made.rule, change_, result.update)
-                                          : compressor_.absorb(change_, result.update);
-  if (!absorbed) {
-    result.failure = absorbed.error().text;
-    return result;
-  }
-  result.period = plan.period;
   result.samples = built_.batch * built_.batches_of(plan.batches);
-  if (result.held)
-    compressor_.withdraw(result.update);
-  else if (auto encoded = encode(result); !encoded)
-    result.failure = encoded.error().text;
-  if (plan.survey) result.compression = compressor_.stats();
-  return result;
+  result.held = plan.hold || (plan.drift_bound > 0 && drift() <= plan.drift_bound);
+  return made.rule ? compressor_.absorb_step(*made.rule, change_, result.update)
+                   : compressor_.absorb(change_, result.update);
+}
+
+Result<void> ModelTrainer::absorb_nothing(const StepPlan& plan, StepResult& result) {
+  compressor_.set_density(plan.density);
+  std::fill(change_.begin(), change_.end(), 0.0f);
+  auto absorbed = compressor_.absorb(change_, result.update);
+  result.held = result.update.index.empty();
+  return absorbed;
 }
 
 // The squared norm of the own model's distance from its public copy, with this step's change. A peer that has not
@@ -150,11 +162,10 @@ void ModelTrainer::revise(const StepPlan& plan) {
 }
 
 Result<void> ModelTrainer::encode(StepResult& result) {
-  compress::CompressorEntries chosen(compressor_, layout(), result.update, codec_);
-  auto payload = encoder_.encode(chosen);
-  if (!payload) return payload.error();
-  result.payload = std::move(payload).value();
-  return {};
+  const compress::FloatView shared{own_model_ != nullptr ? copy_ : view_, view().unit};
+  compress::CompressorEntries chosen(compressor_, layout(), result.update, codec_,
+                                     {.guard = compress::RangeGuard(shared)});
+  return encoder_.encode(chosen, result);
 }
 
 models::Evaluation ModelTrainer::evaluate(std::span<const float> weights, std::uint32_t rows_max) {

@@ -34,6 +34,7 @@ class ModelTrainer final : public Trainer {
   void refresh(std::span<const std::int32_t> weights);
   compress::FloatView view() override;
   OwnModel* own_model() override { return own_model_; }
+  bool flushes() const override { return own_model_ == nullptr; }
   bool takes_batches() const override { return true; }
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
   std::span<const float> residual() const override { return compressor_.residual(); }
@@ -52,6 +53,9 @@ class ModelTrainer final : public Trainer {
  private:
   ModelTrainer(const RunConfig& config, BuiltInModel built);
   Result<void> make_recipe(const RunConfig& config);
+  // The change of one step, and of none, added to the residual, and the update chosen.
+  Result<void> absorb_step(const StepPlan& plan, StepResult& result);
+  Result<void> absorb_nothing(const StepPlan& plan, StepResult& result);
   double drift() const;
   void revise(const StepPlan& plan);
   Result<void> encode(StepResult& result);

@@ -22,6 +22,7 @@ struct StepPlan {
   std::uint32_t batches = 0;
   double seconds = 0;  // since the last step began; 0: there was none
   bool hold = false;   // no update: the change waits in the residual
+  bool flush = false;  // no mini-batch: an update of this density from the residual alone
   // Changes of other peers since the last step began; only where Trainer::wants_changes_of_others().
   std::vector<compress::SparseUpdate> others = {};
   std::size_t peers = 1;  // live ones, this one included
@@ -42,6 +43,8 @@ struct StepResult {
   bool held = false;  // there is no update: the plan held it back, or the own model has not drifted
   compress::SparseUpdate update;
   Bytes payload;  // the canonical encoding of `update`
+  // Positions whose entries wait because their weights are near the end of the grid (compress/select/range_guard.h).
+  std::vector<std::uint32_t> at_range_end;
   std::uint64_t period = 0;
   std::uint32_t samples = 0;
   double loss = 0;      // mean over the batch

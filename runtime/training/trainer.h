@@ -1,7 +1,8 @@
 // Trainer: trains a peer's model. The node gives it remote change through its View, and takes local change from step().
 //
 // Implementations: a built-in model on this machine's processor (runtime/training/model_trainer.h) or on its GPUs
-// (device_trainer.h), and the training loop of another program (outside_trainer.h). The node does not tell them apart.
+// (device_trainer.h), and the training loop of another program (outside/outside_trainer.h). The node does not tell them
+// apart.
 //
 // The node decides when a step may start; the driver decides where it runs: a worker thread, a thread of another
 // program, or in place in the simulator. The trainer's memory (float view, gradient, residual, optimizer state,
@@ -35,6 +36,8 @@ class Trainer : public View {
   virtual bool computes_at_shared_weights() const { return true; }
   // Whether a step can be as long as StepPlan::batches.
   virtual bool takes_batches() const { return false; }
+  // Whether a step can be one of StepPlan::flush.
+  virtual bool flushes() const { return false; }
   // Whether a step reads StepPlan::others.
   virtual bool wants_changes_of_others() const { return false; }
 

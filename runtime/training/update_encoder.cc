@@ -25,4 +25,12 @@ Result<Bytes> UpdateEncoder::encode(compress::ChosenEntries& chosen) {
   return payload;
 }
 
+Result<void> UpdateEncoder::encode(compress::CompressorEntries& chosen, StepResult& result) {
+  auto payload = encode(chosen);
+  if (!payload) return payload.error();
+  result.payload = std::move(payload).value();
+  result.at_range_end = chosen.left_out();
+  return {};
+}
+
 }  // namespace rumor

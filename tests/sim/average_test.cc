@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(peers_guess_how_far_the_run_is) {
     BOOST_TEST(static_cast<double>(cluster->node(i)->samples()) == all, boost::test_tools::tolerance(0.15));
 }
 
-// Not shortened under a sanitizer: in 100 steps the start-up, which costs more where there are more peers, still counts.
+// Not shortened under a sanitizer: in 100 steps the start-up still counts, which costs more where peers are more.
 BOOST_AUTO_TEST_CASE(traffic_of_a_peer_is_the_same_for_any_number_of_them) {
   const auto bytes_a_step = [](std::size_t nodes) {
     RunConfig config = average_run(nodes * 200 * 16);

@@ -25,6 +25,8 @@ Limit not_training(const NodeStatus& s) {
   if (s.phase == "catching up")
     return {"joining", s.waiting_for.empty() ? "Not training yet: it takes weights and updates of other peers first."
                                              : "Not training yet: it looks for other peers first."};
+  if (s.phase == "flushing")
+    return {"done", "The run has its samples; this peer sends what it has learned and not sent yet."};
   if (s.phase == "finishing") return {"done", "The run has its samples; neighbours exchange the last updates."};
   return {"done", "The run has its samples: training is done, and this peer serves the others."};
 }

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "models/families/model.h"
-#include "runtime/training/followed_view.h"
+#include "runtime/training/outside/followed_view.h"
 #include "tests/gpu/models/drawn_batch.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"

@@ -6,7 +6,7 @@ import ctypes.util
 import os
 import pathlib
 
-ABI = 2
+ABI = 3
 OK, NOT_FOUND, IO, ENDED, ALONE = 0, 2, 3, 20, 21
 F32, BF16 = 0, 1
 NAME = 'librumor.so.1'
@@ -68,6 +68,7 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
         'rumor_cuda_local': (number, [swarm, text, ctypes.c_size_t, swarm, number]),
         'rumor_start': (number, [swarm, ctypes.c_double]),
         'rumor_step': (number, [swarm, ctypes.c_uint32, ctypes.c_double]),
+        'rumor_warning': (text, [swarm]),
         'rumor_status': (number, [swarm, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),
         'rumor_checkpoint': (number, [swarm]),
         'rumor_leave': (number, [swarm, ctypes.c_double]),

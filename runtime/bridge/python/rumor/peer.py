@@ -64,6 +64,11 @@ class Peer:
         """Call this after each optimizer step. Returns False if the run has ended."""
         return self._check(self._library.rumor_step(self._handle, samples, loss), ENDED) != ENDED
 
+    def warning(self) -> str | None:
+        """Returns a line that the user should read, each once; None if there is nothing new."""
+        text = self._library.rumor_warning(self._handle)
+        return None if text is None else text.decode('utf-8', 'replace')
+
     def status(self) -> dict[str, Any]:
         """Returns the object that `rumor peer` serves as /status; empty before the peer has started."""
         size = ctypes.c_size_t()

@@ -32,6 +32,27 @@ BOOST_AUTO_TEST_CASE(an_own_update_gets_the_fingerprint_that_others_check) {
   BOOST_TEST(own.verify());
 }
 
+// Seven eighths of the range, whatever the order of the updates; also in a state that is taken over.
+BOOST_AUTO_TEST_CASE(a_weight_near_the_end_of_the_grid_is_noticed) {
+  for (const std::int32_t sign : {1, -1})
+    for (const bool ahead : {false, true}) {
+      Replica replica(test::some_run(), test::flat_layout(4), {10, 20, sign * 0x6000'0000, 40});
+      const compress::SparseUpdate near{0x0fff'ffff, {1, 2}, {0, sign < 0}}, beyond{2, {2}, {sign < 0}};
+      BOOST_REQUIRE(replica.apply(test::header_for(near, test::stream(1), 1), near).ok());
+      BOOST_TEST(replica.weights()[2] == sign * 0x6fff'ffff);
+      BOOST_TEST(!replica.near_range_end());
+      BOOST_REQUIRE(replica.apply(test::header_for(beyond, test::stream(1), 2), beyond).ok());
+      if (ahead)
+        while (!replica.apply_some(1)) {
+        }
+      BOOST_TEST(replica.weights()[2] == sign * 0x7000'0001);
+      BOOST_TEST(replica.near_range_end().value_or(0) == 2u);
+      Replica other(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
+      BOOST_REQUIRE(other.restore(replica.state()).ok());
+      BOOST_TEST(other.near_range_end().value_or(0) == 2u);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_false_fingerprint_changes_nothing) {
   Replica replica(test::some_run(), test::flat_layout(4), {10, 20, 30, 40});
   const compress::SparseUpdate update{5, {1, 3}, {0, 1}};

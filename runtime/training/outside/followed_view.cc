@@ -1,4 +1,4 @@
-#include "runtime/training/followed_view.h"
+#include "runtime/training/outside/followed_view.h"
 
 #include <cmath>
 

@@ -23,6 +23,7 @@ class FollowedView {
   // For changes that the copy need not follow.
   compress::FloatView view() { return {values_, unit()}; }
   float unit() const;
+  int grid_bits() const { return grid_bits_; }
 
   // As Trainer::follow().
   void follow(Replica& replica, Parallel& parallel);

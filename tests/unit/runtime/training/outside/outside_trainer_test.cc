@@ -1,5 +1,5 @@
 // The drift of an outside loop: what leaves it, what comes in, and that nothing is lost on the way.
-#include "runtime/training/outside_trainer.h"
+#include "runtime/training/outside/outside_trainer.h"
 
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -12,6 +12,9 @@ using namespace rumor;
 BOOST_AUTO_TEST_SUITE(outside_trainer)
 
 namespace {
+
+// From -1 to 1.
+float noise(Prng& prng) { return static_cast<float>(prng.below(2001)) * 1e-3f - 1; }
 
 constexpr std::uint32_t rows = 30, cols = 20, bias = 7;
 constexpr std::uint32_t params = rows * cols + bias;
@@ -34,7 +37,7 @@ struct Loop {
     config.density = density;
     const std::vector<OutsideTensor> tensors = {{OutsideTensor::Type::f32, matrix.data()},
                                                 {OutsideTensor::Type::bf16, offset.data()}};
-    auto start = OutsideTrainer::on_grid(layout, tensors, config.grid_bits);
+    auto start = on_grid(layout, tensors, config.grid_bits);
     BOOST_REQUIRE(start.ok());
     replica = std::make_unique<Replica>(RunId{}, layout, *start);
     trainer = OutsideTrainer::create(config, layout, tensors, {own}, *start).value();
@@ -163,20 +166,95 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_brings_back_drift_and_local_memory) {
   for (std::uint32_t i = 0; i < params; ++i) BOOST_TEST(again.outside(i) == again.shared(i));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_number_is_told_and_not_sent) {
+BOOST_AUTO_TEST_CASE(a_change_that_is_no_number_is_undone) {
   Loop loop;
-  loop.matrix[5] = NAN;
-  loop.trainer->told({1, 1, 0});
-  const StepResult result = loop.trainer->step({.density = 0.05});
-  BOOST_TEST(result.failure.find("matrix") != std::string::npos);
-  BOOST_TEST(result.payload.empty());
+  loop.matrix[4] += 0.125f;
+  loop.step(1, true);
+  const std::vector<float> before = loop.matrix;
+  for (const float bad : {NAN, INFINITY, 1e30f}) {
+    loop.matrix[5] = bad;
+    loop.matrix[6] += 1;
+    const StepResult result = loop.step(1, true);
+    BOOST_TEST(result.held);
+    BOOST_TEST(result.samples == 0u);
+    BOOST_TEST(loop.matrix == before, boost::test_tools::per_element());
+  }
+  BOOST_TEST(loop.trainer->take_warning().value_or("").find("undone") != std::string::npos);
+  BOOST_TEST(!loop.trainer->take_warning());
+  for (const float waits : loop.trainer->residual()) BOOST_REQUIRE(std::isfinite(waits));
+  loop.matrix[5] += 0.5f;
+  BOOST_TEST((loop.step(1).update.index == std::vector<std::uint32_t>{4, 5}));
+}
 
+BOOST_AUTO_TEST_CASE(a_loop_that_changes_nothing_but_to_no_numbers_fails) {
+  Loop loop;
+  StepResult result;
+  int steps = 0;
+  while (result.failure.empty() && steps < 100) {
+    loop.matrix[5] = NAN;
+    loop.trainer->told({1, 1, 0});
+    result = loop.trainer->step({.density = 0.05});
+    ++steps;
+  }
+  BOOST_TEST(steps == 10);
+  BOOST_TEST(result.failure.find("diverged") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_changes_nothing_is_told_so) {
+  Loop loop;
+  for (int step = 0; step < 19; ++step) loop.step(1, false, 10);
+  BOOST_TEST(!loop.trainer->take_warning());
+  loop.step(1, false, 10);
+  BOOST_TEST(loop.trainer->take_warning().value_or("").find("copy") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(weights_do_not_go_to_the_end_of_the_grid) {
+  Loop loop(1);
+  for (int step = 0; step < 100; ++step) {
+    loop.matrix[3] += (200 - loop.matrix[3]) / 10;
+    loop.step(1);
+    BOOST_TEST(loop.outside(3) > 0);
+  }
+  BOOST_TEST(loop.outside(3) > 199);
+  BOOST_TEST(loop.shared(3) > 90);
+  BOOST_TEST(loop.shared(3) <= 96);
+  BOOST_TEST(loop.trainer->take_warning().value_or("").find("weight 3 of tensor matrix") != std::string::npos);
+  BOOST_TEST(!loop.replica->near_range_end());
+}
+
+BOOST_AUTO_TEST_CASE(a_flush_hands_the_drift_over) {
+  Loop loop(0.002);
+  Prng prng(5);
+  for (int step = 0; step < 20; ++step) {
+    for (float& weight : loop.matrix) weight += 0.01f * noise(prng);
+    loop.step(1);
+  }
+  const auto drift = [&] {
+    double sum = 0;
+    for (const float waits : loop.trainer->residual()) sum += static_cast<double>(waits) * static_cast<double>(waits);
+    return sum;
+  };
+  const double before = drift();
+  for (const double density : {0.1, 0.2, 0.3, 0.4, 0.5}) {
+    StepPlan plan{.density = density};
+    plan.flush = true;
+    StepResult result = loop.trainer->step(plan);
+    BOOST_REQUIRE(!result.held);
+    loop.apply(result.update);
+    loop.trainer->follow(*loop.replica);
+  }
+  BOOST_TEST(drift() < 0.02 * before);
+}
+
+BOOST_AUTO_TEST_CASE(weights_beyond_the_grid_are_refused) {
+  Loop loop;
   const std::vector<OutsideTensor> tensors = {{OutsideTensor::Type::f32, loop.matrix.data()},
                                               {OutsideTensor::Type::bf16, loop.offset.data()}};
   loop.matrix[5] = 1000;  // the grid ends at 128
-  const auto refused = OutsideTrainer::on_grid(loop.layout, tensors, 24);
+  BOOST_TEST(largest_of(loop.layout, tensors) == 1000);
+  const auto refused = on_grid(loop.layout, tensors, 24);
   BOOST_REQUIRE(!refused.ok());
-  BOOST_TEST(refused.error().text.find("128") != std::string::npos);
+  BOOST_TEST(refused.error().text.find("96") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

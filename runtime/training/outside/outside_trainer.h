@@ -18,24 +18,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/base/param_layout.h"
 #include "runtime/run/run_config.h"
-#include "runtime/training/followed_view.h"
+#include "runtime/training/outside/followed_view.h"
+#include "runtime/training/outside/outside_tensors.h"
 #include "runtime/training/trainer.h"
+#include "runtime/training/outside/undone_changes.h"
 #include "runtime/training/update_encoder.h"
 
 namespace rumor {
-
-// The memory of one tensor of the layout: contiguous, row-major.
-struct OutsideTensor {
-  enum class Type : std::uint8_t { f32, bf16 };
-  Type type = Type::f32;
-  void* data = nullptr;
-};
 
 // The loop's work since the last step().
 struct OutsideWork {
@@ -55,15 +52,13 @@ class OutsideTrainer final : public Trainer {
                                                         std::vector<OutsideTensor> tensors,
                                                         std::vector<std::span<std::uint8_t>> local,
                                                         LargeVector<std::int32_t> start);
-  // x on the grid, each value rounded to the nearest point. Errors: Errc::limit naming the tensor.
-  static Result<LargeVector<std::int32_t>> on_grid(const ParamLayout& layout, std::span<const OutsideTensor> tensors,
-                                                   int grid_bits);
 
   const ParamLayout& layout() const override { return layout_; }
   LargeVector<std::int32_t> initial_weights() const override { return start_; }
   void follow(Replica& replica) override;
   compress::FloatView view() override { return view_.view(); }
   bool computes_at_shared_weights() const override { return false; }
+  bool flushes() const override { return true; }
   std::span<const float> residual() const override { return compressor_->residual(); }
   // The local memory, as of the last step().
   Bytes optimizer_state() const override { return local_copy_; }
@@ -82,11 +77,17 @@ class OutsideTrainer final : public Trainer {
   void catch_up();
   // x becomes the shared weights alone: what all peers hold. Drops the drift.
   void load_shared();
+  // The next line that the loop's user should read; none if there is nothing new.
+  std::optional<std::string> take_warning();
 
  private:
   OutsideTrainer(const RunConfig& config, const ParamLayout& layout, std::vector<OutsideTensor> tensors,
                  std::vector<std::span<std::uint8_t>> local, LargeVector<std::int32_t> start);
-  void gather();
+  float gather();
+  void watch(const OutsideWork& work, float largest);
+  void send(const StepPlan& plan, const OutsideWork& work, StepResult& result);
+  void undo(StepResult& result);
+  void warn_of_range(std::span<const std::uint32_t> positions);
   void remember_written();
   Result<void> encode(std::size_t peers, StepResult& result);
   void show(const compress::SparseUpdate* sent);
@@ -104,6 +105,12 @@ class OutsideTrainer final : public Trainer {
   OutsideWork work_;
   Bytes local_copy_;
   FollowedView view_;           // w; x has yet to follow it where it changed
+  std::uint32_t skipped_ = 0;      // changes in a row that were undone
+  std::uint64_t still_steps_ = 0;  // of the loop, since x changed
+  bool still_told_ = false;
+  UndoneChanges undone_;
+  std::set<std::string> at_range_end_;  // tensors that have been warned of
+  std::vector<std::string> warnings_;
   LargeVector<float> written_;  // x as of the last step; within one, what changed in x since
 };
 

@@ -1,12 +1,14 @@
-#include "runtime/training/outside_trainer.h"
+#include "runtime/training/outside/outside_trainer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
 
+#include "runtime/base/grid_range.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/text.h"
 
@@ -14,77 +16,8 @@ namespace rumor {
 
 namespace {
 
-constexpr std::uint32_t stretch_params = 1 << 16;
-
-struct Float {
-  using Word = float;
-  static float read(Word word) { return word; }
-  static Word word(float value) { return value; }
-};
-
-struct Bfloat {
-  using Word = std::uint16_t;  // the upper half of a float
-  static float read(Word word) { return std::bit_cast<float>(std::uint32_t{word} << 16); }
-  // To nearest, ties to even, as PyTorch. A value that is not finite stays so.
-  static Word word(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    if ((bits & 0x7fff'ffff) > 0x7f80'0000) return static_cast<Word>(bits >> 16 | 0x40);
-    return static_cast<Word>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  }
-};
-
-// call(Form, words of the tensor)
-template <class Call>
-auto with_words(const OutsideTensor& tensor, Call&& call) {
-  if (tensor.type == OutsideTensor::Type::bf16) return call(Bfloat{}, static_cast<Bfloat::Word*>(tensor.data));
-  return call(Float{}, static_cast<Float::Word*>(tensor.data));
-}
-
-// Pieces of tensors, so that threads have work of the same size: piece(t, begin, end), positions within the tensor.
-template <class Piece>
-void each_piece(const ParamLayout& layout, Parallel& parallel, Piece&& piece) {
-  std::vector<std::pair<std::size_t, std::uint32_t>> pieces;
-  for (std::size_t t = 0; t < layout.tensors().size(); ++t)
-    for (std::uint64_t begin = 0; begin < layout.tensors()[t].size; begin += stretch_params)
-      pieces.emplace_back(t, static_cast<std::uint32_t>(begin));
-  parallel.each(pieces.size(), [&](std::size_t p) {
-    const auto [t, begin] = pieces[p];
-    piece(t, begin, std::min(layout.tensors()[t].size - begin, stretch_params) + begin);
-  });
-}
-
-// The entries of the drift, as an update moves the shared weights by them: by the mean over the peers.
-class MeanEntries final : public compress::CompressorEntries {
- public:
-  MeanEntries(std::size_t peers, compress::Compressor& compressor, const ParamLayout& layout,
-              compress::SparseUpdate& update, compress::CodecOptions options)
-      : CompressorEntries(compressor, layout, update, options),
-        peers_(static_cast<std::int64_t>(peers)),
-        update_(update) {
-    share();
-  }
-
-  Result<void> shrink(std::uint32_t entries) override {
-    auto cut = CompressorEntries::shrink(entries);
-    share();
-    return cut;
-  }
-
- private:
-  void share() {
-    update_.step = part_of(update_.step);
-    for (std::int32_t& step : update_.tensor_step) step = part_of(step);
-    compress::normalize_steps(update_);
-  }
-
-  std::int32_t part_of(std::int32_t step) const {
-    if (step == 0) return 0;
-    return static_cast<std::int32_t>(std::max<std::int64_t>(1, (step + peers_ / 2) / peers_));
-  }
-
-  std::int64_t peers_;
-  compress::SparseUpdate& update_;
-};
+constexpr std::uint32_t skipped_max = 10;       // changes in a row that are undone
+constexpr std::uint64_t still_steps_max = 200;  // steps of the loop without a change
 
 }  // namespace
 
@@ -119,29 +52,6 @@ Result<std::unique_ptr<OutsideTrainer>> OutsideTrainer::create(const RunConfig& 
         return Error{Errc::limit, str("tensor ", info.name, " holds a value that is not a finite number")};
   }
   return trainer;
-}
-
-Result<LargeVector<std::int32_t>> OutsideTrainer::on_grid(const ParamLayout& layout,
-                                                          std::span<const OutsideTensor> tensors, int grid_bits) {
-  LargeVector<std::int32_t> weights(layout.params());
-  const double beyond = std::ldexp(1.0, 31);
-  for (std::size_t t = 0; t < tensors.size(); ++t) {
-    const TensorInfo& info = layout.tensors()[t];
-    const bool fits = with_words(tensors[t], [&](auto form, auto* words) {
-      for (std::uint32_t i = 0; i < info.size; ++i) {
-        const double units = std::round(std::ldexp(double{form.read(words[i])}, grid_bits));
-        if (!(std::abs(units) < beyond)) return false;
-        weights[info.offset + i] = static_cast<std::int32_t>(units);
-      }
-      return true;
-    });
-    if (!fits)
-      return Error{Errc::limit,
-                   str("tensor ", info.name, " holds a value that is not a finite number below ",
-                       fixed(std::ldexp(1.0, 31 - grid_bits), 0), ", which is where the weight grid ends; scale the ",
-                       "model down, or choose a smaller compress.grid_bits for the whole run")};
-  }
-  return weights;
 }
 
 // ---- between steps ----
@@ -182,33 +92,90 @@ void OutsideTrainer::set_parallel(Parallel* parallel) {
 
 StepResult OutsideTrainer::step(const StepPlan& plan) {
   StepResult result;
-  result.held = plan.hold;
   result.period = plan.period;
-  result.samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(work_.samples, UINT32_MAX));
   result.loss = work_.loss;
-  const double steps = std::max<std::uint32_t>(work_.steps, 1);  // what is sent for a step of the loop stays
-  work_ = {};
-  gather();
-  compressor_->set_density(std::min(plan.density * steps, density_max));
-  const Result<void> absorbed = compressor_->absorb(written_, result.update);
-  remember_written();
-  if (!absorbed) {
-    result.failure = absorbed.error().text;
-    return result;
+  const OutsideWork work = std::exchange(work_, {});
+  const float largest = gather();
+  if (!(largest < range_of(view_.grid_bits()))) {
+    undo(result);
+  } else {
+    skipped_ = 0;
+    result.samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(work.samples, UINT32_MAX));
+    watch(work, largest);
+    send(plan, work, result);
   }
-  if (plan.hold)
-    compressor_->withdraw(result.update);
-  else if (auto encoded = encode(plan.peers, result); !encoded)
-    result.failure = encoded.error().text;
-  show(&result.update);
   if (plan.survey) result.compression = compressor_->stats();
   local_copy_.clear();
   for (const std::span<std::uint8_t> one : local_) local_copy_.insert(local_copy_.end(), one.begin(), one.end());
   return result;
 }
 
+void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepResult& result) {
+  // An update of several steps has the entries of all of them.
+  const double density =
+      plan.flush ? plan.density : std::min(plan.density * std::max<std::uint32_t>(work.steps, 1), density_max);
+  compressor_->set_density(density);
+  const Result<void> absorbed = compressor_->absorb(written_, result.update);
+  remember_written();
+  if (!absorbed) {
+    result.failure = absorbed.error().text;
+    return;
+  }
+  result.held = plan.hold || (plan.flush && result.update.index.empty());
+  if (result.held)
+    compressor_->withdraw(result.update);
+  else if (auto encoded = encode(plan.peers, result); !encoded)
+    result.failure = encoded.error().text;
+  warn_of_range(result.at_range_end);
+  show(&result.update);
+}
+
+// A change that is not finite, or no weight could hold: x becomes what it was before, and nothing is sent.
+void OutsideTrainer::undo(StepResult& result) {
+  result.held = true;
+  show_all();
+  view_.seen();
+  if (++skipped_ == 1)
+    warnings_.push_back("a step changed weights to values that are not finite numbers or far too large; the change was "
+                        "undone and not sent, but the optimizer may still hold it");
+  if (skipped_ == skipped_max)
+    result.failure = str(skipped_max, " changes in a row were not finite numbers or far too large; the loop has ",
+                         "diverged: try a smaller learning rate, or clip the gradients");
+}
+
+// Notices a loop whose changes do not arrive here, and one that takes back those of others.
+void OutsideTrainer::watch(const OutsideWork& work, float largest) {
+  still_steps_ = largest > 0 ? 0 : still_steps_ + work.steps;
+  if (still_steps_ >= still_steps_max && !still_told_) {
+    still_told_ = true;
+    warnings_.push_back(str("no weight has changed in the last ", still_steps_, " steps: does the optimizer have the ",
+                            "parameters of the model that joined, and not of a copy?"));
+  }
+  undone_.look(written_);
+  if (undone_.found())
+    warnings_.push_back("the optimizer writes weights of its own over the changes of other peers, so this peer trains "
+                        "alone: use one that changes the model's parameters in place and keeps no copy of them");
+}
+
+// Once for each tensor.
+void OutsideTrainer::warn_of_range(std::span<const std::uint32_t> positions) {
+  for (const std::uint32_t position : positions) {
+    if (!at_range_end_.insert(layout_.tensor_at(position).name).second) continue;
+    warnings_.push_back(
+        near_range_end(layout_, position, view_.values()[position], view_.grid_bits()) +
+        "; until then its changes are not sent");
+  }
+}
+
+std::optional<std::string> OutsideTrainer::take_warning() {
+  if (warnings_.empty()) return std::nullopt;
+  std::string first = std::move(warnings_.front());
+  warnings_.erase(warnings_.begin());
+  return first;
+}
+
 void OutsideTrainer::catch_up() {
-  gather();
+  if (!(gather() < range_of(view_.grid_bits()))) return show_all();
   std::vector<std::uint32_t> index;
   std::vector<float> change;
   for (std::uint32_t i = 0; i < written_.size(); ++i) {
@@ -230,14 +197,22 @@ void OutsideTrainer::load_shared() {
   show_all();
 }
 
-// written_ becomes x less what it was.
-void OutsideTrainer::gather() {
+// written_ becomes x less what it was. Returns the largest magnitude in it; not a number where there is any.
+float OutsideTrainer::gather() {
+  std::atomic<std::uint32_t> largest = 0;  // magnitude bits: they order as the magnitudes do, and beyond come NaNs
   each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
     float* const written = written_.data() + layout_.tensors()[t].offset;
+    std::uint32_t here = 0;
     with_words(tensors_[t], [&](auto form, auto* words) {
-      for (std::uint32_t i = begin; i < end; ++i) written[i] = form.read(words[i]) - written[i];
+      for (std::uint32_t i = begin; i < end; ++i) {
+        written[i] = form.read(words[i]) - written[i];
+        here = std::max(here, std::bit_cast<std::uint32_t>(written[i]) & 0x7fff'ffff);
+      }
     });
+    for (std::uint32_t seen = largest; seen < here && !largest.compare_exchange_weak(seen, here);) {
+    }
   });
+  return std::bit_cast<float>(largest.load());
 }
 
 void OutsideTrainer::remember_written() {
@@ -249,12 +224,12 @@ void OutsideTrainer::remember_written() {
   });
 }
 
+// The shared weights move by the mean over the peers.
 Result<void> OutsideTrainer::encode(std::size_t peers, StepResult& result) {
-  MeanEntries chosen(peers, *compressor_, layout_, result.update, codec_);
-  auto payload = encoder_.encode(chosen);
-  if (!payload) return payload.error();
-  result.payload = std::move(payload).value();
-  return {};
+  compress::CompressorEntries chosen(*compressor_, layout_, result.update, codec_,
+                                     {.peers = static_cast<std::int64_t>(peers),
+                                      .guard = compress::RangeGuard(view_.view())});
+  return encoder_.encode(chosen, result);
 }
 
 // x follows w and r wherever they changed. `sent` is not in w yet.
@@ -291,8 +266,10 @@ void OutsideTrainer::show_at(const compress::SparseUpdate& update, bool on_top) 
         for (; e < run.first + run.count && update.index[e] - info.offset < info.size; ++e) {
           const std::uint32_t i = update.index[e];
           const float value = view[i] + drift[i] + (update.negative[e] != 0 ? -worth : worth);
+          const float before = written_[i];
           words[i - info.offset] = form.word(value);
           written_[i] = form.read(words[i - info.offset]);
+          undone_.wrote(i, before, written_[i]);
         }
       });
     }

@@ -1,5 +1,5 @@
 // A copy that follows a FollowedView only where it says so must show the same.
-#include "runtime/training/followed_view.h"
+#include "runtime/training/outside/followed_view.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,0 +1,25 @@
+#include "compress/select/range_guard.h"
+
+#include <cmath>
+
+#include "runtime/base/check.h"
+#include "runtime/base/grid_range.h"
+
+namespace rumor::compress {
+
+std::vector<std::uint32_t> RangeGuard::beyond(const ParamLayout& layout, const SparseUpdate& update) const {
+  RUMOR_CHECK(view_.values.size() == layout.params());
+  const float limit = static_cast<float>(range_guarded) * view_.unit;
+  std::vector<std::uint32_t> found;
+  for (const StepRun& run : step_runs(layout, update)) {
+    const float worth = static_cast<float>(run.step) * view_.unit;
+    for (std::size_t e = run.first; e < run.first + run.count; ++e) {
+      const float before = view_.values[update.index[e]];
+      const float after = before + (update.negative[e] != 0 ? -worth : worth);
+      if (std::abs(after) > limit && std::abs(after) > std::abs(before)) found.push_back(update.index[e]);
+    }
+  }
+  return found;
+}
+
+}  // namespace rumor::compress

@@ -1,0 +1,28 @@
+// RangeGuard: no update of this peer takes a weight near the end of the integer grid (runtime/base/grid_range.h).
+//
+// The origin of an update leaves out each entry that would. Its change waits in the residual.
+//
+// Thread: a plain value; refers to the weights.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compress/payload/apply.h"
+#include "runtime/base/param_layout.h"
+
+namespace rumor::compress {
+
+class RangeGuard {
+ public:
+  // `view`: the weights to which the update will be added, or near them.
+  explicit RangeGuard(const FloatView& view) : view_(view) {}
+  // Positions, ascending, whose weights the update would move beyond range_guarded, or farther beyond it.
+  // Requires: view and update of this layout.
+  std::vector<std::uint32_t> beyond(const ParamLayout& layout, const SparseUpdate& update) const;
+
+ private:
+  FloatView view_;
+};
+
+}  // namespace rumor::compress

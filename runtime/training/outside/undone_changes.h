@@ -1,0 +1,39 @@
+// UndoneChanges: notices a training loop that takes back what was written into its weights.
+//
+// An optimizer that keeps weights of its own, such as float masters of bfloat16 weights, copies them over the model's
+// after each step. So the changes of other peers are gone, the loop's next change is their opposite, and each peer
+// trains alone without anybody seeing it. A sample of what was written shows it: with b the value before, a the value
+// after, and x the value at the loop's next step, the regression of x - a on b - a is near 0 for an optimizer that goes
+// on from a, and 1 for one that returns to b.
+//
+// Thread: one owner. Memory: some kilobytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rumor {
+
+class UndoneChanges {
+ public:
+  // `before` was overwritten by `after` at this position of the flat vector. Cheap; takes a sample.
+  void wrote(std::uint32_t position, float before, float after);
+  // After the loop's next step: change[position] is what the loop has added since. Forgets the sample.
+  void look(std::span<const float> change);
+  // True once, when it is sure that changes are taken back.
+  bool found();
+
+ private:
+  struct Write {
+    std::uint32_t position;
+    float by;  // after - before
+  };
+  std::vector<Write> sample_;
+  std::size_t seen_ = 0;  // writes that have been looked at
+  double taken_back_ = 0, written_ = 0;
+  bool told_ = false;
+};
+
+}  // namespace rumor

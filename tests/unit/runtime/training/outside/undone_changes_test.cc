@@ -1,0 +1,64 @@
+// A loop that takes changes back is found; one that goes on from them is not.
+#include "runtime/training/outside/undone_changes.h"
+
+#include <boost/test/unit_test.hpp>
+#include <vector>
+
+#include "runtime/base/prng.h"
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_SUITE(undone_changes)
+
+namespace {
+
+// From -1 to 1.
+float noise(Prng& prng) { return static_cast<float>(prng.below(2001)) * 1e-3f - 1; }
+
+// Whether it is found within 40 steps, in which the loop takes back `share` of what was written and moves by `own`.
+bool found(double share, double own) {
+  UndoneChanges undone;
+  Prng prng(3);
+  std::vector<float> change(1000);
+  for (int step = 0; step < 40; ++step) {
+    std::vector<float> by(change.size());
+    for (std::uint32_t i = 0; i < change.size(); i += 3) {
+      by[i] = 0.01f * noise(prng);
+      undone.wrote(i, 1.0f, 1.0f + by[i]);
+    }
+    for (std::size_t i = 0; i < change.size(); ++i)
+      change[i] = static_cast<float>(own * static_cast<double>(noise(prng)) - share * static_cast<double>(by[i]));
+    undone.look(change);
+    if (undone.found()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_loop_that_writes_its_own_weights_over_those_of_others) {
+  BOOST_TEST(found(1, 0));
+  BOOST_TEST(found(1, 0.01));
+  BOOST_TEST(found(0.9, 0.03));
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_goes_on_from_them) {
+  BOOST_TEST(!found(0, 0.001));
+  BOOST_TEST(!found(0, 0.03));
+  BOOST_TEST(!found(0.2, 0.01));
+  BOOST_TEST(!found(-1, 0.01));  // it learns the same as the others
+}
+
+BOOST_AUTO_TEST_CASE(it_is_told_once) {
+  UndoneChanges undone;
+  std::vector<float> change(400, -0.5f);
+  int times = 0;
+  for (int step = 0; step < 20; ++step) {
+    for (std::uint32_t i = 0; i < change.size(); ++i) undone.wrote(i, 0, 0.5f);
+    undone.look(change);
+    times += undone.found();
+  }
+  BOOST_TEST(times == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
