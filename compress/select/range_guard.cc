@@ -9,13 +9,14 @@ namespace rumor::compress {
 
 std::vector<std::uint32_t> RangeGuard::beyond(const ParamLayout& layout, const SparseUpdate& update) const {
   RUMOR_CHECK(view_.values.size() == layout.params());
-  const float limit = static_cast<float>(range_guarded) * view_.unit;
+  // In doubles: a step may be less than the grain of a float near the limit, and still be a step outwards.
+  const double unit = view_.unit, limit = range_guarded * unit;
   std::vector<std::uint32_t> found;
   for (const StepRun& run : step_runs(layout, update)) {
-    const float worth = static_cast<float>(run.step) * view_.unit;
+    const double worth = run.step * unit;
     for (std::size_t e = run.first; e < run.first + run.count; ++e) {
-      const float before = view_.values[update.index[e]];
-      const float after = before + (update.negative[e] != 0 ? -worth : worth);
+      const double before = view_.values[update.index[e]];
+      const double after = before + (update.negative[e] != 0 ? -worth : worth);
       if (std::abs(after) > limit && std::abs(after) > std::abs(before)) found.push_back(update.index[e]);
     }
   }

@@ -184,6 +184,13 @@ int rumor_checkpoint(rumor_swarm* swarm) {
   return with(swarm, When::running, [](Swarm& s) { return done(s.checkpoint()); });
 }
 
+int rumor_take_back(rumor_swarm* swarm) {
+  return with(swarm, When::running, [](Swarm& s) {
+    s.take_back();
+    return RUMOR_OK;
+  });
+}
+
 int rumor_leave(rumor_swarm* swarm, double wait_seconds) {
   return with(swarm, When::running, [&](Swarm& s) { return done(s.leave(patience(wait_seconds))); });
 }

@@ -95,6 +95,8 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *   threads            for passes over all weights; by their number if not given
  *   overhead           the share of time that rumor_step() may take, 0.04 if not given. If a pass over all weights
  *                      takes more, one update contains several steps and as many entries as they would have had
+ *   frozen             any text that names what the model has beside the parameters, such as a hash of weights that
+ *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
  *   quiet              1: no lines of progress on stderr */
 RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* value);
 
@@ -140,10 +142,15 @@ RUMOR_API int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t
 /* Writes a checkpoint with the next update, in addition to the periodic ones. Needs `state`. */
 RUMOR_API int rumor_checkpoint(rumor_swarm* swarm);
 
-/* Makes a last update, waits up to `wait_seconds` until all neighbours have finished too and hold the same digest,
- * writes the last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the
- * drift is dropped, and the library does not touch the memory any more. Returns RUMOR_OK, or the reason why the peer
- * had ended before. Later calls return RUMOR_ENDED. */
+/* Before rumor_leave(): the program has changed the parameters since the last rumor_step() and the run shall not have
+ * it, as when the best weights of the past have been loaded. (ABI 3) */
+RUMOR_API int rumor_take_back(rumor_swarm* swarm);
+
+/* Makes a last update, sends what this peer has learned and not sent yet (exchange.flush_bits, 6 bits a parameter if
+ * not given), waits up to `wait_seconds` until all neighbours have finished too and hold the same digest, writes the
+ * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the drift, less
+ * than a hundredth of its squares, is dropped, and the library does not touch the memory any more. Returns RUMOR_OK, or
+ * the reason why the peer had ended before. Later calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
 /* Ends the peer within a few seconds, without touching the program's memory, and frees it. Null does nothing. */

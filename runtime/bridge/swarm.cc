@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/families/model.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/grid_range.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
@@ -136,6 +137,7 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
       {"state", [&] { options_.state = value; }},
       {"allow", [&] { config.allow = value; }},
       {"token", [&] { config.token = value; }},
+      {"frozen", [&] { frozen_ = value; }},
   };
   if (const auto text = texts.find(name); text != texts.end()) {
     if (value.empty()) return Error{Errc::usage, str("option ", name, " is empty")};
@@ -210,6 +212,12 @@ Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   start->weights = std::move(own).value();
   start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
                         start->weights.size() * sizeof(std::int32_t)});
+  if (!frozen_.empty()) {
+    ByteWriter both;
+    both.raw(start->hash.view());
+    both.raw({reinterpret_cast<const std::uint8_t*>(frozen_.data()), frozen_.size()});
+    start->hash = sha256(both.bytes());
+  }
   training_.start = start;
   return Start{std::move(layout), start->weights};
 }
@@ -302,6 +310,10 @@ Result<bool> Swarm::step(std::uint32_t samples, double loss) {
 
 Result<void> Swarm::train(const StepPlan& plan) {
   const Clock::time_point begin = Clock::now();
+  if (std::exchange(undo_, false)) {
+    trainer_->take_back();
+    work_ = {};
+  }
   if (auto fetched = on_gpus_.fetch(); !fetched) {
     handover_.give(held(plan));
     return fetched;
@@ -372,8 +384,8 @@ Result<void> Swarm::reason() const {
     case 3:
       return Error{Errc::mismatch,
                    str(why, "; where the name of the run is right, the models differ: in names or shapes of tensors, ",
-                       "or in the weights they begin with, which must be equal everywhere: make the model from the ",
-                       "same seed, such as torch.manual_seed(1), or load the same file")};
+                       "in the weights they begin with, which must be equal everywhere (make the model from the same ",
+                       "seed, such as torch.manual_seed(1), or load the same file), or in frozen weights")};
     case 4:
       return Error{Errc::diverged, why};
     default:

@@ -36,6 +36,8 @@ class Swarm {
   Result<bool> step(std::uint32_t samples, double loss);
   std::string status() const { return handover_.status_json(); }
   Result<void> checkpoint();
+  // The next step, or the leave, begins with the memory as the last one left it.
+  void take_back() { undo_ = true; }
   Result<void> leave(Duration patience);
   // The next line that the program's user should read; none if there is nothing new.
   std::optional<std::string> warning() { return running() ? trainer_->take_warning() : std::nullopt; }
@@ -62,6 +64,8 @@ class Swarm {
 
   daemon::PeerOptions options_;
   double overhead_ = 0.04;
+  std::string frozen_;       // names what the model has beside the parameters
+  bool undo_ = false;        // the program's changes since the last step are to be taken back
   bool grid_given_ = false;  // compress.grid_bits, by the program
   std::vector<TensorInfo> infos_;
   std::vector<OutsideTensor> tensors_;

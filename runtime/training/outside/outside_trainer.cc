@@ -133,8 +133,7 @@ void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepRes
 // A change that is not finite, or no weight could hold: x becomes what it was before, and nothing is sent.
 void OutsideTrainer::undo(StepResult& result) {
   result.held = true;
-  show_all();
-  view_.seen();
+  take_back();
   if (++skipped_ == 1)
     warnings_.push_back("a step changed weights to values that are not finite numbers or far too large; the change was "
                         "undone and not sent, but the optimizer may still hold it");
@@ -190,6 +189,11 @@ void OutsideTrainer::catch_up() {
   }
   remember_written();
   show(nullptr);
+}
+
+void OutsideTrainer::take_back() {
+  show_all();
+  view_.seen();
 }
 
 void OutsideTrainer::load_shared() {

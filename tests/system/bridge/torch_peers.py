@@ -159,6 +159,9 @@ class Model:
         self.mean = torch.zeros(2)
         self.trained = [self.weight, self.halves, self.doubles]
 
+    def named_modules(self):
+        return []
+
     def named_parameters(self):
         for name, tensor in zip(('weight', 'halves', 'doubles'), self.trained):
             far = tensor.as_subclass(Far)

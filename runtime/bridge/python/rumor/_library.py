@@ -19,6 +19,9 @@ class RumorError(RuntimeError):
         super().__init__(text)
         self.code = code
 
+    def __reduce__(self):
+        return type(self), (str(self), self.code)
+
 
 class MismatchError(RumorError):
     """The other peers or the state directory belong to another run, or the peers do not admit this peer."""
@@ -71,6 +74,7 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
         'rumor_warning': (text, [swarm]),
         'rumor_status': (number, [swarm, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),
         'rumor_checkpoint': (number, [swarm]),
+        'rumor_take_back': (number, [swarm]),
         'rumor_leave': (number, [swarm, ctypes.c_double]),
         'rumor_free': (None, [swarm]),
     }

@@ -3,15 +3,25 @@
 Each function imports its framework when it is called, so the package requires neither."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .swarm import Swarm, join
 
 
+def _rows_of(batch: Any) -> int:
+    """The rows of a batch: the length of the first tensor in it; 0 if there is none."""
+    if hasattr(batch, 'shape'):
+        return int(batch.shape[0]) if len(batch.shape) > 0 else 1
+    parts = batch.values() if hasattr(batch, 'values') else batch if isinstance(batch, (list, tuple)) else ()
+    return next((rows for rows in map(_rows_of, parts) if rows > 0), 0)
+
+
 def lightning_callback(run: str, **options: Any) -> Any:
     """Makes a lightning.pytorch.Callback: Trainer(callbacks=[rumor.lightning_callback('my-run', seeds=[...])]).
 
-    Takes the arguments of join() except the model."""
+    Takes the arguments of join() except the model. Without batch_size it counts the rows of the batches. An exception
+    in fit(), Ctrl-C too, ends the peer at once."""
     try:
         from lightning.pytorch import Callback
     except ImportError:
@@ -19,23 +29,32 @@ def lightning_callback(run: str, **options: Any) -> Any:
 
     class RumorCallback(Callback):
         swarm: Swarm | None = None
-        steps = 0
+        steps = rows = 0
+
+        def __reduce__(self) -> Any:
+            return functools.partial(lightning_callback, run, **options), ()
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            _close(self.swarm)
             self.swarm = join(run, pl_module, **options)
-            self.steps = trainer.global_step
+            self.steps, self.rows = trainer.global_step, 0
 
-        def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, *_: Any) -> None:
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any = None, *_: Any) -> None:
+            self.rows += _rows_of(batch)
             if self.swarm is None or trainer.global_step == self.steps:  # gradients are still being accumulated
                 return
             self.steps = trainer.global_step
+            rows, self.rows = self.rows, 0
             loss = outputs.get('loss') if isinstance(outputs, dict) else outputs
-            if not self.swarm.step(loss=loss):
+            if not self.swarm.step(rows if 'batch_size' not in options and rows > 0 else None, loss=loss):
                 trainer.should_stop = True
 
         def on_train_end(self, trainer: Any, pl_module: Any) -> None:
             if self.swarm is not None:
                 self.swarm.leave()
+
+        def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+            _close(self.swarm)
 
     return RumorCallback()
 
@@ -43,13 +62,18 @@ def lightning_callback(run: str, **options: Any) -> Any:
 def trainer_callback(run: str, **options: Any) -> Any:
     """Makes a transformers.TrainerCallback: Trainer(..., callbacks=[rumor.trainer_callback('my-run', seeds=[...])]).
 
-    Takes the arguments of join() except the model. batch_size defaults to the trainer's."""
+    Takes the arguments of join() except the model. batch_size defaults to the trainer's. With load_best_model_at_end
+    the trainer's best model stays in place, instead of the weights that all peers share."""
     from transformers import TrainerCallback
 
     class RumorCallback(TrainerCallback):
         swarm: Swarm | None = None
 
+        def __reduce__(self) -> Any:
+            return functools.partial(trainer_callback, run, **options), ()
+
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+            _close(self.swarm)
             batch = args.per_device_train_batch_size * args.gradient_accumulation_steps
             self.swarm = join(run, model, **{'batch_size': batch, **options})
 
@@ -59,6 +83,12 @@ def trainer_callback(run: str, **options: Any) -> Any:
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if self.swarm is not None:
-                self.swarm.leave()
+                self.swarm.leave(keep_model=bool(getattr(args, 'load_best_model_at_end', False)))
 
     return RumorCallback()
+
+
+def _close(swarm: Swarm | None) -> None:
+    """Ends the peer of a fit() that was broken off."""
+    if swarm is not None:
+        swarm.close()

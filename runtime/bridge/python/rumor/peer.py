@@ -83,10 +83,15 @@ class Peer:
         """Writes a checkpoint with the next update."""
         self._check(self._library.rumor_checkpoint(self._handle))
 
+    def take_back(self) -> None:
+        """Before leave(): the run shall not have what was changed in the memory since the last step()."""
+        self._check(self._library.rumor_take_back(self._handle), ENDED)
+
     def leave(self, wait: float = 10) -> None:
         """Ends the peer. The memory then holds the run's shared weights. Waits up to `wait` seconds for the others."""
         self._check(self._library.rumor_leave(self._handle, wait), ENDED)
 
     def close(self) -> None:
-        """Ends the peer at once, without touching the memory."""
+        """Ends the peer at once, without touching the memory. Nothing else can be called then."""
         self._end()
+        self._handle = ctypes.c_void_p()

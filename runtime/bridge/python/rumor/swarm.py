@@ -8,80 +8,54 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ._library import IO, NOT_FOUND, RumorError
 from .peer import Peer
+from .ranks import Ranks
+from .tensors import Tensor, frozen_hash, named_parameters
+from .watch import Watch
 
 if TYPE_CHECKING:
     import torch
 
 
-class _Tensor:
-    """The memory of one tensor that the library uses: the tensor's own memory, or a copy.
-
-    The library needs a contiguous tensor on one of `devices`, of float32 or bfloat16 unless it is local. A copy serves
-    every other tensor."""
-
-    def __init__(self, name: str, tensor: torch.Tensor, is_local: bool, devices: Sequence[str]):
-        import torch
-        self.name, self.tensor, self.is_local = name, tensor, is_local
-        fits = tensor.device.type in devices and tensor.is_contiguous() and (
-            is_local or tensor.dtype in (torch.float32, torch.bfloat16))
-        self.gpu = tensor.device.index if fits and tensor.device.type == 'cuda' else None
-        if fits:
-            self.copy, self.seen = None, tensor.detach()
-        else:
-            dtype = tensor.dtype if is_local else torch.float32
-            self.copy = self.seen = torch.empty(tensor.shape, dtype=dtype)
-        self.address = self.seen.data_ptr()
-        self.place = tensor.data_ptr()
-        self.take()
-
-    def take(self) -> None:
-        """Copies the tensor for the library. Call this before the library reads the memory."""
-        if self.tensor.data_ptr() != self.place:
-            raise RuntimeError(f'{self.name} has moved: give the model its device and type before rumor.join()')
-        if self.copy is not None:
-            self.copy.copy_(self.tensor.detach())
-
-    def tell(self, peer: Peer) -> None:
-        """Gives the library the address of the memory."""
-        if self.is_local:
-            peer.local(self.name, self.seen.numel() * self.seen.element_size(), self.address, self.gpu)
-        else:
-            is_bf16 = str(self.seen.dtype) == 'torch.bfloat16'
-            peer.parameter(self.name, tuple(self.seen.shape), self.address, is_bf16, self.gpu)
-
-    def put(self) -> None:
-        """Copies the memory back to the tensor. Call this after the library has written."""
-        if self.copy is not None:
-            self.tensor.detach().copy_(self.copy)
-
-
 class Swarm:
     """A model that trains together with other peers. join() makes it; call step() after each optimizer.step()."""
 
-    def __init__(self, peer: Peer, model: torch.nn.Module, batch_size: int):
-        self._peer, self._batch_size, self._left = peer, batch_size, False
+    def __init__(self, peer: Peer | None, model: torch.nn.Module, batch_size: int, ranks: Ranks):
+        self._peer, self._batch_size, self._ranks, self._left = peer, batch_size, ranks, False
         self._samples, self._samples_until = 0, 0.0
-        self._parameters = [self._told(name, tensor, False) for name, tensor in model.named_parameters()
-                            if tensor.requires_grad]
-        if not self._parameters:
+        trained = [(name, tensor) for name, tensor in named_parameters(model) if tensor.requires_grad]
+        if not trained:
             raise ValueError('the model has no parameter that is trained')
+        self._trained = [tensor for _, tensor in trained]
+        self._parameters = [self._told(name, tensor, False) for name, tensor in trained]
         self._locals = [self._told(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
         self._gpus = {one.gpu for one in self._parameters + self._locals if one.gpu is not None}
+        self._watch = Watch(model, self._locals)
+        self._warn_of_buffers()
 
-    def _told(self, name: str, tensor: torch.Tensor, is_local: bool) -> _Tensor:
-        one = _Tensor(name, tensor, is_local, ('cpu', 'cuda'))
+    def _told(self, name: str, tensor: torch.Tensor, is_local: bool) -> Tensor:
+        one = Tensor(name, tensor, is_local, ('cpu', 'cuda'))
+        if self._peer is None:
+            return one
         try:
             one.tell(self._peer)
         except RumorError as error:
             if one.gpu is None or error.code not in (NOT_FOUND, IO):
                 raise
-            one = _Tensor(name, tensor, is_local, ('cpu',))  # no plugin, or none for this device: by copies
+            one = Tensor(name, tensor, is_local, ('cpu',))  # no plugin, or none for this device: by copies
             one.tell(self._peer)
         return one
+
+    def _warn_of_buffers(self) -> None:
+        own = [one.name for one in self._locals if one.tensor.is_floating_point() and 'running_' in one.name]
+        if own and self._ranks.is_peer:
+            warnings.warn(f'rumor: {own[0]} and other running statistics are each peer\'s own, so models differ in '
+                          'eval() although all weights are equal; with unlike data use GroupNorm or LayerNorm',
+                          stacklevel=4)
 
     def _take(self) -> None:
         """Makes the program's changes to the tensors visible to the library."""
         import torch
+        self._watch.look()
         for one in self._parameters + self._locals:
             one.take()
         for gpu in self._gpus:
@@ -89,56 +63,95 @@ class Swarm:
 
     def _start(self, wait: float) -> None:
         self._take()
-        if not self._peer.start(wait):
+        answered = self._ranks.all_do(lambda: self._peer.start(wait))
+        if not answered and self._ranks.is_peer:
             warnings.warn('rumor: nobody has answered yet; training alone until somebody does', stacklevel=3)
         self._put(self._parameters + self._locals)
+        self._ranks.share([one.owner for one in self._locals])
 
-    @staticmethod
-    def _put(tensors: list[_Tensor]) -> None:
-        for one in tensors:
-            one.put()
+    def _put(self, tensors: list[Tensor]) -> None:
+        if self._peer is not None:
+            for one in tensors:
+                one.put()
+        self._ranks.share(self._trained)
+
+    def _warn(self) -> None:
+        """Passes the library's warnings on. They are about the line that called step()."""
+        text = self._peer.warning() if self._peer is not None else None
+        while text is not None:
+            warnings.warn(f'rumor: {text}', RuntimeWarning, stacklevel=3)
+            text = self._peer.warning()
 
     def step(self, samples: int | None = None, loss: float | torch.Tensor | None = None) -> bool:
         """Call this after each optimizer.step(). Hands over its changes and applies those of other peers. Never waits.
 
         samples: rows of this step, instead of join()'s batch_size. loss: shown in the status.
-        Returns False if the run has ended; then call leave()."""
-        self._take()
+        Returns False if the run has ended; then call leave().
+        Raises RuntimeError if the model is not the one that joined. Warns, once each, of what would make a model wrong:
+        a weight that nears the end of the grid, an optimizer that undoes what others have changed."""
+        if self._left:
+            return False
         rows = self._batch_size if samples is None else samples
+        if rows < 0 or rows >= 2 ** 24:
+            raise ValueError(f'step(samples={samples}): the rows of one step, from 0 to {2 ** 24 - 1}')
         if hasattr(loss, 'detach'):
             loss = loss.detach()
-        goes_on = self._peer.step(rows, 0.0 if loss is None else float(loss))
+        self._take()
+        goes_on = self._ranks.all_do(
+            lambda: self._peer.step(rows * self._ranks.count, 0.0 if loss is None else float(loss)))
         self._put(self._parameters)
+        self._warn()
         return goes_on
 
-    def leave(self, wait: float = 10.0) -> None:
-        """Ends the peer and writes the weights that all peers share into the model.
+    def leave(self, wait: float = 10.0, keep_model: bool = False) -> None:
+        """Ends the peer and writes the weights that all peers share into the model. What this peer has learned and not
+        sent yet goes to the others before (a few bits a parameter), so the model holds it too.
 
         Waits up to `wait` seconds until the others have finished too. Writes a checkpoint if join() was given a
-        directory. Further calls do nothing."""
+        directory. keep_model: the model stays as it is, and the run does not get what was changed in it since the last
+        step(): for a model that had its best weights loaded again. Further calls do nothing."""
         if self._left:
             return
         self._left = True
+        kept = [tensor.detach().clone() for tensor in self._trained] if keep_model else []
         self._take()
-        self._peer.leave(wait)
+        self._ranks.all_do(lambda: self._end(wait, keep_model))
         self._put(self._parameters)
+        for tensor, value in zip(self._trained, kept):
+            tensor.detach().copy_(value)
+
+    def _end(self, wait: float, keep_model: bool) -> None:
+        if keep_model:
+            self._peer.take_back()
+        self._peer.leave(wait)
+
+    def close(self) -> None:
+        """Ends the peer at once, without a last exchange. The model stays as it is. leave() does nothing then."""
+        self._left = True
+        if self._peer is not None:
+            self._peer.close()
 
     def checkpoint(self) -> None:
         """Writes a checkpoint with the next update, in addition to the timed ones. Needs join()'s state."""
-        self._peer.checkpoint()
+        if self._peer is not None:
+            self._peer.checkpoint()
 
     def status(self) -> dict[str, Any]:
-        """Returns the object that /status serves: peers, samples, traffic, digest and more."""
-        return self._peer.status()
+        """Returns the object that /status serves: peers, samples, traffic, digest and more. Where a peer has several
+        processes, all of them must call it."""
+        return self._ranks.all_do(lambda: self._peer.status())
 
     @property
     def samples(self) -> int:
         """Samples that all peers together have seen so far, at most a quarter of a second old.
 
         Use it for learning rates that fall with the progress of the run. It is cheap enough for every step."""
+        return self._ranks.all_do(self._recent_samples)
+
+    def _recent_samples(self) -> int:
         now = time.monotonic()
         if now >= self._samples_until:
-            self._samples, self._samples_until = self.status().get('samples', 0), now + 0.25
+            self._samples, self._samples_until = self._peer.status().get('samples', 0), now + 0.25
         return self._samples
 
     def __enter__(self) -> Swarm:
@@ -148,8 +161,7 @@ class Swarm:
         if kind is None:
             self.leave()
         else:
-            self._left = True
-            self._peer.close()
+            self.close()
 
 
 def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), listen: str | None = None,
@@ -171,20 +183,33 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     wait           seconds to wait for the first answer
     options        any other options of rumor.h and keys of run files: {'network.up_mbit': 10}
 
-    Parameters that need no gradient are left unchanged. Buffers, such as running statistics of BatchNorm, belong to
-    this peer alone; checkpoints contain them. Checkpoints do not contain the optimizer's state: save it as usual. The
-    library accesses tensors on a CUDA device directly if it has its plugin. It copies tensors on other devices, or of
-    other types than float32 and bfloat16, twice per step.
+    Parameters that need no gradient are left unchanged; a hash of them is part of the run's identity, so peers with
+    unlike ones (LoRA over another base) are refused. options={'frozen': 'any text'} takes the place of the hash.
+    Buffers, such as running statistics of BatchNorm, belong to this peer alone; checkpoints contain them. Checkpoints
+    do not contain the optimizer's state: save it as usual. The library accesses tensors on a CUDA device directly if it
+    has its plugin. It copies tensors on other devices, or of other types than float32 and bfloat16, twice per step.
+
+    A peer with several processes (DistributedDataParallel) calls join() and everything else in all of them, with the
+    same arguments and the wrapped model. The first process is the peer; batch_size counts the rows of one process.
 
     Raises MismatchError if the others have another model or other initial weights, RumorError for other failures."""
+    ranks = Ranks(model)
+    told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
+            'compress.density': density, 'until_samples': until_samples, **(options or {})}
+    peers: list[Peer] = []  # one, or none in a process that is not the first
+    ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
+    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks)
+    swarm._start(wait)
+    return swarm
+
+
+def _peer(run: str, model: torch.nn.Module, told: dict[str, Any], seeds: str | Sequence[str]) -> Peer:
     peer = Peer(os.fspath(run))
     for seed in [seeds] if isinstance(seeds, str) else seeds:
         peer.option('seed', seed)
-    told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
-            'compress.density': density, 'until_samples': until_samples, **(options or {})}
+    if 'frozen' not in told:
+        told['frozen'] = frozen_hash(model) or None
     for name, value in told.items():
         if value is not None:
             peer.option(name, value)
-    swarm = Swarm(peer, model, batch_size)
-    swarm._start(wait)
-    return swarm
+    return peer

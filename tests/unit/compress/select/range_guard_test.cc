@@ -53,6 +53,18 @@ BOOST_AUTO_TEST_CASE(an_entry_is_found_where_it_leads_outwards_beyond_three_quar
   BOOST_TEST(f.guard().beyond(f.layout, update) == wanted, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_step_below_the_grain_of_a_float_counts) {
+  Fixture f;
+  f.weights[5] = 96;
+  SparseUpdate update;
+  update.step = 30;  // a float beside 96 is 128 units away
+  update.index = {5};
+  update.negative = {0};
+  BOOST_TEST(f.guard().beyond(f.layout, update).size() == 1u);
+  update.negative = {1};
+  BOOST_TEST(f.guard().beyond(f.layout, update).empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_waits_stays_in_the_residual_and_the_next_largest_take_its_place) {
   for (const Emit emit : {Emit::threshold, Emit::mean})
     for (const Scope scope : {Scope::global, Scope::tensor}) {

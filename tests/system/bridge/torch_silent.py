@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+"""PyTorch scripts that would train a wrong model without a word: each is right, warned of, or refused.
+
+usage: torch_silent.py RUMOR LIBRARY PACKAGE
+Each case is one function; several run in one process, with one peer or two. Skipped (exit status 77) where no python3
+here has PyTorch. `torch_silent.py inside` is that process: it needs RUMOR_PACKAGE and RUMOR_LIBRARY.
+"""
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import warnings
+
+FAST = {'quiet': True, 'overhead': 1, 'checkpoint_seconds': 0.2}
+
+
+def train(model, optimizer, batch, steps, *swarms, pause=0.001):
+    """Steps of the optimizer on batch() = inputs, targets. Returns the last loss and all warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        for _ in range(steps):
+            inputs, targets = batch()
+            loss = ((model(inputs) - targets) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            for swarm in swarms:
+                swarm.step(loss=loss)
+            time.sleep(pause)
+    return loss.item(), ' '.join(str(one.message) for one in caught)
+
+
+def house(offset=200.0):
+    weight = torch.randn(8, 1)
+
+    def batch():
+        inputs = torch.randn(16, 8)
+        return inputs, inputs @ weight + offset
+    return batch
+
+
+def raises(kind, part, action):
+    try:
+        action()
+    except kind as error:
+        assert part in str(error), error
+        return
+    raise AssertionError(f'no {kind.__name__} about {part!r}')
+
+
+def a_weight_that_grows_beyond_the_grid_waits_and_is_named():
+    model = nn.Linear(8, 1)
+    swarm = rumor.join('house', model, density=0.2, options=FAST)
+    loss, said = train(model, torch.optim.SGD(model.parameters(), 0.05), house(), 800, swarm)
+    assert loss < 0.01 and abs(model.bias.item() - 200) < 0.1, (loss, model.bias)
+    assert 'weight 0 of tensor bias has reached' in said and 'compress.grid_bits = 22' in said, said
+    assert swarm.status()['compression']['at_range_end'] > 0
+    swarm.leave()
+    assert 90 < model.bias.item() <= 96.0001, model.bias  # a float's grain
+
+
+def a_grid_is_chosen_for_the_model():
+    for start, options in ((60.0, {}), (0.0, {'compress.grid_bits': 22})):
+        model = nn.Linear(8, 1)
+        nn.init.constant_(model.bias, start)
+        swarm = rumor.join('house', model, density=0.2, options={**FAST, **options})
+        _, said = train(model, torch.optim.SGD(model.parameters(), 0.05), house(), 800, swarm)
+        swarm.leave()
+        assert abs(model.bias.item() - 200) < 0.1 and not said, (model.bias, said)
+
+
+def leave_loses_nothing():
+    torch.manual_seed(2)
+    goal = nn.Sequential(nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 4))
+
+    def batch():
+        inputs = torch.randn(32, 32)
+        return inputs, goal(inputs).detach()
+
+    def loss_around_leave(options):
+        torch.manual_seed(3)
+        model = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 4))
+        swarm = rumor.join('short', model, options={**FAST, **options})
+        train(model, torch.optim.AdamW(model.parameters(), 3e-3), batch, 200, swarm)
+        inputs, targets = batch()
+        before = ((model(inputs) - targets) ** 2).mean().item()
+        swarm.leave()
+        return before, ((model(inputs) - targets) ** 2).mean().item()
+
+    before, after = loss_around_leave({})
+    _, without = loss_around_leave({'exchange.flush_bits': 0})
+    assert after < 1.5 * before < 3 * before < without, (before, after, without)
+
+
+def an_optimizer_with_weights_of_its_own_is_named():
+    class Masters(torch.optim.SGD):
+        """As those that keep float masters of half-precision weights."""
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group['params']:
+                    self.state[p].setdefault('master', p.detach().clone())
+                    self.state[p]['master'].add_(p.grad, alpha=-group['lr'])
+                    p.data.copy_(self.state[p]['master'])
+
+    for kind, found in ((Masters, True), (torch.optim.SGD, False), (torch.optim.Adam, False)):
+        torch.manual_seed(3)
+        first, second = nn.Linear(64, 64), nn.Linear(64, 64)
+        second.load_state_dict(first.state_dict())
+        port = f'127.0.0.1:{free_port()}'
+        one = rumor.join('masters', first, listen=port, density=0.05, options=FAST)
+        two = rumor.join('masters', second, seeds=port, density=0.05, options=FAST)
+        goal = torch.randn(64, 64) / 8
+
+        def batch(goal=goal):
+            inputs = torch.randn(16, 64)
+            return inputs, inputs @ goal
+        optimizers = kind(first.parameters(), 0.02), torch.optim.SGD(second.parameters(), 0.02)
+        said = ''
+        for _ in range(60):
+            said += train(first, optimizers[0], batch, 5, one)[1] + train(second, optimizers[1], batch, 5, two)[1]
+        assert ('writes weights of its own' in said) == found, (kind, said)
+        two.leave(1)
+        one.leave(1)
+
+
+def frozen_parameters_are_part_of_the_identity():
+    def model(base):
+        torch.manual_seed(1)
+        made = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+        made[0].requires_grad_(False)
+        made[0].weight.mul_(base)
+        return made
+    port = f'127.0.0.1:{free_port()}'
+    with rumor.join('adapters', model(1), listen=port, options=FAST):
+        raises(rumor.MismatchError, 'frozen', lambda: rumor.join('adapters', model(2), seeds=port, options=FAST))
+        rumor.join('adapters', model(1), seeds=port, options=FAST).leave(1)
+
+
+RANK = '''
+import os, sys, time
+sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
+import torch, rumor
+from torch import nn
+rank, meeting, seed = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+torch.set_num_threads(1)
+torch.distributed.init_process_group('gloo', init_method='file://' + meeting, rank=rank, world_size=2)
+torch.manual_seed(1)
+model = nn.parallel.DistributedDataParallel(nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.02)
+swarm = rumor.join('ranks', model, seeds=seed, density=0.2, batch_size=4, options={'quiet': True, 'overhead': 1})
+torch.manual_seed(10 + rank)
+for _ in range(100):
+    inputs = torch.randn(4, 8)
+    loss = ((model(inputs) - inputs.sum(1, keepdim=True)) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    assert swarm.step(loss=loss)
+    time.sleep(0.005)
+samples = swarm.samples
+own = model.module.weight.detach().clone()
+swarm.leave(1)
+print(own.tolist(), model.module.weight.tolist(), samples > 300)
+'''
+
+
+def ranks_of_one_peer_are_alike(folder):
+    """Two ranks of DistributedDataParallel are one peer; another peer is a plain model with the same names."""
+    port = f'127.0.0.1:{free_port()}'
+    torch.manual_seed(1)
+    model = nn.Linear(8, 1)
+    other = rumor.join('ranks', model, listen=port, density=0.2, batch_size=4, options=FAST)
+    ranks = [subprocess.Popen([sys.executable, '-c', RANK, str(rank), folder, port], stdout=subprocess.PIPE, text=True)
+             for rank in range(2)]
+    optimizer = torch.optim.SGD(model.parameters(), 0.02)
+    while any(rank.poll() is None for rank in ranks):
+        inputs = torch.randn(4, 8)
+        train(model, optimizer, lambda inputs=inputs: (inputs, -inputs.sum(1, keepdim=True)), 1, other, pause=0.005)
+    said = [rank.communicate()[0] for rank in ranks]
+    other.leave(1)
+    assert all(rank.returncode == 0 for rank in ranks), said
+    assert said[0] == said[1] and said[0].strip().endswith('True'), said
+
+
+def a_model_that_changes_after_join_is_refused():
+    def assign(model):
+        model[0] = nn.Linear(3, 3)
+
+    def unfreeze(model):
+        model[1].requires_grad_(True)
+
+    def head(model):
+        model.add_module('head', nn.Linear(3, 3))
+
+    def parameter(model):
+        model[0].weight = nn.Parameter(torch.zeros(3, 3))
+    for change, part in ((assign, '0.'), (unfreeze, '1.weight'), (head, 'head.'), (parameter, '0.weight'),
+                         (lambda model: nn.utils.weight_norm(model[0]), '0.weight')):
+        model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+        model[1].requires_grad_(False)
+        swarm = rumor.join('changes', model, options=FAST)
+        swarm.step()
+        change(model)
+
+        def later(swarm=swarm):
+            for _ in range(30):
+                swarm.step()
+                time.sleep(0.05)
+        raises(RuntimeError, part, later)
+        swarm.close()
+
+
+def an_optimizer_of_a_copy_is_named():
+    model = nn.Linear(8, 1)
+    swarm = rumor.join('copy', model, options=FAST)
+    other = copy.deepcopy(model)
+    _, said = train(other, torch.optim.SGD(other.parameters(), 0.05), house(1), 260, swarm)
+    assert 'not of a copy' in said, said
+    swarm.close()
+
+
+def a_buffer_assigned_anew_is_kept(folder):
+    def model():
+        torch.manual_seed(1)
+        made = nn.Linear(4, 4)
+        made.register_buffer('ema', torch.zeros(3))
+        return made
+    for value in (0.0, 3.9):
+        made = model()
+        swarm = rumor.join('buffers', made, state=folder, options=FAST)
+        assert made.ema.tolist() == [value * (value > 0)] * 3 or abs(made.ema[0].item() - value) < 1e-6, made.ema
+        made.ema = torch.full((3,), 3.9)
+        for _ in range(5):
+            made.weight.data.add_(0.01)
+            swarm.step()
+            time.sleep(0.01)
+        swarm.leave()
+    assert abs(made.ema[0].item() - 3.9) < 1e-6
+
+
+def a_change_that_is_no_number_is_undone(folder):
+    for _ in range(2):  # the state can be used again
+        torch.manual_seed(1)
+        model = nn.Linear(8, 1)
+        swarm = rumor.join('nan', model, state=folder, density=0.2, options=FAST)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        train(model, optimizer, house(1), 50, swarm)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter('always')
+            for bad in (float('nan'), 4e28):
+                model.weight.data[0, 3] = bad
+                while not torch.isfinite(model.weight).all() or model.weight.abs().max() > 1e6:
+                    swarm.step()
+        assert 'undone' in str(caught[0].message) and len(caught) <= 2, [str(one.message) for one in caught]
+        loss, _ = train(model, optimizer, house(1), 200, swarm)
+        assert loss < 20, loss
+        swarm.leave()
+
+
+def best_weights_stay():
+    model = nn.Linear(8, 1)
+    swarm = rumor.join('best', model, density=0.2, options=FAST)
+    train(model, torch.optim.SGD(model.parameters(), 0.05), house(5), 200, swarm)
+    best = torch.full((8,), 7.0)
+    model.weight.data[0].copy_(best)
+    swarm.leave(keep_model=True)
+    assert torch.equal(model.weight[0], best), model.weight
+
+
+def complex_parameters_are_pairs_of_numbers():
+    model = nn.Module()
+    model.modes = nn.Parameter(torch.ones(4, dtype=torch.complex64) * (1 + 2j))
+    with rumor.join('complex', model, density=0.2, options=FAST) as swarm:
+        for _ in range(20):
+            model.modes.data.add_(0.1 + 0.2j)
+            swarm.step()
+            time.sleep(0.005)
+    assert (model.modes - (3 + 6j)).abs().max() < 0.1, model.modes
+
+
+def wrong_arguments_are_told():
+    model = nn.Linear(3, 3)
+    with rumor.join('samples', model, options=FAST) as swarm:
+        raises(ValueError, 'samples=-1', lambda: swarm.step(samples=-1))
+    raises(TypeError, 'meta', lambda: rumor.join('meta', nn.Linear(3, 3, device='meta'), options=FAST))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        rumor.join('norm', nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)), options=FAST).close()
+    assert '1.running_mean' in str(caught[0].message), caught
+
+
+def names_are_those_of_the_plain_model():
+    from rumor.tensors import named_parameters, plain_name
+    assert plain_name('_orig_mod.module.layer.0.weight') == 'layer.0.weight'
+    wrapped = nn.Module()
+    wrapped.module = nn.Linear(2, 2)
+    assert [name for name, _ in named_parameters(wrapped)] == ['weight', 'bias']
+    wrapped.weight = nn.Parameter(torch.zeros(2))
+    assert [name for name, _ in named_parameters(wrapped)] == ['weight', 'module.weight', 'module.bias']
+
+
+def lightning_counts_rows_and_ends_with_an_exception():
+    lightning, pytorch = types.ModuleType('lightning'), types.ModuleType('lightning.pytorch')
+    pytorch.Callback = type('Callback', (), {})
+    lightning.pytorch = pytorch
+    sys.modules.update({'lightning': lightning, 'lightning.pytorch': pytorch})
+    callback = pickle.loads(pickle.dumps(rumor.lightning_callback('rows', options=FAST)))
+    model, trainer = nn.Linear(3, 2), types.SimpleNamespace(global_step=0, should_stop=False)
+    callback.on_train_start(trainer, model)
+    for _ in range(10):  # two batches of eight for each step
+        callback.on_train_batch_end(trainer, model, None, {'x': torch.zeros(8, 3)}, 0)
+        trainer.global_step += 1
+        model.weight.data.add_(0.01)
+        callback.on_train_batch_end(trainer, model, None, [torch.zeros(8, 3)], 1)
+        time.sleep(0.01)
+    time.sleep(0.4)
+    assert callback.swarm.status()['samples'] >= 100, callback.swarm.status()['samples']
+    callback.on_exception(trainer, model, KeyboardInterrupt())
+    raises(rumor.RumorError, 'null', callback.swarm.checkpoint)
+    callback.on_train_start(trainer, model)
+    callback.on_train_end(trainer, model)
+
+
+def main():
+    package, library = sys.argv[3], sys.argv[2]
+    os.environ.update(RUMOR_LIBRARY=library, RUMOR_PACKAGE=package, PYTHONDONTWRITEBYTECODE='1')
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    from torch_peers import python_with_torch
+    python = python_with_torch()
+    sys.exit(subprocess.run([python, __file__, 'inside'], check=False).returncode)
+
+
+def inside():
+    torch.set_num_threads(1)
+    helpers = train, house, raises, main, inside, free_port
+    cases = [case for case in globals().values() if isinstance(case, types.FunctionType)
+             and case.__module__ == '__main__' and case not in helpers]
+    for case in cases:
+        if len(sys.argv) > 2 and case.__name__ not in sys.argv[2:]:
+            continue
+        torch.manual_seed(1)
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix='rumor-silent-') as folder:
+            case(*([os.path.join(folder, 'state')] if case.__code__.co_argcount else []))
+        print(f'{time.monotonic() - began:6.1f} s  {case.__name__}', flush=True)
+
+
+if __name__ == '__main__':
+    if sys.argv[1] != 'inside':
+        main()
+    sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    import torch
+    from torch import nn
+    import rumor
+    from peers import free_ports
+
+    def free_port():
+        return free_ports(1)[0]
+
+    inside()
