@@ -153,7 +153,7 @@ void OutsideTrainer::watch(const OutsideWork& work, float largest) {
   undone_.look(written_);
   if (undone_.found())
     warnings_.push_back("the optimizer writes weights of its own over the changes of other peers, so this peer trains "
-                        "alone: use one that changes the model's parameters in place and keeps no copy of them");
+                        "alone: give it to rumor.join(optimizer=...), or use one that keeps no copy of the parameters");
 }
 
 // Once for each tensor.

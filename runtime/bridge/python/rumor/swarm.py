@@ -10,6 +10,7 @@ from ._library import IO, NOT_FOUND, RumorError
 from .peer import Peer
 from .ranks import Ranks
 from .tensors import Tensor, frozen_hash, named_parameters
+from .twins import Twins
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 class Swarm:
     """A model that trains together with other peers. join() makes it; call step() after each optimizer.step()."""
 
-    def __init__(self, peer: Peer | None, model: torch.nn.Module, batch_size: int, ranks: Ranks):
+    def __init__(self, peer: Peer | None, model: torch.nn.Module, batch_size: int, ranks: Ranks,
+                 optimizer: torch.optim.Optimizer | None = None):
         self._peer, self._batch_size, self._ranks, self._left = peer, batch_size, ranks, False
         self._samples, self._samples_until = 0, 0.0
         trained = [(name, tensor) for name, tensor in named_parameters(model) if tensor.requires_grad]
@@ -29,6 +31,7 @@ class Swarm:
         self._parameters = [self._told(name, tensor, False) for name, tensor in trained]
         self._locals = [self._told(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
         self._gpus = {one.gpu for one in self._parameters + self._locals if one.gpu is not None}
+        self._twins = Twins(optimizer, self._trained)
         self._watch = Watch(model, self._locals)
         self._warn_of_buffers()
 
@@ -97,9 +100,11 @@ class Swarm:
         if hasattr(loss, 'detach'):
             loss = loss.detach()
         self._take()
+        self._twins.before()
         goes_on = self._ranks.all_do(
             lambda: self._peer.step(rows * self._ranks.count, 0.0 if loss is None else float(loss)))
         self._put(self._parameters)
+        self._twins.after()
         self._warn()
         return goes_on
 
@@ -167,6 +172,7 @@ class Swarm:
 def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), listen: str | None = None,
          status: str | None = None, state: str | os.PathLike[str] | None = None, density: float | None = None,
          batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
+         optimizer: torch.optim.Optimizer | None = None,
          options: Mapping[str, Any] | None = None) -> Swarm:
     """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
     (torch.manual_seed), or load the same file. A peer that joins later takes the weights that the others trained.
@@ -181,6 +187,8 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     batch_size     samples per step, unless step() is given another number
     until_samples  step() returns False when all peers together have seen this many samples
     wait           seconds to wait for the first answer
+    optimizer      only needed for one that keeps copies of the weights and writes them over the parameters, such as
+                   float masters, Lookahead or Schedule-Free: the copies get the changes of others, too
     options        any other options of rumor.h and keys of run files: {'network.up_mbit': 10}
 
     Parameters that need no gradient are left unchanged; a hash of them is part of the run's identity, so peers with
@@ -198,7 +206,7 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
             'compress.density': density, 'until_samples': until_samples, **(options or {})}
     peers: list[Peer] = []  # one, or none in a process that is not the first
     ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
-    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks)
+    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer)
     swarm._start(wait)
     return swarm
 
