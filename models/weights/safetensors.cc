@@ -1,6 +1,7 @@
 #include "models/weights/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdio>
 #include <filesystem>
@@ -227,6 +228,13 @@ std::vector<float> floats_of_halves(BytesView bytes, bool brain) {
   return values;
 }
 
+// A ZIP file, or in older versions a pickle.
+bool is_of_torch_save(BytesView bytes) {
+  constexpr std::array<std::uint8_t, 4> zip = {'P', 'K', 3, 4};
+  constexpr std::array<std::uint8_t, 2> pickle = {0x80, 2};
+  return std::equal(zip.begin(), zip.end(), bytes.begin()) || std::equal(pickle.begin(), pickle.end(), bytes.begin());
+}
+
 }  // namespace
 
 std::uint64_t SafetensorsEntry::elements() const {
@@ -236,6 +244,9 @@ std::uint64_t SafetensorsEntry::elements() const {
 Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
   if (bytes.size() < length_bytes) return damaged(bytes.size(), "it is shorter than the size of a header");
   const std::uint64_t header_bytes = ByteReader(bytes).u64();
+  if (header_bytes > header_bytes_max && is_of_torch_save(bytes))
+    return Error{Errc::corrupt, "this is a file of torch.save(), which only Python can read; write one with "
+                                "safetensors.torch.save_file(model.state_dict(), path)"};
   if (header_bytes > header_bytes_max)
     return damaged(0, str("a header of ", header_bytes, " bytes is beyond the limit of ", header_bytes_max,
                           "; is it a safetensors file?"));

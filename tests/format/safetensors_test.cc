@@ -85,6 +85,14 @@ BOOST_AUTO_TEST_CASE(a_missing_file_and_an_unwritable_place) {
   BOOST_TEST((unwritable.error().code == Errc::io));
 }
 
+BOOST_AUTO_TEST_CASE(a_file_of_another_kind_is_named) {
+  for (const Bytes& bytes : {Bytes{'P', 'K', 3, 4, 0, 0, 8, 8}, Bytes{0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46}}) {
+    const auto refused = SafetensorsFile::parse(bytes);
+    BOOST_REQUIRE(!refused.ok());
+    BOOST_TEST(refused.error().text.find("torch.save()") != std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(damaged_headers) {
   refused({}, "shorter than");
   refused(Bytes(8, 0), "does not begin with");

@@ -38,6 +38,8 @@ static void refuses_wrong_arguments(void) {
   EXPECT(rumor_create("/no/such.toml", &none) == RUMOR_NOT_FOUND && says("/no/such.toml"));
   EXPECT(none == NULL);
   EXPECT(rumor_step(NULL, 1, 0) == RUMOR_USAGE);
+  EXPECT(rumor_take_back(NULL) == RUMOR_USAGE);
+  EXPECT(rumor_warning(NULL) == NULL);
   rumor_free(NULL);
 
   rumor_swarm* swarm = made("wrong");
@@ -176,11 +178,39 @@ static void says_what_is_wrong_with_a_device(const char* fake_gpu) {
   rumor_free(swarm);
 }
 
+// A weight that nears the end of the grid; and a change that the run shall not have.
+static void warns_and_takes_back(void) {
+  const uint32_t shape[1] = {4};
+  float values[4] = {0, 1, 2, 3};
+  rumor_swarm* swarm = made("warns");
+  EXPECT(rumor_option(swarm, "overhead", "1") == RUMOR_OK && rumor_option(swarm, "compress.density", "0.2") == RUMOR_OK);
+  EXPECT(rumor_option(swarm, "frozen", "the same base") == RUMOR_OK);
+  EXPECT(rumor_parameter(swarm, "w", RUMOR_F32, 1, shape, values) == RUMOR_OK);
+  EXPECT(rumor_warning(swarm) == NULL);
+  EXPECT(rumor_start(swarm, 10) == RUMOR_OK);
+  const char* warning = NULL;
+  for (int step = 0; step < 10000 && warning == NULL; ++step) {
+    const struct timespec millisecond = {0, 1000000};
+    nanosleep(&millisecond, NULL);
+    if (values[2] < 120) values[2] += 1;
+    EXPECT(rumor_step(swarm, 1, 0) == RUMOR_OK);
+    warning = rumor_warning(swarm);
+  }
+  EXPECT(warning != NULL && strstr(warning, "weight 2 of tensor w") != NULL);
+  EXPECT(rumor_warning(swarm) == NULL);
+  values[0] = 50;
+  EXPECT(rumor_take_back(swarm) == RUMOR_OK);
+  EXPECT(rumor_leave(swarm, 1) == RUMOR_OK);
+  EXPECT(values[0] == 0 && values[2] > 90 && values[2] <= 96);
+  rumor_free(swarm);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   EXPECT(rumor_abi() >= RUMOR_ABI);
   EXPECT(strlen(rumor_version()) > 0);
   refuses_wrong_arguments();
+  warns_and_takes_back();
   goes_on_from_its_checkpoint(0);
   says_what_is_wrong_with_a_device(argv[1]);
   goes_on_from_its_checkpoint(1);
