@@ -162,7 +162,7 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   take_turn(now, out, [&](Turn& turn) {
     core_.computed();
     if (core_.phase == Phase::ended) return;
-    if (!outgoing_.step_done(std::move(result), turn)) phases_.end(1, turn);
+    if (!outgoing_.step_done(std::move(result), turn)) phases_.end(Phases::training_failed, turn);
   });
 }
 

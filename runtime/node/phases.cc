@@ -93,7 +93,8 @@ void Phases::await_convergence(Turn& turn) {
 void Phases::end(int status, Turn& turn) {
   RUMOR_CHECK(core_.phase != Phase::ended);
   core_.phase = Phase::ended;
-  if (core_.options.checkpoint_every > Duration{0} && !core_.computing)
+  // Where training has failed, residual and optimizer hold what made it fail: the last checkpoint is the better one.
+  if (core_.options.checkpoint_every > Duration{0} && !core_.computing && status != training_failed)
     turn.out.push_back(SaveCheckpoint{make_checkpoint()});
   core_.protocol->leave(turn.now, turn.network);
   finished_status_ = status;

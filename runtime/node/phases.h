@@ -37,6 +37,8 @@ class Phases {
   void checkpoint_soon();
   // Requires: NodeCore::computed().
   void evaluated(const models::Evaluation& evaluation, Turn& turn);
+  // The exit status where training cannot go on.
+  static constexpr int training_failed = 1;
   // Requires: the node has not ended.
   void end(int status, Turn& turn);
 

@@ -3,7 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "runtime/base/grid_range.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/text.h"
 #include "runtime/sim/world/tag_keys.h"
 
 using namespace rumor;
@@ -102,6 +104,58 @@ BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
       BOOST_TEST((driver.checkpoints[i].first - before >= least));
       BOOST_TEST((driver.checkpoints[i].first - before <= least + 2 * driver.step_time));
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_whose_training_fails_keeps_its_last_checkpoint) {
+  for (const char* rate : {"0.1", "1000"}) {
+    Driver driver({64}, Duration{50s}, {str("optimizer.rate=", rate)});
+    while (driver.now < TimePoint{Duration{70s}} && driver.node->next_deadline() != never) driver.go_on();
+    const bool failed = driver.node->status(driver.now).phase == "ended";
+    BOOST_TEST(failed == (rate[0] == '1'));
+    const std::size_t before = driver.checkpoints.size();
+    if (!failed) driver.node->stop(driver.now, driver.out);
+    while (driver.node->status(driver.now).phase != "ended") driver.go_on();
+    driver.go_on();
+    BOOST_TEST(driver.checkpoints.size() == before + !failed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(weights_near_the_end_of_the_grid_wait) {
+  Driver driver({64}, {}, {"compress.grid_bits=30", "optimizer.rate=2"});  // from -2 to 2
+  while (driver.node->status(driver.now).training.entries_at_range_end == 0) {
+    driver.go_on();
+    BOOST_REQUIRE(driver.node->status(driver.now).training.steps < 2000);
+  }
+  for (int step = 0; step < 50; ++step) driver.go_on();
+  std::int64_t largest = 0;
+  for (const std::int32_t weight : driver.node->replica().weights())
+    largest = std::max(largest, std::abs(std::int64_t{weight}));
+  BOOST_TEST(largest <= range_guarded);
+  BOOST_TEST(largest > range_guarded / 2);
+}
+
+// Five updates of the residual, without samples, and then the run is over.
+BOOST_AUTO_TEST_CASE(a_flush_sends_the_residual_before_the_end) {
+  for (const auto& [bits, flushes] : {std::pair{"0", 0u}, std::pair{"2", 2u}, std::pair{"6", 5u}}) {
+    Driver driver({64}, {}, {str("exchange.flush_bits=", bits)});
+    while (driver.node->status(driver.now).training.steps < 50) driver.go_on();
+    const auto waiting = [&] {
+      double sum = 0;
+      for (const float one : driver.node->trainer().residual()) sum += static_cast<double>(one) * one;
+      return sum;
+    };
+    const double before = waiting();
+    const std::uint64_t samples = driver.node->status(driver.now).samples;
+    driver.node->finish(driver.now, driver.out);
+    while (driver.node->status(driver.now).phase == "training" || driver.node->status(driver.now).phase == "flushing")
+      driver.go_on();
+    const NodeStatus status = driver.node->status(driver.now);
+    BOOST_TEST(status.training.steps - 50 >= flushes);
+    BOOST_TEST(status.training.steps - 50 <= flushes + 1);  // and the one that was under way
+    BOOST_TEST(status.samples <= samples + 16);
+    if (flushes == 0) BOOST_TEST(waiting() > 0.5 * before);
+    if (flushes == 5) BOOST_TEST(waiting() < 0.05 * before);
   }
 }
 
