@@ -204,8 +204,7 @@ Result<void> Swarm::local(std::span<std::uint8_t> memory, std::optional<int> gpu
 // The program's weights, which are part of the run's identity.
 Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   if (!grid_given_)
-    options_.config.grid_bits =
-        grid_bits_for(largest_of(layout, tensors_), options_.config.grid_bits);
+    options_.config.grid_bits = grid_bits_for(largest_of(layout, tensors_), options_.config.grid_bits);
   auto own = on_grid(layout, tensors_, options_.config.grid_bits);
   if (!own) return own.error();
   auto start = std::make_shared<models::StartWeights>();
