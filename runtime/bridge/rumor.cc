@@ -184,6 +184,10 @@ int rumor_checkpoint(rumor_swarm* swarm) {
   return with(swarm, When::running, [](Swarm& s) { return done(s.checkpoint()); });
 }
 
+int rumor_show_shared(rumor_swarm* swarm, int shared) {
+  return with(swarm, When::running, [&](Swarm& s) { return done(s.show_shared(shared != 0)); });
+}
+
 int rumor_take_back(rumor_swarm* swarm) {
   return with(swarm, When::running, [](Swarm& s) {
     s.take_back();

@@ -142,6 +142,11 @@ RUMOR_API int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t
 /* Writes a checkpoint with the next update, in addition to the periodic ones. Needs `state`. */
 RUMOR_API int rumor_checkpoint(rumor_swarm* swarm);
 
+/* 1: the memory of the parameters becomes the shared weights alone, for an evaluation or a file; 0: it becomes what the
+ * program trains again, with the updates that arrived meanwhile. Changes in between are dropped, and rumor_step() is
+ * RUMOR_USAGE. RUMOR_USAGE too where the peer trains no more: call rumor_leave() then. (ABI 3) */
+RUMOR_API int rumor_show_shared(rumor_swarm* swarm, int shared);
+
 /* Before rumor_leave(): the program has changed the parameters since the last rumor_step() and the run shall not have
  * it, as when the best weights of the past have been loaded. (ABI 3) */
 RUMOR_API int rumor_take_back(rumor_swarm* swarm);

@@ -24,6 +24,8 @@ namespace {
 constexpr std::size_t run_file_bytes_max = 1 << 20;
 // After which a peer that was asked to end is sure to have ended, but for a disk that does not answer.
 constexpr Duration stop_patience = 60s;
+// For a moment between two of the peer's turns: they take milliseconds.
+constexpr Duration show_patience = 10s;
 
 // The family of a run whose model only the programs know.
 constexpr std::string_view outside_family = "outside";
@@ -291,6 +293,8 @@ void Swarm::run() {
 // ---- training ----
 
 Result<bool> Swarm::step(std::uint32_t samples, double loss) {
+  if (shows_shared_)
+    return Error{Errc::usage, "the memory holds the shared weights: end that before the next step"};
   work_.steps += 1;
   work_.samples += samples;
   loss_sum_ += std::isfinite(loss) ? loss : 0;
@@ -333,9 +337,33 @@ Result<void> Swarm::checkpoint() {
   return {};
 }
 
+Result<void> Swarm::show_shared(bool shared) {
+  if (shared == shows_shared_) return {};
+  const bool is_due = handover_.wait_for_plan(show_patience);
+  const auto plan = is_due ? handover_.take() : std::nullopt;
+  // A peer that has ended meanwhile leaves the shared weights there, as leave() would.
+  if (!plan && !shared && handover_.closed()) return {};
+  if (!plan)
+    return Error{Errc::usage, "the peer trains no more, or waits for others: nothing can be shown; after leave() the "
+                              "memory holds the shared weights anyway"};
+  auto shown = on_gpus_.fetch();
+  if (shown) {
+    if (shared) trainer_->catch_up();
+    if (shared)
+      trainer_->show_shared();
+    else
+      trainer_->take_back();
+    shows_shared_ = shared;
+    shown = on_gpus_.store();
+  }
+  handover_.put_back(*plan);
+  return shown;
+}
+
 // ---- the end ----
 
 Result<void> Swarm::leave(Duration patience) {
+  undo_ = undo_ || shows_shared_;
   end(patience, true);
   if (ended_ && ended_->ok()) {
     if (auto fetched = on_gpus_.fetch(); !fetched) return fetched;  // all other values must stay unchanged

@@ -36,6 +36,8 @@ class Swarm {
   Result<bool> step(std::uint32_t samples, double loss);
   std::string status() const { return handover_.status_json(); }
   Result<void> checkpoint();
+  // The program's memory becomes the shared weights, or those that it trains again. step() refuses to go on in between.
+  Result<void> show_shared(bool shared);
   // The next step, or the leave, begins with the memory as the last one left it.
   void take_back() { undo_ = true; }
   Result<void> leave(Duration patience);
@@ -65,6 +67,7 @@ class Swarm {
   daemon::PeerOptions options_;
   double overhead_ = 0.04;
   std::string frozen_;       // names what the model has beside the parameters
+  bool shows_shared_ = false;
   bool undo_ = false;        // the program's changes since the last step are to be taken back
   bool grid_given_ = false;  // compress.grid_bits, by the program
   std::vector<TensorInfo> infos_;

@@ -1,6 +1,6 @@
-// Times the protocol thread's work on a large update that has arrived, part by part: its hash, decoding, the fingerprint
-// with each set of kernels, and the addition to the weights. Prints the best of several times, since the machine may be
-// busy, and each part's share of the first three.
+// Times the protocol thread's work on a large update that has arrived, part by part: its hash, decoding, the
+// fingerprint with each set of kernels, and the addition to the weights. Prints the best of several times, since the
+// machine may be busy, and each part's share of the first three.
 //
 // usage: bench_receive [PARAMS [DENSITY]]
 #include <algorithm>

@@ -196,6 +196,16 @@ void OutsideTrainer::take_back() {
   view_.seen();
 }
 
+void OutsideTrainer::show_shared() {
+  const std::span<const float> view = view_.values();
+  each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
+    const std::uint32_t offset = layout_.tensors()[t].offset;
+    with_words(tensors_[t], [&](auto form, auto* words) {
+      for (std::uint32_t i = begin; i < end; ++i) words[i] = form.word(view[offset + i]);
+    });
+  });
+}
+
 void OutsideTrainer::load_shared() {
   compressor_->clear_residual();
   show_all();

@@ -77,7 +77,9 @@ class OutsideTrainer final : public Trainer {
   void catch_up();
   // x becomes the shared weights alone: what all peers hold. Drops the drift.
   void load_shared();
-  // x becomes what it was at the end of the last step(): changes of the loop since then are dropped.
+  // x becomes the shared weights until take_back(). Requires: catch_up(); no step() between.
+  void show_shared();
+  // x becomes what it was at the end of the last step() or catch_up(): changes of the loop since then are dropped.
   void take_back();
   // The next line that the loop's user should read; none if there is nothing new.
   std::optional<std::string> take_warning();

@@ -272,6 +272,38 @@ def best_weights_stay():
     assert torch.equal(model.weight[0], best), model.weight
 
 
+def shared_weights_are_shown_and_training_goes_on(folder):
+    """Peers are shown nearly the same, although what they train is apart: each sees other inputs."""
+    torch.manual_seed(4)
+    models = [nn.Linear(64, 64), nn.Linear(64, 64)]
+    models[1].load_state_dict(models[0].state_dict())
+    port = f'127.0.0.1:{free_port()}'
+    swarms = [rumor.join('shown', models[0], listen=port, density=0.01, state=folder, options=FAST),
+              rumor.join('shown', models[1], seeds=port, density=0.01, options=FAST)]
+    optimizers = [torch.optim.SGD(model.parameters(), 0.05) for model in models]
+
+    def batch(half=None):
+        inputs = torch.randn(16, 64)
+        if half is not None:
+            inputs[:, half * 32:half * 32 + 32] = 0
+        return inputs, inputs.roll(1, 1)
+    for _ in range(20):
+        for me in range(2):
+            train(models[me], optimizers[me], lambda half=me: batch(half), 5, swarms[me])
+    own = [model.weight.detach().clone() for model in models]
+    with swarms[0].shared_weights(), swarms[1].shared_weights():
+        apart = (models[0].weight - models[1].weight).abs().mean()
+        assert apart < 0.2 * (own[0] - own[1]).abs().mean(), (apart, (own[0] - own[1]).abs().mean())
+        raises(rumor.RumorError, 'shared weights', swarms[0].step)
+        models[0].weight.data.zero_()  # dropped
+    for me in range(2):
+        assert (models[me].weight - own[me]).abs().max() < 0.01, me
+    loss, _ = train(models[0], optimizers[0], batch, 400, swarms[0])
+    assert loss < 0.9, loss
+    for swarm in swarms:
+        swarm.leave(0.5)
+
+
 def complex_parameters_are_pairs_of_numbers():
     model = nn.Module()
     model.modes = nn.Parameter(torch.ones(4, dtype=torch.complex64) * (1 + 2j))

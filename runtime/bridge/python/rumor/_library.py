@@ -74,6 +74,7 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
         'rumor_warning': (text, [swarm]),
         'rumor_status': (number, [swarm, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),
         'rumor_checkpoint': (number, [swarm]),
+        'rumor_show_shared': (number, [swarm, number]),
         'rumor_take_back': (number, [swarm]),
         'rumor_leave': (number, [swarm, ctypes.c_double]),
         'rumor_free': (None, [swarm]),

@@ -83,6 +83,10 @@ class Peer:
         """Writes a checkpoint with the next update."""
         self._check(self._library.rumor_checkpoint(self._handle))
 
+    def show_shared(self, shared: bool) -> None:
+        """True: the memory becomes the shared weights alone. False: it becomes what is trained again."""
+        self._check(self._library.rumor_show_shared(self._handle, int(shared)))
+
     def take_back(self) -> None:
         """Before leave(): the run shall not have what was changed in the memory since the last step()."""
         self._check(self._library.rumor_take_back(self._handle), ENDED)

@@ -1,10 +1,11 @@
 """join() makes a PyTorch model a peer of a run."""
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from ._library import IO, NOT_FOUND, RumorError
 from .peer import Peer
@@ -107,6 +108,19 @@ class Swarm:
         self._twins.after()
         self._warn()
         return goes_on
+
+    @contextlib.contextmanager
+    def shared_weights(self) -> Iterator[None]:
+        """Within this block the model holds the weights that all peers share, without what this peer has learned and
+        not sent yet: `with swarm.shared_weights(): evaluate(model)`. Do not train in it: changes are dropped."""
+        self._take()
+        self._ranks.all_do(lambda: self._peer.show_shared(True))
+        self._put(self._parameters)
+        try:
+            yield
+        finally:
+            self._ranks.all_do(lambda: self._peer.show_shared(False))
+            self._put(self._parameters)
 
     def leave(self, wait: float = 10.0, keep_model: bool = False) -> None:
         """Ends the peer and writes the weights that all peers share into the model. What this peer has learned and not

@@ -38,7 +38,7 @@ static void refuses_wrong_arguments(void) {
   EXPECT(rumor_create("/no/such.toml", &none) == RUMOR_NOT_FOUND && says("/no/such.toml"));
   EXPECT(none == NULL);
   EXPECT(rumor_step(NULL, 1, 0) == RUMOR_USAGE);
-  EXPECT(rumor_take_back(NULL) == RUMOR_USAGE);
+  EXPECT(rumor_take_back(NULL) == RUMOR_USAGE && rumor_show_shared(NULL, 1) == RUMOR_USAGE);
   EXPECT(rumor_warning(NULL) == NULL);
   rumor_free(NULL);
 
@@ -198,6 +198,9 @@ static void warns_and_takes_back(void) {
   }
   EXPECT(warning != NULL && strstr(warning, "weight 2 of tensor w") != NULL);
   EXPECT(rumor_warning(swarm) == NULL);
+  EXPECT(rumor_show_shared(swarm, 1) == RUMOR_OK && values[2] > 90 && values[2] <= 96);
+  EXPECT(rumor_step(swarm, 1, 0) == RUMOR_USAGE && says("shared weights"));
+  EXPECT(rumor_show_shared(swarm, 0) == RUMOR_OK && values[2] > 96);
   values[0] = 50;
   EXPECT(rumor_take_back(swarm) == RUMOR_OK);
   EXPECT(rumor_leave(swarm, 1) == RUMOR_OK);
