@@ -241,6 +241,14 @@ def a_buffer_assigned_anew_is_kept(folder):
             time.sleep(0.01)
         swarm.leave()
     assert abs(made.ema[0].item() - 3.9) < 1e-6
+    swarm = rumor.join('buffers', made, options=FAST)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        made.ema = torch.zeros(5)  # as caches that grow
+        for _ in range(3):
+            swarm.step()
+    assert len(caught) == 1 and 'ema has another shape' in str(caught[0].message), caught
+    swarm.close()
 
 
 def a_change_that_is_no_number_is_undone(folder):

@@ -93,11 +93,12 @@ class Tensor:
         if self.copy is not None:
             self.tensor.detach().copy_(self.copy)
 
-    def follow(self, tensor: torch.Tensor) -> None:
-        """The model has another tensor of this name now: the library's memory becomes a copy of that one."""
+    def follow(self, tensor: torch.Tensor) -> bool:
+        """The model has another tensor of this name now: the library's memory becomes a copy of that one. Returns False
+        if it cannot, for another shape or type."""
         if tensor.shape != self.tensor.shape or tensor.dtype != self.tensor.dtype:
-            raise RuntimeError(f'{self.name} has another shape or type than at rumor.join(): {tuple(tensor.shape)} of '
-                               f'{tensor.dtype}, not {tuple(self.tensor.shape)} of {self.tensor.dtype}')
+            return False
         self.copy = self.seen
         self.owner = self.tensor = tensor
         self.place = tensor.data_ptr()
+        return True

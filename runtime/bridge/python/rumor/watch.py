@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import TYPE_CHECKING
 
 from .tensors import Tensor
@@ -44,8 +45,10 @@ class Watch:
                 self._fail(f'{name} needs a gradient now')
         for place, key, one in self._buffers:
             now = place.get(key)
-            if now is not None and now is not one.owner:
-                one.follow(now)
+            if now is not None and now is not one.owner and not one.follow(now):
+                warnings.warn(f'rumor: {one.name} has another shape or type than at rumor.join(); checkpoints keep what '
+                              'it was', stacklevel=4)
+                self._buffers = [other for other in self._buffers if other[2] is not one]
         if time.monotonic() >= self._next_names:  # also finds modules that were replaced
             self._next_names = time.monotonic() + NAMES_EVERY
             now, before = self._all(), self._all_at_join
