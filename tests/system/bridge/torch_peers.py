@@ -158,15 +158,15 @@ class Model:
         self.doubles = torch.zeros(3, dtype=torch.float64)
         self.mean = torch.zeros(2)
         self.trained = [self.weight, self.halves, self.doubles]
+        self.far = [tensor.as_subclass(Far) for tensor in self.trained]
+        for tensor in self.far:
+            tensor.requires_grad = True
 
     def named_modules(self):
         return []
 
     def named_parameters(self):
-        for name, tensor in zip(('weight', 'halves', 'doubles'), self.trained):
-            far = tensor.as_subclass(Far)
-            far.requires_grad = True
-            yield name, far
+        return zip(('weight', 'halves', 'doubles'), self.far)
 
     def named_buffers(self):
         yield 'mean', self.mean.as_subclass(Far)

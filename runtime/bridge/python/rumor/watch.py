@@ -46,8 +46,8 @@ class Watch:
         for place, key, one in self._buffers:
             now = place.get(key)
             if now is not None and now is not one.owner and not one.follow(now):
-                warnings.warn(f'rumor: {one.name} has another shape or type than at rumor.join(); checkpoints keep what '
-                              'it was', stacklevel=4)
+                warnings.warn(f'rumor: {one.name} has another shape or type than at rumor.join(); checkpoints keep '
+                              'what it was', stacklevel=4)
                 self._buffers = [other for other in self._buffers if other[2] is not one]
         if time.monotonic() >= self._next_names:  # also finds modules that were replaced
             self._next_names = time.monotonic() + NAMES_EVERY
