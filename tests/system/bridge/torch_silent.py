@@ -212,7 +212,8 @@ def a_model_that_changes_after_join_is_refused():
                 swarm.step()
                 time.sleep(0.05)
         raises(RuntimeError, part, later)
-        swarm.close()
+        raises(RuntimeError, part, swarm.leave)  # and nothing goes on as a ghost
+        raises(rumor.RumorError, 'null', swarm.checkpoint)
 
 
 def an_optimizer_of_a_copy_is_named():

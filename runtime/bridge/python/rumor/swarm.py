@@ -133,7 +133,11 @@ class Swarm:
             return
         self._left = True
         kept = [tensor.detach().clone() for tensor in self._trained] if keep_model else []
-        self._take()
+        try:
+            self._take()
+        except RuntimeError:  # the model is not the one that joined
+            self.close()
+            raise
         self._ranks.all_do(lambda: self._end(wait, keep_model))
         self._put(self._parameters)
         for tensor, value in zip(self._trained, kept):
