@@ -134,6 +134,7 @@ class Swarm:
         self._left = True
         kept = [tensor.detach().clone() for tensor in self._trained] if keep_model else []
         try:
+            self._watch.look(at_names=True)
             self._take()
         except RuntimeError:  # the model is not the one that joined
             self.close()

@@ -35,8 +35,10 @@ class Watch:
     def _all(self) -> dict[str, torch.nn.Parameter]:
         return dict(self._model.named_parameters())
 
-    def look(self) -> None:
-        """Raises RuntimeError if a parameter was replaced, added, removed or unfrozen. Follows buffers that were."""
+    def look(self, at_names: bool = False) -> None:
+        """Raises RuntimeError if a parameter was replaced, added, removed or unfrozen. Follows buffers that were.
+
+        at_names: looks at all names now, however recent the last look at them is."""
         for place, key, tensor, name in self._places:
             if place.get(key) is not tensor:
                 self._fail(f'{name} is another tensor')
@@ -49,7 +51,7 @@ class Watch:
                 warnings.warn(f'rumor: {one.name} has another shape or type than at rumor.join(); checkpoints keep '
                               'what it was', stacklevel=4)
                 self._buffers = [other for other in self._buffers if other[2] is not one]
-        if time.monotonic() >= self._next_names:  # also finds modules that were replaced
+        if at_names or time.monotonic() >= self._next_names:  # also finds modules that were replaced
             self._next_names = time.monotonic() + NAMES_EVERY
             now, before = self._all(), self._all_at_join
             for name in now.keys() | before.keys():
