@@ -33,7 +33,7 @@ inline int grid_bits_for(double largest_weight, int finest) {
 }
 
 // A sentence for people: which weight, its value, where the grid ends, and the key that moves the end.
-inline std::string near_range_end(const ParamLayout& layout, std::uint32_t position, double value, int grid_bits) {
+inline std::string range_end_text(const ParamLayout& layout, std::uint32_t position, double value, int grid_bits) {
   const TensorInfo& tensor = layout.tensor_at(position);
   const int wider = std::max(grid_bits - 2, grid_bits_min);
   return str("weight ", position - tensor.offset, " of tensor ", tensor.name, " has reached ", fixed(value, 2),

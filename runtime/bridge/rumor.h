@@ -129,9 +129,9 @@ RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
  * waits for the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
 RUMOR_API int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss);
 
-/* One line that the program's user should read, such as a weight that nears the end of the grid or an optimizer that
- * undoes the changes of other peers; null if there is nothing new. Each is returned once. Valid until the next call.
- * (ABI 3) */
+/* One line that the program's user should read: an error that the peer goes on with, such as a weight that nears the
+ * end of the grid, or an optimizer that undoes the changes of other peers. Null if there is nothing new; each is
+ * returned once. Valid until the next call. (ABI 3) */
 RUMOR_API const char* rumor_warning(rumor_swarm* swarm);
 
 /* Writes the object that a status address serves as /status: JSON and a zero byte, at most a quarter of a second old.

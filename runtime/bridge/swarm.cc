@@ -337,6 +337,11 @@ Result<void> Swarm::checkpoint() {
   return {};
 }
 
+std::optional<std::string> Swarm::warning() {
+  if (auto complaint = handover_.take_complaint()) return complaint;
+  return running() ? trainer_->take_warning() : std::nullopt;
+}
+
 Result<void> Swarm::show_shared(bool shared) {
   if (shared == shows_shared_) return {};
   const bool is_due = handover_.wait_for_plan(show_patience);

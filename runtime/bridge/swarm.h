@@ -42,7 +42,7 @@ class Swarm {
   void take_back() { undo_ = true; }
   Result<void> leave(Duration patience);
   // The next line that the program's user should read; none if there is nothing new.
-  std::optional<std::string> warning() { return running() ? trainer_->take_warning() : std::nullopt; }
+  std::optional<std::string> warning();
 
   bool began() const { return began_; }                  // start() was called
   bool running() const { return thread_.joinable(); }  // and succeeded, and leave() was not called

@@ -50,7 +50,7 @@ bool Outgoing::step_done(StepResult result, Turn& turn) {
     next_survey_ = turn.now + (compression_.step > 0 ? survey_every : survey_soon);
   }
   if (const auto position = incoming_.replica().near_range_end())
-    result.failure = near_range_end(*position) + "; what is shared would be wrong for everybody from here on";
+    result.failure = range_end_text_of(*position) + "; what is shared would be wrong for everybody from here on";
   if (!result.failure.empty()) {
     turn.note(gossip::Note::Level::error, "training cannot go on: " + result.failure);
     return false;
@@ -63,9 +63,9 @@ bool Outgoing::step_done(StepResult result, Turn& turn) {
   return true;
 }
 
-std::string Outgoing::near_range_end(std::uint32_t position) const {
+std::string Outgoing::range_end_text_of(std::uint32_t position) const {
   const double value = std::ldexp(incoming_.replica().weights()[position], -core_.config.grid_bits);
-  return rumor::near_range_end(core_.trainer->layout(), position, value, core_.config.grid_bits);
+  return range_end_text(core_.trainer->layout(), position, value, core_.config.grid_bits);
 }
 
 // Once for each tensor.
@@ -74,7 +74,7 @@ void Outgoing::warn_of_range(std::span<const std::uint32_t> positions, Turn& tur
   for (const std::uint32_t position : positions) {
     const std::string& tensor = core_.trainer->layout().tensor_at(position).name;
     if (!at_range_end_.insert(tensor).second) continue;
-    turn.note(gossip::Note::Level::error, near_range_end(position) + "; until then its changes are not sent");
+    turn.note(gossip::Note::Level::error, range_end_text_of(position) + "; until then its changes are not sent");
   }
 }
 

@@ -33,7 +33,7 @@ class Outgoing {
  private:
   void count(const StepResult& result);
   void publish(StepResult result, Turn& turn);
-  std::string near_range_end(std::uint32_t position) const;
+  std::string range_end_text_of(std::uint32_t position) const;
   void warn_of_range(std::span<const std::uint32_t> positions, Turn& turn);
 
   NodeCore& core_;

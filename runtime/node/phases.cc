@@ -1,11 +1,11 @@
 #include "runtime/node/phases.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "compress/statistics.h"
 #include "runtime/base/limits.h"
 #include "runtime/replica/checkpoint.h"
 
@@ -13,8 +13,7 @@ namespace rumor {
 
 namespace {
 constexpr std::uint32_t all_rows = UINT32_MAX;
-// The updates of a flush, and the bits a parameter that the positions and signs of each take.
-constexpr double flush_density[] = {0.1, 0.2, 0.3, 0.4, 0.5}, flush_bits[] = {0.57, 0.93, 1.19, 1.38, 1.5};
+constexpr double flush_density[] = {0.1, 0.2, 0.3, 0.4, 0.5};  // of the updates of a flush
 constexpr Duration flush_again = 20ms;  // while the links have no room
 }  // namespace
 
@@ -149,9 +148,14 @@ void Phases::compute(Turn& turn) {
 std::size_t Phases::flushes_allowed() const {
   const bool possible = core_.trainer->flushes() && !core_.config.has_byte_budget() && !core_.options.observe;
   if (!possible || core_.own_updates == 0) return 0;
+  const std::uint64_t params = incoming_.form().layout.params();
+  double bits = core_.config.flush_bits * static_cast<double>(params);
   std::size_t count = 0;
-  for (double bits = 0; count < std::size(flush_bits); ++count)
-    if ((bits += flush_bits[count]) > core_.config.flush_bits) break;
+  for (const double density : flush_density) {
+    bits -= compress::bound_bits(params, static_cast<std::uint64_t>(density * static_cast<double>(params)));
+    if (bits < 0) break;
+    ++count;
+  }
   return count;
 }
 

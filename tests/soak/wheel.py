@@ -13,6 +13,9 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(SOURCE / 'tests' / 'system'))
+from peers import free_ports  # noqa: E402
+
 PEER = '''
 import json, sys, time
 import torch, rumor
@@ -57,7 +60,7 @@ def main():
         version = run(os.path.join(venv, 'bin', 'rumor'), '--version', env=environment)
         assert version == run(inside, '-m', 'rumor', '--version', cwd=folder, env=environment), version
         run(inside, '-m', 'rumor', 'sim', 'synthetic', '--set', 'run.samples=2000', cwd=folder, env=environment)
-        addresses = '127.0.0.1:17811', '127.0.0.1:17812'
+        addresses = [f'127.0.0.1:{port}' for port in free_ports(2)]
         both = [subprocess.Popen([inside, '-c', PEER, addresses[me], addresses[1 - me], str(me)], env=environment,
                                  cwd=folder, stdout=subprocess.PIPE, text=True) for me in range(2)]
         ends = [json.loads(one.communicate(timeout=300)[0].splitlines()[-1]) for one in both]

@@ -29,7 +29,7 @@ void Handover::publish(const NodeStatus& status) {
 
 void Handover::complain(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  complaint_ = text;
+  complaints_.push_back(text);
 }
 
 void Handover::disconnect() {
@@ -99,7 +99,13 @@ bool Handover::wait_for_close(Duration patience) {
 
 std::string Handover::complaint() const {
   const std::lock_guard lock(mutex_);
-  return complaint_;
+  return complaints_.empty() ? std::string() : complaints_.back();
+}
+
+std::optional<std::string> Handover::take_complaint() {
+  const std::lock_guard lock(mutex_);
+  if (complaints_taken_ == complaints_.size()) return std::nullopt;
+  return complaints_[complaints_taken_++];
 }
 
 std::string Handover::status_json() const {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/time.h"
 #include "runtime/daemon/loop/step_runner.h"
@@ -51,6 +52,8 @@ class Handover final : public StepRunner {
   std::string status_json() const;
   // The last complaint; empty: none.
   std::string complaint() const;
+  // The next complaint that was not taken yet.
+  std::optional<std::string> take_complaint();
 
  private:
   void ask(void (StepEvents::*what)());
@@ -62,7 +65,9 @@ class Handover final : public StepRunner {
   std::optional<StepPlan> plan_;
   StepEvents::Time offered_{};  // when the last plan was
   bool turn_taken_ = false, closed_ = false;
-  std::string status_json_, complaint_;
+  std::string status_json_;
+  std::vector<std::string> complaints_;
+  std::size_t complaints_taken_ = 0;
 };
 
 }  // namespace rumor::daemon

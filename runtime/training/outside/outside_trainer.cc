@@ -4,8 +4,6 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <utility>
 
 #include "runtime/base/grid_range.h"
@@ -126,7 +124,6 @@ void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepRes
     compressor_->withdraw(result.update);
   else if (auto encoded = encode(plan.peers, result); !encoded)
     result.failure = encoded.error().text;
-  warn_of_range(result.at_range_end);
   show(&result.update);
 }
 
@@ -153,17 +150,7 @@ void OutsideTrainer::watch(const OutsideWork& work, float largest) {
   undone_.look(written_);
   if (undone_.found())
     warnings_.push_back("the optimizer writes weights of its own over the changes of other peers, so this peer trains "
-                        "alone: give it to rumor.join(optimizer=...), or use one that keeps no copy of the parameters");
-}
-
-// Once for each tensor.
-void OutsideTrainer::warn_of_range(std::span<const std::uint32_t> positions) {
-  for (const std::uint32_t position : positions) {
-    if (!at_range_end_.insert(layout_.tensor_at(position).name).second) continue;
-    warnings_.push_back(
-        near_range_end(layout_, position, view_.values()[position], view_.grid_bits()) +
-        "; until then its changes are not sent");
-  }
+                        "alone: use one that keeps no copy of the parameters, or in Python rumor.join(optimizer=...)");
 }
 
 std::optional<std::string> OutsideTrainer::take_warning() {
@@ -196,15 +183,7 @@ void OutsideTrainer::take_back() {
   view_.seen();
 }
 
-void OutsideTrainer::show_shared() {
-  const std::span<const float> view = view_.values();
-  each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
-    const std::uint32_t offset = layout_.tensors()[t].offset;
-    with_words(tensors_[t], [&](auto form, auto* words) {
-      for (std::uint32_t i = begin; i < end; ++i) words[i] = form.word(view[offset + i]);
-    });
-  });
-}
+void OutsideTrainer::show_shared() { write_all([](std::uint32_t) { return 0.0f; }); }
 
 void OutsideTrainer::load_shared() {
   compressor_->clear_residual();
@@ -255,12 +234,18 @@ void OutsideTrainer::show(const compress::SparseUpdate* sent) {
 }
 
 void OutsideTrainer::show_all() {
-  const std::span<const float> view = view_.values(), drift = compressor_->residual();
+  write_all([drift = compressor_->residual()](std::uint32_t i) { return drift[i]; });
+}
+
+// x becomes w and what drift(position) returns.
+template <class Drift>
+void OutsideTrainer::write_all(Drift&& drift) {
+  const std::span<const float> view = view_.values();
   each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t offset = layout_.tensors()[t].offset;
     with_words(tensors_[t], [&](auto form, auto* words) {
       for (std::uint32_t i = begin; i < end; ++i) {
-        words[i] = form.word(view[offset + i] + drift[offset + i]);
+        words[i] = form.word(view[offset + i] + drift(offset + i));
         written_[offset + i] = form.read(words[i]);
       }
     });
@@ -283,7 +268,7 @@ void OutsideTrainer::show_at(const compress::SparseUpdate& update, bool on_top) 
           const float before = written_[i];
           words[i - info.offset] = form.word(value);
           written_[i] = form.read(words[i - info.offset]);
-          undone_.wrote(i, before, written_[i]);
+          if (!on_top) undone_.wrote(i, before, written_[i]);  // an own entry leaves x, and is soon learned again
         }
       });
     }

@@ -19,7 +19,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +27,8 @@
 #include "runtime/run/run_config.h"
 #include "runtime/training/outside/followed_view.h"
 #include "runtime/training/outside/outside_tensors.h"
-#include "runtime/training/trainer.h"
 #include "runtime/training/outside/undone_changes.h"
+#include "runtime/training/trainer.h"
 #include "runtime/training/update_encoder.h"
 
 namespace rumor {
@@ -81,7 +80,7 @@ class OutsideTrainer final : public Trainer {
   void show_shared();
   // x becomes what it was at the end of the last step() or catch_up(): changes of the loop since then are dropped.
   void take_back();
-  // The next line that the loop's user should read; none if there is nothing new.
+  // The next line about the loop that its user should read; none if there is nothing new.
   std::optional<std::string> take_warning();
 
  private:
@@ -91,11 +90,12 @@ class OutsideTrainer final : public Trainer {
   void watch(const OutsideWork& work, float largest);
   void send(const StepPlan& plan, const OutsideWork& work, StepResult& result);
   void undo(StepResult& result);
-  void warn_of_range(std::span<const std::uint32_t> positions);
   void remember_written();
   Result<void> encode(std::size_t peers, StepResult& result);
   void show(const compress::SparseUpdate* sent);
   void show_all();
+  template <class Drift>
+  void write_all(Drift&& drift);
   void show_at(const compress::SparseUpdate& update, bool on_top);
 
   ParamLayout layout_;
@@ -113,7 +113,6 @@ class OutsideTrainer final : public Trainer {
   std::uint64_t still_steps_ = 0;  // of the loop, since x changed
   bool still_told_ = false;
   UndoneChanges undone_;
-  std::set<std::string> at_range_end_;  // tensors that have been warned of
   std::vector<std::string> warnings_;
   LargeVector<float> written_;  // x as of the last step; within one, what changed in x since
 };

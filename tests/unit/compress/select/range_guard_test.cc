@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_grid_has_room_for_eight_times_the_largest_weight) {
   BOOST_TEST(grid_bits_for(16.1, 24) == 23);
   BOOST_TEST(grid_bits_for(1e30, 24) == 8);
   BOOST_TEST(range_of(24) == 128);
-  const std::string text = near_range_end(two_tensors(), first + 3, 96.5, 24);
+  const std::string text = range_end_text(two_tensors(), first + 3, 96.5, 24);
   for (const char* part : {"weight 3 of tensor head", "96.50", "128", "compress.grid_bits = 22", "512"})
     BOOST_TEST_CONTEXT(text) BOOST_TEST(text.find(part) != std::string::npos);
 }
