@@ -153,9 +153,9 @@ RUMOR_API int rumor_take_back(rumor_swarm* swarm);
 
 /* Makes a last update, sends what this peer has learned and not sent yet (exchange.flush_bits, 6 bits a parameter if
  * not given), waits up to `wait_seconds` until all neighbours have finished too and hold the same digest, writes the
- * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the drift, less
- * than a hundredth of its squares, is dropped, and the library does not touch the memory any more. Returns RUMOR_OK, or
- * the reason why the peer had ended before. Later calls return RUMOR_ENDED. */
+ * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the drift, one
+ * to three hundredths of its squares, is dropped, and the library does not touch the memory any more. Returns RUMOR_OK,
+ * or the reason why the peer had ended before. Later calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
 /* Ends the peer within a few seconds, without touching the program's memory, and frees it. Null does nothing. */

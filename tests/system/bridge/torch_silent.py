@@ -100,7 +100,7 @@ def optimizers_with_weights_of_their_own():
     """Two peers, each of which sees half of the inputs: warned of, or as good as without if join() knows of it."""
     for kind, told, warned in ((Masters, False, True), (Masters, True, False), (torch.optim.SGD, False, False),
                                (torch.optim.Adam, False, False), (torch.optim.Adam, True, False),
-                               (Lookahead, True, False)):
+                               (Lookahead, True, False), (ScheduleFree, True, False)):
         torch.manual_seed(3)
         models = [nn.Linear(64, 64), nn.Linear(64, 64)]
         models[1].load_state_dict(models[0].state_dict())
@@ -328,6 +328,9 @@ def wrong_arguments_are_told():
     model = nn.Linear(3, 3)
     with rumor.join('samples', model, options=FAST) as swarm:
         raises(ValueError, 'samples=-1', lambda: swarm.step(samples=-1))
+    sharded = nn.Linear(3, 3)
+    sharded.weight = nn.Parameter(torch.zeros(3, 3).as_subclass(type('DTensor', (torch.Tensor,), {})))  # a stand-in
+    raises(TypeError, 'weight is sharded', lambda: rumor.join('sharded', sharded, options=FAST))
     raises(TypeError, 'meta', lambda: rumor.join('meta', nn.Linear(3, 3, device='meta'), options=FAST))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
@@ -414,6 +417,20 @@ if __name__ == '__main__':
                     self.state[p]['master'].add_(self.state[p]['moment'], alpha=-group['lr'])
                     p.data.copy_(self.state[p]['master'])
 
+
+    class ScheduleFree(torch.optim.SGD):
+        """Defazio and others, NeurIPS 2024, plain steps: the parameter is y, between z and the mean x of all z."""
+        steps = 0
+
+        def step(self, closure=None):
+            self.steps += 1
+            for group in self.param_groups:
+                for p in group['params']:
+                    z = self.state[p].setdefault('z', p.detach().clone())
+                    share = 1 / self.steps
+                    p.data.lerp_(z, share)
+                    p.data.add_(p.grad, alpha=group['lr'] * (0.9 * (1 - share) - 1))
+                    z.sub_(p.grad, alpha=group['lr'])
 
     class Lookahead(torch.optim.SGD):
         """Zhang, Lucas, Hinton, Ba, NeurIPS 2019: after five steps halfway back to the slow weights."""
