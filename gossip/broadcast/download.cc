@@ -22,7 +22,8 @@ std::string megabytes(std::uint64_t bytes) {
 void Download::resume() {
   const Manifest* kept = core_.store.snapshots().intake();
   if (kept == nullptr) return;
-  if (core_.store.have().includes(kept->names)) return core_.store.snapshots().drop_intake();
+  if (!core_.store.lacks_weights() && core_.store.have().includes(kept->names))
+    return core_.store.snapshots().drop_intake();
   hash_ = sha256(kept->encode());
   needed_ = true;
   plan_chunks();
@@ -51,7 +52,9 @@ void Download::begin(Link& link, const SnapshotOffer& offer) {
   left_ = 1;
   core_.note(Note::Level::info,
              str("downloading the weights from ", link.node.brief(), ", ", megabytes(offer.bytes),
-                 " MB: ", needed_ ? "updates we lack are no longer kept" : "cheaper than updates"));
+                 " MB: ", core_.store.lacks_weights() ? "this peer takes the run's"
+                       : needed_                   ? "updates we lack are no longer kept"
+                                                   : "cheaper than updates"));
   want_more(link, donor);
 }
 
@@ -167,7 +170,7 @@ bool Download::take_part(Link& link, std::uint32_t part, const Bytes& bytes) {
 // Whether the cut has the updates for which it was asked. Updates that only the donor had may be gone meanwhile: the
 // donor may have taken over a replica without them.
 bool Download::helps(const Link& link, const Manifest& manifest) const {
-  if (!streams_.cannot_revoke.empty()) return true;
+  if (!streams_.cannot_revoke.empty() || core_.store.lacks_weights()) return true;
   const HaveSet& ours = core_.store.have();
   if (!needed_) return !ours.includes(manifest.names);
   const HaveSet lost = ours.missing_from(parts(link).repair.gone);

@@ -49,9 +49,8 @@ void Joining::consider(Link& link) {
   RUMOR_CHECK(link.admitted());
   if (busy() || its.serving || its.awaits_cut || !parts(link).repair.vector || core_.now < its.ask_again_at) return;
   const std::uint64_t lacking = core_.store.have().missing_from(*parts(link).repair.vector).count();
-  const bool stuck = !streams_.cannot_revoke.empty();
-  if (lacking == 0 && !stuck) return;
-  const bool need = stuck || needed(link);
+  if (lacking == 0 && !stuck()) return;
+  const bool need = stuck() || needed(link);
   // While the size of a snapshot is unknown (0), any large lack is worth the question.
   if (!need && !cheaper(lacking, snapshot_bytes_)) return;
   const bool mutual = !holds_all(streams_.keepable(parts(link).repair.vector->missing_from(core_.store.have())));
@@ -124,7 +123,7 @@ bool Joining::tick() {
   const bool serving = watch_joiners();
   bool wanting = false;
   // Also while updates are on their way: their size is known only once the first has come.
-  const bool any = missing_.count() != 0 || !streams_.cannot_revoke.empty();
+  const bool any = missing_.count() != 0 || stuck();
   core_.each_link([&](Link& link) {
     if (parts(link).repair.gone.empty() && parts(link).repair.to_pull.empty() && !any) return;
     wanting = true;

@@ -66,6 +66,8 @@ class Joining {
   };
 
   void due_by(TimePoint at) { due_ = std::min(due_, at); }
+  // Whether only a snapshot helps, of whichever link.
+  bool stuck() const { return !streams_.cannot_revoke.empty() || core_.store.lacks_weights(); }
   // Taking (joining.cc).
   bool needed(const Link& link) const;
   bool holds_all(const HaveSet& keys) const;

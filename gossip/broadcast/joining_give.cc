@@ -30,6 +30,7 @@ std::string Joining::too_busy(const Link& link) const {
 
 // Returns an empty text when the link may have a snapshot.
 std::string Joining::reason_to_refuse(Link& link, const SnapshotAsk& ask) {
+  if (core_.store.lacks_weights()) return "it lacks the weights itself";
   if (std::string busy = too_busy(link); !busy.empty()) return busy;
   if (download_.awaits_offer(link.id)) {
     // The asks have crossed. Both sides compare the same numbers, so exactly one gives.
@@ -68,6 +69,7 @@ void Joining::on_ask(Link& link, const SnapshotAsk& ask) {
 
 void Joining::on_join(Link& link, const SnapshotJoin& join) {
   if (busy()) return refuse(link, "it is fetching one itself", true);
+  if (core_.store.lacks_weights()) return refuse(link, "it lacks the weights itself", true);
   if (std::string busy = too_busy(link); !busy.empty()) return refuse(link, std::move(busy), true);
   const std::shared_ptr<const Cut> cut = core_.store.snapshots().cut();
   if (!making_ && cut && cut->hash() == join.hash) return offer(link, cut);

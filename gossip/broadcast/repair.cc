@@ -241,7 +241,7 @@ void Repair::tick() {
 void Repair::flush(bool alone) {
   const bool fresh = flow_.changed_at == core_.now;
   if (fresh && core_.finished) due_by(core_.now + finished_quiet);
-  if (ready_) return;
+  if (ready_ || core_.store.lacks_weights()) return;
   ready_ = alone;
   core_.each_link([&](const Link& link) {
     const RepairLink& its = parts(link).repair;

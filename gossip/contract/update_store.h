@@ -61,6 +61,9 @@ class UpdateStore {
 
   virtual const HaveSet& have() const = 0;
   virtual ReplicaDigest digest() const = 0;
+  // The initial weights are not those of the run, and no snapshot has replaced them yet. digest() is then that of no
+  // replica.
+  virtual bool lacks_weights() const { return false; }
 
   // An update we can still serve, or nothing (never seen, or trimmed from the log).
   virtual std::optional<StoredUpdate> find(const UpdateKey& key) const = 0;

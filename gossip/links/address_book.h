@@ -35,6 +35,7 @@ struct Address {
   TimePoint invited_at = long_ago;  // dialled because its node asked for it
   std::string trouble;    // of the last attempt
   std::string other_run;  // run name and id that answered there, if not ours
+  std::string unlike;     // which parts of our run that run does not have
   std::string not_admitted;  // why the node there does not admit us
 
   bool first_contact() const { return seed || known; }

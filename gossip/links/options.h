@@ -14,6 +14,7 @@
 #include "gossip/trust/admission.h"
 #include "gossip/trust/signing.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/run_part.h"
 #include "runtime/base/types.h"
 
 namespace rumor::gossip {
@@ -44,6 +45,9 @@ struct Options {
   // Set where peers have models of their own (PROTOCOL.md 6.14): neighbours then exchange public copies. Null: every
   // update goes to every peer. Must outlive the protocol.
   CopyPort* copies = nullptr;
+  // For peers of other runs that dial us: the parts of this run, and a note on its initial weights.
+  std::vector<RunPart> parts = {};
+  Bytes start = {};
 };
 
 }  // namespace rumor::gossip

@@ -4,6 +4,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/mutant.h"
+#include "runtime/base/run_part.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -98,7 +99,8 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
   if (hello.run != options.run) {
     const std::string theirs = run_text(hello.run_name, hello.run),
                       ours = run_text(options.run_name, options.run);
-    if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) entry->other_run = theirs;
+    own(link).other_run = theirs;
+    if (link.dialled_by_us) return false;  // its REJECT, which is on its way, says more
     refuse(link, Reject::Code::other_run, str("this peer trains run ", ours, ", not yours"));
     return false;
   }
@@ -165,9 +167,14 @@ void Overlay::judge_links() {
 }
 
 void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
-  Reject reject{code, text.substr(0, 512), core_.options.run, core_.options.run_name, {}};
+  Reject reject{code, text.substr(0, 512), core_.options.run, core_.options.run_name, {}, {}, {}};
   if (code == Reject::Code::not_admitted) reject.run = {}, reject.run_name.clear();
   if (code == Reject::Code::full) reject.others = records_.some();
+  if (code == Reject::Code::other_run) {
+    reject.start = core_.options.start;
+    for (const RunPart& part : core_.options.parts)
+      if (reject.parts.size() < limits::run_parts_max) reject.parts.push_back(part.hash);
+  }
   core_.send(link, encode(reject));
   core_.close(link, text);
 }
@@ -239,6 +246,7 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
   if (reject.code == Reject::Code::other_run && reject.run != core_.options.run) {
     if (Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr) {
       entry->other_run = run_text(reject.run_name, reject.run);
+      entry->unlike = unlike_parts(core_.options.parts, reject.parts);
     }
   }
   if (reject.code == Reject::Code::not_admitted) {

@@ -23,6 +23,7 @@ struct OverlayLink final : LinkState {
   bool was_admitted = false;        // at some time
   bool goodbye = false;             // BYE came: no reason to redial at once
   Purpose purpose = Purpose::link;  // of our dial
+  std::string other_run;            // that it greets for
   RecordsLink records;
   TimePoint invite_passed_at = long_ago;  // when we last passed one of its invitations on
   std::optional<std::uint64_t> ping;      // nonce of the one on its way, probes aside

@@ -29,6 +29,7 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   wake();
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->tried = true;
+  if (entry != nullptr && entry->other_run.empty()) entry->other_run = own(link).other_run;
   if ((entry != nullptr && entry->ours) || own(link).purpose == Purpose::dial_back) return;
   if (!own(link).was_admitted) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
@@ -242,7 +243,8 @@ std::string Overlay::refused_by_run() const {
       return str("seed ", address, " does not admit this peer: ", entry.not_admitted);
     if (!entry.seed || entry.other_run.empty()) continue;
     return str("seed ", address, " trains run ", entry.other_run, ", we train \"", core_.options.run_name,
-               "\" (", core_.options.run.brief(), "): use the same run file, or other seeds");
+               "\" (", core_.options.run.brief(), "): ", entry.unlike, entry.unlike.empty() ? "" : "; ",
+               "use the same run file, or other seeds");
   }
   return {};
 }

@@ -95,7 +95,8 @@ void read(Reading& in, const pb::Hello& from, Hello& to) {
 
 void read(Reading& in, const pb::Reject& from, Reject& to) {
   to = {static_cast<Reject::Code>(from.code()), from.text(), in.id<RunId>(from.run()), from.run_name(),
-        records_of(in, from.others())};
+        records_of(in, from.others()), {from.parts().begin(), from.parts().end()},
+        {from.start().begin(), from.start().end()}};
 }
 
 void read(Reading& in, const pb::Bye& from, Bye& to) {

@@ -70,6 +70,9 @@ struct Reject {
   RunId run;             // the sender's
   std::string run_name;  // the sender's
   std::vector<PeerRecord> others;
+  // With other_run: RunPart::hash of each part of the sender's run, and a note on the weights that it began with.
+  std::vector<std::uint32_t> parts = {};
+  Bytes start = {};
   Invalid invalid() const;
 };
 

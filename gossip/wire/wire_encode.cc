@@ -83,6 +83,8 @@ Bytes encode(const Reject& message) {
   to.set_run(as_text(message.run.view()));
   to.set_run_name(message.run_name);
   for (const PeerRecord& record : message.others) write(*to.add_others(), record);
+  to.mutable_parts()->Add(message.parts.begin(), message.parts.end());
+  to.set_start(as_text(message.start));
   return frame<Reject>(to);
 }
 

@@ -59,6 +59,8 @@ Invalid Reject::invalid() const {
   if (code < Code::other_run || code > Code::not_admitted) return "an unknown reason";
   if (!presentable(text, text_bytes_max) || !presentable(run_name, text_bytes_max))
     return "a text that is none";
+  if (parts.size() > limits::run_parts_max || start.size() > limits::start_note_bytes_max)
+    return "more of a run than a rejection may tell";
   return invalid_records(others);
 }
 

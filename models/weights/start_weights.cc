@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/weights/safetensors.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 
@@ -82,6 +83,14 @@ Result<void> fill(const SafetensorsFile& file, const SafetensorsEntry& entry, co
 }
 
 }  // namespace
+
+Hash256 StartWeights::identity() const {
+  if (beside.empty()) return hash;
+  ByteWriter both;
+  both.raw(hash.view());
+  both.raw({reinterpret_cast<const std::uint8_t*>(beside.data()), beside.size()});
+  return sha256(both.bytes());
+}
 
 Result<std::vector<float>> read_named_weights(const std::string& path, const ParamLayout& layout) {
   std::error_code ignored;

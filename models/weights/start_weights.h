@@ -27,7 +27,11 @@ namespace rumor::models {
 
 struct StartWeights {
   LargeVector<std::int32_t> weights;  // on the grid
-  Hash256 hash;                       // SHA-256 of the weights, little-endian: part of the run id
+  Hash256 hash;                       // SHA-256 of the weights, little-endian
+  std::string beside;                 // names what the model has beside them; empty: nothing that counts
+
+  // Part of the run id: a hash of both.
+  Hash256 identity() const;
 };
 
 // The tensors of a layout out of `path`: a file, or a folder with model.safetensors in it. Floats, in layout

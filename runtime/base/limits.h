@@ -17,6 +17,7 @@ inline constexpr std::size_t frame_bytes_max = 1 << 20;
 inline constexpr std::size_t piece_bytes_max = 64 << 10;  // of a payload or a snapshot in one frame
 inline constexpr std::size_t payload_bytes_max = 8 << 20;
 inline constexpr std::size_t hello_bytes_max = 8 << 10;  // all that is read before a link is admitted
+inline constexpr std::size_t run_parts_max = 1024, start_note_bytes_max = 64;  // what a rejection tells of a run
 inline constexpr std::size_t snapshot_chunk_bytes = 1 << 20;                              // as it is hashed
 inline constexpr std::size_t packed_chunk_bytes_max = snapshot_chunk_bytes + (16 << 10);  // as it travels
 inline constexpr std::size_t snapshot_bytes_max = std::size_t{16} << 30;

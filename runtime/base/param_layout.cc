@@ -12,6 +12,12 @@
 
 namespace rumor {
 
+std::string describe(const TensorInfo& info) {
+  std::string shape;
+  for (const std::uint32_t extent : info.shape) shape += str(shape.empty() ? "" : " x ", extent);
+  return str(info.name, " (", shape.empty() ? "a single value" : shape, ")");
+}
+
 Result<ParamLayout> ParamLayout::create(std::vector<TensorInfo> tensors) {
   if (tensors.empty()) return Error{Errc::limit, "a model needs at least one tensor"};
   if (tensors.size() > limits::tensors_max)

@@ -26,6 +26,9 @@ struct TensorInfo {
   std::uint32_t cols() const { return size / rows(); }
 };
 
+// For people: "head.weight (10 x 64)".
+std::string describe(const TensorInfo& info);
+
 class ParamLayout {
  public:
   // Computes offsets and sizes; those in `tensors` are ignored. Errors: Errc::limit.

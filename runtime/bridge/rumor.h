@@ -23,8 +23,9 @@
  *
  * Start of a run. All peers begin with the same weights, which are part of the run's identity, with its name and the
  * names and shapes of the tensors. So make the model from the same seed, or load the same file, everywhere. A peer that
- * begins with other weights is refused with RUMOR_MISMATCH. In a run with a built-in model (fashion-mlp) the weights
- * come from the run's seed, and rumor_start() writes them into the program's memory.
+ * begins with other weights is refused with RUMOR_MISMATCH, unless it takes the run's (option weights). In a run with
+ * a built-in model (fashion-mlp) the weights come from the run's seed, and rumor_start() writes them into the program's
+ * memory.
  *
  * Threads. One thread at a time may use a swarm. Any thread may call rumor_status() between rumor_create() and
  * rumor_free(). rumor_step(), rumor_start() and rumor_leave() write into the program's memory before they return; at no
@@ -97,6 +98,9 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *                      takes more, one update contains several steps and as many entries as they would have had
  *   frozen             any text that names what the model has beside the parameters, such as a hash of weights that
  *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
+ *   weights            "own" (if not given): the run begins with the program's weights. "swarm": the program takes the
+ *                      run's weights, from the checkpoint in `state` or from the seeds, whatever its own are. Without
+ *                      both it is the first peer, and its own count (ABI 3)
  *   quiet              1: no lines of progress on stderr */
 RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* value);
 
@@ -120,9 +124,10 @@ RUMOR_API int rumor_cuda_local(rumor_swarm* swarm, const char* name, size_t byte
 
 /* Loads the checkpoint in `state`, listens, joins, and waits up to `wait_seconds` until this peer has the updates of
  * the others. The memory of the parameters then holds the weights from which to continue. RUMOR_ALONE is not a failure:
- * the peer is started. Any other code than that and RUMOR_OK leaves a swarm that can only be freed.
- * If the run is already over, the result is RUMOR_OK too: rumor_step() then returns RUMOR_ENDED, and rumor_leave()
- * gives the weights. */
+ * the peer is started. With the option weights = swarm it waits as long as the weights take to come, and returns
+ * RUMOR_NOT_FOUND when nothing has come for `wait_seconds`. Any code but RUMOR_OK and RUMOR_ALONE leaves a swarm that
+ * can only be freed. If the run is already over, the result is RUMOR_OK too: rumor_step() then returns RUMOR_ENDED, and
+ * rumor_leave() gives the weights. */
 RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 
 /* Call after each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never

@@ -3,90 +3,19 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <utility>
 
-#include "models/families/model.h"
-#include "runtime/base/bytes.h"
-#include "runtime/base/grid_range.h"
-#include "runtime/base/limits.h"
-#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
-#include "runtime/daemon/state/storage.h"
 
 namespace rumor::bridge {
 
 namespace {
 
-constexpr std::size_t run_file_bytes_max = 1 << 20;
 // After which a peer that was asked to end is sure to have ended, but for a disk that does not answer.
 constexpr Duration stop_patience = 60s;
 // For a moment between two of the peer's turns: they take milliseconds.
 constexpr Duration show_patience = 10s;
-
-// The family of a run whose model only the programs know.
-constexpr std::string_view outside_family = "outside";
-// For a run without a run file: enough for all updates of a flush.
-constexpr double flush_bits = 6;
-
-Result<RunConfig> config_of(const std::string& run) {
-  if (const std::string_view text = preset_text(run); !text.empty()) return parse_run_config(text, run);
-  if (run.find('/') != std::string::npos || run.ends_with(".toml")) {
-    const auto text = daemon::read_file(run, run_file_bytes_max);
-    if (!text) return text.error();
-    return parse_run_config({reinterpret_cast<const char*>(text->data()), text->size()}, run);
-  }
-  if (run.empty()) return Error{Errc::usage, "a run wants a name, the same for all of its peers"};
-  RunConfig config;
-  config.name = run;
-  config.samples = samples_unbounded;
-  config.model.family = outside_family;
-  config.flush_bits = flush_bits;
-  return config;
-}
-
-Result<double> number_of(const std::string& name, const std::string& value, double least, double most) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || !(number >= least && number <= most))
-    return Error{Errc::usage, str("option ", name, " = '", value, "' wants a number from ", least, " to ", most)};
-  return number;
-}
-
-std::vector<std::string> parts_of(const std::string& list) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', at), list.size());
-    if (comma > at) parts.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
-std::string shape_text(const TensorInfo& info) {
-  std::string text;
-  for (const std::uint32_t extent : info.shape) text += str(text.empty() ? "" : " x ", extent);
-  return text.empty() ? "a single value" : text;
-}
-
-// Checks that the program's tensors have the shapes of the run's model; names may differ.
-Result<void> compare(const ParamLayout& wanted, const ParamLayout& given) {
-  const auto describe = [](const TensorInfo& info) { return str(info.name, " (", shape_text(info), ")"); };
-  const std::size_t both = std::min(wanted.tensors().size(), given.tensors().size());
-  for (std::size_t t = 0; t < both; ++t) {
-    const TensorInfo &one = wanted.tensors()[t], &other = given.tensors()[t];
-    if (one.shape != other.shape)
-      return Error{Errc::mismatch, str("tensor ", t + 1, " of the run's model is ", describe(one), ", that of this ",
-                                       "program is ", describe(other), "; shapes and order must be the same")};
-  }
-  if (wanted.tensors().size() != given.tensors().size())
-    return Error{Errc::mismatch, str("the run's model has ", wanted.tensors().size(), " tensors, that of this program ",
-                                     given.tensors().size())};
-  return {};
-}
 
 // An answer to a plan without an update.
 StepResult held(const StepPlan& plan) {
@@ -114,149 +43,18 @@ class SignalsOff {
 
 }  // namespace
 
-Swarm::Swarm(RunConfig config) : home_(getpid()) { options_.config = std::move(config); }
-
-Result<std::unique_ptr<Swarm>> Swarm::create(const std::string& run) {
-  auto config = config_of(run);
-  if (!config) return config.error();
-  return std::unique_ptr<Swarm>(new Swarm(std::move(config).value()));
-}
-
 Swarm::~Swarm() {
   if (thread_.joinable()) end(Duration{0}, false);
 }
 
 bool Swarm::is_at_home() const { return getpid() == home_; }
 
-// ---- before the start ----
-
-Result<void> Swarm::option(const std::string& name, const std::string& value) {
-  RunConfig& config = options_.config;
-  const std::map<std::string, std::function<void()>> texts = {
-      {"seed", [&] { for (std::string& seed : parts_of(value)) config.seeds.push_back(std::move(seed)); }},
-      {"listen", [&] { config.listen = value; }},
-      {"status", [&] { config.status = value; }},
-      {"state", [&] { options_.state = value; }},
-      {"allow", [&] { config.allow = value; }},
-      {"token", [&] { config.token = value; }},
-      {"frozen", [&] { frozen_ = value; }},
-  };
-  if (const auto text = texts.find(name); text != texts.end()) {
-    if (value.empty()) return Error{Errc::usage, str("option ", name, " is empty")};
-    text->second();
-    return {};
-  }
-  struct Number {
-    double least, most;
-    std::function<void(double)> set;
-  };
-  const std::map<std::string, Number> numbers = {
-      {"until_samples", {1, 1e15, [&](double v) { options_.until_samples = static_cast<std::uint64_t>(v); }}},
-      {"checkpoint_seconds", {0.1, 1e6, [&](double v) { options_.checkpoint_every = from_seconds(v); }}},
-      {"threads", {0, 64, [&](double v) { options_.threads = static_cast<unsigned>(v); }}},
-      {"overhead", {1e-4, 1, [&](double v) { overhead_ = v; }}},
-      {"quiet", {0, 1, [&](double v) { options_.quiet = v != 0; }}},
-  };
-  if (const auto number = numbers.find(name); number != numbers.end()) {
-    const auto read = number_of(name, value, number->second.least, number->second.most);
-    if (!read) return read.error();
-    number->second.set(*read);
-    return {};
-  }
-  grid_given_ = grid_given_ || name == "compress.grid_bits";
-  if (name.find('.') != std::string::npos) return override_run_config(config, name + "=" + value);
-  std::vector<std::string> known;
-  for (const auto& [text, set] : texts) known.push_back(text);
-  for (const auto& [text, set] : numbers) known.push_back(text);
-  const std::string hint = nearest(name, known);
-  return Error{Errc::usage, str("unknown option ", name, hint.empty() ? "" : "; did you mean " + hint + "?",
-                                hint.empty() ? "; keys of run files have a section, such as compress.density" : "")};
-}
-
-Result<void> Swarm::parameter(TensorInfo info, OutsideTensor memory, std::optional<int> gpu) {
-  if (info.name.size() > limits::tensor_name_bytes_max || info.shape.size() > limits::tensor_rank_max)
-    return Error{Errc::limit, str("tensor ", info.name.substr(0, 64), " has a name of more than ",
-                                  limits::tensor_name_bytes_max, " bytes or more than ", limits::tensor_rank_max,
-                                  " dimensions")};
-  if (gpu) {
-    const auto alone = ParamLayout::create({info});
-    if (!alone) return alone.error();
-    const std::size_t each = memory.type == OutsideTensor::Type::bf16 ? 2 : 4;
-    const auto copy = on_gpus_.add(*gpu, memory.data, alone->params() * each);
-    if (!copy) return copy.error();
-    memory.data = *copy;
-  }
-  infos_.push_back(std::move(info));
-  tensors_.push_back(memory);
-  return {};
-}
-
-Result<void> Swarm::local(std::span<std::uint8_t> memory, std::optional<int> gpu) {
-  if (gpu) {
-    const auto copy = on_gpus_.add(*gpu, memory.data(), memory.size());
-    if (!copy) return copy.error();
-    memory = {static_cast<std::uint8_t*>(*copy), memory.size()};
-  }
-  local_.push_back(memory);
-  return {};
-}
-
 // ---- the start ----
-
-// The program's weights, which are part of the run's identity.
-Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
-  if (!grid_given_)
-    options_.config.grid_bits = grid_bits_for(largest_of(layout, tensors_), options_.config.grid_bits);
-  auto own = on_grid(layout, tensors_, options_.config.grid_bits);
-  if (!own) return own.error();
-  auto start = std::make_shared<models::StartWeights>();
-  start->weights = std::move(own).value();
-  start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
-                        start->weights.size() * sizeof(std::int32_t)});
-  if (!frozen_.empty()) {
-    ByteWriter both;
-    both.raw(start->hash.view());
-    both.raw({reinterpret_cast<const std::uint8_t*>(frozen_.data()), frozen_.size()});
-    start->hash = sha256(both.bytes());
-  }
-  training_.start = start;
-  return Start{std::move(layout), start->weights};
-}
-
-// Weights from the run's seed or its file, as its other peers make them.
-Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
-  const RunConfig& config = options_.config;
-  const auto data = models::load_data(config.data, config.model.context);
-  if (!data) return Error{data.error().code, "this run's model is known from its data: " + data.error().text};
-  models::ModelConfig shape = config.model;
-  (*data)->describe(shape);
-  const auto model = models::make_model(shape);
-  if (!model) return model.error();
-  if (auto equal = compare((*model)->layout(), layout); !equal) return equal.error();
-  auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
-  if (!start) return start.error();
-  training_.start = std::move(start).value();
-  return Start{(*model)->layout(), training_.start ? training_.start->weights
-                                                : models::initial_weights(**model, config.seed, config.grid_bits)};
-}
-
-Result<void> Swarm::make_trainer() {
-  const RunConfig& config = options_.config;
-  auto layout = ParamLayout::create(infos_);
-  if (!layout) return layout.error();
-  const bool outside = config.model.family == outside_family;
-  auto start = outside ? start_outside(std::move(layout).value()) : start_built_in(*layout);
-  if (!start) return start.error();
-  auto trainer = OutsideTrainer::create(config, start->layout, tensors_, local_, std::move(start->weights));
-  if (!trainer) return trainer.error();
-  trainer_ = trainer->get();
-  training_.trainer = std::move(trainer).value();
-  return {};
-}
 
 Result<bool> Swarm::start(Duration patience) {
   if (began_) return Error{Errc::usage, "this swarm was started before; make another one"};
   began_ = true;
+  patience_ = patience;
   if (auto fetched = on_gpus_.fetch(); !fetched) return fetched.error();
   if (auto made = make_trainer(); !made) return made.error();
   {
@@ -264,7 +62,11 @@ Result<bool> Swarm::start(Duration patience) {
     thread_ = std::thread([this] { run(); });
   }
   handover_.wait_for_connection();
-  const bool answered = handover_.wait_for_plan(patience);
+  const bool answered = wait_for_weights(patience);
+  if (!answered && lacks_weights_) {
+    end(Duration{0}, false);
+    return Error{Errc::not_found, str("the run's weights have not come: ", handover_.waiting_for())};
+  }
   if (handover_.closed()) {
     // A run that is over is none to fail with: step() says so, and leave() gives its weights.
     auto why = reason();
@@ -279,6 +81,16 @@ Result<bool> Swarm::start(Duration patience) {
   }
   last_train_ = Clock::now();
   return answered;
+}
+
+// A peer that lacks the weights waits as long as something changes: a large model takes its time.
+bool Swarm::wait_for_weights(Duration patience) {
+  std::string before;
+  do {
+    before = handover_.waiting_for();
+    if (handover_.wait_for_plan(patience) || handover_.closed()) return true;
+  } while (lacks_weights_ && handover_.waiting_for() != before);
+  return false;
 }
 
 void Swarm::run() {
@@ -415,9 +227,10 @@ Result<void> Swarm::reason() const {
       return {};
     case 3:
       return Error{Errc::mismatch,
-                   str(why, "; where the name of the run is right, the models differ: in names or shapes of tensors, ",
-                       "in the weights they begin with, which must be equal everywhere (make the model from the same ",
-                       "seed, such as torch.manual_seed(1), or load the same file), or in frozen weights")};
+                   why.find("initial weights") == std::string::npos
+                       ? why
+                       : why + "; make the model from the same seed, such as torch.manual_seed(1), or load the same "
+                               "file, or set weights='swarm' to take the run's weights"};
     case 4:
       return Error{Errc::diverged, why};
     default:

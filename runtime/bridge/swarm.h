@@ -15,6 +15,8 @@
 #include "runtime/bridge/device_tensors.h"
 #include "runtime/daemon/loop/event_loop.h"
 #include "runtime/daemon/loop/handover.h"
+#include "runtime/daemon/loop/run_probe.h"
+#include "runtime/run/run_identity.h"
 #include "runtime/training/outside/outside_trainer.h"
 
 namespace rumor::bridge {
@@ -22,6 +24,9 @@ namespace rumor::bridge {
 class Swarm {
  public:
   // Errors: Errc::usage, Errc::not_found, Errc::io.
+  // The family of a run whose model only the programs know.
+  static constexpr std::string_view outside_family = "outside";
+
   static Result<std::unique_ptr<Swarm>> create(const std::string& run);
   // Ends the peer, without touching the program's memory.
   ~Swarm();
@@ -58,6 +63,8 @@ class Swarm {
     LargeVector<std::int32_t> weights;
   };
   Result<Start> start_outside(ParamLayout layout);
+  Result<std::optional<StartNote>> note_of_run();
+  bool wait_for_weights(Duration patience);
   Result<Start> start_built_in(const ParamLayout& layout);
   void run();
   Result<void> train(const StepPlan& plan);
@@ -67,6 +74,10 @@ class Swarm {
   daemon::PeerOptions options_;
   double overhead_ = 0.04;
   std::string frozen_;       // names what the model has beside the parameters
+  bool takes_weights_ = false;  // the run's, whatever the program's are
+  bool lacks_weights_ = false;  // and those are another peer's, or in a checkpoint
+  Duration patience_{};
+  daemon::FoundRun asked_;   // a seed's, if takes_weights_ and there was one to ask
   bool shows_shared_ = false;
   bool undo_ = false;        // the program's changes since the last step are to be taken back
   bool grid_given_ = false;  // compress.grid_bits, by the program

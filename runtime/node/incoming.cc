@@ -25,7 +25,9 @@ Incoming::Incoming(NodeCore& core)
     : HeldUpdates({core.run, core.trainer->layout(), core.config.grid_bits}, first_weights(core),
                   core.options.disk != nullptr ? core.config.log_bytes : limits::log_bytes_max,
                   core.options.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
-      core_(core) {}
+      core_(core) {
+  set_lacks_weights(core.options.lacks_weights);
+}
 
 Result<gossip::Accepted> Incoming::accept(const gossip::StoredUpdate& update) {
   const gossip::UpdateHeader& header = update.header;

@@ -5,6 +5,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/replica/checkpoint.h"
+#include "runtime/run/run_identity.h"
 #include "runtime/training/model_trainer.h"
 
 namespace rumor {
@@ -20,6 +21,9 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.stream = core.options.stream;
   protocol.run = core.run;
   protocol.run_name = core.config.name;
+  const models::StartWeights* const start = core.options.start.get();
+  protocol.parts = run_parts(core.config, core.trainer->layout(), start);
+  if (start != nullptr) protocol.start = StartNote{core.config.grid_bits, start->hash}.encode();
   protocol.advertise = core.options.advertise;
   protocol.seeds = core.options.seeds;
   protocol.known_addresses = core.options.known_addresses;
@@ -39,10 +43,10 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       incoming_(core_),
       outgoing_(core_, incoming_),
       phases_(core_, incoming_, outgoing_) {
-  core_.options.start.reset();
   core_.exchange = Exchange::make(core_, incoming_);
   core_.protocol = std::make_unique<gossip::Protocol>(protocol_options(core_), incoming_,
                                                       Prng::named(core_.options.chance_seed, "protocol"));
+  core_.options.start.reset();
 }
 
 // The protocol refers to the store and to the exchange.
@@ -69,6 +73,7 @@ Result<void> Node::restore(BytesView bytes) {
   auto checkpoint = decode_checkpoint(form(), bytes);
   if (!checkpoint) return checkpoint.error();
   if (auto restored = incoming_.replica().restore(std::move(checkpoint->replica)); !restored) return restored;
+  incoming_.set_lacks_weights(false);
   if (checkpoint->local.node != core_.options.node) return {};
   return core_.trainer->restore(checkpoint->local.residual, checkpoint->local.optimizer);
 }

@@ -30,6 +30,8 @@ struct NodeOptions {
   models::Shard shard;
   // The weights that the run starts from; null: random ones from its seed. Released once the replica has its copy.
   std::shared_ptr<const models::StartWeights> start;
+  // The weights in `start` are not those of its hash: a snapshot of another peer brings these (PROTOCOL.md 6.7).
+  bool lacks_weights = false;
   std::uint64_t chance_seed = 0;  // of the protocol's generator; from the operating system in the daemon
   // The node ends once the run has this many samples; absent: it trains run.samples, then serves on.
   std::optional<std::uint64_t> until_samples;

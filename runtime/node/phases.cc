@@ -28,7 +28,7 @@ void Phases::start(TimePoint now) {
 TimePoint Phases::deadline() const {
   TimePoint at = core_.phase == Phase::finishing ? finishing_.deadline() : never;
   if (core_.computing) return at;
-  at = std::min(at, next_checkpoint_);
+  if (keeps_checkpoints()) at = std::min(at, next_checkpoint_);
   if (core_.phase == Phase::flushing) at = std::min(at, next_step_);
   if (trains()) at = std::min({at, core_.exchange->waits_until().value_or(next_step_), next_evaluation_});
   return at;
@@ -93,7 +93,7 @@ void Phases::end(int status, Turn& turn) {
   RUMOR_CHECK(core_.phase != Phase::ended);
   core_.phase = Phase::ended;
   // Where training has failed, residual and optimizer hold what made it fail: the last checkpoint is the better one.
-  if (core_.options.checkpoint_every > Duration{0} && !core_.computing && status != training_failed)
+  if (keeps_checkpoints() && status != training_failed)
     turn.out.push_back(SaveCheckpoint{make_checkpoint()});
   core_.protocol->leave(turn.now, turn.network);
   finished_status_ = status;
@@ -106,7 +106,7 @@ void Phases::checkpoint_soon() {
 }
 
 void Phases::save_checkpoint_if_due(Turn& turn) {
-  if (core_.phase == Phase::ended || core_.computing || turn.now < next_checkpoint_) return;
+  if (core_.phase == Phase::ended || turn.now < next_checkpoint_ || !keeps_checkpoints()) return;
   Bytes checkpoint = make_checkpoint();
   const double seconds = static_cast<double>(checkpoint.size()) / limits::checkpoint_bytes_per_second;
   next_checkpoint_ = turn.now + std::max(core_.options.checkpoint_every, from_seconds(seconds));

@@ -7,6 +7,7 @@
 // those before. All peers then hold it, and nothing of it is lost when this peer goes. Each update takes the largest
 // part of the rest, so that five of them, 5.5 bits a parameter, leave one to three hundredths of the residual's
 // squares. exchange.flush_bits limits the bits; 0 leaves the phase out.
+//
 // Finishing lasts until the neighbours have finished too (runtime/exchange/finishing.h). Done: the last evaluation is
 // made, then the node serves on or ends, as the options say. Ended can follow every phase.
 //
@@ -69,6 +70,9 @@ class Phases {
   std::size_t flushes_allowed() const;
   void flush(Turn& turn);
   void start_evaluation(std::uint32_t rows, Turn& turn);
+  bool keeps_checkpoints() const {
+    return core_.options.checkpoint_every > Duration{0} && !core_.computing && !incoming_.lacks_weights();
+  }
   bool trains() const { return core_.phase == Phase::training && !core_.options.observe; }
 
   NodeCore& core_;

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
+#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/replica/payload_coder.h"
 
@@ -16,6 +18,18 @@ HeldUpdates::HeldUpdates(RunForm form, LargeVector<std::int32_t> initial, std::s
       replica_(form_.run, form_.layout, std::move(initial)),
       log_(log_bytes, cache_bytes),
       snapshots_(form_, replica_, log_, [this](ReplicaState state) { return install(std::move(state)); }) {}
+
+// Where the weights are not the run's, the names alone say nothing: the hash is one that no replica with them has.
+gossip::ReplicaDigest HeldUpdates::digest() const {
+  gossip::ReplicaDigest digest = replica_.digest();
+  if (!lacks_weights_) return digest;
+  ByteWriter out;
+  out.text("lacks the weights");
+  out.raw(digest.have_hash.view());
+  out.u64(digest.fingerprint);
+  digest.have_hash = sha256(out.bytes());
+  return digest;
+}
 
 Result<std::uint64_t> HeldUpdates::open(Disk& disk) {
   auto damaged = log_.open(disk, form_.run);
@@ -73,6 +87,7 @@ std::unique_ptr<gossip::LinkCoder> HeldUpdates::coder_for_link() const {
 
 Result<void> HeldUpdates::install(ReplicaState state) {
   if (auto restored = replica_.restore(std::move(state)); !restored) return restored;
+  lacks_weights_ = false;
   replay();
   return {};
 }

@@ -28,7 +28,8 @@ class HeldUpdates : public virtual gossip::UpdateStore {
 
   // gossip::UpdateStore
   const gossip::HaveSet& have() const override { return replica_.have(); }
-  gossip::ReplicaDigest digest() const override { return replica_.digest(); }
+  gossip::ReplicaDigest digest() const override;
+  bool lacks_weights() const override { return lacks_weights_; }
   std::optional<gossip::StoredUpdate> find(const UpdateKey& key) const override { return log_.find(key); }
   bool keeps(const UpdateKey& key) const override { return log_.contains(key); }
   const std::set<gossip::Revocation>& revocations() const override { return replica_.revocations(); }
@@ -54,6 +55,9 @@ class HeldUpdates : public virtual gossip::UpdateStore {
   // Logs an own update that the replica has taken already (Replica::apply_own).
   void log_own(const gossip::StoredUpdate& update, TimePoint now) { log_.append(update, now); }
 
+  // Whether the weights are not yet the run's. install() ends that; the owner says so for a checkpoint.
+  void set_lacks_weights(bool lacks) { lacks_weights_ = lacks; }
+
   const RunForm& form() const { return form_; }
   Replica& replica() { return replica_; }
   const Replica& replica() const { return replica_; }
@@ -72,6 +76,7 @@ class HeldUpdates : public virtual gossip::UpdateStore {
   Replica replica_;
   UpdateLog log_;
   Snapshots snapshots_;
+  bool lacks_weights_ = false;
 };
 
 }  // namespace rumor

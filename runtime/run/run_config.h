@@ -179,10 +179,6 @@ std::vector<RunKey> run_keys();
 // A short description of a key; empty for an unknown key.
 std::string_view run_key_help(std::string_view name);
 
-// Names the run: SHA-256 over the shared keys, the layout, the format versions and, where the run starts from weights
-// of a file, their hash; cut to 16 bytes. `start`: null for weights from the seed.
-RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start = nullptr);
-
 // Built-in run files, by name (preset_names()). Empty when there is none of that name.
 std::string_view preset_text(std::string_view name);
 std::vector<std::string> preset_names();

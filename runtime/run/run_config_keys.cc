@@ -1,8 +1,6 @@
-// Reads, checks and overrides a run file, and computes the run id from the shared keys.
+// Reads, checks and overrides a run file.
 #include <algorithm>
 
-#include "runtime/base/bytes.h"
-#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_config.h"
 #include "runtime/run/run_key_table.h"
@@ -155,30 +153,6 @@ std::vector<RunKey> run_keys() {
     return a.name.substr(0, a.name.find('.')) < b.name.substr(0, b.name.find('.'));
   });
   return list;
-}
-
-namespace {
-
-// Keys that came after the first runs: a run that does not use them keeps its id.
-bool counts(const RunKeyRow& key, const RunConfig& config) {
-  if (key.name == "run.owner") return !config.owner.empty();
-  if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";
-  return true;
-}
-
-}  // namespace
-
-RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start) {
-  ByteWriter out;
-  out.text("rumor-run-1");
-  for (const RunKeyRow& key : run_key_table()) {
-    if (!key.shared || !counts(key, config)) continue;
-    out.text(key.name);
-    out.text(key.shared(config));
-  }
-  out.raw(layout.hash().view());
-  if (start != nullptr) out.raw(start->hash.view());
-  return RunId::from(sha256(out.bytes()).view().first(RunId::size));
 }
 
 }  // namespace rumor

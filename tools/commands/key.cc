@@ -13,6 +13,7 @@
 #include "runtime/base/text.h"
 #include "runtime/daemon/admission/admission_files.h"
 #include "runtime/daemon/state/storage.h"
+#include "runtime/run/run_identity.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {

@@ -30,6 +30,7 @@
 #include "runtime/daemon/status/peer_view.h"
 #include "runtime/node/node.h"
 #include "runtime/replica/capture.h"
+#include "runtime/run/run_identity.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace rumor::daemon {
@@ -220,7 +221,9 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.admit = admission_.admit(node.node);
   node.unix_start = unix_now();
   node.observe = admission_.observe();
+  if (training.start) files_.note_start(StartNote{options_.config.grid_bits, training.start->hash}.encode());
   node.start = std::move(training.start);
+  node.lacks_weights = training.lacks_weights;
   node.until_samples = options_.until_samples;
   node.report_applied = true;
   node.disk = files_.disk();

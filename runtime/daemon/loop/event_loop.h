@@ -34,6 +34,7 @@ struct PeerOptions {
 struct Training {
   std::unique_ptr<Trainer> trainer;
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
+  bool lacks_weights = false;  // those of `start` are not the run's: another peer or a checkpoint has these
   // Description of the model (models/weights/model_json.h). The state directory keeps it for readers of a checkpoint
   // that have no run file. Empty: only the program knows the model.
   std::string model_json;

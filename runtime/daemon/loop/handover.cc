@@ -25,6 +25,7 @@ void Handover::publish(const NodeStatus& status) {
   std::string text = daemon::status_json(status);
   const std::lock_guard lock(mutex_);
   status_json_.swap(text);
+  waiting_for_ = status.waiting_for;
 }
 
 void Handover::complain(const std::string& text) {
@@ -111,6 +112,11 @@ std::optional<std::string> Handover::take_complaint() {
 std::string Handover::status_json() const {
   const std::lock_guard lock(mutex_);
   return status_json_;
+}
+
+std::string Handover::waiting_for() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_for_;
 }
 
 }  // namespace rumor::daemon

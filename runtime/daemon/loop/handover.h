@@ -50,6 +50,8 @@ class Handover final : public StepRunner {
   bool wait_for_close(Duration patience);
   // The newest /status; empty before the first.
   std::string status_json() const;
+  // NodeStatus::waiting_for of the same.
+  std::string waiting_for() const;
   // The last complaint; empty: none.
   std::string complaint() const;
   // The next complaint that was not taken yet.
@@ -65,7 +67,7 @@ class Handover final : public StepRunner {
   std::optional<StepPlan> plan_;
   StepEvents::Time offered_{};  // when the last plan was
   bool turn_taken_ = false, closed_ = false;
-  std::string status_json_;
+  std::string status_json_, waiting_for_;
   std::vector<std::string> complaints_;
   std::size_t complaints_taken_ = 0;
 };

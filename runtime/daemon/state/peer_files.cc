@@ -1,5 +1,6 @@
 #include "runtime/daemon/state/peer_files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -61,15 +62,27 @@ Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>
 
 Result<void> PeerFiles::describe(const std::string& model) const {
   if (directory_.empty()) return {};
-  const std::string path = directory_ + "/config.json";
-  const Bytes text(model.begin(), model.end());
-  // A restart must not need room on the disk.
-  if (const auto kept = read_file(path); kept && *kept == text) return {};
-  return write_atomically(path, text);
+  return write_once("config.json", {reinterpret_cast<const std::uint8_t*>(model.data()), model.size()});
+}
+
+// Not where it says so already: a restart must not need room on the disk.
+Result<void> PeerFiles::write_once(const std::string& name, BytesView bytes) const {
+  const std::string path = directory_ + "/" + name;
+  if (const auto kept = read_file(path); kept && std::equal(kept->begin(), kept->end(), bytes.begin(), bytes.end()))
+    return {};
+  return write_atomically(path, bytes);
+}
+
+std::optional<Bytes> PeerFiles::start_of(const std::string& directory) {
+  auto note = read_file(directory + "/start", limits::start_note_bytes_max);
+  if (!note) return std::nullopt;
+  return std::move(note).value();
 }
 
 Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {
   if (directory_.empty()) return {};
+  if (!start_.empty())
+    if (auto noted = write_once("start", start_); !noted) return noted;
   if (auto saved = save_checkpoint(directory_, checkpoint); !saved) return saved;
   if (addresses.empty()) return {};
   return write_atomically(directory_ + "/addresses",

@@ -4,6 +4,7 @@
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
+//   DIR/start          with a checkpoint: the weights that its run began with (runtime/run/run_identity.h)
 //   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
 //   DIR/kept/          the update log and a download in progress (runtime/replica/disk.h)
 //
@@ -39,6 +40,10 @@ class PeerFiles {
   // there is none. Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run:
   // nothing may be overwritten).
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
+  // The first checkpoint writes this to `start`.
+  void note_start(Bytes note) { start_ = std::move(note); }
+  // The note in a state directory that nobody may use; nothing if there is none.
+  static std::optional<Bytes> start_of(const std::string& directory);
   // Writes config.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
   Result<void> describe(const std::string& model) const;
   // Saves a checkpoint, and the addresses of other peers, one a line. With no addresses the old file stays: a process
@@ -55,7 +60,10 @@ class PeerFiles {
   struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
+  Result<void> write_once(const std::string& name, BytesView bytes) const;
+
   std::string directory_;
+  Bytes start_;
   std::optional<StateLock> lock_;
   std::optional<FileDisk> disk_;
   std::unique_ptr<std::FILE, CloseFile> capture_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/base/text.h"
+#include "runtime/run/run_identity.h"
 #include "runtime/sim/world/agreement.h"
 
 namespace rumor::sim {

@@ -99,7 +99,7 @@ def refused(package):
     finally:
         end_all(directory, loops)
     print(why)
-    assert 'weights they begin with' in why and 'manual_seed' in why
+    assert 'the initial weights' in why and 'manual_seed' in why
     assert end['samples'] >= 3000
 
 

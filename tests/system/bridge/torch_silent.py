@@ -1,55 +1,18 @@
-#!/usr/bin/env python3
-"""PyTorch scripts that would train a wrong model without a word: each is right, warned of, or refused.
-
-usage: torch_silent.py RUMOR LIBRARY PACKAGE
-Each case is one function; several run in one process, with one peer or two. Skipped (exit status 77) where no python3
-here has PyTorch. `torch_silent.py inside` is that process: it needs RUMOR_PACKAGE and RUMOR_LIBRARY.
-"""
+"""PyTorch scripts that would train a wrong model without a word: each is right, warned of, or refused."""
 import copy
 import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import time
 import types
 import warnings
 
-FAST = {'quiet': True, 'overhead': 1, 'checkpoint_seconds': 0.2}
+import rumor
+import torch
+from torch import nn
 
-
-def train(model, optimizer, batch, steps, *swarms, pause=0.001):
-    """Steps of the optimizer on batch() = inputs, targets. Returns the last loss and all warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter('always')
-        for _ in range(steps):
-            inputs, targets = batch()
-            loss = ((model(inputs) - targets) ** 2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            for swarm in swarms:
-                swarm.step(loss=loss)
-            time.sleep(pause)
-    return loss.item(), ' '.join(str(one.message) for one in caught)
-
-
-def house(offset=200.0):
-    weight = torch.randn(8, 1)
-
-    def batch():
-        inputs = torch.randn(16, 8)
-        return inputs, inputs @ weight + offset
-    return batch
-
-
-def raises(kind, part, action):
-    try:
-        action()
-    except kind as error:
-        assert part in str(error), error
-        return
-    raise AssertionError(f'no {kind.__name__} about {part!r}')
+from torch_case import FAST, free_port, house, raises, train
 
 
 def a_weight_that_grows_beyond_the_grid_waits_and_is_named():
@@ -94,51 +57,6 @@ def leave_loses_nothing():
     before, after = loss_around_leave({})
     _, without = loss_around_leave({'exchange.flush_bits': 0})
     assert after < 1.5 * before < 3 * before < without, (before, after, without)
-
-
-def optimizers_with_weights_of_their_own():
-    """Two peers, each of which sees half of the inputs: warned of, or as good as without if join() knows of it."""
-    for kind, told, warned in ((Masters, False, True), (Masters, True, False), (torch.optim.SGD, False, False),
-                               (torch.optim.Adam, False, False), (torch.optim.Adam, True, False),
-                               (Lookahead, True, False), (ScheduleFree, True, False)):
-        torch.manual_seed(3)
-        models = [nn.Linear(64, 64), nn.Linear(64, 64)]
-        models[1].load_state_dict(models[0].state_dict())
-        optimizers = [kind(model.parameters(), 0.003 if kind is torch.optim.Adam else 0.3) for model in models]
-        port = f'127.0.0.1:{free_port()}'
-        goal = torch.randn(64, 64) / 8
-
-        def batch(half, goal=goal):
-            inputs = torch.randn(16, 64)
-            inputs[:, half * 32:half * 32 + 32] = 0
-            return inputs, inputs @ goal
-        swarms = [rumor.join('masters', model, listen=port if me == 0 else None, seeds=port if me == 1 else (),
-                             density=0.1, options=FAST, optimizer=optimizers[me] if told else None)
-                  for me, model in enumerate(models)]
-        said = ''
-        for _ in range(40):
-            for me in range(2):
-                said += train(models[me], optimizers[me], lambda half=me: batch(half), 5, swarms[me])[1]
-        assert ('writes weights of its own' in said) == warned, (kind, said)
-        for swarm in swarms:
-            swarm.leave(0.5)
-        for me in range(2):  # each has learned what only the other has seen; it began at 0.5
-            inputs, targets = batch(1 - me)
-            loss = ((models[me](inputs) - targets) ** 2).mean().item()
-            assert warned or loss < 0.35, (kind, told, me, loss)
-
-
-def frozen_parameters_are_part_of_the_identity():
-    def model(base):
-        torch.manual_seed(1)
-        made = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        made[0].requires_grad_(False)
-        made[0].weight.mul_(base)
-        return made
-    port = f'127.0.0.1:{free_port()}'
-    with rumor.join('adapters', model(1), listen=port, options=FAST):
-        raises(rumor.MismatchError, 'frozen', lambda: rumor.join('adapters', model(2), seeds=port, options=FAST))
-        rumor.join('adapters', model(1), seeds=port, options=FAST).leave(1)
 
 
 RANK = '''
@@ -324,30 +242,6 @@ def complex_parameters_are_pairs_of_numbers():
     assert (model.modes - (3 + 6j)).abs().max() < 0.1, model.modes
 
 
-def wrong_arguments_are_told():
-    model = nn.Linear(3, 3)
-    with rumor.join('samples', model, options=FAST) as swarm:
-        raises(ValueError, 'samples=-1', lambda: swarm.step(samples=-1))
-    sharded = nn.Linear(3, 3)
-    sharded.weight = nn.Parameter(torch.zeros(3, 3).as_subclass(type('DTensor', (torch.Tensor,), {})))  # a stand-in
-    raises(TypeError, 'weight is sharded', lambda: rumor.join('sharded', sharded, options=FAST))
-    raises(TypeError, 'meta', lambda: rumor.join('meta', nn.Linear(3, 3, device='meta'), options=FAST))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter('always')
-        rumor.join('norm', nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)), options=FAST).close()
-    assert '1.running_mean' in str(caught[0].message), caught
-
-
-def names_are_those_of_the_plain_model():
-    from rumor.tensors import named_parameters, plain_name
-    assert plain_name('_orig_mod.module.layer.0.weight') == 'layer.0.weight'
-    wrapped = nn.Module()
-    wrapped.module = nn.Linear(2, 2)
-    assert [name for name, _ in named_parameters(wrapped)] == ['weight', 'bias']
-    wrapped.weight = nn.Parameter(torch.zeros(2))
-    assert [name for name, _ in named_parameters(wrapped)] == ['weight', 'module.weight', 'module.bias']
-
-
 def lightning_counts_rows_and_ends_with_an_exception():
     lightning, pytorch = types.ModuleType('lightning'), types.ModuleType('lightning.pytorch')
     pytorch.Callback = type('Callback', (), {})
@@ -368,82 +262,3 @@ def lightning_counts_rows_and_ends_with_an_exception():
     raises(rumor.RumorError, 'null', callback.swarm.checkpoint)
     callback.on_train_start(trainer, model)
     callback.on_train_end(trainer, model)
-
-
-def main():
-    package, library = sys.argv[3], sys.argv[2]
-    os.environ.update(RUMOR_LIBRARY=library, RUMOR_PACKAGE=package, PYTHONDONTWRITEBYTECODE='1')
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    from torch_peers import python_with_torch
-    python = python_with_torch()
-    sys.exit(subprocess.run([python, __file__, 'inside'], check=False).returncode)
-
-
-def inside():
-    torch.set_num_threads(1)
-    helpers = train, house, raises, main, inside, free_port
-    cases = [case for case in globals().values() if isinstance(case, types.FunctionType)
-             and case.__module__ == '__main__' and case not in helpers]
-    for case in cases:
-        if len(sys.argv) > 2 and case.__name__ not in sys.argv[2:]:
-            continue
-        torch.manual_seed(1)
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix='rumor-silent-') as folder:
-            case(*([os.path.join(folder, 'state')] if case.__code__.co_argcount else []))
-        print(f'{time.monotonic() - began:6.1f} s  {case.__name__}', flush=True)
-
-
-if __name__ == '__main__':
-    if sys.argv[1] != 'inside':
-        main()
-    sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    import torch
-    from torch import nn
-    import rumor
-    from peers import free_ports
-
-    def free_port():
-        return free_ports(1)[0]
-
-    class Masters(torch.optim.SGD):
-        """As those that keep float masters of half-precision weights."""
-        def step(self, closure=None):
-            for group in self.param_groups:
-                for p in group['params']:
-                    self.state[p].setdefault('master', p.detach().clone())
-                    self.state[p].setdefault('moment', torch.zeros_like(p)).mul_(0.5).add_(p.grad)
-                    self.state[p]['master'].add_(self.state[p]['moment'], alpha=-group['lr'])
-                    p.data.copy_(self.state[p]['master'])
-
-
-    class ScheduleFree(torch.optim.SGD):
-        """Defazio and others, NeurIPS 2024, plain steps: the parameter is y, between z and the mean x of all z."""
-        steps = 0
-
-        def step(self, closure=None):
-            self.steps += 1
-            for group in self.param_groups:
-                for p in group['params']:
-                    z = self.state[p].setdefault('z', p.detach().clone())
-                    share = 1 / self.steps
-                    p.data.lerp_(z, share)
-                    p.data.add_(p.grad, alpha=group['lr'] * (0.9 * (1 - share) - 1))
-                    z.sub_(p.grad, alpha=group['lr'])
-
-    class Lookahead(torch.optim.SGD):
-        """Zhang, Lucas, Hinton, Ba, NeurIPS 2019: after five steps halfway back to the slow weights."""
-        steps = 0
-
-        def step(self, closure=None):
-            super().step()
-            self.steps += 1
-            for group in self.param_groups:
-                for p in group['params']:
-                    slow = self.state[p].setdefault('slow', p.detach().clone())
-                    if self.steps % 5 == 0:
-                        slow.lerp_(p.detach(), 0.5)
-                        p.data.copy_(slow)
-
-    inside()

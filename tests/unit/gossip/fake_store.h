@@ -49,11 +49,15 @@ class FakeStore final : public sim::PeerStore {
       ByteWriter out;
       have_.encode(out);
       for (const Revocation& one : revocations_) out.raw(one.owner.view());
+      if (lacks_weights_) out.text("no replica");
       digest_ = {sha256(out.bytes()), fingerprint_, have_.count()};
       stale_ = false;
     }
     return digest_;
   }
+
+  bool lacks_weights() const override { return lacks_weights_; }
+  void lose_weights() { lacks_weights_ = stale_ = true; }
 
   std::optional<StoredUpdate> find(const UpdateKey& key) const override {
     const auto at = log_.find(key);
@@ -151,6 +155,7 @@ class FakeStore final : public sim::PeerStore {
     if (!have || in.failed()) return Error{Errc::corrupt, "snapshot is damaged"};
     have_ = std::move(have).value();
     fingerprint_ = fingerprint;
+    lacks_weights_ = false;
     revocations_ = revocations;
     const auto revoked = [&](const UpdateKey& key) {
       return std::any_of(revocations_.begin(), revocations_.end(), [&](const auto& one) { return one.covers(key); });
@@ -205,6 +210,7 @@ class FakeStore final : public sim::PeerStore {
                            [this]() -> const HaveSet& { return have_; }};
   HaveSet have_;
   std::uint64_t fingerprint_ = 0;
+  bool lacks_weights_ = false;
   std::set<Revocation> revocations_;
   std::map<UpdateKey, StoredUpdate> log_;
   mutable ReplicaDigest digest_;

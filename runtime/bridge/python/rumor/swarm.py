@@ -191,10 +191,11 @@ class Swarm:
 def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), listen: str | None = None,
          status: str | None = None, state: str | os.PathLike[str] | None = None, density: float | None = None,
          batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
-         optimizer: torch.optim.Optimizer | None = None,
+         optimizer: torch.optim.Optimizer | None = None, weights: str = 'own',
          options: Mapping[str, Any] | None = None) -> Swarm:
     """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
-    (torch.manual_seed), or load the same file. A peer that joins later takes the weights that the others trained.
+    (torch.manual_seed), or load the same file; or use weights='swarm'. A peer that joins later takes the weights that
+    the others trained.
 
     run            a name that all peers of the run share; or a run file, or a built-in run such as 'fashion-mlp';
                    this model must then match that run's model, shape by shape
@@ -208,6 +209,10 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     wait           seconds to wait for the first answer
     optimizer      only needed for one that keeps copies of the weights and writes them over the parameters, such as
                    float masters, Lookahead or Schedule-Free: the copies get the changes of others, too
+    weights        'own': the model begins the run with its weights, which must be equal on all peers. 'swarm': it takes
+                   the run's weights, from the checkpoint in `state` or from the seeds, whatever its own are: for a
+                   model that was loaded from a file, or trained before. The first peer of a run has neither, and
+                   begins with its own. join() then waits as long as the weights take to come
     options        any other options of rumor.h and keys of run files: {'network.up_mbit': 10}
 
     Parameters that need no gradient are left unchanged; a hash of them is part of the run's identity, so peers with
@@ -222,7 +227,7 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     Raises MismatchError if the others have another model or other initial weights, RumorError for other failures."""
     ranks = Ranks(model)
     told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
-            'compress.density': density, 'until_samples': until_samples, **(options or {})}
+            'compress.density': density, 'until_samples': until_samples, 'weights': weights, **(options or {})}
     peers: list[Peer] = []  # one, or none in a process that is not the first
     ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
     swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer)

@@ -62,7 +62,8 @@ std::vector<Bytes> one_of_each() {
   SnapshotOffer refusal;
   refusal.refusal = "busy";
   return {encode(hello),
-          encode(Reject{Reject::Code::other_run, "why", counting<RunId>(1), "other", {record()}}),
+          encode(Reject{
+              Reject::Code::other_run, "why", counting<RunId>(1), "other", {record()}, {7, 0, UINT32_MAX}, {1, 2}}),
           encode(Bye{Bye::Code::surplus, "enough", {record(), record(2)}}),
           encode(Ping{1234567}),
           encode(Pong{7}),

@@ -4,6 +4,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_config.h"
+#include "runtime/run/run_identity.h"
 #include "tests/unit/contains.h"
 #include "tests/unit/runtime/support.h"
 
@@ -98,12 +99,57 @@ BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
     BOOST_TEST(warning(std::string("[optimizer]\nkind = \"") + kind + "\"\n") == "");
 }
 
+BOOST_AUTO_TEST_CASE(parts_differ_where_runs_do) {
+  const auto config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  const ParamLayout layout = test::small_layout();
+  models::StartWeights start, other;
+  other.hash = sha256(Bytes{1});
+  RunConfig coarser = config;
+  BOOST_REQUIRE(override_run_config(coarser, "compress.grid_bits=20").ok());
+  const std::vector<RunPart> parts = run_parts(config, layout, &start);
+  const auto texts_unlike = [&](const std::vector<RunPart>& others) {
+    std::string texts;
+    BOOST_REQUIRE(others.size() == parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (parts[i].hash != others[i].hash) texts += others[i].text + ";";
+    return texts;
+  };
+  BOOST_TEST(texts_unlike(run_parts(config, layout, &start)) == "");
+  BOOST_TEST(texts_unlike(run_parts(coarser, layout, &start)) == "compress.grid_bits = 20;");
+  BOOST_TEST(texts_unlike(run_parts(config, layout, &other)) == "the initial weights;");
+  other = {.weights = {}, .hash = start.hash, .beside = "frozen"};
+  BOOST_TEST(texts_unlike(run_parts(config, layout, &other)) == "the parameters that are not trained;");
+  std::vector<TensorInfo> tensors = layout.tensors();
+  tensors.back().shape = {1};
+  const auto changed = ParamLayout::create(tensors);
+  BOOST_TEST(texts_unlike(run_parts(config, *changed, &start)).starts_with("tensor " + tensors.back().name));
+}
+
+BOOST_AUTO_TEST_CASE(a_start_note_is_read_back_and_nothing_else) {
+  const StartNote note{22, sha256(Bytes{1})};
+  Bytes bytes = note.encode();
+  BOOST_REQUIRE(StartNote::decode(bytes).has_value());
+  BOOST_TEST(StartNote::decode(bytes)->grid_bits == 22);
+  BOOST_TEST((StartNote::decode(bytes)->hash == note.hash));
+  bytes.push_back(0);
+  BOOST_TEST(!StartNote::decode(bytes).has_value());
+  bytes.resize(8);
+  BOOST_TEST(!StartNote::decode(bytes).has_value());
+  BOOST_TEST(!StartNote::decode({}).has_value());
+  bytes = note.encode();
+  bytes[0] = 99;
+  BOOST_TEST(!StartNote::decode(bytes).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(weights_of_a_file_are_part_of_the_run) {
   const auto config = parse_run_config(preset_text("synthetic"), "synthetic").value();
   const ParamLayout layout = test::small_layout();
   models::StartWeights one, other;
   other.hash = sha256(Bytes{1});
   BOOST_TEST((run_id(config, layout, &one) != run_id(config, layout)));
+  BOOST_TEST((run_id(config, layout, &one) != run_id(config, layout, &other)));
+  other.hash = one.hash;
+  other.beside = "other frozen weights";
   BOOST_TEST((run_id(config, layout, &one) != run_id(config, layout, &other)));
   RunConfig moved = config;
   BOOST_REQUIRE(override_run_config(moved, "model.weights='/elsewhere/7.safetensors'").ok());

@@ -1,0 +1,86 @@
+#include "runtime/run/run_identity.h"
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/sha256.h"
+#include "runtime/base/text.h"
+#include "runtime/run/run_key_table.h"
+
+namespace rumor {
+
+namespace {
+
+// Keys that came after the first runs: a run that does not use them keeps its id.
+bool counts(const RunKeyRow& key, const RunConfig& config) {
+  if (!key.shared) return false;
+  if (key.name == "run.owner") return !config.owner.empty();
+  if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";
+  return true;
+}
+
+RunPart part(std::string text, const ByteWriter& value) {
+  const Hash256 hash = sha256(value.bytes());
+  ByteReader in(hash.view());
+  return {std::move(text), in.u32()};
+}
+
+}  // namespace
+
+RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start) {
+  ByteWriter out;
+  out.text("rumor-run-1");
+  for (const RunKeyRow& key : run_key_table()) {
+    if (!counts(key, config)) continue;
+    out.text(key.name);
+    out.text(key.shared(config));
+  }
+  out.raw(layout.hash().view());
+  if (start != nullptr) out.raw(start->identity().view());
+  return RunId::from(sha256(out.bytes()).view().first(RunId::size));
+}
+
+std::vector<RunPart> run_parts(const RunConfig& config, const ParamLayout& layout,
+                               const models::StartWeights* start) {
+  std::vector<RunPart> parts;
+  for (const RunKeyRow& key : run_key_table()) {
+    if (!counts(key, config)) continue;
+    ByteWriter value;
+    value.text(key.name);
+    value.text(key.shared(config));
+    const std::string shown = key.shown(config);
+    parts.push_back(part(str(key.name, " = ", shown.empty() ? "(not set)" : shown), value));
+  }
+  if (start != nullptr) {
+    ByteWriter weights, beside;
+    weights.raw(start->hash.view());
+    parts.push_back(part("the initial weights", weights));
+    beside.text("beside");
+    beside.text(start->beside);
+    parts.push_back(part("the parameters that are not trained", beside));
+  }
+  for (const TensorInfo& tensor : layout.tensors()) {
+    ByteWriter value;
+    value.text("tensor");
+    value.text(tensor.name);
+    for (const std::uint32_t extent : tensor.shape) value.u32(extent);
+    parts.push_back(part("tensor " + describe(tensor), value));
+  }
+  return parts;
+}
+
+Bytes StartNote::encode() const {
+  ByteWriter out;
+  out.u8(static_cast<std::uint8_t>(grid_bits));
+  out.raw(hash.view());
+  return out.take();
+}
+
+std::optional<StartNote> StartNote::decode(BytesView bytes) {
+  ByteReader in(bytes);
+  StartNote note;
+  note.grid_bits = in.u8();
+  note.hash = in.id<Hash256>();
+  if (!in.done() || note.grid_bits > 30) return std::nullopt;
+  return note;
+}
+
+}  // namespace rumor
