@@ -1,5 +1,11 @@
 #include "gossip/asio/listener.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+
 #include "gossip/asio/connection.h"
 #include "runtime/base/text.h"
 #include "runtime/base/time.h"
@@ -10,6 +16,36 @@ namespace {
 using Endpoint = asio::ip::tcp::endpoint;
 
 constexpr auto pause_after_error = 100ms;
+
+// Listening sockets of this process. A child of fork(), such as a worker that loads data, would keep the address in use
+// after its parent has let go of it, so it closes them. Only what is safe between fork() and exec() happens there.
+class ForkedAway {
+ public:
+  static void add(int socket) {
+    static const int registered = pthread_atfork(nullptr, nullptr, close_all);
+    static_cast<void>(registered);
+    for (std::atomic<int>& one : sockets) {
+      int free = none;
+      if (one.compare_exchange_strong(free, socket)) return;
+    }
+  }
+  static void remove(int socket) {
+    for (std::atomic<int>& one : sockets) {
+      int expected = socket;
+      if (one.compare_exchange_strong(expected, none)) return;
+    }
+  }
+
+ private:
+  static constexpr int none = 0;  // never a socket of ours: it is stdin, or a program has closed that
+
+  static void close_all() {
+    for (std::atomic<int>& one : sockets)
+      if (const int socket = one.exchange(none); socket != none) ::close(socket);
+  }
+
+  static inline std::array<std::atomic<int>, 64> sockets{};
+};
 
 Result<Endpoint> endpoint_of(asio::io_context& io, const Address& address) {
   asio::error_code error;
@@ -45,6 +81,7 @@ Result<std::string> Listener::open(const Address& address) {
     return Error{Errc::io, str("cannot listen on ", address.text(), ": ", plain_text(error),
                                "; choose another with --listen")};
   }
+  ForkedAway::add(acceptor_.native_handle());
   accept();
   return Address{bound.address().to_string(), bound.port()}.text();
 }
@@ -52,6 +89,7 @@ Result<std::string> Listener::open(const Address& address) {
 void Listener::close() {
   closed_ = true;
   timer_.cancel();
+  if (acceptor_.is_open()) ForkedAway::remove(acceptor_.native_handle());
   asio::error_code ignored;
   acceptor_.close(ignored);
 }

@@ -180,6 +180,18 @@ int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t* needed) 
   });
 }
 
+const char* rumor_event(rumor_swarm* swarm) {
+  thread_local std::string line;
+  bool found = false;
+  with(swarm, When::any, [&](Swarm& s) {
+    auto next = s.event();
+    found = next.has_value();
+    if (found) line = std::move(*next);
+    return RUMOR_OK;
+  });
+  return found ? line.c_str() : nullptr;
+}
+
 int rumor_checkpoint(rumor_swarm* swarm) {
   return with(swarm, When::running, [](Swarm& s) { return done(s.checkpoint()); });
 }

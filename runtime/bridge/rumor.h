@@ -27,13 +27,14 @@
  * a built-in model (fashion-mlp) the weights come from the run's seed, and rumor_start() writes them into the program's
  * memory.
  *
- * Threads. One thread at a time may use a swarm. Any thread may call rumor_status() between rumor_create() and
- * rumor_free(). rumor_step(), rumor_start() and rumor_leave() write into the program's memory before they return; at no
- * other time does the library touch it. No function calls back. The library installs no signal handler, and its threads
- * take no signals. It does not write to stdout; messages go to stderr.
+ * Threads. One thread at a time may use a swarm. Any thread may call rumor_status() and rumor_event() between
+ * rumor_create() and rumor_free(). rumor_step(), rumor_start() and rumor_leave() write into the program's memory before
+ * they return; at no other time does the library touch it. No function calls back. The library installs no signal
+ * handler, and its threads take no signals. It does not write to stdout; messages go to stderr, or to the program
+ * (option messages).
  *
  * Processes. A swarm belongs to the process that started it. After fork() the child gets RUMOR_FORKED for all calls but
- * rumor_free(), which then frees nothing.
+ * rumor_free(), which then frees nothing. The child lets go of the address on which the peer listens.
  *
  * Errors. Functions return RUMOR_OK or one of the codes below; rumor_error() gives the reason and the fix. Bad input
  * causes neither an exception nor an abort. Codes and functions are only added, and rumor_abi() then grows.
@@ -47,7 +48,7 @@
 extern "C" {
 #endif
 
-#define RUMOR_ABI 3
+#define RUMOR_ABI 4
 
 #define RUMOR_OK 0
 #define RUMOR_USAGE 1      /* a wrong argument, option or run file; or called in the wrong order */
@@ -100,7 +101,8 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
  *   weights            "own" (if not given): the run begins with the program's weights. "swarm": the program takes the
  *                      run's weights, from the checkpoint in `state` or from the seeds, whatever its own are. Without
- *                      both it is the first peer, and its own count (ABI 3)
+ *                      both it is the first peer, and its own count (ABI 4)
+ *   messages           "stderr" (if not given) or "events": nothing on stderr, see rumor_event() (ABI 4)
  *   quiet              1: no lines of progress on stderr */
 RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* value);
 
@@ -143,6 +145,12 @@ RUMOR_API const char* rumor_warning(rumor_swarm* swarm);
  * *needed: its size in bytes. A buffer that is too small gets nothing, and the call returns RUMOR_LIMIT; null and 0 ask
  * for the size. */
 RUMOR_API int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t* needed);
+
+/* The next event since the start, an object of JSON: {"at": seconds since 1970, "kind", "level", "text"}. Kinds: log (a
+ * line that would go to stderr), progress, phase, joined and left (of a peer, with node_id), evaluated. Levels: info,
+ * warning, error. Null if there is nothing new; each is returned once, and the newest 1,000 wait. Any thread may call
+ * this, as rumor_status(). Valid until the thread's next call. (ABI 4) */
+RUMOR_API const char* rumor_event(rumor_swarm* swarm);
 
 /* Writes a checkpoint with the next update, in addition to the periodic ones. Needs `state`. */
 RUMOR_API int rumor_checkpoint(rumor_swarm* swarm);

@@ -73,10 +73,13 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
       {"token", [&] { config.token = value; }},
       {"frozen", [&] { frozen_ = value; }},
       {"weights", [&] { takes_weights_ = value == "swarm"; }},
+      {"messages", [&] { options_.muted = value == "events"; }},
   };
   if (const auto text = texts.find(name); text != texts.end()) {
     if (name == "weights" && value != "swarm" && value != "own")
       return Error{Errc::usage, str("option weights = '", value, "' wants own or swarm")};
+    if (name == "messages" && value != "events" && value != "stderr")
+      return Error{Errc::usage, str("option messages = '", value, "' wants events or stderr")};
     if (value.empty()) return Error{Errc::usage, str("option ", name, " is empty")};
     text->second();
     return {};

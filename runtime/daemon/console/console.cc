@@ -48,7 +48,7 @@ void Console::clear() {
 
 void Console::tell(gossip::Note::Level level, const std::string& text, const char* prefix) {
   clear();
-  std::fprintf(stderr, "rumor: %s%s\n", prefix, text.c_str());
+  if (!muted_) std::fprintf(stderr, "rumor: %s%s\n", prefix, text.c_str());
   if (listener_) listener_(level, text);
 }
 
@@ -79,7 +79,7 @@ void Console::progress(const NodeStatus& s, double seconds) {
   last_sent_ = s.traffic.sent_bytes;
   last_received_ = s.traffic.received_bytes;
   last_samples_ = s.samples;
-  next_at_ = seconds + (terminal_ ? 0.5 : 5.0);
+  next_at_ = seconds + (terminal_ && !muted_ ? 0.5 : 5.0);
   // A run of another program's training loop may have no end that is known.
   const std::string planned = s.samples_planned < samples_unbounded ? str("/", s.samples_planned) : "";
   std::string text = str(s.phase, "  ", s.samples, planned, " samples (", fixed(samples, 0),
@@ -90,6 +90,7 @@ void Console::progress(const NodeStatus& s, double seconds) {
   const char* const what = keeps_own_models(s.exchange) ? "copies" : "digests";
   if (!s.peers.empty()) text += str("  ", what, s.digests_equal ? " equal" : " differ for the moment");
   if (!s.waiting_for.empty()) text += "  [" + s.waiting_for + "]";
+  if (muted_) return muted_(gossip::Note::Level::info, text);
   if (terminal_) {
     clear();
     std::fprintf(stderr, "%s", text.c_str());

@@ -19,6 +19,8 @@ class Console {
 
   Console();
   void listen(Listener listener) { listener_ = std::move(listener); }
+  // Prints nothing from now on. Lines go to the listener alone, progress to this one.
+  void mute(Listener progress) { muted_ = std::move(progress); }
   // `device`: as Training has it.
   void started(const NodeStatus& status, const std::string& device, const std::string& listening,
                const std::string& status_address, const std::string& state);
@@ -32,7 +34,7 @@ class Console {
  private:
   void clear();
   void tell(gossip::Note::Level level, const std::string& text, const char* prefix = "");
-  Listener listener_;
+  Listener listener_, muted_;
   bool terminal_;
   bool line_open_ = false;
   double next_at_ = 0;

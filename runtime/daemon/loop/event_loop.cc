@@ -62,6 +62,8 @@ class EventLoop final : net::TransportEvents, StepEvents {
         compute_(io_),
         storage_(io_) {
     console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
+    if (options.muted) console_.mute([this](gossip::Note::Level, const std::string& text) { view_.progressed(text); });
+    if (runner != nullptr) view_.listen([runner](const std::string& line) { runner->event(line); });
   }
 
   Result<void> open(Training training);

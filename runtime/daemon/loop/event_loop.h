@@ -28,6 +28,7 @@ struct PeerOptions {
   unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
   std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/device/plugin.h); none: on a processor
   bool quiet = false;     // no progress lines
+  bool muted = false;     // nothing on stderr: the program takes events instead
 };
 
 // The training of a peer.

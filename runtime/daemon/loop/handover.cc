@@ -7,6 +7,10 @@
 
 namespace rumor::daemon {
 
+namespace {
+constexpr std::size_t waiting_events_max = 1000;
+}
+
 void Handover::connect(StepEvents& events, std::function<void(Job)> post) {
   const std::lock_guard lock(mutex_);
   events_ = &events;
@@ -26,6 +30,20 @@ void Handover::publish(const NodeStatus& status) {
   const std::lock_guard lock(mutex_);
   status_json_.swap(text);
   waiting_for_ = status.waiting_for;
+}
+
+void Handover::event(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  events_waiting_.push_back(line);
+  if (events_waiting_.size() > waiting_events_max) events_waiting_.pop_front();
+}
+
+std::optional<std::string> Handover::take_event() {
+  const std::lock_guard lock(mutex_);
+  if (events_waiting_.empty()) return std::nullopt;
+  std::string line = std::move(events_waiting_.front());
+  events_waiting_.pop_front();
+  return line;
 }
 
 void Handover::complain(const std::string& text) {

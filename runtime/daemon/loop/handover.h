@@ -9,6 +9,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,7 @@ class Handover final : public StepRunner {
   void connect(StepEvents& events, std::function<void(Job)> post) override;
   void offer(StepPlan plan) override;
   void publish(const NodeStatus& status) override;
+  void event(const std::string& line) override;
   void complain(const std::string& text) override;
   // Waits for a turn that is under way.
   void disconnect() override;
@@ -52,6 +54,8 @@ class Handover final : public StepRunner {
   std::string status_json() const;
   // NodeStatus::waiting_for of the same.
   std::string waiting_for() const;
+  // The next event; none if there is nothing new. The newest 1,000 wait.
+  std::optional<std::string> take_event();
   // The last complaint; empty: none.
   std::string complaint() const;
   // The next complaint that was not taken yet.
@@ -68,6 +72,7 @@ class Handover final : public StepRunner {
   StepEvents::Time offered_{};  // when the last plan was
   bool turn_taken_ = false, closed_ = false;
   std::string status_json_, waiting_for_;
+  std::deque<std::string> events_waiting_;
   std::vector<std::string> complaints_;
   std::size_t complaints_taken_ = 0;
 };

@@ -38,6 +38,8 @@ class StepRunner {
   virtual void disconnect() = 0;
   // Reports the peer's status, several times a second and at the end.
   virtual void publish(const NodeStatus&) {}
+  // One event of the journal, a line of JSON (runtime/daemon/state/event_journal.h).
+  virtual void event(const std::string& /*line*/) {}
   // Why the peer is about to end.
   virtual void complain(const std::string&) {}
 };

@@ -35,11 +35,19 @@ Result<void> EventJournal::open(const std::string& path) {
   return {};
 }
 
+void EventJournal::write(const std::string& line) {
+  if (listener_) listener_(line);
+  if (!file_) return;
+  const auto written = file_->append(line + "\n");
+  trouble_ = written ? "" : written.error().text;
+}
+
+void EventJournal::pass(double unix_seconds, const std::string& text) {
+  if (listener_) listener_(line_of(event(unix_seconds, "progress", EventLevel::info, text)));
+}
+
 void EventJournal::keep(std::string line) {
-  if (file_) {
-    const auto written = file_->append(line + "\n");
-    trouble_ = written ? "" : written.error().text;
-  }
+  write(line);
   json_.clear();
   lines_.push_back(std::move(line));
   if (lines_.size() > events_max) lines_.pop_front();
@@ -72,11 +80,8 @@ void EventJournal::observe(double at, const NodeStatus& s) {
   j["samples"] = s.samples;
   j["loss"] = *s.training.loss;
   if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
-  // Written to the file only: the page shows them as a curve.
-  if (file_) {
-    const auto written = file_->append(line_of(j) + "\n");
-    trouble_ = written ? "" : written.error().text;
-  }
+  // Not kept: the page shows them as a curve.
+  write(line_of(j));
 }
 
 const std::string& EventJournal::json() {

@@ -4,12 +4,13 @@
 // The newest 256 events are kept in memory for /events. With a file, each event is also written as one line of JSON:
 //   {"at": 1789.25, "kind": "joined", "level": "info", "text": "peer 1a2b3c4d trains with us", "node_id": "1a2b..."}
 // `at` is seconds since 1970. Kinds: phase, joined, left, evaluated (with samples, loss, accuracy; in the file
-// alone), log (a console line). Levels: info, warning, error. Fields are only added.
+// alone), log (a console line), progress (to the listener alone). Levels: info, warning, error. Fields are only added.
 //
 // Thread: the protocol thread.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ class EventJournal {
   // Writes to a file as well from now on. Errors: as RotatingFile::open.
   Result<void> open(const std::string& path);
 
+  // Gets each event as it happens, as a line of JSON without its end.
+  void listen(std::function<void(const std::string& line)> listener) { listener_ = std::move(listener); }
+  // Tells only the listener, of progress.
+  void pass(double unix_seconds, const std::string& text);
+
   // `unix_seconds`: now.
   void add(double unix_seconds, const std::string& kind, EventLevel level, const std::string& text);
   // Adds events for changes since the last status: phase, training peers, a new evaluation.
@@ -38,7 +44,10 @@ class EventJournal {
 
  private:
   void keep(std::string line);
+  // To the listener and the file.
+  void write(const std::string& line);
 
+  std::function<void(const std::string&)> listener_;
   std::deque<std::string> lines_;  // each one object, without a line end
   std::unique_ptr<RotatingFile> file_;
   std::string trouble_, phase_, json_;  // json_: empty when it must be made anew

@@ -67,6 +67,8 @@ void PeerView::said(gossip::Note::Level level, const std::string& text) {
   journal_.add(unix_seconds(), "log", level_of(level), text);
 }
 
+void PeerView::progressed(const std::string& text) { journal_.pass(unix_seconds(), text); }
+
 void PeerView::look(double seconds, NodeStatus& status, std::function<std::string()> updates) {
   status.uptime_seconds = seconds;
   status.unix_seconds = unix_seconds();

@@ -32,6 +32,9 @@ class PeerView {
   // The address of the status server; empty: there is none.
   std::string address() const { return server_ ? server_->address() : ""; }
 
+  // Tells the runner of a program of each event (EventJournal::listen).
+  void listen(std::function<void(const std::string&)> listener) { journal_.listen(std::move(listener)); }
+  void progressed(const std::string& text);
   // Journals a line of the console.
   void said(gossip::Note::Level level, const std::string& text);
   // Adds the time that a step or an evaluation took.

@@ -9,7 +9,8 @@
 """
 from ._library import MismatchError, RumorError
 from .callbacks import lightning_callback, trainer_callback
+from .joining import join
 from .peer import Peer
-from .swarm import Swarm, join
+from .swarm import Swarm
 
 __all__ = ['MismatchError', 'Peer', 'RumorError', 'Swarm', 'join', 'lightning_callback', 'trainer_callback']

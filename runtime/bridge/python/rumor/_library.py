@@ -6,7 +6,9 @@ import ctypes.util
 import os
 import pathlib
 
-ABI = 3
+from .events import in_python
+
+ABI = 4
 OK, NOT_FOUND, IO, ENDED, ALONE = 0, 2, 3, 20, 21
 F32, BF16 = 0, 1
 NAME = 'librumor.so.1'
@@ -72,6 +74,7 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
         'rumor_start': (number, [swarm, ctypes.c_double]),
         'rumor_step': (number, [swarm, ctypes.c_uint32, ctypes.c_double]),
         'rumor_warning': (text, [swarm]),
+        'rumor_event': (text, [swarm]),
         'rumor_status': (number, [swarm, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),
         'rumor_checkpoint': (number, [swarm]),
         'rumor_show_shared': (number, [swarm, number]),
@@ -94,5 +97,5 @@ def check(library: ctypes.CDLL, code: int, *fine: int) -> int:
     """Returns `code` if it is OK or in `fine`; otherwise raises the exception for it."""
     if code == OK or code in fine:
         return code
-    text = library.rumor_error().decode('utf-8', 'replace')
+    text = in_python(library.rumor_error().decode('utf-8', 'replace'))
     raise _ERRORS.get(code, RumorError)(text, code)

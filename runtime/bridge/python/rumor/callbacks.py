@@ -6,7 +6,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .swarm import Swarm, join
+from .joining import join
+from .swarm import Swarm
 
 
 def _rows_of(batch: Any) -> int:

@@ -9,10 +9,13 @@ from typing import Any, Sequence
 
 from . import _library
 from ._library import ALONE, BF16, ENDED, F32
+from .events import Events
 
 
-def _free(library: ctypes.CDLL, handle: ctypes.c_void_p, home: int) -> None:
+def _free(library: ctypes.CDLL, handle: ctypes.c_void_p, home: int, events: list[Events]) -> None:
     if os.getpid() == home:
+        for one in events:
+            one.stop()
         library.rumor_free(handle)
 
 
@@ -26,7 +29,8 @@ class Peer:
         self._handle = ctypes.c_void_p()
         self._check(self._library.rumor_create(run.encode(), ctypes.byref(self._handle)))
         # Runs at the end of the process at the latest: the peer's threads must not outlive the memory they use.
-        self._end = weakref.finalize(self, _free, self._library, self._handle, os.getpid())
+        self._events: list[Events] = []  # one, from start() on
+        self._end = weakref.finalize(self, _free, self._library, self._handle, os.getpid(), self._events)
 
     def _check(self, code: int, *fine: int) -> int:
         return _library.check(self._library, code, *fine)
@@ -58,6 +62,8 @@ class Peer:
 
     def start(self, wait: float = 30) -> bool:
         """Joins the run. Returns False if no peer answered within `wait` seconds; the peer keeps trying."""
+        next_event, handle = self._library.rumor_event, self._handle
+        self._events.append(Events(lambda: next_event(handle)))
         return self._check(self._library.rumor_start(self._handle, wait), ALONE) != ALONE
 
     def step(self, samples: int, loss: float = 0.0) -> bool:
@@ -68,6 +74,10 @@ class Peer:
         """Returns a line that the user should read, each once; None if there is nothing new."""
         text = self._library.rumor_warning(self._handle)
         return None if text is None else text.decode('utf-8', 'replace')
+
+    def events(self) -> list[dict[str, Any]]:
+        """Returns the events since the last call, with the option messages=events; rumor.h lists their fields."""
+        return [event for one in self._events for event in one.take()]
 
     def status(self) -> dict[str, Any]:
         """Returns the object that `rumor peer` serves as /status; empty before the peer has started."""
@@ -93,7 +103,10 @@ class Peer:
 
     def leave(self, wait: float = 10) -> None:
         """Ends the peer. The memory then holds the run's shared weights. Waits up to `wait` seconds for the others."""
-        self._check(self._library.rumor_leave(self._handle, wait), ENDED)
+        code = self._library.rumor_leave(self._handle, wait)
+        for one in self._events:
+            one.stop()
+        self._check(code, ENDED)
 
     def close(self) -> None:
         """Ends the peer at once, without touching the memory. Nothing else can be called then."""

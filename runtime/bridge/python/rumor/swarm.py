@@ -1,16 +1,17 @@
-"""join() makes a PyTorch model a peer of a run."""
+"""Swarm: a PyTorch model that is a peer of a run."""
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
-import os
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from ._library import IO, NOT_FOUND, RumorError
+from .figures import flat, trainers
 from .peer import Peer
 from .ranks import Ranks
-from .tensors import Tensor, frozen_hash, named_parameters
+from .tensors import Tensor, named_parameters
 from .twins import Twins
 from .watch import Watch
 
@@ -22,9 +23,9 @@ class Swarm:
     """A model that trains together with other peers. join() makes it; call step() after each optimizer.step()."""
 
     def __init__(self, peer: Peer | None, model: torch.nn.Module, batch_size: int, ranks: Ranks,
-                 optimizer: torch.optim.Optimizer | None = None):
+                 optimizer: torch.optim.Optimizer | None = None, callbacks: Sequence[Any] = ()):
         self._peer, self._batch_size, self._ranks, self._left = peer, batch_size, ranks, False
-        self._samples, self._samples_until = 0, 0.0
+        self._samples, self._samples_until, self._callbacks = 0, 0.0, list(callbacks)
         trained = [(name, tensor) for name, tensor in named_parameters(model) if tensor.requires_grad]
         if not trained:
             raise ValueError('the model has no parameter that is trained')
@@ -107,7 +108,15 @@ class Swarm:
         self._put(self._parameters)
         self._twins.after()
         self._warn()
+        self._call_back()
         return goes_on
+
+    def _call_back(self) -> None:
+        for event in self._peer.events() if self._peer is not None else ():
+            for one in self._callbacks:
+                for name in ('on_event', f'on_{event["kind"]}'):
+                    if hasattr(one, name):
+                        getattr(one, name)(event)
 
     @contextlib.contextmanager
     def shared_weights(self) -> Iterator[None]:
@@ -121,6 +130,22 @@ class Swarm:
         finally:
             self._ranks.all_do(lambda: self._peer.show_shared(False))
             self._put(self._parameters)
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Returns what this peer has learned and not sent yet, by parameter: for a checkpoint of one's own, beside the
+        optimizer's state. A peer with a state directory needs it not."""
+        with self.shared_weights():
+            shared = [tensor.detach().clone() for tensor in self._trained]
+        return {one.name: tensor.detach() - value
+                for one, tensor, value in zip(self._parameters, self._trained, shared)}
+
+    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
+        """After join(weights='swarm'): gives the model back what state_dict() returned in an earlier process. The next
+        step() takes it for something that the peer has learned."""
+        if set(state) != {one.name for one in self._parameters}:
+            raise ValueError('this state is of another model: its parameters have other names')
+        for one, tensor in zip(self._parameters, self._trained):
+            tensor.detach().add_(state[one.name].to(tensor.device, tensor.dtype))
 
     def leave(self, wait: float = 10.0, keep_model: bool = False) -> None:
         """Ends the peer and writes the weights that all peers share into the model. What this peer has learned and not
@@ -141,8 +166,17 @@ class Swarm:
             raise
         self._ranks.all_do(lambda: self._end(wait, keep_model))
         self._put(self._parameters)
+        self._call_back()
         for tensor, value in zip(self._trained, kept):
             tensor.detach().copy_(value)
+
+    def leave_in_background(self, wait: float = 10.0) -> concurrent.futures.Future[None]:
+        """leave() on another thread. Do not touch the model until the future is done; its result() raises what leave()
+        would have raised."""
+        pool = concurrent.futures.ThreadPoolExecutor(1, 'rumor-leave')
+        left = pool.submit(self.leave, wait)
+        pool.shutdown(wait=False)
+        return left
 
     def _end(self, wait: float, keep_model: bool) -> None:
         if keep_model:
@@ -165,6 +199,22 @@ class Swarm:
         processes, all of them must call it."""
         return self._ranks.all_do(lambda: self._peer.status())
 
+    def metrics(self) -> dict[str, float]:
+        """Returns the numbers of status() by flat names, such as 'traffic.sent_bytes': for wandb.log(), or a line each
+        for TensorBoard's add_scalar()."""
+        return flat(self.status())
+
+    @property
+    def count(self) -> int:
+        """The peers that train now, this one included."""
+        return len(trainers(self.status()))
+
+    @property
+    def number(self) -> int:
+        """This peer's number among them, from 0: for samplers and shards. It changes as peers come and go."""
+        status = self.status()
+        return trainers(status).index(status['node_id'])
+
     @property
     def samples(self) -> int:
         """Samples that all peers together have seen so far, at most a quarter of a second old.
@@ -186,62 +236,3 @@ class Swarm:
             self.leave()
         else:
             self.close()
-
-
-def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), listen: str | None = None,
-         status: str | None = None, state: str | os.PathLike[str] | None = None, density: float | None = None,
-         batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
-         optimizer: torch.optim.Optimizer | None = None, weights: str = 'own',
-         options: Mapping[str, Any] | None = None) -> Swarm:
-    """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
-    (torch.manual_seed), or load the same file; or use weights='swarm'. A peer that joins later takes the weights that
-    the others trained.
-
-    run            a name that all peers of the run share; or a run file, or a built-in run such as 'fashion-mlp';
-                   this model must then match that run's model, shape by shape
-    seeds          host:port of peers to join through; none: this is the first peer
-    listen         host:port on which others reach this peer; a free port of 127.0.0.1 if not given
-    status         host:port of a status page; no page if not given
-    state          a directory for identity and checkpoints, from which a restarted script resumes
-    density        share of all parameters that an update holds; 0.001 if not given
-    batch_size     samples per step, unless step() is given another number
-    until_samples  step() returns False when all peers together have seen this many samples
-    wait           seconds to wait for the first answer
-    optimizer      only needed for one that keeps copies of the weights and writes them over the parameters, such as
-                   float masters, Lookahead or Schedule-Free: the copies get the changes of others, too
-    weights        'own': the model begins the run with its weights, which must be equal on all peers. 'swarm': it takes
-                   the run's weights, from the checkpoint in `state` or from the seeds, whatever its own are: for a
-                   model that was loaded from a file, or trained before. The first peer of a run has neither, and
-                   begins with its own. join() then waits as long as the weights take to come
-    options        any other options of rumor.h and keys of run files: {'network.up_mbit': 10}
-
-    Parameters that need no gradient are left unchanged; a hash of them is part of the run's identity, so peers with
-    unlike ones (LoRA over another base) are refused. options={'frozen': 'any text'} takes the place of the hash.
-    Buffers, such as running statistics of BatchNorm, belong to this peer alone; checkpoints contain them. Checkpoints
-    do not contain the optimizer's state: save it as usual. The library accesses tensors on a CUDA device directly if it
-    has its plugin. It copies tensors on other devices, or of other types than float32 and bfloat16, twice per step.
-
-    A peer with several processes (DistributedDataParallel) calls join() and everything else in all of them, with the
-    same arguments and the wrapped model. The first process is the peer; batch_size counts the rows of one process.
-
-    Raises MismatchError if the others have another model or other initial weights, RumorError for other failures."""
-    ranks = Ranks(model)
-    told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
-            'compress.density': density, 'until_samples': until_samples, 'weights': weights, **(options or {})}
-    peers: list[Peer] = []  # one, or none in a process that is not the first
-    ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
-    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer)
-    swarm._start(wait)
-    return swarm
-
-
-def _peer(run: str, model: torch.nn.Module, told: dict[str, Any], seeds: str | Sequence[str]) -> Peer:
-    peer = Peer(os.fspath(run))
-    for seed in [seeds] if isinstance(seeds, str) else seeds:
-        peer.option('seed', seed)
-    if 'frozen' not in told:
-        told['frozen'] = frozen_hash(model) or None
-    for name, value in told.items():
-        if value is not None:
-            peer.option(name, value)
-    return peer

@@ -1,0 +1,110 @@
+"""What a script can see of its peer: messages, events, figures, and what it has learned and not sent."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import rumor
+import torch
+from torch import nn
+
+from torch_case import FAST, free_port, train
+
+
+def _batch():
+    inputs = torch.randn(16, 8)
+    return inputs, inputs[:, :2]
+
+
+class _Watcher:
+    def __init__(self):
+        self.seen, self.threads = [], set()
+
+    def on_event(self, event):
+        self.seen.append(event['kind'])
+        self.threads.add(threading.current_thread())
+
+    def on_left(self, event):
+        self.seen.append('gone ' + event['node_id'])
+
+
+QUIET = '''
+import os, sys
+sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
+import torch, rumor
+model = torch.nn.Linear(2, 2)
+with rumor.join('quiet', model) as swarm:
+    swarm.step()
+'''
+
+
+def messages_go_to_logging():
+    said = subprocess.run([sys.executable, '-c', QUIET], capture_output=True, text=True, check=True)
+    assert said.stdout == '' and said.stderr == '', said
+    loud = QUIET.replace('model =', "import logging; logging.basicConfig(level='INFO'); model =")
+    said = subprocess.run([sys.executable, '-c', loud], capture_output=True, text=True, check=True).stderr
+    assert 'INFO:rumor:listening on 127.0.0.1' in said and 'others join with seeds' in said, said
+    assert 'no state directory' in said and 'INFO:rumor:ended with' in said and '--' not in said, said
+
+
+def peers_that_come_and_go_are_told():
+    port = f'127.0.0.1:{free_port()}'
+    model, other = nn.Linear(8, 2), nn.Linear(8, 2)
+    watcher = _Watcher()
+    first = rumor.join('events', model, listen=port, callbacks=[watcher], options=FAST)
+    second = rumor.join('events', other, seeds=port, weights='swarm', options=FAST)
+    optimizer, second_optimizer = (torch.optim.SGD(one.parameters(), 0.01) for one in (model, other))
+    for _ in range(60):
+        train(model, optimizer, _batch, 1, first, pause=0.01)
+        train(other, second_optimizer, _batch, 1, second, pause=0.01)
+    numbers = sorted((first.number, second.number))
+    assert (first.count, second.count, numbers) == (2, 2, [0, 1]), (first.count, second.count, numbers)
+    figures = first.metrics()
+    assert figures['samples'] > 30 and figures['traffic.sent_bytes'] > 1000, figures
+    assert all(isinstance(value, float) for value in figures.values())
+    name = second.status()['node_id']
+    second.leave_in_background(0.5).result(20)
+    for _ in range(100):
+        train(model, optimizer, _batch, 1, first, pause=0.02)
+        if f'gone {name}' in watcher.seen:
+            break
+    first.leave(0.5)
+    assert f'gone {name}' in watcher.seen, watcher.seen
+    assert {'joined', 'left', 'phase', 'log'} <= set(watcher.seen), watcher.seen
+    assert watcher.threads == {threading.current_thread()}
+
+
+def what_is_not_sent_yet_goes_into_a_checkpoint_of_ones_own():
+    port = f'127.0.0.1:{free_port()}'
+    model, other = nn.Linear(8, 2), nn.Linear(8, 2)
+    stays = rumor.join('resumed', other, listen=port, options=FAST)
+    swarm = rumor.join('resumed', model, seeds=port, weights='swarm', options={**FAST, 'compress.density': 0.06})
+    train(model, torch.optim.SGD(model.parameters(), 0.05), _batch, 100, swarm)
+    saved = swarm.state_dict()
+    learned = model.weight.detach().clone()
+    assert any(part.abs().max() > 1e-3 for part in saved.values()), saved
+    swarm.close()
+    again = nn.Linear(8, 2)
+    swarm = rumor.join('resumed', again, seeds=port, weights='swarm', options=FAST)
+    before = (again.weight - learned).abs().max().item()
+    swarm.load_state_dict(saved)
+    after = (again.weight - learned).abs().max().item()
+    assert after < 1e-5 < 1e-3 < before, (before, after)
+    swarm.leave(0.2)
+    stays.leave(0.2)
+
+
+def a_forked_child_lets_go_of_the_address():
+    port, children = f'127.0.0.1:{free_port()}', []
+    try:
+        for _ in range(2):  # the second join() has the child of the first beside it
+            swarm = rumor.join('forks', nn.Linear(8, 2), listen=port, options=FAST)
+            children.append(os.fork())
+            if children[-1] == 0:
+                signal.pause()
+            swarm.leave(0.1)
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
