@@ -1,14 +1,18 @@
 #include "runtime/training/outside/undone_changes.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "runtime/base/check.h"
 
 namespace rumor {
 
 namespace {
-constexpr std::size_t sample_max = 512;    // writes of one step
-constexpr std::size_t writes_wanted = 1024;
-constexpr double share_kept = 0.9;         // of older steps
-constexpr double share_undone = 0.5;       // of what was written
+constexpr std::size_t sample_max = 512;     // writes of one step
+constexpr std::size_t writes_counted = 64;  // a step with more counts as one with so many
+constexpr double share_kept = 0.97;         // of older steps: some thirty count
+constexpr double weight_wanted = 20;        // of all steps, each 1 at most
+constexpr double share_undone = 0.5;        // of what was written
 }  // namespace
 
 void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
@@ -17,20 +21,23 @@ void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
 
 void UndoneChanges::look(std::span<const float> change) {
   if (sample_.empty()) return;
-  taken_back_ *= share_kept;
-  written_ *= share_kept;
+  double taken_back = 0, written = 0;
   for (const Write& write : sample_) {
     RUMOR_CHECK(write.position < change.size());
     const double by = write.by;
-    taken_back_ -= by * static_cast<double>(change[write.position]);
-    written_ += by * by;
+    taken_back -= by * static_cast<double>(change[write.position]);
+    written += by * by;
   }
-  seen_ += sample_.size();
+  const double weight =
+      static_cast<double>(std::min(sample_.size(), writes_counted)) / static_cast<double>(writes_counted);
+  const double kept = std::pow(share_kept, weight);
+  share_ = kept * share_ + weight * std::clamp(taken_back / written, -1.0, 2.0);
+  weight_ = kept * weight_ + weight;
   sample_.clear();
 }
 
 bool UndoneChanges::found() {
-  if (told_ || seen_ < writes_wanted || !(taken_back_ > share_undone * written_)) return false;
+  if (told_ || weight_ < weight_wanted || !(share_ > share_undone * weight_)) return false;
   return told_ = true;
 }
 

@@ -15,14 +15,16 @@ namespace {
 // From -1 to 1.
 float noise(Prng& prng) { return static_cast<float>(prng.below(2001)) * 1e-3f - 1; }
 
-// Whether it is found within 40 steps, in which the loop takes back `share` of what was written and moves by `own`.
-bool found(double share, double own) {
+// Whether it is found within 40 steps, in the first `steps` of which the loop takes back `share` of what was written. It
+// moves by `own`. Every `apart`-th weight is written.
+bool found(double share, double own, int steps = 40, std::uint32_t apart = 3) {
   UndoneChanges undone;
   Prng prng(3);
   std::vector<float> change(1000);
-  for (int step = 0; step < 40; ++step) {
+  for (int step = 0; step < 40 * static_cast<int>(apart) / 3; ++step) {
+    if (step == steps) share = 0;
     std::vector<float> by(change.size());
-    for (std::uint32_t i = 0; i < change.size(); i += 3) {
+    for (std::uint32_t i = 0; i < change.size(); i += apart) {
       by[i] = 0.01f * noise(prng);
       undone.wrote(i, 1.0f, 1.0f + by[i]);
     }
@@ -40,6 +42,7 @@ BOOST_AUTO_TEST_CASE(a_loop_that_writes_its_own_weights_over_those_of_others) {
   BOOST_TEST(found(1, 0));
   BOOST_TEST(found(1, 0.01));
   BOOST_TEST(found(0.9, 0.03));
+  BOOST_TEST(found(0.9, 0.03, 10'000, 99));  // updates of eleven entries
 }
 
 BOOST_AUTO_TEST_CASE(a_loop_that_goes_on_from_them) {
@@ -47,13 +50,14 @@ BOOST_AUTO_TEST_CASE(a_loop_that_goes_on_from_them) {
   BOOST_TEST(!found(0, 0.03));
   BOOST_TEST(!found(0.2, 0.01));
   BOOST_TEST(!found(-1, 0.01));  // it learns the same as the others
+  BOOST_TEST(!found(0.9, 0.01, 12));  // steep at first
 }
 
 BOOST_AUTO_TEST_CASE(it_is_told_once) {
   UndoneChanges undone;
   std::vector<float> change(400, -0.5f);
   int times = 0;
-  for (int step = 0; step < 20; ++step) {
+  for (int step = 0; step < 60; ++step) {
     for (std::uint32_t i = 0; i < change.size(); ++i) undone.wrote(i, 0, 0.5f);
     undone.look(change);
     times += undone.found();
