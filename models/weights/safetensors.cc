@@ -314,9 +314,10 @@ Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
   for (const SafetensorsTensor& tensor : tensors) {
     std::uint64_t elements = 1;
     for (const std::uint32_t extent : tensor.shape) elements *= extent;
-    RUMOR_CHECK(elements == tensor.values.size() && !header.contains(tensor.name));
-    const std::uint64_t end = at + 4 * elements;
-    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
+    const bool floats = tensor.dtype == "F32";
+    RUMOR_CHECK((!floats || elements == tensor.values.size()) && !header.contains(tensor.name));
+    const std::uint64_t end = at + (floats ? 4 * elements : tensor.bytes.size());
+    header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -324,8 +325,10 @@ Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
   ByteWriter out;
   out.u64(text.size());
   out.raw({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  for (const SafetensorsTensor& tensor : tensors)
+  for (const SafetensorsTensor& tensor : tensors) {
     for (const float value : tensor.values) out.u32(std::bit_cast<std::uint32_t>(value));
+    out.raw(tensor.bytes);
+  }
   return out.take();
 }
 

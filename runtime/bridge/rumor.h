@@ -99,6 +99,9 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *                      takes more, one update contains several steps and as many entries as they would have had
  *   frozen             any text that names what the model has beside the parameters, such as a hash of weights that
  *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
+ *   buffers            a JSON list that describes the memory of rumor_local(), call by call: {"name": "norm.mean",
+ *                      "dtype": "F32", "shape": [64]}, with the types of safetensors files. `rumor export` then writes
+ *                      it beside the weights (ABI 4)
  *   weights            "own" (if not given): the run begins with the program's weights. "swarm": the program takes the
  *                      run's weights, from the checkpoint in `state` or from the seeds, whatever its own are. Without
  *                      both it is the first peer, and its own count (ABI 4)

@@ -72,6 +72,7 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
       {"allow", [&] { config.allow = value; }},
       {"token", [&] { config.token = value; }},
       {"frozen", [&] { frozen_ = value; }},
+      {"buffers", [&] { training_.buffers_json = value; }},
       {"weights", [&] { takes_weights_ = value == "swarm"; }},
       {"messages", [&] { options_.muted = value == "events"; }},
   };

@@ -101,6 +101,7 @@ def run_rumor(job):
 def run_hivemind(job, local):
     """local: each peer steps by itself, and parameters are averaged; otherwise gradients are, of the target batch."""
     import hivemind
+    import hivemind.compression
     meeting, ending, net = pathlib.Path(job.folder) / 'address', Ending(job), model(job.width)
     if job.rank == 1:
         while not meeting.exists():
@@ -110,7 +111,7 @@ def run_hivemind(job, local):
     if job.rank == 0:
         meeting.with_suffix('.new').write_text(str(dht.get_visible_maddrs()[0]))
         meeting.with_suffix('.new').rename(meeting)
-    small = hivemind.Float16Compression()
+    small = hivemind.compression.Float16Compression()
     optimizer = hivemind.Optimizer(
         dht=dht, run_id='rivals', batch_size_per_step=BATCH, target_batch_size=job.target_batch,
         optimizer=torch.optim.SGD(net.parameters(), RATE if local else job.sync_rate), use_local_updates=local,
@@ -155,5 +156,5 @@ WAYS = {'rumor': run_rumor, 'hivemind-local': lambda job: run_hivemind(job, True
 def run(job):
     alone = seconds_a_step(job.width)
     told = WAYS[job.way](job)
-    told['trains'] = alone * told['steps'] / max(told['seconds'] - told['evaluating'], 1e-9)
+    told['trains'] = min(1.0, alone * told['steps'] / max(told['seconds'] - told['evaluating'], 1e-9))
     return told

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
 
 #include "models/families/model.h"
 #include "models/weights/model_json.h"
@@ -25,9 +30,17 @@ struct State {
   Checkpoint checkpoint = {};
 };
 
+// A buffer of the program that trained, such as a running mean of BatchNorm.
+struct Buffer {
+  std::string name, dtype;
+  std::vector<std::uint32_t> shape = {};
+  Bytes bytes = {};
+};
+
 struct Exported {
   RunForm form;
   std::vector<float> weights = {};
+  std::vector<Buffer> buffers = {};
   std::uint64_t samples = 0;
   std::uint64_t averaged = 0;  // the last of them, which the weights are the mean over; 0: they are the last ones
 };
@@ -68,10 +81,51 @@ Result<TailAverage> average_of(const std::string& folder, double share, const St
   return average;
 }
 
+constexpr std::uint64_t size_max = std::uint64_t{1} << 31;  // of a buffer: times an extent, it does not overflow
+
+// The size of a type of safetensors files: its bits are its name's digits. 0: not known.
+std::size_t bytes_of(const std::string& dtype) {
+  if (dtype == "BOOL") return 1;
+  const std::size_t digits = dtype.find_first_of("0123456789");
+  return digits == std::string::npos ? 0 : static_cast<std::size_t>(std::atoi(dtype.c_str() + digits)) / 8;
+}
+
+// The buffers of a state whose program has described them. Where the description does not fit the checkpoint, the file
+// goes without them, with a warning.
+std::vector<Buffer> buffers_of(const std::string& folder, const ParamLayout& layout, BytesView bytes) {
+  const auto text = read_text_file(folder + "/buffers.json");
+  if (!text) return {};
+  std::vector<Buffer> buffers;
+  std::set<std::string> names;
+  for (const TensorInfo& tensor : layout.tensors()) names.insert(tensor.name);
+  std::size_t at = 0;
+  try {
+    for (const auto& one : nlohmann::json::parse(*text)) {
+      Buffer buffer{one.at("name"), one.at("dtype"), one.at("shape"), {}};
+      std::uint64_t size = bytes_of(buffer.dtype);
+      for (const std::uint32_t extent : buffer.shape)
+        size = extent > bytes.size() ? 0 : std::min(size * extent, size_max);
+      if (size == 0 || size > bytes.size() - at) throw std::length_error("of another size than the checkpoint");
+      if (!names.insert(buffer.name).second) throw std::invalid_argument("two tensors are named " + buffer.name);
+      buffer.bytes.assign(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                          bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
+      at += size;
+      buffers.push_back(std::move(buffer));
+    }
+    if (at != bytes.size()) throw std::length_error("of another size than the checkpoint");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "warning: %s/buffers.json does not fit the checkpoint (%s); the file goes without buffers\n",
+                 folder.c_str(), error.what());
+    return {};
+  }
+  return buffers;
+}
+
 Result<Exported> what_to_export(const ExportCommand& command) {
   auto state = read_state(command.state);
   if (!state) return state.error();
   Exported exported{.form = state->form, .samples = state->checkpoint.replica.samples};
+  exported.buffers = buffers_of(command.state, state->form.layout, state->checkpoint.local.optimizer);
   if (command.average == 0) {
     exported.weights = model_of(state->form, state->checkpoint);
     return exported;
@@ -88,6 +142,16 @@ Result<void> write_weights(const std::string& path, const Exported& exported) {
   for (const TensorInfo& tensor : exported.form.layout.tensors())
     tensors.push_back(
         {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size)});
+  std::vector<std::vector<float>> floats;
+  for (const Buffer& buffer : exported.buffers) {
+    if (buffer.dtype == "F32") {
+      floats.emplace_back(buffer.bytes.size() / sizeof(float));
+      std::memcpy(floats.back().data(), buffer.bytes.data(), buffer.bytes.size());
+      tensors.push_back({buffer.name, buffer.shape, floats.back()});
+    } else {
+      tensors.push_back({buffer.name, buffer.shape, {}, buffer.dtype, buffer.bytes});
+    }
+  }
   // Loaders of PyTorch models require "pt".
   std::map<std::string, std::string> metadata = {
       {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};
@@ -99,9 +163,8 @@ Result<void> write_folder(const std::string& state, const std::string& folder, c
   const auto description = read_text_file(state + "/config.json");
   if (!description)
     return Error{description.error().code,
-                 str("there is no ", state,
-                     "/config.json; start the peer once more on this state directory, or "
-                     "export to a file that ends in .safetensors")};
+                 str("there is no ", state, "/config.json: only the program that trained this model knows it; export ",
+                     "to a file that ends in .safetensors (or start `rumor peer` once more on this directory)")};
   if (auto made = daemon::make_directory(folder); !made) return made;
   if (auto written = write_weights(folder + "/model.safetensors", exported); !written) return written;
   return write_file(folder + "/config.json", *description);

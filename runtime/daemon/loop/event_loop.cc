@@ -197,11 +197,13 @@ Result<void> EventLoop::open(Training training) {
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
-  const std::string model_json = training.model_json, device = training.device;
+  const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
   if (auto made = make_node(std::move(training), *bound); !made) return made;
   transport_.mark_backlogs(node_->protocol().backlog_marks());
   if (!model_json.empty())
-    if (auto kept = files_.describe(model_json); !kept) return kept;
+    if (auto kept = files_.describe("config.json", model_json); !kept) return kept;
+  if (!buffers_json.empty())
+    if (auto kept = files_.describe("buffers.json", buffers_json); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});

@@ -60,9 +60,9 @@ Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>
   return error;
 }
 
-Result<void> PeerFiles::describe(const std::string& model) const {
+Result<void> PeerFiles::describe(const std::string& name, const std::string& text) const {
   if (directory_.empty()) return {};
-  return write_once("config.json", {reinterpret_cast<const std::uint8_t*>(model.data()), model.size()});
+  return write_once(name, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 
 // Not where it says so already: a restart must not need room on the disk.

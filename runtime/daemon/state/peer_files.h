@@ -3,6 +3,7 @@
 //   DIR/lock           held while a process uses the directory
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
+//   DIR/buffers.json   names, types and shapes of a program's own buffers, which the checkpoint holds
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
 //   DIR/start          with a checkpoint: the weights that its run began with (runtime/run/run_identity.h)
 //   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
@@ -44,8 +45,8 @@ class PeerFiles {
   void note_start(Bytes note) { start_ = std::move(note); }
   // The note in a state directory that nobody may use; nothing if there is none.
   static std::optional<Bytes> start_of(const std::string& directory);
-  // Writes config.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
-  Result<void> describe(const std::string& model) const;
+  // Writes config.json or buffers.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
+  Result<void> describe(const std::string& name, const std::string& text) const;
   // Saves a checkpoint, and the addresses of other peers, one a line. With no addresses the old file stays: a process
   // that has met no peer may leave it to the next process.
   Result<void> save(BytesView checkpoint, const std::string& addresses) const;

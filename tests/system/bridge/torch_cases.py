@@ -3,7 +3,7 @@
 takes an argument.
 
 usage: torch_cases.py RUMOR LIBRARY PACKAGE MODULE...
-       torch_cases.py inside MODULE [CASE]...     in a process that has PyTorch, RUMOR_LIBRARY and RUMOR_PACKAGE
+       torch_cases.py inside MODULE [CASE]...     in a process that has PyTorch, RUMOR, RUMOR_LIBRARY, RUMOR_PACKAGE
 Skipped (exit status 77) where no python3 here has PyTorch.
 """
 import importlib
@@ -15,8 +15,8 @@ import time
 import types
 
 
-def main(library, package, modules):
-    os.environ.update(RUMOR_LIBRARY=library, RUMOR_PACKAGE=package, PYTHONDONTWRITEBYTECODE='1')
+def main(rumor, library, package, modules):
+    os.environ.update(RUMOR=rumor, RUMOR_LIBRARY=library, RUMOR_PACKAGE=package, PYTHONDONTWRITEBYTECODE='1')
     from torch_peers import python_with_torch
     python = python_with_torch()
     sys.exit(max(subprocess.run([python, __file__, 'inside', module], check=False).returncode for module in modules))
@@ -42,4 +42,4 @@ if __name__ == '__main__':
     if sys.argv[1] == 'inside':
         inside(sys.argv[2], sys.argv[3:])
     else:
-        main(*sys.argv[2:4], sys.argv[4:])
+        main(*sys.argv[1:4], sys.argv[4:])

@@ -1,4 +1,5 @@
 """What a script can see of its peer: messages, events, figures, and what it has learned and not sent."""
+import json
 import os
 import signal
 import subprocess
@@ -108,3 +109,29 @@ def a_forked_child_lets_go_of_the_address():
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def an_export_has_the_buffers_too(folder):
+    def model():
+        return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+    torch.manual_seed(1)
+    trained = model()
+    swarm = rumor.join('buffers', trained, state=folder, options=FAST)
+    train(trained, torch.optim.SGD(trained.parameters(), 0.05), _batch, 60, swarm)
+    swarm.leave(0.2)
+    path = folder + '/model.safetensors'
+    subprocess.run([os.environ['RUMOR'], 'export', folder, '--to', path], check=True, capture_output=True)
+    with open(path, 'rb') as file:
+        content = file.read()
+    size = int.from_bytes(content[:8], 'little')
+    types = {'F32': torch.float32, 'I64': torch.int64}
+    loaded = {}
+    for name, one in json.loads(content[8:8 + size]).items():
+        if name != '__metadata__':
+            begin, end = (8 + size + place for place in one['data_offsets'])
+            loaded[name] = torch.frombuffer(bytearray(content[begin:end]), dtype=types[one['dtype']]).view(one['shape'])
+    again = model()
+    again.load_state_dict(loaded)  # strictly
+    assert again[1].num_batches_tracked == 60 and not torch.equal(again[1].running_mean, torch.zeros(6))
+    inputs = torch.randn(5, 8)
+    assert torch.equal(again.eval()(inputs), trained.eval()(inputs))

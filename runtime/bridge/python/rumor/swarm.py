@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import json
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from ._library import IO, NOT_FOUND, RumorError
 from .figures import flat, trainers
 from .peer import Peer
 from .ranks import Ranks
-from .tensors import Tensor, named_parameters
+from .tensors import Tensor, dtype_name, named_parameters
 from .twins import Twins
 from .watch import Watch
 
@@ -32,6 +33,7 @@ class Swarm:
         self._trained = [tensor for _, tensor in trained]
         self._parameters = [self._told(name, tensor, False) for name, tensor in trained]
         self._locals = [self._told(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
+        self._describe_buffers()
         self._gpus = {one.gpu for one in self._parameters + self._locals if one.gpu is not None}
         self._twins = Twins(optimizer, self._trained)
         self._watch = Watch(model, self._locals)
@@ -49,6 +51,11 @@ class Swarm:
             one = Tensor(name, tensor, is_local, ('cpu',))  # no plugin, or none for this device: by copies
             one.tell(self._peer)
         return one
+
+    def _describe_buffers(self) -> None:
+        if self._peer is not None and self._locals:
+            self._peer.option('buffers', json.dumps([{'name': one.name, 'dtype': dtype_name(one.seen),
+                                                      'shape': list(one.seen.shape)} for one in self._locals]))
 
     def _warn_of_buffers(self) -> None:
         own = [one.name for one in self._locals if one.tensor.is_floating_point() and 'running_' in one.name]

@@ -46,6 +46,15 @@ def frozen_hash(model: torch.nn.Module) -> str:
     return digest.hexdigest() if found else ''
 
 
+def dtype_name(tensor: torch.Tensor) -> str:
+    """The type as safetensors files name it, such as F32 or BF16; of an unknown one PyTorch's name."""
+    name = str(tensor.dtype).removeprefix('torch.')
+    if name in ('bool', 'bfloat16'):
+        return {'bool': 'BOOL', 'bfloat16': 'BF16'}[name]
+    kind = next((one for one in ('uint', 'int', 'float') if name.startswith(one)), '')
+    return {'uint': 'U', 'int': 'I', 'float': 'F'}[kind] + name[len(kind):] if kind else name
+
+
 class Tensor:
     """The memory of one tensor that the library uses: the tensor's own memory, or a copy.
 

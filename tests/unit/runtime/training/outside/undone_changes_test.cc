@@ -15,8 +15,8 @@ namespace {
 // From -1 to 1.
 float noise(Prng& prng) { return static_cast<float>(prng.below(2001)) * 1e-3f - 1; }
 
-// Whether it is found within 40 steps, in the first `steps` of which the loop takes back `share` of what was written. It
-// moves by `own`. Every `apart`-th weight is written.
+// Whether it is found, where the loop takes back `share` of what was written in the first `steps` steps, and moves by
+// `own` in all of them. Every `apart`-th weight is written.
 bool found(double share, double own, int steps = 40, std::uint32_t apart = 3) {
   UndoneChanges undone;
   Prng prng(3);
