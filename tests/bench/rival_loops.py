@@ -1,4 +1,4 @@
-"""The loops of hivemind_speed.py: one model, data and optimizer, and each way of training it on two machines.
+"""The loops of torch_ddp.py: one model, data and optimizer, and each way of training it on two machines.
 
 A loop ends when rank 0 meets the target, or at the limit; rank 1 goes on until it is told. Returns what rank 0 saw.
 """
@@ -98,37 +98,6 @@ def run_rumor(job):
     return told
 
 
-def run_hivemind(job, local):
-    """local: each peer steps by itself, and parameters are averaged; otherwise gradients are, of the target batch."""
-    import hivemind
-    import hivemind.compression
-    meeting, ending, net = pathlib.Path(job.folder) / 'address', Ending(job), model(job.width)
-    if job.rank == 1:
-        while not meeting.exists():
-            time.sleep(0.1)
-    dht = hivemind.DHT(host_maddrs=[f'/ip4/{shaped_link.ADDRESSES[job.rank]}/tcp/{PORT}'], start=True,
-                       initial_peers=[meeting.read_text()] if job.rank == 1 else [])
-    if job.rank == 0:
-        meeting.with_suffix('.new').write_text(str(dht.get_visible_maddrs()[0]))
-        meeting.with_suffix('.new').rename(meeting)
-    small = hivemind.compression.Float16Compression()
-    optimizer = hivemind.Optimizer(
-        dht=dht, run_id='rivals', batch_size_per_step=BATCH, target_batch_size=job.target_batch,
-        optimizer=torch.optim.SGD(net.parameters(), RATE if local else job.sync_rate), use_local_updates=local,
-        matchmaking_time=job.matchmaking, averaging_timeout=30, grad_compression=small,
-        state_averaging_compression=small, average_state_every=1 if local else 50)
-    if job.rank == 1:
-        (pathlib.Path(job.folder) / 'ready').touch()
-    while not (pathlib.Path(job.folder) / 'ready').exists():
-        time.sleep(0.1)
-
-    def step(met):
-        optimizer.step()
-        return ending.is_over(met)
-
-    return train(job, net, optimizer.zero_grad, step)
-
-
 def run_ddp(job):
     import torch.distributed as dist
     os.environ['GLOO_SOCKET_IFNAME'] = shaped_link.DEVICE
@@ -149,8 +118,7 @@ def run_ddp(job):
     return train(job, net, optimizer.zero_grad, step)
 
 
-WAYS = {'rumor': run_rumor, 'hivemind-local': lambda job: run_hivemind(job, True),
-        'hivemind': lambda job: run_hivemind(job, False), 'ddp': run_ddp}
+WAYS = {'rumor': run_rumor, 'ddp': run_ddp}
 
 
 def run(job):

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""The same model, data and optimizer on two machines with a home link between them: Rumor beside hivemind (where this
-python3 has it; PyPI's 1.1.12 was tried) and PyTorch's DistributedDataParallel (gloo). Time to the same test loss, bytes
-on the link, and the share of the time that goes into training.
+"""The same model, data and optimizer on two machines with a home link between them: Rumor beside PyTorch's
+DistributedDataParallel (gloo). Time to the same test loss, bytes on the link, and the share of the time that goes into
+training.
 
 Both ends run on this machine, in network namespaces of their own, joined by a link of tests/bench/shaped_link.py.
 Fashion-MNIST, MLP, SGD. Time is counted from the first step. With --kill the second peer is killed (SIGKILL) at half
 of the time that the way took before. Skipped (77) without PyTorch, Fashion-MNIST or root.
 
-Usage: hivemind_speed.py [--mbit 20] [--rtt-ms 50] [--loss 0.5] [--width 128] [--ways rumor,hivemind-local]
-                         [--kill] [--json FILE] RUMOR LIBRARY PACKAGE
+Usage: torch_ddp.py [--mbit 20] [--rtt-ms 50] [--loss 0.5] [--width 128] [--ways rumor,ddp] [--kill]
+                    [--json FILE] RUMOR LIBRARY PACKAGE
 """
 import argparse
-import importlib.util
 import json
 import os
 import pathlib
@@ -22,7 +21,6 @@ import tempfile
 import time
 
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
-os.environ.setdefault('HIVEMIND_LOGLEVEL', 'ERROR')
 SKIPPED = 77
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / 'system' / 'bridge')]
@@ -63,7 +61,7 @@ def attempt(options, way, kill_after=None):
     with tempfile.TemporaryDirectory() as folder, \
             shaped_link.ShapedLink(options.mbit, options.rtt_ms / 2000) as link:
         make_friends(options.rumor, folder)
-        command = [sys.executable, str(HERE / 'hivemind_speed.py'), *options.passed, '--way', way, '--folder', folder]
+        command = [sys.executable, str(HERE / 'torch_ddp.py'), *options.passed, '--way', way, '--folder', folder]
         ends = [link.popen(rank, [*command, '--rank', str(rank)], stdout=subprocess.PIPE, text=True,
                            stderr=None if options.verbose else subprocess.DEVNULL, start_new_session=True)
                 for rank in (0, 1)]
@@ -92,11 +90,7 @@ def parsed():
     parser.add_argument('--limit', type=float, default=600, help='seconds for one way')
     parser.add_argument('--density', type=float, default=0.001, help='of an update of Rumor')
     parser.add_argument('--overhead', type=float, default=0.2, help='share of the time that Rumor may take')
-    parser.add_argument('--target-batch', type=int, default=2048, help='rows between two averagings of hivemind')
-    parser.add_argument('--matchmaking', type=float, default=1.0, help='seconds in which hivemind finds its group')
-    parser.add_argument('--sync-rate', type=float, default=0.4, help='learning rate of averaged gradients (hivemind)')
-    ways = ['rumor'] + ['hivemind-local', 'hivemind'] * (importlib.util.find_spec('hivemind') is not None) + ['ddp']
-    parser.add_argument('--ways', default=','.join(ways))
+    parser.add_argument('--ways', default=','.join(rival_loops.WAYS))
     parser.add_argument('--kill', action='store_true', help='once more, with the second peer killed')
     parser.add_argument('--json')
     parser.add_argument('--verbose', action='store_true')
@@ -125,7 +119,7 @@ def main():
     sys.path.insert(0, options.package)
     if options.way:
         print(json.dumps(rival_loops.run(options)), flush=True)
-        os._exit(0)  # hivemind's threads may not end by themselves
+        return
     why = shaped_link.why_not() or ('' if FOLDER.is_dir() else 'no Fashion-MNIST (dataset-fashion-mnist)')
     if why:
         print(f'skipped: {why}')
