@@ -65,8 +65,8 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to be written: floats (F32), or the bytes of any other type. Values are row-major and looked at only during
-// the call.
+// One tensor to be written: floats (F32), or the bytes of any other type. Values are row-major; they are looked at only
+// during the call.
 struct SafetensorsTensor {
   std::string name;
   std::vector<std::uint32_t> shape;
