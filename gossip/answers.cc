@@ -13,7 +13,7 @@ BacklogMarks Protocol::backlog_marks() const { return impl_->exchange->backlog_m
 bool Protocol::ready_to_train() const { return impl_->exchange->ready(); }
 
 std::string Protocol::waiting_for() const {
-  if (impl_->core.admitted_count() > 0) return impl_->exchange->waiting_for();
+  if (impl_->core.admitted_count() > 0 || impl_->core.store.lacks_weights()) return impl_->exchange->waiting_for();
   const Overlay& overlay = impl_->overlay;
   const std::string tried = overlay.tried_text();
   if (!overlay.has_contacts() && overlay.met_own_run()) return "every link is lost; training alone";

@@ -126,6 +126,7 @@ TimePoint Broadcast::due() const {
 std::string Broadcast::waiting_for() const {
   if (joining_.busy()) return joining_.text();
   if (ready()) return {};
+  if (state_.core.store.lacks_weights()) return "waiting for a peer that has the run's weights";
   const std::uint64_t lacking = repair_.lacking();
   return lacking == 0 ? "waiting for a peer to say what it has"
                       : str("fetching ", lacking, " updates that the others had when we met");

@@ -50,11 +50,11 @@ void Download::begin(Link& link, const SnapshotOffer& offer) {
   donor.deadline = core_.now + progress_deadline;
   unasked_ = {0};
   left_ = 1;
-  core_.note(Note::Level::info,
-             str("downloading the weights from ", link.node.brief(), ", ", megabytes(offer.bytes),
-                 " MB: ", core_.store.lacks_weights() ? "this peer takes the run's"
-                       : needed_                   ? "updates we lack are no longer kept"
-                                                   : "cheaper than updates"));
+  const char* const why = core_.store.lacks_weights() ? "this peer has others than the run's"
+                          : needed_                  ? "updates we lack are no longer kept"
+                                                     : "cheaper than updates";
+  core_.note(Note::Level::info, str("downloading the weights from ", link.node.brief(), ", ", megabytes(offer.bytes),
+                                    " MB: ", why));
   want_more(link, donor);
 }
 

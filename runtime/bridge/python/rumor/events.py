@@ -20,10 +20,11 @@ def in_python(text: str) -> str:
 
 
 class Events:
-    """Takes the events of a peer on a thread of its own until stop(): logs them at once, and keeps them for take()."""
+    """Takes the events of a peer on a thread of its own until stop(): logs them at once, unless the library prints them
+    itself, and keeps them for take()."""
 
-    def __init__(self, next_event: Callable[[], bytes | None]):
-        self._next = next_event
+    def __init__(self, next_event: Callable[[], bytes | None], logs: bool):
+        self._next, self._logs = next_event, logs
         self._waiting: collections.deque[dict[str, Any]] = collections.deque(maxlen=1000)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name='rumor-events', daemon=True)
@@ -38,7 +39,7 @@ class Events:
         while line is not None:
             event = json.loads(line)
             event['text'] = in_python(event['text'])
-            if event['kind'] in ('log', 'progress', 'phase'):
+            if self._logs and event['kind'] in ('log', 'progress', 'phase'):
                 LOGGER.log(_LEVELS.get(event['level'], logging.INFO), '%s', event['text'])
             self._waiting.append(event)
             line = self._next()

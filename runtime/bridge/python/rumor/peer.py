@@ -30,6 +30,7 @@ class Peer:
         self._check(self._library.rumor_create(run.encode(), ctypes.byref(self._handle)))
         # Runs at the end of the process at the latest: the peer's threads must not outlive the memory they use.
         self._events: list[Events] = []  # one, from start() on
+        self._logs = False
         self._end = weakref.finalize(self, _free, self._library, self._handle, os.getpid(), self._events)
 
     def _check(self, code: int, *fine: int) -> int:
@@ -39,6 +40,7 @@ class Peer:
         """Sets an option or a key of run files, such as 'compress.density'; rumor.h lists them."""
         text = str(int(value)) if isinstance(value, bool) else str(value)
         self._check(self._library.rumor_option(self._handle, name.encode(), text.encode()))
+        self._logs = text == 'events' if name == 'messages' else self._logs
 
     def parameter(self, name: str, shape: Sequence[int], address: int, bf16: bool = False,
                   gpu: int | None = None) -> None:
@@ -63,7 +65,7 @@ class Peer:
     def start(self, wait: float = 30) -> bool:
         """Joins the run. Returns False if no peer answered within `wait` seconds; the peer keeps trying."""
         next_event, handle = self._library.rumor_event, self._handle
-        self._events.append(Events(lambda: next_event(handle)))
+        self._events.append(Events(lambda: next_event(handle), self._logs))
         return self._check(self._library.rumor_start(self._handle, wait), ALONE) != ALONE
 
     def step(self, samples: int, loss: float = 0.0) -> bool:
@@ -76,7 +78,8 @@ class Peer:
         return None if text is None else text.decode('utf-8', 'replace')
 
     def events(self) -> list[dict[str, Any]]:
-        """Returns the events since the last call, with the option messages=events; rumor.h lists their fields."""
+        """Returns the events since the last call; rumor.h lists their fields. With the option messages=events, lines go
+        to logging instead of stderr."""
         return [event for one in self._events for event in one.take()]
 
     def status(self) -> dict[str, Any]:

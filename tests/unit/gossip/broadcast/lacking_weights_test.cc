@@ -44,6 +44,7 @@ BOOST_AUTO_TEST_CASE(peers_that_lack_them_do_not_train_with_each_other) {
     BOOST_TEST(!world.nodes[i].protocol->ready_to_train());
     BOOST_TEST(world.nodes[i].protocol->counters().snapshots_installed == 0u);
     BOOST_TEST(world.nodes[i].protocol->divergence() == "");
+    BOOST_TEST(world.nodes[i].protocol->waiting_for() == "waiting for a peer that has the run's weights");
   }
   world.start(2, {"n0"});
   BOOST_TEST(world.run_while(60s, [&] {
