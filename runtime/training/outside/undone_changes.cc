@@ -11,8 +11,9 @@ namespace {
 constexpr std::size_t sample_max = 512;     // writes of one step
 constexpr std::size_t writes_counted = 64;  // a step with more counts as one with so many
 constexpr double share_kept = 0.97;         // of older steps: some thirty count
-constexpr double weight_wanted = 20;        // of all steps, each 1 at most
-constexpr double share_undone = 0.5;        // of what was written
+constexpr double weight_wanted = 16;        // of all steps, each 1 at most
+constexpr double share_undone = 0.7;        // of what was written
+constexpr double error_max = 0.25;          // of a regression that counts half
 }  // namespace
 
 void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
@@ -21,17 +22,21 @@ void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
 
 void UndoneChanges::look(std::span<const float> change) {
   if (sample_.empty()) return;
-  double taken_back = 0, written = 0;
+  double taken_back = 0, written = 0, changed = 0;
   for (const Write& write : sample_) {
     RUMOR_CHECK(write.position < change.size());
-    const double by = write.by;
-    taken_back -= by * static_cast<double>(change[write.position]);
+    const double by = write.by, own = change[write.position];
+    taken_back -= by * own;
     written += by * by;
+    changed += own * own;
   }
+  const double share = taken_back / written, count = static_cast<double>(sample_.size());
+  // The variance of the regression: large where the loop moves much more than others do.
+  const double variance = std::max(changed - share * taken_back, 0.0) / (count * written);
   const double weight =
-      static_cast<double>(std::min(sample_.size(), writes_counted)) / static_cast<double>(writes_counted);
+      std::min(count / static_cast<double>(writes_counted), 1.0) / (1 + variance / (error_max * error_max));
   const double kept = std::pow(share_kept, weight);
-  share_ = kept * share_ + weight * std::clamp(taken_back / written, -1.0, 2.0);
+  share_ = kept * share_ + weight * std::clamp(share, -1.0, 2.0);
   weight_ = kept * weight_ + weight;
   sample_.clear();
 }

@@ -6,7 +6,7 @@
 // after, and x the value at the loop's next step, the regression of x - a on b - a is near 0 for an optimizer that goes
 // on from a, and 1 for one that returns to b. Plain SGD with a large rate takes back more than half of a change where
 // the loss is steep, for some steps: so the mean of the regressions of some thirty steps decides, each as much as any
-// other.
+// other. A step in which the loop moves so much that its regression means little counts little.
 //
 // Thread: one owner. Memory: some kilobytes.
 #pragma once
