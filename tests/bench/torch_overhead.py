@@ -6,7 +6,7 @@ process of its own and sends updates. "overhead" is the time of a step with swar
 less one, median of the pairs, with all that threads of the peer do meanwhile; "processor time" the same in seconds of
 the processor, which other programs on the machine disturb less; "in step" the share of the time between entering and
 leaving swarm.step(); "steps an update" how many steps of the loop went into one, since a pass over all weights would
-else take more than its share (rumor.h, `overhead`).
+else take more than its share (rumor.h, `overhead`); "memory" what the process has grown by since before join().
 
 Usage: torch_overhead.py [--rounds N] [--seconds S] [--density D] [--models a,b] [--json FILE] LIBRARY PACKAGE
 """
@@ -27,7 +27,7 @@ except ImportError:
     print('python3 has no PyTorch (python3-torch)')
     sys.exit(SKIPPED)
 
-from torch_speed import MODELS, cross_entropy, pictures  # noqa: E402
+from torch_speed import MODELS, cross_entropy, gpt, pictures, text, token_loss  # noqa: E402
 
 KNOWN = {
     'mlp-128': MODELS['mlp-128'],
@@ -36,7 +36,16 @@ KNOWN = {
                                                   nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10)),
                      batch=lambda torch: pictures(torch, 256, (784,)), loss=cross_entropy),
     'gpt-6x384': MODELS['gpt-6x384'],
+    'gpt-10x512': dict(text='GPT 10 x 512, 8 rows of 128', net=gpt(10, 8, 512, 128),
+                       batch=lambda torch: text(torch, 8, 128), loss=token_loss),
+    'gpt-18x768': dict(text='GPT 18 x 768, 4 rows of 128', net=gpt(18, 12, 768, 128),
+                       batch=lambda torch: text(torch, 4, 128), loss=token_loss),
 }
+
+
+def resident():
+    with open('/proc/self/statm', encoding='utf-8') as file:
+        return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 PARTNER = '''
 import os, sys, time
@@ -67,6 +76,8 @@ class Loop:
         self.optimizer = torch.optim.SGD(self.net.parameters(), 0.01)
         self.batch = self.known['batch'](torch)
         import rumor
+        self.step(False)
+        self.before = resident()
         listen = '127.0.0.1:17717'
         self.swarm = rumor.join('overhead', self.net, listen=listen, density=density, options={'quiet': True})
         here = os.path.dirname(os.path.abspath(__file__))
@@ -115,11 +126,12 @@ def measure(name, package, options):
     time.sleep(0.5)
     updates = max(loop.swarm.status()['steps'] - first, 1)
     peers = loop.swarm.status()['live_peers']
+    memory = (resident() - loop.before) / (4 * loop.params)
     loop.end()
     return {'model': name, 'text': loop.known['text'], 'params': loop.params,
             'step_ms': statistics.median(without) * 1e3,
             'overhead': statistics.median(ratios) - 1, 'cpu_overhead': statistics.median(cpu_ratios) - 1,
-            'in_step': loop.inside / time_with,
+            'in_step': loop.inside / time_with, 'memory': memory,
             'steps_an_update': steps / updates, 'live_peers': peers}
 
 
@@ -128,7 +140,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--seconds', type=float, default=3)
     parser.add_argument('--density', type=float, default=0.001)
-    parser.add_argument('--models', default=','.join(KNOWN))
+    parser.add_argument('--models', default='mlp-128,mlp-wide,gpt-6x384', help='of ' + ', '.join(KNOWN))
     parser.add_argument('--json')
     parser.add_argument('library')
     parser.add_argument('package')
@@ -142,7 +154,8 @@ def main():
         results.append(result)
         print(f'{result["text"]}: {result["params"] / 1e6:.1f} M parameters, {result["step_ms"]:.1f} ms a step; '
               f'overhead {result["overhead"] * 100:.1f} %, processor time {result["cpu_overhead"] * 100:.1f} %, '
-              f'in step {result["in_step"] * 100:.1f} %, {result["steps_an_update"]:.1f} steps an update', flush=True)
+              f'in step {result["in_step"] * 100:.1f} %, {result["steps_an_update"]:.1f} steps an update, memory '
+              f'{result["memory"]:.1f} times the weights', flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump(results, file, indent=2)

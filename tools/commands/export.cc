@@ -81,10 +81,10 @@ Result<TailAverage> average_of(const std::string& folder, double share, const St
   return average;
 }
 
-constexpr std::uint64_t size_max = std::uint64_t{1} << 31;  // of a buffer: times an extent, it does not overflow
+constexpr std::uint64_t buffer_bytes_max = std::uint64_t{1} << 31;  // of a buffer: times an extent, it does not overflow
 
 // The size of a type of safetensors files: its bits are its name's digits. 0: not known.
-std::size_t bytes_of(const std::string& dtype) {
+std::size_t dtype_bytes(const std::string& dtype) {
   if (dtype == "BOOL") return 1;
   const std::size_t digits = dtype.find_first_of("0123456789");
   return digits == std::string::npos ? 0 : static_cast<std::size_t>(std::atoi(dtype.c_str() + digits)) / 8;
@@ -102,9 +102,9 @@ std::vector<Buffer> buffers_of(const std::string& folder, const ParamLayout& lay
   try {
     for (const auto& one : nlohmann::json::parse(*text)) {
       Buffer buffer{one.at("name"), one.at("dtype"), one.at("shape"), {}};
-      std::uint64_t size = bytes_of(buffer.dtype);
+      std::uint64_t size = dtype_bytes(buffer.dtype);
       for (const std::uint32_t extent : buffer.shape)
-        size = extent > bytes.size() ? 0 : std::min(size * extent, size_max);
+        size = extent > bytes.size() ? 0 : std::min(size * extent, buffer_bytes_max);
       if (size == 0 || size > bytes.size() - at) throw std::length_error("of another size than the checkpoint");
       if (!names.insert(buffer.name).second) throw std::invalid_argument("two tensors are named " + buffer.name);
       buffer.bytes.assign(bytes.begin() + static_cast<std::ptrdiff_t>(at),
