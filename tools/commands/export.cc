@@ -81,7 +81,7 @@ Result<TailAverage> average_of(const std::string& folder, double share, const St
   return average;
 }
 
-constexpr std::uint64_t buffer_bytes_max = std::uint64_t{1} << 31;  // of a buffer: times an extent, it does not overflow
+constexpr std::uint64_t buffer_bytes_max = std::uint64_t{1} << 31;  // times an extent, it does not overflow
 
 // The size of a type of safetensors files: its bits are its name's digits. 0: not known.
 std::size_t dtype_bytes(const std::string& dtype) {
