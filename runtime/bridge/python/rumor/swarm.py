@@ -140,7 +140,7 @@ class Swarm:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Returns what this peer has learned and not sent yet, by parameter: for a checkpoint of one's own, beside the
-        optimizer's state. A peer with a state directory needs it not."""
+        optimizer's state. A peer with a state directory does not need it."""
         with self.shared_weights():
             shared = [tensor.detach().clone() for tensor in self._trained]
         return {one.name: tensor.detach() - value
