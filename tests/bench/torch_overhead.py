@@ -27,7 +27,7 @@ except ImportError:
     print('python3 has no PyTorch (python3-torch)')
     sys.exit(SKIPPED)
 
-from torch_speed import MODELS, cross_entropy, gpt, pictures, text, token_loss  # noqa: E402
+from torch_speed import MODELS, cross_entropy, pictures  # noqa: E402
 
 KNOWN = {
     'mlp-128': MODELS['mlp-128'],
@@ -36,10 +36,6 @@ KNOWN = {
                                                   nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10)),
                      batch=lambda torch: pictures(torch, 256, (784,)), loss=cross_entropy),
     'gpt-6x384': MODELS['gpt-6x384'],
-    'gpt-10x512': dict(text='GPT 10 x 512, 8 rows of 128', net=gpt(10, 8, 512, 128),
-                       batch=lambda torch: text(torch, 8, 128), loss=token_loss),
-    'gpt-18x768': dict(text='GPT 18 x 768, 4 rows of 128', net=gpt(18, 12, 768, 128),
-                       batch=lambda torch: text(torch, 4, 128), loss=token_loss),
 }
 
 
@@ -140,7 +136,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--seconds', type=float, default=3)
     parser.add_argument('--density', type=float, default=0.001)
-    parser.add_argument('--models', default='mlp-128,mlp-wide,gpt-6x384', help='of ' + ', '.join(KNOWN))
+    parser.add_argument('--models', default=','.join(KNOWN))
     parser.add_argument('--json')
     parser.add_argument('library')
     parser.add_argument('package')
