@@ -6,7 +6,7 @@ process of its own and sends updates. "overhead" is the time of a step with swar
 less one, median of the pairs, with all that threads of the peer do meanwhile; "processor time" the same in seconds of
 the processor, which other programs on the machine disturb less; "in step" the share of the time between entering and
 leaving swarm.step(); "steps an update" how many steps of the loop went into one, since a pass over all weights would
-else take more than its share (rumor.h, `overhead`); "memory" what the process has grown by since before join().
+else take more than its share (rumor.h, `overhead`).
 
 Usage: torch_overhead.py [--rounds N] [--seconds S] [--density D] [--models a,b] [--json FILE] LIBRARY PACKAGE
 """
@@ -38,11 +38,6 @@ KNOWN = {
     'gpt-6x384': MODELS['gpt-6x384'],
 }
 
-
-def resident():
-    with open('/proc/self/statm', encoding='utf-8') as file:
-        return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
-
 PARTNER = '''
 import os, sys, time
 sys.path[:0] = sys.argv[1:3]
@@ -72,8 +67,6 @@ class Loop:
         self.optimizer = torch.optim.SGD(self.net.parameters(), 0.01)
         self.batch = self.known['batch'](torch)
         import rumor
-        self.step(False)
-        self.before = resident()
         listen = '127.0.0.1:17717'
         self.swarm = rumor.join('overhead', self.net, listen=listen, density=density, options={'quiet': True})
         here = os.path.dirname(os.path.abspath(__file__))
@@ -122,12 +115,11 @@ def measure(name, package, options):
     time.sleep(0.5)
     updates = max(loop.swarm.status()['steps'] - first, 1)
     peers = loop.swarm.status()['live_peers']
-    memory = (resident() - loop.before) / (4 * loop.params)
     loop.end()
     return {'model': name, 'text': loop.known['text'], 'params': loop.params,
             'step_ms': statistics.median(without) * 1e3,
             'overhead': statistics.median(ratios) - 1, 'cpu_overhead': statistics.median(cpu_ratios) - 1,
-            'in_step': loop.inside / time_with, 'memory': memory,
+            'in_step': loop.inside / time_with,
             'steps_an_update': steps / updates, 'live_peers': peers}
 
 
@@ -150,8 +142,7 @@ def main():
         results.append(result)
         print(f'{result["text"]}: {result["params"] / 1e6:.1f} M parameters, {result["step_ms"]:.1f} ms a step; '
               f'overhead {result["overhead"] * 100:.1f} %, processor time {result["cpu_overhead"] * 100:.1f} %, '
-              f'in step {result["in_step"] * 100:.1f} %, {result["steps_an_update"]:.1f} steps an update, memory '
-              f'{result["memory"]:.1f} times the weights', flush=True)
+              f'in step {result["in_step"] * 100:.1f} %, {result["steps_an_update"]:.1f} steps an update', flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump(results, file, indent=2)
