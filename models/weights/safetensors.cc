@@ -314,9 +314,8 @@ Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
   for (const SafetensorsTensor& tensor : tensors) {
     std::uint64_t elements = 1;
     for (const std::uint32_t extent : tensor.shape) elements *= extent;
-    const bool floats = tensor.dtype == "F32";
-    RUMOR_CHECK((!floats || elements == tensor.values.size()) && !header.contains(tensor.name));
-    const std::uint64_t end = at + (floats ? 4 * elements : tensor.bytes.size());
+    RUMOR_CHECK((!tensor.bytes.empty() || elements == tensor.values.size()) && !header.contains(tensor.name));
+    const std::uint64_t end = at + 4 * tensor.values.size() + tensor.bytes.size();
     header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }

@@ -65,17 +65,17 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to be written: floats (F32), or the bytes of any other type. Values are row-major; they are looked at only
-// during the call.
+// One tensor to be written, as floats, or as the bytes of any type. Values are row-major, and looked at only during the
+// call.
 struct SafetensorsTensor {
   std::string name;
   std::vector<std::uint32_t> shape;
   std::span<const float> values = {};
   std::string dtype = "F32";
-  BytesView bytes = {};  // of another type than F32, as the file has them
+  BytesView bytes = {};  // in place of `values`: little-endian, as the file has them
 };
 
-// The file's bytes. Requires: names unique; of floats, values.size() == product of shape.
+// The file's bytes. Requires: names unique; values.size() == product of shape, or bytes of that many.
 Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
                         const std::map<std::string, std::string>& metadata);
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -142,16 +141,8 @@ Result<void> write_weights(const std::string& path, const Exported& exported) {
   for (const TensorInfo& tensor : exported.form.layout.tensors())
     tensors.push_back(
         {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size)});
-  std::vector<std::vector<float>> floats;
-  for (const Buffer& buffer : exported.buffers) {
-    if (buffer.dtype == "F32") {
-      floats.emplace_back(buffer.bytes.size() / sizeof(float));
-      std::memcpy(floats.back().data(), buffer.bytes.data(), buffer.bytes.size());
-      tensors.push_back({buffer.name, buffer.shape, floats.back()});
-    } else {
-      tensors.push_back({buffer.name, buffer.shape, {}, buffer.dtype, buffer.bytes});
-    }
-  }
+  for (const Buffer& buffer : exported.buffers)
+    tensors.push_back({buffer.name, buffer.shape, {}, buffer.dtype, buffer.bytes});
   // Loaders of PyTorch models require "pt".
   std::map<std::string, std::string> metadata = {
       {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};

@@ -43,7 +43,7 @@ class PeerFiles {
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
   // The first checkpoint writes this to `start`.
   void note_start(Bytes note) { start_ = std::move(note); }
-  // The note in a state directory that nobody may use; nothing if there is none.
+  // The note in a state directory, which this process need not hold; nothing if there is none.
   static std::optional<Bytes> start_of(const std::string& directory);
   // Writes config.json or buffers.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
   Result<void> describe(const std::string& name, const std::string& text) const;
