@@ -230,7 +230,9 @@ void OutsideTrainer::show(const compress::SparseUpdate* sent) {
   if (view_.everywhere()) show_all();
   for (const compress::SharedUpdate& update : view_.changed()) show_at(*update, false);
   view_.seen();
-  if (sent != nullptr) show_at(*sent, true);
+  if (sent == nullptr) return;
+  undone_.leave_out(sent->index);  // what leaves the drift here has left x above, and comes back now
+  show_at(*sent, true);
 }
 
 void OutsideTrainer::show_all() {

@@ -20,6 +20,12 @@ void UndoneChanges::wrote(std::uint32_t position, float before, float after) {
   if (sample_.size() < sample_max && before != after) sample_.push_back({position, after - before});
 }
 
+void UndoneChanges::leave_out(std::span<const std::uint32_t> positions) {
+  std::erase_if(sample_, [&](const Write& write) {
+    return std::binary_search(positions.begin(), positions.end(), write.position);
+  });
+}
+
 void UndoneChanges::look(std::span<const float> change) {
   if (sample_.empty()) return;
   double taken_back = 0, written = 0, changed = 0;

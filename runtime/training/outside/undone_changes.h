@@ -22,6 +22,8 @@ class UndoneChanges {
  public:
   // `before` was overwritten by `after` at this position of the flat vector. Cheap; takes a sample.
   void wrote(std::uint32_t position, float before, float after);
+  // These positions, ascending, were written for another reason as well: they leave the sample.
+  void leave_out(std::span<const std::uint32_t> positions);
   // After the loop's next step: change[position] is what the loop has added since. Forgets the sample.
   void look(std::span<const float> change);
   // True once, when it is sure that changes are taken back.

@@ -55,6 +55,19 @@ BOOST_AUTO_TEST_CASE(a_loop_that_goes_on_from_them) {
   BOOST_TEST(!found(0, 100));         // its own steps hide those of others
 }
 
+BOOST_AUTO_TEST_CASE(what_was_written_for_another_reason_is_no_sign) {
+  UndoneChanges undone;
+  const std::vector<float> change(400, -0.5f);
+  std::vector<std::uint32_t> all(change.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+  for (int step = 0; step < 60; ++step) {
+    for (const std::uint32_t i : all) undone.wrote(i, 0, 0.5f);
+    undone.leave_out(all);
+    undone.look(change);
+  }
+  BOOST_TEST(!undone.found());
+}
+
 BOOST_AUTO_TEST_CASE(it_is_told_once) {
   UndoneChanges undone;
   std::vector<float> change(400, -0.5f);
