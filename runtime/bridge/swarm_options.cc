@@ -4,6 +4,7 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
@@ -76,11 +77,13 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
       {"weights", [&] { takes_weights_ = value == "swarm"; }},
       {"messages", [&] { options_.muted = value == "events"; }},
   };
+  const std::map<std::string, std::pair<std::string, std::string>> choices = {{"weights", {"own", "swarm"}},
+                                                                              {"messages", {"stderr", "events"}}};
   if (const auto text = texts.find(name); text != texts.end()) {
-    if (name == "weights" && value != "swarm" && value != "own")
-      return Error{Errc::usage, str("option weights = '", value, "' wants own or swarm")};
-    if (name == "messages" && value != "events" && value != "stderr")
-      return Error{Errc::usage, str("option messages = '", value, "' wants events or stderr")};
+    if (const auto one = choices.find(name); one != choices.end())
+      if (value != one->second.first && value != one->second.second)
+        return Error{Errc::usage, str("option ", name, " = '", value, "' wants ", one->second.first, " or ",
+                                      one->second.second)};
     if (value.empty()) return Error{Errc::usage, str("option ", name, " is empty")};
     text->second();
     return {};

@@ -21,7 +21,7 @@ double copies(const World& world) {
 BOOST_AUTO_TEST_SUITE(spreading)
 
 BOOST_AUTO_TEST_CASE(everybody_gets_everything_once) {
-  for (const std::size_t count : {std::size_t{2}, std::size_t{5}, 14 + rumor::test::shortened(18)}) {
+  for (const std::size_t count : {2u, 5u, 16u, 32u}) {
     BOOST_TEST_CONTEXT("nodes " << count) {
       World world(count, count);
       world.start_all(2);
