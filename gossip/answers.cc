@@ -31,6 +31,10 @@ bool Protocol::may_publish(TimePoint now) const {
   return impl_->core.admitted_count() == 0 || impl_->exchange->may_publish(now);
 }
 
+NodeBuffers Protocol::node_buffers() const { return impl_->exchange->node_buffers(); }
+
+std::uint64_t Protocol::buffers_hash() const { return impl_->core.buffers_hash; }
+
 bool Protocol::converged() const {
   const ReplicaDigest ours = impl_->core.store.digest();
   return std::all_of(impl_->core.links.begin(), impl_->core.links.end(), [&](const auto& entry) {

@@ -78,6 +78,11 @@ void Protocol::set_finished(bool finished, TimePoint now, Outbox& out) {
   impl_->exchange->finished_changed();
 }
 
+void Protocol::share_buffers(Bytes values, std::uint64_t progress, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->exchange->share_buffers(std::move(values), progress);
+}
+
 void Protocol::leave(TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   impl_->left = true;

@@ -57,6 +57,9 @@ class Protocol {
   bool may_publish(TimePoint now) const;
   // We train no more (true) or again (false): sent to all links, and shown there in PeerInfo.finished.
   void set_finished(bool finished, TimePoint now, Outbox& out);
+  // Says this peer's buffers to all (PROTOCOL.md 6.15), as of `progress` samples of the run. Where peers have models of
+  // their own it does nothing. Requires: 0 < values.size() <= limits::buffers_bytes_max.
+  void share_buffers(Bytes values, std::uint64_t progress, TimePoint now, Outbox& out);
   // Says goodbye to every link and closes them. Nothing may be called afterwards but on_link_down.
   void leave(TimePoint now, Outbox& out);
 
@@ -82,6 +85,10 @@ class Protocol {
   // true when there are none.
   bool converged() const;
 
+  // As every peer has said them, this one included. Peers that converged have the same.
+  NodeBuffers node_buffers() const;
+  // Another number after each change of them; 0 before the first.
+  std::uint64_t buffers_hash() const;
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;
   std::size_t members() const;       // in the table, ourselves included

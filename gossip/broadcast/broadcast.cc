@@ -1,6 +1,7 @@
 #include "gossip/broadcast/broadcast.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/mutant.h"
@@ -16,18 +17,21 @@ Broadcast::Broadcast(Core& core, Overlay& overlay)
       joining_(state_),
       evidence_(state_, overlay),
       repair_(state_, spread_, joining_, evidence_),
-      revoking_(state_, overlay, joining_) {}
+      revoking_(state_, overlay, joining_),
+      buffers_(core) {}
 
 // ---- links ----
 
 void Broadcast::on_admitted(Link& link, const Hello& hello) {
   revoking_.admitted(link);
   repair_.admitted(link, hello);
+  buffers_.admitted(link);
 }
 
 void Broadcast::on_detached(Link& link) {
   if (!mutant(21)) spread_.link_lost(link);
   joining_.link_lost(link);
+  buffers_.link_lost(link);
   state_.pace.link_lost(link.id);
   parts(link).spread.to_serve.clear();
   parts(link).spread.announcements.clear();
@@ -104,8 +108,10 @@ void Broadcast::end_turn(bool alone) {
   // Range pulls rest while a snapshot is under way.
   if (was_busy_ && !joining_.busy()) core_.each_link([&](Link& link) { repair_.refill(link); });
   was_busy_ = joining_.busy();
+  if (std::exchange(buffers_before_, core_.buffers_hash) != core_.buffers_hash) state_.flow.changed(core_.now);
   if (!repair_.ready() || state_.flow.changed_at == core_.now) repair_.flush(alone);
   spread_.flush();
+  buffers_.flush();
 }
 
 void Broadcast::tick() {
@@ -115,10 +121,11 @@ void Broadcast::tick() {
   if (joining_.due() <= now && joining_.tick()) installed();
   if (repair_.due() <= now) repair_.tick();
   if (evidence_.due() <= now) evidence_.tick();
+  if (buffers_.due() <= now) buffers_.flush();
 }
 
 TimePoint Broadcast::due() const {
-  return std::min({spread_.due(), probe_.due(), joining_.due(), repair_.due(), evidence_.due()});
+  return std::min({spread_.due(), probe_.due(), joining_.due(), repair_.due(), evidence_.due(), buffers_.due()});
 }
 
 // ---- what it knows ----
@@ -133,7 +140,9 @@ std::string Broadcast::waiting_for() const {
 }
 
 bool Broadcast::has_converged(const Link& link, const ReplicaDigest& ours) const {
-  return link.digest->replica == ours;
+  // A peer of an older version holds no buffers, and says 0.
+  const std::uint64_t theirs = link.digest->buffers;
+  return link.digest->replica == ours && (theirs == 0 || theirs == core_.buffers_hash);
 }
 
 void Broadcast::check_invariants() const {

@@ -6,6 +6,7 @@
 //   Joining    takes another peer's snapshot where that is cheaper, with Download, and gives snapshots
 //   Revoking   takes updates back on the owner's word
 //   Evidence   finds who has signed two updates under one name
+//   SharedBuffers spreads what each node keeps beside the weights
 //   QueueProbe measures how long updates wait at the uplink
 //
 // Thread: one owner, as Protocol.
@@ -18,6 +19,7 @@
 #include "gossip/broadcast/revoking.h"
 #include "gossip/broadcast/spread.h"
 #include "gossip/broadcast/state.h"
+#include "gossip/buffers/shared_buffers.h"
 #include "gossip/links/exchange.h"
 #include "gossip/overlay/overlay.h"
 
@@ -42,6 +44,8 @@ class Broadcast final : public Exchange {
   void publish(const StoredUpdate& update) override;
   bool may_publish(TimePoint now) const override;
   void finished_changed() override { repair_.finished_changed(); }
+  void share_buffers(Bytes values, std::uint64_t progress) override { buffers_.share(std::move(values), progress); }
+  NodeBuffers node_buffers() const override { return buffers_.all(); }
   void rule_changed() override;
   Result<void> revoke(const Revocation& revocation) override { return revoking_.revoke(revocation, nullptr); }
 
@@ -74,6 +78,7 @@ class Broadcast final : public Exchange {
   void on(Link& link, const SnapshotData& message);
   void on(Link& link, const Revocations& message) { revoking_.on_revocations(link, message); }
   void on(Link& link, const Headers& message) { evidence_.on_headers(link, message); }
+  void on(Link& link, const Buffers& message) { buffers_.on_buffers(link, message); }
   void on(Link& link, const Equivocation& message) { evidence_.on_equivocation(link, message); }
 
   void after_data(Link& link);
@@ -87,6 +92,8 @@ class Broadcast final : public Exchange {
   Evidence evidence_;
   Repair repair_;
   Revoking revoking_;
+  SharedBuffers buffers_;
+  std::uint64_t buffers_before_ = 0;  // Core::buffers_hash at the end of the last turn
   bool was_busy_ = false;  // joining_ was, at the end of the last turn
 };
 

@@ -73,7 +73,7 @@ bool Repair::digest_is_due(const Link& link, const Digest& ours) {
   const RepairLink& its = parts(link).repair;
   const TimePoint now = core_.now;
   const bool news = !its.sent_digest || its.sent_digest->replica != ours.replica ||
-                    its.sent_digest->finished != ours.finished;
+                    its.sent_digest->finished != ours.finished || its.sent_digest->buffers != ours.buffers;
   if (news && core_.finished) {
     const TimePoint latest = flow_.changed_since == never ? now : flow_.changed_since + finished_latest;
     const TimePoint at = std::min(flow_.changed_at + finished_quiet, latest);

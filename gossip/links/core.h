@@ -65,7 +65,7 @@ class Core {
 
   std::int64_t unix_now() const { return options.unix_start + (now.time_since_epoch() / Duration{1s}); }
   // Our digest at this moment.
-  Digest digest(bool reply = false) const { return {store.digest(), members.hash(), finished, reply}; }
+  Digest digest(bool reply = false) const { return {store.digest(), members.hash(), finished, reply, buffers_hash}; }
 
   const Options options;  // texts and addresses made fit for frames
   AdmissionRule rule;     // as it is now
@@ -78,6 +78,7 @@ class Core {
   std::map<LinkId, Link> links;
   TimePoint now{};
   bool finished = false;        // we train no more
+  std::uint64_t buffers_hash = 0;  // of all BUFFERS held; 0 without any
   std::uint64_t published = 0;  // the newest own update
   std::string divergence;       // see Protocol::divergence()
 

@@ -52,6 +52,9 @@ class Exchange {
   virtual bool may_publish(TimePoint now) const = 0;
   // Core::finished has changed.
   virtual void finished_changed() = 0;
+  // Says this node's buffers to all. An exchange of peers with models of their own ignores it.
+  virtual void share_buffers(Bytes /*values*/, std::uint64_t /*progress*/) {}
+  virtual NodeBuffers node_buffers() const { return {}; }
   // Core::rule has changed. Overlay judges the links after this.
   virtual void rule_changed() = 0;
   // Errors as Protocol::revoke().

@@ -67,6 +67,16 @@ Bytes record_message(const RunId& run, const PeerRecord& record) {
   return out.take();
 }
 
+Bytes buffers_message(const RunId& run, const Buffers& buffers) {
+  ByteWriter out = begin("rumor-buffers-v1");
+  out.raw(run.view());
+  out.raw(buffers.node.view());
+  out.u64(buffers.number);
+  out.u64(buffers.progress);
+  out.raw(sha256(buffers.values).view());
+  return out.take();
+}
+
 Bytes revoke_message(const RunId& run, const Revocation& revocation) {
   ByteWriter out = begin("rumor-revoke-v1");
   out.raw(run.view());

@@ -42,6 +42,9 @@ Bytes record_message(const RunId& run, const PeerRecord& record);
 // The revocation without its signature.
 Bytes revoke_message(const RunId& run, const Revocation& revocation);
 
+// The buffers without their signature.
+Bytes buffers_message(const RunId& run, const Buffers& buffers);
+
 // Whether origin, stream and signature of a header fit together. Requires: header.payload_hash was computed
 // from the payload that came with it.
 bool update_is_signed(const Keys& keys, const RunId& run, const UpdateHeader& header);

@@ -68,7 +68,8 @@ static_assert(records >= limits::records_per_frame_max *
   ROW(decline, 24, Decline, pb::Decline, frame_bytes::small, broadcast, by_size, control)                        \
   ROW(invite, 128, Invite, pb::Invite, frame_bytes::small, session, by_size, control)                            \
   ROW(copy_ask, 129, CopyAsk, Raw, frame_bytes::small, copies, by_size, control)                                 \
-  ROW(copy, 130, Copy, Raw, frame_bytes::piece, copies, none, live)
+  ROW(copy, 130, Copy, Raw, frame_bytes::piece, copies, none, live)                                              \
+  ROW(buffers, 131, Buffers, Raw, frame_bytes::whole, broadcast, by_size, live)
 
 enum class FrameType : std::uint8_t {
 #define RUMOR_ROW(name, number, ...) name = number,

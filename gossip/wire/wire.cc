@@ -78,7 +78,8 @@ void read(Reading& in, const pb::Digest& from, Digest& to) {
   to = {{in.id<Hash256>(from.have_hash()), from.fingerprint(), from.updates()},
         from.table_hash(),
         from.finished(),
-        from.reply()};
+        from.reply(),
+        from.buffers()};
 }
 
 void read(Reading& in, const pb::Hello& from, Hello& to) {

@@ -3,8 +3,8 @@
 // A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the
 // frame by its type before it parses, then checks every field. A decoded frame satisfies invalid() == nullopt.
 //
-// Thread: pure functions. Memory: Data, DataMore, SnapshotData and Copy hold views into the frame; all else is
-// owned.
+// Thread: pure functions. Memory: Data, DataMore, SnapshotData, Copy and Buffers hold views into the frame; all else
+// is owned.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,9 @@ struct PeerRecord {
 struct Digest {
   ReplicaDigest replica;
   std::uint64_t table_hash = 0;
-  bool finished = false;  // the sender trains no more
-  bool reply = false;     // answer with yours at once
+  bool finished = false;       // the sender trains no more
+  bool reply = false;          // answer with yours at once
+  std::uint64_t buffers = 0;   // hash of the BUFFERS that the sender holds; 0: of none
   bool operator==(const Digest&) const = default;
   Invalid invalid() const { return std::nullopt; }
 };
@@ -235,6 +236,18 @@ struct Copy {
   std::optional<CopyBegin> begin;  // of the first piece
   BytesView bytes;
   bool more = false;
+  Invalid invalid() const;
+};
+
+// ---- buffers ----
+
+// A node's own: values that belong to the model and are not learned by gradients (PROTOCOL.md 6.15).
+struct Buffers {
+  NodeId node;
+  std::uint64_t number = 0;    // the greater wins; 1 .. record_number_max
+  std::uint64_t progress = 0;  // samples that the run had made, as far as the node knew
+  Signature signature{};       // the node's own, over all the rest
+  BytesView values;            // mean nothing to the protocol
   Invalid invalid() const;
 };
 

@@ -35,6 +35,7 @@ void write(pb::Digest& to, const Digest& digest) {
   to.set_table_hash(digest.table_hash);
   to.set_finished(digest.finished);
   to.set_reply(digest.reply);
+  to.set_buffers(digest.buffers);
 }
 
 void write(pb::Header& to, const UpdateHeader& header) {

@@ -156,6 +156,32 @@ Result<Frame> decode_raw<SnapshotData>(BytesView body) {
   return Frame{message};
 }
 
+Bytes encode(const Buffers& message) {
+  RUMOR_CHECK(!message.invalid());
+  ByteWriter out;
+  begin(out, FrameType::buffers);
+  out.raw(message.node.view());
+  out.varint(message.number);
+  out.varint(message.progress);
+  out.raw(message.signature.view());
+  out.raw(message.values);
+  return out.take();
+}
+
+template <>
+Result<Frame> decode_raw<Buffers>(BytesView body) {
+  ByteReader in(body);
+  Buffers message;
+  message.node = in.id<NodeId>();
+  message.number = in.varint();
+  message.progress = in.varint();
+  message.signature = in.id<Signature>();
+  message.values = in.raw(in.remaining());
+  if (in.failed()) return malformed("cut short");
+  if (const Invalid reason = message.invalid()) return malformed(*reason);
+  return Frame{message};
+}
+
 Bytes encode(const SnapshotJoin& message) {
   ByteWriter out;
   begin(out, FrameType::snapshot_join);

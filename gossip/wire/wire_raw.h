@@ -1,5 +1,5 @@
-// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY. Internal to
-// wire.cc; see wire.h.
+// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS.
+// Internal to wire.cc; see wire.h.
 #pragma once
 
 #include "gossip/wire/wire.h"
@@ -28,5 +28,7 @@ template <>
 Result<Frame> decode_raw<CopyAsk>(BytesView body);
 template <>
 Result<Frame> decode_raw<Copy>(BytesView body);
+template <>
+Result<Frame> decode_raw<Buffers>(BytesView body);
 
 }  // namespace rumor::gossip

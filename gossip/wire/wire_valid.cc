@@ -105,6 +105,13 @@ Invalid Data::invalid() const {
   return std::nullopt;
 }
 
+Invalid Buffers::invalid() const {
+  if (node.is_zero()) return "buffers of no node";
+  if (number == 0 || number > record_number_max) return "a number out of range";
+  if (values.empty() || values.size() > limits::buffers_bytes_max) return "buffers of a wrong size";
+  return std::nullopt;
+}
+
 Invalid Revocations::invalid() const {
   if (list.empty() || list.size() > limits::revocations_max) return "a wrong number of revocations";
   for (const Revocation& revocation : list) {

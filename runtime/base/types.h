@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,5 +68,12 @@ struct UpdateKey {
   std::uint64_t seq = 0;
   auto operator<=>(const UpdateKey&) const = default;
 };
+
+// The buffers of one node, as it has said them (gossip/PROTOCOL.md 6.15), and those of all.
+struct BuffersOfNode {
+  std::uint64_t progress = 0;  // samples that the run had made, as far as the node knew
+  Bytes values;                // mean nothing to the protocol: runtime/training/outside/buffer_means.h
+};
+using NodeBuffers = std::map<NodeId, BuffersOfNode>;
 
 }  // namespace rumor

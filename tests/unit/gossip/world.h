@@ -88,6 +88,9 @@ class World : private sim::WorldObserver {
     made[node.stream] = node.seq;
     handle(i, [&](Outbox& out) { node.protocol->publish(update, now, out); });
   }
+  void share_buffers(std::size_t i, Bytes values, std::uint64_t progress = 10) {
+    handle(i, [&](Outbox& out) { nodes[i].protocol->share_buffers(std::move(values), progress, now, out); });
+  }
   void finish_all() {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].up()) handle(i, [&](Outbox& out) { nodes[i].protocol->set_finished(true, now, out); });

@@ -91,6 +91,7 @@ std::vector<Bytes> one_of_each() {
           encode(CopyAsk{300}),
           encode(Copy{Copy::Begin{300, 70'000}, payload, true}),
           encode(Copy{std::nullopt, payload, false}),
+          encode(Buffers{counting<NodeId>(1), 300, 70'000, counting<Signature>(2), payload}),
           encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
                               {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
           encode(Headers{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
@@ -218,6 +219,23 @@ BOOST_AUTO_TEST_CASE(frames_of_copies) {
   BOOST_TEST((one.begin && one.begin->seq == 5 && one.begin->bytes == copy->size() && one.more));
   const auto& other = std::get<Copy>(*ends);
   BOOST_TEST((!other.begin && !other.more && other.bytes.size() == 1));
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_buffers) {
+  Buffers message{counting<NodeId>(1), 1, 0, {}, payload};
+  const Bytes bytes = encode(message);
+  BOOST_TEST(bytes.size() == 1 + 32 + 1 + 1 + 64 + payload.size());
+  BOOST_TEST(reason(Bytes(bytes.begin(), bytes.begin() + 50)) == "frame of type 131 has cut short");
+  BOOST_TEST(reason(Bytes(bytes.begin(), bytes.begin() + 99)) == "frame of type 131 has buffers of a wrong size");
+  message.number = 0;
+  BOOST_TEST((message.invalid() == "a number out of range"));
+  message = {NodeId{}, 1, 0, {}, payload};
+  BOOST_TEST((message.invalid() == "buffers of no node"));
+  const Bytes large(limits::buffers_bytes_max + 1);
+  message = {counting<NodeId>(1), record_number_max, UINT64_MAX, {}, large};
+  BOOST_TEST((message.invalid() == "buffers of a wrong size"));
+  message.values = BytesView(large).first(limits::buffers_bytes_max);
+  BOOST_TEST(encode(message).size() <= limits::frame_bytes_max);
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {
