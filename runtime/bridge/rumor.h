@@ -48,7 +48,7 @@
 extern "C" {
 #endif
 
-#define RUMOR_ABI 4
+#define RUMOR_ABI 5
 
 #define RUMOR_OK 0
 #define RUMOR_USAGE 1      /* a wrong argument, option or run file; or called in the wrong order */
@@ -100,8 +100,10 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *   frozen             any text that names what the model has beside the parameters, such as a hash of weights that
  *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
  *   buffers            a JSON list that describes the memory of rumor_local(), call by call: {"name": "norm.mean",
- *                      "dtype": "F32", "shape": [64]}, with the types of safetensors files. `rumor export` then writes
- *                      it beside the weights (ABI 4)
+ *                      "dtype": "F32", "shape": [64], "shared": true}, with the types of safetensors files. `rumor
+ *                      export` then writes it beside the weights (ABI 4). Shared: after rumor_leave(), and while
+ *                      rumor_show_shared() shows the shared weights, the memory holds the mean over the peers, of
+ *                      integers the greatest; types F32, F64, BF16, I32, I64, about a megabyte in all (ABI 5)
  *   weights            "own" (if not given): the run begins with the program's weights. "swarm": the program takes the
  *                      run's weights, from the checkpoint in `state` or from the seeds, whatever its own are. Without
  *                      both it is the first peer, and its own count (ABI 4)
@@ -115,8 +117,8 @@ RUMOR_API int rumor_option(rumor_swarm* swarm, const char* name, const char* val
  * names may differ. */
 RUMOR_API int rumor_parameter(rumor_swarm* swarm, const char* name, int type, size_t rank, const uint32_t* shape,
                               void* data);
-/* The same for private memory of this peer, such as running means of BatchNorm: kept in checkpoints and restored from
- * them, never sent. */
+/* The same for memory of this peer that is not trained by gradients, such as running means of BatchNorm: kept in
+ * checkpoints and restored from them. It is sent only where the option `buffers` says that it is shared. */
 RUMOR_API int rumor_local(rumor_swarm* swarm, const char* name, size_t bytes, void* data);
 
 /* Both for memory of the CUDA device with this number, in the numbering of this process. (ABI 2) They need the plugin

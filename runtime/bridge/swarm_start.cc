@@ -7,6 +7,7 @@
 #include "runtime/base/run_part.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "runtime/bridge/shared_buffers.h"
 #include "runtime/bridge/swarm.h"
 #include "runtime/daemon/loop/run_probe.h"
 #include "runtime/daemon/state/peer_files.h"
@@ -108,6 +109,9 @@ Result<void> Swarm::make_trainer() {
   auto trainer = OutsideTrainer::create(config, start->layout, tensors_, local_, std::move(start->weights));
   if (!trainer) return trainer.error();
   trainer_ = trainer->get();
+  auto shared = shared_buffers(training_.buffers_json, local_);
+  if (!shared) return shared.error();
+  if (auto means = trainer_->share(std::move(shared).value()); !means) return means;
   training_.trainer = std::move(trainer).value();
   return {};
 }

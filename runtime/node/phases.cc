@@ -15,6 +15,9 @@ namespace {
 constexpr std::uint32_t all_rows = UINT32_MAX;
 constexpr double flush_density[] = {0.1, 0.2, 0.3, 0.4, 0.5};  // of the updates of a flush
 constexpr Duration flush_again = 20ms;  // while the links have no room
+constexpr Duration sharing_again = 1s;  // while there are no buffers to share
+constexpr Duration sharing_every = 10s;  // at least, between two reports of them
+constexpr std::uint64_t sharing_bytes_per_second = 4 << 10;  // that reach a peer, from all
 }  // namespace
 
 void Phases::start(TimePoint now) {
@@ -37,6 +40,7 @@ TimePoint Phases::deadline() const {
 void Phases::advance(Turn& turn) {
   if (core_.phase == Phase::ended) return;
   change_phase(turn);
+  exchange_buffers(turn);
   save_checkpoint_if_due(turn);
   compute(turn);
 }
@@ -68,6 +72,7 @@ void Phases::change_phase(Turn& turn) {
   }
   if (phase == Phase::flushing && !core_.computing && flushes_ >= flushes_allowed()) {
     core_.exchange->finish();
+    share_buffers(turn);
     phase = Phase::finishing;
     core_.protocol->set_finished(true, turn.now, turn.network);
   }
@@ -92,11 +97,31 @@ void Phases::await_convergence(Turn& turn) {
 void Phases::end(int status, Turn& turn) {
   RUMOR_CHECK(core_.phase != Phase::ended);
   core_.phase = Phase::ended;
+  if (!core_.computing) core_.trainer->take_buffers(core_.protocol->node_buffers(), true);
   // Where training has failed, residual and optimizer hold what made it fail: the last checkpoint is the better one.
   if (keeps_checkpoints() && status != training_failed)
     turn.out.push_back(SaveCheckpoint{make_checkpoint()});
   core_.protocol->leave(turn.now, turn.network);
   finished_status_ = status;
+}
+
+// ---- buffers ----
+
+void Phases::exchange_buffers(Turn& turn) {
+  if (core_.computing || core_.phase == Phase::ended) return;
+  if (core_.phase == Phase::training && turn.now >= next_sharing_) share_buffers(turn);
+  if (core_.protocol->buffers_hash() == buffers_taken_) return;
+  buffers_taken_ = core_.protocol->buffers_hash();
+  core_.trainer->take_buffers(core_.protocol->node_buffers(), false);
+}
+
+void Phases::share_buffers(Turn& turn) {
+  Bytes own = core_.trainer->buffers();
+  next_sharing_ = turn.now + sharing_again;
+  if (own.empty()) return;
+  const double bytes = static_cast<double>(own.size() * core_.protocol->members());
+  next_sharing_ = turn.now + std::max(sharing_every, from_seconds(bytes / sharing_bytes_per_second));
+  core_.protocol->share_buffers(std::move(own), core_.exchange->samples(), turn.now, turn.network);
 }
 
 // ---- checkpoints ----

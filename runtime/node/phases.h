@@ -69,6 +69,9 @@ class Phases {
   // How many flushing updates exchange.flush_bits allow.
   std::size_t flushes_allowed() const;
   void flush(Turn& turn);
+  // Says this peer's buffers to the others, and theirs to the trainer, as far as there is news.
+  void exchange_buffers(Turn& turn);
+  void share_buffers(Turn& turn);
   void start_evaluation(std::uint32_t rows, Turn& turn);
   bool keeps_checkpoints() const {
     return core_.options.checkpoint_every > Duration{0} && !core_.computing && !incoming_.lacks_weights();
@@ -83,6 +86,8 @@ class Phases {
   bool final_evaluation_under_way_ = false, final_evaluation_done_ = false;
   std::size_t flushes_ = 0;  // done
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never;
+  TimePoint next_sharing_{};         // of buffers
+  std::uint64_t buffers_taken_ = 0;  // Protocol::buffers_hash() of what the trainer has
   std::optional<int> finished_status_;
 };
 

@@ -15,6 +15,7 @@
 
 #include "models/families/model.h"
 #include "runtime/base/large_vector.h"
+#include "runtime/base/types.h"
 #include "runtime/training/memory_use.h"
 #include "runtime/training/step.h"
 #include "runtime/training/view.h"
@@ -48,6 +49,11 @@ class Trainer : public View {
   virtual Bytes optimizer_state() const = 0;
   // Errors: Errc::corrupt.
   virtual Result<void> restore(std::span<const float> residual, BytesView optimizer_state) = 0;
+  // This peer's report of the buffers that all peers share as means, as of the last step; nothing where it has none, or
+  // none has changed (outside/buffer_means.h).
+  virtual Bytes buffers() const { return {}; }
+  // Takes the reports of all peers, this one included. At the end optimizer_state() holds the means.
+  virtual void take_buffers(const NodeBuffers& /*reports*/, bool /*at_the_end*/) {}
   // A pass over all parameters, on the caller's thread; within a step StepPlan::survey asks for the same.
   virtual compress::CompressorStats compression() const = 0;
   // All but in_flight and log; weights and entries as far as they are the trainer's own.

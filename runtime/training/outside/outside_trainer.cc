@@ -64,10 +64,7 @@ Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView 
   for (const std::span<std::uint8_t> one : local_) size += one.size();
   if (residual.size() != layout_.params()) return Error{Errc::corrupt, "its residual is of another size"};
   if (local.size() != size) return Error{Errc::corrupt, "its local buffers are of another size"};
-  for (const std::span<std::uint8_t> one : local_) {
-    std::copy_n(local.begin(), one.size(), one.begin());
-    local = local.subspan(one.size());
-  }
+  set_local_memory(local);
   compressor_->restore_residual(residual);
   return {};
 }
@@ -103,9 +100,44 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
     send(plan, work, result);
   }
   if (plan.survey) result.compression = compressor_->stats();
-  local_copy_.clear();
-  for (const std::span<std::uint8_t> one : local_) local_copy_.insert(local_copy_.end(), one.begin(), one.end());
+  local_copy_ = local_memory();
   return result;
+}
+
+Bytes OutsideTrainer::local_memory() const {
+  Bytes all;
+  for (const std::span<std::uint8_t> one : local_) all.insert(all.end(), one.begin(), one.end());
+  return all;
+}
+
+void OutsideTrainer::set_local_memory(BytesView all) {
+  for (const std::span<std::uint8_t> one : local_) {
+    std::copy_n(all.begin(), one.size(), one.begin());
+    all = all.subspan(one.size());
+  }
+}
+
+// ---- buffers ----
+
+Result<void> OutsideTrainer::share(std::vector<SharedBuffer> buffers) {
+  auto means = BufferMeans::create(std::move(buffers), local_memory());
+  if (!means) return means.error();
+  means_ = std::move(means).value();
+  return {};
+}
+
+// The last checkpoint holds what all peers hold, as the weights in it.
+void OutsideTrainer::take_buffers(const NodeBuffers& reports, bool at_the_end) {
+  reports_ = reports;
+  for (const auto& [node, report] : reports) unlike_buffers_ |= !means_.fits(report.values);
+  if (at_the_end && !local_copy_.empty()) means_.show(reports_, local_copy_);
+}
+
+void OutsideTrainer::show_means() {
+  own_buffers_ = local_memory();
+  Bytes shown = own_buffers_;
+  means_.show(reports_, shown);
+  set_local_memory(shown);
 }
 
 void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepResult& result) {
@@ -147,6 +179,9 @@ void OutsideTrainer::watch(const OutsideWork& work, float largest) {
     warnings_.push_back(str("no weight has changed in the last ", still_steps_, " steps: does the optimizer have the ",
                             "parameters of the model that joined, and not of a copy?"));
   }
+  if (unlike_buffers_ && !std::exchange(unlike_buffers_told_, true))
+    warnings_.push_back("another peer's model has other buffers, or leaves others out (own_buffers): its running "
+                        "statistics and the like are not in the means of this peer");
   undone_.look(written_);
   if (undone_.found())
     warnings_.push_back("the optimizer writes weights of its own over the changes of other peers, so this peer trains "
@@ -181,13 +216,18 @@ void OutsideTrainer::catch_up() {
 void OutsideTrainer::take_back() {
   show_all();
   view_.seen();
+  if (!own_buffers_.empty()) set_local_memory(std::exchange(own_buffers_, {}));
 }
 
-void OutsideTrainer::show_shared() { write_all([](std::uint32_t) { return 0.0f; }); }
+void OutsideTrainer::show_shared() {
+  write_all([](std::uint32_t) { return 0.0f; });
+  show_means();
+}
 
 void OutsideTrainer::load_shared() {
   compressor_->clear_residual();
   show_all();
+  show_means();
 }
 
 // written_ becomes x less what it was. Returns the largest magnitude in it; not a number where there is any.

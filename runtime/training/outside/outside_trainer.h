@@ -25,6 +25,7 @@
 
 #include "runtime/base/param_layout.h"
 #include "runtime/run/run_config.h"
+#include "runtime/training/outside/buffer_means.h"
 #include "runtime/training/outside/followed_view.h"
 #include "runtime/training/outside/outside_tensors.h"
 #include "runtime/training/outside/undone_changes.h"
@@ -61,6 +62,8 @@ class OutsideTrainer final : public Trainer {
   std::span<const float> residual() const override { return compressor_->residual(); }
   // The local memory, as of the last step().
   Bytes optimizer_state() const override { return local_copy_; }
+  Bytes buffers() const override { return local_copy_.empty() ? Bytes() : means_.report(local_copy_); }
+  void take_buffers(const NodeBuffers& reports, bool at_the_end) override;
   Result<void> restore(std::span<const float> residual, BytesView local) override;
   compress::CompressorStats compression() const override { return compressor_->stats(); }
   MemoryUse memory() const override;
@@ -69,14 +72,16 @@ class OutsideTrainer final : public Trainer {
   bool evaluates() const override { return false; }
   models::Evaluation evaluate(std::span<const float>, std::uint32_t) override { return {}; }
 
+  // Before follow(): buffers in the local memory that all peers share as means. Errors: Errc::limit.
+  Result<void> share(std::vector<SharedBuffer> buffers);
   // Before step(): the work that the step sends.
   void told(const OutsideWork& work) { work_ = work; }
   StepResult step(const StepPlan& plan) override;
   // x becomes the shared weights and the drift, without a step: changes of the loop since the last one are kept.
   void catch_up();
-  // x becomes the shared weights alone: what all peers hold. Drops the drift.
+  // x becomes the shared weights alone, and shared buffers the means: what all peers hold. Drops the drift.
   void load_shared();
-  // x becomes the shared weights until take_back(). Requires: catch_up(); no step() between.
+  // The same until take_back(). Requires: catch_up(); no step() between.
   void show_shared();
   // x becomes what it was at the end of the last step() or catch_up(): changes of the loop since then are dropped.
   void take_back();
@@ -89,6 +94,9 @@ class OutsideTrainer final : public Trainer {
   float gather();
   void watch(const OutsideWork& work, float largest);
   void send(const StepPlan& plan, const OutsideWork& work, StepResult& result);
+  Bytes local_memory() const;
+  void set_local_memory(BytesView all);
+  void show_means();
   void undo(StepResult& result);
   void remember_written();
   Result<void> encode(std::size_t peers, StepResult& result);
@@ -108,6 +116,10 @@ class OutsideTrainer final : public Trainer {
   Serial alone_;
   OutsideWork work_;
   Bytes local_copy_;
+  BufferMeans means_;
+  NodeBuffers reports_;    // of all peers
+  bool unlike_buffers_ = false, unlike_buffers_told_ = false;  // another peer shares other buffers
+  Bytes own_buffers_;              // the local memory while it shows the means; else empty
   FollowedView view_;           // w; x has yet to follow it where it changed
   std::uint32_t skipped_ = 0;      // changes in a row that were undone
   std::uint64_t still_steps_ = 0;  // of the loop, since x changed

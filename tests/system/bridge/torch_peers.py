@@ -72,7 +72,8 @@ swarm.leave(30)
 model.eval()
 x = torch.randn(2000, 8)
 right = (model(x).argmax(1) == (x.sum(1) > 0)).float().mean().item()
-say(swarm, right=right, batches=batches, weight=float(model[0].weight.double().sum()))
+say(swarm, right=right, batches=batches, weight=float(model[0].weight.double().sum()),
+    norm=[float(one.double().sum()) for one in model[1].buffers()])
 '''
 
 MIXED = COMMON + '''
@@ -290,6 +291,7 @@ def killed(python, directory):
     assert ends[0]['lost'] == ends[1]['lost'] == 0
     assert min(end['right'] for end in ends) > 0.9
     assert ends[0]['batches'] == 1000 and ends[1]['batches'] > 1000, 'the statistics of BatchNorm did not come back'
+    assert ends[0]['norm'] == ends[1]['norm'], 'the statistics of BatchNorm are not those of all peers'
 
 
 def mixed(python, directory):

@@ -8,7 +8,7 @@ import pathlib
 
 from .events import in_python
 
-ABI = 4
+ABI = 5
 OK, NOT_FOUND, IO, ENDED, ALONE = 0, 2, 3, 20, 21
 F32, BF16 = 0, 1
 NAME = 'librumor.so.1'

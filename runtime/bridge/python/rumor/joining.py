@@ -17,7 +17,7 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
          status: str | None = None, state: str | os.PathLike[str] | None = None, density: float | None = None,
          batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
          optimizer: torch.optim.Optimizer | None = None, weights: str = 'own', callbacks: Sequence[Any] = (),
-         options: Mapping[str, Any] | None = None) -> Swarm:
+         own_buffers: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Swarm:
     """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
     (torch.manual_seed), or load the same file; or use weights='swarm'. A peer that joins later takes the weights that
     the others trained.
@@ -41,12 +41,14 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     callbacks      objects with any of these methods: on_joined and on_left (another peer), on_phase, on_log,
                    on_progress, and on_event for all. Each gets a dict with at least 'kind', 'level' and 'text', from
                    within step() and leave(), on their thread
+    own_buffers    names of buffers that stay this peer's own, or patterns such as 'ema.*'; '*' for all
     options        any other options of rumor.h and keys of run files: {'network.up_mbit': 10}
 
     Parameters that need no gradient are left unchanged; a hash of them is part of the run's identity, so peers with
     unlike ones (LoRA over another base) are refused. options={'frozen': 'any text'} takes the place of the hash.
-    Buffers, such as running statistics of BatchNorm, belong to this peer alone; checkpoints contain them. Checkpoints
-    do not contain the optimizer's state: save it as usual. The library accesses tensors on a CUDA device directly if it
+    Buffers, such as running statistics of BatchNorm, are each peer's own while it trains. In shared_weights() and after
+    leave() they are the means over all peers, equal everywhere; integers are the greatest of all. Checkpoints contain
+    them, but not the optimizer's state: save it as usual. The library accesses tensors on a CUDA device directly if it
     has its plugin. It copies tensors on other devices, or of other types than float32 and bfloat16, twice per step.
 
     A peer with several processes (DistributedDataParallel) calls join() and everything else in all of them, with the
@@ -62,7 +64,7 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
             'messages': 'events', **(options or {})}
     peers: list[Peer] = []  # one, or none in a process that is not the first
     ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
-    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer, callbacks)
+    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer, callbacks, own_buffers)
     swarm._start(wait)
     return swarm
 

@@ -55,7 +55,8 @@ class Peer:
             self._check(self._library.rumor_cuda_parameter(*told, gpu))
 
     def local(self, name: str, size: int, address: int, gpu: int | None = None) -> None:
-        """Adds memory that belongs to this peer alone: `size` bytes, kept in checkpoints, never sent."""
+        """Adds memory that is not trained by gradients: `size` bytes, kept in checkpoints. The option `buffers` says
+        whether the peers share it."""
         told = self._handle, name.encode(), size, address
         if gpu is None:
             self._check(self._library.rumor_local(*told))

@@ -3,16 +3,16 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import json
 import time
 import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 from ._library import IO, NOT_FOUND, RumorError
+from .buffers import Buffers
 from .figures import flat, trainers
 from .peer import Peer
 from .ranks import Ranks
-from .tensors import Tensor, dtype_name, named_parameters
+from .tensors import Tensor, named_buffers, named_parameters
 from .twins import Twins
 from .watch import Watch
 
@@ -24,7 +24,8 @@ class Swarm:
     """A model that trains together with other peers. join() makes it; call step() after each optimizer.step()."""
 
     def __init__(self, peer: Peer | None, model: torch.nn.Module, batch_size: int, ranks: Ranks,
-                 optimizer: torch.optim.Optimizer | None = None, callbacks: Sequence[Any] = ()):
+                 optimizer: torch.optim.Optimizer | None = None, callbacks: Sequence[Any] = (),
+                 own_buffers: Sequence[str] = ()):
         self._peer, self._batch_size, self._ranks, self._left = peer, batch_size, ranks, False
         self._samples, self._samples_until, self._callbacks = 0, 0.0, list(callbacks)
         trained = [(name, tensor) for name, tensor in named_parameters(model) if tensor.requires_grad]
@@ -32,12 +33,13 @@ class Swarm:
             raise ValueError('the model has no parameter that is trained')
         self._trained = [tensor for _, tensor in trained]
         self._parameters = [self._told(name, tensor, False) for name, tensor in trained]
-        self._locals = [self._told(name, tensor, True) for name, tensor in model.named_buffers() if tensor.numel() > 0]
-        self._describe_buffers()
+        self._locals = [self._told(name, tensor, True) for name, tensor in named_buffers(model)]
+        self._buffers = Buffers(self._locals, own_buffers)
+        if self._peer is not None and self._locals:
+            self._peer.option('buffers', self._buffers.description())
         self._gpus = {one.gpu for one in self._parameters + self._locals if one.gpu is not None}
         self._twins = Twins(optimizer, self._trained)
         self._watch = Watch(model, self._locals)
-        self._warn_of_buffers()
 
     def _told(self, name: str, tensor: torch.Tensor, is_local: bool) -> Tensor:
         one = Tensor(name, tensor, is_local, ('cpu', 'cuda'))
@@ -51,18 +53,6 @@ class Swarm:
             one = Tensor(name, tensor, is_local, ('cpu',))  # no plugin, or none for this device: by copies
             one.tell(self._peer)
         return one
-
-    def _describe_buffers(self) -> None:
-        if self._peer is not None and self._locals:
-            self._peer.option('buffers', json.dumps([{'name': one.name, 'dtype': dtype_name(one.seen),
-                                                      'shape': list(one.seen.shape)} for one in self._locals]))
-
-    def _warn_of_buffers(self) -> None:
-        own = [one.name for one in self._locals if one.tensor.is_floating_point() and 'running_' in one.name]
-        if own and self._ranks.is_peer:
-            warnings.warn(f'rumor: {own[0]} and other running statistics are each peer\'s own, so models differ in '
-                          'eval() although all weights are equal; with unlike data use GroupNorm or LayerNorm',
-                          stacklevel=4)
 
     def _take(self) -> None:
         """Makes the program's changes to the tensors visible to the library."""
@@ -78,6 +68,9 @@ class Swarm:
         answered = self._ranks.all_do(lambda: self._peer.start(wait))
         if not answered and self._ranks.is_peer:
             warnings.warn('rumor: nobody has answered yet; training alone until somebody does', stacklevel=3)
+        self._put_all()
+
+    def _put_all(self) -> None:
         self._put(self._parameters + self._locals)
         self._ranks.share([one.owner for one in self._locals])
 
@@ -128,15 +121,16 @@ class Swarm:
     @contextlib.contextmanager
     def shared_weights(self) -> Iterator[None]:
         """Within this block the model holds the weights that all peers share, without what this peer has learned and
-        not sent yet: `with swarm.shared_weights(): evaluate(model)`. Do not train in it: changes are dropped."""
+        not sent yet, and the means of all peers' buffers: `with swarm.shared_weights(): evaluate(model)`. Do not train
+        in it: changes are dropped."""
         self._take()
         self._ranks.all_do(lambda: self._peer.show_shared(True))
-        self._put(self._parameters)
+        self._put_all()
         try:
             yield
         finally:
             self._ranks.all_do(lambda: self._peer.show_shared(False))
-            self._put(self._parameters)
+            self._put_all()
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Returns what this peer has learned and not sent yet, by parameter: for a checkpoint of one's own, beside the
@@ -164,7 +158,8 @@ class Swarm:
         if self._left:
             return
         self._left = True
-        kept = [tensor.detach().clone() for tensor in self._trained] if keep_model else []
+        everything = self._trained + [one.owner for one in self._locals]
+        kept = [tensor.detach().clone() for tensor in everything] if keep_model else []
         try:
             self._watch.look(at_names=True)
             self._take()
@@ -172,9 +167,10 @@ class Swarm:
             self.close()
             raise
         self._ranks.all_do(lambda: self._end(wait, keep_model))
-        self._put(self._parameters)
+        self._put_all()
         self._call_back()
-        for tensor, value in zip(self._trained, kept):
+        self._buffers.warn_of_unshared()
+        for tensor, value in zip(everything, kept):
             tensor.detach().copy_(value)
 
     def leave_in_background(self, wait: float = 10.0) -> concurrent.futures.Future[None]:

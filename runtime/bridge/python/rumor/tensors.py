@@ -20,7 +20,16 @@ def plain_name(name: str) -> str:
 
 def named_parameters(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     """The parameters that have values, with their plain names; or with all of their names, if two are the same then."""
-    named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.numel() > 0]
+    return _plainly_named(model.named_parameters())
+
+
+def named_buffers(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """The same for buffers."""
+    return _plainly_named(model.named_buffers())
+
+
+def _plainly_named(tensors: Iterator[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
+    named = [(name, tensor) for name, tensor in tensors if tensor.numel() > 0]
     plain = [plain_name(name) for name, _ in named]
     unique = len(set(plain)) == len(plain)
     return ((short if unique else name, tensor) for short, (name, tensor) in zip(plain, named))
