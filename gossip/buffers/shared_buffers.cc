@@ -1,6 +1,7 @@
 #include "gossip/buffers/shared_buffers.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gossip/trust/signing.h"
 #include "runtime/base/bytes.h"
@@ -19,6 +20,7 @@ std::uint64_t short_hash(const Hash256& hash) { return ByteReader(hash.view()).u
 void SharedBuffers::admitted(const Link& link) {
   Pending& pending = links_[link.id];
   for (const auto& [node, held] : held_) pending.nodes.insert(node);
+  waiting_ = !held_.empty();
 }
 
 void SharedBuffers::on_buffers(Link& link, const Buffers& message) {
@@ -59,14 +61,15 @@ void SharedBuffers::hold(const Buffers& message, const Hash256& hash, const Link
   core_.each_link([&](const Link& link) {
     if (&link != from) links_[link.id].nodes.insert(message.node);
   });
+  waiting_ = true;
 }
 
 void SharedBuffers::flush() {
   due_ = never;
+  if (!std::exchange(waiting_, false)) return;
   core_.each_link([&](Link& link) {
-    if (link.backlogged) return;
     Pending& pending = links_[link.id];
-    while (!pending.nodes.empty() && pending.at <= core_.now) {
+    while (!link.backlogged && !pending.nodes.empty() && pending.at <= core_.now) {
       const auto& frame = held_.at(*pending.nodes.begin()).frame;
       pending.nodes.erase(pending.nodes.begin());
       pending.at = core_.now + Duration{1s} * static_cast<std::int64_t>(frame->size()) / bytes_per_second;
@@ -77,7 +80,9 @@ void SharedBuffers::flush() {
       out.count = frame->size() - 1;
       core_.send(link, std::move(out));
     }
-    if (!pending.nodes.empty()) due_ = std::min(due_, pending.at);
+    if (pending.nodes.empty()) return;
+    waiting_ = true;
+    if (!link.backlogged) due_ = std::min(due_, pending.at);
   });
 }
 

@@ -54,6 +54,7 @@ class SharedBuffers {
   std::map<NodeId, Held> held_;
   std::map<LinkId, Pending> links_;
   std::uint64_t number_ = 0;  // the greatest under which anybody has ours, of this life or an earlier one
+  bool waiting_ = false;      // any link lacks any
   TimePoint due_ = never;
 };
 
