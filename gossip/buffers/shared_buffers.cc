@@ -25,18 +25,26 @@ void SharedBuffers::admitted(const Link& link) {
 
 void SharedBuffers::on_buffers(Link& link, const Buffers& message) {
   const auto held = held_.find(message.node);
-  if (held == held_.end() ? held_.size() >= limits::buffers_nodes_max : message.number < held->second.number) return;
-  if (core_.rule.refused.contains(message.node)) return;
+  if (held != held_.end() && message.number < held->second.number) return;
+  if (core_.rule.refused.contains(message.node) || !has_room_for(message)) return;
   const Bytes said = buffers_message(core_.options.run, message);
   const Hash256 hash = sha256(said);
   const bool equal_number = held != held_.end() && message.number == held->second.number;
   if (equal_number && !(hash < held->second.hash)) return;
+  if (!core_.charge(link, 2)) return;  // as a record to verify
   if (!core_.keys.verify(message.node, said, message.signature))
     return core_.ban(link, str("sends buffers that ", message.node.brief(), " has not signed"));
   if (message.node != core_.options.self) return hold(message, hash, &link);
   // From an earlier life of ours, which counted from 1 as well: what we share gets a greater number.
   number_ = message.number;
   if (held != held_.end()) share(values_of(held->second), held->second.progress);
+}
+
+bool SharedBuffers::has_room_for(const Buffers& message) const {
+  const auto held = held_.find(message.node);
+  const std::size_t before = held == held_.end() ? 0 : held->second.frame->size();
+  return bytes_ - before + message.values.size() <= limits::buffers_all_bytes_max &&
+         held_.size() + (held == held_.end() ? 1 : 0) <= limits::buffers_nodes_max;
 }
 
 Bytes SharedBuffers::values_of(const Held& held) {
@@ -53,11 +61,15 @@ void SharedBuffers::share(Bytes values, std::uint64_t progress) {
 
 void SharedBuffers::hold(const Buffers& message, const Hash256& hash, const Link* from) {
   Held& held = held_[message.node];
-  if (held.frame) core_.buffers_hash ^= short_hash(held.hash);
+  if (held.frame) {
+    core_.buffers_hash ^= short_hash(held.hash);
+    bytes_ -= held.frame->size();
+  }
   auto frame = std::make_shared<const Bytes>(encode(message));
   const std::size_t values_at = frame->size() - message.values.size();
   held = {message.number, message.progress, hash, std::move(frame), values_at};
   core_.buffers_hash ^= short_hash(hash);
+  bytes_ += held.frame->size();
   core_.each_link([&](const Link& link) {
     if (&link != from) links_[link.id].nodes.insert(message.node);
   });

@@ -4,7 +4,7 @@
 // batch normalisation. Each node says its own from time to time; of every node the newest counts. Nodes that hold the
 // same set compute the same means from it, whichever way it came (runtime/training/outside/buffer_means.h).
 //
-// Thread: one owner, as Protocol. Memory: one frame a node, for limits::buffers_nodes_max nodes.
+// Thread: one owner, as Protocol. Memory: one frame a node, limits::buffers_all_bytes_max in all.
 #pragma once
 
 #include <map>
@@ -47,11 +47,13 @@ class SharedBuffers {
     TimePoint at;            // the next frame, no sooner
   };
 
+  bool has_room_for(const Buffers& message) const;
   static Bytes values_of(const Held& held);
   void hold(const Buffers& message, const Hash256& hash, const Link* from);
 
   Core& core_;
   std::map<NodeId, Held> held_;
+  std::size_t bytes_ = 0;  // of all frames held
   std::map<LinkId, Pending> links_;
   std::uint64_t number_ = 0;  // the greatest under which anybody has ours, of this life or an earlier one
   bool waiting_ = false;      // any link lacks any

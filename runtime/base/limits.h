@@ -44,8 +44,9 @@ inline constexpr std::size_t greeting_max = 64;  // have proven a key, and are n
 // announcements it could not keep beyond what it gave, control frames a second.
 inline constexpr std::size_t streams_per_link_max = 4'096, missing_max = 65'536, missing_per_link_max = 4'096;
 inline constexpr std::uint64_t broken_announcements_max = 4'096;
-// Buffers that all peers share as means: of one node, and nodes.
+// Buffers that all peers share as means: of one node, nodes, bytes of all.
 inline constexpr std::size_t buffers_bytes_max = frame_bytes_max - 1'024, buffers_nodes_max = 1'024;
+inline constexpr std::size_t buffers_all_bytes_max = 64 << 20;
 inline constexpr std::uint64_t control_burst = 16'384, control_per_second = 2'048, control_unit_bytes = 256;
 // Bounds of all links together: sets of names beyond our own, bytes that wait to leave. Beyond them the link with the
 // largest share is closed.

@@ -17,6 +17,7 @@ constexpr double flush_density[] = {0.1, 0.2, 0.3, 0.4, 0.5};  // of the updates
 constexpr Duration flush_again = 20ms;  // while the links have no room
 constexpr Duration sharing_again = 1s;  // while there are no buffers to share
 constexpr Duration sharing_every = 10s;  // at least, between two reports of them
+constexpr Duration taking_every = 1s;  // at least, of the buffers of all, which may have megabytes
 constexpr std::uint64_t sharing_bytes_per_second = 4 << 10;  // that reach a peer, from all
 }  // namespace
 
@@ -110,7 +111,8 @@ void Phases::end(int status, Turn& turn) {
 void Phases::exchange_buffers(Turn& turn) {
   if (core_.computing || core_.phase == Phase::ended) return;
   if (core_.phase == Phase::training && turn.now >= next_sharing_) share_buffers(turn);
-  if (core_.protocol->buffers_hash() == buffers_taken_) return;
+  if (core_.protocol->buffers_hash() == buffers_taken_ || turn.now < next_taking_) return;
+  next_taking_ = turn.now + taking_every;
   buffers_taken_ = core_.protocol->buffers_hash();
   core_.trainer->take_buffers(core_.protocol->node_buffers(), false);
 }

@@ -86,7 +86,7 @@ class Phases {
   bool final_evaluation_under_way_ = false, final_evaluation_done_ = false;
   std::size_t flushes_ = 0;  // done
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never;
-  TimePoint next_sharing_{};         // of buffers
+  TimePoint next_sharing_{}, next_taking_{};  // of buffers
   std::uint64_t buffers_taken_ = 0;  // Protocol::buffers_hash() of what the trainer has
   std::optional<int> finished_status_;
 };

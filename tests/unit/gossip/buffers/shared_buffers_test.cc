@@ -110,6 +110,32 @@ BOOST_AUTO_TEST_CASE(a_link_gets_them_at_a_measured_pace) {
   BOOST_TEST(known(world, 1) == "20-");
 }
 
+BOOST_AUTO_TEST_CASE(a_node_that_speaks_for_many_fills_no_memory) {
+  World world(2, 9);
+  world.start_all();
+  world.run_for(1s);
+  world.share_buffers(1, {5});
+  for (std::size_t i = 0; i < 400; ++i) {  // each signed well, by a key that was just made
+    NodeId made;
+    made.bytes.fill(0x33);
+    made.bytes[0] = static_cast<std::uint8_t>(i);
+    made.bytes[1] = static_cast<std::uint8_t>(i >> 8);
+    Bytes values(200'000, 1);
+    Buffers message{made, 1, 10, {}, values};
+    message.signature = sim::TagKeys(made).sign(buffers_message(run_named(1), message));
+    world.inject(1, 0, encode(message));
+    world.run_for(500ms);
+  }
+  std::size_t bytes = 0;
+  for (const auto& [node, said] : world.nodes[0].protocol->node_buffers()) bytes += said.values.size();
+  BOOST_TEST(bytes <= limits::buffers_all_bytes_max);
+  BOOST_TEST(bytes > limits::buffers_all_bytes_max - 400'000);
+  BOOST_TEST(known(world, 0) == "-5");
+  world.share_buffers(1, {6});
+  world.run_for(1s);
+  BOOST_TEST(known(world, 0) == "-6");  // of those that it has it takes newer ones
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace rumor::gossip

@@ -15,10 +15,10 @@ namespace {
 using Type = SharedBuffer::Type;
 
 // Two floats, a double, two halves of floats, a number of each width, and a table that nobody changes.
-const std::vector<SharedBuffer> forms = {{"mean", Type::f32, 0, 2},   {"wide", Type::f64, 8, 1},
+const std::vector<SharedBuffer> shared_forms = {{"mean", Type::f32, 0, 2},   {"wide", Type::f64, 8, 1},
                                          {"half", Type::bf16, 16, 2}, {"steps", Type::i64, 20, 1},
                                          {"small", Type::i32, 28, 1}, {"table", Type::f32, 32, 3}};
-constexpr std::size_t size = 44;
+constexpr std::size_t local_bytes = 44;
 
 struct Memory {
   float mean[2] = {0, 0};
@@ -29,7 +29,7 @@ struct Memory {
   float table[3] = {1, 2, 3};
 
   Bytes bytes() const {
-    Bytes all(size);
+    Bytes all(local_bytes);
     std::uint8_t* to = all.data();
     const auto add = [&](const auto& value) {
       std::memcpy(to, &value, sizeof value);
@@ -40,7 +40,7 @@ struct Memory {
   }
 };
 
-BufferMeans means_at(const Memory& start) { return BufferMeans::create(forms, start.bytes()).value(); }
+BufferMeans means_at(const Memory& start) { return BufferMeans::create(shared_forms, start.bytes()).value(); }
 
 NodeId node(std::uint8_t number) {
   NodeId id;
@@ -49,7 +49,7 @@ NodeId node(std::uint8_t number) {
 }
 
 template <class Value>
-Value at(const Bytes& memory, std::size_t where) {
+Value value_at(const Bytes& memory, std::size_t where) {
   Value value;
   std::memcpy(&value, memory.data() + where, sizeof value);
   return value;
@@ -66,13 +66,13 @@ BOOST_AUTO_TEST_CASE(floats_are_means_and_integers_the_greatest) {
   const NodeBuffers all = {{node(1), {100, means.report(one.bytes())}}, {node(2), {90, means.report(other.bytes())}}};
   Bytes shown = other.bytes();
   means.show(all, shown);
-  BOOST_TEST(at<float>(shown, 0) == 1.5f);
-  BOOST_TEST(at<float>(shown, 4) == 0.0f);
-  BOOST_TEST(at<double>(shown, 8) == 0.375);
-  BOOST_TEST(at<std::uint16_t>(shown, 16) == 0x4000);  // of 1 and 3
-  BOOST_TEST(at<std::int64_t>(shown, 20) == 9);
-  BOOST_TEST(at<std::int32_t>(shown, 28) == -5);
-  BOOST_TEST(at<float>(shown, 40) == 3.0f);
+  BOOST_TEST(value_at<float>(shown, 0) == 1.5f);
+  BOOST_TEST(value_at<float>(shown, 4) == 0.0f);
+  BOOST_TEST(value_at<double>(shown, 8) == 0.375);
+  BOOST_TEST(value_at<std::uint16_t>(shown, 16) == 0x4000);  // of 1 and 3
+  BOOST_TEST(value_at<std::int64_t>(shown, 20) == 9);
+  BOOST_TEST(value_at<std::int32_t>(shown, 28) == -5);
+  BOOST_TEST(value_at<float>(shown, 40) == 3.0f);
   Bytes elsewhere = one.bytes();
   means.show(all, elsewhere);
   BOOST_TEST((elsewhere == shown));
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(equal_values_stay_as_they_are_to_the_last_bit) {
     all[node(i)] = {1, means.report(Memory{{0.1f, 1e-30f}, 0, {}, 3, 0}.bytes())};
   Bytes shown = Memory{}.bytes();
   means.show(all, shown);
-  BOOST_TEST(at<float>(shown, 0) == 0.1f);
-  BOOST_TEST(at<float>(shown, 4) == 1e-30f);
+  BOOST_TEST(value_at<float>(shown, 0) == 0.1f);
+  BOOST_TEST(value_at<float>(shown, 4) == 1e-30f);
 }
 
 BOOST_AUTO_TEST_CASE(peers_that_left_long_ago_do_not_count) {
@@ -95,16 +95,16 @@ BOOST_AUTO_TEST_CASE(peers_that_left_long_ago_do_not_count) {
                      {node(2), {1'000, means.report(Memory{{2, 0}, 0, {}, 1, 0}.bytes())}}};
   Bytes shown = Memory{}.bytes();
   means.show(all, shown);
-  BOOST_TEST(at<float>(shown, 0) == 2.0f);
+  BOOST_TEST(value_at<float>(shown, 0) == 2.0f);
   all[node(1)].progress = 750;
   means.show(all, shown);
-  BOOST_TEST(at<float>(shown, 0) == 5.0f);
+  BOOST_TEST(value_at<float>(shown, 0) == 5.0f);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_report_of_this_model_is_skipped) {
   const BufferMeans means = means_at({});
   const Bytes good = means.report(Memory{{2, NAN}, 0, {}, 1, 0}.bytes());
-  std::vector<SharedBuffer> renamed = forms;
+  std::vector<SharedBuffer> renamed = shared_forms;
   renamed[0].name = "another";
   const BufferMeans others = BufferMeans::create(renamed, Memory{}.bytes()).value();
   Bytes longer = good, shorter = good;
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_report_of_this_model_is_skipped) {
   BOOST_TEST(!means.fits({}));
   Bytes shown = Memory{{6, 6}}.bytes();
   means.show(all, shown);
-  BOOST_TEST(at<float>(shown, 0) == 2.0f);
-  BOOST_TEST(at<float>(shown, 4) == 6.0f);  // nobody has a number for it
+  BOOST_TEST(value_at<float>(shown, 0) == 2.0f);
+  BOOST_TEST(value_at<float>(shown, 4) == 6.0f);  // nobody has a number for it
 }
 
 BOOST_AUTO_TEST_CASE(more_than_a_frame_holds_is_refused) {
