@@ -15,9 +15,9 @@ namespace {
 using Type = SharedBuffer::Type;
 
 // Two floats, a double, two halves of floats, a number of each width, and a table that nobody changes.
-const std::vector<SharedBuffer> shared_forms = {{"mean", Type::f32, 0, 2},   {"wide", Type::f64, 8, 1},
-                                         {"half", Type::bf16, 16, 2}, {"steps", Type::i64, 20, 1},
-                                         {"small", Type::i32, 28, 1}, {"table", Type::f32, 32, 3}};
+const std::vector<SharedBuffer> shared_forms = {
+    {"mean", Type::f32, 0, 2},   {"wide", Type::f64, 8, 1},   {"half", Type::bf16, 16, 2},
+    {"steps", Type::i64, 20, 1}, {"small", Type::i32, 28, 1}, {"table", Type::f32, 32, 3}};
 constexpr std::size_t local_bytes = 44;
 
 struct Memory {
