@@ -140,9 +140,7 @@ std::string Broadcast::waiting_for() const {
 }
 
 bool Broadcast::has_converged(const Link& link, const ReplicaDigest& ours) const {
-  // A peer of an older version holds no buffers, and says 0.
-  const std::uint64_t theirs = link.digest->buffers;
-  return link.digest->replica == ours && (theirs == 0 || theirs == core_.buffers_hash);
+  return link.digest->replica == ours && buffers_.has_converged(link);
 }
 
 void Broadcast::check_invariants() const {

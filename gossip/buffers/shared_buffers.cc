@@ -98,6 +98,12 @@ void SharedBuffers::flush() {
   });
 }
 
+bool SharedBuffers::has_converged(const Link& link) const {
+  if (link.digest->buffers != 0) return link.digest->buffers == core_.buffers_hash;
+  const auto pending = links_.find(link.id);
+  return pending == links_.end() || pending->second.nodes.empty();
+}
+
 NodeBuffers SharedBuffers::all() const {
   NodeBuffers all;
   for (const auto& [node, held] : held_)

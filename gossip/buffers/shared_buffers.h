@@ -31,6 +31,8 @@ class SharedBuffers {
   // Sends what is pending, as far as each link may have it now.
   void flush();
   TimePoint due() const { return due_; }
+  // Whether the other end of the link has what we have, or is sent nothing more: an older version holds none.
+  bool has_converged(const Link& link) const;
 
   // Without nodes that are put out.
   NodeBuffers all() const;

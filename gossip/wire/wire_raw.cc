@@ -14,6 +14,12 @@ constexpr std::uint8_t data_goes_on = 0x80, piece_goes_on = 1;
 
 void begin(ByteWriter& out, FrameType type) { out.u8(static_cast<std::uint8_t>(type)); }
 
+template <class Message>
+Result<Frame> checked(Message message) {
+  if (const Invalid reason = message.invalid()) return malformed(*reason);
+  return Frame{std::move(message)};
+}
+
 // Writes a frame up to the bytes of the payload.
 ByteWriter head_of(const Data& message) {
   RUMOR_CHECK(!message.invalid());
@@ -66,8 +72,7 @@ Result<Frame> decode_raw<Data>(BytesView body) {
   if (samples > UINT32_MAX) return malformed("a number of samples out of range");
   message.stream = static_cast<std::uint32_t>(stream);
   message.header.samples = static_cast<std::uint32_t>(samples);
-  if (const Invalid reason = message.invalid()) return malformed(*reason);
-  return Frame{message};
+  return checked(message);
 }
 
 Bytes encode(const DataMore& message) {
@@ -82,8 +87,7 @@ Result<Frame> decode_raw<DataMore>(BytesView body) {
   const std::uint8_t flags = in.u8();
   DataMore message{in.raw(in.remaining()), flags == piece_goes_on};
   if (in.failed() || flags > piece_goes_on) return malformed("unknown flags");
-  if (const Invalid reason = message.invalid()) return malformed(*reason);
-  return Frame{message};
+  return checked(message);
 }
 
 std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const Bytes>& payload) {
@@ -127,8 +131,7 @@ Result<Frame> decode_raw<Vector>(BytesView body) {
   if (!part) return part.error();
   if (!in.done()) return malformed("bytes left over");
   Vector message{std::move(part).value(), (flags & vector_more) != 0, (flags & vector_reply) != 0};
-  if (const Invalid reason = message.invalid()) return malformed(*reason);
-  return Frame{std::move(message)};
+  return checked(std::move(message));
 }
 
 Bytes encode(const SnapshotData& message) {
@@ -152,8 +155,7 @@ Result<Frame> decode_raw<SnapshotData>(BytesView body) {
   message.more = flags == piece_goes_on;
   message.bytes = in.raw(in.remaining());
   if (in.failed() || flags > piece_goes_on) return malformed("cut short, or unknown flags");
-  if (const Invalid reason = message.invalid()) return malformed(*reason);
-  return Frame{message};
+  return checked(message);
 }
 
 Bytes encode(const Buffers& message) {
@@ -178,8 +180,7 @@ Result<Frame> decode_raw<Buffers>(BytesView body) {
   message.signature = in.id<Signature>();
   message.values = in.raw(in.remaining());
   if (in.failed()) return malformed("cut short");
-  if (const Invalid reason = message.invalid()) return malformed(*reason);
-  return Frame{message};
+  return checked(message);
 }
 
 Bytes encode(const SnapshotJoin& message) {

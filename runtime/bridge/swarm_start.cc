@@ -7,7 +7,7 @@
 #include "runtime/base/run_part.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
-#include "runtime/bridge/shared_buffers.h"
+#include "runtime/bridge/buffers_option.h"
 #include "runtime/bridge/swarm.h"
 #include "runtime/daemon/loop/run_probe.h"
 #include "runtime/daemon/state/peer_files.h"

@@ -29,7 +29,10 @@ constexpr TypeRow types[] = {{Type::f32, "F32", 4}, {Type::f64, "F64", 8}, {Type
 
 bool is_integer(Type type) { return type == Type::i32 || type == Type::i64; }
 
-std::size_t said_bytes(const SharedBuffer& buffer) { return buffer.count * (is_integer(buffer.type) ? 8 : 4); }
+// Bytes of a value in a report.
+std::size_t said_width(Type type) { return type == Type::f32 || type == Type::bf16 ? 4 : 8; }
+
+std::size_t said_bytes(const SharedBuffer& buffer) { return buffer.count * said_width(buffer.type); }
 
 template <class Value>
 Value load(const std::uint8_t* at) {
@@ -47,7 +50,7 @@ void store(Value value, std::uint8_t* at) {
 void write_value(Type type, const std::uint8_t* at, ByteWriter& out) {
   switch (type) {
     case Type::f32: return out.u32(load<std::uint32_t>(at));
-    case Type::f64: return out.u32(std::bit_cast<std::uint32_t>(static_cast<float>(load<double>(at))));
+    case Type::f64: return out.u64(load<std::uint64_t>(at));
     case Type::bf16: return out.u32(std::uint32_t{load<std::uint16_t>(at)} << 16);
     case Type::i32: return out.u64(static_cast<std::uint64_t>(std::int64_t{load<std::int32_t>(at)}));
     case Type::i64: return out.u64(load<std::uint64_t>(at));
@@ -77,19 +80,26 @@ void show_greatest(const SharedBuffer& buffer, const std::vector<const std::uint
   }
 }
 
-// A value that is not finite does not count.
+double said_float(Type type, const std::uint8_t* at) {
+  ByteReader in({at, said_width(type)});
+  return type == Type::f64 ? std::bit_cast<double>(in.u64()) : double{std::bit_cast<float>(in.u32())};
+}
+
+// A value that is not finite does not count. Equal values stay as they are: their sum might be rounded.
 void show_mean(const SharedBuffer& buffer, const std::vector<const std::uint8_t*>& said, std::uint8_t* to) {
   const std::size_t width = buffer.bytes() / buffer.count;
   for (std::size_t i = 0; i < buffer.count; ++i) {
-    double sum = 0;
+    double sum = 0, first = 0;
     std::size_t count = 0;
+    bool equal = true;
     for (const std::uint8_t* values : said) {
-      const auto value = std::bit_cast<float>(ByteReader({values + i * 4, 4}).u32());
+      const double value = said_float(buffer.type, values + i * said_width(buffer.type));
       if (!std::isfinite(value)) continue;
+      if (count++ == 0) first = value;
+      equal = equal && value == first;
       sum += value;
-      ++count;
     }
-    if (count > 0) store_float(buffer.type, sum / static_cast<double>(count), to + i * width);
+    if (count > 0) store_float(buffer.type, equal ? first : sum / static_cast<double>(count), to + i * width);
   }
 }
 

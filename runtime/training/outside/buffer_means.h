@@ -5,10 +5,10 @@
 // averaging their models would give. A number such as num_batches_tracked becomes the greatest of the peers'.
 //
 // A peer's report of its own: hash of the forms u64, then for each buffer a byte, 1 if it has changed since the peer
-// joined, and then its values: floats as f32, integers as i64, little-endian. Tables that never change cost a byte
-// each. Means are over the reports in which a buffer has changed, in the order of the nodes, in double precision; so
-// peers with equal reports get equal bits. Reports of less than three quarters of the newest one's progress do not
-// count: their peers have left, and their weights were others.
+// joined, and then its values: f32 and bf16 as f32, f64 whole, integers as i64, little-endian. Tables that never change
+// cost a byte each. Means are over the reports in which a buffer has changed, in the order of the nodes, in double
+// precision; so peers with equal reports get equal bits. Reports of less than three quarters of the newest one's
+// progress do not count: their peers have left, and their weights were others.
 //
 // Thread: one owner. Memory: shared buffers twice.
 #pragma once

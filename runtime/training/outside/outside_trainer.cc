@@ -64,7 +64,7 @@ Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView 
   for (const std::span<std::uint8_t> one : local_) size += one.size();
   if (residual.size() != layout_.params()) return Error{Errc::corrupt, "its residual is of another size"};
   if (local.size() != size) return Error{Errc::corrupt, "its local buffers are of another size"};
-  set_local_memory(local);
+  write_local(local);
   compressor_->restore_residual(residual);
   return {};
 }
@@ -100,17 +100,17 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
     send(plan, work, result);
   }
   if (plan.survey) result.compression = compressor_->stats();
-  local_copy_ = local_memory();
+  read_local(local_copy_);
   return result;
 }
 
-Bytes OutsideTrainer::local_memory() const {
-  Bytes all;
+// Reuses the memory of `all`.
+void OutsideTrainer::read_local(Bytes& all) const {
+  all.clear();
   for (const std::span<std::uint8_t> one : local_) all.insert(all.end(), one.begin(), one.end());
-  return all;
 }
 
-void OutsideTrainer::set_local_memory(BytesView all) {
+void OutsideTrainer::write_local(BytesView all) {
   for (const std::span<std::uint8_t> one : local_) {
     std::copy_n(all.begin(), one.size(), one.begin());
     all = all.subspan(one.size());
@@ -120,7 +120,9 @@ void OutsideTrainer::set_local_memory(BytesView all) {
 // ---- buffers ----
 
 Result<void> OutsideTrainer::share(std::vector<SharedBuffer> buffers) {
-  auto means = BufferMeans::create(std::move(buffers), local_memory());
+  Bytes local;
+  read_local(local);
+  auto means = BufferMeans::create(std::move(buffers), local);
   if (!means) return means.error();
   means_ = std::move(means).value();
   return {};
@@ -134,10 +136,10 @@ void OutsideTrainer::take_buffers(const NodeBuffers& reports, bool at_the_end) {
 }
 
 void OutsideTrainer::show_means() {
-  own_buffers_ = local_memory();
-  Bytes shown = own_buffers_;
+  Bytes shown;
+  read_local(shown);
   means_.show(reports_, shown);
-  set_local_memory(shown);
+  write_local(shown);
 }
 
 void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepResult& result) {
@@ -216,11 +218,12 @@ void OutsideTrainer::catch_up() {
 void OutsideTrainer::take_back() {
   show_all();
   view_.seen();
-  if (!own_buffers_.empty()) set_local_memory(std::exchange(own_buffers_, {}));
+  if (!own_buffers_.empty()) write_local(std::exchange(own_buffers_, {}));
 }
 
 void OutsideTrainer::show_shared() {
   write_all([](std::uint32_t) { return 0.0f; });
+  read_local(own_buffers_);
   show_means();
 }
 

@@ -94,8 +94,8 @@ class OutsideTrainer final : public Trainer {
   float gather();
   void watch(const OutsideWork& work, float largest);
   void send(const StepPlan& plan, const OutsideWork& work, StepResult& result);
-  Bytes local_memory() const;
-  void set_local_memory(BytesView all);
+  void read_local(Bytes& all) const;
+  void write_local(BytesView all);
   void show_means();
   void undo(StepResult& result);
   void remember_written();
@@ -117,9 +117,9 @@ class OutsideTrainer final : public Trainer {
   OutsideWork work_;
   Bytes local_copy_;
   BufferMeans means_;
-  NodeBuffers reports_;    // of all peers
+  NodeBuffers reports_;            // of all peers
   bool unlike_buffers_ = false, unlike_buffers_told_ = false;  // another peer shares other buffers
-  Bytes own_buffers_;              // the local memory while it shows the means; else empty
+  Bytes own_buffers_;              // the local memory as it was before show_shared(); else empty
   FollowedView view_;           // w; x has yet to follow it where it changed
   std::uint32_t skipped_ = 0;      // changes in a row that were undone
   std::uint64_t still_steps_ = 0;  // of the loop, since x changed

@@ -96,6 +96,23 @@ BOOST_AUTO_TEST_CASE(of_two_under_one_number_all_keep_the_same) {
   world.inject(1, 2, frame_of(world, 1, 1, {4}, keys));
   world.run_for(1s);
   BOOST_TEST(known(world, 0) == known(world, 2));
+  BOOST_TEST(known(world, 0) != "---");
+}
+
+BOOST_AUTO_TEST_CASE(nobody_has_converged_before_they_have_arrived) {
+  World world(2, 4);
+  world.start_all();
+  world.run_for(1s);
+  world.set_backlog(0, 1, true);
+  world.share_buffers(0, {3});
+  world.finish_all();
+  world.run_for(2s);
+  BOOST_TEST(known(world, 1) == "--");
+  for (const auto& node : world.nodes) BOOST_TEST(!node.protocol->converged());
+  world.set_backlog(0, 1, false);
+  world.run_for(2s);
+  BOOST_TEST(known(world, 1) == "3-");
+  for (const auto& node : world.nodes) BOOST_TEST(node.protocol->converged());
 }
 
 BOOST_AUTO_TEST_CASE(a_link_gets_them_at_a_measured_pace) {

@@ -77,6 +77,7 @@ std::vector<Bytes> one_of_each() {
           encode(Invite{counting<NodeId>(1), counting<NodeId>(2)}),
           encode(data()),
           encode(Digest{{counting<Hash256>(2), 5, 6}, 7, false, false}),
+          encode(Digest{{counting<Hash256>(2), 5, 6}, 7, true, true, 8}),
           encode(Vector{example_set(), true, false}),
           encode(NotAvailable{{{1, {1, 512}}}}),
           encode(SnapshotAsk{88, true, counting<Hash256>(4)}),

@@ -82,11 +82,12 @@ BOOST_AUTO_TEST_CASE(equal_values_stay_as_they_are_to_the_last_bit) {
   const BufferMeans means = means_at({});
   NodeBuffers all;
   for (std::uint8_t i = 1; i <= 7; ++i)
-    all[node(i)] = {1, means.report(Memory{{0.1f, 1e-30f}, 0, {}, 3, 0}.bytes())};
+    all[node(i)] = {1, means.report(Memory{{0.1f, 1e-30f}, 0.1, {}, 3, 0}.bytes())};
   Bytes shown = Memory{}.bytes();
   means.show(all, shown);
   BOOST_TEST(value_at<float>(shown, 0) == 0.1f);
   BOOST_TEST(value_at<float>(shown, 4) == 1e-30f);
+  BOOST_TEST(value_at<double>(shown, 8) == 0.1);
 }
 
 BOOST_AUTO_TEST_CASE(peers_that_left_long_ago_do_not_count) {

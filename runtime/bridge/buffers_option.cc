@@ -1,4 +1,4 @@
-#include "runtime/bridge/shared_buffers.h"
+#include "runtime/bridge/buffers_option.h"
 
 #include <nlohmann/json.hpp>
 
