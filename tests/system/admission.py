@@ -27,7 +27,8 @@ def links(peer):
 
 
 def allowlist():
-    """Three peers on a list train together; a fourth that is not on it ends with status 3 and is told why."""
+    """Three peers on a list train together; a fourth that is not on it ends with status 3 and is told why. Put on the
+    list, it joins at once."""
     with Swarm(4, 60_000) as swarm:
         names = [key('new', '--state', peer.state) for peer in swarm.peers]
         assert len(set(names)) == 4 and all(len(name) == 64 for name in names)
@@ -45,7 +46,9 @@ def allowlist():
         stranger.start()
         assert ends(stranger) == 3, stranger.said()
         assert f'does not admit this peer: key {names[3]} is not on its list' in stranger.said(), stranger.said()
-        swarm.finish(swarm.peers[:3])
+        key('allow', allowed, names[3])
+        stranger.start('--allow', allowed)
+        swarm.finish()
 
 
 def removal():

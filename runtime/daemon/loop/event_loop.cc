@@ -87,6 +87,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   }
   // net::TransportEvents
   void on_link_up(const gossip::LinkUp& up) override {
+    look_at_admission();  // a key put on the list a moment ago counts
     node_->on_link_up(up, now(), out_);
     carry_out();
   }
@@ -388,6 +389,7 @@ void EventLoop::effect(Finished& e) {
 }
 
 void EventLoop::look_at_admission() {
+  if (exit_status_) return;
   PeerAdmission::News news = admission_.look();
   for (const std::string& complaint : news.complaints) console_.warning(complaint);
   if (news.rule) {
@@ -410,10 +412,8 @@ void EventLoop::tell_of_log(const std::string& trouble) {
 }
 
 void EventLoop::report() {
-  if (!exit_status_) {
-    look_at_admission();
-    ask_neighbours();
-  }
+  look_at_admission();
+  if (!exit_status_) ask_neighbours();
   NodeStatus status = node_->status(now());
   status.storage_trouble = storage_trouble_;
   status.port_mapping = reach_.text();
