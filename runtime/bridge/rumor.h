@@ -93,6 +93,9 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *   state              directory for identity, checkpoints and the update log; nothing is kept if not given
  *   allow, token       files that say who may join (rumor key)
  *   until_samples      end when the run has seen this many samples, all peers together
+ *   steps              of all peers together until the run ends, about: a run without a run file then sends each
+ *                      parameter some 25 times, 10 % of them a step at most and 0.1 % at least. compress.density goes
+ *                      before (ABI 5)
  *   checkpoint_seconds between two checkpoints, 10 if not given
  *   threads            for passes over all weights; by their number if not given
  *   overhead           the share of time that rumor_step() may take, 0.04 if not given. If a pass over all weights

@@ -83,6 +83,8 @@ class Swarm {
   bool shows_shared_ = false;
   bool undo_ = false;        // the program's changes since the last step are to be taken back
   bool grid_given_ = false;  // compress.grid_bits, by the program
+  bool density_given_ = false;   // and compress.density
+  std::optional<double> steps_;  // of all peers together, until the run ends
   std::vector<TensorInfo> infos_;
   std::vector<OutsideTensor> tensors_;
   DeviceTensors on_gpus_;

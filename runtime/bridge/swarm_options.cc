@@ -94,6 +94,7 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
   };
   const std::map<std::string, Number> numbers = {
       {"until_samples", {1, 1e15, [&](double v) { options_.until_samples = static_cast<std::uint64_t>(v); }}},
+      {"steps", {1, 1e15, [&](double v) { steps_ = v; }}},
       {"checkpoint_seconds", {0.1, 1e6, [&](double v) { options_.checkpoint_every = from_seconds(v); }}},
       {"threads", {0, 64, [&](double v) { options_.threads = static_cast<unsigned>(v); }}},
       {"overhead", {1e-4, 1, [&](double v) { overhead_ = v; }}},
@@ -106,6 +107,7 @@ Result<void> Swarm::option(const std::string& name, const std::string& value) {
     return {};
   }
   grid_given_ = grid_given_ || name == "compress.grid_bits";
+  density_given_ = density_given_ || name == "compress.density";
   if (name.find('.') != std::string::npos) return override_run_config(config, name + "=" + value);
   std::vector<std::string> known;
   for (const auto& [text, set] : texts) known.push_back(text);

@@ -1,4 +1,5 @@
 // How a program's peer begins: the run's identity, from the program's weights or from those that the run began with.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,13 @@
 namespace rumor::bridge {
 
 namespace {
+
+// A short run sends more entries a step, so that each parameter is sent about as often as in a long one.
+constexpr double entries_per_parameter = 25, density_max = 0.1;
+
+double density_for_steps(double steps, double least) {
+  return std::clamp(entries_per_parameter / steps, least, density_max);
+}
 
 // Checks that the program's tensors have the shapes of the run's model; names may differ.
 Result<void> compare(const ParamLayout& wanted, const ParamLayout& given) {
@@ -57,6 +65,7 @@ Result<std::optional<StartNote>> Swarm::note_of_run() {
 // The program's weights, or in their stead a note on the run's, are part of the run's identity.
 Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   RunConfig& config = options_.config;
+  if (steps_ && !density_given_) config.density = density_for_steps(*steps_, config.density);
   const auto note = note_of_run();
   if (!note) return note.error();
   if (!grid_given_)

@@ -76,6 +76,16 @@ def peers_that_come_and_go_are_told():
     assert watcher.threads == {threading.current_thread()}
 
 
+def a_short_run_sends_more_a_step():
+    for told, density in (({}, 0.001), ({'until_samples': 10_000}, 0.0025), ({'until_samples': 200}, 0.1),
+                          ({'until_samples': 10 ** 9}, 0.001), ({'until_samples': 400, 'density': 0.02}, 0.02),
+                          ({'options': {'steps': 500}}, 0.05),
+                          ({'options': {'steps': 500, 'compress.density': 0.02}}, 0.02)):
+        swarm = rumor.join('short', nn.Linear(8, 2), batch_size=1, **told)
+        assert swarm.status()['compression']['target_density'] == density, (told, swarm.status()['compression'])
+        swarm.close()
+
+
 def what_is_not_sent_yet_goes_into_a_checkpoint_of_ones_own():
     port = f'127.0.0.1:{free_port()}'
     model, other = nn.Linear(8, 2), nn.Linear(8, 2)

@@ -18,6 +18,13 @@ def _rows_of(batch: Any) -> int:
     return next((rows for rows in map(_rows_of, parts) if rows > 0), 0)
 
 
+def _with_steps(options: dict[str, Any], steps: float) -> dict[str, Any]:
+    """Tells join() how long the framework will train, for its density, unless its caller has said so."""
+    if 'until_samples' in options or not 0 < steps < float('inf'):
+        return options
+    return {**options, 'options': {'steps': int(steps), **(options.get('options') or {})}}
+
+
 def lightning_callback(run: str, **options: Any) -> Any:
     """Makes a lightning.pytorch.Callback: Trainer(callbacks=[rumor.lightning_callback('my-run', seeds=[...])]).
 
@@ -37,7 +44,7 @@ def lightning_callback(run: str, **options: Any) -> Any:
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             _close(self.swarm)
-            self.swarm = join(run, pl_module, **options)
+            self.swarm = join(run, pl_module, **_with_steps(options, getattr(trainer, 'estimated_stepping_batches', 0)))
             self.steps, self.rows = trainer.global_step, 0
 
         def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any = None, *_: Any) -> None:
@@ -76,7 +83,8 @@ def trainer_callback(run: str, **options: Any) -> Any:
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
             _close(self.swarm)
             batch = args.per_device_train_batch_size * args.gradient_accumulation_steps
-            self.swarm = join(run, model, **{'batch_size': batch, **options})
+            told = _with_steps(options, getattr(state, 'max_steps', 0))
+            self.swarm = join(run, model, **{'batch_size': batch, **told})
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if self.swarm is not None and not self.swarm.step():

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Mapping, Sequence
 
 from .peer import Peer
 from .ranks import Ranks
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), listen: str | None = None,
-         status: str | None = None, state: str | os.PathLike[str] | None = None, density: float | None = None,
-         batch_size: int = 1, until_samples: int | None = None, wait: float = 30.0,
-         optimizer: torch.optim.Optimizer | None = None, weights: str = 'own', callbacks: Sequence[Any] = (),
-         own_buffers: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Swarm:
+         status: str | None = None, state: str | os.PathLike[str] | None = None,
+         density: float | Literal['auto'] = 'auto', batch_size: int = 1, until_samples: int | None = None,
+         wait: float = 30.0, optimizer: torch.optim.Optimizer | None = None, weights: str = 'own',
+         callbacks: Sequence[Any] = (), own_buffers: Sequence[str] = (),
+         options: Mapping[str, Any] | None = None) -> Swarm:
     """Makes `model` a peer of a run. All peers begin with equal weights: seed before making the model
     (torch.manual_seed), or load the same file; or use weights='swarm'. A peer that joins later takes the weights that
     the others trained.
@@ -28,7 +29,8 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     listen         host:port on which others reach this peer; a free port of 127.0.0.1 if not given
     status         host:port of a status page; no page if not given
     state          a directory for identity and checkpoints, from which a restarted script resumes
-    density        share of all parameters that an update holds; 0.001 if not given
+    density        share of all parameters that an update sends for each step. 'auto': 0.001, or more where the run is
+                   so short (until_samples) that a parameter would be sent less than 25 times; 0.1 at most
     batch_size     samples per step, unless step() is given another number
     until_samples  step() returns False when all peers together have seen this many samples
     wait           seconds to wait for the first answer
@@ -60,7 +62,8 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     Raises MismatchError if the others have another model or other initial weights, RumorError for other failures."""
     ranks = Ranks(model)
     told = {'listen': listen, 'status': status, 'state': None if state is None else os.fspath(state),
-            'compress.density': density, 'until_samples': until_samples, 'weights': weights,
+            'compress.density': None if density == 'auto' else density, 'until_samples': until_samples,
+            'steps': until_samples and max(1, until_samples // max(1, batch_size * ranks.count)), 'weights': weights,
             'messages': 'events', **(options or {})}
     peers: list[Peer] = []  # one, or none in a process that is not the first
     ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
