@@ -81,6 +81,13 @@ std::size_t Protocol::members_here() const {
       std::count_if(all.begin(), all.end(), [](const auto& member) { return !member.second.left; }));
 }
 
+std::vector<NodeId> Protocol::lost() const {
+  std::vector<NodeId> nodes;
+  for (const auto& [node, member] : impl_->core.members.all())
+    if (member.lost) nodes.push_back(node);
+  return nodes;
+}
+
 const Counters& Protocol::counters() const { return impl_->core.counters; }
 
 const Reach& Protocol::reach() const { return impl_->overlay.reach(); }

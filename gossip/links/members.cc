@@ -76,7 +76,7 @@ MemberTable::Learned MemberTable::apply(const PeerRecord& record, TimePoint now)
   forgotten_.erase(record.node);
   Member& member = members_[record.node];
   member.heard_at = now;
-  member.left = false;
+  member.left = member.lost = false;
   put(member, record);
   return Learned::changed;
 }
@@ -85,12 +85,17 @@ void MemberTable::heard(const NodeId& node, TimePoint now) {
   const auto at = members_.find(node);
   if (at == members_.end()) return;
   at->second.heard_at = now;
-  at->second.left = false;
+  at->second.left = at->second.lost = false;
 }
 
 void MemberTable::left(const NodeId& node) {
   const auto at = members_.find(node);
   if (at != members_.end() && node != self_) at->second.left = true;
+}
+
+void MemberTable::lost(const NodeId& node) {
+  const auto at = members_.find(node);
+  if (at != members_.end() && node != self_) at->second.lost = true;
 }
 
 void MemberTable::renew_self() {

@@ -22,6 +22,7 @@ struct Member {
   PeerRecord record;
   TimePoint heard_at;  // by a link to it, or by a newer record
   bool left = false;   // it said goodbye; a newer record or a link takes that back
+  bool lost = false;   // a link to it ended without a goodbye; the same takes that back
   std::uint64_t hash = 0;
 };
 
@@ -42,6 +43,7 @@ class MemberTable {
   // The node was heard on a link of our own.
   void heard(const NodeId& node, TimePoint now);
   void left(const NodeId& node);
+  void lost(const NodeId& node);
   // Gives our own record a greater number, so that nodes far away know that we live.
   void renew_self();
   // Sets the addresses of our own record, which becomes newer. False: it has these already.

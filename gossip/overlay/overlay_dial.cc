@@ -37,6 +37,7 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   }
   core_.note(Note::Level::info,
              str("link to ", link.node.brief(), " at ", link.address, " is down: ", reason));
+  if (!own(link).goodbye && !occupied(link.node)) core_.members.lost(link.node);
   if (own(link).goodbye) {
     book_.retry_node(link.node, core_.now + jittered(feeler_interval, core_.prng));
   } else if (core_.now - link.up_at >= short_lived) {

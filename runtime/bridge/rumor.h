@@ -155,9 +155,10 @@ RUMOR_API const char* rumor_warning(rumor_swarm* swarm);
 RUMOR_API int rumor_status(rumor_swarm* swarm, char* buffer, size_t size, size_t* needed);
 
 /* The next event since the start, an object of JSON: {"at": seconds since 1970, "kind", "level", "text"}. Kinds: log (a
- * line that would go to stderr), progress, phase, joined and left (of a peer, with node_id), evaluated. Levels: info,
- * warning, error. Null if there is nothing new; each is returned once, and the newest 1,000 wait. Any thread may call
- * this, as rumor_status(). Valid until the thread's next call. (ABI 4) */
+ * line that would go to stderr), progress, phase, joined, left and lost (of a peer, with node_id; lost: without a
+ * goodbye to this one), behind, evaluated. Levels: info, warning, error. Null if there is nothing new; each is returned
+ * once, and the newest 1,000 wait. Any thread may call this, as rumor_status(). Valid until the thread's next call.
+ * (ABI 4; lost and behind: ABI 5) */
 RUMOR_API const char* rumor_event(rumor_swarm* swarm);
 
 /* Writes a checkpoint with the next update, in addition to the periodic ones. Needs `state`. */

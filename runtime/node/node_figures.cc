@@ -32,6 +32,7 @@ NodeStatus Node::status(TimePoint now) const {
       std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
   s.live_peers = exchange.live_count();
   s.members = protocol.members();
+  s.lost = protocol.lost();
   s.rate = exchange.rate();
   s.target_density = core_.config.density_for(exchange.density_peers(), exchange.batches());
   s.exchange = core_.config.mode;

@@ -129,6 +129,7 @@ struct NodeStatus {
   std::size_t in_flight = 0;
   TrainingFigures training;
   std::vector<PeerStaleness> staleness;  // of the live peers
+  std::vector<NodeId> lost;              // whose last link to us ended without a goodbye; in order
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;

@@ -14,6 +14,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t events_max = 256;
+constexpr double behind_seconds = 300;  // from one event of this kind to the next
 
 ordered_json event(double at, const std::string& kind, EventLevel level, const std::string& text) {
   static constexpr const char* names[] = {"info", "warning", "error"};
@@ -60,6 +61,21 @@ void EventJournal::add(double unix_seconds, const std::string& kind, EventLevel 
 void EventJournal::observe(double at, const NodeStatus& s) {
   if (s.phase != phase_) add(at, "phase", EventLevel::info, "phase: " + s.phase);
   phase_ = s.phase;
+  tell_of_peers(at, s);
+  tell_if_behind(at, s.limit);
+  if (s.training.evaluations == evaluations_ || !s.training.loss) return;
+  evaluations_ = s.training.evaluations;
+  std::string text = str("loss ", fixed(*s.training.loss, 4));
+  if (s.training.accuracy) text += str(", accuracy ", fixed(*s.training.accuracy * 100, 2), " %");
+  ordered_json j = event(at, "evaluated", EventLevel::info, str(text, " after ", s.samples, " samples"));
+  j["samples"] = s.samples;
+  j["loss"] = *s.training.loss;
+  if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
+  // Not kept: the page shows them as a curve.
+  write(line_of(j));
+}
+
+void EventJournal::tell_of_peers(double at, const NodeStatus& s) {
   std::vector<NodeId> live, joined, left;
   for (const PeerStaleness& peer : s.staleness) live.push_back(peer.node);
   std::set_difference(live.begin(), live.end(), live_.begin(), live_.end(), std::back_inserter(joined));
@@ -71,17 +87,19 @@ void EventJournal::observe(double at, const NodeStatus& s) {
     keep(line_of(j));
   };
   for (const NodeId& node : joined) tell("joined", node, " trains with us");
-  for (const NodeId& node : left) tell("left", node, " trains with us no longer");
-  if (s.training.evaluations == evaluations_ || !s.training.loss) return;
-  evaluations_ = s.training.evaluations;
-  std::string text = str("loss ", fixed(*s.training.loss, 4));
-  if (s.training.accuracy) text += str(", accuracy ", fixed(*s.training.accuracy * 100, 2), " %");
-  ordered_json j = event(at, "evaluated", EventLevel::info, str(text, " after ", s.samples, " samples"));
-  j["samples"] = s.samples;
-  j["loss"] = *s.training.loss;
-  if (s.training.accuracy) j["accuracy"] = *s.training.accuracy;
-  // Not kept: the page shows them as a curve.
-  write(line_of(j));
+  for (const NodeId& node : left) {
+    if (std::binary_search(s.lost.begin(), s.lost.end(), node))
+      tell("lost", node, " trains with us no longer: its link ended without a goodbye");
+    else
+      tell("left", node, " trains with us no longer");
+  }
+}
+
+void EventJournal::tell_if_behind(double at, const Limit& limit) {
+  if (limit.kind != "link" && limit.kind != "slow_peer") return;
+  if (behind_at_ && at - *behind_at_ < behind_seconds) return;
+  behind_at_ = at;
+  add(at, "behind", EventLevel::warning, limit.text);
 }
 
 const std::string& EventJournal::json() {

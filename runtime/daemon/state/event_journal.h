@@ -3,8 +3,16 @@
 //
 // The newest 256 events are kept in memory for /events. With a file, each event is also written as one line of JSON:
 //   {"at": 1789.25, "kind": "joined", "level": "info", "text": "peer 1a2b3c4d trains with us", "node_id": "1a2b..."}
-// `at` is seconds since 1970. Kinds: phase, joined, left, evaluated (with samples, loss, accuracy; in the file
-// alone), log (a console line), progress (to the listener alone). Levels: info, warning, error. Fields are only added.
+// `at` is seconds since 1970. Levels: info, warning, error. Fields are only added. Kinds:
+//
+//   phase      of this peer
+//   joined     another peer trains
+//   left       it trains no more
+//   lost       the same, and its link to us ended without a goodbye. A peer to which we had no link is "left"
+//   behind     updates arrive late or are held back: the sentence on what limits training. Once in five minutes at most
+//   evaluated  with samples, loss, accuracy; in the file alone
+//   log        a console line
+//   progress   to the listener alone
 //
 // Thread: the protocol thread.
 #pragma once
@@ -12,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +62,9 @@ class EventJournal {
   std::string trouble_, phase_, json_;  // json_: empty when it must be made anew
   std::vector<NodeId> live_;            // in order
   std::uint64_t evaluations_ = 0;
+  void tell_of_peers(double at, const NodeStatus& status);
+  void tell_if_behind(double at, const Limit& limit);
+  std::optional<double> behind_at_;  // the last event of this kind
 };
 
 }  // namespace rumor::daemon

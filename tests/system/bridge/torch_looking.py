@@ -29,6 +29,9 @@ class _Watcher:
     def on_left(self, event):
         self.seen.append('gone ' + event['node_id'])
 
+    def on_lost(self, event):
+        assert event['node_id'] and 'without a goodbye' in event['text'], event
+
 
 QUIET = '''
 import os, sys
@@ -37,6 +40,20 @@ import torch, rumor
 model = torch.nn.Linear(2, 2)
 with rumor.join('quiet', model) as swarm:
     swarm.step()
+'''
+
+
+KILLED = '''
+import os, sys, time
+sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
+import torch, rumor
+model = torch.nn.Linear(8, 2)
+swarm = rumor.join('killed', model, seeds=sys.argv[1], weights='swarm', options={'overhead': 1})
+while True:
+    with torch.no_grad():
+        model.weight.add_(0.01 * torch.randn(2, 8))
+    swarm.step()
+    time.sleep(0.01)
 '''
 
 
@@ -74,6 +91,26 @@ def peers_that_come_and_go_are_told():
     assert f'gone {name}' in watcher.seen, watcher.seen
     assert {'joined', 'left', 'phase', 'log'} <= set(watcher.seen), watcher.seen
     assert watcher.threads == {threading.current_thread()}
+
+
+def a_peer_that_is_killed_is_lost():
+    port = f'127.0.0.1:{free_port()}'
+    model, watcher = nn.Linear(8, 2), _Watcher()
+    swarm = rumor.join('killed', model, listen=port, callbacks=[watcher], options=FAST)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    other = subprocess.Popen([sys.executable, '-c', KILLED, port])
+    try:
+        for end in ('joined', 'lost'):
+            for _ in range(1500):
+                train(model, optimizer, _batch, 1, swarm, pause=0.02)
+                if end in watcher.seen:
+                    break
+            assert end in watcher.seen and 'left' not in watcher.seen, (end, watcher.seen)
+            other.kill()
+    finally:
+        other.kill()
+        other.wait()
+    swarm.leave(0.2)
 
 
 def a_short_run_sends_more_a_step():

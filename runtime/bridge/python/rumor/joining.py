@@ -40,7 +40,8 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
                    the run's weights, from the checkpoint in `state` or from the seeds, whatever its own are: for a
                    model that was loaded from a file, or trained before. The first peer of a run has neither, and
                    begins with its own. join() then waits as long as the weights take to come
-    callbacks      objects with any of these methods: on_joined and on_left (another peer), on_phase, on_log,
+    callbacks      objects with any of these methods: on_joined, on_left and on_lost (another peer; lost: its link ended
+                   without a goodbye), on_behind (updates arrive late or are held back), on_phase, on_log,
                    on_progress, and on_event for all. Each gets a dict with at least 'kind', 'level' and 'text', from
                    within step() and leave(), on their thread
     own_buffers    names of buffers that stay this peer's own, or patterns such as 'ema.*'; '*' for all

@@ -151,12 +151,20 @@ BOOST_AUTO_TEST_CASE(leaving_says_goodbye_and_is_not_dialled_again) {
   BOOST_TEST(world.nodes[0].protocol->peers().size() == 1u);
   BOOST_TEST(world.nodes[0].protocol->members() == 3u);
   BOOST_TEST(world.nodes[0].protocol->members_here() == 2u);
+  BOOST_TEST(world.nodes[0].protocol->lost().empty());
   BOOST_TEST(world.frames() - frames < 120u);
   // It is welcome when it comes back by itself.
   world.start(2, {"n0"});
   world.run_for(3s);
   BOOST_TEST(world.nodes[2].protocol->peers().size() == 2u);
   BOOST_TEST(world.nodes[0].protocol->members_here() == 3u);
+  // Without a goodbye it is lost, until it is heard again.
+  world.kill(2);
+  world.run_for(20s);
+  BOOST_TEST((world.nodes[0].protocol->lost() == std::vector{world.nodes[2].id}));
+  world.start(2, {"n0"});
+  world.run_for(3s);
+  BOOST_TEST(world.nodes[0].protocol->lost().empty());
 }
 
 BOOST_AUTO_TEST_CASE(malformed_frames_close_their_link_with_a_reason) {

@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(each_event_is_journalled_once) {
   NodeStatus s = training_with(0);
   journal.observe(1, s);
   journal.observe(2, s);
-  s.staleness = {live(0x11), live(0x22)};
+  s.staleness = {live(0x11), live(0x22), live(0x33)};
+  s.lost = {live(0x33).node};
   journal.observe(3, s);
   s.staleness = {live(0x22)};
   s.training.loss = 0.25;
@@ -87,11 +88,12 @@ BOOST_AUTO_TEST_CASE(each_event_is_journalled_once) {
   const json events = json::parse(journal.json());
   std::string kinds;
   for (const json& event : events) kinds += event["kind"].get<std::string>() + " ";
-  BOOST_TEST(kinds == "phase joined joined left log ");
-  BOOST_TEST(events[3]["text"] == "peer 11000000 trains with us no longer");
-  BOOST_TEST(events[3]["node_id"].get<std::string>() == live(0x11).node.hex());
-  BOOST_TEST(events[4]["at"] == 5.063);
-  BOOST_TEST(events[4]["level"] == "warning");
+  BOOST_TEST(kinds == "phase joined joined joined left lost log ");
+  BOOST_TEST(events[4]["text"] == "peer 11000000 trains with us no longer");
+  BOOST_TEST(events[4]["node_id"].get<std::string>() == live(0x11).node.hex());
+  BOOST_TEST(events[5]["node_id"].get<std::string>() == live(0x33).node.hex());
+  BOOST_TEST(events[6]["at"] == 5.063);
+  BOOST_TEST(events[6]["level"] == "warning");
   std::istringstream lines(content(scratch.path("events")));
   kinds.clear();
   for (std::string line; std::getline(lines, line);) {
@@ -99,11 +101,29 @@ BOOST_AUTO_TEST_CASE(each_event_is_journalled_once) {
     kinds += event["kind"].get<std::string>() + " ";
     if (event["kind"] == "evaluated") BOOST_TEST((event["loss"] == 0.25 && event["samples"] == 640));
   }
-  BOOST_TEST(kinds == "phase joined joined left evaluated log ");
+  BOOST_TEST(kinds == "phase joined joined joined left lost evaluated log ");
   for (int i = 0; i < 1000; ++i) journal.add(i, "log", EventLevel::info, std::to_string(i));
   const json newest = json::parse(journal.json());
   BOOST_TEST(newest.size() == 256);
   BOOST_TEST(newest.back()["text"] == "999");
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_that_falls_behind_is_told_once_in_five_minutes) {
+  EventJournal journal;
+  NodeStatus s = training_with(0);
+  std::string kinds;
+  journal.listen([&](const std::string& line) { kinds += json::parse(line)["kind"].get<std::string>() + " "; });
+  for (const auto& [at, kind] : {std::pair(1, "pace"), {2, "slow_peer"}, {3, "link"}, {250, "pace"}, {301, "link"}}) {
+    s.limit = {kind, str("the reason at ", at)};
+    journal.observe(at, s);
+  }
+  BOOST_TEST(kinds == "phase behind ");
+  s.limit = {"slow_peer", "Updates arrive late."};
+  journal.observe(303, s);
+  BOOST_TEST(kinds == "phase behind behind ");
+  const json events = json::parse(journal.json());
+  BOOST_TEST(events[1]["text"] == "the reason at 2");
+  BOOST_TEST(events[2]["text"] == "Updates arrive late.");
 }
 
 BOOST_AUTO_TEST_CASE(a_log_file_ends_by_itself) {
