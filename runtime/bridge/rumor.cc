@@ -211,6 +211,13 @@ int rumor_leave(rumor_swarm* swarm, double wait_seconds) {
   return with(swarm, When::running, [&](Swarm& s) { return done(s.leave(patience(wait_seconds))); });
 }
 
+int rumor_interrupt(rumor_swarm* swarm) {
+  return with(swarm, When::any, [](Swarm& s) {
+    s.interrupt();
+    return RUMOR_OK;
+  });
+}
+
 void rumor_free(rumor_swarm* swarm) {
   guarded([&] {
     // In a child of fork() the threads are not there to be ended.

@@ -180,6 +180,10 @@ RUMOR_API int rumor_take_back(rumor_swarm* swarm);
  * or the reason why the peer had ended before. Later calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
+/* rumor_start() or rumor_leave() under way on another thread waits for the others no longer: for Ctrl-C. rumor_start()
+ * then ends the peer and returns RUMOR_IO, rumor_leave() does its work as without patience. (ABI 5) */
+RUMOR_API int rumor_interrupt(rumor_swarm* swarm);
+
 /* Ends the peer within a few seconds, without touching the program's memory, and frees it. Null does nothing. */
 RUMOR_API void rumor_free(rumor_swarm* swarm);
 

@@ -63,6 +63,10 @@ Result<bool> Swarm::start(Duration patience) {
   }
   handover_.wait_for_connection();
   const bool answered = wait_for_weights(patience);
+  if (handover_.interrupted()) {
+    end(Duration{0}, false);
+    return Error{Errc::io, "interrupted before the others had answered"};
+  }
   if (!answered && lacks_weights_) {
     end(Duration{0}, false);
     return Error{Errc::not_found, str("the run's weights have not come: ", handover_.waiting_for())};
@@ -212,6 +216,7 @@ void Swarm::end(Duration patience, bool with_memory) {
     handover_.ask_to_finish();
     serve(patience);
   }
+  handover_.resume();
   handover_.ask_to_stop();
   serve(stop_patience);
   thread_.join();

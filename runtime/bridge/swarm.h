@@ -46,6 +46,8 @@ class Swarm {
   // The next step, or the leave, begins with the memory as the last one left it.
   void take_back() { undo_ = true; }
   Result<void> leave(Duration patience);
+  // A start() or leave() under way, or the next leave(), waits for others no longer. Any thread.
+  void interrupt() { handover_.interrupt(); }
   // The next event, as JSON; none if there is nothing new. Any thread.
   std::optional<std::string> event() { return handover_.take_event(); }
   // The next line that the program's user should read; none if there is nothing new.

@@ -49,7 +49,7 @@ Result<std::optional<StartNote>> Swarm::note_of_run() {
   if (!takes_weights_) return std::optional<StartNote>();
   if (options_.state) note = daemon::PeerFiles::start_of(*options_.state);
   if (!note && !options_.config.seeds.empty()) {
-    auto answer = daemon::ask_for_run(options_.config.seeds, patience_);
+    auto answer = daemon::ask_for_run(options_.config.seeds, patience_, [this] { return handover_.interrupted(); });
     if (!answer) return answer.error();
     asked_ = std::move(answer).value();
     note = asked_.start;

@@ -17,6 +17,7 @@ NodeStatus Node::status(TimePoint now) const {
                                           "finishing",   "finished", "ended"};
   s.phase = names[static_cast<int>(core_.phase)];
   if (training()) s.waiting_for = exchange.waiting_for();
+  if (s.waiting_for.empty()) s.waiting_for = phases_.waiting_for();
   if (s.waiting_for.empty()) s.waiting_for = protocol.waiting_for();
   s.params = form().layout.params();
   s.samples = samples();

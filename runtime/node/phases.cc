@@ -192,6 +192,11 @@ void Phases::flush(Turn& turn) {
   if (core_.protocol->may_publish(turn.now)) outgoing_.start_flush(flush_density[flushes_++], turn);
 }
 
+std::string Phases::waiting_for() const {
+  if (core_.phase != Phase::flushing) return {};
+  return str("sends what it has learned and not sent yet: ", flushes_, " of ", flushes_allowed(), " updates");
+}
+
 void Phases::start_evaluation(std::uint32_t rows, Turn& turn) {
   core_.exchange->show_for_evaluation();
   core_.computing = true;

@@ -48,6 +48,9 @@ class Phases {
   // The exit status, once, when the node has ended in this turn.
   std::optional<int> take_finished_status() { return std::exchange(finished_status_, std::nullopt); }
 
+  // How far a flush is, for people; else empty.
+  std::string waiting_for() const;
+
   // When advance() has something to do although nothing has arrived. Requires: the node has not ended.
   TimePoint deadline() const;
   // Trained to the end, in agreement with its neighbours and evaluated; or ended.

@@ -98,7 +98,19 @@ void Handover::wait_for_connection() {
 
 bool Handover::wait_for_plan(Duration patience) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, patience, [this] { return plan_.has_value() || closed_; });
+  changed_.wait_for(lock, patience, [this] { return plan_.has_value() || closed_ || interrupted_; });
+  return plan_.has_value() || closed_;
+}
+
+void Handover::set_interrupted(bool interrupted) {
+  const std::lock_guard lock(mutex_);
+  interrupted_ = interrupted;
+  changed_.notify_all();
+}
+
+bool Handover::interrupted() const {
+  const std::lock_guard lock(mutex_);
+  return interrupted_;
 }
 
 void Handover::ask(void (StepEvents::*what)()) {

@@ -41,8 +41,12 @@ class Handover final : public StepRunner {
   void put_back(StepPlan plan);
   // Until the peer runs, or could not.
   void wait_for_connection();
-  // Until a plan waits, or the peer has ended. False: not within this time.
+  // Until a plan waits, or the peer has ended. False: not within this time, or not before interrupt().
   bool wait_for_plan(Duration patience);
+  // No wait_for_plan() waits any longer, until resume(). Any thread.
+  void interrupt() { set_interrupted(true); }
+  void resume() { set_interrupted(false); }
+  bool interrupted() const;
 
   void ask_for_checkpoint() { ask(&StepEvents::on_checkpoint_asked); }
   void ask_to_finish() { ask(&StepEvents::on_finish_asked); }
@@ -63,6 +67,7 @@ class Handover final : public StepRunner {
 
  private:
   void ask(void (StepEvents::*what)());
+  void set_interrupted(bool interrupted);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -70,7 +75,7 @@ class Handover final : public StepRunner {
   std::function<void(Job)> post_;
   std::optional<StepPlan> plan_;
   StepEvents::Time offered_{};  // when the last plan was
-  bool turn_taken_ = false, closed_ = false;
+  bool turn_taken_ = false, closed_ = false, interrupted_ = false;
   std::string status_json_, waiting_for_;
   std::deque<std::string> events_waiting_;
   std::vector<std::string> complaints_;

@@ -1,7 +1,9 @@
 #include "runtime/daemon/loop/run_probe.h"
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <utility>
@@ -16,7 +18,7 @@ namespace rumor::daemon {
 
 namespace {
 
-constexpr Duration dial_again = 500ms;
+constexpr Duration dial_again = 500ms, look_again = 100ms;
 
 // The id of no run: nobody finds one with this hash.
 RunId no_run() {
@@ -29,9 +31,11 @@ class Probe final : net::TransportEvents {
  public:
   explicit Probe(const std::vector<std::string>& seeds) : seeds_(seeds) {}
 
-  Result<FoundRun> ask(Duration patience) {
+  Result<FoundRun> ask(Duration patience, const std::function<bool()>& gives_up) {
     for (const std::string& seed : seeds_) transport_.dial(seed);
-    io_.run_for(patience);
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (!io_.stopped() && !gives_up() && std::chrono::steady_clock::now() < until)
+      io_.run_until(std::min(until, std::chrono::steady_clock::now() + look_again));
     transport_.stop();
     if (answer_) return std::move(*answer_);
     std::string tried;
@@ -84,8 +88,9 @@ class Probe final : net::TransportEvents {
 
 }  // namespace
 
-Result<FoundRun> ask_for_run(const std::vector<std::string>& seeds, Duration patience) {
-  return Probe(seeds).ask(patience);
+Result<FoundRun> ask_for_run(const std::vector<std::string>& seeds, Duration patience,
+                             const std::function<bool()>& gives_up) {
+  return Probe(seeds).ask(patience, gives_up);
 }
 
 }  // namespace rumor::daemon

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ struct FoundRun {
   Bytes start;                       // a StartNote
 };
 
-// The run of the seed that answers first. Errors: Errc::not_found: none did within this time, with the reason of each;
-// Errc::mismatch: one answered something else, such as that it speaks another version.
-Result<FoundRun> ask_for_run(const std::vector<std::string>& seeds, Duration patience);
+// The run of the seed that answers first. Errors: Errc::not_found: none did within this time, or before gives_up() was
+// true, with the reason of each; Errc::mismatch: one answered something else, such as that it speaks another version.
+Result<FoundRun> ask_for_run(const std::vector<std::string>& seeds, Duration patience,
+                             const std::function<bool()>& gives_up);
 
 }  // namespace rumor::daemon

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import rumor
 import torch
@@ -54,6 +55,25 @@ while True:
         model.weight.add_(0.01 * torch.randn(2, 8))
     swarm.step()
     time.sleep(0.01)
+'''
+
+
+INTERRUPTED = '''
+import os, sys, time
+sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
+import torch, rumor
+how, port = sys.argv[1:]
+try:
+    if how == 'no seed':
+        print('waits', flush=True)
+        rumor.join('waits', torch.nn.Linear(8, 2), seeds=port, weights='swarm', wait=60)
+    else:
+        swarm = rumor.join('waits', torch.nn.Linear(8, 2), seeds=port, weights='swarm', state=how)
+        swarm.step()
+        print('waits', flush=True)
+        swarm.leave(60)
+except KeyboardInterrupt:
+    print('interrupted', swarm.status()['phase'] if how != 'no seed' else '')
 '''
 
 
@@ -111,6 +131,24 @@ def a_peer_that_is_killed_is_lost():
         other.kill()
         other.wait()
     swarm.leave(0.2)
+
+
+def ctrl_c_ends_a_wait_for_others(folder):
+    port = f'127.0.0.1:{free_port()}'
+    for how in ('no seed', folder):
+        stays = rumor.join('waits', nn.Linear(8, 2), listen=port, options=FAST) if how == folder else None
+        waits = subprocess.Popen([sys.executable, '-c', INTERRUPTED, how, port], stdout=subprocess.PIPE, text=True)
+        assert waits.stdout.readline() == 'waits\n'
+        for _ in range(20):  # `stays` goes on, so the other waits for it
+            time.sleep(0.05)
+            if stays:
+                stays.step()
+        assert waits.poll() is None, how
+        waits.send_signal(signal.SIGINT)
+        said = waits.communicate(timeout=20)[0]
+        assert said == ('interrupted ended\n' if stays else 'interrupted \n'), (how, said)
+        assert stays is None or any('checkpoint' in name for name in os.listdir(folder)), os.listdir(folder)
+    stays.leave(0.2)
 
 
 def a_short_run_sends_more_a_step():

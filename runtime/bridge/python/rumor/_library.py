@@ -79,6 +79,7 @@ def _declare(library: ctypes.CDLL, path: str) -> ctypes.CDLL:
         'rumor_checkpoint': (number, [swarm]),
         'rumor_show_shared': (number, [swarm, number]),
         'rumor_take_back': (number, [swarm]),
+        'rumor_interrupt': (number, [swarm]),
         'rumor_leave': (number, [swarm, ctypes.c_double]),
         'rumor_free': (None, [swarm]),
     }

@@ -1,11 +1,12 @@
 """Peer: librumor's functions as an object, for memory of any kind. swarm.py uses it for PyTorch models."""
 from __future__ import annotations
 
+import concurrent.futures
 import ctypes
 import json
 import os
 import weakref
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from . import _library
 from ._library import ALONE, BF16, ENDED, F32
@@ -67,7 +68,18 @@ class Peer:
         """Joins the run. Returns False if no peer answered within `wait` seconds; the peer keeps trying."""
         next_event, handle = self._library.rumor_event, self._handle
         self._events.append(Events(lambda: next_event(handle), self._logs))
-        return self._check(self._library.rumor_start(self._handle, wait), ALONE) != ALONE
+        return self._interruptible(
+            lambda: self._check(self._library.rumor_start(self._handle, wait), ALONE)) != ALONE
+
+    def _interruptible(self, call: Callable[[], int]) -> int:
+        """call() on another thread, so that Ctrl-C ends its wait."""
+        with concurrent.futures.ThreadPoolExecutor(1, 'rumor-wait') as pool:
+            done = pool.submit(call)
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                self._library.rumor_interrupt(self._handle)
+                raise
 
     def step(self, samples: int, loss: float = 0.0) -> bool:
         """Call this after each optimizer step. Returns False if the run has ended."""
@@ -107,10 +119,11 @@ class Peer:
 
     def leave(self, wait: float = 10) -> None:
         """Ends the peer. The memory then holds the run's shared weights. Waits up to `wait` seconds for the others."""
-        code = self._library.rumor_leave(self._handle, wait)
-        for one in self._events:
-            one.stop()
-        self._check(code, ENDED)
+        try:
+            self._interruptible(lambda: self._check(self._library.rumor_leave(self._handle, wait), ENDED))
+        finally:
+            for one in self._events:
+                one.stop()
 
     def close(self) -> None:
         """Ends the peer at once, without touching the memory. Nothing else can be called then."""

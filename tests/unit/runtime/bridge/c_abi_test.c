@@ -39,6 +39,7 @@ static void refuses_wrong_arguments(void) {
   EXPECT(none == NULL);
   EXPECT(rumor_step(NULL, 1, 0) == RUMOR_USAGE);
   EXPECT(rumor_take_back(NULL) == RUMOR_USAGE && rumor_show_shared(NULL, 1) == RUMOR_USAGE);
+  EXPECT(rumor_interrupt(NULL) == RUMOR_USAGE);
   EXPECT(rumor_warning(NULL) == NULL);
   rumor_free(NULL);
 
