@@ -68,6 +68,7 @@ class Swarm {
   };
   Result<Start> start_outside(ParamLayout layout);
   Result<std::optional<StartNote>> note_of_run();
+  Error other_weights(const std::vector<RunPart>& parts) const;
   bool wait_for_weights(Duration patience);
   Result<Start> start_built_in(const ParamLayout& layout);
   void run();

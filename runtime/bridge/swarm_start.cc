@@ -62,6 +62,13 @@ Result<std::optional<StartNote>> Swarm::note_of_run() {
   return read;
 }
 
+Error Swarm::other_weights(const std::vector<RunPart>& parts) const {
+  const std::string unlike = unlike_parts(parts, daemon::PeerFiles::parts_of(*options_.state));
+  return {Errc::mismatch, str("the state in ", *options_.state, " is of a run that began with other weights than this ",
+                              "model has: set weights='swarm' to go on with that run, or choose another directory",
+                              unlike.empty() ? "" : "; as for that run, ", unlike)};
+}
+
 // The program's weights, or in their stead a note on the run's, are part of the run's identity.
 Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   RunConfig& config = options_.config;
@@ -80,9 +87,7 @@ Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   start->beside = frozen_;
   if (const auto kept = options_.state ? daemon::PeerFiles::start_of(*options_.state) : std::nullopt)
     if (kept != StartNote{config.grid_bits, start->hash}.encode())
-      return Error{Errc::mismatch,
-                   str("the state in ", *options_.state, " is of a run that began with other weights than this model ",
-                       "has: set weights='swarm' to go on with that run, or choose another directory")};
+      return other_weights(run_parts(config, layout, start.get()));
   training_.start = start;
   training_.lacks_weights = lacks_weights_ = note->has_value();
   if (!asked_.run.is_zero() && run_id(config, layout, start.get()) != asked_.run)

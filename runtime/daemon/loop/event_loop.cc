@@ -227,6 +227,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.unix_start = unix_now();
   node.observe = admission_.observe();
   if (training.start) files_.note_start(StartNote{options_.config.grid_bits, training.start->hash}.encode());
+  files_.note_parts(run_parts(options_.config, training.trainer->layout(), training.start.get()));
   node.start = std::move(training.start);
   node.lacks_weights = training.lacks_weights;
   node.until_samples = options_.until_samples;
@@ -247,10 +248,10 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
   const auto opened = node_->open_disk();
-  if (!opened) return opened.error();
+  if (!opened) return files_.with_unlike_parts(opened.error());
   if (!opened->empty()) console_.line(*opened);
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
-  if (!loaded) return loaded.error();
+  if (!loaded) return files_.with_unlike_parts(loaded.error());
   if (!loaded->empty()) console_.line(*loaded);
   return files_.open_capture(options_.capture, node_->form());
 }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
+#include "runtime/base/bytes.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/replica/capture.h"
 
@@ -79,10 +82,30 @@ std::optional<Bytes> PeerFiles::start_of(const std::string& directory) {
   return std::move(note).value();
 }
 
+std::vector<std::uint32_t> PeerFiles::parts_of(const std::string& directory) {
+  std::vector<std::uint32_t> hashes;
+  const auto bytes = read_file(directory + "/parts", limits::run_parts_max * sizeof(std::uint32_t));
+  if (!bytes) return hashes;
+  ByteReader in(*bytes);
+  for (std::size_t i = 0; i < bytes->size() / sizeof(std::uint32_t); ++i) hashes.push_back(in.u32());
+  return hashes;
+}
+
+Error PeerFiles::with_unlike_parts(Error error) const {
+  if (directory_.empty() || error.code != Errc::mismatch) return error;
+  const std::string unlike = unlike_parts(parts_, parts_of(directory_));
+  if (!unlike.empty()) error.text += "; as for that run, " + unlike;
+  return error;
+}
+
 Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {
   if (directory_.empty()) return {};
   if (!start_.empty())
     if (auto noted = write_once("start", start_); !noted) return noted;
+  ByteWriter hashes;
+  for (const RunPart& part : std::span(parts_).first(std::min(parts_.size(), limits::run_parts_max)))
+    hashes.u32(part.hash);
+  if (auto noted = write_once("parts", hashes.bytes()); !noted) return noted;
   if (auto saved = save_checkpoint(directory_, checkpoint); !saved) return saved;
   if (addresses.empty()) return {};
   return write_atomically(directory_ + "/addresses",

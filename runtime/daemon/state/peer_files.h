@@ -6,6 +6,7 @@
 //   DIR/buffers.json   names, types and shapes of a program's own buffers, which the checkpoint holds
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
 //   DIR/start          with a checkpoint: the weights that its run began with (runtime/run/run_identity.h)
+//   DIR/parts          with a checkpoint: hashes of what makes its run (RunPart::hash), u32 each, to name what differs
 //   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
 //   DIR/kept/          the update log and a download in progress (runtime/replica/disk.h)
 //
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "gossip/asio/identity.h"
+#include "runtime/base/run_part.h"
 #include "runtime/daemon/state/file_disk.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/replica/run_form.h"
@@ -43,6 +45,11 @@ class PeerFiles {
   Result<std::string> load(const std::function<Result<void>(BytesView)>& restore) const;
   // The first checkpoint writes this to `start`.
   void note_start(Bytes note) { start_ = std::move(note); }
+  // The first checkpoint writes the hashes of these, the parts of this peer's run, to `parts`.
+  void note_parts(std::vector<RunPart> parts) { parts_ = std::move(parts); }
+  // For Errc::mismatch: with a word on what this run has and that of the directory has not, where `parts` can say it.
+  Error with_unlike_parts(Error error) const;
+  static std::vector<std::uint32_t> parts_of(const std::string& directory);
   // The note in a state directory, which this process need not hold; nothing if there is none.
   static std::optional<Bytes> start_of(const std::string& directory);
   // Writes config.json or buffers.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
@@ -65,6 +72,7 @@ class PeerFiles {
 
   std::string directory_;
   Bytes start_;
+  std::vector<RunPart> parts_;
   std::optional<StateLock> lock_;
   std::optional<FileDisk> disk_;
   std::unique_ptr<std::FILE, CloseFile> capture_;

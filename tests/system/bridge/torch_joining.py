@@ -105,6 +105,21 @@ def a_cell_that_runs_twice_goes_on(folder):
     raises(rumor.MismatchError, "weights='swarm'", join_own)
 
 
+def what_differs_from_a_state_directory_is_named(folder):
+    model, join = _peer_of(1, state=folder)
+    swarm = join()
+    train(model, torch.optim.SGD(model.parameters(), 0.05), _batch, 20, swarm)
+    swarm.leave(0.5)
+    raises(rumor.MismatchError, 'have what is here: the initial weights', _peer_of(2, state=folder)[1])
+    frozen = _peer_of(1, state=folder, options={'frozen': 'another base'})[1]
+    raises(rumor.MismatchError, 'have what is here: the parameters that are not trained', frozen)
+    wider = nn.Sequential(nn.Linear(16, 33), nn.Tanh(), nn.Linear(33, 4))
+    for weights in ('own', 'swarm'):
+        raises(rumor.MismatchError, 'tensor 0.weight (33 x 16), tensor 0.bias (33)',
+               lambda weights=weights: rumor.join('takes', wider, state=folder, density=0.1, weights=weights,
+                                                  options=FAST))
+
+
 def what_differs_is_named():
     port = f'127.0.0.1:{free_port()}'
     _, join = _peer_of(1, listen=port)
