@@ -1,4 +1,4 @@
-"""The loops of torch_ddp.py: one model, data and optimizer, and each way of training it on two machines.
+"""The loops of rivals.py: one model, data and optimizer, and each way of training it on two machines.
 
 A loop ends when rank 0 meets the target, or at the limit; rank 1 goes on until it is told. Returns what rank 0 saw.
 """
@@ -12,7 +12,7 @@ from torch import nn
 import shaped_link
 from torch_data import fashion
 
-BATCH, RATE, ROWS, PORT = 32, 0.1, 2000, 7755
+BATCH, ROWS, PORT = 32, 2000, 7755
 EVALUATE_EVERY = 0.5  # seconds
 
 
@@ -32,10 +32,10 @@ def _pass(net, images, labels):
     nn.functional.cross_entropy(net(images[rows]), labels[rows]).backward()
 
 
-def seconds_a_step(width):
+def seconds_a_step(job):
     """Of this machine, without any exchange, while the other rank measures too."""
-    net = model(width)
-    optimizer = torch.optim.SGD(net.parameters(), RATE)
+    net = model(job.width)
+    optimizer = torch.optim.SGD(net.parameters(), job.rate)
     images, labels = fashion('train')
     begin = time.monotonic()
     for _ in range(300):
@@ -82,7 +82,7 @@ class Ending:
 def run_rumor(job):
     import rumor
     net, state, ending = model(job.width), f'{job.folder}/{job.rank}', Ending(job)
-    optimizer = torch.optim.SGD(net.parameters(), RATE)
+    optimizer = torch.optim.SGD(net.parameters(), job.rate)
     swarm = rumor.join('rivals', net, seeds=[f'{shaped_link.ADDRESSES[1 - job.rank]}:{PORT}'], state=state,
                        listen=f'{shaped_link.ADDRESSES[job.rank]}:{PORT}', batch_size=BATCH, density=job.density,
                        options={'allow': f'{state}/allowed', 'overhead': job.overhead})
@@ -103,7 +103,7 @@ def run_ddp(job):
     os.environ['GLOO_SOCKET_IFNAME'] = shaped_link.DEVICE
     dist.init_process_group('gloo', init_method=f'tcp://{shaped_link.ADDRESSES[0]}:{PORT}', rank=job.rank, world_size=2)
     net = nn.parallel.DistributedDataParallel(model(job.width))
-    optimizer, over, steps = torch.optim.SGD(net.parameters(), RATE), torch.zeros(1), [0]
+    optimizer, over, steps = torch.optim.SGD(net.parameters(), job.rate), torch.zeros(1), [0]
 
     def step(met):
         """Whether rank 0 has met the target is told every tenth step, so that it costs little."""
@@ -118,11 +118,42 @@ def run_ddp(job):
     return train(job, net, optimizer.zero_grad, step)
 
 
-WAYS = {'rumor': run_rumor, 'ddp': run_ddp}
+def run_hivemind(job, local=False):
+    import hivemind
+    import hivemind.compression
+    net, ending, first = model(job.width), Ending(job), pathlib.Path(job.folder) / 'first'
+    while job.rank == 1 and not first.exists():
+        time.sleep(0.1)
+    dht = hivemind.DHT(start=True, host_maddrs=[f'/ip4/{shaped_link.ADDRESSES[job.rank]}/tcp/{PORT}'],
+                       initial_peers=[first.read_text()] if job.rank == 1 else None)
+    if job.rank == 0:
+        (first.parent / 'part').write_text(str(dht.get_visible_maddrs()[0]))
+        os.rename(first.parent / 'part', first)
+    half = hivemind.compression.Float16Compression()
+    optimizer = hivemind.Optimizer(
+        dht=dht, run_id='rivals', target_batch_size=job.average_rows, batch_size_per_step=BATCH,
+        optimizer=lambda groups: torch.optim.SGD(groups, job.rate), params=net.parameters(), use_local_updates=local,
+        matchmaking_time=job.matchmaking, averaging_timeout=60, delay_state_averaging=False,
+        grad_compression=half, state_averaging_compression=half)
+    there = pathlib.Path(job.folder) / f'there-{job.rank}'
+    there.touch()
+    while not (there.parent / f'there-{1 - job.rank}').exists():
+        time.sleep(0.1)
+
+    def step(met):
+        optimizer.step()
+        return ending.is_over(met)
+
+    # Its processes end with this one, which is killed: an orderly end takes longer than the training.
+    return {**train(job, net, optimizer.zero_grad, step), 'averages': optimizer.local_epoch}
+
+
+WAYS = {'rumor': run_rumor, 'ddp': run_ddp, 'hivemind': run_hivemind,
+        'hivemind-local': lambda job: run_hivemind(job, local=True)}
 
 
 def run(job):
-    alone = seconds_a_step(job.width)
+    alone = seconds_a_step(job)
     told = WAYS[job.way](job)
     told['trains'] = min(1.0, alone * told['steps'] / max(told['seconds'] - told['evaluating'], 1e-9))
     return told

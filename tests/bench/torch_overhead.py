@@ -5,7 +5,8 @@ A step is forward, backward and plain SGD on random data: no optimizer takes les
 process of its own and sends updates. "overhead" is the time of a step with swarm.step() over that of one without,
 less one, median of the pairs, with all that threads of the peer do meanwhile; "processor time" the same in seconds of
 the processor, which other programs on the machine disturb less; "in step" the share of the time between entering and
-leaving swarm.step(); "steps an update" how many steps of the loop went into one, since a pass over all weights would
+leaving swarm.step(); "memory" what the process took since join(), in sizes of the weights in float32 (the model's own
+are not in it); "steps an update" how many steps of the loop went into one, since a pass over all weights would
 else take more than its share (rumor.h, `overhead`).
 
 Usage: torch_overhead.py [--rounds N] [--seconds S] [--density D] [--models a,b] [--json FILE] LIBRARY PACKAGE
@@ -27,7 +28,7 @@ except ImportError:
     print('python3 has no PyTorch (python3-torch)')
     sys.exit(SKIPPED)
 
-from torch_speed import MODELS, cross_entropy, pictures  # noqa: E402
+from torch_speed import MODELS, cross_entropy, gpt, pictures, text, token_loss  # noqa: E402
 
 KNOWN = {
     'mlp-128': MODELS['mlp-128'],
@@ -36,7 +37,18 @@ KNOWN = {
                                                   nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10)),
                      batch=lambda torch: pictures(torch, 256, (784,)), loss=cross_entropy),
     'gpt-6x384': MODELS['gpt-6x384'],
+    'gpt-10x512': dict(text='GPT 10 x 512, 8 rows of 256', net=gpt(10, 8, 512, 256),
+                       batch=lambda torch: text(torch, 8, 256), loss=token_loss),
+    'gpt2-small': dict(text='GPT-2 small (12 x 768, 50,257 tokens), 4 rows of 256',
+                       net=gpt(12, 12, 768, 256, 50257), batch=lambda torch: text(torch, 4, 256), loss=token_loss),
 }
+
+
+def memory():
+    """Bytes of this process that are in memory."""
+    with open('/proc/self/statm', encoding='ascii') as file:
+        return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+
 
 PARTNER = '''
 import os, sys, time
@@ -66,6 +78,9 @@ class Loop:
         self.params = sum(p.numel() for p in self.net.parameters())
         self.optimizer = torch.optim.SGD(self.net.parameters(), 0.01)
         self.batch = self.known['batch'](torch)
+        for _ in range(2):
+            self.step(False)
+        self.memory = memory()
         import rumor
         listen = '127.0.0.1:17717'
         self.swarm = rumor.join('overhead', self.net, listen=listen, density=density, options={'quiet': True})
@@ -115,12 +130,13 @@ def measure(name, package, options):
     time.sleep(0.5)
     updates = max(loop.swarm.status()['steps'] - first, 1)
     peers = loop.swarm.status()['live_peers']
+    used = memory() - loop.memory
     loop.end()
     return {'model': name, 'text': loop.known['text'], 'params': loop.params,
             'step_ms': statistics.median(without) * 1e3,
             'overhead': statistics.median(ratios) - 1, 'cpu_overhead': statistics.median(cpu_ratios) - 1,
             'in_step': loop.inside / time_with,
-            'steps_an_update': steps / updates, 'live_peers': peers}
+            'memory': used / (4 * loop.params), 'steps_an_update': steps / updates, 'live_peers': peers}
 
 
 def main():
@@ -128,7 +144,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--seconds', type=float, default=3)
     parser.add_argument('--density', type=float, default=0.001)
-    parser.add_argument('--models', default=','.join(KNOWN))
+    parser.add_argument('--models', default='mlp-128,mlp-wide,gpt-6x384', help=', '.join(KNOWN))
     parser.add_argument('--json')
     parser.add_argument('library')
     parser.add_argument('package')
@@ -142,7 +158,8 @@ def main():
         results.append(result)
         print(f'{result["text"]}: {result["params"] / 1e6:.1f} M parameters, {result["step_ms"]:.1f} ms a step; '
               f'overhead {result["overhead"] * 100:.1f} %, processor time {result["cpu_overhead"] * 100:.1f} %, '
-              f'in step {result["in_step"] * 100:.1f} %, {result["steps_an_update"]:.1f} steps an update', flush=True)
+              f'in step {result["in_step"] * 100:.1f} %, memory {result["memory"]:.2f}, '
+              f'{result["steps_an_update"]:.1f} steps an update', flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:
             json.dump(results, file, indent=2)

@@ -31,8 +31,8 @@ def cnn(nn):
                          nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64 * 14 * 14, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
-def gpt(layers, heads, width, context):
-    """GPT-2's architecture over bytes, written as PyTorch is fastest with: nn.Linear and its own causal attention."""
+def gpt(layers, heads, width, context, tokens=256):
+    """GPT-2's architecture, written as PyTorch is fastest with: nn.Linear and its own causal attention."""
     def make(nn):
         import torch
 
@@ -59,11 +59,11 @@ def gpt(layers, heads, width, context):
         class Gpt(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.table, self.position = nn.Embedding(256, width), nn.Embedding(context, width)
+                self.table, self.position = nn.Embedding(tokens, width), nn.Embedding(context, width)
                 self.layers, self.norm = nn.Sequential(*(Layer() for _ in range(layers))), nn.LayerNorm(width)
 
-            def forward(self, tokens):
-                x = self.table(tokens) + self.position.weight
+            def forward(self, rows):
+                x = self.table(rows) + self.position.weight
                 return self.norm(self.layers(x)) @ self.table.weight.T
 
         return Gpt()
@@ -81,7 +81,7 @@ def text(torch, rows, context):
 
 
 def token_loss(torch, net, batch):
-    return torch.nn.functional.cross_entropy(net(batch[0]).view(-1, 256), batch[1])
+    return torch.nn.functional.cross_entropy(net(batch[0]).flatten(0, 1), batch[1])
 
 
 def pictures(torch, rows, shape):

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """The same model, data and optimizer on two machines with a home link between them: Rumor beside PyTorch's
-DistributedDataParallel (gloo). Time to the same test loss, bytes on the link, and the share of the time that goes into
-training.
+DistributedDataParallel (gloo) and hivemind. Time to the same test loss, bytes on the link, and the share of the time
+that goes into training.
 
 Both ends run on this machine, in network namespaces of their own, joined by a link of tests/bench/shaped_link.py.
 Fashion-MNIST, MLP, SGD. Time is counted from the first step. With --kill the second peer is killed (SIGKILL) at half
-of the time that the way took before. Skipped (77) without PyTorch, Fashion-MNIST or root.
+of the time that the way took before. hivemind is a package of PyPI; where python3 has it not, name other --ways. It
+averages gradients ("hivemind") or weights ("hivemind-local") as float16, each time that both have seen --average-rows
+rows together. Skipped (77) without PyTorch, Fashion-MNIST or root.
 
-Usage: torch_ddp.py [--mbit 20] [--rtt-ms 50] [--loss 0.5] [--width 128] [--ways rumor,ddp] [--kill]
-                    [--json FILE] RUMOR LIBRARY PACKAGE
+Usage: rivals.py [--mbit 20] [--rtt-ms 50] [--loss 0.5] [--width 128] [--ways rumor,ddp] [--kill]
+                 [--average-rows 512] [--rate 0.1] [--json FILE] RUMOR LIBRARY PACKAGE
 """
 import argparse
 import json
@@ -61,7 +63,7 @@ def attempt(options, way, kill_after=None):
     with tempfile.TemporaryDirectory() as folder, \
             shaped_link.ShapedLink(options.mbit, options.rtt_ms / 2000) as link:
         make_friends(options.rumor, folder)
-        command = [sys.executable, str(HERE / 'torch_ddp.py'), *options.passed, '--way', way, '--folder', folder]
+        command = [sys.executable, str(HERE / 'rivals.py'), *options.passed, '--way', way, '--folder', folder]
         ends = [link.popen(rank, [*command, '--rank', str(rank)], stdout=subprocess.PIPE, text=True,
                            stderr=None if options.verbose else subprocess.DEVNULL, start_new_session=True)
                 for rank in (0, 1)]
@@ -90,7 +92,10 @@ def parsed():
     parser.add_argument('--limit', type=float, default=600, help='seconds for one way')
     parser.add_argument('--density', type=float, default=0.001, help='of an update of Rumor')
     parser.add_argument('--overhead', type=float, default=0.2, help='share of the time that Rumor may take')
-    parser.add_argument('--ways', default=','.join(rival_loops.WAYS))
+    parser.add_argument('--rate', type=float, default=0.1, help='of SGD')
+    parser.add_argument('--average-rows', type=int, default=512, help='of both peers, between two averages of hivemind')
+    parser.add_argument('--matchmaking', type=float, default=1, help='seconds that hivemind looks for a group')
+    parser.add_argument('--ways', default='rumor,ddp', help=', '.join(rival_loops.WAYS))
     parser.add_argument('--kill', action='store_true', help='once more, with the second peer killed')
     parser.add_argument('--json')
     parser.add_argument('--verbose', action='store_true')
