@@ -19,10 +19,9 @@ namespace rumor::bridge {
 namespace {
 
 // A short run sends more entries a step, so that each parameter is sent about as often as in a long one.
-constexpr double entries_per_parameter = 25, density_max = 0.1;
-
 double density_for_steps(double steps, double least) {
-  return std::clamp(entries_per_parameter / steps, least, density_max);
+  constexpr double most = 0.1;
+  return std::clamp(entries_wanted / steps, least, most);
 }
 
 // Checks that the program's tensors have the shapes of the run's model; names may differ.

@@ -37,7 +37,8 @@ double RunConfig::density_for(std::size_t peers, std::uint32_t batches) const {
   if (has_byte_budget()) return 0;
   const double rounds =
       static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
-  const double automatic = std::clamp(25.0 / (static_cast<double>(peers) * std::max(rounds, 1.0)), 1e-4, 1e-2);
+  const double updates = static_cast<double>(peers) * std::max(rounds, 1.0);
+  const double automatic = std::clamp(entries_wanted / updates, 1e-4, 1e-2);
   const double of_a_batch = density > 0 ? density : automatic;
   return std::min(of_a_batch * batches, density_max);
 }

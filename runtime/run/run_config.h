@@ -38,6 +38,8 @@ std::string_view guarantee_of(std::string_view mode);
 
 // Entries / parameters of one update, at most.
 inline constexpr double density_max = 0.2;
+// Where a density is automatic, each parameter is sent about so often in the whole run, all peers together.
+inline constexpr double entries_wanted = 25;
 
 // For run.samples: longer than anybody trains, so that it ends when somebody says so.
 inline constexpr std::uint64_t samples_unbounded = std::uint64_t{1} << 50;
