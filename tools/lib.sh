@@ -95,7 +95,8 @@ missing_packages() {
   # Without dpkg, Meson finds out which libraries are there.
   if [[ ${#libraries[@]} -eq 0 ]] || ! command -v dpkg-query >/dev/null; then return 0; fi
   # shellcheck disable=SC2016  # dpkg-query fills in these fields
-  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${libraries[@]}" 2>/dev/null || true)
+  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n${Package}:${Architecture} ${db:Status-Status}\n' \
+    "${libraries[@]}" 2>/dev/null || true)
   for package in "${libraries[@]}"; do
     grep -qxF "$package installed" <<<"$installed" || echo "$package"
   done
