@@ -52,6 +52,8 @@ class EventJournal {
   const std::string& trouble() const { return trouble_; }
 
  private:
+  void tell_of_peers(double at, const NodeStatus& status);
+  void tell_if_behind(double at, const Limit& limit);
   void keep(std::string line);
   // To the listener and the file.
   void write(const std::string& line);
@@ -62,8 +64,6 @@ class EventJournal {
   std::string trouble_, phase_, json_;  // json_: empty when it must be made anew
   std::vector<NodeId> live_;            // in order
   std::uint64_t evaluations_ = 0;
-  void tell_of_peers(double at, const NodeStatus& status);
-  void tell_if_behind(double at, const Limit& limit);
   std::optional<double> behind_at_;  // the last event of this kind
 };
 
