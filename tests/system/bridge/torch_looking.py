@@ -86,6 +86,17 @@ def messages_go_to_logging():
     assert 'no state directory' in said and 'INFO:rumor:ended with' in said and '--' not in said, said
 
 
+def leave_works_at_the_end_of_the_interpreter():
+    text = QUIET.replace("with rumor.join('quiet', model) as swarm:\n    swarm.step()", '''
+swarm = rumor.join('quiet', model)
+swarm.step()
+import atexit
+atexit.register(lambda: (swarm.leave(0.1), print(swarm.status()['phase'])))
+''')
+    said = subprocess.run([sys.executable, '-c', text], capture_output=True, text=True, check=True)
+    assert said.stdout == 'ended\n' and said.stderr == '', said
+
+
 def peers_that_come_and_go_are_told():
     port = f'127.0.0.1:{free_port()}'
     model, other = nn.Linear(8, 2), nn.Linear(8, 2)

@@ -74,7 +74,10 @@ class Peer:
     def _interruptible(self, call: Callable[[], int]) -> int:
         """call() on another thread, so that Ctrl-C ends its wait."""
         with concurrent.futures.ThreadPoolExecutor(1, 'rumor-wait') as pool:
-            done = pool.submit(call)
+            try:
+                done = pool.submit(call)
+            except RuntimeError:  # at the end of the interpreter no thread begins
+                return call()
             try:
                 return done.result()
             except KeyboardInterrupt:
