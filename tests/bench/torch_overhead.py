@@ -78,8 +78,7 @@ class Loop:
         self.params = sum(p.numel() for p in self.net.parameters())
         self.optimizer = torch.optim.SGD(self.net.parameters(), 0.01)
         self.batch = self.known['batch'](torch)
-        for _ in range(2):
-            self.step(False)
+        self.known['loss'](torch, self.net, self.batch).backward()  # its memory is not the swarm's
         self.memory = memory()
         import rumor
         listen = '127.0.0.1:17717'
@@ -89,6 +88,8 @@ class Loop:
                                         stderr=subprocess.DEVNULL)
         self.inside = 0.0
         while self.swarm.status()['live_peers'] < 2:
+            if self.partner.poll() is not None:
+                sys.exit(f'the other peer has ended: {self.partner.returncode}')
             self.step(True)
 
     def step(self, with_swarm):
