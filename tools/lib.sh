@@ -83,7 +83,7 @@ command_of() {
 
 # Prints those of the packages that are not installed, one a line.
 missing_packages() {
-  local package name libraries=() installed
+  local package name libraries=() installed native
   for package in "$@"; do
     name=$(command_of "$package")
     if [[ -z $name ]]; then
@@ -95,10 +95,11 @@ missing_packages() {
   # Without dpkg, Meson finds out which libraries are there.
   if [[ ${#libraries[@]} -eq 0 ]] || ! command -v dpkg-query >/dev/null; then return 0; fi
   # shellcheck disable=SC2016  # dpkg-query fills in these fields
-  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n${Package}:${Architecture} ${db:Status-Status}\n' \
-    "${libraries[@]}" 2>/dev/null || true)
+  installed=$(dpkg-query -W -f='${Package}:${Architecture} ${db:Status-Status}\n' "${libraries[@]}" 2>/dev/null || true)
+  native=$(dpkg --print-architecture)
   for package in "${libraries[@]}"; do
-    grep -qxF "$package installed" <<<"$installed" || echo "$package"
+    [[ $package == *:* ]] && name=$package || name=$package:$native
+    grep -qxF -e "$name installed" -e "$package:all installed" <<<"$installed" || echo "$package"
   done
 }
 

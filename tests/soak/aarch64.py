@@ -3,7 +3,7 @@
 
 usage: aarch64.py RUMOR BUILD      (BUILD: what `tools/wheel --aarch64` makes, build-aarch64; needs qemu-user)
 
-qemu runs the ARM command some hundred times slower than a machine of its kind would. Prints what was equal, then `ok`.
+qemu is slow, so the runs are small. Prints what was equal, then `ok`.
 """
 import json
 import os

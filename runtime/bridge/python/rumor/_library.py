@@ -38,7 +38,7 @@ def _candidates() -> list[str]:
     if named:
         return [named]
     here = pathlib.Path(__file__).resolve().parent
-    places = [here / NAME, here.parent / '.rumor.mesonpy.libs' / NAME]  # where tools/wheel and `pip install .` put it
+    places = [here / NAME, here.parent / '.rumor.mesonpy.libs' / NAME]  # in a wheel; built by pip
     for tree in here.parents[3:4]:  # a working tree
         places += sorted(tree.glob(f'build*/runtime/bridge/{NAME}'), key=lambda path: -path.stat().st_mtime)
     places += [folder / NAME for folder in map(pathlib.Path, ('/usr/local/lib', '/usr/lib'))]
