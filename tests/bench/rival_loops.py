@@ -115,7 +115,9 @@ def run_ddp(job):
         dist.broadcast(over, 0)
         return over[0].item() > 0
 
-    return train(job, net, optimizer.zero_grad, step)
+    told = train(job, net, optimizer.zero_grad, step)
+    dist.destroy_process_group()
+    return told
 
 
 def run_hivemind(job, local=False):
