@@ -227,8 +227,7 @@ Result<void> Compressor::Impl::absorb(ScanInput input, ChangeForm form, SparseUp
   share_entries(groups, entries, layout.params());
   for (RankGroup& group : groups) {
     group.selected = 0;
-    group.extra = std::min(std::exchange(group.left_out, 0), group.size - group.wanted);
-    group.wanted += group.extra;
+    group.want_extra();
   }
   input.residual = residual.data();
   scan(input, form);
@@ -310,10 +309,7 @@ void Compressor::leave_out(std::span<const std::uint32_t> positions, SparseUpdat
     RankGroup& group = impl_->groups[piece.group];
     const auto removed = static_cast<std::uint32_t>(remove_candidates(positions, group.cutoff, piece));
     group.candidates -= removed;
-    group.left_out += removed;
-    const std::uint32_t surplus = std::min(removed, group.extra);
-    group.extra -= surplus;
-    group.wanted -= surplus;
+    group.leave_out(removed);
   }
   impl_->choose_or_clear(out);
 }

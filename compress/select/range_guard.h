@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compress/payload/apply.h"
@@ -20,6 +21,13 @@ class RangeGuard {
   // Positions, ascending, whose weights the update would move beyond range_guarded, or farther beyond it.
   // Requires: view and update of this layout.
   std::vector<std::uint32_t> beyond(const ParamLayout& layout, const SparseUpdate& update) const;
+
+  // The same where only the weights at the entries are known: before[e] belongs to entry e.
+  static std::vector<std::uint32_t> beyond(const ParamLayout& layout, const SparseUpdate& update,
+                                           std::span<const float> before, float unit);
+  // No entry of this step takes a weight beyond whose magnitude is smaller than this, in weight units. It is negative
+  // if the step alone leads beyond.
+  static double safe_below(std::int32_t step, float unit);
 
  private:
   FloatView view_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
@@ -44,6 +45,18 @@ RankGroup::Collected RankGroup::collected(std::span<const Piece> pieces, std::ui
   if (candidates > room() || std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.overflow; }))
     return Collected::too_many;
   return candidates >= wanted || cutoff <= floor_bits ? Collected::enough : Collected::too_few;
+}
+
+void RankGroup::want_extra() {
+  extra = std::min(std::exchange(left_out, 0), size - wanted);
+  wanted += extra;
+}
+
+void RankGroup::leave_out(std::uint32_t count) {
+  left_out += count;
+  const std::uint32_t surplus = std::min(count, extra);
+  extra -= surplus;
+  wanted -= surplus;
 }
 
 Result<void> RankGroup::set_step(float worth, int grid_bits) {

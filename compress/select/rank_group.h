@@ -37,8 +37,8 @@ struct RankGroup {
 
   std::uint32_t wanted = 0;   // entries, of this update
   std::int64_t owed = 0;      // share_entries
-  // Entries that Compressor::leave_out() removed since the last pass. They will be among the largest in the next one
-  // again, so that looks for `extra` more, which are removed in turn: they take no places of others.
+  // Entries that were left out since the last pass. They will be among the largest in the next one again, so that looks
+  // for `extra` more, which are left out in turn: they take no places of others.
   std::uint32_t left_out = 0, extra = 0;
   std::uint32_t cutoff = 0;   // magnitude bits from which candidates were collected
   std::size_t candidates = 0;
@@ -61,6 +61,10 @@ struct RankGroup {
   enum class Collected : std::uint8_t { enough, too_few, too_many };
   Collected collected(std::span<const Piece> pieces, std::uint32_t floor_bits);
   void forget() { threshold = 0; }
+  // Before a pass, after share_entries(): wants the extra entries too.
+  void want_extra();
+  // `count` of the chosen entries have been left out: that many of the extra ones are no longer wanted.
+  void leave_out(std::uint32_t count);
 
   // Sets the size of an entry to `worth`, in weight units, rounded to the grid. `worth` is a float before rounding, so
   // the rounded value is a float too and leaves the residual without another rounding. Errors: Errc::limit, beyond the
