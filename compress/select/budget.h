@@ -58,6 +58,8 @@ class ChosenEntries {
   virtual Result<Bytes> encode() = 0;
   // Only the `entries` largest stay chosen; the others wait in the residual again. Requires: 1 <= entries <= count().
   virtual Result<void> shrink(std::uint32_t entries) = 0;
+  // The positions that a guard has found so far, after encode().
+  virtual const std::vector<std::uint32_t>& left_out() const = 0;
 };
 
 // Turns the entries that a compressor chose into those of an update.
@@ -76,8 +78,7 @@ class CompressorEntries : public ChosenEntries {
   std::uint64_t count() const override { return update_.index.size(); }
   Result<Bytes> encode() override { return compress::encode(layout_, update_, options_); }
   Result<void> shrink(std::uint32_t entries) override;
-  // The positions that the guard has found.
-  const std::vector<std::uint32_t>& left_out() const { return left_out_; }
+  const std::vector<std::uint32_t>& left_out() const override { return left_out_; }
 
  private:
   void keep_in_range();

@@ -76,8 +76,9 @@ std::uint32_t DeviceCompressor::entries_of(double density) const {
 
 // The candidates of the ranks are stored one rank after another.
 Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
-  std::size_t candidates = 0;
+  std::size_t candidates = 0, wanted = 0;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    wanted += ranks_[r].wanted;
     places_[r].first_candidate = candidates;
     places_[r].room = static_cast<std::uint32_t>(std::min<std::size_t>(ranks_[r].room(), ranks_[r].size));
     candidates += places_[r].room;
@@ -85,7 +86,7 @@ Result<void> DeviceCompressor::make_room(DeviceUpdate& out) {
   for (Result<void> room :
        {candidate_index_.make_room(*gpu_, candidates, "candidates"),
         candidate_value_.make_room(*gpu_, candidates, "candidates"),
-        pending_.make_room(*gpu_, entries_, "positions of an update"), out.make_room(*gpu_, entries_)})
+        pending_.make_room(*gpu_, wanted, "positions of an update"), out.make_room(*gpu_, wanted)})
     if (!room) return room;
   return {};
 }
@@ -162,8 +163,9 @@ Result<void> DeviceCompressor::choose(DeviceUpdate& out) {
     RankGroup& rank = ranks_[r];
     Place& place = places_[r];
     const std::uint32_t found = (*selections)[r].candidates;
+    place.candidates = std::min(found, place.room);
     if (rank.wanted == 0) continue;
-    if (rank.threshold != 0) rank.margin.adapt(std::min(found, place.room), rank.wanted);
+    if (rank.threshold != 0) rank.margin.adapt(place.candidates, rank.wanted);
     const bool too_few = found < rank.wanted && rank.cutoff > floor_bits(options_.grid_bits);
     if (found <= place.room && !too_few) continue;
     ++second_looks_;
@@ -253,6 +255,8 @@ Result<std::vector<float>> DeviceCompressor::mean_magnitudes(const DeviceUpdate&
 Result<void> DeviceCompressor::absorb(const ScanArgs& change, DeviceUpdate& out) {
   out.clear();
   compress::share_entries(ranks_, entries_, layout_.params());
+  for (RankGroup& rank : ranks_) rank.want_extra();
+  left_out_.forget();
   take_sent();  // first: make_room() may reallocate pending_ and lose its contents
   forget_update();
   if (Result<void> room = make_room(out); !room) return room;
@@ -298,24 +302,53 @@ void DeviceCompressor::add(const DeviceArray<std::uint32_t>& index, const Device
   gpu_->table().add_changes(gpu_->device(), residual_.data(), index.data(), change.data(), count);
 }
 
-// The candidates, and the residual they come from, are unchanged since the last absorb(): it still holds what was sent.
 Result<void> DeviceCompressor::shrink(std::uint32_t entries, DeviceUpdate& out) {
   const std::uint64_t sent = pending_count_;
   RUMOR_CHECK(sent == out.count && entries >= 1 && entries <= sent);
   for (std::size_t r = 0; r < ranks_.size(); ++r)
     ranks_[r].wanted = static_cast<std::uint32_t>(places_[r].selected * std::uint64_t{entries} / sent);
+  return choose_again(out);
+}
+
+Result<void> DeviceCompressor::leave_out(std::span<const std::uint32_t> positions, DeviceUpdate& out) {
+  RUMOR_CHECK(pending_count_ == out.count && positions.size() <= out.count);
+  if (Result<void> added = left_out_.add(*gpu_, positions); !added) return added;
+  auto from = positions.begin();
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const auto to = std::lower_bound(from, positions.end(), places_[r].offset + ranks_[r].size);
+    ranks_[r].leave_out(static_cast<std::uint32_t>(to - from));
+    from = to;
+  }
+  return choose_again(out);
+}
+
+// The candidates, and the residual they come from, are unchanged since the last absorb(): it still holds what was sent.
+Result<void> DeviceCompressor::choose_again(DeviceUpdate& out) {
   out.clear();
   forget_update();
+  hide_left_out();
   for (std::size_t r = 0; r < ranks_.size(); ++r) select(r);
   const Result<std::vector<Selection>> selections = read_selections();
-  if (!selections) return selections.error();
-  Result<void> emitted = emit(*selections, out);
+  const Result<void> emitted = selections ? emit(*selections, out) : selections.error();
+  if (!left_out_.empty()) left_out_.show(*gpu_, residual_.data());
   if (emitted) return {};
   out.clear();
   forget_update();
   // As in Compressor: if the mean of the largest exceeds the grid, the update stays empty.
   if (emitted.error().code == Errc::limit) return {};
   return emitted;
+}
+
+// In the residual, and among the candidates, which are copies of it.
+void DeviceCompressor::hide_left_out() {
+  if (left_out_.empty()) return;
+  left_out_.hide(*gpu_, residual_.data());
+  for (const Place& place : places_) {
+    if (place.looks_at_all) continue;
+    gpu_->table().gather(gpu_->device(), reinterpret_cast<const std::uint32_t*>(residual_.data() + place.offset),
+                         candidate_index_.data() + place.first_candidate, place.candidates,
+                         reinterpret_cast<std::uint32_t*>(candidate_value_.data() + place.first_candidate));
+  }
 }
 
 void DeviceCompressor::withdraw(DeviceUpdate& out) {
@@ -358,7 +391,7 @@ Result<compress::CompressorStats> DeviceCompressor::stats(const DeviceUpdate& la
 
 std::size_t DeviceCompressor::entry_bytes() const {
   return device_bytes(candidate_index_, candidate_value_, tiles_, bins_, tile_counts_, selections_, sums_, pending_) +
-         counter_.memory_bytes();
+         left_out_.memory_bytes() + counter_.memory_bytes();
 }
 
 double DeviceCompressor::threshold() const {

@@ -8,8 +8,12 @@
 // and starting each kernel takes some microseconds. As for Scope::global, all kernels are started before the host
 // waits, once.
 //
+// leave_out() is that of the CPU too, unless the guess was off in the same update. The CPU then has few candidates more
+// than it sends, perhaps too few to take all places. The GPU chooses among all parameters.
+//
 // Thread: one caller at a time. Memory, device: 4 bytes per parameter, 9 per wanted entry, and 8 per candidate. There
-// is room for six candidates per entry plus 16,384 per rank, but never for more than there are parameters.
+// is room for six candidates per entry plus 16,384 per rank, but never for more than there are parameters. 12 more per
+// entry that was left out.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +22,7 @@
 
 #include "compress/select/compressor.h"
 #include "compress/select/rank_group.h"
+#include "gpu/compress/hidden_values.h"
 #include "gpu/device/device.h"
 #include "gpu/device/device_update.h"
 
@@ -47,6 +52,11 @@ class DeviceCompressor {
   // Takes back the update of the last absorb() and sends only its `entries` largest, as Compressor::shrink(). Errors:
   // Errc::io. Requires: the last absorb() succeeded, 1 <= entries <= what it sent.
   Result<void> shrink(std::uint32_t entries, DeviceUpdate& out);
+
+  // Chooses the update again without these positions, as Compressor::leave_out(): they stay in the residual to the last
+  // bit, and the next largest take their places. Errors: Errc::io, Errc::limit. Requires: the last absorb(), shrink()
+  // or leave_out() succeeded and sent these positions; they ascend.
+  Result<void> leave_out(std::span<const std::uint32_t> positions, DeviceUpdate& out);
 
   // Takes back the whole update of the last absorb(). Requires: that absorb() succeeded.
   void withdraw(DeviceUpdate& out);
@@ -80,6 +90,7 @@ class DeviceCompressor {
     std::size_t first_tile = 0;             // in tiles_
     std::size_t first_candidate = 0;        // in candidate_index_ and candidate_value_
     std::uint32_t room = 0;                 // for candidates
+    std::uint32_t candidates = 0;           // of the last scan, those that had room
     bool looks_at_all = false;              // the guess was off: select among all parameters
     std::size_t first_sum = 0;              // in sums_, during the computation of a mean
     std::uint32_t first = 0, selected = 0;  // its entries in the last update
@@ -98,6 +109,8 @@ class DeviceCompressor {
   void select(std::size_t rank);
   Result<std::vector<Selection>> read_selections();
   Result<void> choose(DeviceUpdate& out);
+  Result<void> choose_again(DeviceUpdate& out);
+  void hide_left_out();
   Result<void> emit(const std::vector<Selection>& selections, DeviceUpdate& out);
   Result<void> set_steps(DeviceUpdate& out);
   Result<std::vector<float>> mean_magnitudes(const DeviceUpdate& update);
@@ -118,6 +131,7 @@ class DeviceCompressor {
   DeviceArray<double> sums_;
   DeviceArray<std::uint32_t> pending_;  // sent, and still in the residual: the first pending_count_
   std::uint32_t pending_count_ = 0;
+  HiddenValues left_out_;  // since the last absorb()
   TensorCounter counter_;
 };
 

@@ -30,6 +30,17 @@ Result<void> DeviceUpdate::copy_entries(const Gpu& gpu, const DeviceUpdate& from
   return {};
 }
 
+Result<compress::SparseUpdate> DeviceUpdate::read() const {
+  compress::SparseUpdate here;
+  here.step = step;
+  here.tensor_step = tensor_step;
+  here.index.resize(count);
+  here.negative.resize(count);
+  if (auto read = index.read(here.index.data(), count); !read) return read.error();
+  if (auto read = negative.read(here.negative.data(), count); !read) return read.error();
+  return here;
+}
+
 Result<void> DeviceUpdate::set_steps(const Gpu& gpu) {
   std::vector<StepSpan> spans;
   if (tensor_step.empty()) {

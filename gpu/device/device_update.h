@@ -41,6 +41,8 @@ struct DeviceUpdate {
   // Errc::limit.
   Result<void> write_entries(const Gpu& gpu, const compress::SparseUpdate& update);
   Result<void> copy_entries(const Gpu& gpu, const DeviceUpdate& from);
+  // A copy on the host, 5 bytes an entry. Waits. Errors: Errc::io.
+  Result<compress::SparseUpdate> read() const;
   // Writes `steps` from step, tensor_step and counts. Errors: Errc::limit.
   Result<void> set_steps(const Gpu& gpu);
   // Removes all entries; the memory is kept.

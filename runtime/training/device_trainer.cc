@@ -24,20 +24,41 @@ Result<void> check_possible(const RunConfig& config) {
   return {};
 }
 
-// The entries of the last update, on the GPU.
+// The entries of the last update, on the GPU. encode() sends none that the guard finds with the weights `view`.
 class EntriesThere final : public compress::ChosenEntries {
  public:
-  EntriesThere(gpu::DeviceCompressor& compressor, gpu::DeviceCodec& codec, gpu::DeviceUpdate& update)
-      : compressor_(compressor), codec_(codec), update_(update) {}
+  EntriesThere(gpu::DeviceCompressor& compressor, gpu::DeviceCodec& codec, gpu::DeviceRangeGuard& guard,
+               const gpu::DeviceArray<float>& view, gpu::DeviceUpdate& update)
+      : compressor_(compressor), codec_(codec), guard_(guard), view_(view), update_(update) {}
   std::uint64_t count() const override { return update_.count; }
-  Result<Bytes> encode() override { return codec_.encode(update_); }
+  Result<Bytes> encode() override {
+    if (auto kept = keep_in_range(); !kept) return kept.error();
+    return codec_.encode(update_);
+  }
   Result<void> shrink(std::uint32_t entries) override { return compressor_.shrink(entries, update_); }
+  const std::vector<std::uint32_t>& left_out() const override { return left_out_; }
 
  private:
+  Result<void> keep_in_range();
+
   gpu::DeviceCompressor& compressor_;
   gpu::DeviceCodec& codec_;
+  gpu::DeviceRangeGuard& guard_;
+  const gpu::DeviceArray<float>& view_;
   gpu::DeviceUpdate& update_;
+  std::vector<std::uint32_t> left_out_;
 };
+
+// As compress::CompressorEntries: those that take the place of what is left out may move a weight too far as well.
+Result<void> EntriesThere::keep_in_range() {
+  while (true) {
+    const auto beyond = guard_.beyond(view_, update_);
+    if (!beyond) return beyond.error();
+    if (beyond->empty()) return {};
+    left_out_.insert(left_out_.end(), beyond->begin(), beyond->end());
+    if (auto left = compressor_.leave_out(*beyond, update_); !left) return left;
+  }
+}
 
 }  // namespace
 
@@ -64,6 +85,7 @@ Result<void> DeviceTrainer::prepare(const RunConfig& config) {
   if (!compressor) return compressor.error();
   compressor_.emplace(std::move(compressor).value());
   codec_.emplace(*gpu_, layout());
+  guard_.emplace(*gpu_, layout(), built_.grid_bits);
   auto view = DeviceView::create(*gpu_, *model_, *codec_, layout(), built_.grid_bits);
   if (!view) return view.error();
   view_.emplace(std::move(view).value());
@@ -113,13 +135,11 @@ Result<void> DeviceTrainer::compute(const StepPlan& plan, StepResult& result) {
 }
 
 Result<void> DeviceTrainer::encode(StepResult& result) {
-  EntriesThere chosen(*compressor_, *codec_, update_);
-  auto payload = encoder_.encode(chosen);
-  if (!payload) return payload.error();
-  auto update = compress::decode(layout(), *payload);
+  EntriesThere chosen(*compressor_, *codec_, *guard_, view_->floats(), update_);
+  if (auto encoded = encoder_.encode(chosen, result); !encoded) return encoded;
+  auto update = compress::decode(layout(), result.payload);
   if (!update) return update.error();
-  made_ = *payload;
-  result.payload = std::move(payload).value();
+  made_ = result.payload;
   result.update = std::move(update).value();
   return {};
 }
@@ -177,7 +197,7 @@ MemoryUse DeviceTrainer::memory() const {
   use.residual = capacity_bytes(residual_) + compressor_->residual_bytes();
   use.optimizer = built_.optimizer->memory_bytes();
   use.entries = view_->entry_bytes() + capacity_bytes(made_) + model_->entry_bytes() + update_.memory_bytes() +
-                compressor_->entry_bytes() + codec_->memory_bytes();
+                compressor_->entry_bytes() + codec_->memory_bytes() + guard_->memory_bytes();
   use.activations = model_->activation_bytes();
   recipe_->add_memory(use);
   return use;

@@ -2,6 +2,8 @@
 // is there: weights as integers and as floats, gradient, moments, residual; and all that is done with it: forward and
 // backward pass, optimizer (device_recipe.h), selection, coding, decoding, applying. Payload bytes cross the bus.
 //
+// No update takes a weight near the end of the grid: as on the CPU, such entries wait (gpu/compress/range_guard.h).
+//
 // Names, fingerprint and log are the host's, and integers of its own, for snapshots and checkpoints; no step waits for
 // these (Trainer::keeps_weights). That both are equal is verified where all that waits is looked at, and before an
 // evaluation.
@@ -25,6 +27,7 @@
 #include "compress/payload/update.h"
 #include "gpu/compress/codec.h"
 #include "gpu/compress/compressor.h"
+#include "gpu/compress/range_guard.h"
 #include "gpu/models/split_model.h"
 #include "runtime/training/built_in_model.h"
 #include "runtime/training/device_recipe.h"
@@ -87,6 +90,7 @@ class DeviceTrainer final : public Trainer {
   std::optional<gpu::SplitModel> model_;
   mutable std::optional<gpu::DeviceCompressor> compressor_;
   std::optional<gpu::DeviceCodec> codec_;
+  std::optional<gpu::DeviceRangeGuard> guard_;
   UpdateEncoder encoder_;
   std::optional<DeviceRecipe> recipe_;
   std::optional<DeviceView> view_;

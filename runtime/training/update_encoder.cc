@@ -25,7 +25,7 @@ Result<Bytes> UpdateEncoder::encode(compress::ChosenEntries& chosen) {
   return payload;
 }
 
-Result<void> UpdateEncoder::encode(compress::CompressorEntries& chosen, StepResult& result) {
+Result<void> UpdateEncoder::encode(compress::ChosenEntries& chosen, StepResult& result) {
   auto payload = encode(chosen);
   if (!payload) return payload.error();
   result.payload = std::move(payload).value();

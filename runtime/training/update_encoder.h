@@ -25,7 +25,7 @@ class UpdateEncoder {
   // The canonical payload of the entries that were chosen, or of as many as fit. Errors: those of `chosen`.
   Result<Bytes> encode(compress::ChosenEntries& chosen);
   // The same into the result of a step, with the positions that its guard left out.
-  Result<void> encode(compress::CompressorEntries& chosen, StepResult& result);
+  Result<void> encode(compress::ChosenEntries& chosen, StepResult& result);
 
  private:
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes

@@ -1,98 +1,20 @@
 // DeviceCompressor against Compressor: after every update of a run the same entries, the same step, the same payload
 // and the same residual, bit for bit.
-#include <bit>
+#include "gpu/compress/compressor.h"
+
 #include <boost/test/unit_test.hpp>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "compress/select/compressor.h"
-#include "gpu/compress/codec.h"
-#include "gpu/compress/compressor.h"
 #include "models/optimizers/optimizer.h"
-#include "tests/gpu/target.h"
+#include "tests/gpu/compress/compressor_pair.h"
 #include "tests/unit/compress/generated.h"
 
 using namespace rumor;
 using namespace rumor::gpu;
-using compress::Compressor;
 using compress::CompressorOptions;
-using compress::SparseUpdate;
 
 BOOST_AUTO_TEST_SUITE(gpu_compressor)
-
-namespace {
-
-struct Pair {
-  Pair(std::uint64_t order, const ParamLayout& the_layout, const CompressorOptions& options)
-      : target(order),
-        layout(the_layout),
-        cpu(layout, options),
-        gpu(DeviceCompressor::create(*target.gpu, layout, options).value()),
-        codec(*target.gpu, layout),
-        delta(DeviceArray<float>::create(*target.gpu, layout.params(), "a test").value()),
-        bf16(DeviceArray<std::uint16_t>::create(*target.gpu, layout.params(), "a test").value()) {}
-
-  void check_residual() {
-    const std::vector<float> got = gpu.residual().value();
-    const std::span<const float> expected = cpu.residual();
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (std::isnan(got[i]) && std::isnan(expected[i])) continue;
-      BOOST_TEST_REQUIRE(std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i]));
-    }
-  }
-
-  // Both absorb; the same must come of it. False: both refused.
-  bool absorb(const std::vector<float>& change, bool as_bf16 = false) {
-    Result<void> expected, got;
-    if (as_bf16) {
-      std::vector<std::uint16_t> halves;
-      for (const float value : change)
-        halves.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
-      bf16.write(halves.data(), halves.size());
-      expected = cpu.absorb_bf16(halves, cpu_update);
-      got = gpu.absorb_bf16(bf16, gpu_update);
-    } else {
-      delta.write(change.data(), change.size());
-      expected = cpu.absorb(change, cpu_update);
-      got = gpu.absorb(delta, gpu_update);
-    }
-    BOOST_TEST_REQUIRE(got.ok() == expected.ok());
-    if (!got) BOOST_TEST(got.error().text == expected.error().text);
-    check_payload();
-    return got.ok();
-  }
-
-  void check_payload() {
-    BOOST_TEST_REQUIRE(gpu_update.count == cpu_update.index.size());
-    const Result<Bytes> payload = codec.encode(gpu_update);
-    BOOST_TEST_REQUIRE(payload.ok());
-    BOOST_TEST_REQUIRE((*payload == compress::encode(layout, cpu_update)));
-  }
-
-  Target target;
-  ParamLayout layout;
-  Compressor cpu;
-  DeviceCompressor gpu;
-  DeviceCodec codec;
-  DeviceArray<float> delta;
-  DeviceArray<std::uint16_t> bf16;
-  SparseUpdate cpu_update;
-  DeviceUpdate gpu_update;
-};
-
-// A vector like those of training: roughly normal noise, larger in some stretches than in others.
-std::vector<float> noise(Prng& prng, std::size_t size, float scale) {
-  std::vector<float> values(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    float sum = -6;
-    for (int part = 0; part < 12; ++part) sum += static_cast<float>(prng.below(1 << 16)) / (1 << 16);
-    values[i] = sum * scale * (i / 512 % 3 == 0 ? 4.0f : 1.0f);
-  }
-  return values;
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(runs_of_updates_are_those_of_the_cpu) {
   Prng prng(21);
@@ -102,7 +24,7 @@ BOOST_AUTO_TEST_CASE(runs_of_updates_are_those_of_the_cpu) {
     const double densities[] = {1e-4, 1e-3, 0.01, 0.1, 1.0};
     CompressorOptions options{.density = densities[prng.below(5)],
                               .emit = seed % 3 == 0 ? compress::Emit::mean : compress::Emit::threshold};
-    Pair pair(seed, layout, options);
+    CompressorPair pair(seed, layout, options);
     for (int step = 0; step < 8; ++step) {
       BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), step == 5 ? 1e-2f : 1e-4f), step % 3 == 2));
       if (step % 3 == 1) pair.check_residual();
@@ -119,7 +41,7 @@ BOOST_AUTO_TEST_CASE(runs_of_updates_are_those_of_the_cpu) {
 BOOST_AUTO_TEST_CASE(a_larger_model) {
   Prng prng(22);
   const ParamLayout layout = compress::layout_of({350000, 77, 250000, 1});
-  Pair pair(3, layout, {.density = 0.05, .emit = compress::Emit::mean});
+  CompressorPair pair(3, layout, {.density = 0.05, .emit = compress::Emit::mean});
   for (int step = 0; step < 3; ++step) BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), 1e-4f)));
   pair.check_residual();
   BOOST_TEST(pair.gpu.second_looks() < 3u);  // the first has no threshold to go by
@@ -128,14 +50,14 @@ BOOST_AUTO_TEST_CASE(a_larger_model) {
 BOOST_AUTO_TEST_CASE(ties_zeros_and_changes_below_the_grid) {
   Prng prng(23);
   const ParamLayout layout = compress::layout_of({20000, 300});
-  Pair pair(5, layout, {.density = 0.01});
+  CompressorPair pair(5, layout, {.density = 0.01});
   std::vector<float> equal(layout.params());
   for (float& value : equal) value = prng.chance(1, 2) ? 1e-3f : -1e-3f;
   for (int step = 0; step < 3; ++step) BOOST_TEST_REQUIRE(pair.absorb(equal));
   BOOST_TEST_REQUIRE(pair.absorb(std::vector<float>(layout.params(), 0.0f)));
   BOOST_TEST_REQUIRE(pair.absorb(std::vector<float>(layout.params(), -0.0f)));
   pair.check_residual();
-  Pair tiny(6, layout, {.density = 0.5});
+  CompressorPair tiny(6, layout, {.density = 0.5});
   BOOST_TEST_REQUIRE(tiny.absorb(std::vector<float>(layout.params(), 0x1p-27f)));
   BOOST_TEST(tiny.gpu_update.count == 0u);
   std::vector<float> few(layout.params(), 0.0f);
@@ -149,7 +71,7 @@ BOOST_AUTO_TEST_CASE(ties_zeros_and_changes_below_the_grid) {
 
 BOOST_AUTO_TEST_CASE(one_parameter) {
   const ParamLayout layout = compress::layout_of({1});
-  Pair pair(0, layout, {.density = 1});
+  CompressorPair pair(0, layout, {.density = 1});
   for (const float change : {0.5f, -0.25f, 0.0f, 0x1p-26f}) BOOST_TEST_REQUIRE(pair.absorb({change}));
   pair.check_residual();
 }
@@ -158,7 +80,7 @@ BOOST_AUTO_TEST_CASE(what_diverged_is_refused_in_the_same_words) {
   Prng prng(24);
   const ParamLayout layout = compress::layout_of({9000, 9000});
   for (const float odd : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 1e10f}) {
-    Pair pair(1, layout, {.density = 0.01});
+    CompressorPair pair(1, layout, {.density = 0.01});
     for (int step = 0; step < 3; ++step) {
       std::vector<float> change = noise(prng, layout.params(), 1e-4f);
       if (step == 1) change[12345] = odd;
@@ -173,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_diverged_is_refused_in_the_same_words) {
 BOOST_AUTO_TEST_CASE(an_update_is_withdrawn_and_a_residual_restored) {
   Prng prng(25);
   const ParamLayout layout = compress::layout_of({30000});
-  Pair pair(2, layout, {.density = 0.01});
+  CompressorPair pair(2, layout, {.density = 0.01});
   for (int step = 0; step < 3; ++step) BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), 1e-4f)));
   pair.cpu.withdraw(pair.cpu_update);
   pair.gpu.withdraw(pair.gpu_update);
@@ -193,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_rank_for_each_tensor) {
     const ParamLayout layout =
         seed == 3 ? compress::layout_of({300'001, 3, 20'000}) : compress::random_layout(prng, 9, 12'000);
     const double densities[] = {1e-4, 0.003, 0.05, 1.0};
-    Pair pair(seed, layout,
+    CompressorPair pair(seed, layout,
               {.density = densities[seed],
                .emit = seed % 2 == 1 ? compress::Emit::mean : compress::Emit::threshold,
                .scope = compress::Scope::tensor});
@@ -209,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_rank_for_each_tensor) {
 // Where all tensors have the same step the update has one, as on the CPU; where one diverged it is named.
 BOOST_AUTO_TEST_CASE(equal_steps_and_what_diverged_with_a_rank_for_each_tensor) {
   const ParamLayout layout = compress::layout_of({500, 300, 9000});
-  Pair pair(4, layout, {.density = 0.1, .scope = compress::Scope::tensor});
+  CompressorPair pair(4, layout, {.density = 0.1, .scope = compress::Scope::tensor});
   BOOST_TEST_REQUIRE(pair.absorb(std::vector<float>(layout.params(), 0.25f)));
   BOOST_TEST(pair.gpu_update.step == 1 << 22);
   BOOST_TEST(pair.gpu_update.tensor_step.empty());
@@ -226,7 +148,7 @@ BOOST_AUTO_TEST_CASE(steps_of_optimizers_are_those_of_the_cpu) {
   for (const char* kind : {"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision"}) {
     const compress::Scope scope = prng.chance(1, 2) ? compress::Scope::global : compress::Scope::tensor;
     const ParamLayout layout = compress::layout_of({8'200, 5, 9'003});
-    Pair pair(prng.below(9), layout, {.density = 0.02, .scope = scope});
+    CompressorPair pair(prng.below(9), layout, {.density = 0.02, .scope = scope});
     const std::unique_ptr<models::Optimizer> optimizer =
         models::make_optimizer({.kind = kind}, layout.params()).value();
     const std::vector<float> weights = noise(prng, layout.params(), 1e-2f);
@@ -264,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_update_is_shrunk_and_changes_are_added_between_updates) 
   Prng prng(27);
   for (const compress::Scope scope : {compress::Scope::global, compress::Scope::tensor}) {
     const ParamLayout layout = compress::layout_of({21'000, 40, 3'000});
-    Pair pair(7, layout, {.density = 0.02, .emit = compress::Emit::mean, .scope = scope});
+    CompressorPair pair(7, layout, {.density = 0.02, .emit = compress::Emit::mean, .scope = scope});
     for (int step = 0; step < 5; ++step) {
       BOOST_TEST_REQUIRE(pair.absorb(noise(prng, layout.params(), 1e-4f)));
       for (const std::uint32_t fewer : {pair.gpu_update.count / 2, 1u + step}) {
@@ -290,7 +212,7 @@ BOOST_AUTO_TEST_CASE(an_update_is_shrunk_and_changes_are_added_between_updates) 
 // The mean of the largest is beyond the grid where that of all was not: nothing is sent, nothing leaves the residual.
 BOOST_AUTO_TEST_CASE(an_update_that_shrinks_beyond_the_grid_is_empty) {
   const ParamLayout layout = compress::layout_of({4});
-  Pair pair(8, layout, {.density = 1, .emit = compress::Emit::mean});
+  CompressorPair pair(8, layout, {.density = 1, .emit = compress::Emit::mean});
   BOOST_TEST_REQUIRE(pair.absorb({200.0f, 50.0f, -50.0f, 0.5f}));
   BOOST_TEST(pair.gpu_update.count == 4u);
   pair.cpu.shrink(1, pair.cpu_update);

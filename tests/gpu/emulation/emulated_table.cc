@@ -31,7 +31,7 @@ namespace {
 std::uint64_t order_seed = 0;
 std::size_t memory_max = 0;
 bool groups_there = true, recording_there = true;
-std::uint64_t bytes_in = 0;
+std::uint64_t bytes_in = 0, bytes_out = 0;
 
 std::vector<Device*> opened;
 // This processor is one at a time.
@@ -239,6 +239,7 @@ Status machine::wait(Device* device, ErrorText* error) {
 
 Status machine::copy_out(Device* device, void* to, const void* from, std::size_t bytes, ErrorText* error) {
   const Turn turn(machine_lock);
+  bytes_out += bytes;
   enter(*device);
   if (bytes != 0 && device->owns(from, bytes)) std::memcpy(to, from, bytes);
   return wait(device, error);
@@ -368,6 +369,9 @@ void set_emulated_order(std::uint64_t seed) {
 }
 std::uint64_t emulated_bytes_in() {
   return bytes_in;
+}
+std::uint64_t emulated_bytes_out() {
+  return bytes_out;
 }
 void set_emulated_memory(std::size_t bytes) {
   memory_max = bytes;

@@ -17,8 +17,9 @@ const GpuTable& emulated_table();
 
 // In which order blocks and threads run from now on; 0: ascending.
 void set_emulated_order(std::uint64_t seed);
-// Bytes that were copied to devices from the host, so far.
+// Bytes that were copied to devices from the host, and back, so far.
 std::uint64_t emulated_bytes_in();
+std::uint64_t emulated_bytes_out();
 // allocate() gives nothing beyond so many bytes a device; 0: whatever there is.
 void set_emulated_memory(std::size_t bytes);
 // Whether a device can write work down; it can from the beginning.

@@ -24,8 +24,10 @@ struct LargeEntries final : compress::ChosenEntries {
     entries = fewer;
     return {};
   }
+  const std::vector<std::uint32_t>& left_out() const override { return waiting; }
 
   std::uint64_t entries;
+  std::vector<std::uint32_t> waiting;
   int encodings = 0, fails_at = 0;
 };
 
