@@ -97,6 +97,42 @@ atexit.register(lambda: (swarm.leave(0.1), print(swarm.status()['phase'])))
     assert said.stdout == 'ended\n' and said.stderr == '', said
 
 
+def a_schedule_follows_the_run():
+    """Two peers see 800 samples together; the second joins late, and has the first one's rate from then on."""
+    port = f'127.0.0.1:{free_port()}'
+    told = {'until_samples': 800, 'batch_size': 4, 'options': FAST}
+    model, late = nn.Linear(8, 2), nn.Linear(8, 2)
+    first = rumor.join('schedule', model, listen=port, **told)
+    optimizers = [torch.optim.SGD(one.parameters(), 0.5) for one in (model, late)]
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizers[0], lambda _: 1 - first.progress)
+    before = []
+    for _ in range(60):
+        train(model, optimizers[0], _batch, 1, first, pause=0.01)
+        schedule.step()
+        before.append(optimizers[0].param_groups[0]['lr'])
+    assert before[0] > 0.4 and before == sorted(before, reverse=True) and 0.2 < before[-1] < 0.48, before
+    second = rumor.join('schedule', late, seeds=port, weights='swarm', **told)
+    late_schedule = torch.optim.lr_scheduler.LambdaLR(optimizers[1], lambda _: 1 - second.progress)
+    for _ in range(40):  # the count of samples is looked at four times a second
+        train(late, optimizers[1], _batch, 1, second, pause=0.01)
+        late_schedule.step()
+    assert optimizers[1].param_groups[0]['lr'] < before[-1] + 0.05, (before[-1], optimizers[1].param_groups[0]['lr'])
+    while first.step() and second.step():
+        time.sleep(0.01)
+    first.leave(0.5)
+    second.leave(0.5)
+    time.sleep(0.3)
+    assert (first.progress, second.progress) == (1.0, 1.0), (first.progress, second.progress)
+    endless = rumor.join('endless', nn.Linear(8, 2), options=FAST)
+    try:
+        endless.progress
+    except ValueError as error:
+        assert 'until_samples' in str(error), error
+    else:
+        raise AssertionError('a run without an end has a progress')
+    endless.close()
+
+
 def peers_that_come_and_go_are_told():
     port = f'127.0.0.1:{free_port()}'
     model, other = nn.Linear(8, 2), nn.Linear(8, 2)

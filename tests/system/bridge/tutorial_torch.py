@@ -28,6 +28,10 @@ class Swarm:
     def __init__(self, batch_size, until_samples, **_):
         self.batch, self.until = batch_size, until_samples
 
+    @property
+    def progress(self):
+        return self.samples / self.until
+
     def step(self, loss):
         self.samples += self.batch
         return self.samples < self.until

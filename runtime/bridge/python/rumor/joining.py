@@ -68,7 +68,8 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
             'messages': 'events', **(options or {})}
     peers: list[Peer] = []  # one, or none in a process that is not the first
     ranks.all_do(lambda: peers.append(_peer(run, model, told, seeds)))
-    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer, callbacks, own_buffers)
+    swarm = Swarm(peers[0] if peers else None, model, batch_size, ranks, optimizer, callbacks, own_buffers,
+                  until_samples)
     swarm._start(wait)
     return swarm
 

@@ -25,9 +25,10 @@ class Swarm:
 
     def __init__(self, peer: Peer | None, model: torch.nn.Module, batch_size: int, ranks: Ranks,
                  optimizer: torch.optim.Optimizer | None = None, callbacks: Sequence[Any] = (),
-                 own_buffers: Sequence[str] = ()):
+                 own_buffers: Sequence[str] = (), until_samples: int | None = None):
         self._peer, self._batch_size, self._ranks, self._left = peer, batch_size, ranks, False
         self._samples, self._samples_until, self._callbacks = 0, 0.0, list(callbacks)
+        self._until_samples = until_samples
         trained = [(name, tensor) for name, tensor in named_parameters(model) if tensor.requires_grad]
         if not trained:
             raise ValueError('the model has no parameter that is trained')
@@ -220,10 +221,18 @@ class Swarm:
 
     @property
     def samples(self) -> int:
-        """Samples that all peers together have seen so far, at most a quarter of a second old.
-
-        Use it for learning rates that fall with the progress of the run. It is cheap enough for every step."""
+        """Samples that all peers together have seen so far, at most a quarter of a second old. It is cheap enough for
+        every step."""
         return self._ranks.all_do(self._recent_samples)
+
+    @property
+    def progress(self) -> float:
+        """How much of the run is over, from 0 to 1: samples divided by join()'s until_samples. For learning rates that
+        follow the run instead of this peer's own steps, so that one who joins late has the rate of the others:
+        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1 - 0.98 * swarm.progress)."""
+        if not self._until_samples:
+            raise ValueError('progress is not known: join() was called without until_samples')
+        return min(1.0, self.samples / self._until_samples)
 
     def _recent_samples(self) -> int:
         now = time.monotonic()
