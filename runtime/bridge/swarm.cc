@@ -80,6 +80,7 @@ Result<bool> Swarm::start(Duration patience) {
   }
   if (auto plan = handover_.take()) {
     trainer_->catch_up();
+    trainer_->begin_with_means();
     handover_.put_back(std::move(*plan));
     if (auto stored = on_gpus_.store(); !stored) return stored.error();
   }

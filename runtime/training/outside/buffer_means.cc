@@ -127,15 +127,22 @@ Result<BufferMeans> BufferMeans::create(std::vector<SharedBuffer> buffers, Bytes
     form.u8(static_cast<std::uint8_t>(one.type));
     form.u64(one.count);
     bytes += 1 + said_bytes(one);
-    const BytesView now = local.subspan(one.at, one.bytes());
-    means.before_.insert(means.before_.end(), now.begin(), now.end());
   }
   if (bytes > limits::buffers_bytes_max)
     return Error{Errc::limit, str("the model's buffers have ", bytes, " bytes, and ", limits::buffers_bytes_max,
                                   " can be shared: leave the large ones out")};
   means.form_ = ByteReader(sha256(form.bytes()).view()).u64();
   means.buffers_ = std::move(buffers);
+  means.begin_at(local);
   return means;
+}
+
+void BufferMeans::begin_at(BytesView local) {
+  before_.clear();
+  for (const SharedBuffer& one : buffers_) {
+    const BytesView now = local.subspan(one.at, one.bytes());
+    before_.insert(before_.end(), now.begin(), now.end());
+  }
 }
 
 Bytes BufferMeans::report(BytesView local) const {

@@ -41,6 +41,9 @@ class BufferMeans {
   static Result<BufferMeans> create(std::vector<SharedBuffer> buffers, BytesView local);
   BufferMeans() = default;  // shares nothing
 
+  // Reports tell from now on what has changed from `local`: memory that another peer's reports have filled.
+  void begin_at(BytesView local);
+
   // Returns what this peer has to say, with the memory as it is now; nothing where no buffer has changed.
   Bytes report(BytesView local) const;
   // Whether this is a report of a model with these buffers, by its form.

@@ -65,6 +65,7 @@ Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView 
   if (residual.size() != layout_.params()) return Error{Errc::corrupt, "its residual is of another size"};
   if (local.size() != size) return Error{Errc::corrupt, "its local buffers are of another size"};
   write_local(local);
+  restored_ = true;
   compressor_->restore_residual(residual);
   return {};
 }
@@ -140,6 +141,14 @@ void OutsideTrainer::show_means() {
   read_local(shown);
   means_.show(reports_, shown);
   write_local(shown);
+}
+
+void OutsideTrainer::begin_with_means() {
+  if (restored_ || reports_.empty()) return;
+  show_means();
+  Bytes local;
+  read_local(local);
+  means_.begin_at(local);
 }
 
 void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepResult& result) {

@@ -79,6 +79,9 @@ class OutsideTrainer final : public Trainer {
   StepResult step(const StepPlan& plan) override;
   // x becomes the shared weights and the drift, without a step: changes of the loop since the last one are kept.
   void catch_up();
+  // Before the first step(), for a peer that joins late: its shared buffers become the means of those who have trained,
+  // and are no report of its own until it trains. Not after restore(): a checkpoint has the peer's own.
+  void begin_with_means();
   // x becomes the shared weights alone, and shared buffers the means: what all peers hold. Drops the drift.
   void load_shared();
   // The same until take_back(). Requires: catch_up(); no step() between.
@@ -118,6 +121,7 @@ class OutsideTrainer final : public Trainer {
   Bytes local_copy_;
   BufferMeans means_;
   NodeBuffers reports_;            // of all peers
+  bool restored_ = false;
   bool unlike_buffers_ = false, unlike_buffers_told_ = false;  // another peer shares other buffers
   Bytes own_buffers_;              // the local memory as it was before show_shared(); else empty
   FollowedView view_;           // w; x has yet to follow it where it changed

@@ -1,4 +1,5 @@
 """Buffers: running statistics of BatchNorm are the means of all peers where the shared weights are shown."""
+import threading
 import warnings
 
 import rumor
@@ -65,6 +66,31 @@ def shared_weights_come_with_the_means():
     between = (shown > torch.minimum(*own)) & (shown < torch.maximum(*own))
     assert between.float().mean() > 0.6, (shown, own)
     _leave_both(swarms)
+
+
+def a_late_joiner_begins_with_the_means():
+    """It has the others' statistics before its first step, and no part in the means until it trains."""
+    port = f'127.0.0.1:{free_port()}'
+    model, late = _model(), _model()
+    first = rumor.join('late', model, listen=port, options=FAST, density=0.2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    train(model, optimizer, _inputs_around(3), 200, first, pause=0.01)  # a first report comes after a second
+    over = threading.Event()
+
+    def go_on():
+        while not over.is_set():
+            train(model, optimizer, _inputs_around(3), 1, first, pause=0.01)
+    training = threading.Thread(target=go_on)
+    training.start()
+    second = rumor.join('late', late, seeds=port, options=FAST, density=0.2, weights='swarm')
+    over.set()
+    training.join()
+    assert late[1].num_batches_tracked > 0, 'the statistics are those of a new model'
+    own = model[1].running_mean.clone()
+    assert (late[1].running_mean - own).abs().max() < 0.8, (late[1].running_mean, own)
+    second.leave(0.5)
+    first.leave(0.5)
+    assert torch.equal(model[1].running_mean, own), (model[1].running_mean, own)
 
 
 def own_buffers_stay():

@@ -50,9 +50,10 @@ def join(run: str, model: torch.nn.Module, *, seeds: str | Sequence[str] = (), l
     Parameters that need no gradient are left unchanged; a hash of them is part of the run's identity, so peers with
     unlike ones (LoRA over another base) are refused. options={'frozen': 'any text'} takes the place of the hash.
     Buffers, such as running statistics of BatchNorm, are each peer's own while it trains. In shared_weights() and after
-    leave() they are the means over all peers, equal everywhere; integers are the greatest of all. Checkpoints contain
-    them, but not the optimizer's state: save it as usual. The library accesses tensors on a CUDA device directly if it
-    has its plugin. It copies tensors on other devices, or of other types than float32 and bfloat16, twice per step.
+    leave() they are the means over all peers, equal everywhere; integers are the greatest of all. A peer that joins
+    late begins with these. Checkpoints contain them, but not the optimizer's state: save it as usual. The library
+    accesses tensors on a CUDA device directly if it has its plugin. It copies tensors on other devices, or of other
+    types than float32 and bfloat16, twice per step.
 
     A peer with several processes (DistributedDataParallel) calls join() and everything else in all of them, with the
     same arguments and the wrapped model. The first process is the peer; batch_size counts the rows of one process.

@@ -59,6 +59,18 @@ Value value_at(const Bytes& memory, std::size_t where) {
 
 BOOST_AUTO_TEST_SUITE(buffer_means)
 
+BOOST_AUTO_TEST_CASE(what_came_from_others_is_no_report) {
+  BufferMeans means = means_at({});
+  Bytes memory = Memory{}.bytes();
+  means.show({{node(1), {100, means_at({}).report(Memory{{1, 3}, 0.5, {0, 0}, 7, 0}.bytes())}}}, memory);
+  BOOST_TEST(value_at<float>(memory, 4) == 3.0f);
+  BOOST_TEST(!means.report(memory).empty());
+  means.begin_at(memory);
+  BOOST_TEST(means.report(memory).empty());
+  memory[0] ^= 1;  // now it has trained
+  BOOST_TEST(!means.report(memory).empty());
+}
+
 BOOST_AUTO_TEST_CASE(floats_are_means_and_integers_the_greatest) {
   const BufferMeans means = means_at({});
   BOOST_TEST(means.report(Memory{}.bytes()).empty());
