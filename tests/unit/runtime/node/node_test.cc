@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <set>
+
 #include "runtime/base/grid_range.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
@@ -148,8 +150,14 @@ BOOST_AUTO_TEST_CASE(a_flush_sends_the_residual_before_the_end) {
     const double before = waiting();
     const std::uint64_t samples = driver.node->status(driver.now).samples;
     driver.node->finish(driver.now, driver.out);
-    while (driver.node->status(driver.now).phase == "training" || driver.node->status(driver.now).phase == "flushing")
+    std::set<std::string> told;
+    while (driver.node->status(driver.now).phase == "training" || driver.node->status(driver.now).phase == "flushing") {
       driver.go_on();
+      const NodeStatus now = driver.node->status(driver.now);
+      if (now.phase == "flushing") told.insert(now.waiting_for);
+    }
+    const std::string last = str("sends what it has learned and not sent yet: ", flushes, " of ", flushes, " updates");
+    BOOST_TEST(told.contains(last) == (flushes > 0));
     const NodeStatus status = driver.node->status(driver.now);
     BOOST_TEST(status.training.steps - 50 >= flushes);
     BOOST_TEST(status.training.steps - 50 <= flushes + 1);  // and the one that was under way
