@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -141,6 +142,19 @@ struct FloatView {
 
   void set(std::uint32_t position, std::uint32_t weight) const {
     values[position] = static_cast<float>(static_cast<std::int32_t>(weight)) * unit;
+  }
+};
+
+// The same values, read from the weights themselves. Another thread may add to them meanwhile: a value is then that
+// before the addition or that after it.
+struct WeightView {
+  std::span<const std::int32_t> weights;
+  float unit = 1;
+
+  float operator[](std::uint32_t position) const {
+    // Only read: the reference is to a constant in all but name.
+    const std::atomic_ref<std::int32_t> weight(const_cast<std::int32_t&>(weights[position]));
+    return static_cast<float>(weight.load(std::memory_order_relaxed)) * unit;
   }
 };
 

@@ -129,6 +129,7 @@ RankGroup::Collected Compressor::Impl::collect(RankGroup& group, std::uint32_t c
 // that is certain to leave enough; and where that leaves too many, for exactly those that are wanted.
 void Compressor::Impl::refill(RankGroup& group, RankGroup::Collected collected) {
   const std::span<Piece> own = pieces_of(group);
+  for (Piece& piece : own) piece.count = 0;  // those found so far are of no use: a pass gives their memory back
   const bool near = collected == RankGroup::Collected::too_few && group.candidates >= group.wanted / 2;
   if (near && group.threshold != 0) {
     const std::uint32_t lower = group.share_of_threshold(group.margin.wider_share(), floor_bits());

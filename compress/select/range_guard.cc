@@ -1,5 +1,6 @@
 #include "compress/select/range_guard.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/check.h"
@@ -29,8 +30,8 @@ std::vector<std::uint32_t> entries_beyond(const ParamLayout& layout, const Spars
 }  // namespace
 
 std::vector<std::uint32_t> RangeGuard::beyond(const ParamLayout& layout, const SparseUpdate& update) const {
-  RUMOR_CHECK(view_.values.size() == layout.params());
-  return entries_beyond(layout, update, view_.unit, [&](std::size_t e) { return view_.values[update.index[e]]; });
+  RUMOR_CHECK(std::max(view_.values.size(), weights_.weights.size()) == layout.params());
+  return entries_beyond(layout, update, unit_, [&](std::size_t e) { return before(update.index[e]); });
 }
 
 std::vector<std::uint32_t> RangeGuard::beyond(const ParamLayout& layout, const SparseUpdate& update,

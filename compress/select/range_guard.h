@@ -16,10 +16,11 @@ namespace rumor::compress {
 
 class RangeGuard {
  public:
-  // `view`: the weights to which the update will be added, or near them.
-  explicit RangeGuard(const FloatView& view) : view_(view) {}
+  // The weights to which the update will be added, or near them.
+  explicit RangeGuard(const FloatView& view) : view_(view), unit_(view.unit) {}
+  explicit RangeGuard(const WeightView& weights) : weights_(weights), unit_(weights.unit) {}
   // Positions, ascending, whose weights the update would move beyond range_guarded, or farther beyond it.
-  // Requires: view and update of this layout.
+  // Requires: weights and update of this layout.
   std::vector<std::uint32_t> beyond(const ParamLayout& layout, const SparseUpdate& update) const;
 
   // The same where only the weights at the entries are known: before[e] belongs to entry e.
@@ -30,7 +31,13 @@ class RangeGuard {
   static double safe_below(std::int32_t step, float unit);
 
  private:
+  float before(std::uint32_t position) const {
+    return view_.values.empty() ? weights_[position] : view_.values[position];
+  }
+
   FloatView view_;
+  WeightView weights_;  // where there is no view
+  float unit_;
 };
 
 }  // namespace rumor::compress

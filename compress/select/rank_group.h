@@ -4,6 +4,7 @@
 // Thread: one owner.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -55,8 +56,10 @@ struct RankGroup {
   std::size_t found = 0;  // by the pass under way, see Room
 
   // Candidates there may be: all of a small group, which is looked at whole. More would mean that the guess was
-  // far off, or that very many changes are equal.
-  std::size_t room() const { return std::size_t{6} * wanted + histogram_params_min; }
+  // far off, or that very many changes are equal. A sixteenth of the group is half a byte a parameter.
+  std::size_t room() const {
+    return wanted + std::min(std::size_t{3} * wanted, std::size_t{size / 16}) + histogram_params_min;
+  }
   // After a pass: counts, and says whether the candidates hold the `wanted` largest.
   enum class Collected : std::uint8_t { enough, too_few, too_many };
   Collected collected(std::span<const Piece> pieces, std::uint32_t floor_bits);

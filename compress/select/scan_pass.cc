@@ -26,6 +26,13 @@ void count_candidates(Piece& piece, std::size_t from, std::uint32_t cutoff) {
   piece.largest = largest;
 }
 
+// Gives memory back where the last pass had far fewer candidates than one before it. Its content is of no use now.
+void give_back_room(Piece& piece) {
+  if (piece.index.capacity() <= 2 * (piece.count + scan_tile_params + scan_slack)) return;
+  piece.index = std::vector<std::uint32_t>();
+  piece.value = std::vector<float>();
+}
+
 }  // namespace
 
 void take_sent(Piece& piece, float* residual) {
@@ -37,6 +44,8 @@ void make_room(Piece& piece, std::size_t more) {
   const std::size_t needed = piece.count + more + scan_slack;
   if (piece.index.size() >= needed) return;
   const std::size_t room = std::max(needed, piece.index.size() * 3 / 2);
+  piece.index.reserve(room);  // resize() alone might double it
+  piece.value.reserve(room);
   piece.index.resize(room);
   piece.value.resize(room);
 }
@@ -45,6 +54,7 @@ void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm f
                 bool binned, Piece& piece) {
   std::atomic_ref<std::size_t> found(*room.found);
   const auto scan = kernels.scan[static_cast<std::size_t>(form)];
+  give_back_room(piece);
   piece.count = 0;
   piece.largest = 0;
   piece.overflow = found.load(std::memory_order_relaxed) > room.limit;
@@ -61,7 +71,7 @@ void scan_piece(const ScanKernels& kernels, const ScanInput& input, ChangeForm f
         scan(input, at, end, cutoff, piece.index.data() + piece.count, piece.value.data() + piece.count);
     count_candidates(piece, from, cutoff);
     at = end;
-    if (piece.count <= room.limit) continue;
+    if (found.load(std::memory_order_relaxed) + piece.count <= room.limit) continue;
     piece.overflow = true;
     piece.count = 0;
     cutoff = infinity_bits;

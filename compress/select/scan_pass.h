@@ -42,7 +42,7 @@ struct Piece {
   std::vector<std::uint32_t> bins;  // candidates by magnitude, see bin_of; empty: not counted
 
   // State of the selection in progress.
-  std::vector<std::uint32_t> band;     // magnitude bits around the threshold
+  std::vector<std::uint32_t> band;     // magnitude bits around the threshold; let go once that is known
   std::size_t above = 0, ties = 0;     // candidates over the threshold, and exactly at it
   std::size_t kept = 0, out_from = 0;  // entries of this piece in the update, and where they begin
   double magnitude_sum = 0;
@@ -62,7 +62,8 @@ inline std::uint32_t bin_of(std::uint32_t magnitude, std::uint32_t cutoff) {
 // Entries that were sent leave the residual, all that still wait.
 void take_sent(Piece& piece, float* residual);
 
-// Room for the candidates of all pieces that are ranked together, so that their memory is bounded.
+// Room for the candidates of all pieces that are ranked together, so that their memory is bounded. The threads together
+// exceed it by a piece each at most.
 struct Room {
   std::size_t limit = 0;
   std::size_t* found = nullptr;  // by pieces that are through: zero at first, shared by the threads

@@ -1,6 +1,7 @@
 #include "compress/select/selection.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "compress/select/rank_group.h"
@@ -42,6 +43,18 @@ Band find_band(std::span<Piece> pieces, std::uint32_t cutoff, std::size_t select
   return {.low = low, .high = bin + 1 == bin_count ? 1u << 31 : low + (1u << bin_shift), .rank = selected - left};
 }
 
+// Writes down the candidates in the band: few of them where they were counted by magnitude.
+void fill_band(const ScanKernels& kernels, const Band& band, Piece& piece) {
+  constexpr std::size_t at_once = 4096;
+  std::array<std::uint32_t, at_once + scan_slack> bits;
+  piece.band.clear();
+  for (std::size_t from = 0; from < piece.count; from += at_once) {
+    const std::size_t count = std::min(at_once, piece.count - from);
+    const std::size_t found = kernels.between(piece.value.data() + from, count, band.low, band.high, bits.data());
+    piece.band.insert(piece.band.end(), bits.begin(), bits.begin() + static_cast<std::ptrdiff_t>(found));
+  }
+}
+
 }  // namespace
 
 void each_piece(std::span<Piece> pieces, Parallel& parallel, const std::function<void(Piece&)>& task) {
@@ -58,24 +71,22 @@ std::uint32_t select(const ScanKernels& kernels, std::span<Piece> pieces, std::u
                      std::size_t selected, Parallel& parallel) {
   const Band band = find_band(pieces, cutoff, selected);
   each_piece(pieces, parallel, [&](Piece& piece) {
-    if (piece.band.size() < piece.count + scan_slack) piece.band.resize(piece.index.size());
-    piece.ties = kernels.between(piece.value.data(), piece.count, band.low, band.high, piece.band.data());
+    fill_band(kernels, band, piece);
   });
   std::vector<std::uint32_t> around;
-  for (const Piece& piece : pieces)
-    around.insert(around.end(), piece.band.begin(), piece.band.begin() + static_cast<std::ptrdiff_t>(piece.ties));
+  for (const Piece& piece : pieces) around.insert(around.end(), piece.band.begin(), piece.band.end());
   RUMOR_CHECK(band.rank >= 1 && band.rank <= around.size());
   const auto at = around.begin() + static_cast<std::ptrdiff_t>(band.rank - 1);
   std::nth_element(around.begin(), at, around.end(), std::greater<>());
   const std::uint32_t threshold = *at;
   std::size_t above = 0;
   for (Piece& piece : pieces) {
-    const std::size_t in_band = piece.ties;
     piece.ties = 0;
-    for (std::size_t b = 0; b < in_band; ++b) {
-      piece.above += piece.band[b] > threshold;
-      piece.ties += piece.band[b] == threshold;
+    for (const std::uint32_t bits : piece.band) {
+      piece.above += bits > threshold;
+      piece.ties += bits == threshold;
     }
+    piece.band = std::vector<std::uint32_t>();
     above += piece.above;
   }
   RUMOR_CHECK(above < selected);

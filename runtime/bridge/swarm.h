@@ -64,7 +64,7 @@ class Swarm {
   // How the run begins.
   struct Start {
     ParamLayout layout;
-    LargeVector<std::int32_t> weights;
+    LargeVector<std::int32_t> weights;  // empty: those of training_.start
   };
   Result<Start> start_outside(ParamLayout layout);
   Result<std::optional<StartNote>> note_of_run();

@@ -92,7 +92,7 @@ Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
   if (!asked_.run.is_zero() && run_id(config, layout, start.get()) != asked_.run)
     return Error{Errc::mismatch, str("the seeds train run \"", asked_.name, "\", which is not this one: ",
                                      unlike_parts(run_parts(config, layout, start.get()), asked_.parts))};
-  return Start{std::move(layout), start->weights};
+  return Start{std::move(layout), {}};
 }
 
 // Weights from the run's seed or its file, as its other peers make them.
@@ -108,8 +108,8 @@ Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
   auto start = models::load_start_weights(config.weights, config.model, **data, config.grid_bits);
   if (!start) return start.error();
   training_.start = std::move(start).value();
-  return Start{(*model)->layout(), training_.start ? training_.start->weights
-                                                : models::initial_weights(**model, config.seed, config.grid_bits)};
+  if (training_.start) return Start{(*model)->layout(), {}};
+  return Start{(*model)->layout(), models::initial_weights(**model, config.seed, config.grid_bits)};
 }
 
 Result<void> Swarm::make_trainer() {

@@ -11,8 +11,12 @@ namespace {
 
 constexpr Duration dropped_warning_every = 60s;
 
+// Weights that nobody else has are taken, not copied: a large model may not fit twice.
 LargeVector<std::int32_t> first_weights(const NodeCore& core) {
-  return core.options.start ? core.options.start->weights : core.trainer->initial_weights();
+  const auto& start = core.options.start;
+  if (!start) return core.trainer->initial_weights();
+  if (start.use_count() > 1) return start->weights;
+  return std::move(std::const_pointer_cast<models::StartWeights>(start)->weights);
 }
 
 Error invalid_update(const UpdateKey& key, const std::string& why) {

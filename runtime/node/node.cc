@@ -201,6 +201,7 @@ bool Node::has_time_to_apply() const {
 
 std::unique_ptr<Trainer> Node::release_trainer() {
   core_.trainer->follow(incoming_.replica());
+  core_.trainer->outlive(incoming_.replica());
   core_.trainer->set_parallel(nullptr);
   return std::move(core_.trainer);
 }

@@ -28,7 +28,8 @@ struct NodeOptions {
   std::int64_t unix_start = 0;  // seconds since 1970 at TimePoint 0
   bool observe = false;         // take part without training
   models::Shard shard;
-  // The weights that the run starts from; null: random ones from its seed. Released once the replica has its copy.
+  // The weights that the run starts from; null: random ones from its seed. Released once the replica has them:
+  // it takes them out where nobody else holds them.
   std::shared_ptr<const models::StartWeights> start;
   // The weights in `start` are not those of its hash: a snapshot of another peer brings these (PROTOCOL.md 6.7).
   bool lacks_weights = false;

@@ -1,6 +1,7 @@
 #include "runtime/replica/replica.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "runtime/base/grid_range.h"
@@ -16,6 +17,11 @@ namespace {
 bool is_near_range_end(std::uint32_t weight) {
   constexpr auto end = static_cast<std::uint32_t>(range_end);
   return weight + end > 2 * end;
+}
+
+// A reader on another thread sees the weight as it was or as it is now.
+void write_weight(std::int32_t& weight, std::uint32_t value) {
+  std::atomic_ref<std::int32_t>(weight).store(static_cast<std::int32_t>(value), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -149,7 +155,7 @@ Replica::Moved Replica::apply_stretch(compress::Stretch where, const compress::F
           const std::uint32_t i = run.index[e];
           const auto before = static_cast<std::uint32_t>(weights[i]);
           const std::uint32_t after = before + run.change(e);
-          weights[i] = static_cast<std::int32_t>(after);
+          write_weight(weights[i], after);
           moved.fingerprint = Fingerprinter::add(moved.fingerprint, fingerprinter_.of_change(i, after - before));
           if (is_near_range_end(after)) moved.near_range_end = i;
           if (view != nullptr) view->set(i, after);
@@ -228,6 +234,12 @@ bool Replica::refresh(const compress::FloatView& view, Parallel& parallel) {
   return complete;
 }
 
+bool Replica::refresh(Parallel& parallel) {
+  apply_pending(nullptr, parallel);
+  forget_recent();
+  return std::exchange(recent_complete_, true);
+}
+
 std::optional<std::vector<Taken>> Replica::hand_over() {
   std::optional<std::vector<Taken>> changes;
   if (recent_complete_) changes = std::move(recent_);
@@ -242,7 +254,10 @@ Result<void> Replica::restore(ReplicaState state) {
                  str("it holds ", state.weights.size(), " weights, this model has ", state_.weights.size())};
   if (fingerprinter_.of_weights(state.weights) != state.fingerprint)
     return Error{Errc::corrupt, "its weights do not have the fingerprint it claims"};
+  LargeVector<std::int32_t> kept = std::move(state_.weights);
+  for (std::size_t i = 0; i < kept.size(); ++i) write_weight(kept[i], static_cast<std::uint32_t>(state.weights[i]));
   state_ = std::move(state);
+  state_.weights = std::move(kept);
   const auto beyond = std::find_if(state_.weights.begin(), state_.weights.end(), [](std::int32_t weight) {
     return is_near_range_end(static_cast<std::uint32_t>(weight));
   });
@@ -255,6 +270,11 @@ Result<void> Replica::restore(ReplicaState state) {
   forget_recent();
   recent_complete_ = false;
   return {};
+}
+
+LargeVector<std::int32_t> Replica::release() {
+  apply_pending_alone();
+  return std::move(state_.weights);
 }
 
 std::size_t Replica::entry_bytes() const {

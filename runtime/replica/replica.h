@@ -9,6 +9,8 @@
 // view on a GPU follows by itself: hand_over() gives it the changes, and the weights here may wait.
 //
 // Thread: one owner (the protocol thread). Reading the weights adds pending entries to them, so it counts as writing.
+// A compress::WeightView of weights() is for any thread: the weights stay where they are until release(), and each is
+// written as a whole.
 // Memory: one int32 per parameter, the have-set, and at most as many pending entries as parameters, and as many that a
 // view has yet to follow; mostly they are the same.
 // Invariant: fingerprint == F(initial weights) + sum of F(update) over have() == F(weights()).
@@ -74,6 +76,9 @@ class Replica {
   // Sets the view wherever the weights changed since the last call, in the pass that adds pending entries. False: more
   // has changed than is remembered, or the state was restored; then read all of the weights.
   bool refresh(const compress::FloatView& view, Parallel& parallel);
+  // The same for a view that reads the weights themselves (compress::WeightView): adds all pending entries to them.
+  // False: more has changed than recent() was.
+  bool refresh(Parallel& parallel);
   // The same for a view on a GPU: the changes since the last call, in order, or nothing where refresh() would return
   // false. Pending entries stay pending.
   std::optional<std::vector<Taken>> hand_over();
@@ -87,6 +92,9 @@ class Replica {
   // Takes over a state (of a checkpoint or snapshot). Errors: Errc::corrupt when weights and fingerprint
   // disagree.
   Result<void> restore(ReplicaState state);
+
+  // Gives the weights away, at the end. Requires: nothing is asked of the replica afterwards but its sizes.
+  LargeVector<std::int32_t> release();
 
   // Adds about `entries_max` pending entries to the weights, for a caller with little time. True: none is pending now.
   bool apply_some(std::uint64_t entries_max);

@@ -30,6 +30,8 @@ class View {
   virtual void lift(Replica& replica, InFlightView& in_flight);
   // The floats, or none where they are not in this machine's memory.
   virtual compress::FloatView view() { return {}; }
+  // The replica ends and the view goes on: it takes what it needs of it. Nothing else is asked of the replica then.
+  virtual void outlive(Replica& /*replica*/) {}
   // Whether the view has the weights' integers, too. Then a step does not wait for those of the replica.
   virtual bool keeps_weights() const { return false; }
 

@@ -2,15 +2,12 @@
 
 #include <cmath>
 
-#include "models/families/model.h"
 #include "runtime/base/memory_bytes.h"
 
 namespace rumor {
 
-FollowedView::FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max)
-    : values_(params, 0.0f),
-      grid_bits_(grid_bits),
-      entries_max_(entries_max) {}
+FollowedView::FollowedView(int grid_bits, std::uint64_t entries_max)
+    : grid_bits_(grid_bits), entries_max_(entries_max) {}
 
 float FollowedView::unit() const { return std::ldexp(1.0f, -grid_bits_); }
 
@@ -34,12 +31,16 @@ void FollowedView::seen() {
 
 void FollowedView::follow(Replica& replica, Parallel& parallel) {
   for (const Taken& taken : replica.recent()) changed_at(taken.update);
-  if (replica.refresh(view(), parallel)) return;
-  models::to_floats(replica.weights(), grid_bits_, values_);
-  changed_everywhere();
+  if (!replica.refresh(parallel)) changed_everywhere();
+  weights_ = replica.weights();
 }
 
-std::size_t FollowedView::view_bytes() const { return capacity_bytes(values_); }
+void FollowedView::outlive(Replica& replica) {
+  kept_ = replica.release();
+  weights_ = kept_;
+}
+
+std::size_t FollowedView::weight_bytes() const { return capacity_bytes(kept_); }
 
 std::size_t FollowedView::entry_bytes() const {
   std::size_t bytes = capacity_bytes(changed_);

@@ -1,7 +1,10 @@
 // FollowedView: the weights as floats, for a trainer whose own copy is in the tensors of another program. It remembers
 // where the weights changed, so that the copy can follow at those places alone.
 //
-// Thread: one owner. Memory: four bytes a parameter; updates are shared with the replica.
+// It has no values of its own: it reads the replica's integers. The replica may add entries to them meanwhile. A value
+// may therefore be newer than the last follow(); the next one names its place, and the copy follows once more.
+//
+// Thread: one owner, beside the replica's. Memory: none to speak of; updates are shared with the replica.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +20,16 @@ namespace rumor {
 class FollowedView {
  public:
   // entries_max: beyond so many changed entries the copy is better written anew.
-  FollowedView(std::uint32_t params, int grid_bits, std::uint64_t entries_max);
+  FollowedView(int grid_bits, std::uint64_t entries_max);
 
-  std::span<const float> values() const { return values_; }
-  // For changes that the copy need not follow.
-  compress::FloatView view() { return {values_, unit()}; }
+  // Requires: follow() was called, and its replica lives or was outlived.
+  compress::WeightView values() const { return {weights_, unit()}; }
   float unit() const;
   int grid_bits() const { return grid_bits_; }
 
-  // As Trainer::follow().
+  // As Trainer::follow() and outlive(), on the replica's thread.
   void follow(Replica& replica, Parallel& parallel);
+  void outlive(Replica& replica);
 
   // Since the last seen() the weights changed at the entries of changed(), at some of them more than once. If
   // everywhere(), as at the beginning, the places are not known.
@@ -35,7 +38,8 @@ class FollowedView {
   std::uint64_t changed_entries() const { return entries_; }
   void seen();
 
-  std::size_t view_bytes() const;
+  // Weights that it has outlived the replica with.
+  std::size_t weight_bytes() const;
   // This view's part of the shared updates.
   std::size_t entry_bytes() const;
 
@@ -43,7 +47,8 @@ class FollowedView {
   void changed_at(const compress::SharedUpdate& update);
   void changed_everywhere();
 
-  LargeVector<float> values_;
+  std::span<const std::int32_t> weights_;  // the replica's, or `kept_`
+  LargeVector<std::int32_t> kept_;
   int grid_bits_;
   std::uint64_t entries_max_;
   std::vector<compress::SharedUpdate> changed_;

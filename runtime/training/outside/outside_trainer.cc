@@ -25,7 +25,7 @@ OutsideTrainer::OutsideTrainer(const RunConfig& config, const ParamLayout& layou
       tensors_(std::move(tensors)),
       local_(std::move(local)),
       start_(std::move(start)),
-      view_(layout_.params(), config.grid_bits, layout_.params()) {
+      view_(config.grid_bits, layout_.params()) {
   const compress::CompressorOptions options{
       .density = config.density_for(1), .grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope};
   compressor_ = std::make_unique<compress::Compressor>(layout_, options);
@@ -36,7 +36,7 @@ Result<std::unique_ptr<OutsideTrainer>> OutsideTrainer::create(const RunConfig& 
                                                                std::vector<OutsideTensor> tensors,
                                                                std::vector<std::span<std::uint8_t>> local,
                                                                LargeVector<std::int32_t> start) {
-  RUMOR_CHECK(tensors.size() == layout.tensors().size() && start.size() == layout.params());
+  RUMOR_CHECK(tensors.size() == layout.tensors().size() && (start.empty() || start.size() == layout.params()));
   if (config.has_byte_budget())
     return Error{Errc::usage, "a training loop of another program is given compress.density, not bytes_per_update or "
                               "bytes_per_second; set compress.density=0.001 or so"};
@@ -55,7 +55,7 @@ Result<std::unique_ptr<OutsideTrainer>> OutsideTrainer::create(const RunConfig& 
 // ---- between steps ----
 
 void OutsideTrainer::follow(Replica& replica) {
-  start_ = {};
+  start_ = LargeVector<std::int32_t>();  // {} would keep its memory
   view_.follow(replica, parallel());
 }
 
@@ -72,7 +72,7 @@ Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView 
 
 MemoryUse OutsideTrainer::memory() const {
   MemoryUse use;
-  use.view = view_.view_bytes();
+  use.weights = view_.weight_bytes() + capacity_bytes(start_);
   use.gradient = capacity_bytes(written_);
   use.residual = compressor_->residual_bytes();
   use.entries = compressor_->entry_bytes() + view_.entry_bytes();
@@ -273,7 +273,7 @@ void OutsideTrainer::remember_written() {
 Result<void> OutsideTrainer::encode(std::size_t peers, StepResult& result) {
   compress::CompressorEntries chosen(*compressor_, layout_, result.update, codec_,
                                      {.peers = static_cast<std::int64_t>(peers),
-                                      .guard = compress::RangeGuard(view_.view())});
+                                      .guard = compress::RangeGuard(view_.values())});
   return encoder_.encode(chosen, result);
 }
 
@@ -294,7 +294,7 @@ void OutsideTrainer::show_all() {
 // x becomes w and what drift(position) returns.
 template <class Drift>
 void OutsideTrainer::write_all(Drift&& drift) {
-  const std::span<const float> view = view_.values();
+  const compress::WeightView view = view_.values();
   each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t offset = layout_.tensors()[t].offset;
     with_words(tensors_[t], [&](auto form, auto* words) {
@@ -308,7 +308,8 @@ void OutsideTrainer::write_all(Drift&& drift) {
 
 // x follows at the entries of the update. `on_top`: the update is not in the view yet, so its changes are added.
 void OutsideTrainer::show_at(const compress::SparseUpdate& update, bool on_top) {
-  const std::span<const float> view = view_.values(), drift = compressor_->residual();
+  const compress::WeightView view = view_.values();
+  const std::span<const float> drift = compressor_->residual();
   std::size_t t = 0;
   for (const compress::StepRun& run : compress::step_runs(layout_, update)) {
     const float worth = on_top ? static_cast<float>(run.step) * view_.unit() : 0.0f;

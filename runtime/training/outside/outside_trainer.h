@@ -14,7 +14,7 @@
 // pass over all of it. x may be bfloat16: the drift is kept in floats, so nothing is lost below x's resolution.
 //
 // Threads: as runtime/training/trainer.h; told() and step() on the thread of the loop, which must not touch x
-// meanwhile. Memory: three floats a parameter.
+// meanwhile. Memory: two floats a parameter, the drift and x as of the last step. w is the replica's.
 #pragma once
 
 #include <memory>
@@ -43,11 +43,12 @@ struct OutsideWork {
 
 class OutsideTrainer final : public Trainer {
  public:
-  // `start`: the shared weights before any update. `local`: what only this loop uses, such as running statistics of
-  // BatchNorm; kept in checkpoints, never sent. All memory outlives this object.
+  // `start`: the shared weights before any update; empty where the node has them (NodeOptions::start). `local`: what
+  // only this loop uses, such as running statistics of BatchNorm; kept in checkpoints, never sent. All memory outlives
+  // this object.
   // Errors: Errc::usage: a budget in bytes, which this trainer does not know; Errc::limit: a value of x that is not
   // finite or beyond the grid.
-  // Requires: tensors and start as the layout has them.
+  // Requires: tensors, and start if there is any, as the layout has them.
   static Result<std::unique_ptr<OutsideTrainer>> create(const RunConfig& config, const ParamLayout& layout,
                                                         std::vector<OutsideTensor> tensors,
                                                         std::vector<std::span<std::uint8_t>> local,
@@ -56,7 +57,9 @@ class OutsideTrainer final : public Trainer {
   const ParamLayout& layout() const override { return layout_; }
   LargeVector<std::int32_t> initial_weights() const override { return start_; }
   void follow(Replica& replica) override;
-  compress::FloatView view() override { return view_.view(); }
+  void expect(Replica&, InFlightView&) override {}  // x is the weights alone
+  void lift(Replica&, InFlightView&) override {}
+  void outlive(Replica& replica) override { view_.outlive(replica); }
   bool computes_at_shared_weights() const override { return false; }
   bool flushes() const override { return true; }
   std::span<const float> residual() const override { return compressor_->residual(); }

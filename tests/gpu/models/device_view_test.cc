@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "models/families/model.h"
-#include "runtime/training/outside/followed_view.h"
 #include "tests/gpu/models/drawn_batch.h"
 #include "tests/gpu/target.h"
 #include "tests/unit/compress/generated.h"
@@ -34,18 +33,18 @@ LargeVector<std::int32_t> any_weights(Prng& prng, std::uint32_t params) {
 struct OnHost {
   Replica replica;
   InFlightView in_flight;
-  FollowedView view;
+  std::vector<float> view;
   Serial alone;
 
   OnHost(const ParamLayout& layout, const LargeVector<std::int32_t>& start, double weight)
       : replica(test::some_run(), layout, start),
         in_flight(layout, weight),
-        view(layout.params(), grid_bits, layout.params()) {}
+        view(layout.params()) {}
   std::span<const float> shown(bool lifted) {
-    view.follow(replica, alone);
-    lifted ? in_flight.lift(replica.weights(), view.view(), alone)
-           : in_flight.refresh(replica.weights(), view.view(), alone);
-    return view.values();
+    const compress::FloatView floats{view, std::ldexp(1.0f, -grid_bits)};
+    if (!replica.refresh(floats, alone)) models::to_floats(replica.weights(), grid_bits, view);
+    lifted ? in_flight.lift(replica.weights(), floats, alone) : in_flight.refresh(replica.weights(), floats, alone);
+    return view;
   }
 };
 

@@ -2,6 +2,7 @@
 #include "runtime/training/outside/followed_view.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 
 #include "tests/unit/runtime/support.h"
 
@@ -13,7 +14,7 @@ constexpr std::uint32_t followed_params = 8;
 
 struct Followed {
   Replica replica{RunId{}, test::flat_layout(followed_params), LargeVector<std::int32_t>(followed_params, 5)};
-  FollowedView view{followed_params, 1, 3};
+  FollowedView view{1, 3};
   std::vector<float> copy = std::vector<float>(followed_params, -1.0f);
   Serial alone;
   std::uint64_t seq = 0;
@@ -26,11 +27,14 @@ struct Followed {
   }
   void follow() { view.follow(replica, alone); }
   bool copy_follows() {
-    if (view.everywhere()) copy.assign(view.values().begin(), view.values().end());
+    if (view.everywhere())
+      for (std::uint32_t i = 0; i < followed_params; ++i) copy[i] = view.values()[i];
     for (const compress::SharedUpdate& update : view.changed())
       for (const std::uint32_t i : update->index) copy[i] = view.values()[i];
     view.seen();
-    return std::equal(copy.begin(), copy.end(), view.values().begin());
+    for (std::uint32_t i = 0; i < followed_params; ++i)
+      if (copy[i] != std::ldexp(static_cast<float>(replica.weights()[i]), -1)) return false;
+    return true;
   }
 };
 
@@ -65,4 +69,43 @@ BOOST_AUTO_TEST_CASE(too_much_to_remember_is_everything) {
   BOOST_TEST(f.view.everywhere());
   BOOST_TEST(f.view.changed().empty());
   BOOST_TEST(f.copy_follows());
+}
+
+// A snapshot may want the weights between two steps: then values are newer than what the view has followed.
+BOOST_AUTO_TEST_CASE(weights_that_move_on_are_followed_once_more) {
+  Followed f;
+  f.follow();
+  BOOST_TEST(f.copy_follows());
+  f.arrives({3});
+  BOOST_TEST(f.view.values()[3] == 2.5f);
+  BOOST_TEST(f.replica.weights()[3] == 7);
+  BOOST_TEST(f.view.values()[3] == 3.5f);
+  BOOST_TEST(f.view.changed().empty());
+  f.follow();
+  BOOST_TEST(f.view.changed_entries() == 1u);
+  BOOST_TEST(f.copy_follows());
+}
+
+BOOST_AUTO_TEST_CASE(a_restored_replica_is_read_where_it_was) {
+  Followed f;
+  f.follow();
+  BOOST_TEST(f.copy_follows());
+  ReplicaState state = f.replica.state();
+  state.weights.assign(followed_params, 9);
+  state.fingerprint = f.replica.fingerprinter().of_weights(state.weights);
+  BOOST_TEST(f.replica.restore(std::move(state)).ok());
+  BOOST_TEST(f.view.values()[0] == 4.5f);
+  f.follow();
+  BOOST_TEST(f.view.everywhere());
+  BOOST_TEST(f.copy_follows());
+}
+
+BOOST_AUTO_TEST_CASE(the_weights_outlive_the_replica) {
+  Followed f;
+  f.follow();
+  f.arrives({3});
+  f.view.outlive(f.replica);
+  BOOST_TEST(f.view.values()[3] == 3.5f);
+  BOOST_TEST(f.view.weight_bytes() == sizeof(std::int32_t) * followed_params);
+  BOOST_TEST(f.replica.weight_bytes() == 0u);
 }
