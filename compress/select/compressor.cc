@@ -107,8 +107,8 @@ void Compressor::Impl::scan(const ScanInput& input, ChangeForm form) {
   for (RankGroup& group : groups) {
     const RankGroup::Collected collected = group.collected(pieces_of(group), floor_bits());
     if (group.threshold != 0 && group.wanted != 0)
-      group.margin.adapt(collected == RankGroup::Collected::too_many ? group.room() : group.candidates,
-                         group.wanted);
+      group.margin.adapt(collected == RankGroup::Collected::too_many ? group.room() : group.candidates, group.wanted,
+                         group.room());
     if (collected != RankGroup::Collected::enough) refill(group, collected);
   }
 }

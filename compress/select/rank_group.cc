@@ -13,9 +13,10 @@
 
 namespace rumor::compress {
 
-void Margin::adapt(std::size_t candidates, std::size_t wanted) {
+void Margin::adapt(std::size_t candidates, std::size_t wanted, std::size_t room) {
   const auto k = static_cast<double>(wanted);
-  const double more = static_cast<double>(candidates) - k, aim = caution_ * (0.15 * k + 3 * std::sqrt(k));
+  const double more = static_cast<double>(candidates) - k;
+  const double aim = std::min(caution_ * (0.15 * k + 3 * std::sqrt(k)), (static_cast<double>(room) - k) / 3);
   caution_ = more < 0 ? std::min(2 * caution_, 8.0) : std::max(0.98 * caution_, 1.0);
   if (more < 0)
     widen(2.0);

@@ -25,7 +25,8 @@ class Margin {
   double share() const { return share_; }
   // After too few: where to look again.
   double wider_share() const;
-  void adapt(std::size_t candidates, std::size_t wanted);
+  // After a pass that found so many candidates and had room for `room` (any more: too many).
+  void adapt(std::size_t candidates, std::size_t wanted, std::size_t room);
 
  private:
   void widen(double factor);
@@ -58,7 +59,7 @@ struct RankGroup {
   // Candidates there may be: all of a small group, which is looked at whole. More would mean that the guess was
   // far off, or that very many changes are equal. A sixteenth of the group is half a byte a parameter.
   std::size_t room() const {
-    return wanted + std::min(std::size_t{3} * wanted, std::size_t{size / 16}) + histogram_params_min;
+    return wanted + std::min(std::size_t{5} * wanted, std::size_t{size / 16}) + histogram_params_min;
   }
   // After a pass: counts, and says whether the candidates hold the `wanted` largest.
   enum class Collected : std::uint8_t { enough, too_few, too_many };

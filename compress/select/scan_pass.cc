@@ -43,7 +43,8 @@ void take_sent(Piece& piece, float* residual) {
 void make_room(Piece& piece, std::size_t more) {
   const std::size_t needed = piece.count + more + scan_slack;
   if (piece.index.size() >= needed) return;
-  const std::size_t room = std::max(needed, piece.index.size() * 3 / 2);
+  const std::size_t all = piece.end - piece.begin + scan_slack;
+  const std::size_t room = std::max(needed, std::min(piece.index.size() * 3 / 2, all));
   piece.index.reserve(room);  // resize() alone might double it
   piece.value.reserve(room);
   piece.index.resize(room);

@@ -165,7 +165,7 @@ Result<void> DeviceCompressor::choose(DeviceUpdate& out) {
     const std::uint32_t found = (*selections)[r].candidates;
     place.candidates = std::min(found, place.room);
     if (rank.wanted == 0) continue;
-    if (rank.threshold != 0) rank.margin.adapt(place.candidates, rank.wanted);
+    if (rank.threshold != 0) rank.margin.adapt(place.candidates, rank.wanted, place.room);
     const bool too_few = found < rank.wanted && rank.cutoff > floor_bits(options_.grid_bits);
     if (found <= place.room && !too_few) continue;
     ++second_looks_;

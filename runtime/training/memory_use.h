@@ -14,8 +14,9 @@ namespace rumor {
 struct MemoryUse {
   // For each parameter. Broadcast with SGD has the first four, of four bytes a parameter each.
   std::uint64_t weights = 0;   // the replica's integers; where a GPU has them, too, both
-  std::uint64_t view = 0;      // as floats, to compute with
-  std::uint64_t gradient = 0;  // between steps also the weights that are evaluated
+  std::uint64_t view = 0;      // as floats, to compute with; a loop of another program has its own
+  std::uint64_t gradient = 0;  // between steps also the weights that are evaluated; of another program: its weights as
+                               // they were after the last step
   std::uint64_t residual = 0;
   std::uint64_t optimizer = 0;  // moments
   std::uint64_t hogwild = 0;    // the shared change and the workers' copies (models/optimizers/hogwild.h)

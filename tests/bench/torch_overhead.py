@@ -6,12 +6,18 @@ process of its own and sends updates. "overhead" is the time of a step with swar
 less one, median of the pairs, with all that threads of the peer do meanwhile; "processor time" the same in seconds of
 the processor, which other programs on the machine disturb less; "in step" the share of the time between entering and
 leaving swarm.step(); "memory" what the process took since join(), in sizes of the weights in float32 (the model's own
-are not in it); "steps an update" how many steps of the loop went into one, since a pass over all weights would
-else take more than its share (rumor.h, `overhead`).
+are not in it, nor what PyTorch has freed: both figures are taken after malloc_trim); "counted" the part of it that
+/status counts; "steps an update" how many steps of the loop went into one, since a pass over all weights would else
+take more than its share (rumor.h, `overhead`).
 
-Usage: torch_overhead.py [--rounds N] [--seconds S] [--density D] [--models a,b] [--json FILE] LIBRARY PACKAGE
+A burst has --least steps at least, whatever --seconds says. gpt2-small takes half a minute a step on two slow cores, so
+it makes one burst of each kind: its overhead is one pair of times, but time in step and memory are as good as others'.
+
+Usage: torch_overhead.py [--rounds N] [--seconds S] [--least N] [--density D] [--models a,b] [--json FILE]
+           LIBRARY PACKAGE
 """
 import argparse
+import ctypes
 import json
 import os
 import statistics
@@ -39,13 +45,26 @@ KNOWN = {
     'gpt-6x384': MODELS['gpt-6x384'],
     'gpt-10x512': dict(text='GPT 10 x 512, 8 rows of 256', net=gpt(10, 8, 512, 256),
                        batch=lambda torch: text(torch, 8, 256), loss=token_loss),
-    'gpt2-small': dict(text='GPT-2 small (12 x 768, 50,257 tokens), 4 rows of 256',
-                       net=gpt(12, 12, 768, 256, 50257), batch=lambda torch: text(torch, 4, 256), loss=token_loss),
+    'gpt2-small': dict(text='GPT-2 small (12 x 768, 50,257 tokens), 1 row of 256',
+                       net=gpt(12, 12, 768, 256, 50257), batch=lambda torch: text(torch, 1, 256), loss=token_loss,
+                       bursts=dict(rounds=1, least=3)),
 }
 
 
+# Rows of "memory" in /status.
+COUNTED = ['weights', 'view', 'gradient', 'residual', 'in_flight', 'entries', 'log']
+
+
+def say(text):
+    """Progress, for those who wait: not part of the result."""
+    print(f'  {time.strftime("%H:%M:%S")} {text}', file=sys.stderr, flush=True)
+
+
 def memory():
-    """Bytes of this process that are in memory."""
+    """Bytes of this process that are in memory, without those that malloc keeps though they were freed."""
+    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # the GNU library's
+    if trim is not None:
+        trim(0)
     with open('/proc/self/statm', encoding='ascii') as file:
         return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
@@ -80,6 +99,7 @@ class Loop:
         self.batch = self.known['batch'](torch)
         self.known['loss'](torch, self.net, self.batch).backward()  # its memory is not the swarm's
         self.memory = memory()
+        say(f'{name}: {self.params / 1e6:.1f} M parameters, joining')
         import rumor
         listen = '127.0.0.1:17717'
         self.swarm = rumor.join('overhead', self.net, listen=listen, density=density, options={'quiet': True})
@@ -91,6 +111,7 @@ class Loop:
             if self.partner.poll() is not None:
                 sys.exit(f'the other peer has ended: {self.partner.returncode}')
             self.step(True)
+        say('two peers')
 
     def step(self, with_swarm):
         self.optimizer.zero_grad()
@@ -101,12 +122,13 @@ class Loop:
             self.swarm.step()
             self.inside += time.perf_counter() - begin
 
-    def burst(self, with_swarm, seconds):
+    def burst(self, with_swarm, seconds, least):
         """Seconds a step, of the clock and of the processor in all threads of this process, and steps."""
         begin, cpu_begin, steps = time.perf_counter(), time.process_time(), 0
-        while steps < 4 or time.perf_counter() - begin < seconds:
+        while steps < least or time.perf_counter() - begin < seconds:
             self.step(with_swarm)
             steps += 1
+        say(f'{steps} steps {"with" if with_swarm else "without"}, {(time.perf_counter() - begin) / steps:.2f} s each')
         return (time.perf_counter() - begin) / steps, (time.process_time() - cpu_begin) / steps, steps
 
     def end(self):
@@ -117,33 +139,37 @@ class Loop:
 
 def measure(name, package, options):
     loop = Loop(name, package, options.density)
-    loop.burst(True, options.seconds / 2)
+    bursts = {'rounds': options.rounds, 'least': options.least, **loop.known.get('bursts', {})}
+    loop.burst(True, options.seconds / 2, bursts['least'])
     loop.inside, ratios, cpu_ratios, without, steps, time_with = 0.0, [], [], [], 0, 0.0
     first = loop.swarm.status()['steps']
-    for _ in range(options.rounds):
-        plain, cpu_plain, _ = loop.burst(False, options.seconds)
-        with_swarm, cpu_with, count = loop.burst(True, options.seconds)
+    for _ in range(bursts['rounds']):
+        plain, cpu_plain, _ = loop.burst(False, options.seconds, bursts['least'])
+        with_swarm, cpu_with, count = loop.burst(True, options.seconds, bursts['least'])
         ratios.append(with_swarm / plain)
         cpu_ratios.append(cpu_with / cpu_plain)
         without.append(plain)
         steps += count
         time_with += with_swarm * count
     time.sleep(0.5)
-    updates = max(loop.swarm.status()['steps'] - first, 1)
-    peers = loop.swarm.status()['live_peers']
+    status = loop.swarm.status()
+    updates = max(status['steps'] - first, 1)
     used = memory() - loop.memory
+    counted = sum(status['memory'][row] for row in COUNTED)
     loop.end()
     return {'model': name, 'text': loop.known['text'], 'params': loop.params,
             'step_ms': statistics.median(without) * 1e3,
             'overhead': statistics.median(ratios) - 1, 'cpu_overhead': statistics.median(cpu_ratios) - 1,
-            'in_step': loop.inside / time_with,
-            'memory': used / (4 * loop.params), 'steps_an_update': steps / updates, 'live_peers': peers}
+            'in_step': loop.inside / time_with, 'memory': used / (4 * loop.params),
+            'memory_counted': counted / (4 * loop.params), 'steps_an_update': steps / updates,
+            'live_peers': status['live_peers']}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--seconds', type=float, default=3)
+    parser.add_argument('--least', type=int, default=4)
     parser.add_argument('--density', type=float, default=0.001)
     parser.add_argument('--models', default='mlp-128,mlp-wide,gpt-6x384', help=', '.join(KNOWN))
     parser.add_argument('--json')
@@ -159,7 +185,8 @@ def main():
         results.append(result)
         print(f'{result["text"]}: {result["params"] / 1e6:.1f} M parameters, {result["step_ms"]:.1f} ms a step; '
               f'overhead {result["overhead"] * 100:.1f} %, processor time {result["cpu_overhead"] * 100:.1f} %, '
-              f'in step {result["in_step"] * 100:.1f} %, memory {result["memory"]:.2f}, '
+              f'in step {result["in_step"] * 100:.1f} %, memory {result["memory"]:.2f} '
+              f'(counted {result["memory_counted"]:.2f}), '
               f'{result["steps_an_update"]:.1f} steps an update', flush=True)
     if options.json:
         with open(options.json, 'w', encoding='utf-8') as file:

@@ -149,6 +149,22 @@ BOOST_AUTO_TEST_CASE(changes_that_are_equal_or_nearly_take_no_more_memory) {
   }
 }
 
+// The guess of the threshold is a hundred times too low: there are far more candidates than entries, for once.
+BOOST_AUTO_TEST_CASE(memory_of_a_wrong_guess_is_given_back) {
+  Prng prng(14);
+  const ParamLayout layout = layout_of({1 << 20});
+  Compressor compressor(layout, {.density = 0.01});
+  std::vector<float> delta = random_delta(prng, layout.params());
+  SparseUpdate out;
+  for (const float scale : {0.001f, 1.0f, 0.001f}) {
+    for (float& value : delta) value *= scale;
+    BOOST_REQUIRE(compressor.absorb(delta, out).ok());
+    BOOST_TEST(out.index.size() == compressor.target_entries());
+    for (float& value : delta) value /= scale;
+  }
+  BOOST_TEST(compressor.entry_bytes() < 40 * compressor.target_entries(), compressor.entry_bytes());
+}
+
 BOOST_AUTO_TEST_CASE(fewer_only_when_fewer_are_worth_a_grid_unit) {
   const ParamLayout layout = layout_of({100});
   Compressor compressor(layout, {.density = 0.1});

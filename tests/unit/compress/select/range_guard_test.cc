@@ -53,6 +53,20 @@ BOOST_AUTO_TEST_CASE(an_entry_is_found_where_it_leads_outwards_beyond_three_quar
   BOOST_TEST(f.guard().beyond(f.layout, update) == wanted, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(weights_on_the_grid_are_as_good_as_floats) {
+  Fixture f;
+  std::vector<std::int32_t> weights(params, 1 << 24);
+  SparseUpdate update;
+  update.step = 1 << 24;
+  update.index = {0, 1};
+  update.negative = {0, 0};
+  weights[0] = 95 << 24;
+  weights[1] = 96 << 24;
+  const std::vector<std::uint32_t> wanted = {1};
+  BOOST_TEST(RangeGuard(WeightView{weights, unit}).beyond(f.layout, update) == wanted,
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_step_below_the_grain_of_a_float_counts) {
   Fixture f;
   f.weights[5] = 96;
