@@ -190,6 +190,8 @@ Result<void> Swarm::leave(Duration patience) {
   if (ended_ && ended_->ok()) {
     if (auto fetched = on_gpus_.fetch(); !fetched) return fetched;  // all other values must stay unchanged
     trainer_->load_shared();
+    trainer_ = nullptr;
+    (*ended_)->trainer.reset();  // the program may go on for long, and needs the memory
     if (auto stored = on_gpus_.store(); !stored) return stored;
   }
   return reason();

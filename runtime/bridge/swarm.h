@@ -96,7 +96,7 @@ class Swarm {
   pid_t home_;
 
   daemon::Training training_;          // until the peer has it
-  OutsideTrainer* trainer_ = nullptr;  // the peer's; ours while we have the turn
+  OutsideTrainer* trainer_ = nullptr;  // the peer's; ours while we have the turn; none after leave()
   daemon::Handover handover_;
   std::thread thread_;
   std::optional<Result<daemon::PeerEnd>> ended_;  // set by the thread, read once the handover is closed

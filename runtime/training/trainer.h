@@ -8,7 +8,7 @@
 // program, or in place in the simulator. The trainer's memory (float view, gradient, residual, optimizer state,
 // activations) has one owner at a time. From the effect StartStep or StartEvaluation until the node gets the result,
 // that is the caller of step() or evaluate(); otherwise the protocol thread. Ownership passes with the effect, so there
-// are no locks.
+// are no locks. Single weights of the replica may be read at any time, as they are then (compress::WeightView).
 #pragma once
 
 #include <span>

@@ -10,8 +10,9 @@ are not in it, nor what PyTorch has freed: both figures are taken after malloc_t
 /status counts; "steps an update" how many steps of the loop went into one, since a pass over all weights would else
 take more than its share (rumor.h, `overhead`).
 
-A burst has --least steps at least, whatever --seconds says. gpt2-small takes half a minute a step on two slow cores, so
-it makes one burst of each kind: its overhead is one pair of times, but time in step and memory are as good as others'.
+There are --rounds pairs of bursts (7), each of --least steps at least (4), whatever --seconds says. The large models
+have fewer of both unless told otherwise, so that each is done within ten minutes on two slow cores: their overhead is
+one or two pairs of times, but time in step and memory are as good as those of others.
 
 Usage: torch_overhead.py [--rounds N] [--seconds S] [--least N] [--density D] [--models a,b] [--json FILE]
            LIBRARY PACKAGE
@@ -44,10 +45,10 @@ KNOWN = {
                      batch=lambda torch: pictures(torch, 256, (784,)), loss=cross_entropy),
     'gpt-6x384': MODELS['gpt-6x384'],
     'gpt-10x512': dict(text='GPT 10 x 512, 8 rows of 256', net=gpt(10, 8, 512, 256),
-                       batch=lambda torch: text(torch, 8, 256), loss=token_loss),
+                       batch=lambda torch: text(torch, 8, 256), loss=token_loss, bursts=dict(rounds=2, least=2)),
     'gpt2-small': dict(text='GPT-2 small (12 x 768, 50,257 tokens), 1 row of 256',
                        net=gpt(12, 12, 768, 256, 50257), batch=lambda torch: text(torch, 1, 256), loss=token_loss,
-                       bursts=dict(rounds=1, least=3)),
+                       bursts=dict(rounds=1, least=2)),
 }
 
 
@@ -139,13 +140,14 @@ class Loop:
 
 def measure(name, package, options):
     loop = Loop(name, package, options.density)
-    bursts = {'rounds': options.rounds, 'least': options.least, **loop.known.get('bursts', {})}
-    loop.burst(True, options.seconds / 2, bursts['least'])
+    usual = {'rounds': 7, 'least': 4, **loop.known.get('bursts', {})}
+    rounds, least = options.rounds or usual['rounds'], options.least or usual['least']
+    loop.burst(True, options.seconds / 2, least)
     loop.inside, ratios, cpu_ratios, without, steps, time_with = 0.0, [], [], [], 0, 0.0
     first = loop.swarm.status()['steps']
-    for _ in range(bursts['rounds']):
-        plain, cpu_plain, _ = loop.burst(False, options.seconds, bursts['least'])
-        with_swarm, cpu_with, count = loop.burst(True, options.seconds, bursts['least'])
+    for _ in range(rounds):
+        plain, cpu_plain, _ = loop.burst(False, options.seconds, least)
+        with_swarm, cpu_with, count = loop.burst(True, options.seconds, least)
         ratios.append(with_swarm / plain)
         cpu_ratios.append(cpu_with / cpu_plain)
         without.append(plain)
@@ -167,9 +169,9 @@ def measure(name, package, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
-    parser.add_argument('--rounds', type=int, default=7)
+    parser.add_argument('--rounds', type=int)
     parser.add_argument('--seconds', type=float, default=3)
-    parser.add_argument('--least', type=int, default=4)
+    parser.add_argument('--least', type=int)
     parser.add_argument('--density', type=float, default=0.001)
     parser.add_argument('--models', default='mlp-128,mlp-wide,gpt-6x384', help=', '.join(KNOWN))
     parser.add_argument('--json')
