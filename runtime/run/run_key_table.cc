@@ -92,7 +92,7 @@ std::vector<RunKeyRow> exchange_keys() {
           "training method; only the simulator runs others than broadcast, average and codistill",
           choice({std::begin(exchange_modes), std::end(exchange_modes)}, FIELD(mode))),
       row("exchange.in_flight_weight", of_run,
-          "share of own updates in flight that is added to the weights trained on; 0 if peers have unlike data",
+          "share of own updates in flight added to the weights trained on; unlike data: 0, and half the rate",
           real(0, 1, FIELD(in_flight_weight))),
       row("exchange.period_ms", of_peer, "shortest time between two updates of this peer, milliseconds",
           real(0, 3.6e6, FIELD(period_ms))),
