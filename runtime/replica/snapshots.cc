@@ -286,7 +286,7 @@ Result<void> Snapshots::install(std::uint64_t period) {
 
 void Snapshots::drop_intake() {
   intake_.reset();
-  weights_ = {};
+  weights_ = LargeVector<std::int32_t>();  // {} would keep its memory
   held_.clear();
   if (disk_ == nullptr) return;
   disk_->remove(manifest_file);
