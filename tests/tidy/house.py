@@ -26,7 +26,7 @@ HOUSE = {
     'models/kernels': [],
     'models/layers': ['models/kernels'],
     'models/families': ['models/kernels', 'models/layers'],
-    'models/data': ['models/kernels', 'models/families'],
+    'models/data': ['models/kernels', 'models/layers', 'models/families'],
     'models/evaluate': ['models/kernels', 'models/families', 'models/data'],
     'models/optimizers': ['models/kernels', 'models/families', 'models/data'],
     'models/weights': ['models/families', 'models/data'],
