@@ -19,7 +19,9 @@ Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config) {
 }
 
 Gpt::Gpt(ParamLayout layout, GptShape shape)
-    : layout_(std::move(layout)), shape_(std::move(shape)), layers_(static_cast<std::size_t>(shape_.layers)) {
+    : LanguageModel(std::move(layout), {shape.vocabulary, shape.context, shape.width, shape.table}),
+      shape_(std::move(shape)),
+      layers_(static_cast<std::size_t>(shape_.layers)) {
   RUMOR_CHECK(shape_.layers >= 1);
 }
 
@@ -59,33 +61,34 @@ void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape
   Layer& layer = layers_[index];
   const GptShape::Layer& at = shape_.layer[index];
   const long rows = attention.batch * attention.context, d = shape_.width;
-  layer.norm_1.forward(parallel_, rows, d, x, params + at.norm_1_gain, params + at.norm_1_bias,
+  layer.norm_1.forward(parallel(), rows, d, x, params + at.norm_1_gain, params + at.norm_1_bias,
                        layer.normed_1);
-  Projection::forward(parallel_, {rows, d, 3 * d}, layer.normed_1, params + at.attention_weight,
+  Projection::forward(parallel(), {rows, d, 3 * d}, layer.normed_1, params + at.attention_weight,
                       params + at.attention_bias, nullptr, layer.qkv, nullptr);
-  layer.attention.forward(parallel_, attention, layer.qkv, layer.looked);
-  Projection::forward(parallel_, {rows, d, d}, layer.looked, params + at.output_weight,
+  layer.attention.forward(parallel(), attention, layer.qkv, layer.looked);
+  Projection::forward(parallel(), {rows, d, d}, layer.looked, params + at.output_weight,
                       params + at.output_bias, x, layer.middle, nullptr);
 
-  layer.norm_2.forward(parallel_, rows, d, layer.middle, params + at.norm_2_gain, params + at.norm_2_bias,
+  layer.norm_2.forward(parallel(), rows, d, layer.middle, params + at.norm_2_gain, params + at.norm_2_bias,
                        layer.normed_2);
-  Projection::forward(parallel_, {rows, d, 4 * d}, layer.normed_2, params + at.wide_weight,
+  Projection::forward(parallel(), {rows, d, 4 * d}, layer.normed_2, params + at.wide_weight,
                       params + at.wide_bias, nullptr, layer.wide, layer.activated);
-  Projection::forward(parallel_, {rows, 4 * d, d}, layer.activated, params + at.narrow_weight,
+  Projection::forward(parallel(), {rows, 4 * d, d}, layer.activated, params + at.narrow_weight,
                       params + at.narrow_bias, layer.middle, layer.out, nullptr);
 }
 
-void Gpt::forward(const float* params, const TokenBatch& batch) {
+Gpt::Top Gpt::forward(const float* params, const TokenBatch& batch) {
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
   make_room(rows);
   float* x = embedded_;
-  embed(parallel_, batch, d, params + shape_.table, params + shape_.position, x);
+  embed(parallel(), batch, d, params + shape_.table, params + shape_.position, x);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     forward_layer(params, i, attention, x);
     x = layers_[i].out;
   }
-  norm_.forward(parallel_, rows, d, x, params + shape_.norm_gain, params + shape_.norm_bias, normed_);
+  norm_.forward(parallel(), rows, d, x, params + shape_.norm_gain, params + shape_.norm_bias, normed_);
+  return {normed_, inner_};
 }
 
 // change_: in, d loss / d this layer's sum; out, d loss / d the sum before it, x.
@@ -96,19 +99,19 @@ void Gpt::backward_layer(const float* params, std::size_t index, Attention::Shap
   const long rows = attention.batch * attention.context, d = shape_.width;
   float *change = change_, *inner = inner_, *wide = wide_;
 
-  projection_.backward(parallel_, {rows, 4 * d, d}, layer.activated, layer.wide, params + at.narrow_weight,
+  projection_.backward(parallel(), {rows, 4 * d, d}, layer.activated, layer.wide, params + at.narrow_weight,
                        change, gradient + at.narrow_weight, gradient + at.narrow_bias, wide);
-  projection_.backward(parallel_, {rows, d, 4 * d}, layer.normed_2, nullptr, params + at.wide_weight, wide,
+  projection_.backward(parallel(), {rows, d, 4 * d}, layer.normed_2, nullptr, params + at.wide_weight, wide,
                        gradient + at.wide_weight, gradient + at.wide_bias, inner);
-  layer.norm_2.backward(parallel_, rows, d, layer.middle, params + at.norm_2_gain, inner, change,
+  layer.norm_2.backward(parallel(), rows, d, layer.middle, params + at.norm_2_gain, inner, change,
                         gradient + at.norm_2_gain, gradient + at.norm_2_bias);
 
-  projection_.backward(parallel_, {rows, d, d}, layer.looked, nullptr, params + at.output_weight, change,
+  projection_.backward(parallel(), {rows, d, d}, layer.looked, nullptr, params + at.output_weight, change,
                        gradient + at.output_weight, gradient + at.output_bias, inner);
-  layer.attention.backward(parallel_, attention, layer.qkv, layer.looked, inner, wide);
-  projection_.backward(parallel_, {rows, d, 3 * d}, layer.normed_1, nullptr, params + at.attention_weight,
+  layer.attention.backward(parallel(), attention, layer.qkv, layer.looked, inner, wide);
+  projection_.backward(parallel(), {rows, d, 3 * d}, layer.normed_1, nullptr, params + at.attention_weight,
                        wide, gradient + at.attention_weight, gradient + at.attention_bias, inner);
-  layer.norm_1.backward(parallel_, rows, d, x, params + at.norm_1_gain, inner, change,
+  layer.norm_1.backward(parallel(), rows, d, x, params + at.norm_1_gain, inner, change,
                         gradient + at.norm_1_gain, gradient + at.norm_1_bias);
 }
 
@@ -117,58 +120,16 @@ void Gpt::backward(const float* params, const TokenBatch& batch, float* gradient
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
   std::fill_n(change_, rows * d, 0.0f);
-  norm_.backward(parallel_, rows, d, layers_.back().out, params + shape_.norm_gain, inner_, change_,
+  norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.norm_gain, inner_, change_,
                  gradient + shape_.norm_gain, gradient + shape_.norm_bias);
   for (std::size_t i = layers_.size(); i-- > 0;)
     backward_layer(params, i, attention, i == 0 ? embedded_ : layers_[i - 1].out, gradient);
-  embed_backward(parallel_, batch, d, change_, gradient + shape_.table, gradient + shape_.position);
-}
-
-TokenBatch Gpt::tokens_of(std::span<const float> params, const Batch& batch) const {
-  RUMOR_CHECK(params.size() == layout_.params());
-  RUMOR_CHECK(batch.rows > 0);
-  RUMOR_CHECK(batch.tokens.size() == batch.rows * static_cast<std::size_t>(shape_.context + 1));
-  RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
-  RUMOR_CHECK(*std::max_element(batch.tokens.begin(), batch.tokens.end()) < shape_.vocabulary);
-  return {batch.tokens.data(), batch.rows, shape_.context};
-}
-
-float Gpt::loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) {
-  const TokenBatch tokens = tokens_of(params, batch);
-  RUMOR_CHECK(gradient.size() == params.size());
-  forward(params.data(), tokens);
-  const long rows = tokens.rows(), d = shape_.width;
-  const TiedHead::Gradients gradients{inner_, gradient.data() + shape_.table};
-  const double loss = head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_, params.data() + shape_.table,
-                                 &gradients, batch.soft);
-  backward(params.data(), tokens, gradient.data());
-  return static_cast<float>(loss / static_cast<double>(rows));
-}
-
-void Gpt::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
-  const TokenBatch tokens = tokens_of(params, batch);
-  RUMOR_CHECK(out.size() == predictions(batch.rows));
-  forward(params.data(), tokens);
-  head_.predict(parallel_, tokens, shape_.width, shape_.vocabulary, normed_, params.data() + shape_.table, out.data());
-}
-
-Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {
-  const TokenBatch all = tokens_of(params, batch);
-  constexpr long piece_rows = 8;
-  double loss = 0;
-  for (long row = 0; row < all.batch; row += piece_rows) {
-    const TokenBatch part{all.tokens + row * (all.context + 1), std::min(piece_rows, all.batch - row),
-                          all.context};
-    forward(params.data(), part);
-    loss += head_.loss(parallel_, part, shape_.width, shape_.vocabulary, normed_,
-                       params.data() + shape_.table, nullptr);
-  }
-  return {loss / static_cast<double>(all.rows()), std::nullopt};
+  embed_backward(parallel(), batch, d, change_, gradient + shape_.table, gradient + shape_.position);
 }
 
 std::size_t Gpt::memory_bytes() const {
   std::size_t bytes = capacity_bytes(memory_) + norm_.memory_bytes();
-  bytes += head_.memory_bytes() + projection_.memory_bytes();
+  bytes += head_memory_bytes() + projection_.memory_bytes();
   for (const Layer& layer : layers_)
     bytes += layer.norm_1.memory_bytes() + layer.norm_2.memory_bytes() + layer.attention.memory_bytes();
   return bytes;

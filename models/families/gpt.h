@@ -19,9 +19,8 @@
 #include <memory>
 #include <vector>
 
-#include "models/families/model.h"
+#include "models/families/language_model.h"
 #include "models/layers/attention.h"
-#include "models/layers/embedding.h"
 #include "models/layers/layer_norm.h"
 #include "models/layers/projection.h"
 #include "runtime/base/large_vector.h"
@@ -52,34 +51,17 @@ Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads);
 // Errors: as gpt_layout.
 Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config);
 
-class Gpt final : public Model {
+class Gpt final : public LanguageModel {
  public:
   // Requires: `shape` is of `layout`.
   Gpt(ParamLayout layout, GptShape shape);
-  Gpt(const Gpt&) = delete;
-  Gpt& operator=(const Gpt&) = delete;
 
-  const ParamLayout& layout() const override { return layout_; }
   // GPT-2's: normal of deviation 0.02, projections that feed the sum over layers 0.02 / sqrt(2 layers), gains
   // 1, biases 0.
   TensorStart start_of(const TensorInfo& tensor) const override;
   // Query, key and value projections are three matrices side by side; the tables are none.
   std::uint32_t hidden_matrices(const TensorInfo& tensor) const override;
-  // Batches have `tokens`, rows of context + 1.
-  float loss_and_gradient(std::span<const float> params, const Batch& batch,
-                          std::span<float> gradient) override;
-  // The loss alone. In pieces of a few rows, so a whole test set may be passed.
-  Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
-  // Keeps all logits of the batch: pass few rows.
-  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
-  std::size_t predictions(std::uint32_t rows) const override {
-    return std::size_t{rows} * static_cast<std::size_t>(shape_.context * shape_.vocabulary);
-  }
-  std::uint64_t multiply_adds(std::uint32_t rows) const override {
-    return std::uint64_t{rows} * shape_.context * layout_.params();
-  }
   std::size_t memory_bytes() const override;
-  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  private:
   // The activations that one layer keeps for the backward pass; rows are the tokens of a batch, d the embedding. All
@@ -98,23 +80,19 @@ class Gpt final : public Model {
   };
 
   void make_room(long rows);
-  void forward(const float* params, const TokenBatch& batch);
+  Top forward(const float* params, const TokenBatch& batch) override;
   void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
-  void backward(const float* params, const TokenBatch& batch, float* gradient);
+  void backward(const float* params, const TokenBatch& batch, float* gradient) override;
   void backward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x,
                       float* gradient);
-  TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
 
-  ParamLayout layout_;
   GptShape shape_;
-  Parallel* parallel_ = nullptr;
   std::vector<Layer> layers_;
   LargeVector<float> memory_;    // of all activations, in one piece, in large pages
   long rows_max_ = 0;            // for which there is room
   float* embedded_ = nullptr;    // [rows][d], before the first layer
   float* normed_ = nullptr;      // [rows][d], after the last norm
   LayerNorm norm_;
-  TiedHead head_;
   Projection projection_;
   float* change_ = nullptr;      // [rows][d], d loss / d the sum, from the last layer to the first
   float* inner_ = nullptr;       // [rows][d], changes within a layer

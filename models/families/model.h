@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "models/layers/rotary.h"
 #include "models/layers/soft_targets.h"
 #include "models/layers/token_batch.h"
 #include "runtime/base/large_vector.h"
@@ -33,6 +34,15 @@ struct ModelConfig {
   // Language models:
   std::uint32_t context = 128;  // tokens of a row that the model sees at once
   std::uint32_t layers = 4, heads = 4, embedding = 128;
+  // Llama (models/families/llama.h); 0: as usual.
+  std::uint32_t kv_heads = 0;      // groups of heads with keys and values in common; usual: heads
+  std::uint32_t head_size = 0;     // usual: embedding / heads
+  std::uint32_t feed_forward = 0;  // width of the feed-forward part; usual: 8/3 of the embedding
+  double rope_base = 10'000;       // of the rotary positions
+  RotaryScaling rope_scaling;
+  double norm_epsilon = 1e-5;      // added to the mean square
+  bool tied_head = true;           // the head is the embedding's table
+  bool qkv_bias = false;           // queries, keys and values have biases, as Qwen2's
   // Filled from the data set (DataSet::describe):
   std::uint32_t inputs = 0;  // values of a row; pictures: channels * height * width, planes one after another
   std::uint32_t classes = 0;

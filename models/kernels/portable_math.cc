@@ -64,6 +64,40 @@ double portable_cos_pi(double x) {
   return x <= 0.25 ? alternating(square, 1, 19) : angle * alternating(square, 2, 20);
 }
 
+namespace {
+
+// The rest of x after whole quarter turns, within pi / 4, and how many quarters there were.
+struct Quarter {
+  double rest;
+  std::int64_t count;
+};
+Quarter quarter_of(double x) {
+  // pi / 2 in two parts; the high one has 33 bits, so that its multiples below 2^20 are exact.
+  constexpr double high = 0x1.921fb544p+0, low = 0x1.0b4611a626331p-34;
+  const double turns = x / (pi / 2);
+  const auto count = static_cast<std::int64_t>(turns < 0 ? turns - 0.5 : turns + 0.5);
+  return {(x - static_cast<double>(count) * high) - static_cast<double>(count) * low, count};
+}
+
+double cosine_of_quarter(double rest, std::int64_t count) {
+  const double square = rest * rest;
+  const double value = count % 2 == 0 ? alternating(square, 1, 19) : rest * alternating(square, 2, 20);
+  const std::int64_t place = count & 3;  // cosine, -sine, -cosine, sine
+  return place == 1 || place == 2 ? -value : value;
+}
+
+}  // namespace
+
+double portable_cos(double x) {
+  const Quarter quarter = quarter_of(x);
+  return cosine_of_quarter(quarter.rest, quarter.count);
+}
+
+double portable_sin(double x) {
+  const Quarter quarter = quarter_of(x);
+  return cosine_of_quarter(quarter.rest, quarter.count - 1);
+}
+
 double portable_power(double base, unsigned long long exponent) {
   double result = 1;
   for (; exponent; exponent >>= 1) {

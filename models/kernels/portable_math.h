@@ -1,4 +1,4 @@
-// exp, log and cos with equal bits everywhere.
+// exp, log, cos and sin with equal bits everywhere.
 //
 // The C library's versions differ in the last bit from one release or machine to the next, which is enough to
 // make two runs of one seed part ways. These use only +, -, * and / on doubles, each rounded once (IEEE 754),
@@ -23,6 +23,10 @@ double portable_log(double x);
 
 // cos(pi * x) for x in [0, 1].
 double portable_cos_pi(double x);
+
+// Cosine and sine of an angle in radians. Requires: |x| < 2^20.
+double portable_cos(double x);
+double portable_sin(double x);
 
 // base^exponent by squaring: at most 2 * 64 multiplications.
 double portable_power(double base, unsigned long long exponent);

@@ -39,6 +39,24 @@ struct SequenceKernels {
                               const float* scale, const float* change, float* x_change, float* gain_change,
                               float* bias_change);
 
+  // y = x * scale * gain, with scale = 1 / sqrt(mean of x^2 + epsilon) of each row; scale is an output too (Zhang,
+  // Sennrich 2019). Requires: columns >= 1.
+  void (*rms_norm)(long rows, long columns, float epsilon, const float* x, const float* gain, float* y, float* scale);
+
+  // The backward pass of rms_norm, under the rules of layer_norm_backward.
+  void (*rms_norm_backward)(long rows, long columns, const float* x, const float* gain, const float* scale,
+                            const float* change, float* x_change, float* gain_change);
+
+  // Rotates pairs of values (Su et al. 2021). x holds `heads` vectors of 2 * half floats, one after another. In each,
+  // (x[i], x[i + half]) turns by the angle of cosine[i], sine[i]. With `direction` 1 it turns forward, with -1 back.
+  void (*rotate)(long heads, long half, const float* cosine, const float* sine, float direction, float* x);
+
+  // y = silu(gate) * up, silu(g) = g / (1 + e^-g): SwiGLU (Shazeer 2020).
+  void (*swiglu)(long count, const float* gate, const float* up, float* y);
+  // change: d loss / d y -> d loss / d gate and d loss / d up, overwritten.
+  void (*swiglu_backward)(long count, const float* gate, const float* up, const float* change, float* gate_change,
+                          float* up_change);
+
   // y = 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), the tanh form of GELU (Hendrycks, Gimpel 2016). y may be x.
   void (*gelu)(long count, const float* x, float* y);
   // change *= d gelu(x) / d x.

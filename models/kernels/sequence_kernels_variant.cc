@@ -107,6 +107,72 @@ void layer_norm_backward(long rows, long columns, const float* x, const float* g
   }
 }
 
+// ---- root mean square norm
+
+void rms_norm(long rows, long columns, float epsilon, const float* x, const float* gain, float* y, float* scale) {
+  const float count = static_cast<float>(columns);
+  for (long r = 0; r < rows; ++r, x += columns, y += columns) {
+    const float squares = sum_over(columns, [&](auto v, long c) { return v.load(x + c) * v.load(x + c); });
+    scale[r] = 1 / __builtin_sqrtf(squares / count + epsilon);
+    const Lanes f = splat(scale[r]);
+    each(columns, [&](auto v, long c) { v.store(y + c, v.load(x + c) * f * v.load(gain + c)); });
+  }
+}
+
+// With n = x * scale and g = gain * change:  d x = scale * (g - n * mean of (g * n)).
+void rms_norm_backward(long rows, long columns, const float* x, const float* gain, const float* scale,
+                       const float* change, float* x_change, float* gain_change) {
+  const float count = static_cast<float>(columns);
+  for (long r = 0; r < rows; ++r, x += columns, change += columns, x_change += columns) {
+    const Lanes f = splat(scale[r]);
+    const float mean = sum_over(columns, [&](auto v, long c) {
+      return v.load(change + c) * v.load(gain + c) * (v.load(x + c) * f);
+    }) / count;
+    const Lanes b = splat(-mean);
+    each(columns, [&](auto v, long c) {
+      const Lanes n = v.load(x + c) * f, d = v.load(change + c);
+      v.store(gain_change + c, fma(d, n, v.load(gain_change + c)));
+      v.store(x_change + c, fma(fma(b, n, d * v.load(gain + c)), f, v.load(x_change + c)));
+    });
+  }
+}
+
+// ---- rotary positions
+
+void rotate(long heads, long half, const float* cosine, const float* sine, float direction, float* x) {
+  const Lanes sign = splat(direction);
+  for (long head = 0; head < heads; ++head, x += 2 * half)
+    each(half, [&](auto v, long i) {
+      const Lanes a = v.load(x + i), b = v.load(x + half + i), c = v.load(cosine + i), s = v.load(sine + i) * sign;
+      v.store(x + i, fma(a, c, splat(-1) * (b * s)));
+      v.store(x + half + i, fma(b, c, a * s));
+    });
+}
+
+// ---- SwiGLU
+
+// 1 / (1 + e^-x), at least 4e-18 for the reason given at logistic() below.
+LANES_INLINE Lanes sigmoid(Lanes x) {
+  const Lanes high = splat(40), exponent = splat(-1) * x;
+  return splat(1) / (splat(1) + exponential(exponent > high ? high : exponent));
+}
+
+void swiglu(long count, const float* gate, const float* up, float* y) {
+  each(count, [&](auto v, long i) {
+    const Lanes g = v.load(gate + i);
+    v.store(y + i, g * sigmoid(g) * v.load(up + i));
+  });
+}
+
+void swiglu_backward(long count, const float* gate, const float* up, const float* change, float* gate_change,
+                     float* up_change) {
+  each(count, [&](auto v, long i) {
+    const Lanes g = v.load(gate + i), s = sigmoid(g), silu = g * s, d = v.load(change + i);
+    v.store(gate_change + i, d * v.load(up + i) * fma(silu, splat(1) - s, s));
+    v.store(up_change + i, d * silu);
+  });
+}
+
 // ---- gelu: x times the logistic function of 2 u, u the argument of the tanh; e^(-2 u) = e^(x (a + b x^2)).
 
 constexpr float gelu_a = -1.5957691216057308f, gelu_b = -0.0713548162726f;
@@ -209,6 +275,11 @@ const SequenceKernels sequence_table = {
     .row_dots = row_dots,
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
+    .rms_norm = rms_norm,
+    .rms_norm_backward = rms_norm_backward,
+    .rotate = rotate,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
     .gelu = gelu,
     .gelu_backward = gelu_backward,
     .causal_exponentials = causal_exponentials,

@@ -54,6 +54,16 @@ void each_range(Parallel* parallel, long count, long grain, long most, Task&& ta
   });
 }
 
+// Calls task(rows, columns) for all of a matrix, in tiles that stay in the second-level cache, so that the work before
+// and after the product finds them there. Tiles are multiples of the product's block.
+template <class Task>
+void each_tile(Parallel* parallel, long rows, long columns, Task&& task) {
+  constexpr long rows_max = 384, columns_max = 512;
+  each_range(parallel, rows, 24, rows_max, [&](Range part) {
+    for (long c = 0; c < columns; c += columns_max) task(part, Range{c, std::min(c + columns_max, columns)});
+  });
+}
+
 // KernelTable::matmul, its output cut between the threads. Any cut gives the same bits.
 void parallel_matmul(Parallel* parallel, long rows, long columns, long depth, MatrixView a, const float* b,
                      long b_row, float* y, long y_row, Start start);

@@ -13,8 +13,13 @@ void embed(Parallel* parallel, const TokenBatch& batch, long width, const float*
            float* y) {
   const SequenceKernels& k = *kernels().sequence;
   each_range(parallel, batch.rows(), 16, [&](Range part) {
-    for (long row = part.begin; row < part.end; ++row)
-      k.add(width, table + batch.token(row) * width, position + row % batch.context * width, y + row * width);
+    for (long row = part.begin; row < part.end; ++row) {
+      const float* vector = table + batch.token(row) * width;
+      if (position)
+        k.add(width, vector, position + row % batch.context * width, y + row * width);
+      else
+        std::copy_n(vector, width, y + row * width);
+    }
   });
 }
 
@@ -23,13 +28,14 @@ void embed_backward(Parallel* parallel, const TokenBatch& batch, long width, con
                     float* table_gradient, float* position_gradient) {
   const SequenceKernels& k = *kernels().sequence;
   each_range(parallel, width, 16, [&](Range part) {
-    for (long place = 0; place < batch.context; ++place)
+    for (long place = 0; position_gradient && place < batch.context; ++place)
       std::fill_n(position_gradient + place * width + part.begin, part.size(), 0.0f);
     for (long row = 0; row < batch.rows(); ++row) {
       const float* from = change + row * width + part.begin;
       float* token = table_gradient + batch.token(row) * width + part.begin;
-      float* place = position_gradient + row % batch.context * width + part.begin;
       k.add(part.size(), token, from, token);
+      if (!position_gradient) continue;
+      float* place = position_gradient + row % batch.context * width + part.begin;
       k.add(part.size(), place, from, place);
     }
   });

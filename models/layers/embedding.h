@@ -15,13 +15,13 @@
 
 namespace rumor::models {
 
-// y[row] = table[token] + position[place]. table: [vocabulary, width]; position: [context, width]; y: [rows,
-// width].
+// y[row] = table[token] + position[place]. table: [vocabulary, width]; position: [context, width], or null: y is the
+// table's row alone; y: [rows, width].
 void embed(Parallel* parallel, const TokenBatch& batch, long width, const float* table, const float* position,
            float* y);
 
 // change: [rows, width], d loss / d y. Is added to table_gradient [vocabulary, width]; position_gradient
-// [context, width] is overwritten.
+// [context, width] is overwritten, or null.
 void embed_backward(Parallel* parallel, const TokenBatch& batch, long width, const float* change,
                     float* table_gradient, float* position_gradient);
 

@@ -1,26 +1,10 @@
 #include "models/layers/projection.h"
 
-#include <algorithm>
-
 #include "models/kernels/kernels.h"
 #include "models/kernels/sequence_kernels.h"
 #include "models/kernels/tasks.h"
 
 namespace rumor::models {
-
-namespace {
-
-// Calls task(rows, columns) for all of a matrix, in tiles that stay in the second-level cache, so that the work before
-// and after the product finds them there. Tiles are multiples of the product's block.
-template <class Task>
-void each_tile(Parallel* parallel, long rows, long columns, Task&& task) {
-  constexpr long rows_max = 384, columns_max = 512;
-  each_range(parallel, rows, 24, rows_max, [&](Range part) {
-    for (long c = 0; c < columns; c += columns_max) task(part, Range{c, std::min(c + columns_max, columns)});
-  });
-}
-
-}  // namespace
 
 void Projection::forward(Parallel* parallel, Shape s, const float* x, const float* weight, const float* bias,
                          const float* residual, float* y, float* activated) {

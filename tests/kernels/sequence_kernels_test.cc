@@ -158,6 +158,30 @@ BOOST_AUTO_TEST_CASE(sums_norms_and_exponentials_have_equal_bits) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(kernels_of_a_llama_have_equal_bits) {
+  Prng prng(4);
+  for (const bool is_wild : {false, true}) {
+    for (const auto& size : sizes) {
+      const long rows = size.rows, columns = size.columns, count = rows * columns;
+      const auto fill = [&](long n) { return is_wild ? draw_wild(prng, n) : draw(prng, n); };
+      const Floats x = fill(count), up = fill(count), change = fill(count), gain = draw(prng, columns),
+                   cosine = draw(prng, columns, 1), sine = draw(prng, columns, 1), heads = fill(2 * count);
+      compare("llama", rows, columns, [&](const SequenceKernels& k) {
+        Guarded y(count), scale(rows), x_change(change), gains(gain);
+        k.rms_norm(rows, columns, 1e-5f, x.data(), gain.data(), y.data(), scale.data());
+        k.rms_norm_backward(rows, columns, x.data(), gain.data(), scale.data(), change.data(), x_change.data(),
+                            gains.data());
+        Guarded active(count), gate_change(count), up_change(count), turned(heads);
+        k.swiglu(count, x.data(), up.data(), active.data());
+        k.swiglu_backward(count, x.data(), up.data(), change.data(), gate_change.data(), up_change.data());
+        k.rotate(rows, columns, cosine.data(), sine.data(), -1, turned.data());
+        return std::vector<Floats>{y.all,           scale.all,     x_change.all, gains.all, active.all,
+                                   gate_change.all, up_change.all, turned.all};
+      });
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(softmax_looks_back_only_and_sums_to_one) {
   Prng prng(3);
   for (const KernelTable* table : kernel_variants()) {

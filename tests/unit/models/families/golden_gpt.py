@@ -109,4 +109,5 @@ def main():
     print('\n}  // namespace rumor::models::golden')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -5,36 +5,14 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "runtime/base/kernel_choice.h"
 #include "tests/unit/models/families/golden_gpt.h"
 #include "tests/unit/models/families/gpt_config.h"
-#include "tests/unit/models/families/gpt_support.h"
-#include "tests/unit/threads.h"
+#include "tests/unit/models/families/language_checks.h"
 
 namespace rumor::models {
 namespace {
 
 using namespace test;
-
-std::vector<float> initial_of(const Model& model) {
-  std::vector<float> params;
-  for (const std::int32_t w : initial_weights(model, 1, 24))
-    params.push_back(static_cast<float>(w) / (1 << 24));
-  return params;
-}
-
-std::vector<Token> draw_tokens(Prng& prng, std::uint32_t vocabulary, std::size_t count) {
-  std::vector<Token> tokens(count);
-  for (Token& token : tokens) token = static_cast<Token>(prng.below(vocabulary));
-  return tokens;
-}
-
-Batch batch_of(const std::vector<Token>& tokens, std::uint32_t rows) {
-  Batch batch;
-  batch.tokens = tokens;
-  batch.rows = rows;
-  return batch;
-}
 
 }  // namespace
 
@@ -93,52 +71,10 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
   BOOST_REQUIRE(choose_kernels("").ok());
 }
 
-// Against differences along drawn directions, at a size where blocks, heads and lanes have uneven ends.
-BOOST_AUTO_TEST_CASE(gradient_agrees_with_differences) {
-  const auto model = std::move(make_model(gpt_config(37, 71, 2, 3, 21))).value();
-  Prng prng(3);
-  const std::vector<Token> tokens = draw_tokens(prng, 37, 3 * 72);
-  const std::vector<float> params = draw(prng, model->layout().params(), 0.3);
-  std::vector<float> gradient(params.size()), moved(params.size()), ignored(params.size());
-  model->loss_and_gradient(params, batch_of(tokens, 3), gradient);
-  for (int direction = 0; direction < 5; ++direction) {
-    const std::vector<float> way = draw(prng, model->layout().params());
-    double loss[2];
-    for (int side = 0; side < 2; ++side) {
-      for (std::size_t i = 0; i < params.size(); ++i)
-        moved[i] = params[i] + (side == 0 ? 1e-3f : -1e-3f) * way[i];
-      loss[side] = model->evaluate(moved, batch_of(tokens, 3)).loss;
-    }
-    const double slope = (loss[0] - loss[1]) / 2e-3, expected = dot(gradient, way);
-    BOOST_TEST(std::abs(slope - expected) < 2e-3 * (1 + std::abs(expected)), slope << " != " << expected);
-  }
-}
+// At a size where blocks, heads and lanes have uneven ends.
+BOOST_AUTO_TEST_CASE(gradient_agrees_with_differences) { check_slopes(gpt_config(37, 71, 2, 3, 21), 3); }
 
-BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) {
-  const ModelConfig config = gpt_config(50, 70, 2, 2, 24);
-  const auto used = std::move(make_model(config)).value();
-  const std::vector<float> params = initial_of(*used);
-  for (const std::uint32_t rows : {2u, 11u, 1u}) {
-    Prng prng(rows);
-    const std::vector<Token> tokens = draw_tokens(prng, 50, rows * 71);
-    const Batch batch = batch_of(tokens, rows);
-    std::vector<float> expected(params.size()), gradient(params.size());
-    BOOST_REQUIRE(choose_kernels("portable").ok());
-    const float loss = std::move(make_model(config)).value()->loss_and_gradient(params, batch, expected);
-    for (const KernelTable* table : kernel_variants()) {
-      BOOST_REQUIRE(choose_kernels(table->name).ok());
-      for (const unsigned width : {1u, 2u, 5u}) {
-        rumor::test::Backwards backwards(width);
-        used->set_parallel(&backwards);
-        BOOST_TEST(used->loss_and_gradient(params, batch, gradient) == loss);
-        BOOST_TEST((gradient == expected), table->name << " rows " << rows << " in " << width << " pieces");
-      }
-      used->set_parallel(nullptr);
-      BOOST_TEST(std::abs(used->evaluate(params, batch).loss - static_cast<double>(loss)) < 1e-6);
-    }
-  }
-  BOOST_REQUIRE(choose_kernels("").ok());
-}
+BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) { check_bits(gpt_config(50, 70, 2, 2, 24)); }
 
 BOOST_AUTO_TEST_CASE(weights_begin_as_gpt2s_and_know_nothing) {
   const ModelConfig config = gpt_config(256, 32, 8, 4, 64);

@@ -1,6 +1,7 @@
 // Against the C library to 1e-14, and a few exact results.
 #include "models/kernels/portable_math.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -60,6 +61,15 @@ BOOST_AUTO_TEST_CASE(power_multiplies) {
   BOOST_TEST(portable_power(0.5, 3) == 0.125);
   BOOST_TEST(relative_error(portable_power(0.999, 1000), std::pow(0.999, 1000)) < 1e-13);
   BOOST_TEST(portable_power(0.9, ~0ull) == 0.0);
+}
+
+BOOST_AUTO_TEST_CASE(cosine_and_sine_of_any_angle) {
+  double worst = 0;
+  for (double x = -131'072; x < 131'072; x += 1.7183)
+    worst = std::max({worst, std::abs(portable_cos(x) - std::cos(x)), std::abs(portable_sin(x) - std::sin(x))});
+  BOOST_TEST(worst < 1e-15);
+  BOOST_TEST(portable_cos(0) == 1.0);
+  BOOST_TEST(portable_sin(0) == 0.0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
