@@ -138,8 +138,8 @@ float Gpt::loss_and_gradient(std::span<const float> params, const Batch& batch, 
   RUMOR_CHECK(gradient.size() == params.size());
   forward(params.data(), tokens);
   const long rows = tokens.rows(), d = shape_.width;
-  const TiedHead::Gradients gradients{inner_, gradient.data() + shape_.table};
-  const double loss = head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_, params.data() + shape_.table,
+  const TokenHead::Gradients gradients{inner_, gradient.data() + shape_.table};
+  const double loss = head_.loss(parallel_, tokens, d, shape_.vocabulary, normed_, {params.data() + shape_.table},
                                  &gradients, batch.soft);
   backward(params.data(), tokens, gradient.data());
   return static_cast<float>(loss / static_cast<double>(rows));
@@ -149,7 +149,8 @@ void Gpt::predict(std::span<const float> params, const Batch& batch, std::span<f
   const TokenBatch tokens = tokens_of(params, batch);
   RUMOR_CHECK(out.size() == predictions(batch.rows));
   forward(params.data(), tokens);
-  head_.predict(parallel_, tokens, shape_.width, shape_.vocabulary, normed_, params.data() + shape_.table, out.data());
+  head_.predict(parallel_, tokens, shape_.width, shape_.vocabulary, normed_, {params.data() + shape_.table},
+                out.data());
 }
 
 Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {
@@ -161,7 +162,7 @@ Evaluation Gpt::evaluate(std::span<const float> params, const Batch& batch) {
                           all.context};
     forward(params.data(), part);
     loss += head_.loss(parallel_, part, shape_.width, shape_.vocabulary, normed_,
-                       params.data() + shape_.table, nullptr);
+                       {params.data() + shape_.table}, nullptr);
   }
   return {loss / static_cast<double>(all.rows()), std::nullopt};
 }

@@ -114,7 +114,7 @@ class Gpt final : public Model {
   float* embedded_ = nullptr;    // [rows][d], before the first layer
   float* normed_ = nullptr;      // [rows][d], after the last norm
   LayerNorm norm_;
-  TiedHead head_;
+  TokenHead head_;
   Projection projection_;
   float* change_ = nullptr;      // [rows][d], d loss / d the sum, from the last layer to the first
   float* inner_ = nullptr;       // [rows][d], changes within a layer
