@@ -32,6 +32,8 @@ Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const mod
   if (config.family == "mlp") return made(DeviceMlp::create(gpu, config, precision));
   if (config.family == "cnn") return made(DeviceCnn::create(gpu, config, precision));
   if (config.family == "gpt") return made(DeviceGpt::create(gpu, config, precision));
+  if (config.family == "lstm")
+    return Error{Errc::usage, "model.family = \"lstm\" does not train on a GPU; use --device cpu"};
   return models::make_model(config).error();  // names the families
 }
 

@@ -111,26 +111,4 @@ std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test) {
   return std::make_shared<const DataSet>(std::move(data));
 }
 
-BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
-                           std::uint64_t order_seed)
-    : data_(std::move(data)), prng_(Prng::named(order_seed, "batches", shard.index)) {
-  RUMOR_CHECK(batch >= 1);
-  order_ = shard_rows(*data_, shard);
-  at_ = order_.size();
-  drawn_.resize(batch);
-}
-
-Batch BatchSampler::next() { return data_->train_batch(next_rows(), memory_); }
-
-std::span<const std::uint32_t> BatchSampler::next_rows() {
-  for (std::uint32_t& row : drawn_) {
-    if (at_ == order_.size()) {
-      prng_.shuffle(std::span(order_));
-      at_ = 0;
-    }
-    row = order_[at_++];
-  }
-  return drawn_;
-}
-
 }  // namespace rumor::models

@@ -134,21 +134,38 @@ Result<void> check_shard(const DataSet& data, const Shard& shard);
 // The shard's rows, in no order that means anything. Requires: check_shard().
 std::vector<std::uint32_t> shard_rows(const DataSet& data, const Shard& shard);
 
-// Endless batches over a shard: shuffled anew each epoch, the order fixed by (order_seed, shard). Every epoch
-// visits each row of the shard exactly once; a batch may span two epochs, or more when it is larger than the
-// shard.
+// Rows that follow one another in a text.
+struct RowStretch {
+  std::uint32_t first = 0, rows = 0;
+  bool operator==(const RowStretch&) const = default;
+};
+// The shard as stretches of about stretch_rows rows, shorter where a peer would have fewer than sixteen. skew = 0:
+// stretches from all over the text; skew = K: the K passages of shard_rows(), cut. Parts of one seed are disjoint and
+// together the whole set, as those of shard_rows(). Requires: a text; check_shard().
+inline constexpr std::uint32_t stretch_rows = 64;
+std::vector<RowStretch> shard_stretches(const DataSet& data, const Shard& shard);
+
+class Lanes;  // models/data/lanes.h
+
+// Endless batches over a shard, the order fixed by (order_seed, shard). Without a state, rows are shuffled anew each
+// epoch: every epoch visits each row of the shard exactly once, and a batch may span two epochs, or more when it is
+// larger than the shard. With a state, rows come in lanes.
 class BatchSampler {
  public:
-  // Requires: check_shard(); batch >= 1. `data` is kept alive.
-  BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
-               std::uint64_t order_seed);
+  // state_floats: Model::state_floats(); above 0 batches have a state, and the data must be a text. Requires:
+  // check_shard(); batch >= 1. `data` is kept alive.
+  BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch, std::uint64_t order_seed,
+               std::size_t state_floats = 0);
+  BatchSampler(BatchSampler&&) noexcept;
+  BatchSampler& operator=(BatchSampler&&) noexcept;
+  ~BatchSampler();
 
-  // Valid until the next call of either.
+  // Valid until the next call of either. Give each batch to one loss_and_gradient(), since its state moves on there.
   Batch next();
   // The numbers of the rows of the next batch alone, for DataSet::train_batch. Valid until the next call of either.
   std::span<const std::uint32_t> next_rows();
   // Rows of the shard.
-  std::uint32_t rows() const { return static_cast<std::uint32_t>(order_.size()); }
+  std::uint32_t rows() const;
 
  private:
   std::shared_ptr<const DataSet> data_;
@@ -156,6 +173,7 @@ class BatchSampler {
   std::vector<std::uint32_t> order_;  // of the shard's rows, in this epoch
   std::vector<std::uint32_t> drawn_;  // rows of the next batch
   std::size_t at_ = 0;
+  std::unique_ptr<Lanes> lanes_;  // with a state; order_ is then empty
   BatchMemory memory_;
 };
 

@@ -14,6 +14,27 @@ std::ptrdiff_t edge(std::uint64_t rows, std::uint64_t i, std::uint64_t parts) {
   return static_cast<std::ptrdiff_t>(rows * i / parts);
 }
 
+// The numbers of the shard's pieces of the set, `pieces` for each peer.
+std::vector<std::uint32_t> drawn_pieces(const Shard& shard, std::uint32_t pieces, Prng& prng) {
+  std::vector<std::uint32_t> all(std::size_t{shard.count} * pieces);
+  std::iota(all.begin(), all.end(), 0u);
+  prng.shuffle(std::span(all));
+  const auto first = all.begin() + static_cast<std::ptrdiff_t>(std::uint64_t{shard.index} * pieces);
+  return {first, first + pieces};
+}
+
+// Adds piece `piece` of `pieces` of all rows, in `cuts` parts.
+void add_stretches(std::uint32_t rows, std::uint64_t piece, std::uint64_t pieces, std::uint32_t cuts,
+                   std::vector<RowStretch>& to) {
+  const auto begin = static_cast<std::uint32_t>(edge(rows, piece, pieces));
+  const auto length = static_cast<std::uint32_t>(edge(rows, piece + 1, pieces)) - begin;
+  for (std::uint32_t i = 0; i < cuts; ++i) {
+    const auto first = static_cast<std::uint32_t>(edge(length, i, cuts));
+    const auto last = static_cast<std::uint32_t>(edge(length, std::uint64_t{i} + 1, cuts));
+    if (first < last) to.push_back({begin + first, last - first});
+  }
+}
+
 }  // namespace
 
 Result<void> check_shard(const DataSet& data, const Shard& shard) {
@@ -39,15 +60,27 @@ std::vector<std::uint32_t> shard_rows(const DataSet& data, const Shard& shard) {
   if (!label.empty())
     std::stable_sort(all.begin(), all.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return label[a] < label[b]; });
-  std::vector<std::uint32_t> pieces(std::size_t{shard.count} * shard.skew);
-  std::iota(pieces.begin(), pieces.end(), 0u);
-  prng.shuffle(std::span(pieces));
-  for (std::uint32_t i = 0; i < shard.skew; ++i) {
-    const std::uint64_t piece = pieces[std::size_t{shard.index} * shard.skew + i];
-    rows.insert(rows.end(), all.begin() + edge(count, piece, pieces.size()),
-                all.begin() + edge(count, piece + 1, pieces.size()));
-  }
+  const std::uint64_t pieces = std::uint64_t{shard.count} * shard.skew;
+  for (const std::uint64_t piece : drawn_pieces(shard, shard.skew, prng))
+    rows.insert(rows.end(), all.begin() + edge(count, piece, pieces), all.begin() + edge(count, piece + 1, pieces));
   return rows;
+}
+
+std::vector<RowStretch> shard_stretches(const DataSet& data, const Shard& shard) {
+  RUMOR_CHECK(check_shard(data, shard).ok());
+  RUMOR_CHECK(data.vocabulary > 0);
+  constexpr std::uint32_t stretches_wanted = 16;  // for each peer
+  const std::uint32_t count = data.train_rows(), share = count / shard.count;
+  const std::uint32_t length = std::clamp(share / stretches_wanted, 1u, stretch_rows);
+  const std::uint32_t parts = (share + length - 1) / length;
+  // As many pieces for every peer, so that shards differ by a few rows.
+  const std::uint32_t pieces = shard.skew > 0 ? shard.skew : parts;
+  const std::uint32_t cuts = shard.skew > 0 ? (parts + pieces - 1) / pieces : 1;
+  Prng prng = Prng::named(shard.seed, "shards");
+  std::vector<RowStretch> stretches;
+  for (const std::uint64_t piece : drawn_pieces(shard, pieces, prng))
+    add_stretches(count, piece, std::uint64_t{shard.count} * pieces, cuts, stretches);
+  return stretches;
 }
 
 }  // namespace rumor::models

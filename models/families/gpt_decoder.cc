@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "models/kernels/kernels.h"
-#include "models/kernels/portable_math.h"
 #include "models/kernels/sequence_kernels.h"
 #include "runtime/base/check.h"
 
@@ -95,29 +93,6 @@ std::span<const float> GptDecoder::read(Token token) {
   kernels().matmul(shape_.vocabulary, 1, shape_.width, {params_ + shape_.table, shape_.width, 1},
                    normed_.data(), 1, logits_.data(), 1, Start::zero);
   return logits_;
-}
-
-Token draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng) {
-  RUMOR_CHECK(!logits.empty());
-  const auto top = std::max_element(logits.begin(), logits.end());
-  if (rule.temperature == 0) return static_cast<Token>(top - logits.begin());
-  std::vector<Token> order(logits.size());
-  std::iota(order.begin(), order.end(), Token{0});
-  const auto likelier = [&](Token a, Token b) {
-    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
-  };
-  const std::size_t count = rule.top_k == 0 ? logits.size() : std::min<std::size_t>(rule.top_k, logits.size());
-  if (count < logits.size())
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count) - 1, order.end(), likelier);
-  std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));  // equal everywhere
-  std::vector<double> sums(count);
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    sums[i] = sum +=
-        portable_exp((static_cast<double>(logits[order[i]]) - static_cast<double>(*top)) / rule.temperature);
-  const double drawn = static_cast<double>(prng.next() >> 11) * 0x1p-53 * sum;
-  const auto at = std::upper_bound(sums.begin(), sums.end() - 1, drawn) - sums.begin();
-  return order[static_cast<std::size_t>(at)];
 }
 
 }  // namespace rumor::models

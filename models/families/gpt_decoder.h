@@ -10,18 +10,17 @@
 #include <vector>
 
 #include "models/families/gpt.h"
-#include "runtime/base/prng.h"
+#include "models/families/token_decoder.h"
 
 namespace rumor::models {
 
-class GptDecoder {
+class GptDecoder final : public TokenDecoder {
  public:
   // `params` belong to the caller and must outlive this. Requires: they are of `shape`.
   GptDecoder(GptShape shape, std::span<const float> params);
 
-  // Reads one more token; returns the logits of the next token, [vocabulary], valid until the next call. A full context
-  // drops its older half and reads the newer half again. Requires: token < vocabulary.
-  std::span<const float> read(Token token);
+  // A full context drops its older half and reads the newer half again.
+  std::span<const float> read(Token token) override;
 
   const GptShape& shape() const { return shape_; }
 
@@ -44,15 +43,5 @@ class GptDecoder {
   std::vector<Memory> memory_;         // of each layer
   std::vector<float> sum_, normed_, qkv_, looks_, looked_, wide_, logits_;
 };
-
-// The rule by which a token is sampled from logits.
-struct SamplingRule {
-  double temperature = 0.8;  // 0: the likeliest always; 1: as the model says; at most 100
-  std::uint32_t top_k = 0;   // sample among this many most likely tokens; 0: all
-};
-
-// One token, by `prng`: the same everywhere for the same logits. Requires: logits finite and not empty,
-// temperature >= 0.
-Token draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng);
 
 }  // namespace rumor::models

@@ -19,9 +19,9 @@ float LanguageModel::loss_and_gradient(std::span<const float> params, const Batc
   const TokenBatch tokens = tokens_of(params, batch);
   RUMOR_CHECK(gradient.size() == params.size());
   const Top top = forward(params.data(), tokens);
-  const TiedHead::Gradients gradients{top.change, gradient.data() + sizes_.table};
+  const TokenHead::Gradients gradients{top.change, gradient.data() + sizes_.table};
   const double loss = head_.loss(parallel_, tokens, sizes_.width, sizes_.vocabulary, top.x,
-                                 params.data() + sizes_.table, &gradients, batch.soft);
+                                 {params.data() + sizes_.table}, &gradients, batch.soft);
   backward(params.data(), tokens, gradient.data());
   return static_cast<float>(loss / static_cast<double>(tokens.rows()));
 }
@@ -30,7 +30,7 @@ void LanguageModel::predict(std::span<const float> params, const Batch& batch, s
   const TokenBatch tokens = tokens_of(params, batch);
   RUMOR_CHECK(out.size() == predictions(batch.rows));
   const Top top = forward(params.data(), tokens);
-  head_.predict(parallel_, tokens, sizes_.width, sizes_.vocabulary, top.x, params.data() + sizes_.table, out.data());
+  head_.predict(parallel_, tokens, sizes_.width, sizes_.vocabulary, top.x, {params.data() + sizes_.table}, out.data());
 }
 
 Evaluation LanguageModel::evaluate(std::span<const float> params, const Batch& batch) {
@@ -40,7 +40,8 @@ Evaluation LanguageModel::evaluate(std::span<const float> params, const Batch& b
   for (long row = 0; row < all.batch; row += piece_rows) {
     const TokenBatch part{all.tokens + row * (all.context + 1), std::min(piece_rows, all.batch - row), all.context};
     const Top top = forward(params.data(), part);
-    loss += head_.loss(parallel_, part, sizes_.width, sizes_.vocabulary, top.x, params.data() + sizes_.table, nullptr);
+    loss += head_.loss(parallel_, part, sizes_.width, sizes_.vocabulary, top.x, {params.data() + sizes_.table},
+                       nullptr);
   }
   return {loss / static_cast<double>(all.rows()), std::nullopt};
 }

@@ -56,7 +56,7 @@ class LanguageModel : public Model {
   ParamLayout layout_;
   Sizes sizes_;
   Parallel* parallel_ = nullptr;
-  TiedHead head_;
+  TokenHead head_;
 };
 
 }  // namespace rumor::models

@@ -5,6 +5,7 @@
 #include "models/families/cnn.h"
 #include "models/families/gpt.h"
 #include "models/families/llama.h"
+#include "models/families/lstm.h"
 #include "models/families/mlp.h"
 #include "runtime/base/text.h"
 
@@ -15,7 +16,8 @@ Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (config.family == "cnn") return make_cnn(config);
   if (config.family == "gpt") return make_gpt(config);
   if (config.family == "llama") return make_llama(config);
-  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, gpt, llama, mlp")};
+  if (config.family == "lstm") return make_lstm(config);
+  return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, gpt, llama, lstm, mlp")};
 }
 
 std::uint32_t Model::hidden_matrices(const TensorInfo& tensor) const {

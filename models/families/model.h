@@ -25,15 +25,17 @@ namespace rumor::models {
 
 struct ModelConfig {
   std::string family = "mlp";
-  std::vector<std::uint32_t> hidden = {128, 128};  // mlp; cnn: of the dense head
+  // mlp; cnn: of the dense head; lstm: the width of each layer, all equal.
+  std::vector<std::uint32_t> hidden = {128, 128};
   // Convolutional networks (models/families/cnn_plan.h):
   std::vector<std::uint32_t> stage_channels = {32, 64};  // of each convolution, or stage of blocks; in files: channels
   std::uint32_t blocks = 0;                              // residual blocks a stage; 0: a plain network
   std::uint32_t pool_every = 1;                          // convolutions between two poolings; plain networks
   std::uint32_t groups = 0;                              // of GroupNorm after each convolution; 0: none
   // Language models:
-  std::uint32_t context = 128;  // tokens of a row that the model sees at once
-  std::uint32_t layers = 4, heads = 4, embedding = 128;
+  std::uint32_t context = 128;          // tokens of a row that the model sees at once
+  std::uint32_t layers = 4, heads = 4;  // gpt, llama
+  std::uint32_t embedding = 128;
   // Llama (models/families/llama.h); 0: as usual.
   std::uint32_t kv_heads = 0;      // groups of heads with keys and values in common; usual: heads
   std::uint32_t head_size = 0;     // usual: embedding / heads
@@ -59,6 +61,9 @@ struct Batch {
   std::uint32_t rows = 0;
   std::span<const Token> tokens = {};
   SoftTargets soft = {};  // of a language model: a row for each token predicted, over the vocabulary
+  // Of a model with a state, [rows, state_floats()]: that before each row; loss_and_gradient() leaves that after it.
+  // Empty: every row begins with zeros. Memory of the caller (models/data/lanes.h).
+  std::span<float> state = {};
 };
 
 struct Evaluation {
@@ -100,6 +105,8 @@ class Model {
   // `out`: [predictions(rows)], overwritten.
   virtual void predict(std::span<const float> params, const Batch& batch, std::span<float> out) = 0;
   virtual std::size_t predictions(std::uint32_t rows) const = 0;
+  // Floats of the state that a row leaves to the row after it (Batch::state); 0: rows are independent.
+  virtual std::size_t state_floats() const { return 0; }
   // Approximate count for a forward pass over `rows` rows. It decides how many threads are worth having.
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();

@@ -17,7 +17,8 @@ struct MatrixView {
   long column;
 };
 
-struct SequenceKernels;  // models/kernels/sequence_kernels.h
+struct SequenceKernels;   // models/kernels/sequence_kernels.h
+struct RecurrentKernels;  // models/kernels/recurrent_kernels.h
 
 // A read-only matrix with rows and columns at any address: element (r, c) is data[row_at[r] + column_at[c]]. Example: a
 // picture under a sliding window; rows are the places of the window, columns its content.
@@ -81,6 +82,8 @@ struct KernelTable {
 
   // Further kernels for a transformer.
   const SequenceKernels* sequence;
+  // Those of an LSTM.
+  const RecurrentKernels* recurrent;
 };
 
 }  // namespace rumor::models

@@ -102,6 +102,7 @@ void normalise(long count, const unsigned char* bytes, float mean, float scale, 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 extern const SequenceKernels sequence_table;
+extern const RecurrentKernels recurrent_table;
 extern const KernelTable table;
 const KernelTable table = {TEXT(KERNEL_NAMESPACE),
                            matmul,
@@ -116,6 +117,7 @@ const KernelTable table = {TEXT(KERNEL_NAMESPACE),
                            max_pool,
                            max_pool_backward,
                            normalise,
-                           &sequence_table};
+                           &sequence_table,
+                           &recurrent_table};
 
 }  // namespace rumor::models::KERNEL_NAMESPACE

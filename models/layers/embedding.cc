@@ -41,15 +41,15 @@ void embed_backward(Parallel* parallel, const TokenBatch& batch, long width, con
   });
 }
 
-struct TiedHead::Piece {
+struct TokenHead::Piece {
   long first, rows, wide;  // wide: floats from one row of the transposed matrices to the next
   long all_rows, vocabulary;
 };
 
 // Calls work(piece) with its logits in logits_, and with room for the softmax.
 template <class Work>
-void TiedHead::each_piece(Parallel* parallel, long all_rows, long width, long vocabulary, const float* x,
-                          const float* table, const Work& work) {
+void TokenHead::each_piece(Parallel* parallel, long all_rows, long width, long vocabulary, const float* x,
+                          Weights weights, const Work& work) {
   constexpr long floats_max = 16 << 20;  // of logits at a time
   const long rows_max = std::clamp(floats_max / vocabulary / 16 * 16, 64l, 512l);
   for (long first = 0; first < all_rows; first += rows_max) {
@@ -59,15 +59,17 @@ void TiedHead::each_piece(Parallel* parallel, long all_rows, long width, long vo
     top_.resize(static_cast<std::size_t>(rows));
     sum_.resize(static_cast<std::size_t>(rows));
     kernels().transpose(rows, width, x + first * width, width, turned_.data(), wide);
-    // logits[vocabulary][rows] = table[vocabulary][width] * x[rows][width]^T
-    parallel_matmul(parallel, vocabulary, rows, width, {table, width, 1}, turned_.data(), wide,
-                    logits_.data(), wide, Start::zero);
+    for (long token = 0; weights.bias && token < vocabulary; ++token)
+      std::fill_n(logits_.data() + token * wide, rows, weights.bias[token]);
+    // logits[vocabulary][rows] = bias[vocabulary] + table[vocabulary][width] * x[rows][width]^T
+    parallel_matmul(parallel, vocabulary, rows, width, {weights.table, width, 1}, turned_.data(), wide,
+                    logits_.data(), wide, weights.bias ? Start::output : Start::zero);
     work(Piece{first, rows, wide, all_rows, vocabulary});
   }
 }
 
 // In: logits_. Out: the sum of the losses; with gradients, logits_ becomes d (mean loss) / d logits.
-double TiedHead::softmax(Parallel* parallel, const TokenBatch& batch, const Piece& piece, const SoftTargets& soft,
+double TokenHead::softmax(Parallel* parallel, const TokenBatch& batch, const Piece& piece, const SoftTargets& soft,
                          bool with_gradients) {
   const SequenceKernels& k = *kernels().sequence;
   const long vocabulary = piece.vocabulary;
@@ -106,7 +108,7 @@ double TiedHead::softmax(Parallel* parallel, const TokenBatch& batch, const Piec
 }
 
 // weight * sum of probability * logit.
-double TiedHead::soft_product(const Piece& piece, const SoftTargets& soft) const {
+double TokenHead::soft_product(const Piece& piece, const SoftTargets& soft) const {
   if (soft.probability.empty()) return 0;
   double product = 0;
   for (long row = 0; row < piece.rows; ++row) {
@@ -118,24 +120,41 @@ double TiedHead::soft_product(const Piece& piece, const SoftTargets& soft) const
   return static_cast<double>(soft.weight) * product;
 }
 
-double TiedHead::loss(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary,
-                      const float* x, const float* table, const Gradients* gradients, const SoftTargets& soft) {
+// d bias += the sum over the rows of d logits, which is in logits_.
+void TokenHead::add_bias_gradient(Parallel* parallel, const Piece& piece, float* bias) {
+  const SequenceKernels& k = *kernels().sequence;
+  ones_.resize(static_cast<std::size_t>(piece.rows), 1.0f);
+  bias_sums_.resize(static_cast<std::size_t>(piece.vocabulary));
+  each_range(parallel, piece.vocabulary, 16, [&](Range part) {
+    float* sums = bias_sums_.data() + part.begin;
+    k.row_dots(part.size(), piece.rows, logits_.data() + part.begin * piece.wide, piece.wide, ones_.data(), 0, sums);
+    if (piece.first == 0) {
+      std::copy_n(sums, part.size(), bias + part.begin);
+    } else {
+      k.add(part.size(), bias + part.begin, sums, bias + part.begin);
+    }
+  });
+}
+
+double TokenHead::loss(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary,
+                      const float* x, Weights weights, const Gradients* gradients, const SoftTargets& soft) {
   double loss = 0;
-  each_piece(parallel, batch.rows(), width, vocabulary, x, table, [&](const Piece& piece) {
+  each_piece(parallel, batch.rows(), width, vocabulary, x, weights, [&](const Piece& piece) {
     loss += softmax(parallel, batch, piece, soft, gradients != nullptr);
     if (!gradients) return;
+    if (gradients->bias) add_bias_gradient(parallel, piece, gradients->bias);
     // d table[vocabulary][width] += d logits * x;  d x[rows][width] = d logits^T * table
     parallel_matmul(parallel, vocabulary, width, piece.rows, {logits_.data(), piece.wide, 1}, x + piece.first * width,
                     width, gradients->table, width, piece.first == 0 ? Start::zero : Start::output);
-    parallel_matmul(parallel, piece.rows, width, vocabulary, {logits_.data(), 1, piece.wide}, table, width,
+    parallel_matmul(parallel, piece.rows, width, vocabulary, {logits_.data(), 1, piece.wide}, weights.table, width,
                     gradients->x + piece.first * width, width, Start::zero);
   });
   return loss;
 }
 
-void TiedHead::predict(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary, const float* x,
-                       const float* table, float* out) {
-  each_piece(parallel, batch.rows(), width, vocabulary, x, table, [&](const Piece& piece) {
+void TokenHead::predict(Parallel* parallel, const TokenBatch& batch, long width, long vocabulary, const float* x,
+                       Weights weights, float* out) {
+  each_piece(parallel, batch.rows(), width, vocabulary, x, weights, [&](const Piece& piece) {
     kernels().sequence->column_exponentials(vocabulary, piece.rows, logits_.data(), piece.wide, top_.data(),
                                             sum_.data());
     for (long row = 0; row < piece.rows; ++row)

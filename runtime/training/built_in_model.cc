@@ -33,7 +33,8 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
                                           models::hidden_matrices(*made.model));
   if (!optimizer) return optimizer.error();
   made.optimizer = std::move(optimizer).value();
-  made.sampler.emplace(std::move(data), shard, config.hogwild > 0 ? made.samples() : made.batch, sampling_seed);
+  made.sampler.emplace(std::move(data), shard, config.hogwild > 0 ? made.samples() : made.batch, sampling_seed,
+                       made.model->state_floats());
   if (!config.has_byte_budget()) made.compressor.density = config.density_for(1);
   return made;
 }

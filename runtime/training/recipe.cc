@@ -58,6 +58,10 @@ Result<std::unique_ptr<Recipe>> make_racing(const RunConfig& config, BuiltInMode
   if (!built.optimizer->has_rule())
     return Error{Errc::usage, str("optimizer.hogwild shares single parameters, and optimizer.kind = \"",
                                   config.optimizer.kind, "\" steps whole matrices; set optimizer.hogwild = 0")};
+  if (built.model->state_floats() > 0)
+    return Error{Errc::usage, str("optimizer.hogwild takes mini-batches in any order, and model.family = \"",
+                                  config.model.family, "\" has a state that goes on from one to the next; set "
+                                  "optimizer.hogwild = 0")};
   std::vector<std::unique_ptr<models::Model>> models;
   for (std::uint32_t worker = 0; worker < config.hogwild; ++worker) {
     auto made = models::make_model(built.config);

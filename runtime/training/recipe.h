@@ -49,7 +49,7 @@ class Recipe {
 
 // The recipe that the run file asks for, of a peer without a model of its own. Refers to `built`, which must outlive
 // it, moved or not: pass it where it stays. Errors: those of models::make_model(); Errc::usage for Hogwild with an
-// optimizer whose step is no rule.
+// optimizer whose step is no rule, or with a model that has a state.
 Result<std::unique_ptr<Recipe>> make_recipe(const RunConfig& config, BuiltInModel& built);
 
 }  // namespace rumor

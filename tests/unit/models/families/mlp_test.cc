@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(bad_configurations_are_refused_with_a_reason) {
   config.classes = 3;
   BOOST_TEST(refusal(config).empty());
   config.family = "rnn";
-  BOOST_TEST(refusal(config) == "unknown model family 'rnn'; known: cnn, gpt, mlp");
+  BOOST_TEST(refusal(config) == "unknown model family 'rnn'; known: cnn, gpt, llama, lstm, mlp");
   config.family = "mlp";
   config.hidden = {8, 0};
   BOOST_TEST(refusal(config) == "hidden layer 2 of the mlp has no units; leave it out");

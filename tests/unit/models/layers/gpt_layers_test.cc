@@ -214,21 +214,22 @@ BOOST_AUTO_TEST_CASE(head_has_the_slopes_that_differences_show) {
   for (Token& token : tokens) token = static_cast<Token>(prng.below(vocabulary));
   const TokenBatch rows{tokens.data(), batch, context};
   std::vector<float> x = draw(prng, rows.rows() * width, 4), table = draw(prng, vocabulary * width),
-                     x_change(x.size()), gradient(table.size(), 99.0f);
+                     bias = draw(prng, vocabulary), x_change(x.size()), gradient(table.size(), 99.0f),
+                     bias_gradient(bias.size(), 99.0f);
+  const TokenHead::Weights weights{table.data(), bias.data()};
   every_way([&](Parallel* parallel) {
-    TiedHead head;
-    const TiedHead::Gradients gradients{x_change.data(), gradient.data()};
-    const double loss = head.loss(parallel, rows, width, vocabulary, x.data(), table.data(), &gradients);
-    BOOST_TEST(loss == TiedHead().loss(parallel, rows, width, vocabulary, x.data(), table.data(), nullptr));
-    return std::vector<std::vector<float>>{x_change, gradient, {static_cast<float>(loss)}};
+    TokenHead head;
+    const TokenHead::Gradients gradients{x_change.data(), gradient.data(), bias_gradient.data()};
+    const double loss = head.loss(parallel, rows, width, vocabulary, x.data(), weights, &gradients);
+    BOOST_TEST(loss == TokenHead().loss(parallel, rows, width, vocabulary, x.data(), weights, nullptr));
+    return std::vector<std::vector<float>>{x_change, gradient, bias_gradient, {static_cast<float>(loss)}};
   });
-  const auto loss = [&] {
-    return TiedHead().loss(nullptr, rows, width, vocabulary, x.data(), table.data(), nullptr);
-  };
-  for (float& g : x_change) g *= 600;  // the gradients are of the mean
-  for (float& g : gradient) g *= 600;
+  const auto loss = [&] { return TokenHead().loss(nullptr, rows, width, vocabulary, x.data(), weights, nullptr); };
+  for (std::vector<float>* scaled : {&x_change, &gradient, &bias_gradient})
+    for (float& g : *scaled) g *= 600;  // the gradients are of the mean
   BOOST_TEST(worst_slope(x, x_change, loss) < 1e-3);
   BOOST_TEST(worst_slope(table, gradient, loss) < 1e-3);
+  BOOST_TEST(worst_slope(bias, bias_gradient, loss) < 1e-3);
 }
 
 BOOST_AUTO_TEST_CASE(embedding_gradients_of_one_token_add_up) {

@@ -22,7 +22,7 @@ struct SoftSmall {
     ModelConfig config;
     config.family = family;
     config.hidden = {9};
-    if (family == "gpt") {
+    if (family == "gpt" || family == "lstm") {
       config.vocabulary = outputs = 37;
       config.context = places = 11;
       config.layers = 2;
@@ -64,7 +64,7 @@ struct SoftSmall {
   std::vector<Token> tokens;
 };
 
-const char* const families[] = {"mlp", "cnn", "gpt"};
+const char* const families[] = {"mlp", "cnn", "gpt", "lstm"};
 
 }  // namespace
 

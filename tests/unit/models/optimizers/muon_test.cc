@@ -41,8 +41,8 @@ ModelConfig family(const std::string& name) {
   model.heads = 2;
   model.embedding = 8;
   model.context = 16;
-  model.vocabulary = name == "gpt" ? 11 : 0;
-  model.hidden = {12, 6};
+  model.vocabulary = name == "gpt" || name == "lstm" ? 11 : 0;
+  model.hidden = {12, name == "lstm" ? 12u : 6u};
   model.stage_channels = {4, 8};
   model.channels = 1;
   model.height = model.width = 8;
@@ -164,6 +164,8 @@ BOOST_AUTO_TEST_CASE(each_family_names_its_hidden_matrices) {
              "transformer.h.1.mlp.c_fc.weight:1 transformer.h.1.mlp.c_proj.weight:1 ");
   BOOST_TEST(hidden_tensors("mlp") == "2.weight:1 ");
   BOOST_TEST(hidden_tensors("cnn") == "3.weight:1 7.weight:1 9.weight:1 ");
+  BOOST_TEST(hidden_tensors("lstm") ==
+             "lstm.weight_ih_l0:1 lstm.weight_hh_l0:1 lstm.weight_ih_l1:1 lstm.weight_hh_l1:1 ");
 }
 
 BOOST_AUTO_TEST_CASE(side_by_side_matrices_are_columns_of_one_tensor) {

@@ -137,6 +137,21 @@ BOOST_AUTO_TEST_CASE(a_trainer_of_racing_workers_learns) {
   BOOST_TEST(*trainer->evaluate(models::to_floats(weights, config.grid_bits), 1000).accuracy > 0.6);
 }
 
+// Workers would take the rows of a lane in any order, each at a model of its own.
+BOOST_AUTO_TEST_CASE(a_model_with_a_state_is_refused) {
+  RunConfig config = racing(2);
+  config.data = {.kind = "text", .path = __FILE__};
+  config.model.family = "lstm";
+  config.model.context = 16;
+  const auto data = models::load_data(config.data, config.model.context);
+  BOOST_REQUIRE(data.ok());
+  const auto refused = ModelTrainer::create(config, *data, {0, 1}, 1);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(refused.error().text ==
+             "optimizer.hogwild takes mini-batches in any order, and model.family = \"lstm\" has a state that goes on "
+             "from one to the next; set optimizer.hogwild = 0");
+}
+
 BOOST_AUTO_TEST_CASE(a_change_that_is_not_finite_ends_the_training) {
   const RunConfig config = racing(2);
   auto trainer = ModelTrainer::create(config, models::load_data(config.data).value(), {0, 1}, 1).value();

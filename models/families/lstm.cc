@@ -1,0 +1,205 @@
+#include "models/families/lstm.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/kernels/tasks.h"
+#include "runtime/base/check.h"
+#include "runtime/base/memory_bytes.h"
+
+namespace rumor::models {
+
+namespace {
+
+std::size_t as_size(long count) { return static_cast<std::size_t>(count); }
+
+// move(time-major row, batch-major row) for all places of a window: their numbers in the two orders of rows.
+template <class Move>
+void each_place(Parallel* parallel, const TokenBatch& batch, Move&& move) {
+  each_range(parallel, batch.context, 1, [&](Range part) {
+    for (long t = part.begin; t < part.end; ++t)
+      for (long row = 0; row < batch.batch; ++row) move(t * batch.batch + row, row * batch.context + t);
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> make_lstm(const ModelConfig& config) {
+  Result<ParamLayout> layout = lstm_layout(config);
+  if (!layout) return layout.error();
+  Result<LstmShape> shape = lstm_shape(*layout);
+  if (!shape) return shape.error();
+  return std::unique_ptr<Model>(std::make_unique<Lstm>(std::move(*layout), std::move(*shape), config.context));
+}
+
+Lstm::Lstm(ParamLayout layout, LstmShape shape, std::uint32_t context)
+    : layout_(std::move(layout)), shape_(std::move(shape)), context_(context), layers_(shape_.layer.size()) {
+  RUMOR_CHECK(!layers_.empty() && context >= 1);
+}
+
+TensorStart Lstm::start_of(const TensorInfo& tensor) const {
+  if (tensor.shape.size() < 2) return {};
+  if (tensor.offset == shape_.table) return {TensorStart::Kind::normal, 1, 16};
+  return {TensorStart::Kind::uniform, 1, 3 * static_cast<std::uint32_t>(shape_.units)};
+}
+
+LstmLayer::Shape Lstm::shape_of(std::size_t layer, long batch) const {
+  const long inputs = shape_.inputs_of(layer);
+  return {batch, context_, inputs, layer == 0 ? inputs : LstmLayer::padded(inputs), shape_.units};
+}
+
+LstmLayer::Weights Lstm::weights_of(std::size_t layer, const float* params) const {
+  const LstmShape::Layer& at = shape_.layer[layer];
+  return {params + at.ih, params + at.hh, params + at.bias_ih, params + at.bias_hh};
+}
+
+LstmLayer::Input Lstm::input_of(std::size_t layer, long batch) {
+  if (layer > 0) return {layers_[layer - 1].out(0), context_ * batch};
+  return {embedded_.data(), static_cast<long>(distinct_.size()), row_of_.data()};
+}
+
+// -> distinct_, row_of_, embedded_
+void Lstm::take_tokens(const float* params, const TokenBatch& batch) {
+  const auto rows = as_size(batch.rows());
+  std::vector<std::int32_t> place(as_size(shape_.vocabulary), -1);
+  for (std::size_t row = 0; row < rows; ++row) place[batch.token(static_cast<long>(row))] = 0;
+  distinct_.clear();
+  for (std::size_t token = 0; token < place.size(); ++token) {
+    if (place[token] < 0) continue;
+    place[token] = static_cast<std::int32_t>(distinct_.size());
+    distinct_.push_back(static_cast<Token>(token));
+  }
+  row_of_.resize(rows);
+  each_place(nullptr, batch,
+             [&](long by_time, long by_row) { row_of_[as_size(by_time)] = place[batch.token(by_row)]; });
+  float* to = room_in(embedded_, distinct_.size() * as_size(shape_.embedding));
+  for (const Token token : distinct_) {
+    std::copy_n(params + shape_.table + token * shape_.embedding, shape_.embedding, to);
+    to += shape_.embedding;
+  }
+}
+
+// state: [batch][state_floats()], or null: zeros.
+void Lstm::begin_with(std::size_t index, long batch, const float* state) {
+  LstmLayer& layer = layers_[index];
+  const long units = shape_.units, padded = LstmLayer::padded(units);
+  const long all = static_cast<long>(state_floats()), first = 2 * static_cast<long>(index) * units;
+  std::fill_n(layer.out(-1), batch * padded, 0.0f);
+  std::fill_n(layer.cell(-1), batch * padded, 0.0f);
+  for (long row = 0; state && row < batch; ++row) {
+    std::copy_n(state + row * all + first, units, layer.out(-1) + row * padded);
+    std::copy_n(state + row * all + first + units, units, layer.cell(-1) + row * padded);
+  }
+}
+
+void Lstm::keep_state(long batch, float* state) {
+  const long units = shape_.units, padded = LstmLayer::padded(units);
+  for (long row = 0; row < batch; ++row) {
+    for (LstmLayer& layer : layers_) {
+      state = std::copy_n(layer.out(context_ - 1) + row * padded, units, state);
+      state = std::copy_n(layer.cell(context_ - 1) + row * padded, units, state);
+    }
+  }
+}
+
+// -> top_
+void Lstm::forward(const float* params, const TokenBatch& batch, const float* state) {
+  take_tokens(params, batch);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const LstmLayer::Shape shape = shape_of(i, batch.batch);
+    layers_[i].make_room(shape);
+    begin_with(i, batch.batch, state);
+    layers_[i].forward(parallel_, shape, weights_of(i, params), input_of(i, batch.batch));
+  }
+  const long units = shape_.units, padded = LstmLayer::padded(units);
+  const float* out = layers_.back().out(0);
+  float* top = room_in(top_, as_size(batch.rows() * units));
+  each_place(parallel_, batch, [&](long by_time, long by_row) {
+    std::copy_n(out + by_time * padded, units, top + by_row * units);
+  });
+}
+
+// top_change_: in, d loss / d top_.
+void Lstm::backward(const float* params, const TokenBatch& batch, float* gradient) {
+  const long units = shape_.units, padded = LstmLayer::padded(units);
+  const std::size_t all = as_size(batch.rows() * padded);
+  float *change = room_in(change_, all), *lower = room_in(lower_change_, all);
+  each_place(parallel_, batch, [&](long by_time, long by_row) {
+    float* to = std::copy_n(top_change_.data() + by_row * units, units, change + by_time * padded);
+    std::fill_n(to, padded - units, 0.0f);
+  });
+  room_in(embedded_change_, distinct_.size() * as_size(shape_.embedding));
+  for (std::size_t i = layers_.size(); i-- > 0; std::swap(change, lower)) {
+    const LstmShape::Layer& at = shape_.layer[i];
+    layers_[i].backward(parallel_, shape_of(i, batch.batch), weights_of(i, params), input_of(i, batch.batch), change,
+                        {gradient + at.ih, gradient + at.hh, gradient + at.bias_ih, gradient + at.bias_hh},
+                        i == 0 ? embedded_change_.data() : lower);
+  }
+  add_embedding_gradient(gradient + shape_.table);
+}
+
+void Lstm::add_embedding_gradient(float* gradient) const {
+  const long width = shape_.embedding;
+  std::fill_n(gradient, shape_.vocabulary * width, 0.0f);
+  const float* from = embedded_change_.data();
+  for (const Token token : distinct_) {
+    std::copy_n(from, width, gradient + token * width);
+    from += width;
+  }
+}
+
+TokenBatch Lstm::tokens_of(std::span<const float> params, const Batch& batch) const {
+  RUMOR_CHECK(params.size() == layout_.params());
+  RUMOR_CHECK(batch.rows > 0);
+  RUMOR_CHECK(batch.tokens.size() == batch.rows * as_size(context_ + 1));
+  RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
+  RUMOR_CHECK(batch.state.empty() || batch.state.size() == batch.rows * state_floats());
+  RUMOR_CHECK(*std::max_element(batch.tokens.begin(), batch.tokens.end()) < shape_.vocabulary);
+  return {batch.tokens.data(), batch.rows, context_};
+}
+
+float Lstm::loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) {
+  const TokenBatch tokens = tokens_of(params, batch);
+  RUMOR_CHECK(gradient.size() == params.size());
+  forward(params.data(), tokens, batch.state.empty() ? nullptr : batch.state.data());
+  if (!batch.state.empty()) keep_state(tokens.batch, batch.state.data());
+  const TokenHead::Gradients gradients{room_in(top_change_, as_size(tokens.rows() * shape_.units)),
+                                       gradient.data() + shape_.head, gradient.data() + shape_.head_bias};
+  const double loss =
+      head_.loss(parallel_, tokens, shape_.units, shape_.vocabulary, top_.data(),
+                 {params.data() + shape_.head, params.data() + shape_.head_bias}, &gradients, batch.soft);
+  backward(params.data(), tokens, gradient.data());
+  return static_cast<float>(loss / static_cast<double>(tokens.rows()));
+}
+
+void Lstm::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
+  const TokenBatch tokens = tokens_of(params, batch);
+  RUMOR_CHECK(out.size() == predictions(batch.rows));
+  forward(params.data(), tokens, batch.state.empty() ? nullptr : batch.state.data());
+  head_.predict(parallel_, tokens, shape_.units, shape_.vocabulary, top_.data(),
+                {params.data() + shape_.head, params.data() + shape_.head_bias}, out.data());
+}
+
+Evaluation Lstm::evaluate(std::span<const float> params, const Batch& batch) {
+  const TokenBatch all = tokens_of(params, batch);
+  constexpr long piece_rows = 16;
+  double loss = 0;
+  for (long row = 0; row < all.batch; row += piece_rows) {
+    const TokenBatch part{all.tokens + row * (context_ + 1), std::min(piece_rows, all.batch - row), context_};
+    const float* state = batch.state.empty() ? nullptr : batch.state.data() + as_size(row) * state_floats();
+    forward(params.data(), part, state);
+    loss += head_.loss(parallel_, part, shape_.units, shape_.vocabulary, top_.data(),
+                       {params.data() + shape_.head, params.data() + shape_.head_bias}, nullptr);
+  }
+  return {loss / static_cast<double>(all.rows()), std::nullopt};
+}
+
+std::size_t Lstm::memory_bytes() const {
+  std::size_t bytes = capacity_bytes(distinct_, row_of_, embedded_, embedded_change_, top_, top_change_, change_,
+                                     lower_change_) +
+                      head_.memory_bytes();
+  for (const LstmLayer& layer : layers_) bytes += layer.memory_bytes();
+  return bytes;
+}
+
+}  // namespace rumor::models

@@ -1,0 +1,105 @@
+// Lstm: a language model of one to three recurrent layers (Hochreiter, Schmidhuber 1997; Graves 2013).
+//
+//   x = table[token];  for each layer: x = lstm(x, state);  logits = x head^T + head bias
+//
+// Parameters have the names and shapes of a PyTorch module with the members embedding = nn.Embedding(vocabulary,
+// embedding), lstm = nn.LSTM(embedding, units, layers) and head = nn.Linear(units, vocabulary): embedding.weight,
+// lstm.weight_ih_l0 [4 units, embedding], lstm.weight_hh_l0 [4 units, units], lstm.bias_ih_l0, lstm.bias_hh_l0, ...,
+// head.weight, head.bias. The gates are in the order i, f, g, o.
+//
+// A row of a batch is a window of `context` tokens. Gradients reach back to its beginning and no farther: truncated
+// back-propagation through time (Williams, Peng 1990). The state goes on from row to row in Batch::state, [layers][2]
+// [units] for each row, out before cell; the caller keeps it (models/data/lanes.h). A batch without one begins with
+// zeros.
+//
+// Cost of a step: 6 operations per recurrent or upper weight and token; the input product of the first layer costs
+// that once for each distinct token of the batch. Memory: that of models/layers/lstm_layer.h, and 4 units per token.
+//
+// Bits: all sums run in kernels (models/kernels/kernel_table.h); any number of threads gives the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/families/model.h"
+#include "models/layers/embedding.h"
+#include "models/layers/lstm_layer.h"
+#include "runtime/base/large_vector.h"
+
+namespace rumor::models {
+
+// Offsets in the parameter vector.
+struct LstmShape {
+  struct Layer {
+    std::uint32_t ih, hh, bias_ih, bias_hh;
+  };
+  long vocabulary = 0, embedding = 0, units = 0;
+  std::uint32_t table = 0, head = 0, head_bias = 0;
+  std::vector<Layer> layer;
+
+  long inputs_of(std::size_t index) const { return index == 0 ? embedding : units; }
+};
+
+// The tensors in the order of the module's state_dict. Errors: Errc::usage (no vocabulary or one above 65,536; a number
+// of layers or a width that is not supported), Errc::limit (too many parameters).
+Result<ParamLayout> lstm_layout(const ModelConfig& config);
+// The shape of a layout that lstm_layout made. Errors: Errc::mismatch, naming the tensor that is missing or of another
+// shape.
+Result<LstmShape> lstm_shape(const ParamLayout& layout);
+
+// Errors: as lstm_layout.
+Result<std::unique_ptr<Model>> make_lstm(const ModelConfig& config);
+
+class Lstm final : public Model {
+ public:
+  // context: tokens of a row. Requires: `shape` is of `layout`.
+  Lstm(ParamLayout layout, LstmShape shape, std::uint32_t context);
+  Lstm(const Lstm&) = delete;
+  Lstm& operator=(const Lstm&) = delete;
+
+  const ParamLayout& layout() const override { return layout_; }
+  // Matrices uniform in +-1 / sqrt(units), as nn.LSTM; the embedding normal of deviation 1/4; biases 0.
+  TensorStart start_of(const TensorInfo& tensor) const override;
+  std::size_t state_floats() const override { return shape_.layer.size() * 2 * static_cast<std::size_t>(shape_.units); }
+  // Batches have `tokens`, rows of context + 1.
+  float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) override;
+  // The loss alone. In pieces of a few rows, so a whole test set may be passed.
+  Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
+  // Keeps all logits of the batch: pass few rows.
+  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
+  std::size_t predictions(std::uint32_t rows) const override {
+    return std::size_t{rows} * static_cast<std::size_t>(context_ * shape_.vocabulary);
+  }
+  std::uint64_t multiply_adds(std::uint32_t rows) const override {
+    return std::uint64_t{rows} * static_cast<std::uint64_t>(context_) * layout_.params();
+  }
+  std::size_t memory_bytes() const override;
+  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
+
+ private:
+  TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
+  LstmLayer::Shape shape_of(std::size_t layer, long batch) const;
+  LstmLayer::Weights weights_of(std::size_t layer, const float* params) const;
+  LstmLayer::Input input_of(std::size_t layer, long batch);
+  void take_tokens(const float* params, const TokenBatch& batch);
+  void begin_with(std::size_t layer, long batch, const float* state);
+  void forward(const float* params, const TokenBatch& batch, const float* state);
+  void backward(const float* params, const TokenBatch& batch, float* gradient);
+  void keep_state(long batch, float* state);
+  void add_embedding_gradient(float* gradient) const;
+
+  ParamLayout layout_;
+  LstmShape shape_;
+  long context_;
+  Parallel* parallel_ = nullptr;
+  std::vector<LstmLayer> layers_;
+  TokenHead head_;
+  std::vector<Token> distinct_;  // tokens of the batch, ascending
+  std::vector<std::int32_t> row_of_;     // [context][batch], the place of a token in distinct_
+  LargeVector<float> embedded_, embedded_change_;  // [distinct][embedding]
+  LargeVector<float> top_, top_change_;            // [batch][context][units], as the head has its rows
+  LargeVector<float> change_, lower_change_;       // [context][batch][padded units], d loss / d out of two layers
+};
+
+}  // namespace rumor::models
