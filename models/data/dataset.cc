@@ -38,7 +38,7 @@ void DataSet::describe(ModelConfig& model) const {
   model.channels = channels;
   model.height = height;
   model.width = width;
-  model.vocabulary = vocabulary;
+  if (model.vocabulary < vocabulary || model.vocabulary - vocabulary > vocabulary / 16) model.vocabulary = vocabulary;
 }
 
 Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const {

@@ -88,7 +88,8 @@ struct DataSet {
 
   std::uint32_t train_rows() const;
   std::uint32_t test_rows() const { return vocabulary > 0 ? test_windows : test.rows; }
-  // Fills in the facts of its rows that a model needs.
+  // Fills in the facts of its rows that a model needs. A vocabulary in `model` that is larger by at most a sixteenth
+  // stays: tables of weights are often padded.
   void describe(ModelConfig& model) const;
 
   // These training rows, in this order. Valid until `memory` changes. Requires: each below train_rows().

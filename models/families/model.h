@@ -34,6 +34,7 @@ struct ModelConfig {
   std::uint32_t groups = 0;                              // of GroupNorm after each convolution; 0: none
   // Language models:
   std::uint32_t context = 128;          // tokens of a row that the model sees at once
+  std::uint32_t positions = 0;          // tokens that a Llama's weights were made for, if more; for its config.json
   std::uint32_t layers = 4, heads = 4;  // gpt, llama
   std::uint32_t embedding = 128;
   // Llama (models/families/llama.h); 0: as usual.

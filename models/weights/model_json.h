@@ -1,7 +1,7 @@
 // config.json: the description of a model beside its weights, in the format of Hugging Face's transformers.
 //
-// A GPT has that of a GPT2LMHeadModel, so that from_pretrained() reads a folder with it and model.safetensors. Other
-// models have the keys of the run file: model_type mlp or cnn, and their layers.
+// A GPT has that of a GPT2LMHeadModel, and a Llama that of a LlamaForCausalLM, so that from_pretrained() reads a folder
+// with it and model.safetensors. Other models have the keys of the run file: model_type mlp or cnn, and their layers.
 //
 // Thread: plain functions.
 #pragma once
@@ -16,9 +16,13 @@ namespace rumor::models {
 
 std::string model_json(const ModelConfig& config);
 
-// Reads family, vocabulary, context, layers, heads and embedding of a GPT. Other members are ignored, and values that
-// a Gpt cannot honour (another activation, a scale by layer) are errors. `source` names the text in
-// errors. Errors: Errc::corrupt (no JSON, or no such numbers), Errc::mismatch (another model than GPT-2).
-Result<ModelConfig> parse_gpt_json(std::string_view text, const std::string& source);
+// Reads a model of type gpt2, llama, mistral or qwen2: its family, vocabulary and sizes. The context is the longest
+// that the weights were made for. Other members are ignored, but for those that ask for what is not computed here
+// (another activation, a sliding window, experts, quantised weights). `source` names the text in errors.
+// Errors: Errc::corrupt (no JSON, or a number is missing), Errc::mismatch naming the type or the member.
+Result<ModelConfig> parse_model_json(std::string_view text, const std::string& source);
+
+// True for a text that model_json() made for a family that only Rumor has: mlp, cnn or lstm.
+bool is_own_model_json(std::string_view text);
 
 }  // namespace rumor::models

@@ -48,7 +48,15 @@ Kind whole(std::int64_t low, std::int64_t high, Field field) {
 template <class Field>
 Kind truth(Field field) {
   return {[=](RunConfig& c, const RunValue& given) { return read_truth(given, field(c)); },
-          [=](const RunConfig& c) { return std::string(field(c) ? "true" : "false"); }, nullptr};
+          [=](const RunConfig& c) { return std::string(field(c) ? "true" : "false"); },
+          [=](const RunConfig& c) { return std::string(field(c) ? "true" : "false"); }};
+}
+
+template <class Field>
+Kind rope_scaling(Field field) {
+  return {[=](RunConfig& c, const RunValue& given) { return read_rope_scaling(given, field(c)); },
+          [=](const RunConfig& c) { return quoted(rope_scaling_text(field(c))); },
+          [=](const RunConfig& c) { return rope_scaling_text(field(c)); }};
 }
 
 template <class Field>

@@ -3,6 +3,7 @@
 // The run id hashes the shared rows in this order: a new shared row changes the id of every run.
 #include "runtime/run/run_key_table.h"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/base/text.h"
@@ -16,7 +17,7 @@ using namespace run_key_kinds;
 
 std::vector<RunKeyRow> model_keys() {
   return {
-      row("model.family", of_run, "mlp, cnn or gpt", text(FIELD(model.family))),
+      row("model.family", of_run, "mlp, cnn, gpt, llama or lstm", text(FIELD(model.family))),
       row("model.hidden", of_run, "widths of the hidden dense layers", numbers(FIELD(model.hidden))),
       row("model.channels", of_run, "channels of each stage of a CNN", numbers(FIELD(model.stage_channels))),
       row("model.blocks", of_run, "residual blocks per stage of a CNN; 0: one plain convolution per stage",
@@ -26,15 +27,38 @@ std::vector<RunKeyRow> model_keys() {
       row("model.groups", of_run, "groups of a CNN's GroupNorm; 0: no normalization",
           whole(0, 4096, FIELD(model.groups))),
       row("model.weights", of_peer,
-          "start from this safetensors file, not the seed; all peers need the same content, at any path",
+          "start from this safetensors file, or from this folder, whose config.json then decides the model's keys; "
+          "all peers need the same content, at any path",
           text(FIELD(weights))),
-      row("model.context", of_run, "context length of a GPT, tokens", whole(1, 1 << 16, FIELD(model.context))),
-      row("model.layers", of_run, "number of blocks of a GPT", whole(1, 1 << 10, FIELD(model.layers))),
-      row("model.heads", of_run, "number of attention heads of a GPT", whole(1, 1 << 10, FIELD(model.heads))),
-      row("model.embedding", of_run, "width of a GPT", whole(1, 1 << 16, FIELD(model.embedding))),
+      row("model.context", of_run, "context length of a language model, tokens",
+          whole(1, 1 << 20, FIELD(model.context))),
+      row("model.layers", of_run, "number of blocks of a language model", whole(1, 1 << 10, FIELD(model.layers))),
+      row("model.heads", of_run, "number of attention heads of a GPT or Llama", whole(1, 1 << 10, FIELD(model.heads))),
+      row("model.embedding", of_run, "width of a language model", whole(1, 1 << 16, FIELD(model.embedding))),
       row("model.precision", of_peer,
           "input precision of a GPU's matrix products; sums are fp32, and a CPU always uses fp32",
           choice({"fp32", "tf32", "bf16"}, FIELD(precision))),
+  };
+}
+
+std::vector<RunKeyRow> llama_keys() {
+  return {
+      row("model.kv_heads", of_run, "Llama: groups of heads that share keys and values; 0: each head has its own",
+          whole(0, 1 << 10, FIELD(model.kv_heads))),
+      row("model.head_size", of_run, "Llama: size of a head; 0: model.embedding / model.heads",
+          whole(0, 1 << 12, FIELD(model.head_size))),
+      row("model.feed_forward", of_run, "Llama: width of the feed-forward part; 0: 8/3 of model.embedding",
+          whole(0, 1 << 20, FIELD(model.feed_forward))),
+      row("model.rope_base", of_run, "Llama: base of the rotary positions", real(1.001, 1e12, FIELD(model.rope_base))),
+      row("model.rope_scaling", of_run,
+          "Llama: slower rotations for longer contexts: none, \"linear FACTOR\" or \"llama3 FACTOR LOW HIGH CONTEXT\"",
+          rope_scaling(FIELD(model.rope_scaling))),
+      row("model.norm_epsilon", of_run, "Llama: added to the mean square of a norm",
+          real(1e-12, 1, FIELD(model.norm_epsilon))),
+      row("model.tied_head", of_run, "Llama: predict tokens with the table of the embedding, not one of its own",
+          truth(FIELD(model.tied_head))),
+      row("model.qkv_bias", of_run, "Llama: biases for queries, keys and values, as Qwen2 has",
+          truth(FIELD(model.qkv_bias))),
   };
 }
 
@@ -222,11 +246,16 @@ const std::vector<RunKeyRow>& run_key_table() {
   static const std::vector<RunKeyRow> rows = [] {
     std::vector<RunKeyRow> list = model_keys();
     for (std::vector<RunKeyRow> more :
-         std::array{training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys()})
+         std::array{llama_keys(), training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys()})
       for (RunKeyRow& row : more) list.push_back(std::move(row));
     return list;
   }();
   return rows;
+}
+
+bool is_llama_key(std::string_view name) {
+  static const std::vector<RunKeyRow> rows = llama_keys();
+  return std::any_of(rows.begin(), rows.end(), [&](const RunKeyRow& row) { return row.name == name; });
 }
 
 std::string_view run_key_help(std::string_view name) {

@@ -46,4 +46,7 @@ struct RunKeyRow {
 // In the order in which the run id has them.
 const std::vector<RunKeyRow>& run_key_table();
 
+// True for the keys that only models of family "llama" have.
+bool is_llama_key(std::string_view name);
+
 }  // namespace rumor

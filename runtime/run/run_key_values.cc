@@ -1,7 +1,10 @@
 #include "runtime/run/run_key_values.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <locale>
+#include <sstream>
 
 #include "gossip/trust/admission.h"
 
@@ -98,6 +101,53 @@ Problem read_emit(RunConfig& config, const RunValue& given) {
   if (Problem p = read_choice(given, {"threshold", "mean"}, choice); !p.empty()) return p;
   config.emit = choice == "mean" ? compress::Emit::mean : compress::Emit::threshold;
   return {};
+}
+
+Problem read_rope_scaling(const RunValue& given, models::RotaryScaling& out) {
+  constexpr const char* wanted = "wants \"none\", \"linear FACTOR\" or \"llama3 FACTOR LOW HIGH CONTEXT\", such as "
+                                 "\"llama3 8 1 4 8192\"";
+  const auto value = given.exact<std::string>();
+  if (!value) return wanted;
+  std::istringstream words(*value);
+  words.imbue(std::locale::classic());
+  models::RotaryScaling scaling;
+  std::string kind, rest;
+  words >> kind;
+  if (kind == "linear") {
+    scaling.kind = models::RotaryScaling::Kind::linear;
+    words >> scaling.factor;
+  } else if (kind == "llama3") {
+    scaling.kind = models::RotaryScaling::Kind::llama3;
+    words >> scaling.factor >> scaling.low >> scaling.high >> scaling.original_context;
+  } else if (kind != "none") {
+    return wanted;
+  }
+  if (words.fail() || words >> rest) return wanted;
+  out = scaling;
+  return {};
+}
+
+namespace {
+
+// The shortest text that is read as the same number.
+std::string shortest(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(std::begin(buffer), std::end(buffer), value).ptr};
+}
+
+}  // namespace
+
+std::string rope_scaling_text(const models::RotaryScaling& scaling) {
+  switch (scaling.kind) {
+    case models::RotaryScaling::Kind::none:
+      return "none";
+    case models::RotaryScaling::Kind::linear:
+      return "linear " + shortest(scaling.factor);
+    case models::RotaryScaling::Kind::llama3:
+      return str("llama3 ", shortest(scaling.factor), " ", shortest(scaling.low), " ", shortest(scaling.high), " ",
+                 scaling.original_context);
+  }
+  return "none";
 }
 
 Problem read_even(const RunValue& given, std::uint32_t& out) {

@@ -35,6 +35,9 @@ Problem read_byte_budget(const RunValue& given, double least, double& out, doubl
 Problem read_local_steps(RunConfig& config, const RunValue& given);
 Problem read_scope(RunConfig& config, const RunValue& given);
 Problem read_emit(RunConfig& config, const RunValue& given);
+// "none", "linear FACTOR" or "llama3 FACTOR LOW HIGH CONTEXT", and back.
+Problem read_rope_scaling(const RunValue& given, models::RotaryScaling& out);
+std::string rope_scaling_text(const models::RotaryScaling& scaling);
 Problem read_even(const RunValue& given, std::uint32_t& out);
 Problem read_log(RunConfig& config, const RunValue& given);
 Problem read_link_coding(RunConfig& config, const RunValue& given);

@@ -26,7 +26,7 @@ Result<ModelConfig> config_beside(const std::string& directory) {
   const auto text = read_text_file(path);
   if (!text)
     return Error{Errc::usage, str("there is no ", path, " that says how many heads it has; say it with --heads")};
-  return models::parse_gpt_json(*text, path);
+  return models::parse_model_json(*text, path);
 }
 
 Result<Weights> of_checkpoint(const std::string& directory) {

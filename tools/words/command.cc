@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "runtime/base/text.h"
+#include "runtime/run/weights_folder.h"
 
 namespace rumor::tools {
 
@@ -33,6 +34,7 @@ Result<RunConfig> load_run(const RunSource& source) {
   if (!config) return config;
   for (const std::string& assignment : source.overrides)
     if (auto set = override_run_config(*config, assignment); !set) return set.error();
+  if (auto adopted = adopt_weights_folder(*config); !adopted) return adopted.error();
   return config;
 }
 
