@@ -12,7 +12,7 @@
 
 #include "models/families/model.h"
 #include "models/weights/model_json.h"
-#include "models/weights/safetensors.h"
+#include "models/weights/safetensors_writer.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/state/file_disk.h"
 #include "runtime/daemon/state/storage.h"

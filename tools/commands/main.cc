@@ -270,7 +270,7 @@ void add_stats(CLI::App& app, StatsCommand& c) {
   stats->footer(
       "SOURCE is a running peer's status address, a state directory, a capture, or a safetensors file of "
       "updates:\n"
-      "dense tensors STEP/NAME (F32), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).\n"
+      "dense tensors STEP/NAME (F32, BF16, F16 or F64), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).\n"
       "To see how well your model would compress, dump what each step changes (learning rate x gradient):\n"
       "  tensors[f'{step}/{name}'] = -lr * p.grad              in Python, for some 50 steps\n"
       "  safetensors.torch.save_file(tensors, 'steps.safetensors')\n"

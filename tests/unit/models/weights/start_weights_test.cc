@@ -10,6 +10,7 @@
 #include "models/families/gpt.h"
 #include "models/weights/model_json.h"
 #include "models/weights/safetensors.h"
+#include "models/weights/safetensors_writer.h"
 #include "runtime/base/sha256.h"
 #include "tests/unit/models/weights/golden_folder.h"
 #include "tests/unit/models/scratch.h"
