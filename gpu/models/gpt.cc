@@ -14,6 +14,9 @@ Result<DeviceGpt> DeviceGpt::create(const Gpu& gpu, const models::ModelConfig& c
   if (!layout) return layout.error();
   Result<models::GptShape> shape = models::gpt_shape(*layout, config.heads);
   if (!shape) return shape.error();
+  if (shape->vocabulary > 65'536)
+    return Error{Errc::usage, str("a vocabulary of ", shape->vocabulary,
+                                  " is not possible on a GPU, 65536 tokens are the most; use --device cpu")};
   if (shape->head_size() > static_cast<long>(head_size_max))
     return Error{Errc::usage, str("heads of ", shape->head_size(), " floats are not possible on a GPU, ", head_size_max,
                                   " are the most: raise model.heads, or use --device cpu")};
@@ -82,8 +85,8 @@ Result<void> DeviceGpt::send_tokens(const models::TokenBatch& batch) {
   if (auto room = make_room(batch_); !room) return room;
   std::vector<std::uint16_t> token(rows_), target(rows_);
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    token[row] = batch.token(row);
-    target[row] = batch.target(row);
+    token[row] = static_cast<std::uint16_t>(batch.token(row));  // of at most 65,536: create() sees to it
+    target[row] = static_cast<std::uint16_t>(batch.target(row));
   }
   token_.write(token.data(), rows_);
   target_.write(target.data(), rows_);
@@ -238,7 +241,7 @@ void DeviceGpt::send_rows_by_token(const models::TokenBatch& batch) {
   std::vector<std::uint16_t> token;
   for (std::uint32_t at = 0; at < rows_; ++at) {
     if (at > 0 && batch.token(row[at]) == token.back()) continue;
-    token.push_back(batch.token(row[at]));
+    token.push_back(static_cast<std::uint16_t>(batch.token(row[at])));
     first.push_back(at);
   }
   token.resize(distinct_max(), token.back());

@@ -68,7 +68,7 @@ struct Examples {
 struct BatchMemory {
   LargeVector<float> x;
   std::vector<std::uint8_t> label;
-  std::vector<std::uint16_t> tokens;
+  std::vector<Token> tokens;
 };
 
 struct DataSet {

@@ -42,7 +42,7 @@ struct GptShape {
 };
 
 // The tensors of a GPT in the order of GPT2LMHeadModel's state_dict. Errors: Errc::usage (no vocabulary or
-// one above 65,536, no layers, an embedding that its heads do not divide ...), Errc::limit (too many
+// one above vocabulary_max, no layers, an embedding that its heads do not divide ...), Errc::limit (too many
 // parameters).
 Result<ParamLayout> gpt_layout(const ModelConfig& config);
 // The shape of a layout that gpt_layout made for `heads` heads. Names without the prefix `transformer.` are accepted.

@@ -59,7 +59,7 @@ void GptDecoder::attend(const Memory& memory, long place) {
   }
 }
 
-void GptDecoder::advance(std::uint16_t token) {
+void GptDecoder::advance(Token token) {
   const long place = static_cast<long>(tokens_.size()), d = shape_.width;
   const SequenceKernels& k = *kernels().sequence;
   float* sum = sum_.data();
@@ -83,12 +83,12 @@ void GptDecoder::advance(std::uint16_t token) {
   tokens_.push_back(token);
 }
 
-std::span<const float> GptDecoder::read(std::uint16_t token) {
+std::span<const float> GptDecoder::read(Token token) {
   RUMOR_CHECK(token < shape_.vocabulary);
   if (static_cast<long>(tokens_.size()) == shape_.context) {
-    const std::vector<std::uint16_t> newer(tokens_.end() - shape_.context / 2, tokens_.end());
+    const std::vector<Token> newer(tokens_.end() - shape_.context / 2, tokens_.end());
     tokens_.clear();
-    for (const std::uint16_t old : newer) advance(old);
+    for (const Token old : newer) advance(old);
   }
   advance(token);
   norm(sum_.data(), shape_.norm_gain, shape_.norm_bias);
@@ -97,13 +97,13 @@ std::span<const float> GptDecoder::read(std::uint16_t token) {
   return logits_;
 }
 
-std::uint16_t draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng) {
+Token draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng) {
   RUMOR_CHECK(!logits.empty());
   const auto top = std::max_element(logits.begin(), logits.end());
-  if (rule.temperature == 0) return static_cast<std::uint16_t>(top - logits.begin());
-  std::vector<std::uint16_t> order(logits.size());
-  std::iota(order.begin(), order.end(), std::uint16_t{0});
-  const auto likelier = [&](std::uint16_t a, std::uint16_t b) {
+  if (rule.temperature == 0) return static_cast<Token>(top - logits.begin());
+  std::vector<Token> order(logits.size());
+  std::iota(order.begin(), order.end(), Token{0});
+  const auto likelier = [&](Token a, Token b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
   };
   const std::size_t count = rule.top_k == 0 ? logits.size() : std::min<std::size_t>(rule.top_k, logits.size());

@@ -21,7 +21,7 @@ class GptDecoder {
 
   // Reads one more token; returns the logits of the next token, [vocabulary], valid until the next call. A full context
   // drops its older half and reads the newer half again. Requires: token < vocabulary.
-  std::span<const float> read(std::uint16_t token);
+  std::span<const float> read(Token token);
 
   const GptShape& shape() const { return shape_; }
 
@@ -31,7 +31,7 @@ class GptDecoder {
     std::vector<float> values;  // [context][width]
   };
 
-  void advance(std::uint16_t token);
+  void advance(Token token);
   void attend(const Memory& memory, long place);
   // y = x W + b (+ y), one row.
   void project(long in, long out, const float* x, std::uint32_t weight, std::uint32_t bias,
@@ -40,7 +40,7 @@ class GptDecoder {
 
   GptShape shape_;
   const float* params_;
-  std::vector<std::uint16_t> tokens_;  // read and not forgotten
+  std::vector<Token> tokens_;  // read and not forgotten
   std::vector<Memory> memory_;         // of each layer
   std::vector<float> sum_, normed_, qkv_, looks_, looked_, wide_, logits_;
 };
@@ -53,6 +53,6 @@ struct SamplingRule {
 
 // One token, by `prng`: the same everywhere for the same logits. Requires: logits finite and not empty,
 // temperature >= 0.
-std::uint16_t draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng);
+Token draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng);
 
 }  // namespace rumor::models

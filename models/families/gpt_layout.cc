@@ -51,8 +51,8 @@ Result<ParamLayout> gpt_layout(const ModelConfig& config) {
   const std::uint32_t d = config.embedding;
   if (config.vocabulary == 0)
     return Error{Errc::usage, "a gpt wants tokens: set data.kind to one that has them, such as \"text\""};
-  if (config.vocabulary < 2 || config.vocabulary > 65'536)
-    return Error{Errc::usage, str("a gpt needs a vocabulary of 2 to 65536, not ", config.vocabulary)};
+  if (config.vocabulary < 2 || config.vocabulary > vocabulary_max)
+    return Error{Errc::usage, str("a gpt needs a vocabulary of 2 to ", vocabulary_max, ", not ", config.vocabulary)};
   if (config.context == 0 || config.context > 65'536)
     return Error{Errc::usage, str("model.context must be from 1 to 65536, not ", config.context)};
   if (config.layers == 0 || config.layers > 1024)
@@ -95,9 +95,10 @@ Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads) {
   const std::uint32_t d = table->shape[1];
   if (heads == 0 || d % heads != 0)
     return Error{Errc::mismatch, str("an embedding of ", d, " cannot be split among ", heads, " heads")};
-  if (table->shape[0] > 65'536 || position->shape[0] > 65'536 || d > 65'536)
+  if (table->shape[0] > vocabulary_max || position->shape[0] > 65'536 || d > 65'536)
     return Error{Errc::mismatch,
-                 "this GPT is larger than the 65536 tokens, places and embedding that are supported"};
+                 str("this GPT is larger than the ", vocabulary_max,
+                     " tokens and the 65536 places and embedding that are supported")};
   GptShape shape;
   shape.vocabulary = table->shape[0];
   shape.context = position->shape[0];

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/layers/soft_targets.h"
+#include "models/layers/token_batch.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/parallel.h"
 #include "runtime/base/param_layout.h"
@@ -46,7 +47,7 @@ struct Batch {
   std::span<const float> x;
   std::span<const std::uint8_t> label;
   std::uint32_t rows = 0;
-  std::span<const std::uint16_t> tokens = {};
+  std::span<const Token> tokens = {};
   SoftTargets soft = {};  // of a language model: a row for each token predicted, over the vocabulary
 };
 

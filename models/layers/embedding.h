@@ -8,21 +8,12 @@
 #include <vector>
 
 #include "models/layers/soft_targets.h"
+#include "models/layers/token_batch.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/base/parallel.h"
 
 namespace rumor::models {
-
-// rows of a batch, `context` tokens each; a row of `tokens` has one more, the last one's successor.
-// tokens: [batch, context + 1], each below the number of rows of `table`.
-struct TokenBatch {
-  const std::uint16_t* tokens;
-  long batch, context;
-  long rows() const { return batch * context; }
-  std::uint16_t token(long row) const { return tokens[row / context * (context + 1) + row % context]; }
-  std::uint16_t target(long row) const { return tokens[row / context * (context + 1) + row % context + 1]; }
-};
 
 // y[row] = table[token] + position[place]. table: [vocabulary, width]; position: [context, width]; y: [rows,
 // width].

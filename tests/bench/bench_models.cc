@@ -73,8 +73,8 @@ class Training {
     for (std::size_t i = 0; i < weights.size(); ++i) params_[i] = static_cast<float>(weights[i]) * 0x1p-24f;
     if (c.config.vocabulary > 0) {
       tokens_.resize(std::size_t{rows_} * (c.config.context + 1));
-      for (std::uint16_t& token : tokens_)
-        token = static_cast<std::uint16_t>(prng.below(c.config.vocabulary));
+      for (Token& token : tokens_)
+        token = static_cast<Token>(prng.below(c.config.vocabulary));
       return;
     }
     x_.resize(std::size_t{rows_} * c.config.inputs);
@@ -99,7 +99,7 @@ class Training {
   std::unique_ptr<Model> model_;
   LargeVector<float> params_, gradient_, x_;
   std::vector<std::uint8_t> label_;
-  std::vector<std::uint16_t> tokens_;
+  std::vector<Token> tokens_;
 };
 
 void answer(Training& training, unsigned threads, double seconds) {

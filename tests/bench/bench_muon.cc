@@ -32,9 +32,9 @@ int main(int argc, char** argv) {
   config.embedding = number(argc, argv, 3, 128);
   const auto model = std::move(make_model(config)).value();
   const std::uint32_t params = model->layout().params();
-  std::vector<std::uint16_t> tokens(rows * (config.context + 1));
+  std::vector<Token> tokens(rows * (config.context + 1));
   Prng prng(1);
-  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(config.vocabulary));
+  for (Token& token : tokens) token = static_cast<Token>(prng.below(config.vocabulary));
   Batch batch;
   batch.rows = rows;
   batch.tokens = tokens;

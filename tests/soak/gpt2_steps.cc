@@ -60,9 +60,9 @@ int main(int argc, char** argv) {
   params.assign(model.layout().params(), 0.0f);
   gradient.assign(params.size(), 0.0f);
   fill(model, params);
-  std::vector<std::uint16_t> tokens(config.context + 1);
+  std::vector<Token> tokens(config.context + 1);
   for (std::size_t i = 0; i < tokens.size(); ++i)
-    tokens[i] = static_cast<std::uint16_t>(mix64((std::uint64_t{1} << 40) + i) % config.vocabulary);
+    tokens[i] = static_cast<Token>(mix64((std::uint64_t{1} << 40) + i) % config.vocabulary);
   Batch batch;
   batch.tokens = tokens;
   batch.rows = 1;

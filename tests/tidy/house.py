@@ -27,7 +27,7 @@ HOUSE = {
     'models/layers': ['models/kernels'],
     'models/families': ['models/kernels', 'models/layers'],
     'models/tokenizer': [],
-    'models/data': ['models/kernels', 'models/families', 'models/tokenizer'],
+    'models/data': ['models/kernels', 'models/layers', 'models/families', 'models/tokenizer'],
     'models/evaluate': ['models/kernels', 'models/families', 'models/data'],
     'models/optimizers': ['models/kernels', 'models/families', 'models/data'],
     'models/weights': ['models/families', 'models/data'],

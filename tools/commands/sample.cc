@@ -19,7 +19,7 @@ Result<void> check(const SampleCommand& command) {
 }
 
 // The tokens that the model continues; never empty.
-Result<std::vector<std::uint16_t>> read_prompt(const SampleCommand& command, const Tokenizer& tokenizer,
+Result<std::vector<models::Token>> read_prompt(const SampleCommand& command, const Tokenizer& tokenizer,
                                                const models::GptShape& shape) {
   auto tokens = tokenizer.encode(command.prompt);
   if (!tokens) return tokens.error();
@@ -53,13 +53,13 @@ int run_sample_command(const SampleCommand& command) {
   const models::SamplingRule rule{command.temperature, command.top_k};
   Prng prng = Prng::named(command.seed, "sample");
   std::span<const float> logits;
-  for (const std::uint16_t token : *prompt) logits = decoder.read(token);
+  for (const models::Token token : *prompt) logits = decoder.read(token);
   bool writes = print(command.prompt);
   for (std::uint64_t i = 0; i < command.length && writes && !interrupted(); ++i) {
     if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
       return fail(
           {Errc::mismatch, str(command.source, ": this model has diverged: its outputs are not finite")});
-    const std::uint16_t token = models::draw_token(logits, rule, prng);
+    const models::Token token = models::draw_token(logits, rule, prng);
     writes = print(tokenizer->decode(token));
     if (i + 1 < command.length) logits = decoder.read(token);
   }

@@ -66,7 +66,7 @@ Letter first_letter(std::string_view text) {
 }
 
 // Appends the tokens of one word.
-Result<void> merge_word(const Vocabulary& vocabulary, std::string_view word, std::vector<std::uint16_t>& tokens) {
+Result<void> merge_word(const Vocabulary& vocabulary, std::string_view word, std::vector<models::Token>& tokens) {
   constexpr std::uint32_t none = UINT32_MAX;
   const auto token = [&](std::size_t begin, std::size_t end) {
     const auto found = vocabulary.find(word.substr(begin, end - begin));
@@ -91,7 +91,7 @@ Result<void> merge_word(const Vocabulary& vocabulary, std::string_view word, std
     cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(between));
   }
   for (std::size_t i = 1; i < cuts.size(); ++i)
-    tokens.push_back(static_cast<std::uint16_t>(token(cuts[i - 1], cuts[i])));
+    tokens.push_back(static_cast<models::Token>(token(cuts[i - 1], cuts[i])));
   return {};
 }
 
@@ -114,8 +114,8 @@ std::size_t first_word(std::string_view text) {
   return leads_on ? end - last : end;
 }
 
-Result<std::vector<std::uint16_t>> merge_pairs(const Vocabulary& vocabulary, std::string_view text) {
-  std::vector<std::uint16_t> tokens;
+Result<std::vector<models::Token>> merge_pairs(const Vocabulary& vocabulary, std::string_view text) {
+  std::vector<models::Token> tokens;
   while (const std::size_t length = first_word(text)) {
     if (auto merged = merge_word(vocabulary, text.substr(0, length), tokens); !merged) return merged.error();
     text.remove_prefix(length);

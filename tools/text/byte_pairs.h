@@ -12,12 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "models/layers/token_batch.h"
 #include "runtime/base/result.h"
 
 namespace rumor::tools {
 
 // Tokens by their bytes.
-using Vocabulary = std::map<std::string, std::uint16_t, std::less<>>;
+using Vocabulary = std::map<std::string, models::Token, std::less<>>;
 
 // Returns the bytes of the first word of `text`, 0 if it is empty. A word is a contraction ('s, 're, ...), or letters,
 // digits or other signs with the one space before them, or white space without a space that belongs to the next word.
@@ -26,6 +27,6 @@ using Vocabulary = std::map<std::string, std::uint16_t, std::less<>>;
 std::size_t first_word(std::string_view text);
 
 // Errors: Errc::usage, when a byte of the text is no token.
-Result<std::vector<std::uint16_t>> merge_pairs(const Vocabulary& vocabulary, std::string_view text);
+Result<std::vector<models::Token>> merge_pairs(const Vocabulary& vocabulary, std::string_view text);
 
 }  // namespace rumor::tools

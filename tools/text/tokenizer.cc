@@ -61,15 +61,15 @@ Result<Tokenizer> Tokenizer::open(const std::string& directory, std::uint32_t vo
   for (const auto& [spelled, number] : json.items()) {
     if (!number.is_number_unsigned() || number >= vocabulary)
       return Error{Errc::corrupt, str(path, ": token ", spelled, " has no number below ", vocabulary)};
-    const auto token = number.get<std::uint16_t>();
+    const auto token = number.get<models::Token>();
     tokenizer.pieces_[token] = bytes_of(spelled);
     tokenizer.tokens_[tokenizer.pieces_[token]] = token;
   }
   return tokenizer;
 }
 
-Result<std::vector<std::uint16_t>> Tokenizer::encode(std::string_view text) const {
-  std::vector<std::uint16_t> tokens;
+Result<std::vector<models::Token>> Tokenizer::encode(std::string_view text) const {
+  std::vector<models::Token> tokens;
   if (kind_ == Kind::bytes) {
     for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
     return tokens;
@@ -86,20 +86,20 @@ Result<std::vector<std::uint16_t>> Tokenizer::encode(std::string_view text) cons
     if (read.ec != std::errc() || token >= vocabulary_)
       return Error{Errc::usage, str("--prompt: this model reads numbers from 0 to ", vocabulary_ - 1,
                                     ", such as \"15496 995\"; a vocab.json beside it would make them text")};
-    tokens.push_back(static_cast<std::uint16_t>(token));
+    tokens.push_back(static_cast<models::Token>(token));
     at = read.ptr;
   }
   return tokens;
 }
 
-std::string Tokenizer::decode(std::uint16_t token) const {
+std::string Tokenizer::decode(models::Token token) const {
   if (kind_ == Kind::bytes) return std::string(1, static_cast<char>(token));
   return kind_ == Kind::pieces ? pieces_[token] : str(" ", token);
 }
 
-std::uint16_t Tokenizer::beginning() const {
+models::Token Tokenizer::beginning() const {
   if (kind_ == Kind::bytes) return '\n';
-  return vocabulary_ > models::gpt2_end_of_text ? static_cast<std::uint16_t>(models::gpt2_end_of_text) : 0;
+  return vocabulary_ > models::gpt2_end_of_text ? static_cast<models::Token>(models::gpt2_end_of_text) : 0;
 }
 
 }  // namespace rumor::tools

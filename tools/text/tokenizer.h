@@ -22,11 +22,11 @@ class Tokenizer {
 
   // With vocab.json as tools/text/byte_pairs.h says.
   // Errors: Errc::usage: a byte that is no token; no number, or one beyond the vocabulary, where text is numbers.
-  Result<std::vector<std::uint16_t>> encode(std::string_view text) const;
+  Result<std::vector<models::Token>> encode(std::string_view text) const;
   // Bytes for the terminal, including the separator of two numbers.
-  std::string decode(std::uint16_t token) const;
+  std::string decode(models::Token token) const;
   // The token that precedes a text without a prompt: a new line, or GPT-2's end of text.
-  std::uint16_t beginning() const;
+  models::Token beginning() const;
   // A note for the user about the form of the text, or empty.
   const std::string& note() const { return note_; }
 

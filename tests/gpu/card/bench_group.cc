@@ -21,9 +21,9 @@ Result<Times> times_of(const GpuGroup& gpus, bool emulated) {
   const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = noise(gpu, params, 0);
   must(model.follow(weights));
   const auto rows = static_cast<std::uint32_t>((emulated ? 2 : 8) * gpus.size());
-  std::vector<std::uint16_t> tokens(std::size_t{rows} * (config.context + 1));
+  std::vector<models::Token> tokens(std::size_t{rows} * (config.context + 1));
   Prng prng(2);
-  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(config.vocabulary));
+  for (models::Token& token : tokens) token = static_cast<models::Token>(prng.below(config.vocabulary));
   models::Batch batch;
   batch.rows = rows;
   batch.tokens = tokens;

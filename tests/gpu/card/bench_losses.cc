@@ -19,9 +19,9 @@ bool write_losses(const Gpu& gpu, bool emulated, const std::string& path) {
   const std::uint32_t params = gpt.layout().params();
   std::vector<float> weights = models::to_floats(models::initial_weights(*must(models::make_gpt(config)), 1, 24), 24);
   const std::vector<float> start = weights;
-  std::vector<std::uint16_t> tokens(rows * (std::size_t{config.context} + 1));
+  std::vector<models::Token> tokens(rows * (std::size_t{config.context} + 1));
   for (std::size_t i = 0; i < tokens.size(); ++i)
-    tokens[i] = static_cast<std::uint16_t>((31 * i * i + 17 * i) % config.vocabulary);
+    tokens[i] = static_cast<models::Token>((31 * i * i + 17 * i) % config.vocabulary);
   models::Batch batch;
   batch.rows = rows;
   batch.tokens = tokens;

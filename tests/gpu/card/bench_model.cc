@@ -153,9 +153,9 @@ std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
   const std::uint32_t params = gpt.layout().params();
   const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params),
                            first = noise(gpu, params, 0), second = noise(gpu, params, 0);
-  std::vector<std::uint16_t> tokens(std::size_t{s.batch} * (s.context + 1));
+  std::vector<models::Token> tokens(std::size_t{s.batch} * (s.context + 1));
   Prng prng(2);
-  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(s.vocabulary));
+  for (models::Token& token : tokens) token = static_cast<models::Token>(prng.below(s.vocabulary));
   models::Batch batch;
   batch.rows = s.batch;
   batch.tokens = tokens;

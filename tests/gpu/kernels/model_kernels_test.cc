@@ -250,8 +250,9 @@ BOOST_AUTO_TEST_CASE(embedding_forward_and_back) {
                         Shape{5, 40, 130, 3}, Shape{1, 9, 300, 40}, Shape{1, 9, 3, 60000}}) {
     const Target target(order++);
     const std::uint32_t rows = s.batch * s.context;
-    std::vector<std::uint16_t> batch(std::size_t{s.batch} * (s.context + 1)), token;
-    for (std::uint16_t& one : batch) one = static_cast<std::uint16_t>(prng.below(s.vocabulary));
+    std::vector<models::Token> batch(std::size_t{s.batch} * (s.context + 1));
+    std::vector<std::uint16_t> token;
+    for (models::Token& one : batch) one = static_cast<models::Token>(prng.below(s.vocabulary));
     const models::TokenBatch tokens{batch.data(), s.batch, s.context};
     for (long r = 0; r < rows; ++r) token.push_back(tokens.token(r));
     const std::size_t wide = s.width;

@@ -33,14 +33,14 @@ inline std::vector<models::ModelConfig> test_models() {
 struct DrawnBatch {
   Floats x;
   std::vector<std::uint8_t> label;
-  std::vector<std::uint16_t> tokens;
+  std::vector<models::Token> tokens;
   models::Batch batch;
 
   DrawnBatch(Prng& prng, std::uint32_t rows, const models::ModelConfig& config) {
     batch.rows = rows;
     if (config.family == "gpt") {
       tokens.resize(std::size_t{rows} * (config.context + 1));
-      for (std::uint16_t& one : tokens) one = static_cast<std::uint16_t>(prng.below(config.vocabulary));
+      for (models::Token& one : tokens) one = static_cast<models::Token>(prng.below(config.vocabulary));
       batch.tokens = tokens;
       return;
     }

@@ -15,12 +15,12 @@ BOOST_AUTO_TEST_SUITE(gpu_gpt)
 namespace {
 
 struct Text {
-  std::vector<std::uint16_t> tokens;
+  std::vector<models::Token> tokens;
   models::Batch batch;
 
   Text(Prng& prng, std::uint32_t rows, const models::ModelConfig& config)
       : tokens(std::size_t{rows} * (config.context + 1)) {
-    for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(config.vocabulary));
+    for (models::Token& token : tokens) token = static_cast<models::Token>(prng.below(config.vocabulary));
     batch.rows = rows;
     batch.tokens = tokens;
   }

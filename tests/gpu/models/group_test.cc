@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_batch_in_parts) {
         BOOST_TEST_REQUIRE(pieces.size() == parts);
         Floats x;
         std::vector<std::uint8_t> label;
-        std::vector<std::uint16_t> tokens;
+        std::vector<models::Token> tokens;
         std::uint32_t sum = 0;
         for (const models::Batch& piece : pieces) {
           BOOST_TEST((piece.rows == rows / parts || piece.rows == rows / parts + 1));

@@ -43,8 +43,8 @@ Result<std::shared_ptr<const DataSet>> load(const std::string& kind, const std::
   return load_data({.kind = kind, .path = path, .seed = 1}, context);
 }
 
-std::vector<std::uint16_t> all_of(const TokenArray& tokens) {
-  std::vector<std::uint16_t> out(tokens.size());
+std::vector<Token> all_of(const TokenArray& tokens) {
+  std::vector<Token> out(tokens.size());
   tokens.copy(0, out);
   return out;
 }
@@ -68,10 +68,10 @@ BOOST_AUTO_TEST_CASE(tokens_cross_the_borders_of_files) {
   tokens.append(wide, *wide, TokenArray::Width::word);
   tokens.append(bytes, *bytes, TokenArray::Width::byte);
   BOOST_TEST(tokens.size() == 8u);
-  BOOST_TEST((all_of(tokens) == std::vector<std::uint16_t>{1, 2, 3, 1000, 2000, 1, 2, 3}));
+  BOOST_TEST((all_of(tokens) == std::vector<Token>{1, 2, 3, 1000, 2000, 1, 2, 3}));
   for (std::uint64_t first = 0; first <= 8; ++first)
     for (std::uint64_t count = 0; first + count <= 8; ++count) {
-      const std::vector<std::uint16_t> whole = all_of(tokens), part = all_of(tokens.slice(first, count));
+      const std::vector<Token> whole = all_of(tokens), part = all_of(tokens.slice(first, count));
       BOOST_TEST(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
       BOOST_TEST(part.size() == count);
     }
@@ -95,18 +95,18 @@ BOOST_AUTO_TEST_CASE(a_text_is_cut_into_rows_and_its_end_is_held_out) {
   const Batch batch = data.train_batch(rows, memory);
   BOOST_TEST(batch.rows == 2u);
   BOOST_TEST((batch.x.empty() && batch.label.empty()));
-  BOOST_TEST((std::vector<std::uint16_t>(batch.tokens.begin(), batch.tokens.end()) ==
-              std::vector<std::uint16_t>{172, 173, 174, 175, 176, 0, 1, 2, 3, 4}));
+  BOOST_TEST((std::vector<Token>(batch.tokens.begin(), batch.tokens.end()) ==
+              std::vector<Token>{172, 173, 174, 175, 176, 0, 1, 2, 3, 4}));
   const Batch test = data.test_batch(1, 1, memory);
-  BOOST_TEST((std::vector<std::uint16_t>(test.tokens.begin(), test.tokens.end()) ==
-              std::vector<std::uint16_t>{184, 185, 186, 187, 188}));
+  BOOST_TEST((std::vector<Token>(test.tokens.begin(), test.tokens.end()) ==
+              std::vector<Token>{184, 185, 186, 187, 188}));
 }
 
 BOOST_AUTO_TEST_CASE(shards_of_a_text_are_disjoint_and_cover_its_rows) {
   const Scratch scratch;
   scratch.write("a.txt", counted(200));
   const auto data = load("text", scratch / "a.txt", 4).value();
-  std::multiset<std::uint16_t> seen;
+  std::multiset<Token> seen;
   for (std::uint32_t index = 0; index < 3; ++index) {
     BatchSampler sampler(data, {index, 3}, 1, 7);
     for (std::uint32_t row = 0; row < sampler.rows(); ++row) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(shards_of_a_text_are_disjoint_and_cover_its_rows) {
     }
   }
   BOOST_TEST(seen.size() == 176u);
-  BOOST_TEST((std::set<std::uint16_t>(seen.begin(), seen.end()).size() == 176u));
+  BOOST_TEST((std::set<Token>(seen.begin(), seen.end()).size() == 176u));
 }
 
 BOOST_AUTO_TEST_CASE(a_skewed_shard_of_a_text_is_a_few_passages) {
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_read_in_the_order_of_its_names_and_gzip_is_unpa
   BOOST_TEST(data->name == "all");
   std::string text;
   for (const TokenArray* part : {&data->train_tokens, &data->test_tokens})
-    for (const std::uint16_t token : all_of(*part)) text.push_back(static_cast<char>(token));
+    for (const Token token : all_of(*part)) text.push_back(static_cast<char>(token));
   BOOST_TEST(text == "hello, world, and good night, world");
   BOOST_TEST(data->test_tokens.size() == 3u);
 }
@@ -187,18 +187,18 @@ BOOST_AUTO_TEST_CASE(token_files_of_both_layouts_are_read) {
   const auto nano = load("tokens", scratch / "t", 3).value();
   BOOST_TEST(nano->vocabulary == 50'257u);
   BOOST_TEST(nano->train_rows() == 2u);
-  BOOST_TEST((all_of(nano->train_tokens) == std::vector<std::uint16_t>{1, 50256, 3, 4, 5, 6, 7}));
-  BOOST_TEST((all_of(nano->test_tokens) == std::vector<std::uint16_t>{9, 10, 11, 12, 13}));
+  BOOST_TEST((all_of(nano->train_tokens) == std::vector<Token>{1, 50256, 3, 4, 5, 6, 7}));
+  BOOST_TEST((all_of(nano->test_tokens) == std::vector<Token>{9, 10, 11, 12, 13}));
 
   scratch.write("l/fine_train_000001.bin", llmc({20'240'520, 1, 3}, {1, 2, 3}));
   scratch.write("l/fine_train_000002.bin", llmc({20'240'520, 1, 2}, {4, 50256}));
   scratch.write("l/fine_val_000000.bin", llmc({20'240'520, 1, 4}, {5, 6, 7, 8}));
   const auto llm = load("tokens", scratch / "l", 3).value();
-  BOOST_TEST((all_of(llm->train_tokens) == std::vector<std::uint16_t>{1, 2, 3, 4, 50256}));
-  BOOST_TEST((all_of(llm->test_tokens) == std::vector<std::uint16_t>{5, 6, 7, 8}));
+  BOOST_TEST((all_of(llm->train_tokens) == std::vector<Token>{1, 2, 3, 4, 50256}));
+  BOOST_TEST((all_of(llm->test_tokens) == std::vector<Token>{5, 6, 7, 8}));
 
   const auto one = load("tokens", scratch / "t/train.bin", 2).value();  // its end is held out
-  BOOST_TEST((all_of(one->test_tokens) == std::vector<std::uint16_t>{5, 6, 7}));
+  BOOST_TEST((all_of(one->test_tokens) == std::vector<Token>{5, 6, 7}));
 }
 
 BOOST_AUTO_TEST_CASE(damaged_token_files_are_named_with_the_offset) {
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(the_bible_reads, *boost::unit_test::precondition([](boost::
   const auto data = load("text", "", 64).value();
   BOOST_TEST(data->name == "bible-kjv-text");
   const auto text_at = [](const TokenArray& tokens, std::uint64_t first, std::size_t count) {
-    std::vector<std::uint16_t> part(count);
+    std::vector<Token> part(count);
     tokens.copy(first, part);
     return std::string(part.begin(), part.end());
   };

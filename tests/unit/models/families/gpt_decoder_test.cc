@@ -34,7 +34,7 @@ struct Small {
   }
 };
 
-double loss_of(std::span<const float> logits, std::uint16_t target) {
+double loss_of(std::span<const float> logits, Token target) {
   double sum = 0;
   for (const float z : logits) sum += std::exp(static_cast<double>(z - logits[target]));
   return std::log(sum);
@@ -48,8 +48,8 @@ BOOST_AUTO_TEST_CASE(it_predicts_what_the_model_does) {
   const Small small;
   const auto model = std::move(make_model(small_config())).value();
   Prng prng(5);
-  std::vector<std::uint16_t> tokens(11);
-  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(23));
+  std::vector<Token> tokens(11);
+  for (Token& token : tokens) token = static_cast<Token>(prng.below(23));
   for (const KernelTable* table : kernel_variants()) {
     BOOST_REQUIRE(choose_kernels(table->name).ok());
     GptDecoder decoder(small.shape, small.params);
@@ -68,11 +68,11 @@ BOOST_AUTO_TEST_CASE(a_full_context_keeps_its_newer_half) {
   const Small small;
   GptDecoder whole(small.shape, small.params), fresh(small.shape, small.params);
   std::vector<float> whole_logits, fresh_logits;
-  for (std::uint16_t token = 0; token <= 10; ++token) {
+  for (Token token = 0; token <= 10; ++token) {
     const std::span<const float> logits = whole.read(token);
     whole_logits.assign(logits.begin(), logits.end());
   }
-  for (std::uint16_t token = 5; token <= 10; ++token) {
+  for (Token token = 5; token <= 10; ++token) {
     const std::span<const float> logits = fresh.read(token);
     fresh_logits.assign(logits.begin(), logits.end());
   }

@@ -210,8 +210,8 @@ BOOST_AUTO_TEST_CASE(projection_in_tiles_is_one_product) {
 BOOST_AUTO_TEST_CASE(head_has_the_slopes_that_differences_show) {
   Prng prng(7);
   const long width = 6, vocabulary = 40, batch = 3, context = 200;
-  std::vector<std::uint16_t> tokens(batch * (context + 1));
-  for (std::uint16_t& token : tokens) token = static_cast<std::uint16_t>(prng.below(vocabulary));
+  std::vector<Token> tokens(batch * (context + 1));
+  for (Token& token : tokens) token = static_cast<Token>(prng.below(vocabulary));
   const TokenBatch rows{tokens.data(), batch, context};
   std::vector<float> x = draw(prng, rows.rows() * width, 4), table = draw(prng, vocabulary * width),
                      x_change(x.size()), gradient(table.size(), 99.0f);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(head_has_the_slopes_that_differences_show) {
 }
 
 BOOST_AUTO_TEST_CASE(embedding_gradients_of_one_token_add_up) {
-  const std::uint16_t tokens[] = {1, 2, 1, 0, 2, 2, 1, 0};
+  const Token tokens[] = {1, 2, 1, 0, 2, 2, 1, 0};
   const TokenBatch batch{tokens, 2, 3};  // inputs 1 2 1, 2 2 1
   const std::vector<float> table = {1, 2, 10, 20, 100, 200},
                            position = {0.5f, 0.25f, 1.5f, 1.25f, 2.5f, 2.25f};

@@ -28,7 +28,7 @@ struct SoftSmall {
       config.layers = 2;
       config.heads = 2;
       config.embedding = 12;
-      for (std::uint32_t i = 0; i < batch_rows * 12; ++i) tokens.push_back(static_cast<std::uint16_t>(prng.below(37)));
+      for (std::uint32_t i = 0; i < batch_rows * 12; ++i) tokens.push_back(static_cast<Token>(prng.below(37)));
     } else {
       config.inputs = 64;
       config.channels = 1;
@@ -61,7 +61,7 @@ struct SoftSmall {
   std::unique_ptr<Model> model;
   std::vector<float> params, x, soft;
   std::vector<std::uint8_t> labels;
-  std::vector<std::uint16_t> tokens;
+  std::vector<Token> tokens;
 };
 
 const char* const families[] = {"mlp", "cnn", "gpt"};

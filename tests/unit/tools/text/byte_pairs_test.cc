@@ -37,8 +37,8 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> texts = {
 Vocabulary vocabulary() {
   Vocabulary tokens;
   for (int byte = 0; byte < 256; ++byte)
-    tokens[std::string(1, static_cast<char>(byte))] = static_cast<std::uint16_t>(byte);
-  for (const std::string& merge : merges) tokens[merge] = static_cast<std::uint16_t>(tokens.size());
+    tokens[std::string(1, static_cast<char>(byte))] = static_cast<models::Token>(byte);
+  for (const std::string& merge : merges) tokens[merge] = static_cast<models::Token>(tokens.size());
   return tokens;
 }
 
@@ -56,12 +56,12 @@ std::vector<std::string> words(std::string_view text) {
 BOOST_AUTO_TEST_CASE(cuts_texts_as_gpt2_does) {
   const Vocabulary tokens = vocabulary();
   BOOST_TEST(tokens.size() == 256 + merges.size());
-  std::map<std::uint16_t, std::string> spelled;
+  std::map<models::Token, std::string> spelled;
   for (const auto& [bytes, token] : tokens) spelled[token] = bytes;
   for (const auto& [text, expected] : texts) {
     std::vector<std::string> pieces;
-    const std::vector<std::uint16_t> merged = merge_pairs(tokens, text).value();
-    for (const std::uint16_t token : merged) pieces.push_back(spelled[token]);
+    const std::vector<models::Token> merged = merge_pairs(tokens, text).value();
+    for (const models::Token token : merged) pieces.push_back(spelled[token]);
     BOOST_TEST(pieces == expected, boost::test_tools::per_element());
   }
 }
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(words_keep_every_byte) {
 
 BOOST_AUTO_TEST_CASE(a_byte_without_a_token_is_an_error) {
   const Vocabulary tokens = {{"a", 0}, {"aa", 1}};
-  BOOST_TEST((merge_pairs(tokens, "aaa").value() == std::vector<std::uint16_t>{1, 0}));
+  BOOST_TEST((merge_pairs(tokens, "aaa").value() == std::vector<models::Token>{1, 0}));
   const auto failed = merge_pairs(tokens, "ab");
   BOOST_REQUIRE(!failed);
   BOOST_TEST((failed.error().code == Errc::usage));
