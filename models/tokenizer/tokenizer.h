@@ -56,6 +56,8 @@ class Tokenizer {
   std::uint32_t vocabulary() const { return static_cast<std::uint32_t>(parts_.tokens.size()); }
   // The bytes of a token; empty for a number without one. Bytes of several tokens together are UTF-8, not each alone.
   std::string_view bytes_of(std::uint32_t token) const;
+  // The token of a byte alone.
+  std::uint32_t token_of(unsigned char byte) const { return parts_.bytes[byte]; }
   // The token that begins a text, by its usual names (<|begin_of_text|>, <|endoftext|>), or nothing.
   std::optional<std::uint32_t> beginning() const;
   // SHA-256 of everything that decides which tokens a text has; not of the file, which may be laid out in many ways.

@@ -61,7 +61,7 @@ struct RunConfig {
   // always.
   std::string precision = "fp32";
 
-  // [data]  kind, seed, skew (shared); path
+  // [data]  kind, seed, skew and the tokenizer that tokens names (shared); path
   models::DataConfig data;
 
   // [optimizer] (shared), but for hogwild and hogwild_batches

@@ -178,6 +178,8 @@ Result<void> write_folder(const ExportCommand& command, const std::vector<models
   if (auto made = daemon::make_directory(command.to); !made) return made;
   const std::uint64_t shard_bytes = command.shard_bytes.value_or(default_shard_bytes);
   if (auto written = models::write_checkpoint(command.to, tensors, metadata, shard_bytes); !written) return written;
+  if (const auto tokenizer = read_text_file(command.state + "/tokenizer.json"))
+    if (auto written = write_file(command.to + "/tokenizer.json", *tokenizer); !written) return written;
   return write_file(command.to + "/config.json", *description);
 }
 

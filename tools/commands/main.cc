@@ -294,8 +294,8 @@ void add_sample(CLI::App& app, SampleCommand& c) {
       "  rumor sample peer-1 --prompt 'And God said'\n"
       "SOURCE is the state directory of a peer (running or not), a directory with model.safetensors (or its\n"
       "shards and index) and config.json, or a safetensors file. Byte models write text. Other models write\n"
-      "text if vocab.json is in the same folder, else token numbers. The same seed writes the same text on\n"
-      "every machine.");
+      "text if tokenizer.json or vocab.json is in the same folder, else token numbers. A peer that trains with\n"
+      "data.tokens keeps its tokenizer.json there. The same seed writes the same text on every machine.");
   sample->add_option("SOURCE", c.source, "state directory or safetensors file")->required();
   sample->add_option("--prompt", c.prompt, "text to continue");
   sample->add_option("--temperature", c.temperature,
@@ -303,6 +303,7 @@ void add_sample(CLI::App& app, SampleCommand& c) {
   sample->add_option("--top-k", c.top_k, "sample among the K most likely tokens only (default 0: all)");
   sample->add_option("--seed", c.seed, "seed of the random choices (default 1)");
   sample->add_option("--length", c.length, "tokens to write (default 500)");
+  sample->add_option("--tokens", c.tokens, "tokenizer.json of the model (default: the one in the same folder)");
   sample->add_option("--heads", c.heads, "number of attention heads, if there is no config.json")
       ->check(CLI::Range(1, 65536));
 }

@@ -7,9 +7,12 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "models/data/data_sources.h"
+#include "models/data/dataset.h"
 #include "models/tokenizer/byte_letters.h"
 #include "models/tokenizer/tokenizer_json.h"
 #include "models/tokenizer/unicode.h"
+#include "tests/unit/models/scratch.h"
 #include "tests/unit/models/weights/golden_folder.h"
 
 namespace rumor::models {
@@ -145,6 +148,45 @@ BOOST_AUTO_TEST_CASE(a_damaged_file_is_named) {
   BOOST_TEST(fault([](json& f) { f["model"]["merges"][3] = {"a", "nothing"}; }) ==
              "t.json: merge 3, [\"a\",\"nothing\"], has a token that is not in vocab");
   BOOST_TEST((open_tokenizer("/nonexistent/t.json").error().code == Errc::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(a_text_becomes_tokens) {
+  const Scratch scratch;
+  DataConfig config{.kind = "text", .path = scratch / "texts", .tokens = golden_tokenizer("gpt2.json")};
+  std::string one, two;
+  for (int i = 0; i < 300; ++i) one += "the other thing <|endoftext|>";
+  for (int i = 0; i < 50; ++i) two += "it's 12 caf\u00e9s ";
+  scratch.write("texts/1", std::string_view(one));
+  scratch.write("texts/2", std::string_view(two));
+  BOOST_REQUIRE(open_tokenizer_of(config).ok());
+  const auto data = load_data(config, 8).value();
+  BOOST_TEST(data->vocabulary == 333u);
+  std::vector<Token> expected = tokens_of(config.tokenizer, one), found(data->train_tokens.size());
+  for (const Token token : tokens_of(config.tokenizer, two)) expected.push_back(token);
+  data->train_tokens.copy(0, found);
+  found.resize(expected.size());
+  data->test_tokens.copy(0, std::span(found).last(data->test_tokens.size()));
+  BOOST_TEST((found == expected));
+
+  scratch.write("texts/2", std::string_view("caf\xe9"));
+  BOOST_TEST(scratch.cut(load_data(config, 8).error().text) ==
+             "texts/2: byte 3 is no UTF-8; convert the text first, such as with iconv -t UTF-8");
+  config = {.kind = "synthetic", .tokens = "t.json"};
+  BOOST_TEST(open_tokenizer_of(config).error().text.starts_with("data.tokens makes tokens of a text, but data.kind"));
+}
+
+// Numbers beyond 65,535 take words of 32 bits.
+BOOST_AUTO_TEST_CASE(a_large_vocabulary_keeps_its_numbers) {
+  nlohmann::json file = golden_json("llama3.json");
+  file["added_tokens"][0]["id"] = 128'000;
+  const std::string text = "a<|endoftext|>b";
+  const TextFile one{"one", nullptr, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}};
+  const TokenArray tokens = encode_texts({one, one}, tokenizer_from(file), {}).value();
+  BOOST_REQUIRE(tokens.size() == 6u);
+  std::vector<Token> middle(3);
+  tokens.copy(1, middle);
+  const auto letter = [](char byte) { return static_cast<Token>(byte - '!'); };
+  BOOST_TEST((middle == std::vector<Token>{128'000, letter('b'), letter('a')}));
 }
 
 BOOST_AUTO_TEST_CASE(the_hash_is_of_the_meaning) {
