@@ -4,7 +4,8 @@
 
 # Valid on Debian 12, Ubuntu 22.04 and 24.04.
 build_packages=(g++ meson ninja-build pkg-config libasio-dev libzstd-dev zlib1g-dev libprotobuf-dev protobuf-compiler
-  libssl-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev libnatpmp-dev libminiupnpc-dev)
+  libssl-dev libpcre2-dev libutf8proc-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
+  libnatpmp-dev libminiupnpc-dev)
 # shellcheck disable=SC2034  # each is used by one of the two scripts
 test_packages=(libboost-test-dev python3 ccache)
 # shellcheck disable=SC2034

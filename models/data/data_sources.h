@@ -32,10 +32,23 @@ Result<std::shared_ptr<const DataSet>> load_cifar10_data(const std::string& dire
 // with two hidden layers of 128 is right on about 93 % of the test rows, a linear model on about 77 %.
 std::shared_ptr<const DataSet> make_synthetic(std::uint64_t seed);
 
-// Text as bytes: a plain file (mapped), a gzip file, a folder of such files in the order of their names, or
-// the name of a corpus; empty: bible-kjv-text. Vocabulary 256. The last tenth is held out, at most
-// held_out_tokens_max of it. Errors: as load_data.
-Result<std::shared_ptr<const DataSet>> load_text_data(const std::string& path, std::uint32_t context);
+// Text: a plain file (mapped), a gzip file, a folder of such files in the order of their names, or the name of a
+// corpus; empty: bible-kjv-text. Without a tokenizer its bytes are the tokens, and the vocabulary is 256. The last
+// tenth is held out, at most held_out_tokens_max of it. Errors: as load_data.
+Result<std::shared_ptr<const DataSet>> load_text_data(const DataConfig& config, std::uint32_t context);
+
+// One file of a text.
+struct TextFile {
+  std::string name;                   // for errors
+  std::shared_ptr<const void> owner;  // keeps the bytes alive
+  BytesView bytes;
+};
+
+// The tokens of the files, one after another, in words of 16 bits or, where the vocabulary is larger, 32. Nothing is
+// put between two files. Memory: four bytes for each token of the largest file, besides the result. Errors:
+// Errc::corrupt (names the file and the place that is no UTF-8), Errc::limit.
+Result<TokenArray> encode_texts(std::vector<TextFile> files, const std::shared_ptr<const Tokenizer>& tokenizer,
+                                const EncodingProgress& progress);
 
 // GPT-2 tokens, 16 bits each, little-endian (mapped), vocabulary 50,257, in either of two layouts:
 //   nanoGPT  tokens from the first byte to the last

@@ -1,4 +1,4 @@
-// Text as bytes, and sets of windows of it.
+// Text as bytes or tokens, and sets of windows of it.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -7,6 +7,7 @@
 #include "models/data/data_sources.h"
 #include "models/data/idx.h"
 #include "models/data/mapped_file.h"
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -27,38 +28,54 @@ Error no_text(const std::string& path) {
                    bible.name, " or ", dictionary.name)};
 }
 
-void append_owned(TokenArray& all, Bytes bytes) {
+TextFile owned_text(const std::string& name, Bytes bytes) {
   const auto owner = std::make_shared<const Bytes>(std::move(bytes));
-  all.append(owner, *owner, TokenArray::Width::byte);
+  return {name, owner, *owner};
 }
 
 // Plain files are mapped; gzip files are unpacked into memory.
-Result<void> append_file(const std::string& path, TokenArray& all) {
+Result<TextFile> read_text(const std::string& path) {
   auto file = MappedFile::open(path);
   if (!file) return file.error();
   const BytesView bytes = (*file)->bytes();
-  if (bytes.size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) {
-    all.append(*file, bytes, TokenArray::Width::byte);
-    return {};
-  }
+  if (bytes.size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return TextFile{path, *file, bytes};
   auto unpacked = read_data_file(path);
   if (!unpacked) return unpacked.error();
-  append_owned(all, std::move(*unpacked));
-  return {};
+  return owned_text(path, std::move(*unpacked));
 }
 
-Result<void> append_corpus(const Corpus& corpus, TokenArray& all) {
+Result<TextFile> read_corpus(const Corpus& corpus) {
   std::error_code ignored;
   if (!fs::is_regular_file(corpus.file, ignored))
     return Error{Errc::not_found, str("no ", corpus.file, "; run 'apt-get install ", corpus.name,
                                       "', or set data.path to a file or a folder of text files")};
-  if (corpus.name != std::string_view(bible.name)) return append_file(corpus.file, all);
+  if (corpus.name != std::string_view(bible.name)) return read_text(corpus.file);
   const auto file = MappedFile::open(corpus.file);
   if (!file) return file.error();
   auto text = unpack_bible((*file)->bytes(), corpus.file);
   if (!text) return text.error();
-  append_owned(all, std::move(*text));
-  return {};
+  return owned_text(corpus.file, std::move(*text));
+}
+
+// The files of a text, none of them empty.
+Result<std::vector<TextFile>> read_texts(const std::string& wanted) {
+  std::vector<TextFile> texts;
+  const auto add = [&texts](Result<TextFile> text) -> Result<void> {
+    if (!text) return text.error();
+    if (!text->bytes.empty()) texts.push_back(std::move(*text));
+    return {};
+  };
+  std::error_code ignored;
+  for (const Corpus& corpus : {bible, dictionary})
+    if (wanted == corpus.name)
+      if (auto read = add(read_corpus(corpus)); !read) return read.error();
+  if (!texts.empty()) return texts;
+  if (!fs::exists(wanted, ignored)) return no_text(wanted);
+  auto files = fs::is_directory(wanted, ignored) ? files_in(wanted) : std::vector<std::string>{wanted};
+  if (!files) return files.error();
+  for (const std::string& file : *files)
+    if (auto read = add(read_text(file)); !read) return read.error();
+  return texts;
 }
 
 }  // namespace
@@ -76,23 +93,18 @@ Result<std::vector<std::string>> files_in(const std::string& directory) {
   return files;
 }
 
-Result<std::shared_ptr<const DataSet>> load_text_data(const std::string& path, std::uint32_t context) {
+Result<std::shared_ptr<const DataSet>> load_text_data(const DataConfig& config, std::uint32_t context) {
+  RUMOR_CHECK(config.tokens.empty() || config.tokenizer != nullptr);
+  const std::string wanted = config.path.empty() ? bible.name : config.path;
+  auto texts = read_texts(wanted);
+  if (!texts) return texts.error();
+  if (config.tokenizer != nullptr) {
+    const auto tokens = encode_texts(std::move(*texts), config.tokenizer, config.progress);
+    if (!tokens) return tokens.error();
+    return hold_out(last_name(wanted), *tokens, config.tokenizer->vocabulary(), context);
+  }
   TokenArray all;
-  const std::string wanted = path.empty() ? bible.name : path;
-  std::error_code ignored;
-  for (const Corpus& corpus : {bible, dictionary}) {
-    if (wanted != corpus.name) continue;
-    if (auto read = append_corpus(corpus, all); !read) return read.error();
-  }
-  if (all.size() == 0 && fs::is_directory(wanted, ignored)) {
-    const auto files = files_in(wanted);
-    if (!files) return files.error();
-    for (const std::string& file : *files)
-      if (auto read = append_file(file, all); !read) return read.error();
-  } else if (all.size() == 0) {
-    if (!fs::exists(wanted, ignored)) return no_text(wanted);
-    if (auto read = append_file(wanted, all); !read) return read.error();
-  }
+  for (const TextFile& text : *texts) all.append(text.owner, text.bytes, TokenArray::Width::byte);
   return hold_out(last_name(wanted), all, byte_vocabulary, context);
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/data/data_sources.h"
 #include "models/kernels/kernels.h"
+#include "models/tokenizer/tokenizer_json.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
@@ -18,11 +19,22 @@ constexpr std::uint32_t evaluation_tokens = 1024, evaluation_vectors = 256;
 
 }  // namespace
 
+Result<void> open_tokenizer_of(DataConfig& config) {
+  if (config.tokens.empty() || config.tokenizer != nullptr) return {};
+  if (config.kind != "text")
+    return Error{Errc::usage, str("data.tokens makes tokens of a text, but data.kind is \"", config.kind,
+                                  "\"; set data.kind = \"text\" or leave data.tokens out")};
+  auto tokenizer = open_tokenizer(config.tokens);
+  if (!tokenizer) return Error{tokenizer.error().code, str("data.tokens: ", tokenizer.error().text)};
+  config.tokenizer = std::move(tokenizer).value();
+  return {};
+}
+
 Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context) {
   if (config.kind == "synthetic") return make_synthetic(config.seed);
   if (config.kind == "idx") return load_idx_data(config.path.empty() ? fashion_mnist_path : config.path);
   if (config.kind == "cifar10") return load_cifar10_data(config.path);
-  if (config.kind == "text") return load_text_data(config.path, context);
+  if (config.kind == "text") return load_text_data(config, context);
   if (config.kind == "tokens") return load_token_data(config.path, context);
   return Error{Errc::usage,
                str("unknown data kind '", config.kind, "'; known: idx, cifar10, synthetic, text, tokens")};

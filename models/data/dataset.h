@@ -4,7 +4,8 @@
 //   idx        the four files of MNIST and its relatives, plain or gzip (models/data/idx.h)
 //   cifar10    CIFAR-10, binary version (models/data/data_cifar10.cc)
 //   synthetic  a generated classification task that needs no files (models/data/synthetic.cc)
-//   text       a file, a folder of files, or a corpus out of a Debian package, as bytes (models/data/data_text.cc)
+//   text       a file, a folder of files, or a corpus out of a Debian package, as bytes or, with data.tokens, as the
+//              tokens of a tokenizer (models/data/data_text.cc, models/data/encoded_text.cc)
 //   tokens     GPT-2 token files, nanoGPT's and llm.c's (models/data/data_tokens.cc)
 //
 // There are two kinds of rows, and only a DataSet knows its kind. Other code asks it for the number of rows and for
@@ -20,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +29,7 @@
 
 #include "models/data/token_array.h"
 #include "models/families/model.h"
+#include "models/tokenizer/tokenizer.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/result.h"
@@ -36,6 +39,9 @@ namespace rumor::models {
 // Where the Debian and Ubuntu package dataset-fashion-mnist puts its files.
 inline constexpr const char* fashion_mnist_path = "/usr/share/datasets/fashion-mnist";
 
+// Called now and then while a text becomes tokens, which may take a minute.
+using EncodingProgress = std::function<void(std::uint64_t bytes, std::uint64_t of_bytes)>;
+
 struct DataConfig {
   std::string kind = "synthetic";  // idx | cifar10 | synthetic | text | tokens
   // idx: folder of the four files; empty: fashion_mnist_path.
@@ -43,6 +49,11 @@ struct DataConfig {
   // text: a file, a folder of files, or one of the corpora "bible-kjv-text" (also when empty) and
   // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
   std::string path;
+  // text: the tokenizer.json whose tokens the text becomes; empty: bytes. Each peer has its own path; a hash of the
+  // tokenizer goes into the run id.
+  std::string tokens;
+  std::shared_ptr<const Tokenizer> tokenizer;  // that of `tokens`, once open_tokenizer_of() has read it
+  EncodingProgress progress;                   // empty: nobody is told
   std::uint64_t seed = 1;  // synthetic: seed of the generated data
   std::uint32_t skew = 0;  // pieces of a shard, each of one class or passage (Shard); 0: shards are alike
 };
@@ -103,8 +114,13 @@ struct DataSet {
   void fill(std::uint32_t row, float* x) const;
 };
 
+// Reads the tokenizer that config.tokens names, if it names one and has none yet. Errors: those of open_tokenizer
+// (models/tokenizer/tokenizer_json.h); Errc::usage where the kind is not text.
+Result<void> open_tokenizer_of(DataConfig& config);
+
 // `context`: tokens of a row, for text and tokens; other kinds ignore it. Takes well under a second for 60,000 images
-// of 28 x 28. Token files are read once, to check that every token is below the vocabulary.
+// of 28 x 28. Token files are read once, to check that every token is below the vocabulary. A text becomes tokens at
+// one or two megabytes a second. Requires: open_tokenizer_of(config) was called.
 // Errors: Errc::not_found (names the file and the package or command that provides it), Errc::corrupt (names the file,
 // the offset and the damage), Errc::io (names the file and the system's reason), Errc::usage (unknown kind; a text
 // shorter than a row).

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <tuple>
 
+#include "models/data/mapped_file.h"
+#include "models/weights/float_formats.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/text.h"
 
@@ -164,8 +162,8 @@ std::string wrong_with(const SafetensorsEntry& entry, std::uint64_t data_bytes) 
   const unsigned width = element_bytes(entry.dtype);
   if (width == 0) return str("has unknown dtype '", entry.dtype.substr(0, 32), "'");
   if (entry.begin > entry.end || entry.end > data_bytes)
-    return str("has data_offsets [", entry.begin, ", ", entry.end, "] outside the ", data_bytes,
-               " bytes of data");
+    return str("has data_offsets [", entry.begin, ", ", entry.end, "] outside the ", data_bytes, " bytes of data",
+               entry.begin <= entry.end ? "; the file is cut short" : "");
   const std::optional<std::uint64_t> elements = product(entry.shape);
   if (!elements || *elements * width != entry.end - entry.begin)
     return str("has a shape that does not fill its ", entry.end - entry.begin, " bytes");
@@ -196,38 +194,6 @@ Result<void> check_cover(const std::vector<SafetensorsEntry>& entries, std::uint
   return {};
 }
 
-// Little-endian words of an entry, each made into a T of four bytes.
-template <class T>
-std::vector<T> values_of(BytesView bytes) {
-  std::vector<T> values;
-  values.reserve(bytes.size() / 4);
-  ByteReader in(bytes);
-  while (in.remaining() >= 4) values.push_back(std::bit_cast<T>(in.u32()));
-  return values;
-}
-
-// IEEE 754 binary16: sign, 5 bits of exponent, 10 of fraction. Every one of them is a float.
-float float_of_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
-  const std::uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
-  if (exponent == 0) {
-    const float value = static_cast<float>(fraction) * 0x1p-24f;  // zero and denormals
-    return sign != 0 ? -value : value;
-  }
-  const std::uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;  // 127 - 15
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-std::vector<float> floats_of_halves(BytesView bytes, bool brain) {
-  std::vector<float> values;
-  values.reserve(bytes.size() / 2);
-  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) {
-    const auto half = static_cast<std::uint16_t>(bytes[at] | bytes[at + 1] << 8);
-    values.push_back(brain ? std::bit_cast<float>(std::uint32_t{half} << 16) : float_of_half(half));
-  }
-  return values;
-}
-
 // A ZIP file, or in older versions a pickle.
 bool is_of_torch_save(BytesView bytes) {
   constexpr std::array<std::uint8_t, 4> zip = {'P', 'K', 3, 4};
@@ -241,7 +207,7 @@ std::uint64_t SafetensorsEntry::elements() const {
   return product(shape).value_or(0);
 }
 
-Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
+Result<SafetensorsFile> SafetensorsFile::parse_view(std::shared_ptr<const void> owner, BytesView bytes) {
   if (bytes.size() < length_bytes) return damaged(bytes.size(), "it is shorter than the size of a header");
   const std::uint64_t header_bytes = ByteReader(bytes).u64();
   if (header_bytes > header_bytes_max && is_of_torch_save(bytes))
@@ -252,10 +218,10 @@ Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
                           "; is it a safetensors file?"));
   if (header_bytes > bytes.size() - length_bytes)
     return damaged(0, str("a header of ", header_bytes, " bytes does not fit; the file is cut short"));
-  const auto header = bytes.begin() + length_bytes;
+  const std::uint8_t* header = bytes.data() + length_bytes;
   HeaderHandler handler;
   if (header_bytes == 0 || *header != '{') return damaged(length_bytes, "the header does not begin with '{'");
-  if (!nlohmann::json::sax_parse(header, header + static_cast<std::ptrdiff_t>(header_bytes), &handler))
+  if (!nlohmann::json::sax_parse(header, header + header_bytes, &handler))
     return damaged(length_bytes + handler.wrong_byte, "the header cannot be read: " + handler.wrong);
   SafetensorsFile file;
   file.data_at_ = length_bytes + header_bytes;
@@ -264,21 +230,23 @@ Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
   Result<void> covered = check_cover(file.entries_, file.data_at_, bytes.size() - file.data_at_);
   if (!covered) return covered.error();
   for (std::size_t i = 0; i < file.entries_.size(); ++i) file.by_name_.emplace(file.entries_[i].name, i);
-  file.bytes_ = std::move(bytes);
+  file.owner_ = std::move(owner);
+  file.bytes_ = bytes;
   return file;
 }
 
+Result<SafetensorsFile> SafetensorsFile::parse(Bytes bytes) {
+  auto owner = std::make_shared<const Bytes>(std::move(bytes));
+  const BytesView view = *owner;
+  return parse_view(std::move(owner), view);
+}
+
 Result<SafetensorsFile> SafetensorsFile::read(const std::string& path) {
-  std::error_code failure;
-  const std::uintmax_t size = std::filesystem::file_size(path, failure);
-  if (failure == std::errc::no_such_file_or_directory)
+  auto mapped = MappedFile::open(path);
+  if (!mapped && mapped.error().code == Errc::not_found)
     return Error{Errc::not_found, str("there is no file ", path)};
-  if (failure) return Error{Errc::io, str("cannot read ", path, ": ", failure.message())};
-  std::ifstream in(path, std::ios::binary);
-  Bytes bytes(static_cast<std::size_t>(size));
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (!in) return Error{Errc::io, str("cannot read ", path, ": it ended early or may not be read")};
-  Result<SafetensorsFile> file = parse(std::move(bytes));
+  if (!mapped) return mapped.error();
+  Result<SafetensorsFile> file = parse_view(*mapped, (*mapped)->bytes());
   if (!file) return Error{file.error().code, str(path, ": ", file.error().text)};
   return file;
 }
@@ -289,61 +257,30 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
 }
 
 BytesView SafetensorsFile::data(const SafetensorsEntry& entry) const {
-  return BytesView(bytes_).subspan(static_cast<std::size_t>(data_at_ + entry.begin),
+  return bytes_.subspan(static_cast<std::size_t>(data_at_ + entry.begin),
                                    static_cast<std::size_t>(entry.end - entry.begin));
 }
 
+bool SafetensorsFile::has_floats(const SafetensorsEntry& entry) { return float_format(entry.dtype).has_value(); }
+
 Result<std::vector<float>> SafetensorsFile::floats(const SafetensorsEntry& entry) const {
-  if (entry.dtype == "F16" || entry.dtype == "BF16") return floats_of_halves(data(entry), entry.dtype == "BF16");
-  if (entry.dtype != "F32")
-    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32, F16 or BF16")};
-  return values_of<float>(data(entry));
+  const std::optional<FloatFormat> format = float_format(entry.dtype);
+  if (!format)
+    return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not F32, BF16, F16 or F64")};
+  const BytesView bytes = data(entry);
+  std::vector<float> values(bytes.size() / bytes_of(*format));
+  read_floats(*format, bytes, 0, 1, values);
+  return values;
 }
 
 Result<std::vector<std::uint32_t>> SafetensorsFile::words(const SafetensorsEntry& entry) const {
   if (entry.dtype != "U32")
     return Error{Errc::mismatch, str("tensor ", entry.name, " is ", entry.dtype, ", not U32")};
-  return values_of<std::uint32_t>(data(entry));
-}
-
-Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
-                        const std::map<std::string, std::string>& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[std::string(metadata_key)] = metadata;
-  std::uint64_t at = 0;
-  for (const SafetensorsTensor& tensor : tensors) {
-    std::uint64_t elements = 1;
-    for (const std::uint32_t extent : tensor.shape) elements *= extent;
-    RUMOR_CHECK((!tensor.bytes.empty() || elements == tensor.values.size()) && !header.contains(tensor.name));
-    const std::uint64_t end = at + 4 * tensor.values.size() + tensor.bytes.size();
-    header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
-    at = end;
-  }
-  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
-  ByteWriter out;
-  out.u64(text.size());
-  out.raw({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  for (const SafetensorsTensor& tensor : tensors) {
-    for (const float value : tensor.values) out.u32(std::bit_cast<std::uint32_t>(value));
-    out.raw(tensor.bytes);
-  }
-  return out.take();
-}
-
-Result<void> write_safetensors(const std::string& path, std::span<const SafetensorsTensor> tensors,
-                               const std::map<std::string, std::string>& metadata) {
-  const Bytes bytes = safetensors_bytes(tensors, metadata);
-  const std::string beside = path + ".part";
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  std::error_code failure;
-  if (out) std::filesystem::rename(beside, path, failure);
-  if (out && !failure) return {};
-  const std::string why = failure ? failure.message() : "is the folder there, and is there room?";
-  std::filesystem::remove(beside, failure);
-  return Error{Errc::io, str("cannot write ", path, ": ", why)};
+  std::vector<std::uint32_t> values;
+  ByteReader in(data(entry));
+  values.reserve(in.remaining() / 4);
+  while (in.remaining() >= 4) values.push_back(in.u32());
+  return values;
 }
 
 }  // namespace rumor::models

@@ -1,5 +1,5 @@
-// safetensors files: named arrays, for weights and for dumps of updates. Reader of the whole format, writer
-// of floats.
+// safetensors files: named arrays, for weights and for dumps of updates. This is the reader; the writer is in
+// safetensors_writer.h.
 //
 // Format: github.com/huggingface/safetensors. Eight bytes little-endian header size, a JSON header (name ->
 // dtype, shape, data_offsets; "__metadata__" -> text by text), then the data, which the tensors must cover
@@ -8,12 +8,13 @@
 // The reader accepts untrusted files: the header is parsed without building a tree, and every size is checked before
 // use. Names, order and metadata are returned as in the file.
 //
-// Thread: a file object is immutable once read. Memory: the reader holds the whole file.
+// Thread: a file object is immutable once read. Memory: a file that was read is mapped (models/data/mapped_file.h), so
+// the system reads what is looked at and may drop it again.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,35 +53,23 @@ class SafetensorsFile {
   // The bytes of an entry of this file. Valid as long as the file object.
   BytesView data(const SafetensorsEntry& entry) const;
 
-  // The values of an F32, F16 or BF16 entry (all exact in a float); of a U32 entry. Errors: Errc::mismatch when it is
-  // of another dtype.
+  // Whether floats() can read it.
+  static bool has_floats(const SafetensorsEntry& entry);
+  // The values of an F32, BF16, F16 or F64 entry (models/weights/float_formats.h); of a U32 entry. Errors:
+  // Errc::mismatch when it is of another dtype.
   Result<std::vector<float>> floats(const SafetensorsEntry& entry) const;
   Result<std::vector<std::uint32_t>> words(const SafetensorsEntry& entry) const;
 
  private:
-  Bytes bytes_;
+  // `bytes` are alive as long as `owner`.
+  static Result<SafetensorsFile> parse_view(std::shared_ptr<const void> owner, BytesView bytes);
+
+  std::shared_ptr<const void> owner_;
+  BytesView bytes_;
   std::uint64_t data_at_ = 0;
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::map<std::string, std::string> metadata_;
 };
-
-// One tensor to be written, as floats, or as the bytes of any type. Values are row-major, and looked at only during the
-// call.
-struct SafetensorsTensor {
-  std::string name;
-  std::vector<std::uint32_t> shape;
-  std::span<const float> values = {};
-  std::string dtype = "F32";
-  BytesView bytes = {};  // in place of `values`: little-endian, as the file has them
-};
-
-// The file's bytes. Requires: names unique; values.size() == product of shape, or bytes of that many.
-Bytes safetensors_bytes(std::span<const SafetensorsTensor> tensors,
-                        const std::map<std::string, std::string>& metadata);
-
-// Writes beside `path` first and renames, so that a reader never sees half a file. Errors: Errc::io.
-Result<void> write_safetensors(const std::string& path, std::span<const SafetensorsTensor> tensors,
-                               const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace rumor::models

@@ -1,13 +1,15 @@
 #include "models/weights/start_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <filesystem>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
-#include "models/weights/safetensors.h"
+#include "models/weights/float_formats.h"
+#include "models/weights/weight_files.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
@@ -38,12 +40,12 @@ bool is_passed_over(std::string_view name) {
   return ends_with_any(name, {".attn.bias", ".attn.masked_bias", "lm_head.weight"});
 }
 
-const SafetensorsEntry* find(const SafetensorsFile& file, const std::string& name) {
-  if (const SafetensorsEntry* entry = file.find(name)) return entry;
+const WeightFiles::Tensor* find(const WeightFiles& files, const std::string& name) {
+  if (const WeightFiles::Tensor* tensor = files.find(name)) return tensor;
   for (const std::string_view prefix : prefixes) {
-    if (const SafetensorsEntry* entry = file.find(str(prefix, name))) return entry;
+    if (const WeightFiles::Tensor* tensor = files.find(str(prefix, name))) return tensor;
     if (!name.starts_with(prefix)) continue;
-    if (const SafetensorsEntry* entry = file.find(name.substr(prefix.size()))) return entry;
+    if (const WeightFiles::Tensor* tensor = files.find(name.substr(prefix.size()))) return tensor;
   }
   return nullptr;
 }
@@ -52,13 +54,13 @@ bool has_shape(const SafetensorsEntry& entry, const std::vector<std::uint32_t>& 
   return std::equal(entry.shape.begin(), entry.shape.end(), shape.begin(), shape.end());
 }
 
-// True if the file stores projections outputs first. Projections that are not square show it.
-bool is_turned(const SafetensorsFile& file, const ParamLayout& layout) {
+// True if the files store projections outputs first. Projections that are not square show it.
+bool is_turned(const WeightFiles& files, const ParamLayout& layout) {
   return std::any_of(layout.tensors().begin(), layout.tensors().end(), [&](const TensorInfo& tensor) {
     if (!is_projection(tensor.name) || tensor.shape.size() != 2 || tensor.shape[0] == tensor.shape[1])
       return false;
-    const SafetensorsEntry* entry = find(file, tensor.name);
-    return entry != nullptr && has_shape(*entry, {tensor.shape[1], tensor.shape[0]});
+    const WeightFiles::Tensor* found = find(files, tensor.name);
+    return found != nullptr && has_shape(*found->entry, {tensor.shape[1], tensor.shape[0]});
   });
 }
 
@@ -67,19 +69,71 @@ Error mismatch(const std::string& path, const std::string& what) {
                str(path, ": ", what, "; it must be of the model that the run file describes")};
 }
 
-Result<void> fill(const SafetensorsFile& file, const SafetensorsEntry& entry, const TensorInfo& tensor,
-                  bool turned, float* out) {
-  auto values = file.floats(entry);
-  if (!values) return values.error();
-  if (!turned) {
-    std::copy(values->begin(), values->end(), out);
-    return {};
+// A tensor of the layout and the place of its values.
+struct Source {
+  const TensorInfo* tensor = nullptr;
+  WeightFiles::Tensor found;
+  FloatFormat format = FloatFormat::f32;
+  bool turned = false;  // stored with its two dimensions the other way round
+
+  Error refusal(const std::string& what) const { return mismatch(*found.path, what); }
+};
+
+Result<Source> source_of(const WeightFiles& files, const TensorInfo& tensor, bool turned) {
+  const WeightFiles::Tensor* found = find(files, tensor.name);
+  if (found == nullptr) return mismatch(files.name(), str("tensor ", tensor.name, " is missing"));
+  Source source{&tensor, *found, FloatFormat::f32, turned && is_projection(tensor.name) && tensor.shape.size() == 2};
+  std::vector<std::uint32_t> shape = tensor.shape;
+  if (source.turned) std::swap(shape[0], shape[1]);
+  if (!has_shape(*found->entry, shape))
+    return source.refusal(str("tensor ", found->entry->name, " is ", shape_text(found->entry->shape),
+                              ", the model wants ", shape_text(tensor.shape)));
+  const auto format = float_format(found->entry->dtype);
+  if (!format)
+    return source.refusal(str("tensor ", found->entry->name, " is ", found->entry->dtype,
+                              ", not F32, BF16, F16 or F64"));
+  source.format = *format;
+  return source;
+}
+
+// The sources of a layout's tensors, in its order. Everything in the files is used or passed over.
+Result<std::vector<Source>> sources_of(const WeightFiles& files, const ParamLayout& layout) {
+  const bool turned = is_turned(files, layout);
+  std::vector<Source> sources;
+  std::set<std::string_view> used;
+  for (const TensorInfo& tensor : layout.tensors()) {
+    auto source = source_of(files, tensor, turned);
+    if (!source) return source.error();
+    used.insert(source->found.entry->name);
+    sources.push_back(*source);
   }
-  const std::size_t rows = tensor.shape[0], columns = tensor.shape[1];
-  for (std::size_t row = 0; row < rows; ++row)
-    for (std::size_t column = 0; column < columns; ++column)
-      out[row * columns + column] = (*values)[column * rows + row];
+  for (const auto& [name, tensor] : files.tensors())
+    if (!used.contains(name) && !is_passed_over(name))
+      return mismatch(*tensor.path, str("the model has no tensor ", name));
+  return sources;
+}
+
+// Hands the values over as the layout has them, block by block: take(position in the tensor, values) returns an error
+// or nothing. So no file is a second time in memory.
+template <class Take>
+Result<void> for_values(const Source& source, Take take) {
+  constexpr std::size_t block = 4096;
+  std::array<float, block> values{};
+  const BytesView bytes = source.found.file->data(*source.found.entry);
+  const std::size_t rows = source.turned ? source.tensor->shape[0] : 1, columns = source.tensor->size / rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; column += block) {
+      const auto part = std::span(values).first(std::min(block, columns - column));
+      read_floats(source.format, bytes, source.turned ? column * rows + row : column, rows, part);
+      if (Result<void> taken = take(row * columns + column, part); !taken) return taken;
+    }
+  }
   return {};
+}
+
+Error not_finite(const Source& source, std::size_t at, float value) {
+  return Error{Errc::limit, str(*source.found.path, ": tensor ", source.tensor->name, " holds ", value,
+                                " at position ", at, "; weights must be finite")};
 }
 
 }  // namespace
@@ -93,49 +147,47 @@ Hash256 StartWeights::identity() const {
 }
 
 Result<std::vector<float>> read_named_weights(const std::string& path, const ParamLayout& layout) {
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(path, ignored);
-  const std::string name = is_folder ? path + "/model.safetensors" : path;
-  const auto file = SafetensorsFile::read(name);
-  if (!file) return file.error();
-  const bool turned = is_turned(*file, layout);
+  const auto files = WeightFiles::open(path);
+  if (!files) return files.error();
+  const auto sources = sources_of(*files, layout);
+  if (!sources) return sources.error();
   std::vector<float> weights(layout.params());
-  std::set<std::string_view> used;
-  for (const TensorInfo& tensor : layout.tensors()) {
-    const SafetensorsEntry* entry = find(*file, tensor.name);
-    if (entry == nullptr) return mismatch(name, str("tensor ", tensor.name, " is missing"));
-    std::vector<std::uint32_t> shape = tensor.shape;
-    const bool turn = turned && is_projection(tensor.name) && shape.size() == 2;
-    if (turn) std::swap(shape[0], shape[1]);
-    if (!has_shape(*entry, shape))
-      return mismatch(name, str("tensor ", entry->name, " is ", shape_text(entry->shape),
-                                ", the model wants ", shape_text(tensor.shape)));
-    if (auto filled = fill(*file, *entry, tensor, turn, weights.data() + tensor.offset); !filled)
-      return mismatch(name, filled.error().text);
-    used.insert(entry->name);
+  for (const Source& source : *sources) {
+    const auto copied = for_values(source, [&](std::size_t at, std::span<const float> values) -> Result<void> {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!std::isfinite(values[i])) return not_finite(source, at + i, values[i]);
+        weights[source.tensor->offset + at + i] = values[i];
+      }
+      return {};
+    });
+    if (!copied) return copied.error();
   }
-  for (const SafetensorsEntry& entry : file->entries())
-    if (!used.contains(entry.name) && !is_passed_over(entry.name))
-      return mismatch(name, str("the model has no tensor ", entry.name));
   return weights;
 }
 
 Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string& path,
                                                                const ParamLayout& layout, int grid_bits) {
-  const auto floats = read_named_weights(path, layout);
-  if (!floats) return floats.error();
+  const auto files = WeightFiles::open(path);
+  if (!files) return files.error();
+  const auto sources = sources_of(*files, layout);
+  if (!sources) return sources.error();
   auto start = std::make_shared<StartWeights>();
-  start->weights.resize(floats->size());
-  for (const TensorInfo& tensor : layout.tensors())
-    for (std::uint32_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
-      const double units =
-          std::round(std::ldexp(double{(*floats)[i]}, grid_bits));  // exact but for the rounding
-      if (!(std::abs(units) <= 0x7fff'ffff))
-        return Error{Errc::limit, str(path, ": tensor ", tensor.name, " holds ", (*floats)[i],
-                                      " at position ", i - tensor.offset, "; with compress.grid_bits = ",
-                                      grid_bits, " weights lie within ", std::ldexp(1.0, 31 - grid_bits))};
-      start->weights[i] = static_cast<std::int32_t>(units);
-    }
+  start->weights.resize(layout.params());
+  for (const Source& source : *sources) {
+    const auto rounded = for_values(source, [&](std::size_t at, std::span<const float> values) -> Result<void> {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!std::isfinite(values[i])) return not_finite(source, at + i, values[i]);
+        const double units = std::round(std::ldexp(double{values[i]}, grid_bits));  // exact but for the rounding
+        if (std::abs(units) > 0x7fff'ffff)
+          return Error{Errc::limit, str(*source.found.path, ": tensor ", source.tensor->name, " holds ", values[i],
+                                        " at position ", at + i, "; with compress.grid_bits = ", grid_bits,
+                                        " weights lie within ", std::ldexp(1.0, 31 - grid_bits))};
+        start->weights[source.tensor->offset + at + i] = static_cast<std::int32_t>(units);
+      }
+      return {};
+    });
+    if (!rounded) return rounded.error();
+  }
   start->hash = sha256({reinterpret_cast<const std::uint8_t*>(start->weights.data()),
                         start->weights.size() * sizeof(std::int32_t)});
   return std::shared_ptr<const StartWeights>(std::move(start));

@@ -1,4 +1,5 @@
-// Weights from which a run starts instead of its seed, from any safetensors file.
+// Weights from which a run starts instead of its seed, from any safetensors file or checkpoint in shards
+// (models/weights/weight_files.h).
 //
 // Names are matched with the model's. A name may have one of the prefixes of frameworks (transformer., model., module.,
 // _orig_mod.) where the model has none, and the other way round. A linear layer of a GPT may be stored outputs first
@@ -6,10 +7,10 @@
 // that are not its parameters (attn.bias, attn.masked_bias, the tied lm_head.weight) are skipped. Any other tensor that
 // the model lacks is an error, since it is a sign of another model.
 //
-// Values are F32, F16 or BF16, each rounded to the nearest point of the weight grid, halves away from zero. So equal
-// files are equal weights everywhere.
+// Values are F32, BF16, F16 or F64, each rounded to the nearest point of the weight grid, halves away from zero. So
+// equal files are equal weights everywhere.
 //
-// Thread: plain functions and values. Memory: the file and the weights while reading.
+// Thread: plain functions and values. Memory: the weights; files are mapped and read block by block.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +35,12 @@ struct StartWeights {
   Hash256 identity() const;
 };
 
-// The tensors of a layout out of `path`: a file, or a folder with model.safetensors in it. Floats, in layout
-// order. Errors: Errc::not_found, Errc::io, Errc::corrupt of the file; Errc::mismatch naming the tensor that
-// is missing, of another shape, of a type that is not read, or too many.
+// The tensors of a layout out of `path`, as WeightFiles opens it. Floats, in layout order. Errors: Errc::not_found,
+// Errc::io, Errc::corrupt of the files; Errc::mismatch naming the tensor that is missing, of another shape, of a type
+// that is not read, or too many; Errc::limit naming one that holds a value that is not finite.
 Result<std::vector<float>> read_named_weights(const std::string& path, const ParamLayout& layout);
 
-// The same on the grid. Errors also: Errc::limit for a value that is not finite or beyond the grid.
+// The same on the grid. Errors also: Errc::limit for a value beyond the grid.
 Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string& path,
                                                                const ParamLayout& layout, int grid_bits);
 

@@ -113,6 +113,7 @@ Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
 }
 
 Result<void> Swarm::make_trainer() {
+  if (auto opened = models::open_tokenizer_of(options_.config.data); !opened) return opened;
   const RunConfig& config = options_.config;
   auto layout = ParamLayout::create(infos_);
   if (!layout) return layout.error();

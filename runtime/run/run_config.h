@@ -54,14 +54,14 @@ struct RunConfig {
 
   // [model] (shared), but for weights and precision
   models::ModelConfig model;
-  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors
-  // (models/weights/start_weights.h). Each peer has its own path; the content goes into the run id.
+  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors or its shards
+  // and index (models/weights/start_weights.h). Each peer has its own path; the content goes into the run id.
   std::string weights;
   // How a GPU takes the numbers of matrix products (gpu/device/model_table.h): fp32, tf32 or bf16. A processor: fp32
   // always.
   std::string precision = "fp32";
 
-  // [data]  kind, seed, skew (shared); path
+  // [data]  kind, seed, skew and the tokenizer that tokens names (shared); path
   models::DataConfig data;
 
   // [optimizer] (shared), but for hogwild and hogwild_batches

@@ -13,6 +13,7 @@ namespace {
 bool counts(const RunKeyRow& key, const RunConfig& config) {
   if (!key.shared) return false;
   if (key.name == "run.owner") return !config.owner.empty();
+  if (key.name == "data.tokens") return !config.data.tokens.empty();
   if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";
   if (is_llama_key(key.name)) return config.model.family == "llama";
   return true;
@@ -47,7 +48,7 @@ std::vector<RunPart> run_parts(const RunConfig& config, const ParamLayout& layou
     ByteWriter value;
     value.text(key.name);
     value.text(key.shared(config));
-    const std::string shown = key.shown(config);
+    const std::string shown = key.name == "data.tokens" ? "this tokenizer, " + key.shown(config) : key.shown(config);
     parts.push_back(part(str(key.name, " = ", shown.empty() ? "(not set)" : shown), value));
   }
   if (start != nullptr) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_key_kinds.h"
 
@@ -14,6 +15,13 @@ namespace rumor {
 namespace {
 
 using namespace run_key_kinds;
+
+// Peers with unlike tokenizers do not fit together; the path is each peer's own.
+std::string tokenizer_hash(const RunConfig& config) {
+  if (config.data.tokens.empty()) return {};
+  RUMOR_CHECK(config.data.tokenizer != nullptr);  // models::open_tokenizer_of() comes before
+  return config.data.tokenizer->hash().hex();
+}
 
 std::vector<RunKeyRow> model_keys() {
   return {
@@ -80,6 +88,15 @@ std::vector<RunKeyRow> training_keys() {
           whole(0, 1000, FIELD(data.skew))),
       row("data.path", of_peer, "path of the data on this machine; empty: where Debian's packages install it",
           text(FIELD(data.path))),
+      row("data.tokens", of_run,
+          "tokenizer.json whose tokens a text becomes; all peers need the same tokenizer, at any path; empty: bytes",
+          {[](RunConfig& c, const RunValue& given) {
+             const std::string before = c.data.tokens;
+             RunKeyProblem problem = read_text(given, c.data.tokens);
+             if (c.data.tokens != before) c.data.tokenizer.reset();
+             return problem;
+           },
+           [](const RunConfig& c) { return quoted(c.data.tokens); }, tokenizer_hash}),
       row("optimizer.kind", of_run, "optimizer of a local step",
           choice({"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision", "muon"},
                  FIELD(optimizer.kind))),

@@ -27,6 +27,9 @@ Result<void> adopt_weights_folder(RunConfig& config) {
     model->context = config.model.context;
   }
   config.model = std::move(*model);
+  const std::string tokenizer = config.weights + "/tokenizer.json";
+  if (config.data.kind == "text" && config.data.tokens.empty() && std::filesystem::is_regular_file(tokenizer, ignored))
+    config.data.tokens = tokenizer;
   return {};
 }
 

@@ -1,5 +1,6 @@
 // safetensors: what is written comes back, and what others write is checked before it is used.
 #include "models/weights/safetensors.h"
+#include "models/weights/safetensors_writer.h"
 
 #include <unistd.h>
 

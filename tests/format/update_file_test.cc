@@ -40,6 +40,9 @@ class Builder {
     for (const float value : values) out.u32(std::bit_cast<std::uint32_t>(value));
     return add(name, "F32", shape, out.bytes());
   }
+  Builder& raw(const std::string& name, const char* dtype, const std::string& shape, const Bytes& values) {
+    return add(name, dtype, shape, values);
+  }
   Bytes file() const {
     ByteWriter out;
     out.u64(header_.size() + 1);
@@ -102,6 +105,41 @@ BOOST_AUTO_TEST_CASE(dense_steps_in_the_order_of_their_numbers) {
   BOOST_TEST(file->layout().tensors()[1].name == "b/c");
   BOOST_TEST((file->change(0) == std::vector<float>{0, 0, 4}));
   BOOST_TEST((file->change(1) == std::vector<float>{1, 2, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(dense_steps_of_every_float_format) {
+  const Result<UpdateFile> file = Builder()
+                                      .raw("0/a", "BF16", "2", {0xc0, 0x3f, 0x00, 0xc0})                    // 1.5, -2
+                                      .raw("0/b", "F16", "1", {0x00, 0x34})                                 // 0.25
+                                      .raw("0/c", "F64", "1", {0x9a, 0x99, 0x99, 0x99, 0x99, 0x99, 0xb9, 0xbf})  // -0.1
+                                      .floats("1/a", "2", {3, 4})
+                                      .read();
+  BOOST_TEST_REQUIRE(file.ok());
+  BOOST_TEST((file->change(0) == std::vector<float>{1.5f, -2, 0.25f, -0.1f}));
+  BOOST_TEST((file->change(1) == std::vector<float>{3, 4, 0, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(tensors_without_elements_are_not_counted) {
+  const Result<UpdateFile> file =
+      Builder().floats("0/none", "0,3", {}).floats("0/a", "2", {1, 2}).floats("1/none", "0,3", {}).read();
+  BOOST_TEST_REQUIRE(file.ok());
+  BOOST_TEST(file->steps() == 2u);
+  BOOST_TEST(file->layout().params() == 2u);
+  BOOST_TEST_REQUIRE(file->layout().tensors().size() == 1u);
+  BOOST_TEST(file->layout().tensors()[0].name == "a");
+  BOOST_TEST((file->change(0) == std::vector<float>{1, 2}));
+  BOOST_TEST((file->change(1) == std::vector<float>{0, 0}));
+  const Result<UpdateFile> sparse = Builder(R"({"none":"4,0","b":"4"})")
+                                        .words("0/none.index", {})
+                                        .bytes("0/none.sign", {})
+                                        .words("0/b.index", {3})
+                                        .bytes("0/b.sign", {1})
+                                        .read();
+  BOOST_TEST_REQUIRE(sparse.ok());
+  BOOST_TEST((sparse->update(0).value() == compress::SparseUpdate{1, {3}, {1}}));
+  refused(Builder().floats("0/none", "0,3", {}), "no updates");
+  refused(Builder().floats("0/a", "0", {}).floats("1/a", "1", {1}), "another shape");
+  refused(Builder(R"({"a":"0","b":"4"})").words("0/a.index", {0}).bytes("0/a.sign", {1}), "a shape without elements");
 }
 
 BOOST_AUTO_TEST_CASE(sparse_steps) {

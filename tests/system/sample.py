@@ -13,14 +13,18 @@ from peers import run
 TEXT = 'the cat sat on the mat and the dog sat on the log. ' * 400
 
 
-def train(tmp):
-    text, state = os.path.join(tmp, 'text.txt'), os.path.join(tmp, 'state')
+def settings_of(tmp, more):
+    text = os.path.join(tmp, 'text.txt')
     with open(text, 'w', encoding='utf-8') as file:
         file.write(TEXT)
     settings = {'data.path': text, 'model.layers': 1, 'model.heads': 2, 'model.embedding': 32, 'model.context': 32,
                 'run.samples': 24000, 'optimizer.batch': 8, 'optimizer.rate': 0.01, 'compress.density': 0.05,
-                'exchange.period_ms': 0}
-    sets = [part for key, value in settings.items() for part in ('--set', f'{key}={value}')]
+                'exchange.period_ms': 0, **more}
+    return [part for key, value in settings.items() for part in ('--set', f'{key}={value}')]
+
+
+def train(tmp, name='state', more=None):
+    state, sets = os.path.join(tmp, name), settings_of(tmp, more or {})
     trained = run('peer', 'text-gpt', '--state', state, '--until-samples', '24000', '--quiet', *sets, timeout=120)
     assert trained.returncode == 0, trained.stderr
     return state
@@ -41,6 +45,27 @@ def samples(state):
     narrow = run(*ask, '--top-k', '1')
     assert narrow.stdout == run(*ask[:-1], '9', '--top-k', '1').stdout
     print('ok      sampling')
+
+
+def with_a_tokenizer(tmp):
+    """Tokens of a tokenizer.json: the peer keeps the file, sample writes text, and another tokenizer is another run."""
+    golden = os.path.join(os.path.dirname(__file__), '..', 'unit', 'models', 'tokenizer', 'golden')
+    state = train(tmp, 'tokens', {'data.tokens': os.path.join(golden, 'gpt2.json')})
+    assert os.path.exists(os.path.join(state, 'tokenizer.json')), os.listdir(state)
+    done = run('sample', state, '--prompt', 'the cat ', '--length', '40', '--temperature', '0.3')
+    assert done.returncode == 0 and done.stdout.startswith('the cat '), done
+    words = done.stdout.split()[:-1]
+    assert sum(word in set(TEXT.split()) for word in words) > 0.6 * len(words), done.stdout
+    folder = os.path.join(tmp, 'exported')
+    assert run('export', state, '--to', folder, '--dtype', 'bf16', '--shard-size', '20kB').returncode == 0
+    assert 'tokenizer.json' in os.listdir(folder) and 'model.safetensors.index.json' in os.listdir(folder)
+    assert run('sample', folder, '--length', '9', '--prompt', 'on ').returncode == 0
+    refuse('a tokenizer that is larger than the model', 3, ['333 tokens and the model 256'],
+           os.path.join(tmp, 'state'), '--tokens', os.path.join(golden, 'gpt2.json'))
+    sets = settings_of(tmp, {'data.tokens': os.path.join(golden, 'qwen2.json')})
+    other = run('peer', 'text-gpt', '--state', state, '--until-samples', '9', '--quiet', *sets)
+    assert other.returncode == 3 and 'data.tokens = this tokenizer' in other.stderr, other
+    print('ok      a tokenizer.json')
 
 
 def export_as_gpt2(state, tmp):
@@ -119,6 +144,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         state = train(tmp)
         samples(state)
+        with_a_tokenizer(tmp)
         wrong(state, tmp)
         interrupt(state)
     print(f'{time.monotonic() - begin:.1f} s')

@@ -44,6 +44,35 @@ def exported(folder, state):
     return file
 
 
+def rounded(state, file, folder):
+    """bf16 and f16 are the nearest values, shards hold the same tensors, and a run starts from either alike."""
+    tensors, metadata = read_safetensors(file)
+    target = os.path.join(folder, 'shards')
+    done = run('export', state, '--to', target, '--dtype', 'bf16', '--shard-size', '1410')
+    assert done.returncode == 0, done.stderr
+    with open(os.path.join(target, 'model.safetensors.index.json'), encoding='utf-8') as text:
+        index = json.load(text)
+    assert index['metadata']['total_size'] == 2 * 4810 and len(set(index['weight_map'].values())) == 3, index
+    assert sorted(os.listdir(target)) == sorted({*index['weight_map'].values(), 'config.json',
+                                                 'model.safetensors.index.json'}), os.listdir(target)
+    for name, shard in index['weight_map'].items():
+        shape, data = read_safetensors(os.path.join(target, shard))[0][name]
+        bits = struct.unpack(f'<{len(tensors[name][1]) // 4}I', tensors[name][1])
+        nearest = struct.pack(f'<{len(bits)}H', *((b + 0x7fff + (b >> 16 & 1)) >> 16 for b in bits))
+        assert (shape, data) == (tensors[name][0], nearest), name
+    whole = os.path.join(folder, 'bf16.safetensors')
+    assert run('export', state, '--to', whole, '--dtype', 'bf16').returncode == 0
+    ids = [json.loads(run('sim', 'synthetic', '--nodes', '1', '--set', 'run.samples=160', '--json', '-',
+                          '--weights', source).stdout)['run_id'] for source in (target, whole, file)]
+    assert ids[0] == ids[1] != ids[2], ids
+    os.remove(os.path.join(target, sorted(set(index['weight_map'].values()))[1]))
+    done = run('sim', 'synthetic', '--weights', target)
+    assert done.returncode == 1 and 'names the shard model-00002-of-00003' in done.stderr, done.stderr
+    done = run('export', state, '--to', file, '--shard-size', '1kB')
+    assert done.returncode == 2 and 'export to a folder' in done.stderr, done.stderr
+    print('ok      types and shards')
+
+
 def averaged(folder, state, file):
     """The mean over one sample is the last weights; that over half of the run is others, and says what it is."""
     tensors, _ = read_safetensors(file)
@@ -108,6 +137,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='rumor-weights-') as folder:
         state, status = trained(folder)
         file = exported(folder, state)
+        rounded(state, file, folder)
         averaged(folder, state, file)
         started_from(file, status)
         peers_with_other_weights(file)

@@ -12,7 +12,8 @@
 
 #include "models/families/model.h"
 #include "models/weights/model_json.h"
-#include "models/weights/safetensors.h"
+#include "models/weights/safetensors_writer.h"
+#include "models/weights/weight_shards.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/state/file_disk.h"
 #include "runtime/daemon/state/storage.h"
@@ -23,6 +24,8 @@
 namespace rumor::tools {
 
 namespace {
+
+constexpr std::uint64_t default_shard_bytes = 5'000'000'000;
 
 struct State {
   RunForm form = {};
@@ -136,39 +139,68 @@ Result<Exported> what_to_export(const ExportCommand& command) {
   return exported;
 }
 
-Result<void> write_weights(const std::string& path, const Exported& exported) {
+std::vector<models::SafetensorsTensor> tensors_of(const Exported& exported, const std::string& dtype) {
   std::vector<models::SafetensorsTensor> tensors;
   for (const TensorInfo& tensor : exported.form.layout.tensors())
     tensors.push_back(
-        {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size)});
+        {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size), dtype});
   for (const Buffer& buffer : exported.buffers)
     tensors.push_back({buffer.name, buffer.shape, {}, buffer.dtype, buffer.bytes});
-  // Loaders of PyTorch models require "pt".
-  std::map<std::string, std::string> metadata = {
-      {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};
-  if (exported.averaged > 0) metadata["averaged_samples"] = str(exported.averaged);
-  return models::write_safetensors(path, tensors, metadata);
+  return tensors;
 }
 
-Result<void> write_folder(const std::string& state, const std::string& folder, const Exported& exported) {
-  const auto description = read_text_file(state + "/config.json");
+models::SafetensorsMetadata metadata_of(const Exported& exported) {
+  // Loaders of PyTorch models require "pt".
+  models::SafetensorsMetadata metadata = {
+      {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};
+  if (exported.averaged > 0) metadata["averaged_samples"] = str(exported.averaged);
+  return metadata;
+}
+
+// The description of the model, with the type that its weights have now where it names one.
+Result<std::string> description_of(const std::string& state, const std::string& dtype) {
+  auto description = read_text_file(state + "/config.json");
   if (!description)
     return Error{description.error().code,
                  str("there is no ", state, "/config.json: only the program that trained this model knows it; export ",
                      "to a file that ends in .safetensors (or start `rumor peer` once more on this directory)")};
-  if (auto made = daemon::make_directory(folder); !made) return made;
-  if (auto written = write_weights(folder + "/model.safetensors", exported); !written) return written;
-  return write_file(folder + "/config.json", *description);
+  auto json = nlohmann::ordered_json::parse(*description, nullptr, false);
+  if (!json.is_object() || dtype == "f32") return description;
+  for (const char* member : {"torch_dtype", "dtype"})
+    if (json.contains(member)) json[member] = dtype == "bf16" ? "bfloat16" : "float16";
+  return json.dump(2) + "\n";
+}
+
+Result<void> write_folder(const ExportCommand& command, const std::vector<models::SafetensorsTensor>& tensors,
+                          const models::SafetensorsMetadata& metadata) {
+  const auto description = description_of(command.state, command.dtype);
+  if (!description) return description.error();
+  if (auto made = daemon::make_directory(command.to); !made) return made;
+  const std::uint64_t shard_bytes = command.shard_bytes.value_or(default_shard_bytes);
+  if (auto written = models::write_checkpoint(command.to, tensors, metadata, shard_bytes); !written) return written;
+  if (const auto tokenizer = read_text_file(command.state + "/tokenizer.json"))
+    if (auto written = write_file(command.to + "/tokenizer.json", *tokenizer); !written) return written;
+  return write_file(command.to + "/config.json", *description);
+}
+
+Result<void> write_exported(const ExportCommand& command, const Exported& exported) {
+  std::string dtype = command.dtype;
+  for (char& letter : dtype) letter = letter >= 'a' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  const auto tensors = tensors_of(exported, dtype);
+  const auto metadata = metadata_of(exported);
+  return command.to.ends_with(".safetensors") ? models::write_safetensors(command.to, tensors, metadata)
+                                              : write_folder(command, tensors, metadata);
 }
 
 }  // namespace
 
 int run_export_command(const ExportCommand& command) {
+  if (command.shard_bytes && command.to.ends_with(".safetensors"))
+    return fail({Errc::usage, str("--shard-size cuts a folder's weights into files, and ", command.to,
+                                  " is one file; export to a folder")});
   const auto exported = what_to_export(command);
   if (!exported) return fail(exported.error());
-  const bool is_file = command.to.ends_with(".safetensors");
-  const auto written =
-      is_file ? write_weights(command.to, *exported) : write_folder(command.state, command.to, *exported);
+  const auto written = write_exported(command, *exported);
   if (!written) return fail(written.error());
   const std::string mean = exported->averaged > 0 ? str(", the mean over the last ", exported->averaged) : "";
   std::fprintf(stderr, "%zu parameters after %llu samples%s, in %s\n", exported->weights.size(),

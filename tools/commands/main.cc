@@ -16,7 +16,8 @@ constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, f
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* token_help = "file with the token of the status address";
 constexpr const char* weights_help =
-    "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors.\n"
+    "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors\n"
+    "or with shards and their model.safetensors.index.json, as Hugging Face writes them (F32, BF16, F16).\n"
     "All peers need the same file: a hash of its content is part of the run's identity";
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
@@ -270,7 +271,7 @@ void add_stats(CLI::App& app, StatsCommand& c) {
   stats->footer(
       "SOURCE is a running peer's status address, a state directory, a capture, or a safetensors file of "
       "updates:\n"
-      "dense tensors STEP/NAME (F32), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).\n"
+      "dense tensors STEP/NAME (F32, BF16, F16 or F64), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).\n"
       "To see how well your model would compress, dump what each step changes (learning rate x gradient):\n"
       "  tensors[f'{step}/{name}'] = -lr * p.grad              in Python, for some 50 steps\n"
       "  safetensors.torch.save_file(tensors, 'steps.safetensors')\n"
@@ -291,9 +292,10 @@ void add_sample(CLI::App& app, SampleCommand& c) {
   sample->footer(
       "  rumor peer text-gpt --state peer-1        train for some minutes, then press Ctrl-C\n"
       "  rumor sample peer-1 --prompt 'And God said'\n"
-      "SOURCE is the state directory of a peer (running or not), a directory with model.safetensors and\n"
-      "config.json, or a safetensors file. Byte models write text. Other models write text if vocab.json is\n"
-      "in the same folder, else token numbers. The same seed writes the same text on every machine.");
+      "SOURCE is the state directory of a peer (running or not), a directory with model.safetensors (or its\n"
+      "shards and index) and config.json, or a safetensors file. Byte models write text. Other models write\n"
+      "text if tokenizer.json or vocab.json is in the same folder, else token numbers. A peer that trains with\n"
+      "data.tokens keeps its tokenizer.json there. The same seed writes the same text on every machine.");
   sample->add_option("SOURCE", c.source, "state directory or safetensors file")->required();
   sample->add_option("--prompt", c.prompt, "text to continue");
   sample->add_option("--temperature", c.temperature,
@@ -301,6 +303,7 @@ void add_sample(CLI::App& app, SampleCommand& c) {
   sample->add_option("--top-k", c.top_k, "sample among the K most likely tokens only (default 0: all)");
   sample->add_option("--seed", c.seed, "seed of the random choices (default 1)");
   sample->add_option("--length", c.length, "tokens to write (default 500)");
+  sample->add_option("--tokens", c.tokens, "tokenizer.json of the model (default: the one in the same folder)");
   sample->add_option("--heads", c.heads, "number of attention heads, if there is no config.json")
       ->check(CLI::Range(1, 65536));
 }
@@ -357,6 +360,8 @@ void add_export(CLI::App& app, ExportCommand& c) {
       "  rumor export peer-1 --to gpt                         a folder: config.json and model.safetensors\n"
       "  transformers.GPT2LMHeadModel.from_pretrained('gpt')\n"
       "To start a run from such a file: rumor peer RUN --weights FILE.\n"
+      "A folder for inference elsewhere, in bfloat16 and in files of 2 GB:\n"
+      "  rumor export peer-1 --to gpt --dtype bf16 --shard-size 2GB\n"
       "The mean over the end of a run is often the better model while the learning rate is high:\n"
       "  rumor export peer-1 --to mean.safetensors --average 0.1");
   sub->add_option("STATE", c.state, "state directory of a peer, running or not")->required();
@@ -365,6 +370,12 @@ void add_export(CLI::App& app, ExportCommand& c) {
                   "the mean of the weights over this last part of the samples trained so far, such as 0.1; made from "
                   "the log of updates in STATE, as far as it goes back")
       ->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--dtype", c.dtype, "f32, bf16 or f16: type of the weights, rounded to nearest even (default f32)")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  sub->add_option("--shard-size", c.shard_bytes,
+                  "cut a folder's weights into files of at most this size, such as 500MB, with an index (default 5GB)")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber);
 }
 
 void add_help(CLI::App& app, HelpCommand& c) {

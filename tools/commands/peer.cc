@@ -75,6 +75,7 @@ int run_peer_command(const PeerCommand& command) {
   options.threads = command.threads;
   options.gpus = std::move(gpus).value();
   options.quiet = command.quiet;
+  if (command.quiet) options.config.data.progress = {};
   const auto ended = daemon::run_peer(options);
   if (!ended) return fail(ended.error());
   if (command.json)

@@ -42,7 +42,7 @@ int run_sample_command(const SampleCommand& command) {
   const auto source = load_gpt(command.source, command.heads);
   if (!source) return fail(source.error());
   const auto tokenizer =
-      Tokenizer::open(source->directory, static_cast<std::uint32_t>(source->shape.vocabulary));
+      Tokenizer::open(source->directory, static_cast<std::uint32_t>(source->shape.vocabulary), command.tokens);
   if (!tokenizer) return fail(tokenizer.error());
   const auto prompt = read_prompt(command, *tokenizer, source->shape);
   if (!prompt) return fail(prompt.error());

@@ -71,9 +71,9 @@ Result<Label> label_of(const SafetensorsEntry& entry) {
     label.part = Part::positions;
   else if (entry.dtype == "U8" && drop_suffix(tensor, ".sign"))
     label.part = Part::signs;
-  else if (entry.dtype != "F32")
+  else if (!SafetensorsFile::has_floats(entry))
     return unusable(entry.name, str("is ", entry.dtype,
-                                    "; dense updates are F32, sparse ones NAME.index U32 and "
+                                    "; dense updates are F32, BF16, F16 or F64, sparse ones NAME.index U32 and "
                                     "NAME.sign U8"));
   label.tensor = tensor;
   return label;
@@ -88,6 +88,11 @@ struct UpdateFile::Collected {
   std::vector<TensorInfo> tensors;
   std::map<std::string, std::size_t, std::less<>> tensor_of;
   std::map<std::uint64_t, std::map<std::size_t, Piece>> steps;
+
+  bool is_empty(std::size_t tensor) const {
+    const std::vector<std::uint32_t>& extents = tensors[tensor].shape;
+    return std::find(extents.begin(), extents.end(), 0u) != extents.end();
+  }
 
   // The shape of a tensor: its own if dense, that of the metadata if sparse.
   Result<std::vector<std::uint32_t>> shape(const SafetensorsEntry& entry, const Label& label) const {
@@ -135,7 +140,25 @@ struct UpdateFile::Collected {
     return {};
   }
 
-  // Pairs must be whole and of one length.
+  // Takes tensors without elements out of all steps. Returns the others, which the steps name by their new places.
+  std::vector<TensorInfo> drop_empty() {
+    std::vector<TensorInfo> counted;
+    std::vector<std::size_t> place_of(tensors.size(), missing);
+    for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
+      if (is_empty(tensor)) continue;
+      place_of[tensor] = counted.size();
+      counted.push_back(tensors[tensor]);
+    }
+    for (auto& [number, pieces] : steps) {
+      std::map<std::size_t, Piece> kept;
+      for (const auto& [tensor, piece] : pieces)
+        if (place_of[tensor] != missing) kept.emplace(place_of[tensor], piece);
+      pieces = std::move(kept);
+    }
+    return counted;
+  }
+
+  // Pairs must be whole and of one length. A tensor without elements has no entries.
   Result<void> check_pairs() const {
     for (const auto& [number, pieces] : steps) {
       for (const auto& [its_tensor, piece] : pieces) {
@@ -144,6 +167,8 @@ struct UpdateFile::Collected {
           return unusable(name, str("has no .", piece.values == missing ? "index" : "sign", " in this step"));
         if (file.entries()[piece.values].elements() != file.entries()[piece.signs].elements())
           return unusable(name, "has more positions than signs, or fewer");
+        if (is_empty(its_tensor) && file.entries()[piece.values].elements() != 0)
+          return unusable(name, "has entries, but a shape without elements in the metadata");
       }
     }
     return {};
@@ -165,10 +190,11 @@ Result<UpdateFile> UpdateFile::of(SafetensorsFile file) {
   Collected collected{.file = file};
   for (std::size_t place = 0; place < file.entries().size(); ++place)
     if (Result<void> added = collected.add(place); !added) return added.error();
-  if (collected.steps.empty()) return Error{Errc::corrupt, "the file holds no updates"};
   if (collected.sparse)
     if (Result<void> whole = collected.check_pairs(); !whole) return whole.error();
-  Result<ParamLayout> layout = ParamLayout::create(std::move(collected.tensors));
+  const std::vector<TensorInfo> counted = collected.drop_empty();
+  if (counted.empty()) return Error{Errc::corrupt, "the file holds no updates"};
+  Result<ParamLayout> layout = ParamLayout::create(counted);
   if (!layout) return layout.error();
   // A place for each tensor in each step; a file may not make that larger than itself by naming each tensor
   // once only.

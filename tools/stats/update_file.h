@@ -1,12 +1,13 @@
 // Files of updates for `rumor stats`: successive changes of one model, in safetensors.
 //
-//   dense    STEP/NAME        F32, any shape: the change that one step would add to the weights
+//   dense    STEP/NAME        F32, BF16, F16 or F64, any shape: the change that one step would add to the weights
 //   sparse   STEP/NAME.index  U32, ascending positions in the flattened tensor
 //            STEP/NAME.sign   U8, 0 plus and 1 minus
 //                             the metadata has the shape of NAME as text like "1024,784"
 //
 // STEP is a whole number; steps are taken in its order. A tensor that is missing in a step does not change in it. The
-// tensors of the layout are in the order in which the header first names them.
+// tensors of the layout are in the order in which the header first names them. A tensor with a dimension of 0 has
+// nothing to count and is left out. F64 is rounded to the nearest float.
 //
 // Thread: immutable once read. Memory: holds the file's bytes.
 #pragma once

@@ -4,8 +4,8 @@
 
 #include "models/families/model.h"
 #include "models/weights/model_json.h"
-#include "models/weights/safetensors.h"
 #include "models/weights/start_weights.h"
+#include "models/weights/weight_files.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/replica/checkpoint.h"
@@ -48,11 +48,12 @@ Result<Weights> of_checkpoint(const std::string& directory) {
 
 // The configuration from the shapes of a file's tensors. Shapes give everything except the heads.
 Result<ModelConfig> config_of_shapes(const std::string& path, std::uint32_t heads) {
-  const auto file = models::SafetensorsFile::read(path);
-  if (!file) return file.error();
-  const auto find = [&](const std::string& name) {
-    const models::SafetensorsEntry* entry = file->find(name);
-    return entry != nullptr ? entry : file->find("transformer." + name);
+  const auto files = models::WeightFiles::open(path);
+  if (!files) return files.error();
+  const auto find = [&](const std::string& name) -> const models::SafetensorsEntry* {
+    const models::WeightFiles::Tensor* tensor = files->find(name);
+    if (tensor == nullptr) tensor = files->find("transformer." + name);
+    return tensor != nullptr ? tensor->entry : nullptr;
   };
   const auto *table = find("wte.weight"), *position = find("wpe.weight");
   const auto is_fine = [](const models::SafetensorsEntry* entry) {
@@ -90,9 +91,9 @@ Result<GptSource> load_gpt(const std::string& path, std::optional<std::uint32_t>
   namespace fs = std::filesystem;
   std::error_code ignored;
   const bool is_directory = fs::is_directory(path, ignored);
-  const std::string inside = path + "/model.safetensors", parent = fs::path(path).parent_path().string();
+  const std::string file = models::WeightFiles::file_in(path), parent = fs::path(path).parent_path().string();
   const std::string directory = is_directory ? path : parent.empty() ? "." : parent;
-  if (is_directory && !fs::exists(inside, ignored)) {
+  if (file.empty()) {
     auto weights = of_checkpoint(path);
     if (!weights) return weights.error();
     if (auto shape = models::gpt_shape(weights->layout, 1); !shape)
@@ -102,7 +103,6 @@ Result<GptSource> load_gpt(const std::string& path, std::optional<std::uint32_t>
     if (!config) return config.error();
     return assemble(path, std::move(*weights), config->heads, directory);
   }
-  const std::string file = is_directory ? inside : path;
   if (!fs::exists(file, ignored)) return Error{Errc::not_found, str("there is no ", file)};
   const auto config = heads ? config_of_shapes(file, *heads) : config_beside(directory);
   if (!config) return config.error();

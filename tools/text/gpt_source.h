@@ -16,9 +16,9 @@ struct GptSource {
 };
 
 // `path`: a state directory (the newest whole checkpoint; a running peer is not disturbed), a directory with
-// model.safetensors, or a safetensors file. config.json beside the weights has the number of heads; `heads` overrides
-// it. Errors: Errc::not_found (no such file, or no checkpoint), Errc::corrupt, Errc::mismatch (it is no GPT),
-// Errc::usage (the number of heads is unknown).
+// model.safetensors or model.safetensors.index.json, or one of these files. config.json beside the weights has the
+// number of heads; `heads` overrides it. Errors: Errc::not_found (no such file, or no checkpoint), Errc::corrupt,
+// Errc::mismatch (it is no GPT), Errc::usage (the number of heads is unknown).
 Result<GptSource> load_gpt(const std::string& path, std::optional<std::uint32_t> heads);
 
 }  // namespace rumor::tools

@@ -1,50 +1,37 @@
 #include "tools/text/tokenizer.h"
 
 #include <charconv>
-#include <map>
-
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "models/data/token_array.h"
+#include "models/tokenizer/byte_letters.h"
+#include "models/tokenizer/tokenizer_json.h"
 #include "runtime/base/text.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {
-namespace {
 
-// GPT-2 writes a byte as a letter: printable ones as themselves, the others as the code points from 256 on,
-// in order.
-std::map<char32_t, char> bytes_by_letter() {
-  std::map<char32_t, char> bytes;
-  char32_t next = 256;
-  for (int byte = 0; byte < 256; ++byte) {
-    const bool is_itself = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-    bytes[is_itself ? static_cast<char32_t>(byte) : next++] = static_cast<char>(byte);
-  }
-  return bytes;
+Result<void> Tokenizer::open_file(const std::string& path) {
+  auto opened = models::open_tokenizer(path);
+  if (!opened) return opened.error();
+  file_ = std::move(opened).value();
+  kind_ = Kind::file;
+  if (file_->vocabulary() <= vocabulary_) return {};
+  return Error{Errc::mismatch, str(path, " has ", file_->vocabulary(), " tokens and the model ", vocabulary_,
+                                   "; it is the tokenizer of another model")};
 }
 
-// From that spelling, in UTF-8, to bytes. Letters that spell no byte, as in special tokens, stay as they are.
-std::string bytes_of(const std::string& spelled) {
-  static const std::map<char32_t, char> letters = bytes_by_letter();
-  std::string out;
-  for (std::size_t at = 0; at < spelled.size();) {
-    const auto lead = static_cast<unsigned char>(spelled[at]);
-    const bool is_pair = (lead & 0xe0) == 0xc0 && at + 1 < spelled.size();
-    const char32_t letter =
-        is_pair ? (lead & 0x1fu) << 6 | (static_cast<unsigned char>(spelled[at + 1]) & 0x3fu) : lead;
-    const auto found = letters.find(letter);
-    out += found == letters.end() ? spelled[at] : found->second;
-    at += found != letters.end() && is_pair ? 2 : 1;
-  }
-  return out;
-}
-
-}  // namespace
-
-Result<Tokenizer> Tokenizer::open(const std::string& directory, std::uint32_t vocabulary) {
+Result<Tokenizer> Tokenizer::open(const std::string& directory, std::uint32_t vocabulary, const std::string& file) {
   Tokenizer tokenizer;
   tokenizer.vocabulary_ = vocabulary;
+  const std::string beside = directory + "/tokenizer.json";
+  std::error_code ignored;
+  if (!file.empty() || std::filesystem::exists(beside, ignored)) {
+    if (auto opened = tokenizer.open_file(file.empty() ? beside : file); !opened) return opened.error();
+    return tokenizer;
+  }
   if (vocabulary == 256) return tokenizer;  // bytes
   const std::string path = directory + "/vocab.json";
   const auto text = read_text_file(path);
@@ -62,7 +49,7 @@ Result<Tokenizer> Tokenizer::open(const std::string& directory, std::uint32_t vo
     if (!number.is_number_unsigned() || number >= vocabulary)
       return Error{Errc::corrupt, str(path, ": token ", spelled, " has no number below ", vocabulary)};
     const auto token = number.get<models::Token>();
-    tokenizer.pieces_[token] = bytes_of(spelled);
+    tokenizer.pieces_[token] = models::bytes_of_letters(spelled);
     tokenizer.tokens_[tokenizer.pieces_[token]] = token;
   }
   return tokenizer;
@@ -75,6 +62,11 @@ Result<std::vector<models::Token>> Tokenizer::encode(std::string_view text) cons
     return tokens;
   }
   if (kind_ == Kind::pieces) return merge_pairs(tokens_, text);
+  if (kind_ == Kind::file) {
+    if (auto encoded = models::TokenEncoder(file_).encode(text, tokens); !encoded)
+      return Error{Errc::usage, "--prompt: " + encoded.error().text};
+    return tokens;
+  }
   const char *at = text.data(), *end = at + text.size();
   while (at != end) {
     if (*at == ' ' || *at == ',') {
@@ -94,11 +86,13 @@ Result<std::vector<models::Token>> Tokenizer::encode(std::string_view text) cons
 
 std::string Tokenizer::decode(models::Token token) const {
   if (kind_ == Kind::bytes) return std::string(1, static_cast<char>(token));
+  if (kind_ == Kind::file) return std::string(file_->bytes_of(token));
   return kind_ == Kind::pieces ? pieces_[token] : str(" ", token);
 }
 
 models::Token Tokenizer::beginning() const {
   if (kind_ == Kind::bytes) return '\n';
+  if (kind_ == Kind::file) return file_->beginning().value_or(file_->token_of('\n'));
   return vocabulary_ > models::gpt2_end_of_text ? static_cast<models::Token>(models::gpt2_end_of_text) : 0;
 }
 

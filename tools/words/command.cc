@@ -27,6 +27,20 @@ Result<std::string> run_file_text(const RunSource& source) {
                                 hint.empty() ? "" : "; did you mean " + hint + "?")};
 }
 
+// Says on stderr how far a text has become tokens, once that has taken two seconds, and then every two seconds.
+models::EncodingProgress encoding_progress() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds pause(2);
+  return [next = std::optional<Clock::time_point>(), pause](std::uint64_t bytes, std::uint64_t of_bytes) mutable {
+    const auto now = Clock::now();
+    if (!next) next = now + pause;
+    if (now < *next) return;
+    next = now + pause;
+    std::fprintf(stderr, "data.tokens: %llu %% of the text has become tokens\n",
+                 static_cast<unsigned long long>(100 * bytes / std::max<std::uint64_t>(of_bytes, 1)));
+  };
+}
+
 Result<RunConfig> load_run(const RunSource& source) {
   const auto text = run_file_text(source);
   if (!text) return text.error();
@@ -35,6 +49,8 @@ Result<RunConfig> load_run(const RunSource& source) {
   for (const std::string& assignment : source.overrides)
     if (auto set = override_run_config(*config, assignment); !set) return set.error();
   if (auto adopted = adopt_weights_folder(*config); !adopted) return adopted.error();
+  if (auto opened = models::open_tokenizer_of(config->data); !opened) return opened.error();
+  config->data.progress = encoding_progress();
   return config;
 }
 

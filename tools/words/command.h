@@ -20,7 +20,7 @@ struct RunSource {
   std::string name;
   std::vector<std::string> overrides;
 };
-// Errors: Errc::usage.
+// Its tokenizer is opened, if it names one. Errors: Errc::usage; those of models::open_tokenizer_of.
 Result<RunConfig> load_run(const RunSource& source);
 // The text of the file or preset.
 Result<std::string> run_file_text(const RunSource& source);
@@ -143,12 +143,15 @@ struct SampleCommand {
   std::uint32_t top_k = 0;
   std::uint64_t seed = 1, length = 500;
   std::optional<std::uint32_t> heads;
+  std::string tokens;  // a tokenizer.json; empty: the one beside the model, if there is one
 };
 int run_sample_command(const SampleCommand& command);
 
 struct ExportCommand {
   std::string state, to;
   double average = 0;  // share of the run's samples, [0, 1]; 0: the weights as they are
+  std::string dtype = "f32";                 // f32, bf16 or f16
+  std::optional<std::uint64_t> shard_bytes;  // of a folder's files, at most; none: 5 GB
 };
 int run_export_command(const ExportCommand& command);
 

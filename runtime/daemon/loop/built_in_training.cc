@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "gpu/device/plugin.h"
+#include "models/tokenizer/tokenizer_json.h"
 #include "models/weights/model_json.h"
+#include "runtime/daemon/state/storage.h"
 #include "runtime/training/device_trainer.h"
 #include "runtime/training/model_trainer.h"
 
@@ -25,6 +27,14 @@ Result<void> train_on_gpu(const PeerOptions& options, std::shared_ptr<const mode
   return {};
 }
 
+// The text of the run's tokenizer; empty if it has none.
+Result<std::string> tokenizer_text(const RunConfig& config) {
+  if (config.data.tokens.empty()) return std::string();
+  const auto bytes = read_file(config.data.tokens, models::tokenizer_bytes_max);
+  if (!bytes) return bytes.error();
+  return std::string(bytes->begin(), bytes->end());
+}
+
 }  // namespace
 
 Result<Training> built_in_training(const PeerOptions& options, const NodeId& node) {
@@ -36,6 +46,9 @@ Result<Training> built_in_training(const PeerOptions& options, const NodeId& nod
   models::ModelConfig model = config.model;
   (*data)->describe(model);
   Training training{.trainer = {}, .start = std::move(start).value(), .model_json = models::model_json(model)};
+  auto tokenizer = tokenizer_text(config);
+  if (!tokenizer) return tokenizer.error();
+  training.tokenizer_json = std::move(tokenizer).value();
   const std::uint64_t seed = sampling_seed(config, node);
   if (!options.gpus.empty()) {
     if (auto made = train_on_gpu(options, std::move(data).value(), seed, training); !made)

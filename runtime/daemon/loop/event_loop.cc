@@ -199,10 +199,13 @@ Result<void> EventLoop::open(Training training) {
   if (!bound) return bound.error();
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
   const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
+  const std::string tokenizer_json = std::move(training.tokenizer_json);
   if (auto made = make_node(std::move(training), *bound); !made) return made;
   transport_.mark_backlogs(node_->protocol().backlog_marks());
   if (!model_json.empty())
     if (auto kept = files_.describe("config.json", model_json); !kept) return kept;
+  if (!tokenizer_json.empty())
+    if (auto kept = files_.describe("tokenizer.json", tokenizer_json); !kept) return kept;
   if (!buffers_json.empty())
     if (auto kept = files_.describe("buffers.json", buffers_json); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())

@@ -8,6 +8,7 @@
 //   DIR/start          with a checkpoint: the weights that its run began with (runtime/run/run_identity.h)
 //   DIR/parts          with a checkpoint: hashes of what makes its run (RunPart::hash), u32 each, to name what differs
 //   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
+//   DIR/tokenizer.json the tokenizer of a text, as data.tokens names it
 //   DIR/kept/          the update log and a download in progress (runtime/replica/disk.h)
 //
 // Thread: open, load, identity, capture from the protocol thread; save from the storage thread.
@@ -52,7 +53,8 @@ class PeerFiles {
   static std::vector<std::uint32_t> parts_of(const std::string& directory);
   // The note in a state directory, which this process need not hold; nothing if there is none.
   static std::optional<Bytes> start_of(const std::string& directory);
-  // Writes config.json or buffers.json, unless it says so already. Without a directory: nothing. Errors: Errc::io.
+  // Writes config.json, tokenizer.json or buffers.json, unless it says so already. Without a directory: nothing.
+  // Errors: Errc::io.
   Result<void> describe(const std::string& name, const std::string& text) const;
   // Saves a checkpoint, and the addresses of other peers, one a line. With no addresses the old file stays: a process
   // that has met no peer may leave it to the next process.

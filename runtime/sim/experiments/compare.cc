@@ -165,6 +165,7 @@ Result<Method> parse_method(const std::string& text, const RunConfig& base, std:
   };
   for (const auto& same : {refuse(own.data.kind != base.data.kind, "data.kind", "all methods see the same data"),
                            refuse(own.data.path != base.data.path, "data.path", "all methods see the same data"),
+                           refuse(own.data.tokens != base.data.tokens, "data.tokens", "all methods see the same data"),
                            refuse(own.data.seed != base.data.seed, "data.seed", "all methods see the same data"),
                            refuse(own.model.context != base.model.context, "model.context", "all cut the data alike"),
                            refuse(own.weights != base.weights, "model.weights", "all methods start alike")})

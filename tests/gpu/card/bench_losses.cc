@@ -3,7 +3,7 @@
 
 #include "gpu/models/gpt.h"
 #include "models/optimizers/optimizer.h"
-#include "models/weights/safetensors.h"
+#include "models/weights/safetensors_writer.h"
 #include "runtime/base/text.h"
 #include "tests/gpu/card/bench_model.h"
 #include "tests/gpu/card/bench_support.h"

@@ -10,6 +10,7 @@
 #include "models/families/gpt.h"
 #include "models/weights/model_json.h"
 #include "models/weights/safetensors.h"
+#include "models/weights/safetensors_writer.h"
 #include "runtime/base/sha256.h"
 #include "tests/unit/models/weights/golden_folder.h"
 #include "tests/unit/models/scratch.h"
@@ -101,7 +102,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   BOOST_TEST(says({{"a", {6}}}) == "w.safetensors: the model has no tensor b" + fix);
   const std::vector<float> large = {1, -128.5f}, broken = {NAN, 0};
   for (const auto& [bad, text] :
-       {std::pair{large, "tensor a holds -128.5 at position 1"}, {broken, "tensor a holds nan"}}) {
+       {std::pair{large, "tensor a holds -128.5 at position 1"},
+        {broken, "tensor a holds nan at position 0; weights must be finite"}}) {
     const SafetensorsTensor tensor{"a", {2}, bad};
     BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", {&tensor, 1}).ok());
     BOOST_TEST(says({{"a", {2}}}).find(text) != std::string::npos, says({{"a", {2}}}));

@@ -356,6 +356,35 @@ BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
   BOOST_TEST(run_key_help("network.nothing").empty());
 }
 
+// A tokenizer of so many tokens: those of the bytes, and some that no text has.
+std::shared_ptr<const models::Tokenizer> byte_tokenizer(std::size_t tokens) {
+  models::TokenizerParts parts;
+  parts.pattern = ".";
+  parts.tokens.resize(tokens);
+  return models::Tokenizer::create(std::move(parts)).value();
+}
+
+BOOST_AUTO_TEST_CASE(the_tokenizer_is_shared_and_its_path_is_not) {
+  const ParamLayout layout = rumor::test::small_layout();
+  RunConfig bytes, one;
+  BOOST_REQUIRE(override_run_config(one, "data.tokens=/here/tokenizer.json").ok());
+  one.data.tokenizer = byte_tokenizer(256);
+  RunConfig moved = one, other = one;
+  BOOST_REQUIRE(override_run_config(moved, "data.tokens=/here/tokenizer.json").ok());
+  BOOST_TEST((moved.data.tokenizer == one.data.tokenizer));
+  BOOST_REQUIRE(override_run_config(moved, "data.tokens=/there/tokenizer.json").ok());
+  BOOST_TEST((moved.data.tokenizer == nullptr));  // to be read
+  moved.data.tokenizer = byte_tokenizer(256);
+  other.data.tokenizer = byte_tokenizer(257);
+  BOOST_TEST((run_id(moved, layout) == run_id(one, layout)));
+  BOOST_TEST((run_id(other, layout) != run_id(one, layout)));
+  BOOST_TEST((run_id(bytes, layout) != run_id(one, layout)));
+  std::vector<std::uint32_t> hashes;
+  for (const RunPart& part : run_parts(other, layout)) hashes.push_back(part.hash);
+  BOOST_TEST(unlike_parts(run_parts(one, layout), hashes) ==
+             "it does not have what is here: data.tokens = this tokenizer, \"/here/tokenizer.json\"");
+}
+
 // The owner of a run is part of its name; a run without an owner keeps the name it had.
 BOOST_AUTO_TEST_CASE(the_owner_is_shared_and_the_lists_are_not) {
   const std::string key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
