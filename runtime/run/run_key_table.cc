@@ -16,8 +16,9 @@ using namespace run_key_kinds;
 
 std::vector<RunKeyRow> model_keys() {
   return {
-      row("model.family", of_run, "mlp, cnn or gpt", text(FIELD(model.family))),
-      row("model.hidden", of_run, "widths of the hidden dense layers", numbers(FIELD(model.hidden))),
+      row("model.family", of_run, "mlp, cnn, lstm or gpt", text(FIELD(model.family))),
+      row("model.hidden", of_run, "widths of the hidden dense layers, or of the layers of an LSTM",
+          numbers(FIELD(model.hidden))),
       row("model.channels", of_run, "channels of each stage of a CNN", numbers(FIELD(model.stage_channels))),
       row("model.blocks", of_run, "residual blocks per stage of a CNN; 0: one plain convolution per stage",
           whole(0, 64, FIELD(model.blocks))),
@@ -28,10 +29,12 @@ std::vector<RunKeyRow> model_keys() {
       row("model.weights", of_peer,
           "start from this safetensors file, not the seed; all peers need the same content, at any path",
           text(FIELD(weights))),
-      row("model.context", of_run, "context length of a GPT, tokens", whole(1, 1 << 16, FIELD(model.context))),
+      row("model.context", of_run, "context length of a GPT, or length of an LSTM's window, tokens",
+          whole(1, 1 << 16, FIELD(model.context))),
       row("model.layers", of_run, "number of blocks of a GPT", whole(1, 1 << 10, FIELD(model.layers))),
       row("model.heads", of_run, "number of attention heads of a GPT", whole(1, 1 << 10, FIELD(model.heads))),
-      row("model.embedding", of_run, "width of a GPT", whole(1, 1 << 16, FIELD(model.embedding))),
+      row("model.embedding", of_run, "width of a GPT, or of an LSTM's embedding",
+          whole(1, 1 << 16, FIELD(model.embedding))),
       row("model.precision", of_peer,
           "input precision of a GPU's matrix products; sums are fp32, and a CPU always uses fp32",
           choice({"fp32", "tf32", "bf16"}, FIELD(precision))),
