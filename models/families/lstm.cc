@@ -70,7 +70,8 @@ void Lstm::take_tokens(const float* params, const TokenBatch& batch) {
     distinct_.push_back(static_cast<std::uint16_t>(token));
   }
   row_of_.resize(rows);
-  each_place(nullptr, batch, [&](long by_time, long by_row) { row_of_[as_size(by_time)] = place[batch.token(by_row)]; });
+  each_place(nullptr, batch,
+             [&](long by_time, long by_row) { row_of_[as_size(by_time)] = place[batch.token(by_row)]; });
   float* to = room_in(embedded_, distinct_.size() * as_size(shape_.embedding));
   for (const std::uint16_t token : distinct_) {
     std::copy_n(params + shape_.table + token * shape_.embedding, shape_.embedding, to);
