@@ -33,6 +33,14 @@ Json gpt_json(const ModelConfig& config) {
   return json;
 }
 
+Json lstm_json(const ModelConfig& config) {
+  return {{"model_type", "lstm"},
+          {"vocabulary", config.vocabulary},
+          {"context", config.context},
+          {"embedding", config.embedding},
+          {"hidden", config.hidden}};
+}
+
 // False when it is there and is something else.
 bool says(const Json& json, const char* name, const Json& expected) {
   const auto at = json.find(name);
@@ -43,6 +51,7 @@ bool says(const Json& json, const char* name, const Json& expected) {
 
 std::string model_json(const ModelConfig& config) {
   if (config.family == "gpt") return gpt_json(config).dump(2) + "\n";
+  if (config.family == "lstm") return lstm_json(config).dump(2) + "\n";
   Json json = {{"model_type", config.family}, {"inputs", config.inputs}, {"classes", config.classes}};
   if (config.channels > 0)
     json["picture"] = {{"channels", config.channels}, {"height", config.height}, {"width", config.width}};
