@@ -10,17 +10,14 @@
 namespace rumor::models {
 
 GptDecoder::GptDecoder(GptShape shape, std::span<const float> params)
-    : shape_(std::move(shape)), params_(params.data()), memory_(static_cast<std::size_t>(shape_.layers)) {
-  const auto width = static_cast<std::size_t>(shape_.width),
-             context = static_cast<std::size_t>(shape_.context);
-  for (Memory& memory : memory_) {
-    memory.keys.resize(context * width);
-    memory.values.resize(context * width);
-  }
+    : shape_(std::move(shape)),
+      params_(params.data()),
+      memory_(static_cast<std::size_t>(shape_.layers),
+              AttentionMemory({1, shape_.context, shape_.heads, shape_.head_size()})) {
+  const auto width = static_cast<std::size_t>(shape_.width);
   sum_.resize(width);
   normed_.resize(width);
   qkv_.resize(3 * width);
-  looks_.resize(context);
   looked_.resize(width);
   wide_.resize(4 * width);
   logits_.resize(static_cast<std::size_t>(shape_.vocabulary));
@@ -40,23 +37,6 @@ void GptDecoder::norm(const float* x, std::uint32_t gain, std::uint32_t bias) {
                                  normed_.data(), &mean, &scale);
 }
 
-// qkv_ -> looked_
-void GptDecoder::attend(const Memory& memory, long place) {
-  const KernelTable& k = kernels();
-  const long size = shape_.head_size(), width = shape_.width;
-  const float scale = 1 / std::sqrt(static_cast<float>(size));
-  for (long head = 0; head < shape_.heads; ++head) {
-    const float* keys = memory.keys.data() + head * size * shape_.context;
-    float *out = looked_.data() + head * size, top, weight;
-    k.matmul(1, place + 1, size, {qkv_.data() + head * size, size, 1}, keys, shape_.context, looks_.data(),
-             shape_.context, Start::zero);
-    k.sequence->causal_exponentials(1, place, place + 1, scale, looks_.data(), shape_.context, &top, &weight);
-    k.matmul(1, size, place + 1, {looks_.data(), shape_.context, 1}, memory.values.data() + head * size,
-             width, out, width, Start::zero);
-    k.sequence->scale_rows(1, size, &weight, out, width);
-  }
-}
-
 void GptDecoder::advance(Token token) {
   const long place = static_cast<long>(tokens_.size()), d = shape_.width;
   const SequenceKernels& k = *kernels().sequence;
@@ -64,14 +44,9 @@ void GptDecoder::advance(Token token) {
   k.add(d, params_ + shape_.table + token * d, params_ + shape_.position + place * d, sum);
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const GptShape::Layer& at = shape_.layer[i];
-    Memory& memory = memory_[i];
     norm(sum, at.norm_1_gain, at.norm_1_bias);
     project(d, 3 * d, normed_.data(), at.attention_weight, at.attention_bias, nullptr, qkv_.data());
-    for (long c = 0; c < d; ++c)
-      memory.keys[static_cast<std::size_t>(c * shape_.context + place)] =
-          qkv_[static_cast<std::size_t>(d + c)];
-    std::copy_n(qkv_.data() + 2 * d, d, memory.values.data() + place * d);
-    attend(memory, place);
+    memory_[i].look(place, qkv_.data(), looked_.data());
     project(d, d, looked_.data(), at.output_weight, at.output_bias, sum, sum);
     norm(sum, at.norm_2_gain, at.norm_2_bias);
     project(d, 4 * d, normed_.data(), at.wide_weight, at.wide_bias, nullptr, wide_.data());

@@ -11,6 +11,7 @@
 
 #include "models/families/gpt.h"
 #include "models/families/token_decoder.h"
+#include "models/layers/attention_memory.h"
 
 namespace rumor::models {
 
@@ -25,13 +26,7 @@ class GptDecoder final : public TokenDecoder {
   const GptShape& shape() const { return shape_; }
 
  private:
-  struct Memory {
-    std::vector<float> keys;    // [heads][head_size][context]
-    std::vector<float> values;  // [context][width]
-  };
-
   void advance(Token token);
-  void attend(const Memory& memory, long place);
   // y = x W + b (+ y), one row.
   void project(long in, long out, const float* x, std::uint32_t weight, std::uint32_t bias,
                const float* residual, float* y) const;
@@ -39,9 +34,9 @@ class GptDecoder final : public TokenDecoder {
 
   GptShape shape_;
   const float* params_;
-  std::vector<Token> tokens_;  // read and not forgotten
-  std::vector<Memory> memory_;         // of each layer
-  std::vector<float> sum_, normed_, qkv_, looks_, looked_, wide_, logits_;
+  std::vector<Token> tokens_;            // read and not forgotten
+  std::vector<AttentionMemory> memory_;  // of each layer
+  std::vector<float> sum_, normed_, qkv_, looked_, wide_, logits_;
 };
 
 }  // namespace rumor::models

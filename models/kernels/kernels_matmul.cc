@@ -162,7 +162,12 @@ LANES_INLINE void fetch_panel(Ahead& ahead) {
     LANES_UNROLL for (long v = 0; v < vectors; ++v) fetch_second_level(ahead.at + v * width);
 }
 
-// Computes the rows from `row` on in blocks of `rows`, then of half as many, down to one.
+// Rows of the next smaller block. After six come four, so that a rest of two or four rows is one block.
+constexpr long fewer_rows(long rows) {
+  return rows == 6 ? 4 : rows / 2;
+}
+
+// Computes the rows from `row` on in blocks of `rows`, then of fewer, down to one.
 template <long rows, long vectors, bool part, class Left>
 void all_rows(Strip<Left>& s, long row, long row_end) {
   for (; row + rows <= row_end; row += rows) {
@@ -170,7 +175,7 @@ void all_rows(Strip<Left>& s, long row, long row_end) {
     block<rows, vectors, part, false>(s, row);
   }
   if constexpr (rows > 1) {
-    if (row < row_end) all_rows<rows / 2, vectors, part>(s, row, row_end);
+    if (row < row_end) all_rows<fewer_rows(rows), vectors, part>(s, row, row_end);
   }
 }
 

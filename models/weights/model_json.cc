@@ -52,6 +52,14 @@ Json gpt_json(const ModelConfig& config) {
   return json;
 }
 
+Json lstm_json(const ModelConfig& config) {
+  return {{"model_type", "lstm"},
+          {"vocabulary", config.vocabulary},
+          {"context", config.context},
+          {"embedding", config.embedding},
+          {"hidden", config.hidden}};
+}
+
 Result<ModelConfig> parse_gpt_json(const Json& json, const std::string& source) {
   ModelConfig config;
   config.family = "gpt";
@@ -224,6 +232,7 @@ Result<ModelConfig> parse_llama_json(const Json& json, const std::string& type, 
 std::string model_json(const ModelConfig& config) {
   if (config.family == "gpt") return gpt_json(config).dump(2) + "\n";
   if (config.family == "llama") return llama_json(config).dump(2) + "\n";
+  if (config.family == "lstm") return lstm_json(config).dump(2) + "\n";
   Json json = {{"model_type", config.family}, {"inputs", config.inputs}, {"classes", config.classes}};
   if (config.channels > 0)
     json["picture"] = {{"channels", config.channels}, {"height", config.height}, {"width", config.width}};

@@ -1,7 +1,8 @@
 // config.json: the description of a model beside its weights, in the format of Hugging Face's transformers.
 //
 // A GPT has that of a GPT2LMHeadModel, and a Llama that of a LlamaForCausalLM, so that from_pretrained() reads a folder
-// with it and model.safetensors. Other models have the keys of the run file: model_type mlp or cnn, and their layers.
+// with it and model.safetensors. Other models have the keys of the run file: model_type mlp, cnn or
+// lstm, and their layers.
 //
 // Thread: plain functions.
 #pragma once

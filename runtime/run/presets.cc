@@ -126,6 +126,46 @@ emit = "mean"             # an entry moves its weight by the mean of the chosen 
 grid_bits = 24
 )toml";
 
+constexpr std::string_view text_lstm =
+    R"toml(# The King James Bible, byte by byte, with an LSTM of 411,904 parameters; see `rumor sample`.
+[run]
+name = "text-lstm"
+seed = 1
+samples = 48000           # rows of 128 bytes, all peers together: 6.1 million bytes, one and a half times the text
+
+[model]
+family = "lstm"           # PyTorch's nn.LSTM between an embedding and a linear head
+hidden = [256]            # units of each layer, one to three layers of equal width
+embedding = 64
+context = 128             # bytes of back-propagation through time; the state goes on from row to row
+
+[data]
+kind = "text"             # a text as bytes; Debian and Ubuntu: apt install bible-kjv-text
+path = "bible-kjv-text"   # this package, "dict-gcide", or your own file or folder
+
+[optimizer]
+kind = "muon"             # momentum made orthogonal for the recurrent and input matrices, AdamW for all else
+momentum = 0.95
+beta2 = 0.99
+rate = 0.02               # peak learning rate of four peers together; each peer takes rate / (live peers)
+rate_scaling = "sqrt"
+warmup = 0.05             # also covers the steps in which the mean squared gradients are still inaccurate
+floor = 0.01
+batch = 4                 # lanes: each walks its own part of the text
+
+[exchange]
+mode = "broadcast"
+in_flight_weight = 0.5
+local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
+period_ms = 4
+
+[compress]
+density = 0.02            # of each mini-batch
+scope = "tensor"          # each tensor ranked by itself
+emit = "mean"             # an entry moves its weight by the mean of the chosen entries
+grid_bits = 24
+)toml";
+
 constexpr std::string_view synthetic =
     R"toml(# A synthetic task that needs no files: 10 overlapping clusters and a small MLP, for experiments and tests.
 [run]
@@ -167,11 +207,12 @@ std::string_view preset_text(std::string_view name) {
   if (name == "fashion-cnn") return fashion_cnn;
   if (name == "synthetic") return synthetic;
   if (name == "text-gpt") return text_gpt;
+  if (name == "text-lstm") return text_lstm;
   return {};
 }
 
 std::vector<std::string> preset_names() {
-  return {"fashion-mlp", "fashion-cnn", "synthetic", "text-gpt"};
+  return {"fashion-mlp", "fashion-cnn", "synthetic", "text-gpt", "text-lstm"};
 }
 
 }  // namespace rumor

@@ -26,7 +26,8 @@ std::string tokenizer_hash(const RunConfig& config) {
 std::vector<RunKeyRow> model_keys() {
   return {
       row("model.family", of_run, "mlp, cnn, gpt, llama or lstm", text(FIELD(model.family))),
-      row("model.hidden", of_run, "widths of the hidden dense layers", numbers(FIELD(model.hidden))),
+      row("model.hidden", of_run, "widths of the hidden dense layers, or of the layers of an LSTM",
+          numbers(FIELD(model.hidden))),
       row("model.channels", of_run, "channels of each stage of a CNN", numbers(FIELD(model.stage_channels))),
       row("model.blocks", of_run, "residual blocks per stage of a CNN; 0: one plain convolution per stage",
           whole(0, 64, FIELD(model.blocks))),
@@ -38,11 +39,12 @@ std::vector<RunKeyRow> model_keys() {
           "start from this safetensors file, or from this folder, whose config.json then decides the model's keys; "
           "all peers need the same content, at any path",
           text(FIELD(weights))),
-      row("model.context", of_run, "context length of a language model, tokens",
+      row("model.context", of_run, "context length of a language model, or length of an LSTM's window, tokens",
           whole(1, 1 << 20, FIELD(model.context))),
-      row("model.layers", of_run, "number of blocks of a language model", whole(1, 1 << 10, FIELD(model.layers))),
+      row("model.layers", of_run, "number of blocks of a GPT or Llama", whole(1, 1 << 10, FIELD(model.layers))),
       row("model.heads", of_run, "number of attention heads of a GPT or Llama", whole(1, 1 << 10, FIELD(model.heads))),
-      row("model.embedding", of_run, "width of a language model", whole(1, 1 << 16, FIELD(model.embedding))),
+      row("model.embedding", of_run, "width of a GPT or Llama, or of an LSTM's embedding",
+          whole(1, 1 << 16, FIELD(model.embedding))),
       row("model.precision", of_peer,
           "input precision of a GPU's matrix products; sums are fp32, and a CPU always uses fp32",
           choice({"fp32", "tf32", "bf16"}, FIELD(precision))),

@@ -41,6 +41,16 @@ ModelConfig gpt(std::uint32_t layers, std::uint32_t heads, std::uint32_t embeddi
   return config;
 }
 
+ModelConfig lstm(std::vector<std::uint32_t> hidden, std::uint32_t embedding, std::uint32_t context) {
+  ModelConfig config;
+  config.family = "lstm";
+  config.vocabulary = 256;
+  config.hidden = std::move(hidden);
+  config.embedding = embedding;
+  config.context = context;
+  return config;
+}
+
 // A model of torch_speed.py goes by the same name here.
 std::map<std::string, Case> cases() {
   ModelConfig mlp;
@@ -60,7 +70,9 @@ std::map<std::string, Case> cases() {
           {"mlp-128", {mlp, 128}},
           {"cnn-64", {cnn, 64}},
           {"gpt-4x128", {gpt(4, 4, 128, 128), 16}},
-          {"gpt-6x384", {gpt(6, 6, 384, 256), 8}}};
+          {"gpt-6x384", {gpt(6, 6, 384, 256), 8}},
+          {"lstm-2x256", {lstm({256, 256}, 128, 128), 16}},
+          {"lstm-1x512", {lstm({512}, 128, 64), 32}}};
 }
 
 class Training {

@@ -70,6 +70,25 @@ def gpt(layers, heads, width, context, tokens=256):
     return make
 
 
+def lstm(layers, embedding, width, tokens=256):
+    def make(nn):
+        class Lstm(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding, self.head = nn.Embedding(tokens, embedding), nn.Linear(width, tokens)
+                self.lstm = nn.LSTM(embedding, width, layers, batch_first=True)
+
+            def forward(self, rows):
+                return self.head(self.lstm(self.embedding(rows))[0])
+
+        return Lstm()
+    return make
+
+
+def lstm_uses(layers, embedding, width, places):
+    return places * 3 * (4 * width * (embedding + width + (layers - 1) * 2 * width) + 256 * width)
+
+
 def gpt_uses(layers, width, context, rows):
     """Weights three times, and attention's two products, half a square each, forward once and backward twice."""
     return rows * context * 3 * (12 * layers * width ** 2 + 256 * width + layers * context * width)
@@ -108,6 +127,10 @@ MODELS = {
                       batch=lambda torch: text(torch, 16, 128), loss=token_loss),
     'gpt-6x384': dict(text='GPT 6 x 384, 8 rows of 256', uses=gpt_uses(6, 384, 256, 8), net=gpt(6, 6, 384, 256),
                       batch=lambda torch: text(torch, 8, 256), loss=token_loss),
+    'lstm-2x256': dict(text='LSTM 2 x 256, 16 rows of 128', uses=lstm_uses(2, 128, 256, 2048), net=lstm(2, 128, 256),
+                       batch=lambda torch: text(torch, 16, 128), loss=token_loss),
+    'lstm-1x512': dict(text='LSTM 1 x 512, 32 rows of 64', uses=lstm_uses(1, 128, 512, 2048), net=lstm(1, 128, 512),
+                       batch=lambda torch: text(torch, 32, 64), loss=token_loss),
 }
 
 

@@ -73,6 +73,14 @@ def refused():
         assert done.returncode == 2 and '--device cuda' in done.stderr and words in done.stderr, done
 
 
+def a_family_without_kernels():
+    with tempfile.NamedTemporaryFile('w', suffix='.txt') as text:
+        text.write('a text of some words\n' * 500)
+        text.flush()
+        done = peers.run('peer', 'text-lstm', '--set', f'data.path={text.name}', '--device', 'cuda')
+    assert done.returncode == 2 and '"lstm" does not train on a GPU; use --device cpu' in done.stderr, done
+
+
 def told_by_doctor():
     healthy = peers.run('doctor').stdout
     assert 'ok    GPU' in healthy and 'emulation, ' in healthy, healthy
@@ -87,5 +95,6 @@ train_together()
 train_a_gpt()
 train_in_rounds()
 refused()
+a_family_without_kernels()
 told_by_doctor()
 print('ok')

@@ -12,7 +12,8 @@ namespace {
 
 using namespace rumor::tools;
 
-constexpr const char* run_help = "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt";
+constexpr const char* run_help =
+    "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt, text-lstm";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* token_help = "file with the token of the status address";
 constexpr const char* weights_help =
@@ -288,7 +289,7 @@ void add_stats(CLI::App& app, StatsCommand& c) {
 }
 
 void add_sample(CLI::App& app, SampleCommand& c) {
-  CLI::App* sample = app.add_subcommand("sample", "Generate text with a trained GPT");
+  CLI::App* sample = app.add_subcommand("sample", "Generate text with a trained GPT or LSTM");
   sample->footer(
       "  rumor peer text-gpt --state peer-1        train for some minutes, then press Ctrl-C\n"
       "  rumor sample peer-1 --prompt 'And God said'\n"
@@ -304,7 +305,7 @@ void add_sample(CLI::App& app, SampleCommand& c) {
   sample->add_option("--seed", c.seed, "seed of the random choices (default 1)");
   sample->add_option("--length", c.length, "tokens to write (default 500)");
   sample->add_option("--tokens", c.tokens, "tokenizer.json of the model (default: the one in the same folder)");
-  sample->add_option("--heads", c.heads, "number of attention heads, if there is no config.json")
+  sample->add_option("--heads", c.heads, "number of attention heads of a GPT, if there is no config.json")
       ->check(CLI::Range(1, 65536));
 }
 

@@ -1,11 +1,10 @@
-// rumor sample: text out of a trained GPT, token after token.
+// rumor sample: text out of a trained language model, token after token.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "models/families/gpt_decoder.h"
 #include "runtime/base/text.h"
-#include "tools/text/gpt_source.h"
+#include "tools/text/text_model.h"
 #include "tools/text/tokenizer.h"
 #include "tools/words/command.h"
 
@@ -20,12 +19,12 @@ Result<void> check(const SampleCommand& command) {
 
 // The tokens that the model continues; never empty.
 Result<std::vector<models::Token>> read_prompt(const SampleCommand& command, const Tokenizer& tokenizer,
-                                               const models::GptShape& shape) {
+                                               const TextModel& model) {
   auto tokens = tokenizer.encode(command.prompt);
   if (!tokens) return tokens.error();
-  if (static_cast<long>(tokens->size()) > shape.context)
+  if (model.context && static_cast<long>(tokens->size()) > *model.context)
     return Error{Errc::usage, str("--prompt has ", tokens->size(), " tokens, but this model sees ",
-                                  shape.context, " at once; shorten it")};
+                                  *model.context, " at once; shorten it")};
   if (tokens->empty()) tokens->push_back(tokenizer.beginning());
   return tokens;
 }
@@ -39,21 +38,20 @@ bool print(const std::string& text) {
 
 int run_sample_command(const SampleCommand& command) {
   if (auto fine = check(command); !fine) return fail(fine.error());
-  const auto source = load_gpt(command.source, command.heads);
-  if (!source) return fail(source.error());
-  const auto tokenizer =
-      Tokenizer::open(source->directory, static_cast<std::uint32_t>(source->shape.vocabulary), command.tokens);
+  const auto model = load_text_model(command.source, command.heads);
+  if (!model) return fail(model.error());
+  const auto tokenizer = Tokenizer::open(model->directory, static_cast<std::uint32_t>(model->vocabulary),
+                                         command.tokens);
   if (!tokenizer) return fail(tokenizer.error());
-  const auto prompt = read_prompt(command, *tokenizer, source->shape);
+  const auto prompt = read_prompt(command, *tokenizer, *model);
   if (!prompt) return fail(prompt.error());
   if (!tokenizer->note().empty()) std::fprintf(stderr, "rumor: %s\n", tokenizer->note().c_str());
 
   watch_for_signals();
-  models::GptDecoder decoder(source->shape, source->params);
   const models::SamplingRule rule{command.temperature, command.top_k};
   Prng prng = Prng::named(command.seed, "sample");
   std::span<const float> logits;
-  for (const models::Token token : *prompt) logits = decoder.read(token);
+  for (const models::Token token : *prompt) logits = model->decoder->read(token);
   bool writes = print(command.prompt);
   for (std::uint64_t i = 0; i < command.length && writes && !interrupted(); ++i) {
     if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
@@ -61,7 +59,7 @@ int run_sample_command(const SampleCommand& command) {
           {Errc::mismatch, str(command.source, ": this model has diverged: its outputs are not finite")});
     const models::Token token = models::draw_token(logits, rule, prng);
     writes = print(tokenizer->decode(token));
-    if (i + 1 < command.length) logits = decoder.read(token);
+    if (i + 1 < command.length) logits = model->decoder->read(token);
   }
   if (writes) print("\n");
   return 0;

@@ -1,0 +1,40 @@
+// LlamaDecoder: a Llama that predicts one token after another.
+//
+// Bits: its logits are those of models/families/llama.h for the same tokens, equal everywhere.
+// Memory: 2 * layers * context * kv_heads * head_size floats. Thread: one caller at a time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/families/llama.h"
+#include "models/families/token_decoder.h"
+#include "models/layers/attention_memory.h"
+
+namespace rumor::models {
+
+class LlamaDecoder final : public TokenDecoder {
+ public:
+  // `params` belong to the caller and must outlive this. Requires: they are of `shape`.
+  LlamaDecoder(LlamaShape shape, std::span<const float> params);
+
+  // A full context drops its older half and reads the newer half again.
+  std::span<const float> read(Token token) override;
+
+ private:
+  void advance(Token token);
+  // y = W x + b (+ y), one row; bias or y may be left out.
+  void project(long in, long out, const float* x, std::uint32_t weight, const float* start, float* y) const;
+  void project_qkv(const LlamaShape::Layer& at);
+  // -> normed_
+  void norm(const float* x, std::uint32_t gain);
+
+  LlamaShape shape_;
+  const float* params_;
+  Rotary rotary_;
+  std::vector<Token> tokens_;            // read and not forgotten
+  std::vector<AttentionMemory> memory_;  // of each layer
+  std::vector<float> sum_, normed_, qkv_, looked_, gate_, up_, logits_;
+};
+
+}  // namespace rumor::models

@@ -1,0 +1,30 @@
+// TextModel: a trained language model as `rumor sample` finds it, in a peer's state directory or a safetensors file.
+//
+// Thread: one owner.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/families/token_decoder.h"
+
+namespace rumor::tools {
+
+struct TextModel {
+  std::vector<float> params;
+  std::unique_ptr<models::TokenDecoder> decoder;  // refers to params
+  long vocabulary = 0;
+  std::optional<long> context;  // tokens that it sees at once; an LSTM has no limit
+  std::string directory;        // its folder, which may also have a tokenizer's files
+};
+
+// `path`: a state directory (the newest whole checkpoint; a running peer is not disturbed), a directory with
+// model.safetensors or model.safetensors.index.json, or one of these files. The names of the tensors tell an LSTM;
+// config.json beside the weights describes a GPT or a Llama. `heads` of a GPT can do without. Errors: Errc::not_found (no
+// such file, or no checkpoint), Errc::corrupt, Errc::mismatch (another model), Errc::usage (no config.json, or heads for
+// an LSTM).
+Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads);
+
+}  // namespace rumor::tools
