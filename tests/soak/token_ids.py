@@ -25,8 +25,15 @@ PIECES = ['<|endoftext|>', '<|end|>', "it's", "THEY'LL", '  ', '\n\n', '\r\n', '
           'int main() {', '0x1F', '\u00a0', '\u3000', '\u2028', '\u180e', '\u200b', '\u212b', '\u1e9b\u0323', 'e\u0301']
 
 
+def is_old(letter):
+    """Whether every version of Unicode in use knows it. tokenizers 0.23 normalizes by tables without the newest
+    combining marks, and leaves them in another order."""
+    known = unicodedata.ucd_3_2_0 if unicodedata.combining(letter) else unicodedata
+    return known.category(letter) not in ('Cn', 'Cs')
+
+
 def mixed(draw, size):
-    """About `size` bytes of text. Only characters that are assigned: later versions of Unicode know more of them."""
+    """About `size` bytes of text."""
     parts, length = [], 0
     while length < size:
         kind = draw.random()
@@ -38,7 +45,7 @@ def mixed(draw, size):
             block = draw.choice(BLOCKS)
             letters = draw.choices(range(block[0], min(block[1], block[0] + 60) + 1), k=draw.randint(1, 9))
             part = ''.join(map(chr, letters)) + draw.choice([' ', ' ', ' ', ', ', '. ', '\n'])
-        part = ''.join(c for c in part if unicodedata.category(c) not in ('Cn', 'Cs'))
+        part = ''.join(filter(is_old, part))
         parts.append(part)
         length += len(part.encode())
     return ''.join(parts)
