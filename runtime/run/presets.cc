@@ -166,6 +166,51 @@ emit = "mean"             # an entry moves its weight by the mean of the chosen 
 grid_bits = 24
 )toml";
 
+constexpr std::string_view llama_tiny =
+    R"toml(# The King James Bible, byte by byte, with a small Llama of 1,017,216 parameters; see `rumor sample`.
+[run]
+name = "llama-tiny"
+seed = 1
+samples = 48000           # rows of 128 bytes, all peers together: 6.1 million bytes, one and a half times the text
+
+[model]
+family = "llama"          # the architecture of Llama, Mistral and Qwen2
+layers = 5
+heads = 4
+kv_heads = 2              # groups of heads that share keys and values
+embedding = 128
+feed_forward = 384
+context = 128             # context length, bytes
+# weights = "FOLDER"      # begin with a model from Hugging Face; its config.json then decides these keys
+
+[data]
+kind = "text"             # a text as bytes; Debian and Ubuntu: apt install bible-kjv-text
+path = "bible-kjv-text"   # this package, "dict-gcide", or your own file or folder
+# tokens = "FILE"         # a tokenizer.json, for tokens instead of bytes; that of model.weights is taken by itself
+
+[optimizer]
+kind = "muon"             # momentum made orthogonal for the matrices within the blocks, AdamW for all else
+momentum = 0.95
+beta2 = 0.99
+rate = 0.02               # peak learning rate of four peers together; each peer takes rate / (live peers)
+rate_scaling = "sqrt"
+warmup = 0.05
+floor = 0.01
+batch = 4                 # rows per mini-batch
+
+[exchange]
+mode = "broadcast"
+in_flight_weight = 0.5
+local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
+period_ms = 4
+
+[compress]
+density = 0.02            # of each mini-batch: 20,344 entries
+scope = "tensor"          # each tensor ranked by itself
+emit = "mean"             # an entry moves its weight by the mean of the chosen entries
+grid_bits = 24
+)toml";
+
 constexpr std::string_view synthetic =
     R"toml(# A synthetic task that needs no files: 10 overlapping clusters and a small MLP, for experiments and tests.
 [run]
@@ -208,11 +253,12 @@ std::string_view preset_text(std::string_view name) {
   if (name == "synthetic") return synthetic;
   if (name == "text-gpt") return text_gpt;
   if (name == "text-lstm") return text_lstm;
+  if (name == "llama-tiny") return llama_tiny;
   return {};
 }
 
 std::vector<std::string> preset_names() {
-  return {"fashion-mlp", "fashion-cnn", "synthetic", "text-gpt", "text-lstm"};
+  return {"fashion-mlp", "fashion-cnn", "synthetic", "text-gpt", "text-lstm", "llama-tiny"};
 }
 
 }  // namespace rumor

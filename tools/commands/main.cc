@@ -13,7 +13,7 @@ namespace {
 using namespace rumor::tools;
 
 constexpr const char* run_help =
-    "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt, text-lstm";
+    "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt, text-lstm, llama-tiny";
 constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* token_help = "file with the token of the status address";
 constexpr const char* weights_help =

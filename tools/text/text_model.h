@@ -21,10 +21,10 @@ struct TextModel {
 };
 
 // `path`: a state directory (the newest whole checkpoint; a running peer is not disturbed), a directory with
-// model.safetensors or model.safetensors.index.json, or one of these files. The names of the tensors tell an LSTM;
-// config.json beside the weights describes a GPT or a Llama. `heads` of a GPT can do without. Errors: Errc::not_found (no
-// such file, or no checkpoint), Errc::corrupt, Errc::mismatch (another model), Errc::usage (no config.json, or heads for
-// an LSTM).
+// model.safetensors or model.safetensors.index.json, or one of these files. The names of the tensors tell an LSTM.
+// config.json beside the weights describes a GPT or a Llama; a GPT needs none where `heads` is given. Errors:
+// Errc::not_found (no such file, or no checkpoint), Errc::corrupt, Errc::mismatch (another model), Errc::usage (no
+// config.json, or heads for an LSTM).
 Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads);
 
 }  // namespace rumor::tools

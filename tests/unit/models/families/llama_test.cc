@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "models/families/llama_decoder.h"
 #include "tests/unit/models/families/golden_llama.h"
 #include "tests/unit/models/families/language_checks.h"
 
@@ -142,6 +143,34 @@ BOOST_AUTO_TEST_CASE(weights_begin_as_usual_and_know_nothing) {
   Prng prng(1);
   const std::vector<Token> tokens = draw_tokens(prng, 256, 4 * 33);
   BOOST_TEST(std::abs(model->evaluate(params, batch_of(tokens, 4)).loss - std::log(256.0)) < 0.1);
+}
+
+// Token after token, with the same likelihoods as the model; a full context keeps its newer half.
+BOOST_AUTO_TEST_CASE(the_decoder_predicts_as_the_model_does) {
+  const ModelConfig config = golden_config();
+  const auto model = std::move(make_model(config)).value();
+  Prng prng(5);
+  const std::vector<float> params = draw(prng, model->layout().params(), 0.5);
+  const std::vector<Token> tokens = draw_tokens(prng, 11, 7);
+  std::vector<float> expected(model->predictions(1));
+  model->predict(params, batch_of(tokens, 1), expected);
+  for (const KernelTable* table : kernel_variants()) {
+    BOOST_REQUIRE(choose_kernels(table->name).ok());
+    LlamaDecoder decoder(llama_shape(config), params);
+    for (std::size_t place = 0; place < 6; ++place) {
+      const std::span<const float> logits = decoder.read(tokens[place]);
+      double sum = 0;
+      for (const float z : logits) sum += std::exp(static_cast<double>(z));
+      for (std::size_t token = 0; token < 11; ++token)
+        BOOST_TEST(std::abs(std::exp(static_cast<double>(logits[token])) / sum -
+                            static_cast<double>(expected[place * 11 + token])) < 1e-6);
+    }
+    LlamaDecoder fresh(llama_shape(config), params);
+    for (std::size_t place = 3; place < 6; ++place) fresh.read(tokens[place]);
+    const std::span<const float> after = fresh.read(tokens[6]), whole = decoder.read(tokens[6]);
+    BOOST_TEST(std::equal(after.begin(), after.end(), whole.begin(), whole.end()));
+  }
+  BOOST_REQUIRE(choose_kernels("").ok());
 }
 
 BOOST_AUTO_TEST_CASE(open_sizes_are_filled_in_and_bad_ones_refused_with_the_key) {
