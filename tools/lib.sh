@@ -114,14 +114,14 @@ fetch_toml() {
   local folder status=0 root=()
   [[ $(id -u) -eq 0 ]] || root=(sudo)
   folder=$(mktemp -d)
-  if ! guarded /usr/lib/apt/apt-helper download-file "$toml_url" "$folder/toml.deb" "$toml_hash" >"$folder/log" 2>&1 ||
-    ! dpkg-deb -x "$folder/toml.deb" "$folder" >>"$folder/log" 2>&1; then
+  if guarded /usr/lib/apt/apt-helper download-file "$toml_url" "$folder/toml.deb" "$toml_hash" >"$folder/log" 2>&1 &&
+    dpkg-deb -x "$folder/toml.deb" "$folder" >>"$folder/log" 2>&1; then
+    "${root[@]}" cp -r "$folder/usr/include/toml++" "$toml_headers/" || status=1
+  else
     tail -n 5 "$folder/log" >&2
     echo "could not fetch toml++ from $toml_url" >&2
     echo "It is headers only: put its folder include/toml++ (3.3 or later) into $toml_headers" >&2
     status=1
-  else
-    "${root[@]}" mkdir -p "$toml_headers" && "${root[@]}" cp -r "$folder/usr/include/toml++" "$toml_headers/" || status=1
   fi
   rm -rf "$folder"
   return "$status"
