@@ -175,7 +175,7 @@ class Peer:
     def told(self, key):
         """The next line that tells `key`."""
         for line in self.process.stdout:
-            if line.startswith('{') and key in (said := json.loads(line)):
+            if line.startswith('{"') and key in (said := json.loads(line)):
                 return said
         raise AssertionError(f'ended without telling {key}: exit status {self.process.wait()}')
 
