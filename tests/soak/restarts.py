@@ -222,6 +222,7 @@ def try_framework(which, folder):
     ends = [again.told('digest'), first.told('digest')]
     far = distances(weights_of, checkpoint, files)
     assert [one['begun'] for one in told] == [at, at] == [one['optimizer'] for one in told], (at, told)
+    assert min(one['samples'] for one in told) > 0, told  # swarm.progress is the run's from the first step
     assert far > 0, 'the swarm went on, so the weights of the file are not those that the restart begins with'
     assert ends[0]['digest'] == ends[1]['digest'] and ends[0]['steps'] == at + 200, ends
     return {'step': at, 'file_from_swarm': far, **{f'begun_{name}': one['samples'] for name, one in
