@@ -2,7 +2,7 @@
 # What tools/quickstart and tools/test share: packages, steps with their time, and an end without stray processes.
 # Sourced, from the repository root.
 
-# Valid on Debian 12, Ubuntu 22.04 and 24.04.
+# Valid on Debian 12 and Ubuntu 24.04; Ubuntu 22.04 has all but libtomlplusplus-dev (fetch_toml).
 build_packages=(g++ meson ninja-build pkg-config libasio-dev libzstd-dev zlib1g-dev libprotobuf-dev protobuf-compiler
   libssl-dev libpcre2-dev libutf8proc-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
   libnatpmp-dev libminiupnpc-dev)
@@ -87,7 +87,9 @@ missing_packages() {
   local package name libraries=() installed native
   for package in "$@"; do
     name=$(command_of "$package")
-    if [[ -z $name ]]; then
+    if [[ $package == libtomlplusplus-dev && -e $toml_headers/toml++/toml.h ]]; then
+      continue
+    elif [[ -z $name ]]; then
       libraries+=("$package")
     elif ! command -v "$name" >/dev/null; then
       echo "$package"
@@ -102,6 +104,28 @@ missing_packages() {
     [[ $package == *:* ]] && name=$package || name=$package:$native
     grep -qxF -e "$name installed" -e "$package:all installed" <<<"$installed" || echo "$package"
   done
+}
+
+# toml++ for Ubuntu 22.04, which has no package of it: headers that any C++17 compiler reads, out of the package of
+# 24.04, for all programs of this machine. apt's own helper compares the hash, so the way there need not be trusted.
+toml_headers=/usr/local/include
+toml_url=http://archive.ubuntu.com/ubuntu/pool/universe/t/tomlplusplus/libtomlplusplus-dev_3.4.0+ds-0.2build1_amd64.deb
+toml_hash=SHA256:e6d68dbb89f11c71fc33bd1397ab1b405e83e96b959e5c18ef82871c12051c46
+fetch_toml() {
+  local folder status=0 root=()
+  [[ $(id -u) -eq 0 ]] || root=(sudo)
+  folder=$(mktemp -d)
+  if guarded /usr/lib/apt/apt-helper download-file "$toml_url" "$folder/toml.deb" "$toml_hash" >"$folder/log" 2>&1 &&
+    dpkg-deb -x "$folder/toml.deb" "$folder" >>"$folder/log" 2>&1; then
+    "${root[@]}" cp -r "$folder/usr/include/toml++" "$toml_headers/" || status=1
+  else
+    tail -n 5 "$folder/log" >&2
+    echo "could not fetch toml++ from $toml_url" >&2
+    echo "It is headers only: put its folder include/toml++ (3.3 or later) into $toml_headers" >&2
+    status=1
+  fi
+  rm -rf "$folder"
+  return "$status"
 }
 
 # apt-get as root, quietly. With sudo it stays in the foreground: it may ask for a password.
@@ -136,6 +160,12 @@ need_packages() {
   fi
   say "installing ${missing[*]} (on a bare system this takes a minute or two)"
   apt_get update || say 'could not refresh the package lists; going on with those at hand'
+  if [[ " ${missing[*]} " == *' libtomlplusplus-dev '* ]] && ! apt-cache show libtomlplusplus-dev >/dev/null 2>&1; then
+    say "there is no package libtomlplusplus-dev here: putting the headers of Ubuntu 24.04 into $toml_headers"
+    fetch_toml || return 1
+    mapfile -t missing < <(missing_packages "$@")
+    [[ ${#missing[@]} -gt 0 ]] || return 0
+  fi
   if ! apt_get install -y --no-install-recommends "${missing[@]}"; then
     echo "could not install ${missing[*]}" >&2
     echo 'On Ubuntu they are in the universe part of the archive: sudo add-apt-repository universe' >&2

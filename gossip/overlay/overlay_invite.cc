@@ -1,6 +1,7 @@
 // The part of Overlay that makes others dial us: members that we cannot dial, and neighbours that test whether we can
 // be dialled (PROTOCOL.md 5.10, 5.11).
 #include <algorithm>
+#include <span>
 
 #include "gossip/overlay/overlay.h"
 #include "runtime/base/text.h"
@@ -61,8 +62,9 @@ void Overlay::ask_to_be_dialled() {
   core_.each_link([&](Link& link) { links.push_back(&link); });
   if (links.empty() || core_.members.self().addresses.empty()) return;
   core_.prng.shuffle(std::span(links));
-  links.resize(std::min(links.size(), dial_backs_asked));
-  for (Link* link : links) core_.send(*link, encode(Invite{link->node, core_.options.self}));
+  for (Link* link : std::span(links).first(std::min(links.size(), dial_backs_asked))) {
+    core_.send(*link, encode(Invite{link->node, core_.options.self}));
+  }
   reach_.asked_at = core_.now;
 }
 

@@ -123,6 +123,7 @@ Result<void> Swarm::make_trainer() {
   auto trainer = OutsideTrainer::create(config, start->layout, tensors_, local_, std::move(start->weights));
   if (!trainer) return trainer.error();
   trainer_ = trainer->get();
+  if (training_.lacks_weights) trainer_->await_weights();
   auto shared = shared_buffers(training_.buffers_json, local_);
   if (!shared) return shared.error();
   if (auto means = trainer_->share(std::move(shared).value()); !means) return means;

@@ -1,4 +1,4 @@
-"""The loops of rivals.py: one model, data and optimizer, and each way of training it on two machines.
+"""The loops of rivals.py: one task, and each way of training it on two machines.
 
 A loop ends when rank 0 meets the target, or at the limit; rank 1 goes on until it is told. Returns what rank 0 saw.
 """
@@ -10,60 +10,50 @@ import torch
 from torch import nn
 
 import shaped_link
-from torch_data import fashion
+from rival_tasks import make_net, make_task
 
-BATCH, ROWS, PORT = 32, 2000, 7755
-EVALUATE_EVERY = 0.5  # seconds
-
-
-def model(width):
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
-    return nn.Sequential(nn.Linear(784, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
-
-
-def _loss(net, images, labels):
-    with torch.no_grad():
-        return nn.functional.cross_entropy(net(images), labels).item()
-
-
-def _pass(net, images, labels):
-    rows = torch.randint(0, len(images), (BATCH,))
-    nn.functional.cross_entropy(net(images[rows]), labels[rows]).backward()
+PORT = 7755
 
 
 def seconds_a_step(job):
     """Of this machine, without any exchange, while the other rank measures too."""
-    net = model(job.width)
-    optimizer = torch.optim.SGD(net.parameters(), job.rate)
-    images, labels = fashion('train')
+    net = make_net(job.task)
+    optimizer = job.task.optimizer(net.parameters(), job.rate)
     begin = time.monotonic()
-    for _ in range(300):
+    for _ in range(job.task.alone_steps):
         optimizer.zero_grad()
-        _pass(net, images, labels)
+        job.task.loss(net).backward()
         optimizer.step()
-    return (time.monotonic() - begin) / 300
+    return (time.monotonic() - begin) / job.task.alone_steps
 
 
-def train(job, net, zero_grad, step):
-    """Steps until the target is met. step(met): the exchange and the optimizer; returns whether the loop is over."""
-    images, labels = fashion('train')
-    test = [part[:ROWS] for part in fashion('t10k')]
+def train(job, net, optimizer, exchange):
+    """Steps until the target is met. exchange(met), after the optimizer's step: whether the loop is over.
+
+    "in_step" is the share of the time, evaluations aside, that passed in the optimizer's step and the exchange.
+    DistributedDataParallel exchanges in backward(), which is not in it."""
     torch.manual_seed(10 + job.rank)
     print('begun', flush=True)
-    begin, looked, evaluating, steps, loss = time.monotonic(), time.monotonic(), 0.0, 0, float('inf')
-    while True:
-        zero_grad()
-        _pass(net, images, labels)
+    begin, evaluating, in_step, steps, loss = time.monotonic(), 0.0, 0.0, 0, float('inf')
+    looked, curve, over = begin, [], False
+    while not over:
+        optimizer.zero_grad()
+        job.task.loss(net).backward()
         met = False
-        if job.rank == 0 and time.monotonic() - looked > EVALUATE_EVERY:
+        if job.rank == 0 and time.monotonic() - looked > job.task.evaluate_every:
             looked = time.monotonic()
-            loss = _loss(net, *test)
+            loss = job.task.test_loss(net)
+            curve.append((round(looked - begin, 1), steps, round(loss, 3)))
             met = loss <= job.loss or looked - begin > job.limit
             evaluating += time.monotonic() - looked
         steps += 1
-        if step(met):
-            return {'seconds': time.monotonic() - begin, 'steps': steps, 'loss': loss, 'evaluating': evaluating}
+        entered = time.monotonic()
+        optimizer.step()
+        over = exchange(met)
+        in_step += time.monotonic() - entered
+    seconds = time.monotonic() - begin
+    return {'seconds': seconds, 'steps': steps, 'loss': loss, 'evaluating': evaluating,
+            'in_step': in_step / (seconds - evaluating), 'curve': curve}
 
 
 class Ending:
@@ -81,19 +71,16 @@ class Ending:
 
 def run_rumor(job):
     import rumor
-    net, state, ending = model(job.width), f'{job.folder}/{job.rank}', Ending(job)
-    optimizer = torch.optim.SGD(net.parameters(), job.rate)
+    net, state, ending = make_net(job.task), f'{job.folder}/{job.rank}', Ending(job)
+    optimizer = job.task.optimizer(net.parameters(), job.rate)
     swarm = rumor.join('rivals', net, seeds=[f'{shaped_link.ADDRESSES[1 - job.rank]}:{PORT}'], state=state,
-                       listen=f'{shaped_link.ADDRESSES[job.rank]}:{PORT}', batch_size=BATCH, density=job.density,
+                       listen=f'{shaped_link.ADDRESSES[job.rank]}:{PORT}', batch_size=job.task.batch,
+                       density=job.density,
                        options={'allow': f'{state}/allowed', 'overhead': job.overhead})
     while not swarm.status()['peers']:
         time.sleep(0.1)
 
-    def step(met):
-        optimizer.step()
-        return not swarm.step() or ending.is_over(met)
-
-    told = train(job, net, optimizer.zero_grad, step)
+    told = train(job, net, optimizer, lambda met: not swarm.step() or ending.is_over(met))
     swarm.close()
     return told
 
@@ -102,12 +89,11 @@ def run_ddp(job):
     import torch.distributed as dist
     os.environ['GLOO_SOCKET_IFNAME'] = shaped_link.DEVICE
     dist.init_process_group('gloo', init_method=f'tcp://{shaped_link.ADDRESSES[0]}:{PORT}', rank=job.rank, world_size=2)
-    net = nn.parallel.DistributedDataParallel(model(job.width))
-    optimizer, over, steps = torch.optim.SGD(net.parameters(), job.rate), torch.zeros(1), [0]
+    net = nn.parallel.DistributedDataParallel(make_net(job.task))
+    optimizer, over, steps = job.task.optimizer(net.parameters(), job.rate), torch.zeros(1), [0]
 
-    def step(met):
+    def exchange(met):
         """Whether rank 0 has met the target is told every tenth step, so that it costs little."""
-        optimizer.step()
         over[0] = max(over[0].item(), float(met))
         steps[0] += 1
         if steps[0] % 10 != 0:
@@ -115,15 +101,17 @@ def run_ddp(job):
         dist.broadcast(over, 0)
         return over[0].item() > 0
 
-    told = train(job, net, optimizer.zero_grad, step)
+    told = train(job, net, optimizer, exchange)
     dist.destroy_process_group()
     return told
 
 
-def run_hivemind(job, local=False):
+def run_hivemind(job, local=False, behind=False):
+    """local: averages weights instead of gradients. behind: trains on while weights are averaged, and adds what the
+    average changes (hivemind's delta rule)."""
     import hivemind
     import hivemind.compression
-    net, ending, first = model(job.width), Ending(job), pathlib.Path(job.folder) / 'first'
+    net, ending, first = make_net(job.task), Ending(job), pathlib.Path(job.folder) / 'first'
     while job.rank == 1 and not first.exists():
         time.sleep(0.1)
     dht = hivemind.DHT(start=True, host_maddrs=[f'/ip4/{shaped_link.ADDRESSES[job.rank]}/tcp/{PORT}'],
@@ -133,28 +121,25 @@ def run_hivemind(job, local=False):
         os.rename(first.parent / 'part', first)
     half = hivemind.compression.Float16Compression()
     optimizer = hivemind.Optimizer(
-        dht=dht, run_id='rivals', target_batch_size=job.average_rows, batch_size_per_step=BATCH,
-        optimizer=lambda groups: torch.optim.SGD(groups, job.rate), params=net.parameters(), use_local_updates=local,
-        matchmaking_time=job.matchmaking, averaging_timeout=60, delay_state_averaging=False,
+        dht=dht, run_id='rivals', target_batch_size=job.average_rows, batch_size_per_step=job.task.batch,
+        optimizer=lambda groups: job.task.optimizer(groups, job.rate), params=net.parameters(),
+        use_local_updates=local, matchmaking_time=job.matchmaking, averaging_timeout=60, delay_state_averaging=behind,
         grad_compression=half, state_averaging_compression=half)
     there = pathlib.Path(job.folder) / f'there-{job.rank}'
     there.touch()
     while not (there.parent / f'there-{1 - job.rank}').exists():
         time.sleep(0.1)
-
-    def step(met):
-        optimizer.step()
-        return ending.is_over(met)
-
     # Its processes end with this one, which is killed: an orderly end takes longer than the training.
-    return {**train(job, net, optimizer.zero_grad, step), 'averages': optimizer.local_epoch}
+    return {**train(job, net, optimizer, ending.is_over), 'averages': optimizer.local_epoch}
 
 
 WAYS = {'rumor': run_rumor, 'ddp': run_ddp, 'hivemind': run_hivemind,
-        'hivemind-local': lambda job: run_hivemind(job, local=True)}
+        'hivemind-local': lambda job: run_hivemind(job, local=True),
+        'hivemind-behind': lambda job: run_hivemind(job, local=True, behind=True)}
 
 
 def run(job):
+    job.task = make_task(job)
     alone = seconds_a_step(job)
     told = WAYS[job.way](job)
     told['trains'] = min(1.0, alone * told['steps'] / max(told['seconds'] - told['evaluating'], 1e-9))

@@ -4,12 +4,13 @@ DistributedDataParallel (gloo) and hivemind. Time to the same test loss, bytes o
 that goes into training.
 
 Both ends run on this machine, in network namespaces of their own, joined by a link of tests/bench/shaped_link.py.
-Fashion-MNIST, MLP, SGD. Time is counted from the first step. With --kill the second peer is killed (SIGKILL) at half
-of the time that the way took before. hivemind is a package of PyPI; where python3 has it not, name other --ways. It
-averages gradients ("hivemind") or weights ("hivemind-local") as float16, each time that both have seen --average-rows
-rows together. Skipped (77) without PyTorch, Fashion-MNIST or root.
+Fashion-MNIST, MLP, SGD; with --text FILE a GPT of 10.8 million parameters on the bytes of that file, Adam (with
+--rate 0.0005, say). Time is counted from the first step. With --kill the second peer is killed (SIGKILL) at half of
+the time that the way took before. hivemind is a package of PyPI; where python3 has it not, name other --ways. It
+averages gradients ("hivemind") or weights ("hivemind-local"; "hivemind-behind" trains on meanwhile) as float16, each
+time that both have seen --average-rows rows together. Skipped (77) without PyTorch, Fashion-MNIST or root.
 
-Usage: rivals.py [--mbit 20] [--rtt-ms 50] [--loss 0.5] [--width 128] [--ways rumor,ddp] [--kill]
+Usage: rivals.py [--mbit 20] [--rtt-ms 50] [--loss 0.5] [--width 128 | --text FILE] [--ways rumor,ddp] [--kill]
                  [--average-rows 512] [--rate 0.1] [--json FILE] RUMOR LIBRARY PACKAGE
 """
 import argparse
@@ -29,6 +30,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / 'system' / 'bridge')]
 
 try:
     import rival_loops
+    import rival_tasks
     from torch_data import FOLDER
 except ImportError:
     print('python3 has no PyTorch (python3-torch)')
@@ -87,12 +89,13 @@ def parsed():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('--mbit', type=float, default=20)
     parser.add_argument('--rtt-ms', type=float, default=50)
-    parser.add_argument('--loss', type=float, default=0.5, help='on 2,000 rows of the test set')
-    parser.add_argument('--width', type=int, default=128, help='of both hidden layers')
+    parser.add_argument('--loss', type=float, default=0.5, help='on rows of the test set')
+    parser.add_argument('--width', type=int, default=128, help='of both hidden layers of the MLP')
+    parser.add_argument('--text', help='a file: the GPT instead of the MLP')
     parser.add_argument('--limit', type=float, default=600, help='seconds for one way')
     parser.add_argument('--density', type=float, default=0.001, help='of an update of Rumor')
     parser.add_argument('--overhead', type=float, default=0.2, help='share of the time that Rumor may take')
-    parser.add_argument('--rate', type=float, default=0.1, help='of SGD')
+    parser.add_argument('--rate', type=float, default=0.1, help='of the optimizer')
     parser.add_argument('--average-rows', type=int, default=512, help='of both peers, between two averages of hivemind')
     parser.add_argument('--matchmaking', type=float, default=1, help='seconds that hivemind looks for a group')
     parser.add_argument('--ways', default='rumor,ddp', help=', '.join(rival_loops.WAYS))
@@ -115,7 +118,8 @@ def row(way, told, first):
     ratio = '' if told is first else (f'  {told["seconds"] / first["seconds"]:.1f} times the time, '
                                       f'{told["bytes"] / first["bytes"]:.0f} times the bytes')
     return (f'{way:>20}: {told["seconds"]:7.1f} s  {told["steps"]:6} steps  {told["bytes"] / 1e6:8.2f} MB  '
-            f'trains {100 * told["trains"]:3.0f} % of the time  loss {told["loss"]:.3f}{ratio}')
+            f'trains {100 * told["trains"]:3.0f} % of the time, {100 * told["in_step"]:.0f} % in step  '
+            f'loss {told["loss"]:.3f}{ratio}')
 
 
 def main():
@@ -125,12 +129,15 @@ def main():
     if options.way:
         print(json.dumps(rival_loops.run(options)), flush=True)
         return
-    why = shaped_link.why_not() or ('' if FOLDER.is_dir() else 'no Fashion-MNIST (dataset-fashion-mnist)')
+    why = shaped_link.why_not()
+    if not options.text and not FOLDER.is_dir():
+        why = why or 'no Fashion-MNIST (dataset-fashion-mnist)'
     if why:
         print(f'skipped: {why}')
         sys.exit(SKIPPED)
-    print(f'{options.mbit:g} Mbit/s, {options.rtt_ms:g} ms, MLP of width {options.width}, test loss {options.loss:g}, '
-          f'two peers, batch {rival_loops.BATCH} each', flush=True)
+    task = rival_tasks.make_task(options)
+    print(f'{options.mbit:g} Mbit/s, {options.rtt_ms:g} ms, {task.name}, test loss {options.loss:g}, two peers, '
+          f'batch {task.batch} each', flush=True)
     results, first = {}, None
     for way in options.ways.split(','):
         results[way] = attempt(options, way)

@@ -106,6 +106,7 @@ def main(build, *pip_options):
             SOURCE / 'tools/tutorials/your-pytorch-model.md')
         run('Lightning', python, '-c', LIGHTNING, cwd=folder, env=env)
         run('Transformers', python, '-c', TRANSFORMERS, cwd=folder, env=env)
+        run('their checkpoints', python, SOURCE / 'tests/soak/restarts.py', library, package)
         run('a peer', rumor, 'peer', 'synthetic', '--set', 'run.samples=20000', '--until-done', '--quiet',
             '--tensorboard', pathlib.Path(folder) / 'events')
         run('TensorBoard', python, '-c', TENSORBOARD, pathlib.Path(folder) / 'events')

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A wheel in a fresh virtual environment: the command, the library, and two peers from it that end alike.
 
-usage: wheel.py [PYTHON]      (needs PyPI; PYTHON, by default this one, has PyTorch; a minute, or three with a build)
+usage: wheel.py [PYTHON [WHEEL]]     (PYTHON, by default this one, has PyTorch among its own packages, not those of a
+virtual environment)
 
-Prints one JSON object, then `ok`.
+Without WHEEL, tools/wheel makes one, which needs PyPI and takes a minute, or three with a build. With WHEEL nothing is
+compiled: so a wheel of the oldest system is tried on others. Prints one JSON object, then `ok`.
 """
 import json
 import os
@@ -47,11 +49,12 @@ def run(*command, **more):
 
 
 def main():
-    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
+    python, made = [*sys.argv[1:], *[sys.executable, None][len(sys.argv) - 1:]]
     environment = {name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'RUMOR_LIBRARY')}
     with tempfile.TemporaryDirectory(prefix='rumor-wheel-') as folder:
-        run(SOURCE / 'tools' / 'wheel', folder, cwd=SOURCE)
-        wheel, = pathlib.Path(folder).glob('rumor-*.whl')
+        if made is None:
+            run(SOURCE / 'tools' / 'wheel', folder, cwd=SOURCE)
+        wheel, = [pathlib.Path(made)] if made else pathlib.Path(folder).glob('rumor-*.whl')
         assert 'manylinux' in wheel.name, wheel.name
         venv = os.path.join(folder, 'venv')
         run(python, '-m', 'venv', '--system-site-packages', venv)

@@ -134,7 +134,11 @@ class EventLoop final : net::TransportEvents, StepEvents {
     console_.note(e);
     if (e.level == gossip::Note::Level::error) steps_->complain(e.text);
   }
-  void effect(StartStep& e) { steps_->offer(std::move(e.plan)); }
+  // The first step's loop may ask at once how far the run is, for its learning rate: it may have joined late.
+  void effect(StartStep& e) {
+    if (!std::exchange(has_begun_, true)) steps_->publish(node_->status(now()));
+    steps_->offer(std::move(e.plan));
+  }
   void effect(StartEvaluation& e);
   void effect(SaveCheckpoint& e);
   void save_waiting();
@@ -170,6 +174,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   std::string log_trouble_;      // why the log did not take the last update; empty: it did
   std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
   TimePoint next_dial_back_{dial_back_first};
+  bool has_begun_ = false;  // the first step was offered
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;

@@ -91,6 +91,7 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
   result.period = plan.period;
   result.loss = work_.loss;
   const OutsideWork work = std::exchange(work_, {});
+  if (written_.empty()) catch_up();
   const float largest = gather();
   if (!(largest < range_of(view_.grid_bits()))) {
     undo(result);
@@ -207,6 +208,10 @@ std::optional<std::string> OutsideTrainer::take_warning() {
 }
 
 void OutsideTrainer::catch_up() {
+  if (written_.empty()) {
+    show_all();
+    return view_.seen();
+  }
   if (!(gather() < range_of(view_.grid_bits()))) return show_all();
   std::vector<std::uint32_t> index;
   std::vector<float> change;
@@ -294,6 +299,7 @@ void OutsideTrainer::show_all() {
 // x becomes w and what drift(position) returns.
 template <class Drift>
 void OutsideTrainer::write_all(Drift&& drift) {
+  written_.resize(layout_.params());
   const compress::WeightView view = view_.values();
   each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t offset = layout_.tensors()[t].offset;

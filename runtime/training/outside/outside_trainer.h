@@ -77,6 +77,9 @@ class OutsideTrainer final : public Trainer {
 
   // Before follow(): buffers in the local memory that all peers share as means. Errors: Errc::limit.
   Result<void> share(std::vector<SharedBuffer> buffers);
+  // Before follow(), by a peer that lacks the weights: lets go of x as of the last step, until x is written. The
+  // memory is free for the snapshot that the peer takes meanwhile. Drops what the loop has changed in x by then.
+  void await_weights() { written_ = LargeVector<float>(); }
   // Before step(): the work that the step sends.
   void told(const OutsideWork& work) { work_ = work; }
   StepResult step(const StepPlan& plan) override;
@@ -133,7 +136,8 @@ class OutsideTrainer final : public Trainer {
   bool still_told_ = false;
   UndoneChanges undone_;
   std::vector<std::string> warnings_;
-  LargeVector<float> written_;  // x as of the last step; within one, what changed in x since
+  // x as of the last step; within one, what changed in x since. Empty: await_weights().
+  LargeVector<float> written_;
 };
 
 }  // namespace rumor

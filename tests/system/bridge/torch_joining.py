@@ -73,6 +73,7 @@ def weights_of_the_swarm_take_the_place_of_ones_own():
     for part in late.parameters():
         part.data.mul_(50)
     joined.append(join_late())
+    assert joined[-1].status()['samples'] >= 100, 'the first step knows how far the run is'
     assert (_weights(late) - _weights(first)).abs().max() < 0.2, 'the drift of the first peer alone'
     for model, one in ((fresh, joined[0]), (late, joined[1])):
         train(model, torch.optim.SGD(model.parameters(), 0.05), _batch, 100, one)

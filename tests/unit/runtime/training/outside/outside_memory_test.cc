@@ -1,4 +1,5 @@
 // The memory that a program's peer takes beside the program's own, counted: at most three and a half times its weights.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 
 #include "runtime/base/prng.h"
@@ -82,6 +83,31 @@ BOOST_AUTO_TEST_CASE(neither_many_steps_nor_leaps_in_size_go_beyond_the_bound) {
     BOOST_TEST(program.memory() < 3.5, steps << " steps: " << program.memory());
   }
   BOOST_TEST(program.memory() < 3.1, program.memory());  // what the large ones took has been given back
+}
+
+// The snapshot takes the place of x as of the last step.
+BOOST_AUTO_TEST_CASE(who_lacks_the_weights_has_room_for_a_snapshot) {
+  Program program;
+  program.trainer->await_weights();
+  BOOST_TEST(program.trainer->memory().of_parameters() == weights_bytes);
+  std::fill(program.values.begin(), program.values.end(), 7.0f);
+  program.trainer->catch_up();
+  BOOST_TEST(program.trainer->memory().of_parameters() == 2 * weights_bytes);
+  BOOST_TEST(program.values[5] == 0.25f);  // the replica's
+  program.values[5] = 0.5f;
+  program.trainer->catch_up();
+  BOOST_TEST(program.trainer->residual()[5] == 0.25f);
+  BOOST_TEST(program.trainer->residual()[6] == 0.0f);
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_were_awaited_in_vain_are_shown_nevertheless) {
+  for (const auto show : {&OutsideTrainer::load_shared, &OutsideTrainer::show_shared, &OutsideTrainer::take_back}) {
+    Program program;
+    program.trainer->await_weights();
+    std::fill(program.values.begin(), program.values.end(), 7.0f);
+    (program.trainer.get()->*show)();
+    BOOST_TEST(program.values[5] == 0.25f);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_weights_are_there_when_the_replica_is_gone) {
