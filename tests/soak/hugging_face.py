@@ -3,9 +3,9 @@
 
 usage: hugging_face.py BUILD       (BUILD/tools/rumor and BUILD/tests/soak/model_step; needs torch and transformers)
 
-For LlamaForCausalLM (with the scaling of Llama 3), MistralForCausalLM and Qwen2ForCausalLM: one pass has the same loss, the
-same logarithms of probability within 1e-4, and the same gradient within 1e-4 of the largest in its tensor. Then a folder in two
-shards and bfloat16 goes into `rumor peer`, which takes 100 steps and more, and `rumor export` writes a folder that
+For LlamaForCausalLM (with the scaling of Llama 3), MistralForCausalLM and Qwen2ForCausalLM: one pass has the same loss,
+the same logarithms of probability within 1e-4, and the same gradient within 1e-4 of the largest in its tensor. Then a
+folder of bfloat16 in shards goes into `rumor peer`, which takes 100 steps, and `rumor export` writes a folder that
 from_pretrained() opens: the loss in transformers is that of Rumor within 1e-3.
 """
 import os

@@ -2,8 +2,9 @@
 //
 //   model_step FOLDER CONTEXT ROWS OUT
 //
-// Token i of the batch is mix64(2^40 + i) modulo the vocabulary. Prints the mean loss. Writes the floats of the gradient, in
-// the order of the tensors, to OUT/gradient, and the probability of every token in every place to OUT/probability.
+// Token i of the batch is mix64(2^40 + i) modulo the vocabulary. Prints the mean loss. Writes the floats of the
+// gradient, in the order of the tensors, to OUT/gradient, and the probability of every token in every place to
+// OUT/probability.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
