@@ -77,7 +77,7 @@ void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape
                       params + at.narrow_bias, layer.middle, layer.out, nullptr);
 }
 
-Gpt::Top Gpt::forward(const float* params, const TokenBatch& batch) {
+Gpt::Top Gpt::forward(const float* params, const TokenBatch& batch, const float*) {
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
   make_room(rows);

@@ -80,7 +80,7 @@ class Gpt final : public LanguageModel {
   };
 
   void make_room(long rows);
-  Top forward(const float* params, const TokenBatch& batch) override;
+  Top forward(const float* params, const TokenBatch& batch, const float* state) override;
   void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
   void backward(const float* params, const TokenBatch& batch, float* gradient) override;
   void backward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x,

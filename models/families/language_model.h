@@ -4,6 +4,8 @@
 // A family gives forward() and backward() of all that lies below the head. Thread and bits as models/families/model.h.
 #pragma once
 
+#include <optional>
+
 #include "models/families/model.h"
 #include "models/layers/embedding.h"
 
@@ -32,7 +34,8 @@ class LanguageModel : public Model {
  protected:
   struct Sizes {
     long vocabulary, context, width;
-    std::uint32_t table;  // offset of the head's table, [vocabulary, width], in the parameters
+    std::uint32_t table;                              // offset of the head's table, [vocabulary, width]
+    std::optional<std::uint32_t> bias = std::nullopt;  // offset of its bias, [vocabulary]
   };
   // The output of the last layer below the head, [rows of the batch, width]. Both arrays belong to the family.
   struct Top {
@@ -42,8 +45,11 @@ class LanguageModel : public Model {
 
   LanguageModel(ParamLayout layout, Sizes sizes) : layout_(std::move(layout)), sizes_(sizes) {}
 
-  virtual Top forward(const float* params, const TokenBatch& batch) = 0;
-  // Backward pass of the last forward(). Top::change is filled in, and the gradient of the head's table is in place.
+  // state: Batch::state of these rows, or null; null for a model without a state.
+  virtual Top forward(const float* params, const TokenBatch& batch, const float* state) = 0;
+  // Writes the state after the last forward(), [batch][state_floats()].
+  virtual void keep_state(long, float*) {}
+  // Backward pass of the last forward(). Top::change is filled in, and the gradient of the head is in place.
   // Overwrites all other gradients. Adds to a table that is the embedding's too.
   virtual void backward(const float* params, const TokenBatch& batch, float* gradient) = 0;
 
@@ -52,6 +58,7 @@ class LanguageModel : public Model {
 
  private:
   TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
+  TokenHead::Weights head_of(std::span<const float> params) const;
 
   ParamLayout layout_;
   Sizes sizes_;

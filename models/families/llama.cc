@@ -106,7 +106,7 @@ void Llama::forward_layer(const float* params, std::size_t index, Attention::Sha
   feed_forward(params, at, rows, layer);
 }
 
-Llama::Top Llama::forward(const float* params, const TokenBatch& batch) {
+Llama::Top Llama::forward(const float* params, const TokenBatch& batch, const float*) {
   const long rows = batch.rows(), d = shape_.width;
   make_room(rows);
   float* x = embedded_;

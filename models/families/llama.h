@@ -88,7 +88,7 @@ class Llama final : public LanguageModel {
     float* out = nullptr;       // [rows][width]
   };
 
-  Top forward(const float* params, const TokenBatch& batch) override;
+  Top forward(const float* params, const TokenBatch& batch, const float* state) override;
   void backward(const float* params, const TokenBatch& batch, float* gradient) override;
   void make_room(long rows);
   void project_qkv(const float* params, const LlamaShape::Layer& at, long rows, const float* x, float* qkv);

@@ -33,7 +33,10 @@ Result<std::unique_ptr<Model>> make_lstm(const ModelConfig& config) {
 }
 
 Lstm::Lstm(ParamLayout layout, LstmShape shape, std::uint32_t context)
-    : layout_(std::move(layout)), shape_(std::move(shape)), context_(context), layers_(shape_.layer.size()) {
+    : LanguageModel(std::move(layout), {shape.vocabulary, context, shape.units, shape.head, shape.head_bias}),
+      shape_(std::move(shape)),
+      context_(context),
+      layers_(shape_.layer.size()) {
   RUMOR_CHECK(!layers_.empty() && context >= 1);
 }
 
@@ -103,20 +106,21 @@ void Lstm::keep_state(long batch, float* state) {
 }
 
 // -> top_
-void Lstm::forward(const float* params, const TokenBatch& batch, const float* state) {
+Lstm::Top Lstm::forward(const float* params, const TokenBatch& batch, const float* state) {
   take_tokens(params, batch);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const LstmLayer::Shape shape = shape_of(i, batch.batch);
     layers_[i].make_room(shape);
     begin_with(i, batch.batch, state);
-    layers_[i].forward(parallel_, shape, weights_of(i, params), input_of(i, batch.batch));
+    layers_[i].forward(parallel(), shape, weights_of(i, params), input_of(i, batch.batch));
   }
   const long units = shape_.units, padded = LstmLayer::padded(units);
   const float* out = layers_.back().out(0);
   float* top = room_in(top_, as_size(batch.rows() * units));
-  each_place(parallel_, batch, [&](long by_time, long by_row) {
+  each_place(parallel(), batch, [&](long by_time, long by_row) {
     std::copy_n(out + by_time * padded, units, top + by_row * units);
   });
+  return {top, room_in(top_change_, as_size(batch.rows() * units))};
 }
 
 // top_change_: in, d loss / d top_.
@@ -124,14 +128,14 @@ void Lstm::backward(const float* params, const TokenBatch& batch, float* gradien
   const long units = shape_.units, padded = LstmLayer::padded(units);
   const std::size_t all = as_size(batch.rows() * padded);
   float *change = room_in(change_, all), *lower = room_in(lower_change_, all);
-  each_place(parallel_, batch, [&](long by_time, long by_row) {
+  each_place(parallel(), batch, [&](long by_time, long by_row) {
     float* to = std::copy_n(top_change_.data() + by_row * units, units, change + by_time * padded);
     std::fill_n(to, padded - units, 0.0f);
   });
   room_in(embedded_change_, distinct_.size() * as_size(shape_.embedding));
   for (std::size_t i = layers_.size(); i-- > 0; std::swap(change, lower)) {
     const LstmShape::Layer& at = shape_.layer[i];
-    layers_[i].backward(parallel_, shape_of(i, batch.batch), weights_of(i, params), input_of(i, batch.batch), change,
+    layers_[i].backward(parallel(), shape_of(i, batch.batch), weights_of(i, params), input_of(i, batch.batch), change,
                         {gradient + at.ih, gradient + at.hh, gradient + at.bias_ih, gradient + at.bias_hh},
                         i == 0 ? embedded_change_.data() : lower);
   }
@@ -148,56 +152,10 @@ void Lstm::add_embedding_gradient(float* gradient) const {
   }
 }
 
-TokenBatch Lstm::tokens_of(std::span<const float> params, const Batch& batch) const {
-  RUMOR_CHECK(params.size() == layout_.params());
-  RUMOR_CHECK(batch.rows > 0);
-  RUMOR_CHECK(batch.tokens.size() == batch.rows * as_size(context_ + 1));
-  RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
-  RUMOR_CHECK(batch.state.empty() || batch.state.size() == batch.rows * state_floats());
-  RUMOR_CHECK(*std::max_element(batch.tokens.begin(), batch.tokens.end()) < shape_.vocabulary);
-  return {batch.tokens.data(), batch.rows, context_};
-}
-
-float Lstm::loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) {
-  const TokenBatch tokens = tokens_of(params, batch);
-  RUMOR_CHECK(gradient.size() == params.size());
-  forward(params.data(), tokens, batch.state.empty() ? nullptr : batch.state.data());
-  if (!batch.state.empty()) keep_state(tokens.batch, batch.state.data());
-  const TokenHead::Gradients gradients{room_in(top_change_, as_size(tokens.rows() * shape_.units)),
-                                       gradient.data() + shape_.head, gradient.data() + shape_.head_bias};
-  const double loss =
-      head_.loss(parallel_, tokens, shape_.units, shape_.vocabulary, top_.data(),
-                 {params.data() + shape_.head, params.data() + shape_.head_bias}, &gradients, batch.soft);
-  backward(params.data(), tokens, gradient.data());
-  return static_cast<float>(loss / static_cast<double>(tokens.rows()));
-}
-
-void Lstm::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
-  const TokenBatch tokens = tokens_of(params, batch);
-  RUMOR_CHECK(out.size() == predictions(batch.rows));
-  forward(params.data(), tokens, batch.state.empty() ? nullptr : batch.state.data());
-  head_.predict(parallel_, tokens, shape_.units, shape_.vocabulary, top_.data(),
-                {params.data() + shape_.head, params.data() + shape_.head_bias}, out.data());
-}
-
-Evaluation Lstm::evaluate(std::span<const float> params, const Batch& batch) {
-  const TokenBatch all = tokens_of(params, batch);
-  constexpr long piece_rows = 16;
-  double loss = 0;
-  for (long row = 0; row < all.batch; row += piece_rows) {
-    const TokenBatch part{all.tokens + row * (context_ + 1), std::min(piece_rows, all.batch - row), context_};
-    const float* state = batch.state.empty() ? nullptr : batch.state.data() + as_size(row) * state_floats();
-    forward(params.data(), part, state);
-    loss += head_.loss(parallel_, part, shape_.units, shape_.vocabulary, top_.data(),
-                       {params.data() + shape_.head, params.data() + shape_.head_bias}, nullptr);
-  }
-  return {loss / static_cast<double>(all.rows()), std::nullopt};
-}
-
 std::size_t Lstm::memory_bytes() const {
   std::size_t bytes = capacity_bytes(distinct_, row_of_, embedded_, embedded_change_, top_, top_change_, change_,
                                      lower_change_) +
-                      head_.memory_bytes();
+                      head_memory_bytes();
   for (const LstmLayer& layer : layers_) bytes += layer.memory_bytes();
   return bytes;
 }

@@ -22,7 +22,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/families/model.h"
+#include "models/families/language_model.h"
 #include "models/layers/embedding.h"
 #include "models/layers/lstm_layer.h"
 #include "runtime/base/large_vector.h"
@@ -51,50 +51,30 @@ Result<LstmShape> lstm_shape(const ParamLayout& layout);
 // Errors: as lstm_layout.
 Result<std::unique_ptr<Model>> make_lstm(const ModelConfig& config);
 
-class Lstm final : public Model {
+class Lstm final : public LanguageModel {
  public:
   // context: tokens of a row. Requires: `shape` is of `layout`.
   Lstm(ParamLayout layout, LstmShape shape, std::uint32_t context);
-  Lstm(const Lstm&) = delete;
-  Lstm& operator=(const Lstm&) = delete;
 
-  const ParamLayout& layout() const override { return layout_; }
   // Matrices uniform in +-1 / sqrt(units), as nn.LSTM; the embedding normal of deviation 1/4; biases 0.
   TensorStart start_of(const TensorInfo& tensor) const override;
   std::size_t state_floats() const override { return shape_.layer.size() * 2 * static_cast<std::size_t>(shape_.units); }
-  // Batches have `tokens`, rows of context + 1.
-  float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) override;
-  // The loss alone. In pieces of a few rows, so a whole test set may be passed.
-  Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
-  // Keeps all logits of the batch: pass few rows.
-  void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
-  std::size_t predictions(std::uint32_t rows) const override {
-    return std::size_t{rows} * static_cast<std::size_t>(context_ * shape_.vocabulary);
-  }
-  std::uint64_t multiply_adds(std::uint32_t rows) const override {
-    return std::uint64_t{rows} * static_cast<std::uint64_t>(context_) * layout_.params();
-  }
   std::size_t memory_bytes() const override;
-  void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  private:
-  TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
   LstmLayer::Shape shape_of(std::size_t layer, long batch) const;
   LstmLayer::Weights weights_of(std::size_t layer, const float* params) const;
   LstmLayer::Input input_of(std::size_t layer, long batch);
   void take_tokens(const float* params, const TokenBatch& batch);
   void begin_with(std::size_t layer, long batch, const float* state);
-  void forward(const float* params, const TokenBatch& batch, const float* state);
-  void backward(const float* params, const TokenBatch& batch, float* gradient);
-  void keep_state(long batch, float* state);
+  Top forward(const float* params, const TokenBatch& batch, const float* state) override;
+  void backward(const float* params, const TokenBatch& batch, float* gradient) override;
+  void keep_state(long batch, float* state) override;
   void add_embedding_gradient(float* gradient) const;
 
-  ParamLayout layout_;
   LstmShape shape_;
   long context_;
-  Parallel* parallel_ = nullptr;
   std::vector<LstmLayer> layers_;
-  TokenHead head_;
   std::vector<Token> distinct_;  // tokens of the batch, ascending
   std::vector<std::int32_t> row_of_;     // [context][batch], the place of a token in distinct_
   LargeVector<float> embedded_, embedded_change_;  // [distinct][embedding]

@@ -41,6 +41,15 @@ ModelConfig gpt(std::uint32_t layers, std::uint32_t heads, std::uint32_t embeddi
   return config;
 }
 
+ModelConfig llama(std::uint32_t layers, std::uint32_t heads, std::uint32_t groups, std::uint32_t embedding,
+                  std::uint32_t feed_forward, std::uint32_t context) {
+  ModelConfig config = gpt(layers, heads, embedding, context);
+  config.family = "llama";
+  config.kv_heads = groups;
+  config.feed_forward = feed_forward;
+  return config;
+}
+
 ModelConfig lstm(std::vector<std::uint32_t> hidden, std::uint32_t embedding, std::uint32_t context) {
   ModelConfig config;
   config.family = "lstm";
@@ -71,6 +80,8 @@ std::map<std::string, Case> cases() {
           {"cnn-64", {cnn, 64}},
           {"gpt-4x128", {gpt(4, 4, 128, 128), 16}},
           {"gpt-6x384", {gpt(6, 6, 384, 256), 8}},
+          {"llama-5x128", {llama(5, 4, 2, 128, 384, 128), 16}},
+          {"llama-8x384", {llama(8, 6, 2, 384, 1024, 256), 8}},
           {"lstm-2x256", {lstm({256, 256}, 128, 128), 16}},
           {"lstm-1x512", {lstm({512}, 128, 64), 32}}};
 }

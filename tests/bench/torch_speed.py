@@ -70,6 +70,63 @@ def gpt(layers, heads, width, context, tokens=256):
     return make
 
 
+def llama(layers, heads, groups, width, wide, context, tokens=256):
+    """Llama's architecture, as PyTorch is fastest with; needs PyTorch 2."""
+    def make(nn):
+        import torch
+        size = width // heads
+
+        class Norm(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gain = nn.Parameter(torch.ones(width))
+
+            def forward(self, x):
+                if hasattr(nn.functional, 'rms_norm'):
+                    return nn.functional.rms_norm(x, (width,), self.gain, 1e-5)
+                return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.gain
+
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm_1, self.norm_2 = Norm(), Norm()
+                self.qkv = nn.Linear(width, (heads + 2 * groups) * size, bias=False)
+                self.output = nn.Linear(width, width, bias=False)
+                self.gate_up, self.down = nn.Linear(width, 2 * wide, bias=False), nn.Linear(wide, width, bias=False)
+                angle = torch.outer(torch.arange(context), 10000.0 ** (-torch.arange(0, size, 2) / size))
+                self.register_buffer('cos', torch.cat([angle.cos()] * 2, -1))
+                self.register_buffer('sin', torch.cat([-angle.sin(), angle.sin()], -1))
+
+            def forward(self, x):
+                batch, places, _ = x.shape
+                heads_of = self.qkv(self.norm_1(x)).view(batch, places, -1, size).transpose(1, 2)
+                turned = heads_of[:, :heads + groups]
+                turned = turned * self.cos + turned.roll(size // 2, -1) * self.sin
+                k, v = (part.repeat_interleave(heads // groups, 1)
+                        for part in (turned[:, heads:], heads_of[:, heads + groups:]))
+                y = nn.functional.scaled_dot_product_attention(turned[:, :heads], k, v, is_causal=True)
+                x = x + self.output(y.transpose(1, 2).reshape(batch, places, width))
+                gate, up = self.gate_up(self.norm_2(x)).chunk(2, -1)
+                return x + self.down(nn.functional.silu(gate) * up)
+
+        class Llama(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(tokens, width)
+                self.layers, self.norm = nn.Sequential(*(Layer() for _ in range(layers))), Norm()
+
+            def forward(self, rows):
+                return self.norm(self.layers(self.table(rows))) @ self.table.weight.T
+
+        return Llama()
+    return make
+
+
+def llama_uses(layers, heads, groups, width, wide, context, rows):
+    weights = width * width * (2 + 2 * groups / heads) + 3 * width * wide
+    return rows * context * 3 * (layers * weights + 256 * width + layers * context * width)
+
+
 def lstm(layers, embedding, width, tokens=256):
     def make(nn):
         class Lstm(nn.Module):
@@ -127,6 +184,10 @@ MODELS = {
                       batch=lambda torch: text(torch, 16, 128), loss=token_loss),
     'gpt-6x384': dict(text='GPT 6 x 384, 8 rows of 256', uses=gpt_uses(6, 384, 256, 8), net=gpt(6, 6, 384, 256),
                       batch=lambda torch: text(torch, 8, 256), loss=token_loss),
+    'llama-5x128': dict(text='Llama 5 x 128, 16 rows of 128', uses=llama_uses(5, 4, 2, 128, 384, 128, 16),
+                        net=llama(5, 4, 2, 128, 384, 128), batch=lambda torch: text(torch, 16, 128), loss=token_loss),
+    'llama-8x384': dict(text='Llama 8 x 384, 8 rows of 256', uses=llama_uses(8, 6, 2, 384, 1024, 256, 8),
+                        net=llama(8, 6, 2, 384, 1024, 256), batch=lambda torch: text(torch, 8, 256), loss=token_loss),
     'lstm-2x256': dict(text='LSTM 2 x 256, 16 rows of 128', uses=lstm_uses(2, 128, 256, 2048), net=lstm(2, 128, 256),
                        batch=lambda torch: text(torch, 16, 128), loss=token_loss),
     'lstm-1x512': dict(text='LSTM 1 x 512, 32 rows of 64', uses=lstm_uses(1, 128, 512, 2048), net=lstm(1, 128, 512),

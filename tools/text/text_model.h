@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/families/token_decoder.h"
+#include "runtime/base/result.h"
 
 namespace rumor::tools {
 

@@ -1,0 +1,99 @@
+"""Four processes train a small Llama to equal digests; its folder goes out, into another run, and into `rumor sample`.
+
+usage: llama.py RUMOR
+"""
+import json
+import os
+import sys
+import tempfile
+
+import peers
+from peers import Swarm, run, wait_for
+
+TEXT = 'the cat sat on the mat and the dog sat on the log. ' * 400
+
+
+def settings(text):
+    keys = {'data.path': text, 'model.layers': 2, 'model.embedding': 32, 'model.feed_forward': 64, 'model.context': 32,
+            'run.samples': 6000, 'optimizer.batch': 8, 'exchange.local_steps': 2, 'compress.density': 0.1,
+            'exchange.period_ms': 0}
+    return [part for key, value in keys.items() for part in ('--set', f'{key}={value}')]
+
+
+def four_peers(tmp, text):
+    """-> the state directory of the first."""
+    states = [os.path.join(tmp, f'state-{i}') for i in range(4)]
+    with Swarm(tmp) as swarm:
+        started = [swarm.start('llama-tiny', *settings(text), '--shard', f'{i + 1}/4', '--state', state,
+                               '--until-samples', '6000', seeds=swarm.addresses()[:1]) for i, state in enumerate(states)]
+        finals = [peer.final() for peer in started]
+    assert len({final['digest'] for final in finals}) == 1, finals
+    assert finals[0]['samples'] >= 6000 and finals[0]['loss'] < 1.5, finals[0]
+    print('ok      four peers, equal digests')
+    return states[0]
+
+
+def folder_goes_round(tmp, text, state):
+    """The export has config.json of a LlamaForCausalLM, and a run that begins with it needs no other keys of the model."""
+    folder = os.path.join(tmp, 'folder')
+    done = run('export', state, '--to', folder)
+    assert done.returncode == 0, done.stderr
+    with open(os.path.join(folder, 'config.json'), encoding='utf-8') as file:
+        config = json.load(file)
+    wanted = {'model_type': 'llama', 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
+              'num_key_value_heads': 2, 'head_dim': 8, 'intermediate_size': 64, 'tie_word_embeddings': True}
+    assert {key: config[key] for key in wanted} == wanted, config
+    begin = ['peer', 'llama-tiny', '--set', f'data.path={text}', '--set', f'model.weights={folder}', '--set',
+             'model.context=16', '--until-samples', '8', '--quiet', '--json', '-']
+    begun = run(*begin)
+    assert begun.returncode == 0, begun.stderr
+    assert json.loads(begun.stdout)['loss'] < 1.5, begun.stdout
+    longer = run(*begin, '--set', 'model.context=64')
+    assert longer.returncode == 2 and 'were made for 32 tokens' in longer.stderr, longer.stderr
+    print('ok      a folder out and in')
+    return folder
+
+
+def samples(state, folder):
+    ask = lambda source: run('sample', source, '--prompt', 'the cat ', '--length', '60', '--seed', '3')
+    first, of_folder = ask(state), ask(folder)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == of_folder.stdout and first.stdout.startswith('the cat '), (first.stdout, of_folder.stdout)
+    assert 'sat on the' in first.stdout or 'the dog' in first.stdout, first.stdout
+    print('ok      sampling')
+
+
+def refused(text, folder):
+    """A config.json of what is not computed here, and a shard that is missing: the file and the reason, nothing written."""
+    path = os.path.join(folder, 'config.json')
+    with open(path, encoding='utf-8') as file:
+        config = json.load(file)
+    for member, value, words in (('sliding_window', 4096, 'sliding_window = 4096'),
+                                 ('quantization_config', {'bits': 4}, 'quantization_config'),
+                                 ('model_type', 'mixtral', 'model_type "mixtral"'),
+                                 ('intermediate_size', 96, 'mlp.gate_proj.weight')):
+        with open(path, 'w', encoding='utf-8') as file:
+            json.dump({**config, member: value}, file)
+        state = os.path.join(folder, 'never')
+        done = run('peer', 'llama-tiny', '--set', f'data.path={text}', '--set', f'model.weights={folder}', '--set',
+                   'model.context=16', '--state', state)
+        assert done.returncode in (2, 3) and words in done.stderr and folder in done.stderr, (member, done)
+        assert not os.path.exists(os.path.join(state, 'checkpoint')), member
+    on_gpu = run('peer', 'llama-tiny', '--set', f'data.path={text}', '--device', 'cuda')
+    assert on_gpu.returncode == 2, on_gpu
+    print('ok      what is not computed here')
+
+
+def main():
+    peers.use(sys.argv[1])
+    with tempfile.TemporaryDirectory() as tmp:
+        text = os.path.join(tmp, 'text')
+        with open(text, 'w', encoding='utf-8') as file:
+            file.write(TEXT)
+        state = four_peers(tmp, text)
+        folder = folder_goes_round(tmp, text, state)
+        samples(state, folder)
+        refused(text, folder)
+
+
+main()
