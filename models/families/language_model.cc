@@ -7,7 +7,7 @@
 namespace rumor::models {
 namespace {
 
-// Of rows from `row` on; null: no state.
+// The states of rows from `row` on; null: none.
 const float* state_at(const Batch& batch, std::size_t row, std::size_t floats) {
   return batch.state.empty() ? nullptr : batch.state.data() + row * floats;
 }

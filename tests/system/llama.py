@@ -4,37 +4,37 @@ usage: llama.py RUMOR
 """
 import json
 import os
+import shutil
 import sys
 import tempfile
 
 import peers
-from peers import Swarm, run, wait_for
+from peers import Swarm, run
 
 TEXT = 'the cat sat on the mat and the dog sat on the log. ' * 400
 
 
 def settings(text):
     keys = {'data.path': text, 'model.layers': 2, 'model.embedding': 32, 'model.feed_forward': 64, 'model.context': 32,
-            'run.samples': 6000, 'optimizer.batch': 8, 'exchange.local_steps': 2, 'compress.density': 0.1,
-            'exchange.period_ms': 0}
-    return [part for key, value in keys.items() for part in ('--set', f'{key}={value}')]
+            'optimizer.batch': 8, 'exchange.local_steps': 2, 'compress.density': 0.1, 'exchange.period_ms': 0}
+    return [f'{key}={value}' for key, value in keys.items()]
 
 
 def four_peers(tmp, text):
-    """-> the state directory of the first."""
-    states = [os.path.join(tmp, f'state-{i}') for i in range(4)]
-    with Swarm(tmp) as swarm:
-        started = [swarm.start('llama-tiny', *settings(text), '--shard', f'{i + 1}/4', '--state', state,
-                               '--until-samples', '6000', seeds=swarm.addresses()[:1]) for i, state in enumerate(states)]
-        finals = [peer.final() for peer in started]
-    assert len({final['digest'] for final in finals}) == 1, finals
-    assert finals[0]['samples'] >= 6000 and finals[0]['loss'] < 1.5, finals[0]
+    """-> a copy of the state directory of the first."""
+    with Swarm(4, 6000, *settings(text), run_name='llama-tiny') as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        swarm.finish()
+        final = swarm.peers[0].final()
+        assert final['loss'] < 1.5, final
+        state = shutil.copytree(swarm.peers[0].state, os.path.join(tmp, 'state'))
     print('ok      four peers, equal digests')
-    return states[0]
+    return state
 
 
 def folder_goes_round(tmp, text, state):
-    """The export has config.json of a LlamaForCausalLM, and a run that begins with it needs no other keys of the model."""
+    """The export has config.json of a LlamaForCausalLM; a run that begins with it needs no other keys of the model."""
     folder = os.path.join(tmp, 'folder')
     done = run('export', state, '--to', folder)
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def samples(state, folder):
 
 
 def refused(text, folder):
-    """A config.json of what is not computed here, and a shard that is missing: the file and the reason, nothing written."""
+    """What is not computed here is named with its file, and nothing is written."""
     path = os.path.join(folder, 'config.json')
     with open(path, encoding='utf-8') as file:
         config = json.load(file)
@@ -85,7 +85,7 @@ def refused(text, folder):
 
 
 def main():
-    peers.use(sys.argv[1])
+    peers.RUMOR = sys.argv[1]
     with tempfile.TemporaryDirectory() as tmp:
         text = os.path.join(tmp, 'text')
         with open(text, 'w', encoding='utf-8') as file:
