@@ -9,7 +9,8 @@ as many cores, measured in the same bursts.
 
 PyTorch's threads wait passively (OMP_WAIT_POLICY): on a machine that does anything else, that is its best setting.
 
-Usage: torch_speed.py [--rounds N] [--threads 1,2] [--models a,b] [--json FILE] build/tests/bench/bench_models
+Usage: torch_speed.py [--rounds N] [--threads 1,2] [--models a,b] [--compile] [--json FILE]
+                      build/tests/bench/bench_models
 """
 import argparse
 import ctypes
@@ -222,8 +223,8 @@ def blas_threads():
 
 
 class Torch:
-    def __init__(self, torch):
-        self.torch = torch
+    def __init__(self, torch, compiled):
+        self.torch, self.compiled = torch, compiled
         self.made = {}
         self.set_blas_threads = blas_threads()
 
@@ -231,10 +232,12 @@ class Torch:
         torch, model = self.torch, MODELS[name]
         torch.set_num_threads(threads)
         self.set_blas_threads(threads)
-        if name not in self.made:
+        if (name, threads) not in self.made:  # compiled code is made for a number of threads
             net = model['net'](torch.nn)
-            self.made[name] = net, model['batch'](torch), torch.optim.SGD(net.parameters(), lr=0.01)
-        net, batch, optimizer = self.made[name]
+            if self.compiled:
+                net = torch.compile(net)
+            self.made[name, threads] = net, model['batch'](torch), torch.optim.SGD(net.parameters(), lr=0.01)
+        net, batch, optimizer = self.made[name, threads]
         best, spent, steps = 1e9, 0.0, 0
         while spent < seconds or steps < 3:
             begin = time.perf_counter()
@@ -263,6 +266,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=12)
     parser.add_argument('--seconds', type=float, default=0.5, help='length of a burst')
     parser.add_argument('--threads', default='1,2')
+    parser.add_argument('--compile', action='store_true', help='PyTorch models through torch.compile()')
     parser.add_argument('--models', default=','.join(MODELS))
     parser.add_argument('--json', help='file for the figures')
     options = parser.parse_args()
@@ -271,7 +275,7 @@ def main():
     except ImportError:
         print('no PyTorch for this python3: nothing to compare with', file=sys.stderr)
         return 77
-    rumor, other = Rumor(options.program), Torch(torch)
+    rumor, other = Rumor(options.program), Torch(torch, options.compile)
     print(f'PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}' if
           hasattr(torch.backends, 'cpu') else f'PyTorch {torch.__version__}')
     print(f'{"model":34} {"threads":>7} {"ratio":>6} | {"Rumor ms":>9} {"GFLOP/s":>8} {"of peak":>7} | '
