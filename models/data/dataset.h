@@ -49,13 +49,13 @@ struct DataConfig {
   // text: a file, a folder of files, or one of the corpora "bible-kjv-text" (also when empty) and
   // "dict-gcide". tokens: a file, or a folder of files whose names say train and val.
   std::string path;
+  std::uint64_t seed = 1;  // synthetic: seed of the generated data
+  std::uint32_t skew = 0;  // pieces of a shard, each of one class or passage (Shard); 0: shards are alike
   // text: the tokenizer.json whose tokens the text becomes; empty: bytes. Each peer has its own path; a hash of the
   // tokenizer goes into the run id.
   std::string tokens;
   std::shared_ptr<const Tokenizer> tokenizer;  // that of `tokens`, once open_tokenizer_of() has read it
   EncodingProgress progress;                   // empty: nobody is told
-  std::uint64_t seed = 1;  // synthetic: seed of the generated data
-  std::uint32_t skew = 0;  // pieces of a shard, each of one class or passage (Shard); 0: shards are alike
 };
 
 // Rows as they are stored. pixels: rows * inputs bytes, row-major; label: [rows] in [0, classes).
