@@ -35,9 +35,9 @@ bool is_projection(std::string_view name) {
   return ends_with_any(name, {"c_attn.weight", "c_proj.weight", "c_fc.weight"});
 }
 
-// True for tensors of a GPT's file that are not its parameters.
+// True for tensors of a GPT's or a Llama's file that are not its parameters.
 bool is_passed_over(std::string_view name) {
-  return ends_with_any(name, {".attn.bias", ".attn.masked_bias", "lm_head.weight"});
+  return ends_with_any(name, {".attn.bias", ".attn.masked_bias", "lm_head.weight", ".rotary_emb.inv_freq"});
 }
 
 const WeightFiles::Tensor* find(const WeightFiles& files, const std::string& name) {

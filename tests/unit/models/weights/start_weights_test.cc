@@ -100,6 +100,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   const SafetensorsTensor two[] = {{"a", {6}, values}, {"b", {6}, values}};
   BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", two).ok());
   BOOST_TEST(says({{"a", {6}}}) == "w.safetensors: the model has no tensor b" + fix);
+  const SafetensorsTensor old[] = {{"a", {6}, values}, {"model.layers.0.self_attn.rotary_emb.inv_freq", {6}, values}};
+  BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", old).ok());
+  BOOST_TEST(says({{"a", {6}}}) == "");
   const std::vector<float> large = {1, -128.5f}, broken = {NAN, 0};
   for (const auto& [bad, text] :
        {std::pair{large, "tensor a holds -128.5 at position 1"},
