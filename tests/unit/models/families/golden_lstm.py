@@ -7,6 +7,8 @@ Inputs are simple functions of the index, so that the C++ side makes the same: s
 """
 import torch
 
+from golden_gpt import show, values
+
 torch.set_default_dtype(torch.float64)
 VOCABULARY, CONTEXT, EMBEDDING, UNITS, LAYERS, BATCH, WINDOWS = 11, 6, 3, 5, 2, 2, 2
 
@@ -21,26 +23,6 @@ class Model(torch.nn.Module):
     def forward(self, tokens, state):
         out, state = self.lstm(self.embedding(tokens), state)
         return self.head(out), state
-
-
-def values(count, step, modulus, divisor):
-    """Exact in float32."""
-    return torch.tensor([(i * step % modulus - modulus // 2) / divisor for i in range(count)])
-
-
-def show(name, tensor):
-    lines, line = [], ''
-    for text in (f'{float(x):.9g}' for x in tensor.detach().flatten()):
-        text = text if any(c in text for c in '.en') else text + '.0'
-        if len(line) + len(text) > 108:
-            lines.append(line)
-            line = ''
-        line += ('' if not line else ' ') + text + ','
-    lines.append(line)
-    print(f'inline constexpr double {name}[] = {{')
-    for one in lines:
-        print('    ' + one)
-    print('};')
 
 
 def main():
