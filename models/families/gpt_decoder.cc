@@ -10,7 +10,8 @@
 namespace rumor::models {
 
 GptDecoder::GptDecoder(GptShape shape, std::span<const float> params)
-    : shape_(std::move(shape)),
+    : ContextDecoder(shape.context, shape.vocabulary),
+      shape_(std::move(shape)),
       params_(params.data()),
       memory_(static_cast<std::size_t>(shape_.layers),
               AttentionMemory({1, shape_.context, shape_.heads, shape_.head_size()})) {
@@ -20,7 +21,6 @@ GptDecoder::GptDecoder(GptShape shape, std::span<const float> params)
   qkv_.resize(3 * width);
   looked_.resize(width);
   wide_.resize(4 * width);
-  logits_.resize(static_cast<std::size_t>(shape_.vocabulary));
 }
 
 void GptDecoder::project(long in, long out, const float* x, std::uint32_t weight, std::uint32_t bias,
@@ -37,8 +37,8 @@ void GptDecoder::norm(const float* x, std::uint32_t gain, std::uint32_t bias) {
                                  normed_.data(), &mean, &scale);
 }
 
-void GptDecoder::advance(Token token) {
-  const long place = static_cast<long>(tokens_.size()), d = shape_.width;
+void GptDecoder::advance(Token token, long place) {
+  const long d = shape_.width;
   const SequenceKernels& k = *kernels().sequence;
   float* sum = sum_.data();
   k.add(d, params_ + shape_.table + token * d, params_ + shape_.position + place * d, sum);
@@ -53,21 +53,12 @@ void GptDecoder::advance(Token token) {
     k.gelu(4 * d, wide_.data(), wide_.data());
     project(4 * d, d, wide_.data(), at.narrow_weight, at.narrow_bias, sum, sum);
   }
-  tokens_.push_back(token);
 }
 
-std::span<const float> GptDecoder::read(Token token) {
-  RUMOR_CHECK(token < shape_.vocabulary);
-  if (static_cast<long>(tokens_.size()) == shape_.context) {
-    const std::vector<Token> newer(tokens_.end() - shape_.context / 2, tokens_.end());
-    tokens_.clear();
-    for (const Token old : newer) advance(old);
-  }
-  advance(token);
+void GptDecoder::predict(float* logits) {
   norm(sum_.data(), shape_.norm_gain, shape_.norm_bias);
-  kernels().matmul(shape_.vocabulary, 1, shape_.width, {params_ + shape_.table, shape_.width, 1},
-                   normed_.data(), 1, logits_.data(), 1, Start::zero);
-  return logits_;
+  kernels().matmul(shape_.vocabulary, 1, shape_.width, {params_ + shape_.table, shape_.width, 1}, normed_.data(), 1,
+                   logits, 1, Start::zero);
 }
 
 }  // namespace rumor::models

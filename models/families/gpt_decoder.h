@@ -15,18 +15,14 @@
 
 namespace rumor::models {
 
-class GptDecoder final : public TokenDecoder {
+class GptDecoder final : public ContextDecoder {
  public:
   // `params` belong to the caller and must outlive this. Requires: they are of `shape`.
   GptDecoder(GptShape shape, std::span<const float> params);
 
-  // A full context drops its older half and reads the newer half again.
-  std::span<const float> read(Token token) override;
-
-  const GptShape& shape() const { return shape_; }
-
  private:
-  void advance(Token token);
+  void advance(Token token, long place) override;
+  void predict(float* logits) override;
   // y = x W + b (+ y), one row.
   void project(long in, long out, const float* x, std::uint32_t weight, std::uint32_t bias,
                const float* residual, float* y) const;
@@ -34,9 +30,8 @@ class GptDecoder final : public TokenDecoder {
 
   GptShape shape_;
   const float* params_;
-  std::vector<Token> tokens_;            // read and not forgotten
   std::vector<AttentionMemory> memory_;  // of each layer
-  std::vector<float> sum_, normed_, qkv_, looked_, wide_, logits_;
+  std::vector<float> sum_, normed_, qkv_, looked_, wide_;
 };
 
 }  // namespace rumor::models

@@ -10,7 +10,8 @@
 namespace rumor::models {
 
 LlamaDecoder::LlamaDecoder(LlamaShape shape, std::span<const float> params)
-    : shape_(std::move(shape)),
+    : ContextDecoder(shape.context, shape.vocabulary),
+      shape_(std::move(shape)),
       params_(params.data()),
       rotary_(shape_.context, shape_.head_size, shape_.rope_base, shape_.scaling),
       memory_(shape_.layer.size(), AttentionMemory(shape_.attention(1))) {
@@ -20,7 +21,6 @@ LlamaDecoder::LlamaDecoder(LlamaShape shape, std::span<const float> params)
   for (std::vector<float>* one : {&gate_, &up_}) one->resize(floats(shape_.feed_forward));
   qkv_.resize(floats(attention.row()));
   looked_.resize(floats(attention.width()));
-  logits_.resize(floats(shape_.vocabulary));
 }
 
 // `start`: [out], added; null: nothing. Rows of the weights are the products' rows, so none is transposed.
@@ -44,8 +44,8 @@ void LlamaDecoder::project_qkv(const LlamaShape::Layer& at) {
   project(shape_.width, keys, normed_.data(), at.value, bias(at.value_bias), qkv_.data() + queries + keys);
 }
 
-void LlamaDecoder::advance(Token token) {
-  const long place = static_cast<long>(tokens_.size()), d = shape_.width, f = shape_.feed_forward;
+void LlamaDecoder::advance(Token token, long place) {
+  const long d = shape_.width, f = shape_.feed_forward;
   const Attention::Shape attention = shape_.attention(1);
   float* sum = sum_.data();
   std::copy_n(params_ + shape_.table + token * d, d, sum);
@@ -62,20 +62,11 @@ void LlamaDecoder::advance(Token token) {
     kernels().sequence->swiglu(f, gate_.data(), up_.data(), gate_.data());
     project(f, d, gate_.data(), at.down, sum, sum);
   }
-  tokens_.push_back(token);
 }
 
-std::span<const float> LlamaDecoder::read(Token token) {
-  RUMOR_CHECK(token < shape_.vocabulary);
-  if (static_cast<long>(tokens_.size()) == shape_.context) {
-    const std::vector<Token> newer(tokens_.end() - shape_.context / 2, tokens_.end());
-    tokens_.clear();
-    for (const Token old : newer) advance(old);
-  }
-  advance(token);
+void LlamaDecoder::predict(float* logits) {
   norm(sum_.data(), shape_.gain);
-  project(shape_.width, shape_.vocabulary, normed_.data(), shape_.head, nullptr, logits_.data());
-  return logits_;
+  project(shape_.width, shape_.vocabulary, normed_.data(), shape_.head, nullptr, logits);
 }
 
 }  // namespace rumor::models

@@ -13,16 +13,14 @@
 
 namespace rumor::models {
 
-class LlamaDecoder final : public TokenDecoder {
+class LlamaDecoder final : public ContextDecoder {
  public:
   // `params` belong to the caller and must outlive this. Requires: they are of `shape`.
   LlamaDecoder(LlamaShape shape, std::span<const float> params);
 
-  // A full context drops its older half and reads the newer half again.
-  std::span<const float> read(Token token) override;
-
  private:
-  void advance(Token token);
+  void advance(Token token, long place) override;
+  void predict(float* logits) override;
   // y = W x + b (+ y), one row; bias or y may be left out.
   void project(long in, long out, const float* x, std::uint32_t weight, const float* start, float* y) const;
   void project_qkv(const LlamaShape::Layer& at);
@@ -32,9 +30,8 @@ class LlamaDecoder final : public TokenDecoder {
   LlamaShape shape_;
   const float* params_;
   Rotary rotary_;
-  std::vector<Token> tokens_;            // read and not forgotten
   std::vector<AttentionMemory> memory_;  // of each layer
-  std::vector<float> sum_, normed_, qkv_, looked_, gate_, up_, logits_;
+  std::vector<float> sum_, normed_, qkv_, looked_, gate_, up_;
 };
 
 }  // namespace rumor::models

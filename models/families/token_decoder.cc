@@ -9,6 +9,18 @@
 
 namespace rumor::models {
 
+std::span<const float> ContextDecoder::read(Token token) {
+  RUMOR_CHECK(token < logits_.size());
+  if (static_cast<long>(tokens_.size()) == context_) {
+    tokens_.erase(tokens_.begin(), tokens_.end() - context_ / 2);
+    for (std::size_t place = 0; place < tokens_.size(); ++place) advance(tokens_[place], static_cast<long>(place));
+  }
+  advance(token, static_cast<long>(tokens_.size()));
+  tokens_.push_back(token);
+  predict(logits_.data());
+  return logits_;
+}
+
 Token draw_token(std::span<const float> logits, const SamplingRule& rule, Prng& prng) {
   RUMOR_CHECK(!logits.empty());
   const auto top = std::max_element(logits.begin(), logits.end());

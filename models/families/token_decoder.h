@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/layers/token_batch.h"
 #include "runtime/base/prng.h"
@@ -17,6 +18,26 @@ class TokenDecoder {
   // Reads one more token; returns the logits of the next token, [vocabulary], valid until the next call. Requires: the
   // token is below the vocabulary.
   virtual std::span<const float> read(Token token) = 0;
+};
+
+// A decoder that sees a context of the last tokens. A full context drops its older half and reads the newer half again.
+class ContextDecoder : public TokenDecoder {
+ public:
+  std::span<const float> read(Token token) final;
+
+ protected:
+  // Requires: context >= 1.
+  ContextDecoder(long context, long vocabulary)
+      : context_(context), logits_(static_cast<std::size_t>(vocabulary)) {}
+  // Takes in a token at a place of the context, all places before it being taken in.
+  virtual void advance(Token token, long place) = 0;
+  // The logits after the last token.
+  virtual void predict(float* logits) = 0;
+
+ private:
+  long context_;
+  std::vector<Token> tokens_;  // read and not forgotten
+  std::vector<float> logits_;
 };
 
 // The rule by which a token is sampled from logits.
