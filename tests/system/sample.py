@@ -111,7 +111,7 @@ def wrong(state, tmp):
     refuse('heads that do not fit', 3, ['3 heads'], state, '--heads', '3')
     mlp = os.path.join(tmp, 'mlp')
     assert run('peer', 'synthetic', '--state', mlp, '--until-samples', '2000', '--quiet').returncode == 0
-    refuse('a model that is no GPT', 3, ['no GPT'], mlp)
+    refuse('a model that is no GPT', 3, ['model_type "mlp"', 'gpt2, llama'], mlp)
     directory, path = export_as_gpt2(state, tmp)
     refuse('nothing says the heads', 2, ['config.json', '--heads'], path)
     refuse('text for a model of numbers', 2, ['15496 995'], directory, '--heads', '2', '--prompt', 'hello')

@@ -63,7 +63,7 @@ HOUSE = {
                             'runtime/daemon/status'],
     'runtime/bridge': ['models/*', 'gpu/*', 'runtime/run', 'runtime/training', 'runtime/training/outside',
                        'runtime/daemon/state', 'runtime/daemon/status', 'runtime/daemon/loop'],
-    'tools/words': ['runtime/run', 'runtime/sim/world', 'runtime/daemon/status'],
+    'tools/words': ['models/weights', 'runtime/run', 'runtime/sim/world', 'runtime/daemon/status'],
     'tools/text': ['models/*', 'runtime/replica', 'runtime/daemon/state', 'tools/words'],
     'tools/stats': ['compress', 'compress/*', 'models/*', 'runtime/report', 'runtime/replica', 'runtime/daemon/state',
                     'runtime/daemon/status', 'tools/words'],

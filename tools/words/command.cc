@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/weights/weights_folder.h"
 #include "runtime/base/text.h"
-#include "runtime/run/weights_folder.h"
 
 namespace rumor::tools {
 
@@ -41,6 +41,24 @@ models::EncodingProgress encoding_progress() {
   };
 }
 
+// The folder of model.weights decides the model's keys, and its tokenizer the tokens of a text unless data.tokens names
+// another. A GPT's context is part of its weights. That of a Llama stays model.context, up to what they were made for.
+Result<void> adopt_weights_folder(RunConfig& config) {
+  auto folder = models::read_weights_folder(config.weights);
+  if (!folder) return folder.error();
+  if (!folder->model) return {};
+  models::ModelConfig& model = *folder->model;
+  if (model.family == "llama") {
+    if (config.model.context > model.positions)
+      return Error{Errc::usage, str("model.context = ", config.model.context, ", but the weights in ", config.weights,
+                                    " were made for ", model.positions, " tokens (max_position_embeddings)")};
+    model.context = config.model.context;
+  }
+  config.model = std::move(model);
+  if (config.data.kind == "text" && config.data.tokens.empty()) config.data.tokens = folder->tokenizer;
+  return {};
+}
+
 Result<RunConfig> load_run(const RunSource& source) {
   const auto text = run_file_text(source);
   if (!text) return text.error();
@@ -48,7 +66,8 @@ Result<RunConfig> load_run(const RunSource& source) {
   if (!config) return config;
   for (const std::string& assignment : source.overrides)
     if (auto set = override_run_config(*config, assignment); !set) return set.error();
-  if (auto adopted = adopt_weights_folder(*config); !adopted) return adopted.error();
+  if (!config->weights.empty())
+    if (auto adopted = adopt_weights_folder(*config); !adopted) return adopted.error();
   if (auto opened = models::open_tokenizer_of(config->data); !opened) return opened.error();
   config->data.progress = encoding_progress();
   return config;
