@@ -107,20 +107,23 @@ missing_packages() {
 }
 
 # toml++ for Ubuntu 22.04, which has no package of it: headers that any C++17 compiler reads, out of the package of
-# 24.04, for all programs of this machine. apt's own helper compares the hash, so the way there need not be trusted.
+# 24.04, for all programs of this machine. It comes from the mirror that apt uses for other packages. apt's own helper
+# compares the hash, so the way there need not be trusted.
 toml_headers=/usr/local/include
-toml_url=http://archive.ubuntu.com/ubuntu/pool/universe/t/tomlplusplus/libtomlplusplus-dev_3.4.0+ds-0.2build1_amd64.deb
+toml_package=pool/universe/t/tomlplusplus/libtomlplusplus-dev_3.4.0+ds-0.2build1_amd64.deb
 toml_hash=SHA256:e6d68dbb89f11c71fc33bd1397ab1b405e83e96b959e5c18ef82871c12051c46
 fetch_toml() {
-  local folder status=0 root=()
+  local folder mirror url status=0 root=()
   [[ $(id -u) -eq 0 ]] || root=(sudo)
   folder=$(mktemp -d)
-  if guarded /usr/lib/apt/apt-helper download-file "$toml_url" "$folder/toml.deb" "$toml_hash" >"$folder/log" 2>&1 &&
+  mirror=$(apt-get --print-uris download libcli11-dev 2>/dev/null | sed -n "s|^'\(.*\)/pool/.*|\1|p" | head -n 1)
+  url=$mirror/$toml_package
+  if guarded /usr/lib/apt/apt-helper download-file "$url" "$folder/toml.deb" "$toml_hash" >"$folder/log" 2>&1 &&
     dpkg-deb -x "$folder/toml.deb" "$folder" >>"$folder/log" 2>&1; then
     "${root[@]}" cp -r "$folder/usr/include/toml++" "$toml_headers/" || status=1
   else
     tail -n 5 "$folder/log" >&2
-    echo "could not fetch toml++ from $toml_url" >&2
+    echo "could not fetch toml++ from $url" >&2
     echo "It is headers only: put its folder include/toml++ (3.3 or later) into $toml_headers" >&2
     status=1
   fi
