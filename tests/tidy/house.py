@@ -26,6 +26,7 @@ HOUSE = {
     'models/kernels': [],
     'models/layers': ['models/kernels'],
     'models/families': ['models/kernels', 'models/layers'],
+    'models/decoders': ['models/kernels', 'models/layers', 'models/families'],
     'models/tokenizer': [],
     'models/data': ['models/kernels', 'models/layers', 'models/families', 'models/tokenizer'],
     'models/evaluate': ['models/kernels', 'models/families', 'models/data'],

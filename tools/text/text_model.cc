@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "models/families/gpt_decoder.h"
-#include "models/families/llama_decoder.h"
-#include "models/families/lstm_decoder.h"
+#include "models/decoders/gpt_decoder.h"
+#include "models/decoders/llama_decoder.h"
+#include "models/decoders/lstm_decoder.h"
 #include "models/weights/model_json.h"
 #include "models/weights/start_weights.h"
 #include "models/weights/weight_files.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/families/token_decoder.h"
+#include "models/decoders/token_decoder.h"
 #include "runtime/base/result.h"
 
 namespace rumor::tools {

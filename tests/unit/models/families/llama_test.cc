@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "models/families/llama_decoder.h"
+#include "models/decoders/llama_decoder.h"
 #include "tests/unit/models/families/golden_llama.h"
 #include "tests/unit/models/families/language_checks.h"
 

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "models/families/lstm_decoder.h"
+#include "models/decoders/lstm_decoder.h"
 #include "runtime/base/kernel_choice.h"
 #include "tests/unit/models/families/golden_lstm.h"
 #include "tests/unit/models/families/gpt_support.h"

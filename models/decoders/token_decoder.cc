@@ -1,4 +1,4 @@
-#include "models/families/token_decoder.h"
+#include "models/decoders/token_decoder.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "models/families/gpt_decoder.h"
+#include "models/decoders/gpt_decoder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/families/lstm.h"
-#include "models/families/token_decoder.h"
+#include "models/decoders/token_decoder.h"
 
 namespace rumor::models {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/families/llama.h"
-#include "models/families/token_decoder.h"
+#include "models/decoders/token_decoder.h"
 #include "models/layers/attention_memory.h"
 
 namespace rumor::models {

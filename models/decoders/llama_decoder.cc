@@ -1,4 +1,4 @@
-#include "models/families/llama_decoder.h"
+#include "models/decoders/llama_decoder.h"
 
 #include <algorithm>
 #include <utility>

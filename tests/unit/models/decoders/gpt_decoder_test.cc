@@ -1,6 +1,6 @@
 // Token after token: what the decoder predicts is what the model does, also past a full context; how tokens
 // are drawn.
-#include "models/families/gpt_decoder.h"
+#include "models/decoders/gpt_decoder.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

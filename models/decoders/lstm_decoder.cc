@@ -1,4 +1,4 @@
-#include "models/families/lstm_decoder.h"
+#include "models/decoders/lstm_decoder.h"
 
 #include <algorithm>
 #include <utility>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/families/gpt.h"
-#include "models/families/token_decoder.h"
+#include "models/decoders/token_decoder.h"
 #include "models/layers/attention_memory.h"
 
 namespace rumor::models {
