@@ -1,49 +1,12 @@
 // Names and shapes of a GPT's tensors, as Hugging Face's GPT2LMHeadModel has them.
 #include "models/families/gpt.h"
+#include "models/families/tensor_finder.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
 namespace {
 
 constexpr std::string_view gpt2_prefix = "transformer.";
-
-// Finds the tensors of a layout by name, with the prefix or without, and checks their shapes.
-class Finder {
- public:
-  explicit Finder(const ParamLayout& layout) : layout_(layout) {}
-
-  std::uint32_t offset(const std::string& name, const std::vector<std::uint32_t>& shape) {
-    const TensorInfo* tensor = find(name);
-    if (tensor == nullptr) {
-      fail(str("it has no tensor ", gpt2_prefix, name));
-    } else if (tensor->shape != shape) {
-      fail(str("tensor ", tensor->name, " is ", text(tensor->shape), ", not ", text(shape)));
-    }
-    return tensor == nullptr ? 0 : tensor->offset;
-  }
-  const TensorInfo* find(const std::string& name) const {
-    for (const TensorInfo& tensor : layout_.tensors()) {
-      const std::string_view have = tensor.name;
-      if (have == name || have == str(gpt2_prefix, name))
-        return &tensor;
-    }
-    return nullptr;
-  }
-  void fail(std::string why) {
-    if (why_.empty()) why_ = std::move(why);
-  }
-  const std::string& why() const { return why_; }
-
- private:
-  static std::string text(const std::vector<std::uint32_t>& shape) {
-    std::string out;
-    for (const std::uint32_t extent : shape) out += str(out.empty() ? "" : " x ", extent);
-    return out;
-  }
-
-  const ParamLayout& layout_;
-  std::string why_;
-};
 
 }  // namespace
 
@@ -87,7 +50,7 @@ Result<ParamLayout> gpt_layout(const ModelConfig& config) {
 }
 
 Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads) {
-  Finder find(layout);
+  TensorFinder find(layout, gpt2_prefix);
   const TensorInfo *table = find.find("wte.weight"), *position = find.find("wpe.weight");
   if (table == nullptr || position == nullptr || table->shape.size() != 2 || position->shape.size() != 2)
     return Error{Errc::mismatch,
@@ -126,7 +89,7 @@ Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads) {
   if (shape.layers == 0) find.fail("it has no layers (transformer.h.0.ln_1.weight)");
   shape.norm_gain = find.offset("ln_f.weight", {d});
   shape.norm_bias = find.offset("ln_f.bias", {d});
-  if (!find.why().empty()) return Error{Errc::mismatch, str("this is no GPT-2: ", find.why())};
+  if (!find.wrong().empty()) return Error{Errc::mismatch, str("this is no GPT-2: ", find.wrong())};
   return shape;
 }
 

@@ -31,10 +31,10 @@ namespace rumor::models {
 // Offsets in the parameter vector, and the sizes.
 struct LlamaShape {
   struct Layer {
-    std::uint32_t query, key, value, output;              // weights of the attention
-    std::uint32_t query_bias, key_bias, value_bias;       // with qkv_bias
-    std::uint32_t gate, up, down;                         // weights of the feed-forward part
-    std::uint32_t attention_gain, feed_forward_gain;      // of the norms before them
+    std::uint32_t query, key, value, output;          // weights of the attention
+    std::uint32_t query_bias, key_bias, value_bias;   // with qkv_bias
+    std::uint32_t gate, up, down;                     // weights of the feed-forward part
+    std::uint32_t attention_gain, feed_forward_gain;  // of the norms before them
   };
   long vocabulary = 0, context = 0, width = 0, feed_forward = 0;
   long heads = 0, groups = 0, head_size = 0;  // groups: of heads with keys and values in common
@@ -102,16 +102,16 @@ class Llama final : public LanguageModel {
   LlamaShape shape_;
   Rotary rotary_;
   std::vector<Layer> layers_;
-  LargeVector<float> memory_;   // of all activations, in one piece, in large pages
-  long rows_max_ = 0;           // for which there is room
-  float* embedded_ = nullptr;   // [rows][width], before the first layer
-  float* normed_ = nullptr;     // [rows][width], after the last norm
+  LargeVector<float> memory_;  // of all activations, in one piece, in large pages
+  long rows_max_ = 0;          // for which there is room
+  float* embedded_ = nullptr;  // [rows][width], before the first layer
+  float* normed_ = nullptr;    // [rows][width], after the last norm
   RmsNorm norm_;
   Linear linear_;
-  float* change_ = nullptr;      // [rows][width], d loss / d the sum, from the last layer to the first
-  float* inner_ = nullptr;       // [rows][width], changes within a layer
-  float* qkv_change_ = nullptr;  // [rows][attention row]
-  float* looked_change_ = nullptr;                               // [rows][heads * head_size]
+  float* change_ = nullptr;         // [rows][width], d loss / d the sum, from the last layer to the first
+  float* inner_ = nullptr;          // [rows][width], changes within a layer
+  float* qkv_change_ = nullptr;     // [rows][attention row]
+  float* looked_change_ = nullptr;  // [rows][heads * head_size]
   float *gate_change_ = nullptr, *up_change_ = nullptr, *active_change_ = nullptr;  // [rows][feed_forward]
 };
 

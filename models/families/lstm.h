@@ -41,8 +41,8 @@ struct LstmShape {
   long inputs_of(std::size_t index) const { return index == 0 ? embedding : units; }
 };
 
-// The tensors in the order of the module's state_dict. Errors: Errc::usage (no vocabulary or one above 65,536; a number
-// of layers or a width that is not supported), Errc::limit (too many parameters).
+// The tensors in the order of the module's state_dict. Errors: Errc::usage (no vocabulary or one above vocabulary_max;
+// a number of layers or a width that is not supported), Errc::limit (too many parameters).
 Result<ParamLayout> lstm_layout(const ModelConfig& config);
 // The shape of a layout that lstm_layout made. Errors: Errc::mismatch, naming the tensor that is missing or of another
 // shape.

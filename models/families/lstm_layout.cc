@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "models/families/lstm.h"
+#include "models/families/tensor_finder.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -14,8 +15,9 @@ Result<void> check_lstm(const ModelConfig& config) {
   const std::vector<std::uint32_t>& hidden = config.hidden;
   if (config.vocabulary == 0)
     return Error{Errc::usage, "an lstm wants tokens: set data.kind to one that has them, such as \"text\""};
-  if (config.vocabulary < 2 || config.vocabulary > 65'536)
-    return Error{Errc::usage, str("an lstm needs a vocabulary of 2 to 65536, not ", config.vocabulary)};
+  if (config.vocabulary < 2 || config.vocabulary > vocabulary_max)
+    return Error{Errc::usage,
+                 str("an lstm needs a vocabulary of 2 to ", vocabulary_max, ", not ", config.vocabulary)};
   if (config.context == 0 || config.context > 65'536)
     return Error{Errc::usage, str("model.context must be from 1 to 65536, not ", config.context)};
   if (config.embedding == 0 || config.embedding > lstm_width_max)
@@ -31,29 +33,6 @@ Result<void> check_lstm(const ModelConfig& config) {
     return Error{Errc::usage, "the layers of an lstm have one width; make all numbers of model.hidden equal"};
   return {};
 }
-
-// Finds the tensors of a layout by name and remembers what is wrong first.
-class TensorFinder {
- public:
-  explicit TensorFinder(const ParamLayout& layout) : layout_(layout) {}
-
-  const TensorInfo* find(const std::string& name) const {
-    const std::vector<TensorInfo>& all = layout_.tensors();
-    const auto at = std::find_if(all.begin(), all.end(), [&](const TensorInfo& tensor) { return tensor.name == name; });
-    return at == all.end() ? nullptr : &*at;
-  }
-  std::uint32_t offset(const std::string& name, const std::vector<std::uint32_t>& shape) {
-    const TensorInfo* tensor = find(name);
-    if (tensor && tensor->shape == shape) return tensor->offset;
-    if (wrong_.empty()) wrong_ = tensor ? str("it has ", describe(*tensor)) : str("it has no tensor ", name);
-    return 0;
-  }
-  const std::string& wrong() const { return wrong_; }
-
- private:
-  const ParamLayout& layout_;
-  std::string wrong_;
-};
 
 }  // namespace
 
@@ -78,9 +57,9 @@ Result<LstmShape> lstm_shape(const ParamLayout& layout) {
   if (!table || !recurrent || table->shape.size() != 2 || recurrent->shape.size() != 2)
     return Error{Errc::mismatch, "this is no LSTM: it has no matrices embedding.weight and lstm.weight_hh_l0"};
   const std::uint32_t vocabulary = table->shape[0], embedding = table->shape[1], units = recurrent->shape[1];
-  if (vocabulary > 65'536 || embedding > lstm_width_max || units > lstm_width_max)
-    return Error{Errc::mismatch, str("this LSTM is larger than the 65536 tokens and the width of ", lstm_width_max,
-                                     " that are supported")};
+  if (vocabulary > vocabulary_max || embedding > lstm_width_max || units > lstm_width_max)
+    return Error{Errc::mismatch, str("this LSTM is larger than the ", vocabulary_max, " tokens and the width of ",
+                                     lstm_width_max, " that are supported")};
   LstmShape shape;
   shape.vocabulary = vocabulary;
   shape.embedding = embedding;

@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(weights_begin_as_nn_lstms_and_know_nothing) {
 BOOST_AUTO_TEST_CASE(bad_configurations_and_layouts_are_refused_with_a_reason) {
   BOOST_TEST(lstm_refusal(lstm_config(11, 6, 3, {5, 5})).empty());
   BOOST_TEST(lstm_refusal(lstm_config(0, 6, 3, {5})).find("data.kind") != std::string::npos);
-  BOOST_TEST(lstm_refusal(lstm_config(70'000, 6, 3, {5})) == "an lstm needs a vocabulary of 2 to 65536, not 70000");
+  BOOST_TEST(lstm_refusal(lstm_config(2'000'000, 6, 3, {5})) ==
+             "an lstm needs a vocabulary of 2 to 1048576, not 2000000");
   BOOST_TEST(lstm_refusal(lstm_config(11, 0, 3, {5})) == "model.context must be from 1 to 65536, not 0");
   BOOST_TEST(lstm_refusal(lstm_config(11, 6, 0, {5})) == "model.embedding of an lstm must be from 1 to 8192, not 0");
   BOOST_TEST(lstm_refusal(lstm_config(11, 6, 3, {5, 5, 5, 5})) ==
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(bad_configurations_and_layouts_are_refused_with_a_reason) {
   std::vector<TensorInfo> tensors = lstm_layout(lstm_config(11, 6, 3, {5}))->tensors();
   BOOST_TEST(shape_refusal(tensors).empty());
   tensors.back().shape = {12};
-  BOOST_TEST(shape_refusal(tensors) == "this is no LSTM that can be computed: it has head.bias (12)");
+  BOOST_TEST(shape_refusal(tensors) == "this is no LSTM that can be computed: tensor head.bias is 12, not 11");
   tensors.pop_back();
   BOOST_TEST(shape_refusal(tensors) == "this is no LSTM that can be computed: it has no tensor head.bias");
   BOOST_TEST(shape_refusal({{"0.weight", {3, 4}}}) ==
