@@ -59,7 +59,8 @@ bool is_lstm(const ParamLayout& layout) {
 }
 
 bool is_small_matrix(const models::SafetensorsEntry* entry) {
-  return entry != nullptr && entry->shape.size() == 2 && entry->shape[0] <= 65'536 && entry->shape[1] <= 65'536;
+  return entry != nullptr && entry->shape.size() == 2 && entry->shape[0] <= models::vocabulary_max &&
+         entry->shape[1] <= 65'536;
 }
 
 const models::SafetensorsEntry* entry_of(const models::WeightFiles& files, const std::string& name) {

@@ -48,14 +48,18 @@ Result<void> adopt_weights_folder(RunConfig& config) {
   if (!folder) return folder.error();
   if (!folder->model) return {};
   models::ModelConfig& model = *folder->model;
+  constexpr std::uint32_t bytes_padded = 256 + 256 / 16;  // the most of a model of bytes (DataSet::describe)
   if (model.family == "llama") {
     if (config.model.context > model.positions)
       return Error{Errc::usage, str("model.context = ", config.model.context, ", but the weights in ", config.weights,
                                     " were made for ", model.positions, " tokens (max_position_embeddings)")};
     model.context = config.model.context;
   }
-  config.model = std::move(model);
   if (config.data.kind == "text" && config.data.tokens.empty()) config.data.tokens = folder->tokenizer;
+  if (config.data.kind == "text" && config.data.tokens.empty() && model.vocabulary > bytes_padded)
+    return Error{Errc::usage, str("the weights in ", config.weights, " are of ", model.vocabulary, " tokens, and a ",
+                                  "text without a tokenizer is bytes; set data.tokens to the model's tokenizer.json")};
+  config.model = std::move(model);
   return {};
 }
 
