@@ -11,6 +11,7 @@ import tempfile
 import peers
 from peers import Swarm, run
 
+TOKENIZER = 'unit/models/tokenizer/golden/gpt2.json'
 TEXT = 'the cat sat on the mat and the dog sat on the log. ' * 400
 
 
@@ -54,6 +55,24 @@ def folder_goes_round(tmp, text, state):
     return folder
 
 
+def tokenizer_of_the_folder(tmp, text):
+    """The folder's tokenizer.json is taken; without it, weights of tokens are no model of bytes."""
+    tokenizer = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), TOKENIZER)
+    state, folder = os.path.join(tmp, 'tokens'), os.path.join(tmp, 'tokens-folder')
+    few = ['--until-samples', '8', '--quiet', '--json', '-', '--set', 'run.samples=8']
+    small = [part for key in settings(text) for part in ('--set', key)]
+    trained = run('peer', 'llama-tiny', *small, '--set', f'data.tokens={tokenizer}', '--state', state, *few)
+    assert trained.returncode == 0, trained.stderr
+    assert run('export', state, '--to', folder).returncode == 0
+    begin = ['peer', 'llama-tiny', '--set', f'data.path={text}', '--weights', folder, '--set', 'model.context=32', *few]
+    begun = run(*begin)
+    assert begun.returncode == 0, begun.stderr
+    os.remove(os.path.join(folder, 'tokenizer.json'))
+    bytes_only = run(*begin)
+    assert bytes_only.returncode == 2 and 'data.tokens' in bytes_only.stderr, bytes_only
+    print('ok      the tokenizer of a folder')
+
+
 def samples(state, folder):
     ask = lambda source: run('sample', source, '--prompt', 'the cat ', '--length', '60', '--seed', '3')
     first, of_folder = ask(state), ask(folder)
@@ -92,6 +111,7 @@ def main():
             file.write(TEXT)
         state = four_peers(tmp, text)
         folder = folder_goes_round(tmp, text, state)
+        tokenizer_of_the_folder(tmp, text)
         samples(state, folder)
         refused(text, folder)
 

@@ -28,6 +28,16 @@ struct Text {
 
 }  // namespace
 
+// Kernels take tokens of 16 bits.
+BOOST_AUTO_TEST_CASE(a_vocabulary_beyond_sixteen_bits_is_refused) {
+  const Target target(0);
+  if (!has_products(target)) return;
+  BOOST_TEST(DeviceGpt::create(*target.gpu, gpt_config(65'536, 4, 1, 1, 2), Precision::fp32).ok());
+  const auto refused = DeviceGpt::create(*target.gpu, gpt_config(65'537, 4, 1, 1, 2), Precision::fp32);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(refused.error().text.find("65536 tokens are the most") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
   Prng prng(91);
   std::uint64_t order = 0;

@@ -89,6 +89,11 @@ BOOST_AUTO_TEST_CASE(a_text_is_cut_into_rows_and_its_end_is_held_out) {
   ModelConfig model;
   data.describe(model);
   BOOST_TEST(model.vocabulary == 256u);
+  for (const auto& [given, taken] : {std::pair{272u, 272u}, {273u, 256u}, {255u, 256u}}) {  // padded by a sixteenth
+    model.vocabulary = given;
+    data.describe(model);
+    BOOST_TEST(model.vocabulary == taken);
+  }
   BOOST_TEST(model.inputs == 0u);
   BatchMemory memory;
   const std::uint32_t rows[] = {43, 0};
