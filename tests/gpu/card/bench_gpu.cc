@@ -1,7 +1,9 @@
-// Cost of compression and models on a GPU, as one JSON object: tests/gpu/visit runs it and keeps the result.
+// Cost of one part of compression or of models on a GPU, as one JSON object: tests/gpu/visit runs part after part, each
+// in a process of its own, and keeps the results.
 //
-// usage: bench_gpu [--emulated] PARAMS...        PARAMS of the passes, the first also of codec and replica
-//        bench_gpu [--emulated] --losses FILE    instead: the first losses of GPT-2, for tests/gpu/card/torch_gpt.py
+// usage: bench_gpu [--emulated] passes|codec|arrival PARAMS...    of so many parameters; codec, arrival: of the first
+//        bench_gpu [--emulated] kernels|gpt2|muon|mlp|several_gpus
+//        bench_gpu [--emulated] --losses FILE    the first losses of GPT-2, for tests/gpu/card/torch_gpt.py
 //
 // Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. The
 // throughput of a pass over memory is given as a share of that of a plain copy on the same device.
@@ -13,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/compress/codec.h"
@@ -220,42 +223,55 @@ const GpuTable& table_to_measure() {
   return emulated ? emulated_table() : *must(open_plugin());
 }
 
-int run(const std::vector<std::uint32_t>& sizes) {
+// The device, its speed of copying, and the passes over memory of each size.
+std::string passes(const Gpu& gpu, std::span<const std::uint32_t> sizes) {
+  const DeviceInfo info = must(gpu.describe());
+  const double copy = copy_speed(gpu, emulated ? 1 << 20 : std::size_t{1} << 30);
+  std::string all;
+  for (const std::uint32_t params : sizes) all += (all.empty() ? "" : ", ") + pass(gpu, params, copy);
+  char text[384];
+  std::snprintf(text, sizeof text,
+                "{\"table\": \"%s\", \"gpu\": \"%s\", \"compute_capability\": \"%d.%d\", \"memory_bytes\": %llu, "
+                "\"copy_bytes_per_second\": %.6g, \"passes\": [",
+                gpu.table().name, info.name, info.major, info.minor,
+                static_cast<unsigned long long>(info.memory_bytes), copy);
+  return text + all + "]}";
+}
+
+// Empty: there is no such part, or it needs sizes.
+std::string part(std::string_view name, std::span<const std::uint32_t> sizes) {
   const GpuTable& table = table_to_measure();
+  if (name == "several_gpus") return group_benchmarks(table, emulated);
   const std::unique_ptr<Gpu> gpu = must(Gpu::open(table, 0));
-  const DeviceInfo info = must(gpu->describe());
-  const double copy = copy_speed(*gpu, emulated ? 1 << 20 : std::size_t{1} << 30);
-  std::string passes;
-  for (const std::uint32_t params : sizes) passes += (passes.empty() ? "" : ", ") + pass(*gpu, params, copy);
-  std::printf(
-      "{\"table\": \"%s\", \"gpu\": \"%s\", \"compute_capability\": \"%d.%d\", \"memory_bytes\": %llu, "
-      "\"copy_bytes_per_second\": %.6g, \"passes\": [%s], \"codec\": %s, \"arrival\": %s, \"model\": %s, "
-      "\"several_gpus\": %s}\n",
-      table.name, info.name, info.major, info.minor, static_cast<unsigned long long>(info.memory_bytes), copy,
-      passes.c_str(), codec(*gpu, sizes.front()).c_str(), arrival(*gpu, sizes.front()).c_str(),
-      model_benchmarks(*gpu, emulated).c_str(),
-      group_benchmarks(table, emulated).c_str());
-  return 0;
+  if (name == "kernels") return kernel_benchmarks(*gpu, emulated);
+  if (name == "gpt2") return gpt2_benchmark(*gpu, emulated);
+  if (name == "muon") return muon_benchmark(*gpu, emulated);
+  if (name == "mlp") return mlp_benchmark(*gpu, emulated);
+  if (sizes.empty()) return "";
+  if (name == "passes") return passes(*gpu, sizes);
+  if (name == "codec") return codec(*gpu, sizes.front());
+  return name == "arrival" ? arrival(*gpu, sizes.front()) : "";
 }
 
 }  // namespace
 }  // namespace rumor::gpu
 
 int main(int argc, char** argv) {
-  const bool emulated = argc > 1 && std::strcmp(argv[1], "--emulated") == 0;
-  rumor::gpu::emulated = emulated;
-  if (argc == (emulated ? 4 : 3) && std::strcmp(argv[argc - 2], "--losses") == 0) {
+  std::vector<std::string_view> words(argv + 1, argv + argc);
+  rumor::gpu::emulated = !words.empty() && words.front() == "--emulated";
+  if (rumor::gpu::emulated) words.erase(words.begin());
+  if (words.size() == 2 && words.front() == "--losses") {
     const auto gpu = rumor::gpu::must(rumor::gpu::Gpu::open(rumor::gpu::table_to_measure(), 0));
-    if (rumor::gpu::write_losses(*gpu, emulated, argv[argc - 1])) return 0;
+    if (rumor::gpu::write_losses(*gpu, rumor::gpu::emulated, std::string(words[1]))) return 0;
     std::puts("bench_gpu: SKIPPED, cuBLASLt is not there");
     return 77;
   }
   std::vector<std::uint32_t> sizes;
-  for (int a = emulated ? 2 : 1; a < argc; ++a)
-    sizes.push_back(static_cast<std::uint32_t>(std::strtoul(argv[a], nullptr, 10)));
-  if (sizes.empty() || std::count(sizes.begin(), sizes.end(), 0u) > 0) {
-    std::fputs("usage: bench_gpu [--emulated] PARAMS...\n       bench_gpu [--emulated] --losses FILE\n", stderr);
-    return 2;
-  }
-  return rumor::gpu::run(sizes);
+  for (std::size_t w = 1; w < words.size(); ++w)
+    sizes.push_back(static_cast<std::uint32_t>(std::strtoul(words[w].data(), nullptr, 10)));
+  const bool sound = !words.empty() && std::count(sizes.begin(), sizes.end(), 0u) == 0;
+  const std::string found = sound ? rumor::gpu::part(words.front(), sizes) : "";
+  if (!found.empty()) return std::puts(found.c_str()) < 0 ? 1 : 0;
+  std::fputs("usage: bench_gpu [--emulated] PART [PARAMS...]\n       bench_gpu [--emulated] --losses FILE\n", stderr);
+  return 2;
 }

@@ -233,16 +233,24 @@ models::ModelConfig gpt2_config(bool emulated) {
   return config;
 }
 
-std::string model_benchmarks(const Gpu& gpu, bool emulated) {
+std::string kernel_benchmarks(const Gpu& gpu, bool emulated) {
   const Shape shape = shape_of(emulated);
-  std::string text = "{\"products_per_second\": " + products(gpu, emulated, shape);
-  for (const std::string& part :
-       {"\"attention\": " + attention(gpu, emulated, shape, false),
-        "\"attention_bf16\": " + attention(gpu, emulated, shape, true), layer_norm(gpu, emulated, shape),
-        cross_entropy(gpu, emulated, shape)})
-    text += ", " + part;
-  return text + ", \"gpt2\": " + training(gpu, emulated, shape) + ", \"muon\": " + muon(gpu, emulated) +
-         ", \"mlp\": " + small_model(gpu, emulated) + "}";
+  return "{\"products_per_second\": " + products(gpu, emulated, shape) +
+         ", \"attention\": " + attention(gpu, emulated, shape, false) +
+         ", \"attention_bf16\": " + attention(gpu, emulated, shape, true) + ", " + layer_norm(gpu, emulated, shape) +
+         ", " + cross_entropy(gpu, emulated, shape) + "}";
+}
+
+std::string gpt2_benchmark(const Gpu& gpu, bool emulated) {
+  return training(gpu, emulated, shape_of(emulated));
+}
+
+std::string muon_benchmark(const Gpu& gpu, bool emulated) {
+  return muon(gpu, emulated);
+}
+
+std::string mlp_benchmark(const Gpu& gpu, bool emulated) {
+  return small_model(gpu, emulated);
 }
 
 }  // namespace rumor::gpu

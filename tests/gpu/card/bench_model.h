@@ -8,11 +8,16 @@
 
 namespace rumor::gpu {
 
-// One JSON object: seconds of each slot, of products the operations a second, of GPT-2 the seconds of a step and the
-// tokens a second, and of a small MLP the seconds of a step; steps kernel by kernel, and recorded and repeated
-// (gpu/device/repeated.h). Null in place of products and models where cuBLASLt is not there. Emulated: of small shapes,
-// everything is run and nothing measured.
-std::string model_benchmarks(const Gpu& gpu, bool emulated);
+// The parts that can be measured one by one, each a JSON object; null where cuBLASLt is not there. Emulated: of small
+// shapes, everything is run and nothing measured.
+//   kernels   seconds of each slot, of products the operations a second
+//   gpt2      a training step: kernel by kernel, recorded and repeated (gpu/device/repeated.h), and tokens a second
+//   muon      Muon's step of GPT-2, likewise
+//   mlp       a step of a small MLP, likewise
+std::string kernel_benchmarks(const Gpu& gpu, bool emulated);
+std::string gpt2_benchmark(const Gpu& gpu, bool emulated);
+std::string muon_benchmark(const Gpu& gpu, bool emulated);
+std::string mlp_benchmark(const Gpu& gpu, bool emulated);
 models::ModelConfig gpt2_config(bool emulated);
 
 // Writes a model of that shape as it begins, and the losses of its first ten steps in float32, as metadata: AdamW at

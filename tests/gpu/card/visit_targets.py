@@ -5,10 +5,9 @@ ADAMW_BYTES = 28
 LOSS_DIFFERENCE_MAX = 1e-3
 
 
-def targets(steps):
-    """One row a target that `steps`, a visit's, say something of: what it is, at least or at most what, found, met."""
-    bench = steps.get('bench', {}).get('result')
-    torch = steps.get('torch', {})
+def targets(visit):
+    """One row a target that a visit says something of: what it is, at least or at most what, found, met."""
+    bench, steps = visit.get('bench', {}), visit['steps']
     rows = []
 
     def row(what, found, least=None, most=None):
@@ -16,28 +15,27 @@ def targets(steps):
         rows.append({'what': what, 'found': found, **({'least': least} if least is not None else {'most': most}),
                      'met': met})
 
-    if bench:
-        for one in bench['passes']:
-            row(f'pass over {one["params"]} parameters, of the speed of a copy', one['scan_share_of_copy'], least=0.8)
-            row(f'with selection, in such passes, {one["params"]} parameters', one['scan_select_emit_passes'], most=1.3)
-        for what, most in (('encode', 3e-4), ('decode', 3e-4), ('apply', 1e-4)):
-            row(f'{what} an update of {bench["codec"]["params"]} parameters, seconds', bench['codec'][f'{what}_s'],
-                most=most)
-        gpt = bench['model']['gpt2']
-        if gpt:
-            step = gpt['repeated_s'] + gpt['optimizer_and_update_s']
-            optimizer = ADAMW_BYTES * bench['passes'][0]['params'] / bench['copy_bytes_per_second']
-            row('what gossip adds to a step of GPT-2, of the step',
-                (gpt['optimizer_and_update_s'] - optimizer) / step, most=0.02)
-            row('loss and gradient of GPT-2, of the speed of its widest product',
-                gpt['operations_per_second'] / bench['model']['products_per_second']['bf16'], least=0.5)
-            row("Muon's step of GPT-2, of loss and gradient", bench['model']['muon']['repeated_s'] / gpt['repeated_s'],
-                most=0.5)
-    if 'speed' in torch:
-        row("GPT-2's tokens a second, in PyTorch's", torch['speed'], least=1.0)
-    if 'result' in torch:
-        row("the first losses of GPT-2 in float32, off from PyTorch's", torch['result']['largest_difference'],
-            most=LOSS_DIFFERENCE_MAX)
+    passes, codec, gpt, muon, kernels = (bench.get(part) for part in ('passes', 'codec', 'gpt2', 'muon', 'kernels'))
+    for one in passes['passes'] if passes else ():
+        row(f'pass over {one["params"]} parameters, of the speed of a copy', one['scan_share_of_copy'], least=0.8)
+        row(f'with selection, in such passes, {one["params"]} parameters', one['scan_select_emit_passes'], most=1.3)
+    for what, most in (('encode', 3e-4), ('decode', 3e-4), ('apply', 1e-4)) if codec else ():
+        row(f'{what} an update of {codec["params"]} parameters, seconds', codec[f'{what}_s'], most=most)
+    if gpt and passes:
+        step = gpt['repeated_s'] + gpt['optimizer_and_update_s']
+        optimizer = ADAMW_BYTES * passes['passes'][0]['params'] / passes['copy_bytes_per_second']
+        row('what gossip adds to a step of GPT-2, of the step', (gpt['optimizer_and_update_s'] - optimizer) / step,
+            most=0.02)
+    if gpt and kernels:
+        row('loss and gradient of GPT-2, of the speed of its widest product',
+            gpt['operations_per_second'] / kernels['products_per_second']['bf16'], least=0.5)
+    if gpt and muon:
+        row("Muon's step of GPT-2, of loss and gradient", muon['repeated_s'] / gpt['repeated_s'], most=0.5)
+    if 'speed' in steps.get('torch speed', {}):
+        row("GPT-2's tokens a second, in PyTorch's", steps['torch speed']['speed'], least=1.0)
+    if steps.get('torch losses', {}).get('result'):
+        row("the first losses of GPT-2 in float32, off from PyTorch's",
+            steps['torch losses']['result']['largest_difference'], most=LOSS_DIFFERENCE_MAX)
     return rows
 
 
