@@ -12,8 +12,9 @@ constexpr unsigned embed_threads = 128;
 __global__ void __launch_bounds__(embed_threads) embed_rows(EmbedArgs args) {
   const std::size_t row = blockIdx.x, width = args.width;
   const float* token = args.table + args.token[row] * width;
-  const float* place = args.position + row % args.context * width;
-  for (std::uint32_t c = threadIdx.x; c < width; c += embed_threads) args.y[row * width + c] = token[c] + place[c];
+  const float* place = args.position == nullptr ? nullptr : args.position + row % args.context * width;
+  for (std::uint32_t c = threadIdx.x; c < width; c += embed_threads)
+    args.y[row * width + c] = place == nullptr ? token[c] : token[c] + place[c];
 }
 
 __global__ void __launch_bounds__(embed_threads) embed_back_tokens(EmbedChange args) {

@@ -134,7 +134,8 @@ inline void embed(Device* device, const EmbedArgs* args) {
 inline void embed_backward(Device* device, const EmbedChange* args) {
   if (args->width == 0) return;
   if (args->distinct != 0) launch(*device, embed_back_tokens, args->distinct, embed_threads, *args);
-  if (args->context != 0) launch(*device, embed_back_places, args->context, embed_threads, *args);
+  if (args->context != 0 && args->position_gradient != nullptr)
+    launch(*device, embed_back_places, args->context, embed_threads, *args);
 }
 
 // Blocks of attention kernels; each block has `rows` rows of a head.

@@ -115,7 +115,7 @@ struct EmbedArgs {
   std::uint32_t rows, width, context;
   const std::uint16_t* token;  // [rows]
   const float* table;          // [vocabulary, width]
-  const float* position;       // [context, width]
+  const float* position;       // [context, width]; null: no positions
   float* y;                    // [rows, width]
 };
 
@@ -128,7 +128,7 @@ struct EmbedChange {
   const std::uint16_t* token;  // [distinct]: each token once; the value of one without rows does not matter
   std::uint32_t distinct;
   float* table_gradient;     // [vocabulary, width], added to
-  float* position_gradient;  // [context, width], overwritten
+  float* position_gradient;  // [context, width], overwritten; null: no positions
 };
 
 // models/layers/attention.h: qkv [batch * context, 3 d] -> y [batch * context, d], d = heads * head_size. No matrix of
