@@ -29,6 +29,27 @@ __device__ __forceinline__ float exponential(float x) {
   return x != x ? x : cut;
 }
 
+// 2^x and the logarithm to base 2 by the special function units: relative errors of about 2^-22, denormals are zeros.
+// These are not the CPU's bits: only for results that are rounded to bfloat16.
+__device__ __forceinline__ float approximate_exp2(float x) {
+#if defined(__CUDACC__)
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return std::exp2(x);
+#endif
+}
+__device__ __forceinline__ float approximate_log2(float x) {
+#if defined(__CUDACC__)
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return std::log2(x);
+#endif
+}
+
 // GELU is x times the logistic function of 2 u, u the argument of its tanh; e^(-2 u) = e^(x (a + b x^2)).
 constexpr float gelu_a = -1.5957691216057308f, gelu_b = -0.0713548162726f;
 

@@ -5,8 +5,9 @@
 //                  columns 8 further on
 //   b    16 x 8    words of two neighbours in a column, lane / 4: of rows lane % 4 * 2, and of rows 8 further on
 //
-// All functions are called by whole warps. The emulation (tests/gpu/emulation/emulated_matrix_units.h) computes them as
-// sums in C++.
+// Those functions are called by whole warps. Also copies from device to shared memory that run beside other work of a
+// thread (PTX ISA, "cp.async"). The emulation (tests/gpu/emulation/emulated_matrix_units.h) computes products as sums in
+// C++, and copies at once.
 #pragma once
 
 #include "gpu/cuda/rounding.cuh"
@@ -42,6 +43,26 @@ __device__ __forceinline__ void load_matrices_turned(std::uint32_t (&out)[4], co
                : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
                : "r"(address)
                : "memory");
+}
+
+// Begins a copy of 8 or 16 bytes, or writes zeros if not `there`; then `from` is not read. Both addresses are multiples
+// of `bytes`. The copy has arrived for this thread after the wait, for others after a barrier behind it.
+template <int bytes>
+__device__ __forceinline__ void begin_copy(void* to, const void* from, bool there) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  const int read = there ? bytes : 0;
+  if (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(read) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(address), "l"(from), "r"(read) : "memory");
+}
+// Ends a group of copies. wait_for_copies<n>() waits for all groups but the last n.
+__device__ __forceinline__ void end_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int but>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(but) : "memory");
 }
 
 }  // namespace rumor::gpu

@@ -147,7 +147,7 @@ struct AttentionArgs {
 struct AttentionChange {
   AttentionArgs forward;  // of the last forward pass, with its outputs y, top and weight
   ConstNumbers change;    // d loss / d y
-  float* dot;             // scratch: [batch, heads, context]
+  float* dot;             // scratch: [batch, heads, context]; of bfloat16 twice as much, aligned to 8 bytes
   Numbers qkv_change;     // overwritten
 };
 

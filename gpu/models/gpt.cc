@@ -31,7 +31,7 @@ DeviceGpt::DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape,
 void DeviceGpt::add_arrays(std::size_t rows, PlacedArrays& all) {
   const std::size_t d = rows * width(), heads = rows * static_cast<std::size_t>(shape_.heads);
   all.add(wide_, bf16(), 4 * d);
-  all.add(dot_, heads);
+  all.add(dot_, bf16() ? 2 * heads : heads);
   all.add(partial_, chunks_of(static_cast<std::uint32_t>(rows)) * 4 * width());
   for (Layer& layer : layers_) {
     for (float** one : {&layer.middle, &layer.out}) all.add(*one, d);

@@ -61,7 +61,7 @@ class DeviceGpt final : public DeviceLanguageModel {
   std::vector<Layer> layers_;
   Norm norm_;
   Numbers wide_;              // [rows][4 d], changes within a layer
-  float* dot_ = nullptr;      // [rows][heads]
+  float* dot_ = nullptr;      // [rows][heads], with bf16 twice
   float* partial_ = nullptr;  // of sums over rows
 };
 

@@ -66,7 +66,7 @@ std::string products(const Gpu& gpu, bool emulated, const Shape& s) {
 std::string attention(const Gpu& gpu, bool emulated, const Shape& s, bool rounded) {
   const std::size_t all = std::size_t{s.rows()} * s.width(), rows = std::size_t{s.rows()} * s.heads;
   const DeviceArray<float> qkv = noise(gpu, 3 * all, 1), change = noise(gpu, all, 1), y = floats(gpu, all),
-                           top = floats(gpu, rows), weight = floats(gpu, rows), dot = floats(gpu, rows),
+                           top = floats(gpu, rows), weight = floats(gpu, rows), dot = floats(gpu, 2 * rows),
                            qkv_change = floats(gpu, 3 * all);
   const ModelTable& model = gpu.table().model;
   const auto in_bf16 = [&](const DeviceArray<float>& values) {

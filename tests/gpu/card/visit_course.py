@@ -146,8 +146,8 @@ class Visit:
         words = ['--emulated'] if self.emulated else []
         if self.run('losses', [self.files['bench_gpu'], *words, '--losses', file], 60)[0] != 'passed':
             return
-        status, output = self.run('torch losses', [python, self.companions['torch_gpt.py'], file, '--seconds', '0'], 150,
-                                  os.environ)
+        command = [python, self.companions['torch_gpt.py'], file, '--seconds', '0']
+        status, output = self.run('torch losses', command, 150, os.environ)
         step = self.step('torch losses')
         step['result'] = last_object(output)
         if status == 'passed' and not step['result']['largest_difference'] < LOSS_DIFFERENCE_MAX:

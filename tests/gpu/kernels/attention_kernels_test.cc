@@ -30,7 +30,8 @@ Outcome on_target(std::uint64_t order, Shape s, const Floats& qkv, const Floats&
   const std::size_t d = s.rows() * s.width();
   const Guarded<Number> on_qkv(target, numbers_of<Number>(qkv), skip), y(target, d, skip),
       on_change(target, numbers_of<Number>(change), skip), qkv_change(target, 3 * d, skip);
-  const Guarded<float> top(target, s.statistics(), skip), weight(target, s.statistics()), dot(target, s.statistics());
+  const Guarded<float> top(target, s.statistics(), skip), weight(target, s.statistics()),
+      dot(target, 2 * s.statistics());
   const AttentionArgs args{s.batch,       s.context, s.heads,    s.head_size,
                            on_qkv.data(), y.data(),  top.data(), weight.data()};
   target.table().model.attention(target.device(), &args);
