@@ -44,6 +44,13 @@ __device__ __forceinline__ TopSum warp_join(TopSum value) {
   return value;
 }
 
+// Makes the gap behind a row of `columns` numbers zero, up to the next row.
+template <class Number>
+__device__ __forceinline__ void clear_gap(Number* row, std::uint32_t columns, std::size_t stride) {
+  for (std::size_t at = columns + std::size_t{threadIdx.x}; at < stride; at += entropy_threads)
+    put_number(row[at], 0.0f);
+}
+
 template <class Number>
 __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropyArgs args) {
   __shared__ TopSum warps[entropy_warps];
@@ -70,6 +77,7 @@ __global__ void __launch_bounds__(entropy_threads) entropy_each_row(CrossEntropy
   for (unsigned w = 1; w < entropy_warps; ++w) all = join(all, warps[w]);
   if (threadIdx.x == 0) args.loss[blockIdx.x] = logf(all.sum) + (all.top - wanted);
   if (!(args.share > 0.0f)) return;
+  clear_gap(x, columns, stride);
   const float factor = args.share / all.sum;
   for (std::uint64_t at = threadIdx.x * eight; at < columns; at += entropy_threads * eight) {
     Eight change = load_eight(x, at, columns, aligned, 0.0f);

@@ -98,10 +98,11 @@ struct LayerNormChange {
 };
 
 // loss[r] = log sum e^x[r][c] - x[r][target[r]]; total = their sum, as a double. If `share` is above 0, x becomes the
-// gradient of share * total: (softmax(x) - onehot) * share. Probabilities are never stored.
+// gradient of share * total: (softmax(x) - onehot) * share, and the gap behind each row, up to `stride`, becomes zeros:
+// the gradient of columns that pad the vocabulary. Probabilities are never stored.
 struct CrossEntropyArgs {
   Matrix size;                  // at least one column
-  Numbers x;                    // logits
+  Numbers x;                    // logits; with a stride: rows * stride numbers, of which gaps are not read
   const std::uint16_t* target;  // [rows], each below `columns`
   float share;
   float* loss;               // [rows]

@@ -73,25 +73,40 @@ BOOST_AUTO_TEST_CASE(layer_norm_into_and_from_bfloat16) {
   });
 }
 
-// Losses and gradients are those of the same logits as floats, also where rows lie further apart.
-BOOST_AUTO_TEST_CASE(cross_entropy_of_rounded_logits) {
+namespace {
+
+// Losses and gradients are those of the same logits as floats without gaps. Gaps hold no numbers before, zeros after.
+template <class Number>
+void compare_with_gaps(const Target& target, Size size, Prng& prng, std::size_t skip, float share) {
+  const Floats x = rounded_as<Bf16>(drawn(prng, size.count(), 8));
+  std::vector<std::uint16_t> wanted(size.rows);
+  for (std::uint16_t& one : wanted) one = static_cast<std::uint16_t>(prng.below(size.columns));
+  const Guarded<float> on_x(target, x), loss(target, size.rows), other_loss(target, size.rows);
+  const std::uint32_t gaps[] = {0, 1, 7, 8, 47, 300};
+  const MatrixLayout layout{size.rows, size.columns, size.columns + gaps[prng.below(std::size(gaps))]};
+  const Floats spread = with_gaps(x, layout);
+  const Guarded<Number> apart(target, numbers_of<Number>(spread), skip);
+  const Guarded<std::uint16_t> on_wanted(target, wanted);
+  const Guarded<double> total(target, 1), other_total(target, 1);
+  const CrossEntropyArgs args{size.matrix(), on_x.data(), on_wanted.data(), share, loss.data(), total.data()};
+  const CrossEntropyArgs other{size.matrix(),     apart.data(),       on_wanted.data(), share,
+                               other_loss.data(), other_total.data(), layout.stride};
+  target.table().model.cross_entropy(target.device(), &args);
+  target.table().model.cross_entropy(target.device(), &other);
+  BOOST_TEST(same_bits(other_loss.read(), loss.read()));
+  BOOST_TEST((other_total.read() == total.read()));
+  const Floats expected = share > 0 ? with_gaps(on_x.read(), layout, 0.0f) : spread;
+  BOOST_TEST(same_bits(floats_of(apart.read()), rounded_as<Number>(expected)));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(cross_entropy_of_rows_with_gaps) {
   each_size(54, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
-    const Floats x = rounded_as<Bf16>(drawn(prng, size.count(), 8));
-    std::vector<std::uint16_t> wanted(size.rows);
-    for (std::uint16_t& one : wanted) one = static_cast<std::uint16_t>(prng.below(size.columns));
-    const Guarded<float> on_x(target, x, skip), loss(target, size.rows), other_loss(target, size.rows);
-    const MatrixLayout layout{size.rows, size.columns, size.columns + static_cast<std::uint32_t>(skip)};
-    const Guarded<Bf16> rounded(target, numbers_of<Bf16>(with_gaps(x, layout)), skip);
-    const Guarded<std::uint16_t> on_wanted(target, wanted);
-    const Guarded<double> total(target, 1), other_total(target, 1);
-    const CrossEntropyArgs args{size.matrix(), on_x.data(), on_wanted.data(), 0.125f, loss.data(), total.data()};
-    const CrossEntropyArgs other{size.matrix(),     rounded.data(),     on_wanted.data(), 0.125f,
-                                 other_loss.data(), other_total.data(), layout.stride};
-    target.table().model.cross_entropy(target.device(), &args);
-    target.table().model.cross_entropy(target.device(), &other);
-    BOOST_TEST(same_bits(other_loss.read(), loss.read()));
-    BOOST_TEST((other_total.read() == total.read()));
-    BOOST_TEST(same_bits(floats_of(rounded.read()), rounded_as<Bf16>(with_gaps(on_x.read(), layout))));
+    for (const float share : {0.125f, 0.0f}) {
+      compare_with_gaps<float>(target, size, prng, skip, share);
+      compare_with_gaps<Bf16>(target, size, prng, skip, share);
+    }
   });
 }
 

@@ -76,9 +76,9 @@ Floats rounded_as(const Floats& values) {
   return floats_of(numbers_of<Number>(values));
 }
 
-// A matrix with gaps behind its rows, which are no numbers, as `layout` says; and without them again.
-inline Floats with_gaps(const Floats& values, const MatrixLayout& layout) {
-  Floats spread(std::size_t{layout.rows} * layout.stride, std::nanf(""));
+// A matrix with gaps behind its rows, filled with `gap`, as `layout` says; and without them again.
+inline Floats with_gaps(const Floats& values, const MatrixLayout& layout, float gap = std::nanf("")) {
+  Floats spread(std::size_t{layout.rows} * layout.stride, gap);
   for (std::size_t i = 0; i < values.size(); ++i)
     spread[i / layout.columns * layout.stride + i % layout.columns] = values[i];
   return spread;
