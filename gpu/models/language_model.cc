@@ -6,6 +6,14 @@
 #include "runtime/base/text.h"
 
 namespace rumor::gpu {
+namespace {
+
+// Products compute tiles of 128 or 256 rows: pieces of so many waste none.
+std::size_t whole_tiles(std::size_t rows) {
+  return rows < 256 ? rows : rows / 256 * 256;
+}
+
+}  // namespace
 
 Result<void> DeviceLanguageModel::check_possible(long vocabulary, long head_size, std::string_view remedy) {
   if (vocabulary > 65'536)
@@ -43,7 +51,7 @@ Result<void> DeviceLanguageModel::make_room(std::uint32_t batch) {
   if (batch <= batch_max_) return {};
   const std::size_t rows = std::size_t{batch} * context();
   const std::size_t logits_max = bf16_ ? 2 * logits_max_ : logits_max_;
-  const std::size_t piece_rows = std::min(rows, std::max<std::size_t>(logits_max / logits_stride(), 1));
+  const std::size_t piece_rows = std::min(rows, whole_tiles(std::max<std::size_t>(logits_max / logits_stride(), 1)));
   const std::size_t distinct = std::min(rows, std::size_t{sizes_.vocabulary});
   const std::size_t pieces = (rows + piece_rows - 1) / piece_rows;
   for (Result<void> room :
@@ -92,32 +100,41 @@ void DeviceLanguageModel::forward() {
   forward_layers();
 }
 
+// The vocabulary as products see it: rounded up, so that they run on their fast paths (cuBLAS's manual, "Tensor Core
+// Usage": sizes that are multiples of 16 bytes), if as many parameters follow the head's table. Logits of rows behind
+// the table are ignored, and their gradients are zeros. So products give nothing for these rows, and the zeros that
+// they write behind the gradient of the table are overwritten by backward().
+std::uint32_t DeviceLanguageModel::padded_vocabulary() const {
+  const std::size_t end = sizes_.head + logits_stride() * width();
+  return end <= layout_.params() ? static_cast<std::uint32_t>(logits_stride()) : sizes_.vocabulary;
+}
+
 // Writes the sum of the losses of each piece to total_loss_. With `gradient`: computes the head's part of its table's
 // gradient, and `inner` becomes d loss / d normed.
 void DeviceLanguageModel::compare(float* gradient) {
-  const std::uint32_t d = width(), vocabulary = sizes_.vocabulary;
+  const std::uint32_t d = width(), padded = padded_vocabulary();
   const auto stride = static_cast<std::uint32_t>(logits_stride());
   const ConstNumbers table = factors(sizes_.head);
   for (std::uint32_t first = 0; first < rows_; first += piece_rows_) {
     const std::uint32_t rows = std::min(piece_rows_, rows_ - first);
     const Numbers x = arrays_.normed.from(std::size_t{first} * d);
-    MatmulArgs logits = product(rows, vocabulary, d, x, table, logits_);
+    MatmulArgs logits = product(rows, padded, d, x, table, logits_);
     logits.b_turned = true;
     logits.y_stride = stride;
     products_.make(logits);
     const float share = gradient != nullptr ? 1.0f / static_cast<float>(all_rows_) : 0.0f;
     const CrossEntropyArgs entropy{
-        {rows, vocabulary}, logits_,           target_.data() + first,
-        share,              row_loss_ + first, total_loss_.data() + first / piece_rows_,
+        {rows, sizes_.vocabulary}, logits_,           target_.data() + first,
+        share,                     row_loss_ + first, total_loss_.data() + first / piece_rows_,
         stride};
     slots().cross_entropy(gpu_->device(), &entropy);
     if (gradient == nullptr) continue;
-    MatmulArgs of_table = product(vocabulary, d, rows, logits_, x, gradient + sizes_.head);
+    MatmulArgs of_table = product(padded, d, rows, logits_, x, gradient + sizes_.head);
     of_table.a_turned = true;
     of_table.a_stride = stride;
     of_table.add = first > 0;
     products_.make(of_table);
-    MatmulArgs of_x = product(rows, d, vocabulary, logits_, table, arrays_.inner.from(std::size_t{first} * d));
+    MatmulArgs of_x = product(rows, d, padded, logits_, table, arrays_.inner.from(std::size_t{first} * d));
     of_x.a_stride = stride;
     products_.make(of_x);
   }

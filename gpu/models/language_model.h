@@ -103,6 +103,7 @@ class DeviceLanguageModel : public DeviceModel {
   Result<void> take(const DeviceArray<float>& params);
   // Numbers from one row of logits to the next: rows begin where products read and write fastest.
   std::size_t logits_stride() const { return (std::size_t{sizes_.vocabulary} + 63) / 64 * 64; }
+  std::uint32_t padded_vocabulary() const;
   // The largest number of different tokens in a batch of rows_.
   std::uint32_t distinct_max() const { return std::min(rows_, sizes_.vocabulary); }
 
