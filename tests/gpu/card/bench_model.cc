@@ -119,12 +119,14 @@ std::string cross_entropy(const Gpu& gpu, bool emulated, const Shape& s) {
 
 struct StepSeconds {
   double plain, repeated;
+  double whole = 0;  // repeated, with `more` behind it
 };
 
 // Seconds for loss and gradient of one batch: kernel by kernel, and recorded.
+template <class More>
 StepSeconds seconds_of_step(const Gpu& gpu, bool emulated, int calls, DeviceModel& model,
                             const DeviceArray<float>& weights, const models::Batch& batch,
-                            const DeviceArray<float>& gradient) {
+                            const DeviceArray<float>& gradient, const More& more) {
   StepSeconds seconds{};
   seconds.plain = seconds_of(gpu, emulated, calls, [&] { must(model.loss_and_gradient(weights, batch, gradient)); });
   Repeated step(gpu);
@@ -135,6 +137,12 @@ StepSeconds seconds_of_step(const Gpu& gpu, bool emulated, int calls, DeviceMode
   };
   for (int warm = 0; warm < 2; ++warm) repeat();
   seconds.repeated = seconds_of(gpu, emulated, calls, repeat);
+  const auto whole = [&] {
+    repeat();
+    more();
+  };
+  for (int warm = 0; warm < (emulated ? 1 : 10); ++warm) whole();
+  seconds.whole = seconds_of(gpu, emulated, 2 * calls, whole);
   return seconds;
 }
 
@@ -145,25 +153,43 @@ StepRule adamw() {
   return optimizer->begin_step(1e-4, {&weight, 1});
 }
 
-// A whole step: loss and gradient in bf16; then optimizer, residual, selection and payload, the only costs of gossip
-// to the trainer.
+models::Batch drawn_rows(const Shape& s, std::vector<models::Token>& tokens) {
+  tokens.resize(std::size_t{s.batch} * (s.context + 1));
+  Prng prng(2);
+  for (models::Token& token : tokens) token = static_cast<models::Token>(prng.below(s.vocabulary));
+  models::Batch batch;
+  batch.rows = s.batch;
+  batch.tokens = tokens;
+  return batch;
+}
+
+// The integers behind weights, for updates to move.
+DeviceArray<std::int32_t> on_grid(const Gpu& gpu, const DeviceArray<float>& weights) {
+  std::vector<float> values(weights.size());
+  must(weights.read(values.data(), values.size()));
+  std::vector<std::int32_t> integers(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) integers[i] = static_cast<std::int32_t>(values[i] * 0x1p24f);
+  auto made = must(DeviceArray<std::int32_t>::create(gpu, integers.size(), "a benchmark"));
+  made.write(integers.data(), integers.size());
+  must(gpu.wait());
+  return made;
+}
+
+// A whole step: loss and gradient in bf16; then optimizer, residual, selection, payload and the own update in the
+// weights, the only costs of gossip to the trainer. It trains: each step has gradients of its own.
 std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
   const models::ModelConfig config = gpt2_config(emulated);
   DeviceGpt gpt = must(DeviceGpt::create(gpu, config, Precision::bf16));
   const std::uint32_t params = gpt.layout().params();
   const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params),
                            first = noise(gpu, params, 0), second = noise(gpu, params, 0);
-  std::vector<models::Token> tokens(std::size_t{s.batch} * (s.context + 1));
-  Prng prng(2);
-  for (models::Token& token : tokens) token = static_cast<models::Token>(prng.below(s.vocabulary));
-  models::Batch batch;
-  batch.rows = s.batch;
-  batch.tokens = tokens;
+  std::vector<models::Token> tokens;
+  const models::Batch batch = drawn_rows(s, tokens);
   const auto learns = gpt.loss_and_gradient(weights, batch, gradient);
   if (!learns && is_no_cublas(learns.error())) return "null";
   must(learns);
-  const StepSeconds model = seconds_of_step(gpu, emulated, 3, gpt, weights, batch, gradient);
 
+  const DeviceArray<std::int32_t> integers = on_grid(gpu, weights);
   DeviceCompressor compressor = must(DeviceCompressor::create(gpu, gpt.layout(), {.density = 0.001}));
   DeviceCodec codec(gpu, gpt.layout());
   DeviceUpdate update;
@@ -171,15 +197,19 @@ std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
   rule.first = first.data();
   rule.second = second.data();
   rule.weights = weights.data();
-  const double rest = seconds_of(gpu, emulated, 5, [&] {
+  const auto send = [&] {
     must(compressor.absorb_step(rule, gradient, update));
     must(codec.encode(update));
-  });
+    const Entries entries = update.entries();
+    gpu.table().apply(gpu.device(), &entries, integers.data(), weights.data(), 0x1p-24f);
+  };
+  const StepSeconds step = seconds_of_step(gpu, emulated, 3, gpt, weights, batch, gradient, send);
   const double operations = 6.0 * params * s.rows() + 12.0 * s.rows() * s.context * s.width() * config.layers;
-  return "{" + number("loss_and_gradient_s", model.plain) + ", " + number("repeated_s", model.repeated) + ", " +
-         number("optimizer_and_update_s", rest) + ", " +
-         number("tokens_per_second", s.rows() / (model.repeated + rest)) + ", " +
-         number("operations_per_second", operations / model.repeated) + "}";
+  return "{" + number("loss_and_gradient_s", step.plain) + ", " + number("repeated_s", step.repeated) + ", " +
+         number("optimizer_and_update_s", step.whole - step.repeated) + ", " +
+         number("second_looks", static_cast<double>(compressor.second_looks())) + ", " +
+         number("tokens_per_second", s.rows() / step.whole) + ", " +
+         number("operations_per_second", operations / step.repeated) + "}";
 }
 
 // Muon's step of GPT-2, with products in bf16: kernel by kernel where no two calls are alike, and recorded.
@@ -215,7 +245,7 @@ std::string small_model(const Gpu& gpu, bool emulated) {
   const std::vector<std::uint8_t> label(rows, 3);
   const models::Batch batch{x, label, rows};
   if (!mlp.loss_and_gradient(weights, batch, gradient)) return "null";
-  const StepSeconds step = seconds_of_step(gpu, emulated, 200, mlp, weights, batch, gradient);
+  const StepSeconds step = seconds_of_step(gpu, emulated, 200, mlp, weights, batch, gradient, [] {});
   return "{" + number("loss_and_gradient_s", step.plain) + ", " + number("repeated_s", step.repeated) + "}";
 }
 
