@@ -5,9 +5,9 @@
 //                  columns 8 further on
 //   b    16 x 8    words of two neighbours in a column, lane / 4: of rows lane % 4 * 2, and of rows 8 further on
 //
-// Those functions are called by whole warps. Also copies from device to shared memory that run beside other work of a
-// thread (PTX ISA, "cp.async"). The emulation (tests/gpu/emulation/emulated_matrix_units.h) computes products as sums in
-// C++, and copies at once.
+// Those functions are called by whole warps. Also copies from device to shared memory beside a thread's other work (PTX
+// ISA, "cp.async"). The emulation (tests/gpu/emulation/emulated_matrix_units.h) computes products as sums in C++, and
+// copies at once.
 #pragma once
 
 #include "gpu/cuda/rounding.cuh"

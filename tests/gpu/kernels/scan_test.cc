@@ -200,7 +200,8 @@ void check_select(const Target& target, const std::vector<float>& values, std::u
   if (expected.empty()) return;
   std::uint32_t threshold = 0xffff'ffff;
   for (const Entry& entry : expected) threshold = std::min(threshold, compress::magnitude_bits(sums[entry.index]));
-  BOOST_TEST(found.threshold == threshold);
+  // A sum that is no number has other bits on a GPU.
+  BOOST_TEST((found.threshold == threshold || std::min(found.threshold, threshold) > compress::infinity_bits));
 }
 
 }  // namespace
