@@ -45,6 +45,21 @@ def last_object(output):
     return None
 
 
+def as_text(result):
+    """As JSON, with a line for each step, part and target."""
+    members = []
+    for name, value in result.items():
+        if isinstance(value, dict):
+            lines = [f'{json.dumps(key)}: {json.dumps(one)}' for key, one in value.items()]
+            value = '{\n  ' + ',\n  '.join(lines) + '\n }'
+        elif isinstance(value, list):
+            value = '[\n  ' + ',\n  '.join(json.dumps(one) for one in value) + '\n ]'
+        else:
+            value = json.dumps(value)
+        members.append(f' {json.dumps(name)}: {value}')
+    return '{\n' + ',\n'.join(members) + '\n}\n'
+
+
 class Visit:
     """One visit. `files` says where each program lies; `kept` receives all that is known after every step."""
 
@@ -84,8 +99,10 @@ class Visit:
             except OSError as error:
                 output, status = str(error), 'failed'
         seconds = round(time.monotonic() - began, 3)
-        self.note(name, {'status': status, 'seconds': seconds,
-                         'said': output[-4000:] if status in ('failed', 'timeout') else output[-400:]})
+        step = {'status': status, 'seconds': seconds}
+        if status != 'passed':
+            step['said'] = output[-4000:]
+        self.note(name, step)
         print(f'{name}: {status} in {seconds} s', file=sys.stderr, flush=True)
         return status, output
 
@@ -97,7 +114,7 @@ class Visit:
     def keep(self):
         self.result['seconds'] = round(time.monotonic() - self.began, 3)
         if self.kept:
-            self.kept.write_text(json.dumps(self.result, indent=1) + '\n')
+            self.kept.write_text(as_text(self.result))
 
     def step(self, name):
         return self.result['steps'].get(name, {})
