@@ -9,6 +9,7 @@
 namespace rumor::gpu {
 
 constexpr unsigned column_threads = 128;
+constexpr unsigned rows_ahead = 32;  // numbers of a column that a thread loads at once
 
 // Blocks for one row of columns; the chunk and column of a thread.
 __device__ __forceinline__ std::uint32_t column_blocks(std::uint32_t columns) {
@@ -28,25 +29,43 @@ __device__ __forceinline__ ChunkColumn chunk_column(Matrix size) {
   return at;
 }
 
+// The sum of `count` numbers that lie `stride` apart, ascending. Each turn first starts all loads, then adds: waiting
+// for memory takes most of the time. Numbers that are not there count as 0, which changes no bit of a sum from +0 on.
+template <class Number>
+__device__ __forceinline__ float sum_down(const Number* x, std::uint32_t count, std::size_t stride) {
+  float sum = 0;
+  for (std::uint32_t first = 0; first < count; first += rows_ahead) {
+    const std::uint32_t left = count - first;
+    Number next[rows_ahead];
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < rows_ahead; ++i) next[i] = i < left ? x[i * stride] : Number{};
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < rows_ahead; ++i) sum += number_of(next[i]);
+    if (left <= rows_ahead) break;  // first must not pass the largest number
+    x += rows_ahead * stride;
+  }
+  return sum;
+}
+
 // partial[chunk][column] = the sum over the chunk's rows.
 template <class Number>
 __global__ void __launch_bounds__(column_threads) sum_chunks(Matrix size, const Number* x, float* partial) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;
-  float sum = 0;
-  for (std::uint32_t r = at.first_row; r < at.end_row; ++r)
-    sum += number_of(x[std::size_t{r} * size.columns + at.column]);
-  partial[std::size_t{at.chunk} * size.columns + at.column] = sum;
+  const Number* top = x + std::size_t{at.first_row} * size.columns + at.column;
+  partial[std::size_t{at.chunk} * size.columns + at.column] = sum_down(top, at.end_row - at.first_row, size.columns);
 }
 
-// sum[c] = the sum over `rows` rows, `stride` floats apart.
+// The sums of all columns of x [rows, columns]: the first `split` go to `sum`, the others to `rest`.
 __global__ void __launch_bounds__(column_threads)
-    sum_rows(std::uint32_t rows, std::uint32_t columns, std::size_t stride, const float* x, float* sum) {
+    sum_rows(std::uint32_t rows, std::uint64_t columns, const float* x, std::uint64_t split, float* sum, float* rest) {
   const std::uint64_t c = grid_thread();
   if (c >= columns) return;
-  float all = 0;
-  for (std::uint32_t r = 0; r < rows; ++r) all += x[r * stride + c];
-  sum[c] = all;
+  const float all = sum_down(x + c, rows, columns);
+  if (c < split)
+    sum[c] = all;
+  else
+    rest[c - split] = all;
 }
 
 }  // namespace rumor::gpu

@@ -71,10 +71,12 @@ inline void gelu_backward(Device* device, std::uint64_t count, ConstNumbers x, N
   });
 }
 
-// The second half of a sum of columns: joins the sums of chunks, which are `stride` floats apart.
-inline void join_chunks(Device* device, Matrix size, std::size_t stride, const float* partial, float* sum) {
-  launch(*device, sum_rows, blocks_of(size.columns, column_threads), column_threads,
-         static_cast<std::uint32_t>(chunks_of(size.rows)), size.columns, stride, partial, sum);
+// The second half of sums of columns: joins partial [chunks, columns], or [chunks, 2, columns] where `second` is not
+// null.
+inline void join_chunks(Device* device, Matrix size, const float* partial, float* sum, float* second) {
+  const std::uint64_t split = size.columns, columns = second != nullptr ? 2 * split : split;
+  launch(*device, sum_rows, blocks_of(columns, column_threads), column_threads,
+         static_cast<std::uint32_t>(chunks_of(size.rows)), columns, partial, split, sum, second);
 }
 
 inline void column_sums(Device* device, Matrix size, ConstNumbers x, float* partial, float* sum) {
@@ -84,7 +86,7 @@ inline void column_sums(Device* device, Matrix size, ConstNumbers x, float* part
     if (size.rows == 0) return;
     launch(*device, sum_chunks<Number>, chunk_blocks(size), column_threads, size, those_of<Number>(x), partial);
   });
-  join_chunks(device, size, size.columns, partial, sum);
+  join_chunks(device, size, partial, sum, nullptr);
 }
 
 inline void square_sum(Device* device, std::uint64_t count, const float* x, double* partial, double* total) {
@@ -114,9 +116,7 @@ inline void layer_norm_backward(Device* device, const LayerNormChange* args) {
     launch(*device, norm_back_each_row<Number>, blocks_of(size.rows, norm_rows), norm_threads, *args);
     launch(*device, norm_back_chunks<Number>, chunk_blocks(size), column_threads, *args);
   });
-  const std::size_t stride = std::size_t{2} * size.columns;
-  join_chunks(device, size, stride, args->partial, args->gain_change);
-  join_chunks(device, size, stride, args->partial + size.columns, args->bias_change);
+  join_chunks(device, size, args->partial, args->gain_change, args->bias_change);
 }
 
 inline void cross_entropy(Device* device, const CrossEntropyArgs* args) {
