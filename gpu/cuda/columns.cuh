@@ -10,6 +10,8 @@ namespace rumor::gpu {
 
 constexpr unsigned column_threads = 128;
 constexpr unsigned rows_ahead = 32;  // numbers of a column that a thread loads at once
+// Blocks per multiprocessor that are enough. Without this number nvcc saves registers, and starts half of the loads.
+constexpr unsigned column_blocks_at_once = 6;
 
 // Blocks for one row of columns; the chunk and column of a thread.
 __device__ __forceinline__ std::uint32_t column_blocks(std::uint32_t columns) {
@@ -49,7 +51,8 @@ __device__ __forceinline__ float sum_down(const Number* x, std::uint32_t count, 
 
 // partial[chunk][column] = the sum over the chunk's rows.
 template <class Number>
-__global__ void __launch_bounds__(column_threads) sum_chunks(Matrix size, const Number* x, float* partial) {
+__global__ void __launch_bounds__(column_threads, column_blocks_at_once)
+    sum_chunks(Matrix size, const Number* x, float* partial) {
   const ChunkColumn at = chunk_column(size);
   if (at.column >= size.columns) return;
   const Number* top = x + std::size_t{at.first_row} * size.columns + at.column;
@@ -57,7 +60,7 @@ __global__ void __launch_bounds__(column_threads) sum_chunks(Matrix size, const 
 }
 
 // The sums of all columns of x [rows, columns]: the first `split` go to `sum`, the others to `rest`.
-__global__ void __launch_bounds__(column_threads)
+__global__ void __launch_bounds__(column_threads, column_blocks_at_once)
     sum_rows(std::uint32_t rows, std::uint64_t columns, const float* x, std::uint64_t split, float* sum, float* rest) {
   const std::uint64_t c = grid_thread();
   if (c >= columns) return;

@@ -61,7 +61,7 @@ T shuffled(T value, unsigned lane) {
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ static
 
 struct float4 {
