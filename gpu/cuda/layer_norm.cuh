@@ -33,8 +33,112 @@ __device__ __forceinline__ NormRow norm_row(Matrix size) {
   return {size.rows - std::size_t{1}, false};
 }
 
-template <class Number>
+// Rows of at most norm_lanes * held numbers stay in registers: a lane has numbers lane, lane + 16, ... of its row. It
+// starts all loads before it uses a number, and reads and writes memory once. whole: rows have norm_lanes * held
+// numbers.
+template <unsigned held_, bool whole_>
+struct RowForm {
+  static constexpr unsigned held = held_;
+  static constexpr bool whole = whole_;
+  // Whether number k of a lane that has `count` is there.
+  static __device__ __forceinline__ bool has(std::uint32_t count, unsigned k) { return whole ? count != 0 : k < count; }
+};
+template <class Form>
+struct Held {
+  float v[Form::held];
+};
+// Loads the first `count` numbers of a lane; the others become 0. row: the lane's first number.
+template <class Form, class Number>
+__device__ __forceinline__ Held<Form> load_held(const Number* row, std::uint32_t count) {
+  Held<Form> all;
+  RUMOR_UNROLL
+  for (unsigned k = 0; k < Form::held; ++k) all.v[k] = Form::has(count, k) ? number_of(row[k * norm_lanes]) : 0.0f;
+  return all;
+}
+
+// How many numbers of its row a lane has; where the first of them is.
+struct LaneNumbers {
+  std::uint32_t count;
+  std::size_t first;
+};
+__device__ __forceinline__ LaneNumbers lane_numbers(NormRow at, std::uint32_t columns) {
+  const std::uint32_t lane = threadIdx.x % norm_lanes, last = norm_lanes - 1 - lane;
+  return {at.there ? (columns + last) / norm_lanes : 0, at.row * columns + lane};
+}
+
+template <class Number, class Form>
 __global__ void __launch_bounds__(norm_threads) norm_each_row(LayerNormArgs args) {
+  const NormRow at = norm_row(args.size);
+  const LaneNumbers own = lane_numbers(at, args.size.columns);
+  const std::uint32_t count = own.count, lane = threadIdx.x % norm_lanes;
+  const float columns = static_cast<float>(args.size.columns);
+  Held<Form> x = load_held<Form>(args.x + own.first, count);
+  if (args.more != nullptr) {
+    const Held<Form> more = load_held<Form>(args.more + own.first, count);
+    RUMOR_UNROLL
+    for (unsigned k = 0; k < Form::held; ++k) {
+      x.v[k] += more.v[k];
+      if (Form::has(count, k)) args.sum[own.first + k * norm_lanes] = x.v[k];
+    }
+  }
+  float sum = 0;
+  RUMOR_UNROLL
+  for (unsigned k = 0; k < Form::held; ++k) sum += x.v[k];
+  const float mean = row_sum(sum) / columns;
+  float squares = 0;
+  RUMOR_UNROLL
+  for (unsigned k = 0; k < Form::held; ++k) {
+    const float off = x.v[k] - mean;
+    squares += Form::has(count, k) ? off * off : 0.0f;
+  }
+  const float scale = 1.0f / sqrtf(row_sum(squares) / columns + norm_epsilon);
+  const float *gain = args.gain + lane, *bias = args.bias + lane;
+  Number* y = those_of<Number>(args.y) + own.first;
+  RUMOR_UNROLL
+  for (unsigned k = 0; k < Form::held; ++k) {
+    const unsigned c = k * norm_lanes;
+    if (Form::has(count, k)) put_number(y[c], fmaf((x.v[k] - mean) * scale, gain[c], bias[c]));
+  }
+  if (lane != 0 || !at.there) return;
+  args.mean[at.row] = mean;
+  args.scale[at.row] = scale;
+}
+
+// With n = (x - mean) * scale and g = gain * change:  d x = scale * (g - mean of g - n * mean of (g * n)).
+template <class Number, class Form>
+__global__ void __launch_bounds__(norm_threads) norm_back_each_row(LayerNormChange args) {
+  const NormRow at = norm_row(args.size);
+  const LaneNumbers own = lane_numbers(at, args.size.columns);
+  const std::uint32_t count = own.count;
+  const float columns = static_cast<float>(args.size.columns);
+  const float mean = args.mean[at.row], scale = args.scale[at.row];
+  Held<Form> n = load_held<Form>(args.x + own.first, count);
+  Held<Form> g = load_held<Form>(those_of<Number>(args.change) + own.first, count);
+  const Held<Form> before = load_held<Form>(args.x_change + own.first, count);
+  const float* gain = args.gain + threadIdx.x % norm_lanes;
+  float g_sum = 0, gn_sum = 0;
+  RUMOR_UNROLL
+  for (unsigned k = 0; k < Form::held; ++k) {
+    n.v[k] = (n.v[k] - mean) * scale;
+    g.v[k] *= Form::has(count, k) ? gain[k * norm_lanes] : 0.0f;
+    g_sum += g.v[k];
+    gn_sum += Form::has(count, k) ? g.v[k] * n.v[k] : 0.0f;
+  }
+  const float g_mean = row_sum(g_sum) / columns, minus_gn_mean = -(row_sum(gn_sum) / columns);
+  RUMOR_UNROLL
+  for (unsigned k = 0; k < Form::held; ++k) {
+    if (!Form::has(count, k)) continue;
+    const std::size_t c = own.first + k * norm_lanes;
+    const float sum = fmaf(fmaf(minus_gn_mean, n.v[k], g.v[k] - g_mean), scale, before.v[k]);
+    args.x_change[c] = sum;
+    if (args.rounded != nullptr) args.rounded[c] = rounded_bf16(sum);
+  }
+}
+
+// ---- Rows that do not fit in registers are read again for each sum.
+
+template <class Number>
+__global__ void __launch_bounds__(norm_threads) norm_each_long_row(LayerNormArgs args) {
   const NormRow at = norm_row(args.size);
   const std::uint32_t columns = args.size.columns, lane = threadIdx.x % norm_lanes;
   const float count = static_cast<float>(columns);
@@ -62,9 +166,9 @@ __global__ void __launch_bounds__(norm_threads) norm_each_row(LayerNormArgs args
   args.scale[at.row] = scale;
 }
 
-// With n = (x - mean) * scale and g = gain * change:  d x = scale * (g - mean of g - n * mean of (g * n)).
+// norm_back_each_row() of such rows.
 template <class Number>
-__global__ void __launch_bounds__(norm_threads) norm_back_each_row(LayerNormChange args) {
+__global__ void __launch_bounds__(norm_threads) norm_back_each_long_row(LayerNormChange args) {
   const NormRow at = norm_row(args.size);
   const std::uint32_t columns = args.size.columns, lane = threadIdx.x % norm_lanes;
   const float count = static_cast<float>(columns);
@@ -88,17 +192,30 @@ __global__ void __launch_bounds__(norm_threads) norm_back_each_row(LayerNormChan
   }
 }
 
-// partial[chunk][0 and 1][column]: the chunk's part of the gradients of gain and bias.
+// partial[chunk][0 and 1][column]: the chunk's part of the gradients of gain and bias. Rows ascend; each turn first
+// starts the loads of `ahead` rows.
 template <class Number>
-__global__ void __launch_bounds__(column_threads) norm_back_chunks(LayerNormChange args) {
+__global__ void __launch_bounds__(column_threads, column_blocks_at_once) norm_back_chunks(LayerNormChange args) {
+  constexpr unsigned ahead = 16;
   const ChunkColumn at = chunk_column(args.size);
   const std::size_t columns = args.size.columns;
   if (at.column >= columns) return;
   float gain = 0, bias = 0;
-  for (std::size_t r = at.first_row; r < at.end_row; ++r) {
-    const float change = number_of(those_of<Number>(args.change)[r * columns + at.column]);
-    gain = fmaf(change, (args.x[r * columns + at.column] - args.mean[r]) * args.scale[r], gain);
-    bias = change + bias;
+  for (std::size_t r = at.first_row; r < at.end_row; r += ahead) {
+    const std::size_t left = at.end_row - r, first = r * columns + at.column;
+    Number change[ahead];
+    float n[ahead];
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < ahead; ++i) {
+      change[i] = i < left ? those_of<Number>(args.change)[first + i * columns] : Number{};
+      n[i] = i < left ? args.x[first + i * columns] : 0.0f;
+    }
+    RUMOR_UNROLL
+    for (unsigned i = 0; i < ahead; ++i) {
+      if (i >= left) break;
+      gain = fmaf(number_of(change[i]), (n[i] - args.mean[r + i]) * args.scale[r + i], gain);
+      bias = number_of(change[i]) + bias;
+    }
   }
   float* partial = args.partial + at.chunk * 2 * columns + at.column;
   partial[0] = gain;

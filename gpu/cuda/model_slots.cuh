@@ -100,11 +100,35 @@ inline void scale(Device* device, std::uint64_t count, float factor, float* x) {
   launch(*device, scale_values, stride_blocks(count, step_threads), step_threads, count, factor, x);
 }
 
+// Starts a kernel of layer norm for each row; the width selects which.
+template <class Number>
+void norm_rows_of(Device* device, const LayerNormArgs& args) {
+  const auto start = [&](auto* kernel) {
+    launch(*device, kernel, blocks_of(args.size.rows, norm_rows), norm_threads, args);
+  };
+  const std::uint32_t columns = args.size.columns;
+  if (columns == 48 * norm_lanes) return start(norm_each_row<Number, RowForm<48, true>>);
+  if (columns == 64 * norm_lanes) return start(norm_each_row<Number, RowForm<64, true>>);
+  if (columns <= 16 * norm_lanes) return start(norm_each_row<Number, RowForm<16, false>>);
+  if (columns <= 64 * norm_lanes) return start(norm_each_row<Number, RowForm<64, false>>);
+  start(norm_each_long_row<Number>);
+}
+template <class Number>
+void norm_back_rows_of(Device* device, const LayerNormChange& args) {
+  const auto start = [&](auto* kernel) {
+    launch(*device, kernel, blocks_of(args.size.rows, norm_rows), norm_threads, args);
+  };
+  const std::uint32_t columns = args.size.columns;
+  if (columns == 48 * norm_lanes) return start(norm_back_each_row<Number, RowForm<48, true>>);
+  if (columns == 64 * norm_lanes) return start(norm_back_each_row<Number, RowForm<64, true>>);
+  if (columns <= 16 * norm_lanes) return start(norm_back_each_row<Number, RowForm<16, false>>);
+  if (columns <= 64 * norm_lanes) return start(norm_back_each_row<Number, RowForm<64, false>>);
+  start(norm_back_each_long_row<Number>);
+}
+
 inline void layer_norm(Device* device, const LayerNormArgs* args) {
   if (is_empty(args->size)) return;
-  by_kind(args->y, [&](auto kind) {
-    launch(*device, norm_each_row<decltype(kind)>, blocks_of(args->size.rows, norm_rows), norm_threads, *args);
-  });
+  by_kind(args->y, [&](auto kind) { norm_rows_of<decltype(kind)>(device, *args); });
 }
 
 inline void layer_norm_backward(Device* device, const LayerNormChange* args) {
@@ -113,7 +137,7 @@ inline void layer_norm_backward(Device* device, const LayerNormChange* args) {
   by_kind(args->change, [&](auto kind) {
     using Number = decltype(kind);
     if (size.rows == 0) return;
-    launch(*device, norm_back_each_row<Number>, blocks_of(size.rows, norm_rows), norm_threads, *args);
+    norm_back_rows_of<Number>(device, *args);
     launch(*device, norm_back_chunks<Number>, chunk_blocks(size), column_threads, *args);
   });
   join_chunks(device, size, args->partial, args->gain_change, args->bias_change);

@@ -11,7 +11,8 @@ BOOST_AUTO_TEST_SUITE(gpu_bf16_kernels)
 
 namespace {
 
-constexpr Size sizes[] = {{0, 5}, {1, 1}, {3, 17}, {63, 40}, {64, 3}, {9, 257}};
+constexpr Size sizes[] = {{0, 5},   {1, 1},   {3, 17},   {63, 40},  {64, 3},
+                          {9, 257}, {3, 768}, {2, 1021}, {9, 1024}, {2, 1300}};
 
 }  // namespace
 

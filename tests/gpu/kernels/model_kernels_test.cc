@@ -17,7 +17,8 @@ namespace {
 
 // Rows and columns of all kinds: none, one, odd, more than a chunk, a block, a warp, 32 chunks.
 constexpr Size sizes[] = {{0, 5},  {5, 0},   {1, 1},    {1, 16},  {2, 15},   {3, 17},  {7, 33},
-                          {64, 3}, {65, 40}, {63, 129}, {9, 257}, {130, 64}, {200, 7}, {8, 1000}, {2200, 3}};
+                          {64, 3}, {65, 40}, {63, 129}, {9, 257}, {130, 64}, {200, 7}, {8, 1000}, {2200, 3},
+                          {3, 768}, {9, 700},   {2, 1024}, {2, 1300}};
 
 // models' column sums, in the chunks of the slot.
 Floats column_sums(Size size, const Floats& x) {
