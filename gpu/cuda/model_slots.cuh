@@ -143,10 +143,25 @@ inline void layer_norm_backward(Device* device, const LayerNormChange* args) {
   join_chunks(device, size, args->partial, args->gain_change, args->bias_change);
 }
 
+// Starts the kernel of cross-entropy for rows of this width.
+template <class Number>
+void entropy_rows_of(Device* device, const CrossEntropyArgs& args) {
+  const auto start = [&](auto* kernel) { launch(*device, kernel, args.size.rows, entropy_threads, args); };
+  const std::uint32_t columns = args.size.columns;
+  const std::size_t row_bytes = (args.stride != 0 ? args.stride : columns) * sizeof(Number);
+  if (reinterpret_cast<std::uintptr_t>(args.x.at) % 16 != 0 || row_bytes % 16 != 0)
+    return start(entropy_each_row<Number>);
+  if (columns <= held_columns<4>) return start(entropy_each_held_row<Number, 4>);
+  if constexpr (sizeof(Number) == sizeof(Bf16)) {
+    if (columns <= held_columns<16>) return start(entropy_each_held_row<Number, 16>);
+    if (columns <= held_columns<25>) return start(entropy_each_held_row<Number, 25>);
+  }
+  start(entropy_each_row<Number>);
+}
+
 inline void cross_entropy(Device* device, const CrossEntropyArgs* args) {
   by_kind(args->x, [&](auto kind) {
-    if (!is_empty(args->size))
-      launch(*device, entropy_each_row<decltype(kind)>, args->size.rows, entropy_threads, *args);
+    if (!is_empty(args->size)) entropy_rows_of<decltype(kind)>(device, *args);
   });
   launch(*device, add_losses, 1, total_threads, args->size.rows, args->loss, args->total);
 }

@@ -78,13 +78,12 @@ namespace {
 
 // Losses and gradients are those of the same logits as floats without gaps. Gaps hold no numbers before, zeros after.
 template <class Number>
-void compare_with_gaps(const Target& target, Size size, Prng& prng, std::size_t skip, float share) {
+void compare_with_gaps(const Target& target, Size size, Prng& prng, std::size_t skip, float share, std::uint32_t gap) {
   const Floats x = rounded_as<Bf16>(drawn(prng, size.count(), 8));
   std::vector<std::uint16_t> wanted(size.rows);
   for (std::uint16_t& one : wanted) one = static_cast<std::uint16_t>(prng.below(size.columns));
   const Guarded<float> on_x(target, x), loss(target, size.rows), other_loss(target, size.rows);
-  const std::uint32_t gaps[] = {0, 1, 7, 8, 47, 300};
-  const MatrixLayout layout{size.rows, size.columns, size.columns + gaps[prng.below(std::size(gaps))]};
+  const MatrixLayout layout{size.rows, size.columns, size.columns + gap};
   const Floats spread = with_gaps(x, layout);
   const Guarded<Number> apart(target, numbers_of<Number>(spread), skip);
   const Guarded<std::uint16_t> on_wanted(target, wanted);
@@ -94,20 +93,37 @@ void compare_with_gaps(const Target& target, Size size, Prng& prng, std::size_t 
                                other_loss.data(), other_total.data(), layout.stride};
   target.table().model.cross_entropy(target.device(), &args);
   target.table().model.cross_entropy(target.device(), &other);
-  BOOST_TEST(same_bits(other_loss.read(), loss.read()));
-  BOOST_TEST((other_total.read() == total.read()));
-  const Floats expected = share > 0 ? with_gaps(on_x.read(), layout, 0.0f) : spread;
-  BOOST_TEST(same_bits(floats_of(apart.read()), rounded_as<Number>(expected)));
+  BOOST_TEST(distance(other_loss.read(), loss.read()) < 1e-5);
+  BOOST_TEST(std::abs(other_total.read()[0] - total.read()[0]) <= 1e-5 * std::abs(total.read()[0]));
+  const Floats got = floats_of(apart.read());
+  if (!(share > 0)) {
+    BOOST_TEST(same_bits(got, spread));
+    return;
+  }
+  const double grain = std::is_same_v<Number, Bf16> ? 4e-3 : 1e-5;
+  BOOST_TEST(distance(without_gaps(got, layout), on_x.read()) < grain);
+  BOOST_TEST(same_bits(got, with_gaps(without_gaps(got, layout), layout, 0.0f)));
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(cross_entropy_of_rows_with_gaps) {
   each_size(54, sizes, [](const Target& target, Size size, Prng& prng, std::size_t skip) {
-    for (const float share : {0.125f, 0.0f}) {
-      compare_with_gaps<float>(target, size, prng, skip, share);
-      compare_with_gaps<Bf16>(target, size, prng, skip, share);
-    }
+    for (const float share : {0.125f, 0.0f})
+      for (const std::uint32_t gap : {0u, 1u, 47u, 64 - size.columns % 64}) {
+        compare_with_gaps<float>(target, size, prng, skip / 2 * 4, share, gap);
+        compare_with_gaps<Bf16>(target, size, prng, skip / 2 * 8, share, gap);
+        compare_with_gaps<Bf16>(target, size, prng, skip, share, gap);
+      }
+  });
+}
+
+// A vocabulary's rows: the registers of a block have room for some, not for others.
+BOOST_AUTO_TEST_CASE(cross_entropy_of_long_rows) {
+  constexpr Size long_rows[] = {{2, 8192}, {2, 8193}, {2, 20011}, {2, 50257}, {1, 60000}};
+  each_size(55, long_rows, [](const Target& target, Size size, Prng& prng, std::size_t) {
+    compare_with_gaps<float>(target, size, prng, 0, 0.5f, 64 - size.columns % 64);
+    compare_with_gaps<Bf16>(target, size, prng, 0, 0.5f, 64 - size.columns % 64);
   });
 }
 
