@@ -47,7 +47,8 @@ struct BlasLibrary {
   each(cublasLtCreate) each(cublasLtDestroy) each(cublasLtMatmul) each(cublasLtMatmulAlgoGetHeuristic)            \
       each(cublasLtMatmulDescCreate) each(cublasLtMatmulDescDestroy) each(cublasLtMatmulDescSetAttribute)         \
           each(cublasLtMatrixLayoutCreate) each(cublasLtMatrixLayoutDestroy) each(cublasLtMatmulPreferenceCreate) \
-              each(cublasLtMatmulPreferenceDestroy) each(cublasLtMatmulPreferenceSetAttribute)
+              each(cublasLtMatmulPreferenceDestroy) each(cublasLtMatmulPreferenceSetAttribute)                    \
+                  each(cublasLtMatrixLayoutSetAttribute)
 #define RUMOR_BLAS_MEMBER(name) decltype(&::name) name = nullptr;
   RUMOR_BLAS_FUNCTIONS(RUMOR_BLAS_MEMBER)
 #undef RUMOR_BLAS_MEMBER
@@ -110,6 +111,7 @@ class Blas {
       plan = &plan_of(args, operands, fused);
       if (plan->works) break;
     }
+    if (!plan->works && args.batch > 1) return one_by_one(args, operands, workspace, stream, finished, error);
     if (!plan->works)
       return blas_error(error, Status::failed, "cuBLASLt has no product of this shape",
                         "use another model.precision, or a newer cuBLAS");
@@ -136,7 +138,7 @@ class Blas {
     cublasLtMatrixLayout_t a = nullptr, b = nullptr, y = nullptr;
     cublasLtMatmulAlgo_t algorithm = {};
   };
-  using Key = std::tuple<std::array<std::uint32_t, 6>, std::uint64_t, std::uint32_t>;
+  using Key = std::tuple<std::array<std::uint32_t, 7>, std::array<std::uint64_t, 4>, std::uint32_t>;
 
   Status open(ErrorText* error) {
     if (handle_ != nullptr) return Status::ok;
@@ -147,6 +149,22 @@ class Blas {
                       "use a smaller model or batch, or end what else runs on it");
   }
 
+  // A batch for which cuBLASLt has no product.
+  Status one_by_one(MatmulArgs args, const BlasOperands& first, void* workspace, cudaStream_t stream, bool* finished,
+                    ErrorText* error) {
+    const std::uint64_t number = args.precision == Precision::bf16 ? sizeof(Bf16) : sizeof(float);
+    const std::uint32_t batch = args.batch;
+    args.batch = 1;
+    Status status = Status::ok;
+    for (std::uint32_t m = 0; m < batch && status == Status::ok; ++m) {
+      const BlasOperands here = {static_cast<const char*>(first.a) + m * args.a_step * number,
+                                 static_cast<const char*>(first.b) + m * args.b_step * number,
+                                 static_cast<char*>(first.y) + args.y.bytes(m * args.y_step)};
+      status = product(args, here, workspace, stream, finished, error);
+    }
+    return status;
+  }
+
   // The accuracy of cuBLASLt's GELU relative to that of the kernels is not documented. It is used only where numbers
   // are rounded for the product anyway.
   static bool may_fuse(const MatmulArgs& args) {
@@ -154,10 +172,21 @@ class Blas {
     return args.epilogue != Epilogue::none && !(gelu && args.precision == Precision::fp32);
   }
 
-  // The largest power of two, at most 256, that divides an address.
-  static std::uint32_t alignment_of(const void* pointer) {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer) | 256;
+  // The largest power of two, at most 256, that divides an address and the bytes from one matrix to the next.
+  static std::uint32_t alignment_of(const void* pointer, std::uint64_t step_bytes = 0) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer) | step_bytes | 256;
     return static_cast<std::uint32_t>(address & (~address + 1));
+  }
+
+  static std::uint64_t step_bytes(const MatmulArgs& args, std::uint64_t step, bool bf16) {
+    return args.batch > 1 ? step * (bf16 ? sizeof(Bf16) : sizeof(float)) : 0;
+  }
+  // Those of a, b and the output y of the product.
+  static std::array<std::uint32_t, 3> alignments(const MatmulArgs& args, const BlasOperands& operands, const void* y) {
+    const bool rounds = args.precision == Precision::bf16;
+    return {alignment_of(operands.a, step_bytes(args, args.a_step, rounds)),
+            alignment_of(operands.b, step_bytes(args, args.b_step, rounds)),
+            alignment_of(y, step_bytes(args, args.y_step, args.y.bf16))};
   }
 
   template <class T>
@@ -188,15 +217,17 @@ class Blas {
   }
 
   const Plan& plan_of(const MatmulArgs& args, const BlasOperands& operands, bool fused) {
-    std::uint64_t aligned = 0;  // nine bits per pointer
-    for (const void* pointer : {operands.a, operands.b, static_cast<const void*>(fused ? args.y.at : operands.y),
-                                args.bias.at, static_cast<const void*>(args.before.at)})
-      aligned = aligned << 9 | alignment_of(pointer);
+    const auto [a, b, y] = alignments(args, operands, fused ? args.y.at : operands.y);
+    std::uint64_t aligned = 0;  // nine bits each
+    for (const std::uint32_t one : {a, b, y, alignment_of(args.bias.at), alignment_of(args.before.at)})
+      aligned = aligned << 9 | one;
     const std::uint32_t kind =
         static_cast<std::uint32_t>(args.precision) | (fused ? static_cast<std::uint32_t>(args.epilogue) : 0u) << 4 |
         (args.a_turned ? 1u : 0u) << 8 | (args.b_turned ? 1u : 0u) << 9 | (args.add ? 1u : 0u) << 10 |
         (args.y.bf16 ? 1u : 0u) << 11;
-    const Key key{{args.rows, args.columns, args.depth, args.a_stride, args.b_stride, args.y_stride}, aligned, kind};
+    const Key key{{args.rows, args.columns, args.depth, args.a_stride, args.b_stride, args.y_stride, args.batch},
+                  {args.a_step, args.b_step, args.y_step, aligned},
+                  kind};
     const auto found = plans_.find(key);
     if (found != plans_.end()) return found->second;
     Plan& plan = plans_[key];
@@ -216,16 +247,26 @@ class Blas {
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, for_b)) return false;
     if (!set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, for_a)) return false;
     if (fused && !set_epilogue(plan.operation, args)) return false;
-    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, const MatrixLayout& shape) {
+    const auto layout = [&](cublasLtMatrixLayout_t* made, cudaDataType_t type, const MatrixLayout& shape,
+                            std::uint64_t step) {
       return library_->cublasLtMatrixLayoutCreate(made, type, shape.columns, shape.rows, shape.stride) ==
-             CUBLAS_STATUS_SUCCESS;
+                 CUBLAS_STATUS_SUCCESS &&
+             (args.batch == 1 || set_batch(*made, args.batch, step));
     };
-    return layout(&plan.a, in, layout_of_a(args)) && layout(&plan.b, in, layout_of_b(args)) &&
-           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, layout_of_y(args)) &&
-           choose(plan, operands, fused ? args.y.at : operands.y);
+    return layout(&plan.a, in, layout_of_a(args), args.a_step) && layout(&plan.b, in, layout_of_b(args), args.b_step) &&
+           layout(&plan.y, args.y.bf16 ? CUDA_R_16BF : CUDA_R_32F, layout_of_y(args), args.y_step) &&
+           choose(plan, alignments(args, operands, fused ? args.y.at : operands.y));
   }
 
-  bool choose(Plan& plan, const BlasOperands& operands, const void* y) {
+  bool set_batch(cublasLtMatrixLayout_t layout, std::uint32_t batch, std::uint64_t step) {
+    const auto count = static_cast<std::int32_t>(batch);
+    const auto apart = static_cast<std::int64_t>(step);
+    const auto set = library_->cublasLtMatrixLayoutSetAttribute;
+    return set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) == CUBLAS_STATUS_SUCCESS &&
+           set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart) == CUBLAS_STATUS_SUCCESS;
+  }
+
+  bool choose(Plan& plan, const std::array<std::uint32_t, 3>& aligned) {
     cublasLtMatmulPreference_t preference = nullptr;
     if (library_->cublasLtMatmulPreferenceCreate(&preference) != CUBLAS_STATUS_SUCCESS) return false;
     constexpr std::uint32_t in_order = CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_INPLACE;
@@ -233,10 +274,10 @@ class Blas {
     int found = 0;
     const bool asked = prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes) &&
                        prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, in_order) &&
-                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(operands.b)) &&
-                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(operands.a)) &&
-                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(y)) &&
-                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(y)) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned[1]) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned[0]) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned[2]) &&
+                       prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2]) &&
                        library_->cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.b, plan.a, plan.y, plan.y,
                                                                 preference, 1, &best, &found) == CUBLAS_STATUS_SUCCESS;
     library_->cublasLtMatmulPreferenceDestroy(preference);

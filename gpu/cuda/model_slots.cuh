@@ -254,14 +254,15 @@ void finish_product(Device* device, const MatmulArgs& args) {
 }
 
 inline Status matmul(Device* device, const MatmulArgs* args, ErrorText* error) {
-  if (args->rows == 0 || args->columns == 0) return Status::ok;
+  if (args->rows == 0 || args->columns == 0 || args->batch == 0) return Status::ok;
   bool finished = false;
   if (args->depth != 0) {
     const Status status = machine::product(device, args, &finished, error);
     if (status != Status::ok) return status;
   } else if (!args->add) {
     const Numbers y = bare_product(*args);
-    fill_bytes(*device, y.at, 0, y.bytes(layout_of_y(*args).extent()));
+    for (std::uint32_t m = 0; m < args->batch; ++m)
+      fill_bytes(*device, y.from(m * args->y_step).at, 0, y.bytes(layout_of_y(*args).extent()));
   }
   if (!finished) by_kind(args->y, [&](auto kind) { finish_product<decltype(kind)>(device, *args); });
   return Status::ok;

@@ -330,8 +330,10 @@ Status machine::product(Device* device, const MatmulArgs* args, bool* finished, 
       numbers = to.memory;
       return true;
     };
-    if (!rounded(operands.a, args->a.bf16, layout_of_a(*args).extent(), device->rounded_a) ||
-        !rounded(operands.b, args->b.bf16, layout_of_b(*args).extent(), device->rounded_b))
+    if (!rounded(operands.a, args->a.bf16, layout_of_a(*args).extent(args->batch, args->a_step),
+                 device->rounded_a) ||
+        !rounded(operands.b, args->b.bf16, layout_of_b(*args).extent(args->batch, args->b_step),
+                 device->rounded_b))
       return no_room();
   }
   return device->blas.product(*args, operands, device->blas_scratch.memory, device->stream, finished, error);

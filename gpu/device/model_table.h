@@ -50,6 +50,11 @@ struct ConstNumbers {
   ConstNumbers() = default;
   ConstNumbers(const float* floats) : at(floats) {}
   ConstNumbers(const Bf16* rounded) : at(rounded), bf16(true) {}
+  // The numbers from number `first` on.
+  ConstNumbers from(std::size_t first) const {
+    if (bf16) return static_cast<const Bf16*>(at) + first;
+    return static_cast<const float*>(at) + first;
+  }
 };
 struct Numbers {
   void* at = nullptr;
@@ -186,12 +191,19 @@ struct MatmulArgs {
   // are unspecified afterwards, except those of a y of floats with a depth above 0, which stay. For tensor cores
   // cuBLAS's manual advises rows that begin at multiples of 16 bytes. y_stride needs epilogue none.
   std::uint32_t a_stride = 0, b_stride = 0, y_stride = 0;
+  // That many products of one shape at once. a_step, b_step and y_step: numbers from the first of a matrix to the first
+  // of the next. Matrices y share no number; one may lie in the gaps between the rows of another. More than one need
+  // epilogue none. With precision bf16, floats are rounded from the first matrix to the last, with all between them.
+  std::uint32_t batch = 1;
+  std::uint64_t a_step = 0, b_step = 0, y_step = 0;
 };
 // The memory layout of a matrix: rows, numbers in each row, and numbers from one row to the next.
 struct MatrixLayout {
   std::uint32_t rows, columns, stride;
   // Numbers from the first to the last. Requires: rows > 0.
   std::uint64_t extent() const { return std::uint64_t{rows - 1} * stride + columns; }
+  // The same for `count` such matrices, each `step` numbers behind the one before. Requires: rows, count > 0.
+  std::uint64_t extent(std::uint32_t count, std::uint64_t step) const { return (count - 1) * step + extent(); }
 };
 inline MatrixLayout layout_of_a(const MatmulArgs& args) {
   const std::uint32_t rows = args.a_turned ? args.depth : args.rows, columns = args.a_turned ? args.rows : args.depth;
@@ -210,7 +222,8 @@ struct ModelTable {
   // Computed by cuBLASLt on a GPU. Reference: the matrix product of models/kernels/kernel_table.h. The tolerance is
   // 1e-6 times the root of the depth times the largest result, for operands rounded as `precision` says. Every run on
   // one GPU gives the same bits. Errors are returned before anything begins and leave the device usable: no cuBLASLt,
-  // no memory for its scratch (32 MiB; with bf16 also 2 bytes for each float of a and b), no such product.
+  // no memory for its scratch (32 MiB; with bf16 also 2 bytes for each float of a and b), no such product. A batch is
+  // one call of cuBLASLt; its reference is one product after another.
   Status (*matmul)(Device* device, const MatmulArgs* args, ErrorText* error);
   // to[i] = from[i], as bfloat16.
   void (*round)(Device* device, std::uint64_t count, const float* from, Bf16* to);

@@ -25,7 +25,7 @@
 
 namespace rumor::gpu {
 
-inline constexpr std::uint32_t table_version = 14;
+inline constexpr std::uint32_t table_version = 15;
 // The one symbol that the plugin exports: extern "C" const GpuTable* rumor_gpu_table().
 inline constexpr const char* table_symbol = "rumor_gpu_table";
 

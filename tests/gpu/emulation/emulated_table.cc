@@ -328,9 +328,7 @@ static std::vector<float> taken(Device* device, const ConstNumbers& numbers, std
 }
 
 // With the CPU's kernels.
-static void multiply(Device* device, const MatmulArgs& args) {
-  const Turn turn(machine_lock);
-  enter(*device);
+static void multiply_one(Device* device, const MatmulArgs& args) {
   const std::vector<float> a = taken(device, args.a, layout_of_a(args).extent(), args.precision);
   const std::vector<float> b = taken(device, args.b, layout_of_b(args).extent(), args.precision);
   if (!device->failure.empty()) return;
@@ -343,9 +341,22 @@ static void multiply(Device* device, const MatmulArgs& args) {
   slots::round(device, sums.size(), sums.data(), rounded);
 }
 
+static void multiply(Device* device, const MatmulArgs& args) {
+  const Turn turn(machine_lock);
+  enter(*device);
+  MatmulArgs one = args;
+  for (std::uint32_t m = 0; m < args.batch; ++m) {
+    one.a = args.a.from(m * args.a_step);
+    one.b = args.b.from(m * args.b_step);
+    one.y = args.y.from(m * args.y_step);
+    multiply_one(device, one);
+  }
+}
+
 Status machine::product(Device* device, const MatmulArgs* args, bool*, ErrorText*) {
   const bool rounds = args->precision == Precision::bf16 && !(args->a.bf16 && args->b.bf16);
-  const std::size_t numbers = std::max(layout_of_a(*args).extent(), layout_of_b(*args).extent());
+  const std::size_t numbers = std::max(layout_of_a(*args).extent(args->batch, args->a_step),
+                                       layout_of_b(*args).extent(args->batch, args->b_step));
   if (rounds && numbers > device->bf16_room) {
     device->happens_at_once();
     device->bf16_room = numbers;

@@ -184,6 +184,74 @@ BOOST_AUTO_TEST_CASE(rows_with_gaps_between_them) {
   }
 }
 
+// A batch against its products one by one. Matrices of y lie behind each other or each in the gaps of the one before.
+void check_batch(std::uint64_t order, Product p, std::uint32_t batch, bool beside, Prng& prng) {
+  const Target target(order);
+  if (!has_products(target)) return;
+  MatmulArgs args{};
+  args.rows = p.rows;
+  args.columns = p.columns;
+  args.depth = p.depth;
+  args.a_turned = p.a_turned;
+  args.b_turned = p.b_turned;
+  args.add = p.add;
+  args.precision = p.precision;
+  if (beside) args.y_stride = batch * p.columns;
+  args.batch = batch;
+  if (p.depth != 0) args.a_step = layout_of_a(args).extent() + p.gap;
+  if (p.depth != 0 && p.gap != 1) args.b_step = layout_of_b(args).extent() + p.gap;  // or all have one b
+  args.y_step = beside ? p.columns : layout_of_y(args).extent() + p.gap;
+  const std::size_t skip = prng.below(4), y_size = layout_of_y(args).extent(batch, args.y_step);
+  const Floats a = drawn(prng, p.depth == 0 ? 0 : layout_of_a(args).extent(batch, args.a_step)),
+               b = drawn(prng, p.depth == 0 ? 0 : layout_of_b(args).extent(batch, args.b_step)),
+               y = drawn(prng, y_size);
+  const Either on_a(target, p.a_bf16, a, skip), on_b(target, p.b_bf16, b, skip), on_y(target, p.y_bf16, y, skip),
+      one_by_one(target, p.y_bf16, y, skip);
+  args.a = on_a.numbers();
+  args.b = on_b.numbers();
+  args.y = on_y.numbers();
+  ErrorText error{};
+  BOOST_TEST_REQUIRE((target.table().model.matmul(target.device(), &args, &error) == Status::ok), error.text);
+  MatmulArgs one = args;
+  one.batch = 1;
+  for (std::uint32_t m = 0; m < batch; ++m) {
+    one.a = args.a.from(m * args.a_step);
+    one.b = args.b.from(m * args.b_step);
+    one.y = one_by_one.numbers().from(m * args.y_step);
+    BOOST_TEST_REQUIRE((target.table().model.matmul(target.device(), &one, &error) == Status::ok), error.text);
+  }
+  if (on_device())
+    BOOST_TEST(distance(on_y.read(), one_by_one.read()) < tolerance(p));
+  else
+    BOOST_TEST(same_bits(on_y.read(), one_by_one.read()));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_is_its_products_one_by_one) {
+  Prng prng(75);
+  const std::uint32_t sizes[] = {1, 3, 8, 33, 64};
+  for (std::uint32_t turn = 0; turn < 24; ++turn) {
+    const bool bf16 = turn % 3 == 2;
+    check_batch(turn % 5,
+                {.rows = sizes[prng.below(5)],
+                 .columns = sizes[prng.below(5)],
+                 .depth = turn == 20 ? 0u : sizes[prng.below(5)],
+                 .a_turned = turn % 2 == 1,
+                 .b_turned = turn % 4 > 1,
+                 .add = prng.chance(1, 3),
+                 .precision = static_cast<Precision>(turn % 3),
+                 .a_bf16 = bf16 && prng.chance(1, 2),
+                 .b_bf16 = bf16 && prng.chance(1, 2),
+                 .y_bf16 = bf16 && turn % 8 > 3,
+                 .gap = static_cast<std::uint32_t>(prng.below(4))},
+                1 + static_cast<std::uint32_t>(prng.below(4)), turn % 8 == 1 || turn % 8 == 6, prng);
+  }
+  // All aligned, as tensor cores like them.
+  check_batch(0,
+              {.rows = 64, .columns = 64, .depth = 64, .precision = Precision::bf16, .a_bf16 = true, .b_bf16 = true,
+               .y_bf16 = true, .gap = 64},
+              5, false, prng);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_to_multiply) {
   Prng prng(72);
   for (const Product& p : {Product{0, 5, 3}, Product{5, 0, 3}, Product{4, 5, 0}, Product{4, 5, 0, false, false, true},
