@@ -160,18 +160,40 @@ void over_parameters(Device* device, Kernel* kernel, std::uint64_t count, Args..
   if (count != 0) launch(*device, kernel, stride_blocks(count, step_threads), step_threads, args...);
 }
 
-inline void look_ahead(Device* device, MatrixLayout size, float momentum, const float* gradient, float* kept,
-                       float* ahead) {
-  over_parameters(device, look_ahead_rows, std::uint64_t{size.rows} * size.columns, size, momentum, gradient, kept,
-                  ahead);
+// Starts a kernel with a block for each stretch of each matrix of a group.
+template <class Kernel, class... Args>
+void over_group(Device* device, Kernel* kernel, const MatrixGroup& group, Args... args) {
+  const std::uint64_t blocks = group.count * square_partials(group.numbers());
+  if (blocks != 0) launch(*device, kernel, blocks, step_threads, group, args...);
 }
 
-inline void scale_to_one(Device* device, std::uint64_t count, double norm_min, const double* squares, float* x) {
-  over_parameters(device, scale_to_norm_one, count, count, norm_min, squares, x);
+inline void look_ahead(Device* device, MatrixGroup group, float momentum, float* gradient, float* kept) {
+  over_group(device, look_ahead_group, group, momentum, gradient, kept);
 }
 
-inline void quadratic(Device* device, std::uint32_t order, Quadratic numbers, const float* gram, float* square) {
-  over_parameters(device, add_powers, std::uint64_t{order} * order, order, numbers, gram, square);
+inline void square_sums(Device* device, MatrixGroup group, const float* x, double* partial, double* total) {
+  over_group(device, sum_group_squares, group, x, partial);
+  const std::uint64_t partials = square_partials(group.numbers());
+  if (group.count != 0) launch(*device, join_squares, group.count, step_threads, partials, partial, total);
+}
+
+inline void scale_to_one(Device* device, MatrixGroup group, double norm_min, const double* squares, const float* x,
+                         Numbers y) {
+  by_kind(y, [&](auto kind) {
+    using Number = decltype(kind);
+    over_group(device, scale_group<Number>, group, norm_min, squares, x, those_of<Number>(y));
+  });
+}
+
+inline void quadratic(Device* device, std::uint32_t count, std::uint32_t order, Quadratic numbers, const float* gram,
+                      const float* square, Numbers y) {
+  const std::uint64_t all = std::uint64_t{order} * order * count;
+  if (all == 0) return;
+  by_kind(y, [&](auto kind) {
+    using Number = decltype(kind);
+    launch(*device, add_powers<Number>, stride_blocks(all, eight * step_threads), step_threads, all, order, numbers,
+           gram, square, those_of<Number>(y));
+  });
 }
 
 inline void add_share(Device* device, std::uint64_t count, const float* from, float factor, const float* change,
@@ -184,6 +206,7 @@ inline void add_share(Device* device, std::uint64_t count, const float* from, fl
 inline OptimizerTable optimizer_table() {
   OptimizerTable table = {};
   table.look_ahead = slots::look_ahead;
+  table.square_sums = slots::square_sums;
   table.scale_to_one = slots::scale_to_one;
   table.quadratic = slots::quadratic;
   table.add_share = slots::add_share;

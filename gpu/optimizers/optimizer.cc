@@ -10,15 +10,6 @@ namespace rumor::gpu {
 
 namespace {
 
-// The layout of a hidden matrix among all parameters.
-MatrixLayout layout_of(const models::HiddenMatrix& matrix) { return {matrix.rows, matrix.cols, matrix.stride}; }
-
-std::vector<Matrix> sizes_of(std::span<const models::HiddenMatrix> matrices) {
-  std::vector<Matrix> sizes;
-  for (const models::HiddenMatrix& matrix : matrices) sizes.push_back({matrix.rows, matrix.cols});
-  return sizes;
-}
-
 std::uint64_t address_of(const float* array) { return reinterpret_cast<std::uintptr_t>(array); }
 
 }  // namespace
@@ -27,7 +18,10 @@ Result<DeviceOptimizer> DeviceOptimizer::create(const Gpu& gpu, models::Optimize
   DeviceOptimizer made(gpu, optimizer);
   if (auto taken = made.take_moments(); !taken) return taken.error();
   if (optimizer.has_rule()) return made;
-  auto newton_schulz = DeviceNewtonSchulz::create(gpu, precision, sizes_of(optimizer.matrices()));
+  made.groups_ = groups_of(optimizer.matrices(), precision);
+  std::vector<MatrixGroup> groups;
+  for (const PlacedGroup& placed : made.groups_) groups.push_back(placed.group);
+  auto newton_schulz = DeviceNewtonSchulz::create(gpu, precision, groups);
   if (!newton_schulz) return newton_schulz.error();
   made.newton_schulz_.emplace(std::move(newton_schulz).value());
   return made;
@@ -69,18 +63,18 @@ Result<void> DeviceOptimizer::add_step(const DeviceArray<float>& gradient, doubl
   }
   const models::MatrixStep step = optimizer_->begin_matrix_step(rate);
   const Repeated::Key key{address_of(gradient.data()), address_of(moments_[0].data()), 0, 0};
-  if (auto found = directions_.run(key, [&] { return find_directions(step, gradient.data()); }); !found) return found;
+  const auto begin = [&] { return find_directions(step.momentum, gradient.data()); };
+  if (auto found = directions_.run(key, begin); !found) return found;
   add_matrix_step(step, arrays);
   return {};
 }
 
 // Each hidden matrix of the gradient becomes the direction in which the weights are to move.
-Result<void> DeviceOptimizer::find_directions(const models::MatrixStep& step, float* gradient) {
-  for (const models::HiddenMatrix& matrix : step.matrices) {
-    const MatrixLayout layout = layout_of(matrix);
-    gpu_->table().optimizers.look_ahead(gpu_->device(), layout, step.momentum, gradient + matrix.offset,
-                                        moments_[0].data() + matrix.offset, newton_schulz_->x());
-    if (auto found = newton_schulz_->orthogonalise(layout, gradient + matrix.offset); !found) return found;
+Result<void> DeviceOptimizer::find_directions(float momentum, float* gradient) {
+  for (const auto& [offset, group] : groups_) {
+    gpu_->table().optimizers.look_ahead(gpu_->device(), group, momentum, gradient + offset,
+                                        moments_[0].data() + offset);
+    if (auto found = newton_schulz_->orthogonalise(group, gradient + offset); !found) return found;
   }
   return {};
 }

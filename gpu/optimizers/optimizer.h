@@ -2,9 +2,10 @@
 //
 // A step that is a rule is taken by DeviceCompressor::absorb_step() in its pass, or by add_step() into an array. A step
 // of Muon is taken by add_step() alone (models/optimizers/matrix_step.h). For each hidden matrix, its momentum and its
-// direction are computed; the direction takes the place of the gradient. Then scans without candidates add the step:
-// one for each matrix, or matrices side by side, and one for each stretch of other parameters. The directions do not
-// depend on the learning rate, so that work is recorded once and begun with a single call.
+// direction are computed, of all matrices of a group together (gpu/optimizers/matrix_groups.h); the direction takes the
+// place of the gradient. Then scans without candidates add the step: one for each matrix, or matrices side by side, and
+// one for each stretch of other parameters. The directions do not depend on the learning rate, so that work is recorded
+// once and begun with a single call.
 //
 // Bits: with a rule those of the CPU. With Muon, directions are within a tolerance (gpu/optimizers/newton_schulz.h),
 // all else equal.
@@ -18,6 +19,7 @@
 
 #include "gpu/device/device.h"
 #include "gpu/device/repeated.h"
+#include "gpu/optimizers/matrix_groups.h"
 #include "gpu/optimizers/newton_schulz.h"
 #include "models/optimizers/optimizer.h"
 
@@ -59,7 +61,7 @@ class DeviceOptimizer {
   DeviceOptimizer(const Gpu& gpu, models::Optimizer& optimizer)
       : gpu_(&gpu), optimizer_(&optimizer), directions_(gpu) {}
   Result<void> take_moments();
-  Result<void> find_directions(const models::MatrixStep& step, float* gradient);
+  Result<void> find_directions(float momentum, float* gradient);
   void add_matrix_step(const models::MatrixStep& step, const Arrays& arrays);
   void add(Change form, const StepRule& rule, std::uint32_t begin, std::uint32_t end, const Arrays& arrays);
 
@@ -68,6 +70,7 @@ class DeviceOptimizer {
   std::vector<DeviceArray<float>> moments_;  // in the optimizer's order
   DeviceArray<Tile> tiles_;                  // of add(), which nobody reads
   DeviceArray<Selection> selection_;
+  std::vector<PlacedGroup> groups_;  // of Muon's matrices
   std::optional<DeviceNewtonSchulz> newton_schulz_;
   Repeated directions_;
 };

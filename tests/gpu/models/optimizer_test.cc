@@ -58,14 +58,64 @@ std::vector<double> direction_of(const Floats& from, const MatrixLayout& size) {
   return x;
 }
 
+// All matrices have the same gaps behind them; what is there stays.
+std::vector<Floats> found_directions(const Target& target, const std::vector<Floats>& x, const MatrixGroup& group,
+                                     DeviceNewtonSchulz& newton_schulz) {
+  const MatrixLayout& size = group.layout;
+  Floats all(group.layout.extent(group.count, group.step), std::nanf(""));
+  const auto each = [&](const auto& one) {
+    for (std::uint32_t m = 0; m < group.count; ++m)
+      for (std::size_t i = 0; i < group.numbers(); ++i)
+        one(m, i, m * group.step + i / size.columns * size.stride + i % size.columns);
+  };
+  each([&](std::uint32_t m, std::size_t i, std::size_t at) { all[at] = x[m][i]; });
+  const Guarded<float> y(target, all);
+  BOOST_TEST_REQUIRE(newton_schulz.orthogonalise(group, y.data()).ok());
+  const Floats got = y.read();
+  std::vector<Floats> found(group.count, Floats(group.numbers()));
+  Floats gaps = got;
+  each([&](std::uint32_t m, std::size_t i, std::size_t at) {
+    found[m][i] = got[at];
+    gaps[at] = all[at];
+  });
+  BOOST_TEST(same_bits(gaps, all));
+  return found;
+}
+
 Floats found_direction(const Target& target, const Floats& x, const MatrixLayout& size, Precision precision) {
-  const Matrix room{size.rows, size.columns};
-  auto made = DeviceNewtonSchulz::create(*target.gpu, precision, {&room, 1});
+  const MatrixGroup group{size, 1, 0};
+  auto made = DeviceNewtonSchulz::create(*target.gpu, precision, {&group, 1});
   BOOST_TEST_REQUIRE(made.ok());
-  const Guarded<float> y(target, with_gaps(Floats(x.size()), size));
-  target.table().copy_in(target.device(), made->x(), x.data(), x.size() * sizeof(float));
-  BOOST_TEST_REQUIRE(made->orthogonalise(size, y.data()).ok());
-  return without_gaps(y.read(), size);
+  return found_directions(target, {x}, group, *made)[0];
+}
+
+// The same steps with floats throughout, which each product rounds by itself.
+Floats direction_by_floats(const Target& target, const Floats& x, const MatrixLayout& layout, Precision precision) {
+  const MatrixGroup group{{layout.rows, layout.columns, layout.columns}, 1, 0};
+  const bool tall = layout.rows > layout.columns;
+  const std::uint32_t order = std::min(layout.rows, layout.columns);
+  const Guarded<float> first(target, x), second(target, x.size()), gram(target, std::size_t{order} * order),
+      square(target, std::size_t{order} * order);
+  const Guarded<double> partial(target, square_partials(x.size())), total(target, 1);
+  const OptimizerTable& table = target.table().optimizers;
+  table.square_sums(target.device(), group, first.data(), partial.data(), total.data());
+  table.scale_to_one(target.device(), group, models::newton_norm_min, total.data(), first.data(), second.data());
+  Products products(*target.gpu, precision);
+  const Guarded<float>*from = &second, *to = &first;
+  for (int step = 0; step < models::newton_steps; ++step) {
+    MatmulArgs args = product(order, order, std::max(layout.rows, layout.columns), from->data(), from->data(),
+                              gram.data());
+    (tall ? args.a_turned : args.b_turned) = true;
+    products.make(args);
+    products.make(product(order, order, order, gram.data(), gram.data(), square.data()));
+    table.quadratic(target.device(), 1, order, {models::newton_a, models::newton_b, models::newton_c}, gram.data(),
+                    square.data(), square.data());
+    products.make(product(layout.rows, layout.columns, order, tall ? from->data() : square.data(),
+                          tall ? square.data() : from->data(), to->data()));
+    std::swap(from, to);
+  }
+  BOOST_TEST(products.outcome().ok());
+  return from->read();
 }
 
 // A model with matrices of all kinds, and both kinds of optimizers of it.
@@ -116,9 +166,71 @@ BOOST_AUTO_TEST_CASE(directions_are_those_of_the_paper) {
       const Target target(order++ % 5);
       if (!has_products(target)) return;
       const Floats x = drawn(prng, std::size_t{size.rows} * size.columns, 3);
-      const double off = distance(found_direction(target, x, size, precision), direction_of(x, size));
+      const Floats found = found_direction(target, x, size, precision);
+      if (!on_device()) BOOST_TEST(same_bits(found, direction_by_floats(target, x, size, precision)));
+      const double off = distance(found, direction_of(x, size));
       BOOST_TEST(off < tolerance(precision), size.rows << " x " << size.columns << ": " << off);
     }
+}
+
+// Groups of all kinds share the memory of one object. A matrix of zeros, or of no numbers, does not disturb others.
+BOOST_AUTO_TEST_CASE(directions_of_groups_are_those_of_each_matrix) {
+  Prng prng(145);
+  const MatrixGroup groups[] = {{{8, 8, 24}, 3, 8}, {{16, 40, 40}, 2, 700}, {{40, 16, 16}, 4, 640}, {{5, 3, 7}, 5, 36}};
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
+    const Target target(static_cast<std::uint64_t>(precision) + 1);
+    if (!has_products(target)) return;
+    auto made = DeviceNewtonSchulz::create(*target.gpu, precision, groups);
+    BOOST_TEST_REQUIRE(made.ok());
+    for (const MatrixGroup& group : groups) {
+      std::vector<Floats> x;
+      for (std::uint32_t m = 0; m < group.count; ++m) x.push_back(drawn(prng, group.numbers(), 3));
+      if (group.count > 3) {
+        x[1].assign(x[1].size(), 0.0f);
+        x[2].assign(x[2].size(), std::nanf(""));
+      }
+      const std::vector<Floats> found = found_directions(target, x, group, *made);
+      for (std::uint32_t m = 0; m < group.count; ++m) {
+        const Floats alone = found_direction(target, x[m], group.layout, precision);
+        if (!on_device()) BOOST_TEST(same_bits(found[m], alone));
+        if (group.count > 3 && (m == 1 || m == 2)) {
+          BOOST_TEST(same_bits(found[m], Floats(alone.size(), m == 1 ? 0.0f : std::nanf(""))));
+          continue;
+        }
+        BOOST_TEST(distance(found[m], direction_of(x[m], group.layout)) < tolerance(precision));
+      }
+    }
+  }
+}
+
+// The offsets of a GPT give groups of one matrix a layer, whatever else lies between them.
+BOOST_AUTO_TEST_CASE(matrices_of_one_layout_at_equal_distances_are_a_group) {
+  std::vector<models::HiddenMatrix> matrices;
+  for (std::uint32_t layer = 0; layer < 7; ++layer) {
+    const std::uint32_t begin = 100 + 1000 * layer;
+    for (std::uint32_t i = 0; i < 3; ++i) matrices.push_back({begin + i * 8, 8, 8, 24});
+    matrices.push_back({begin + 200, 8, 8, 8});
+    if (layer != 5) matrices.push_back({begin + 300, 8, 16, 16});
+  }
+  const auto shown = [&](Precision precision, std::size_t bytes_max) {
+    std::string text;
+    for (const auto& [offset, group] : groups_of(matrices, precision, bytes_max))
+      text += std::to_string(offset) + ":" + std::to_string(group.count) + "*" + std::to_string(group.step) + "+" +
+              std::to_string(group.layout.columns) + "/" + std::to_string(group.layout.stride) + " ";
+    return text;
+  };
+  BOOST_TEST(shown(Precision::fp32, group_bytes_max) ==
+             "100:7*1000+8/24 108:7*1000+8/24 116:7*1000+8/24 300:7*1000+8/8 400:5*1000+16/16 6400:1*0+16/16 ");
+  // 8 x 8 takes 1024 bytes, 8 x 16 takes 1536; as bfloat16 896 and 1152.
+  BOOST_TEST(shown(Precision::fp32, 3072) ==
+             "100:2*1000+8/24 2100:2*1000+8/24 4100:3*1000+8/24 108:2*1000+8/24 2108:2*1000+8/24 4108:3*1000+8/24 "
+             "116:2*1000+8/24 2116:2*1000+8/24 4116:3*1000+8/24 300:2*1000+8/8 2300:2*1000+8/8 4300:3*1000+8/8 "
+             "400:1*1000+16/16 1400:2*1000+16/16 3400:2*1000+16/16 6400:1*0+16/16 ");
+  BOOST_TEST(shown(Precision::bf16, 3584) ==
+             "100:3*1000+8/24 3100:4*1000+8/24 108:3*1000+8/24 3108:4*1000+8/24 116:3*1000+8/24 3116:4*1000+8/24 "
+             "300:3*1000+8/8 3300:4*1000+8/8 400:2*1000+16/16 2400:3*1000+16/16 6400:1*0+16/16 ");
+  BOOST_TEST(groups_of(matrices, Precision::fp32, 1).size() == matrices.size());
+  BOOST_TEST(groups_of({}, Precision::fp32).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_matrix_of_zeros_has_no_direction) {
@@ -186,9 +298,13 @@ BOOST_AUTO_TEST_CASE(memory_is_counted_and_may_be_too_little) {
   Pair both("muon");
   std::size_t others = both.params;
   for (const models::HiddenMatrix& matrix : both.cpu->matrices()) others -= std::size_t{matrix.rows} * matrix.cols;
-  // Two arrays of the largest matrix, 8 x 32, two of its Gram matrix, a sum of squares and their total.
-  const std::size_t moments = sizeof(float) * (both.params + others), scratch = sizeof(float) * 2 * (256 + 64) + 16;
+  // Groups of three matrices of 8 x 8, and of two of 8 x 8 and 8 x 32. Two arrays of the most numbers, two of the most
+  // Gram matrices, three sums of squares and their totals.
+  const std::size_t moments = sizeof(float) * (both.params + others), scratch = sizeof(float) * 2 * (512 + 192) + 48;
   BOOST_TEST(both.gpu.memory_bytes() == moments + scratch);
+  const auto rounds = DeviceOptimizer::create(*both.target.gpu, *both.behind, Precision::bf16);
+  // Numbers take 2 bytes there, and rounded Gram matrices are kept besides, in a whole number of lines of 256 bytes.
+  BOOST_TEST(rounds.value().memory_bytes() == moments + 2 * 2 * 512 + 2 * 4 * 192 + 512 + 48);
   if (on_device()) return;  // its memory cannot be held back
   set_emulated_memory(1);
   const auto full = DeviceOptimizer::create(*both.target.gpu, *both.behind, Precision::fp32);
