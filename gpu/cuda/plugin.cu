@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu/cuda/blas.cuh"
-#include "gpu/cuda/nccl.cuh"
+#include "gpu/cuda/libraries/blas.cuh"
+#include "gpu/cuda/libraries/nccl.cuh"
 #include "gpu/device/table.h"
 
 namespace rumor::gpu {

@@ -33,7 +33,8 @@ HOUSE = {
     'models/optimizers': ['models/kernels', 'models/families', 'models/data'],
     'models/weights': ['models/families', 'models/data'],
     'gpu/device': ['compress/payload'],
-    'gpu/cuda': ['gpu/device'],
+    'gpu/cuda/libraries': ['gpu/device'],
+    'gpu/cuda': ['gpu/device', 'gpu/cuda/libraries'],
     'gpu/compress': ['compress/payload', 'compress/select', 'gpu/device'],
     'gpu/models': ['models/kernels', 'models/families', 'gpu/device'],
     'gpu/optimizers': ['models/optimizers', 'gpu/device'],
@@ -78,7 +79,7 @@ HOUSE = {
 GROUND = ['runtime/base']  # every room may use it
 FOLDER_FILES_MAX = 29
 # Drivers: rooms that 'FOLDER/*' leaves out, since they have sockets.
-DRIVERS = ['gossip/asio', 'gpu/cuda']
+DRIVERS = ['gossip/asio', 'gpu/cuda', 'gpu/cuda/libraries']
 
 
 def room_of(path):
