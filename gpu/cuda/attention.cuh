@@ -25,28 +25,50 @@ struct alignas(16) LookTile {
   float row[look_tile][dims * look_lanes];
 };
 
-// The head of a block and the offsets of its parts; rows of qkv are 3 d floats apart, rows of y d floats.
+// The head of a block and the offsets of its parts.
 struct LookHead {
   std::size_t query, output, statistics;  // offsets of the head's first row
-  std::size_t width;
-  std::uint32_t first_row;  // of the block
+  std::size_t key, value;                 // the same of its keys and values, which neighbours may share
+  std::size_t stride, width;              // numbers from row to row of qkv and of y
+  std::uint32_t first_row;                // of the block
 };
+// Heads of keys and values, and the query heads that share one of them.
+__host__ __device__ __forceinline__ std::uint32_t key_heads(const AttentionArgs& args) {
+  return args.kv_heads != 0 ? args.kv_heads : args.heads;
+}
+__device__ __forceinline__ std::uint32_t sharing_heads(const AttentionArgs& args) {
+  return args.heads / key_heads(args);
+}
 // The order in which the blocks of a grid take rows: those with the most work first, so that none of them remains when
 // all others are done. The last queries see the most keys; the first keys are seen by the most queries.
 enum class LookOrder { last_rows_first, first_rows_first };
 
-// For blocks of `rows` rows.
+// For blocks of `rows` rows of queries of one head, or of keys of one head, which `sharing` heads of queries share. Of
+// these heads it is the first.
 template <LookOrder order>
-__device__ __forceinline__ LookHead look_head(const AttentionArgs& args, std::uint32_t rows) {
-  const std::uint32_t heads = args.batch * args.heads, number = blockIdx.x % heads;
-  const std::uint32_t batch = number / args.heads, head = number % args.heads;
+__device__ __forceinline__ LookHead look_head(const AttentionArgs& args, std::uint32_t rows, std::uint32_t sharing) {
+  const std::uint32_t in_row = args.heads / sharing, all = args.batch * in_row, number = blockIdx.x % all;
+  const std::uint32_t batch = number / in_row, head = number % in_row * sharing;
   const std::uint32_t blocks = args.context / rows + (args.context % rows != 0 ? 1 : 0);
-  const std::uint32_t turn = blockIdx.x / heads;
-  const std::uint32_t block = order == LookOrder::last_rows_first ? blocks - 1 - turn : turn;
-  const std::size_t width = std::size_t{args.heads} * args.head_size, begin = std::size_t{head} * args.head_size;
-  const std::size_t rows_before = std::size_t{batch} * args.context;
-  return {rows_before * 3 * width + begin, rows_before * width + begin, std::size_t{number} * args.context, width,
-          block * rows};
+  const std::uint32_t turn = blockIdx.x / all;
+  const std::size_t size = args.head_size, width = args.heads * size;
+  const std::size_t stride = width + 2 * key_heads(args) * size, first = batch * std::size_t{args.context};
+  LookHead at;
+  at.first_row = (order == LookOrder::last_rows_first ? blocks - 1 - turn : turn) * rows;
+  at.query = first * stride + head * size;
+  at.key = first * stride + width + head / sharing_heads(args) * size;
+  at.value = at.key + key_heads(args) * size;
+  at.output = first * width + head * size;
+  at.statistics = (std::size_t{batch} * args.heads + head) * args.context;
+  at.stride = stride;
+  at.width = width;
+  return at;
+}
+// The next of the heads that share keys and values.
+__device__ __forceinline__ void next_head(const AttentionArgs& args, LookHead& head) {
+  head.query += args.head_size;
+  head.output += args.head_size;
+  head.statistics += args.context;
 }
 __device__ __forceinline__ std::uint32_t look_row(const LookHead& head) {
   return head.first_row + threadIdx.x / look_lanes;
@@ -111,10 +133,10 @@ __device__ __forceinline__ void add_row(float factor, const float* row, float (&
 template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend(AttentionArgs args) {
   __shared__ LookTile<dims> keys, values;
-  const LookHead head = look_head<LookOrder::last_rows_first>(args, look_rows);
-  const std::size_t stride = 3 * head.width;
+  const LookHead head = look_head<LookOrder::last_rows_first>(args, look_rows, 1);
+  const std::size_t stride = head.stride;
   const float* qkv = those_of<float>(args.qkv);
-  const float *key = qkv + head.query + head.width, *value = key + head.width;
+  const float *key = qkv + head.key, *value = qkv + head.value;
   const std::uint32_t row = look_row(head), end = head.first_row + look_rows;
   const float scale = look_scale(args);
   float query[dims], sum[dims] = {}, top = -__uint_as_float(infinity_bits), weight = 0;
@@ -168,10 +190,10 @@ template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionChange args) {
   __shared__ LookTile<dims> keys, values;
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head<LookOrder::last_rows_first>(in, look_rows);
-  const std::size_t stride = 3 * head.width;
+  const LookHead head = look_head<LookOrder::last_rows_first>(in, look_rows, 1);
+  const std::size_t stride = head.stride;
   const float* qkv = those_of<float>(in.qkv);
-  const float *key = qkv + head.query + head.width, *value = key + head.width;
+  const float *key = qkv + head.key, *value = qkv + head.value;
   const std::uint32_t row = look_row(head), end = head.first_row + look_rows;
   const float scale = look_scale(in);
   const bool there = row < in.context;
@@ -203,43 +225,46 @@ __global__ void __launch_bounds__(look_threads) attend_back_queries(AttentionCha
   if (there && threadIdx.x % look_lanes == 0) args.dot[head.statistics + row] = dot;
 }
 
-// Gradient of keys and values: each lane takes a quarter of a row and loops over tiles of the queries that see it. Runs
-// after attend_back_queries.
+// Gradient of keys and values: each lane takes a quarter of a row and loops over tiles of the queries that see it, head
+// after head of those that share it. Runs after attend_back_queries.
 template <unsigned dims>
 __global__ void __launch_bounds__(look_threads) attend_back_keys(AttentionChange args) {
   __shared__ LookTile<dims> queries, changes;
   __shared__ float top[look_tile], weight[look_tile], dot[look_tile];
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head<LookOrder::first_rows_first>(in, look_rows);
-  const std::size_t stride = 3 * head.width;
+  const std::uint32_t sharing = sharing_heads(in);
+  LookHead head = look_head<LookOrder::first_rows_first>(in, look_rows, sharing);
+  const std::size_t stride = head.stride;
   const std::uint32_t row = look_row(head);
   const float scale = look_scale(in);
   float key[dims], value[dims], key_sum[dims] = {}, value_sum[dims] = {};
-  const float* qkv = those_of<float>(in.qkv) + head.query;
-  load_own(in, qkv + head.width, stride, row, key);
-  load_own(in, qkv + 2 * head.width, stride, row, value);
-  for (std::uint32_t first = head.first_row / look_tile * look_tile; first < in.context; first += look_tile) {
-    __syncthreads();
-    load_tile(in, qkv, stride, first, queries);
-    load_tile(in, those_of<float>(args.change) + head.output, head.width, first, changes);
-    if (threadIdx.x < look_tile && first + threadIdx.x < in.context) {
-      const std::size_t at = head.statistics + first + threadIdx.x;
-      top[threadIdx.x] = in.top[at];
-      weight[threadIdx.x] = in.weight[at];
-      dot[threadIdx.x] = args.dot[at];
-    }
-    __syncthreads();
-    for (unsigned q = 0; q < look_tile; ++q) {
-      const float product = row_product(key, queries.row[q]), change_of_share = row_product(value, changes.row[q]);
-      const bool sees = first + q >= row && first + q < in.context;
-      const Look look = look_back(sees, product, top[q], weight[q], scale, change_of_share, dot[q]);
-      add_row(look.share, changes.row[q], value_sum);
-      add_row(look.move, queries.row[q], key_sum);
+  const float* qkv = those_of<float>(in.qkv);
+  load_own(in, qkv + head.key, stride, row, key);
+  load_own(in, qkv + head.value, stride, row, value);
+  for (std::uint32_t shared = 0; shared < sharing; ++shared, next_head(in, head)) {
+    for (std::uint32_t first = head.first_row / look_tile * look_tile; first < in.context; first += look_tile) {
+      __syncthreads();
+      load_tile(in, qkv + head.query, stride, first, queries);
+      load_tile(in, those_of<float>(args.change) + head.output, head.width, first, changes);
+      if (threadIdx.x < look_tile && first + threadIdx.x < in.context) {
+        const std::size_t at = head.statistics + first + threadIdx.x;
+        top[threadIdx.x] = in.top[at];
+        weight[threadIdx.x] = in.weight[at];
+        dot[threadIdx.x] = args.dot[at];
+      }
+      __syncthreads();
+      for (unsigned q = 0; q < look_tile; ++q) {
+        const float product = row_product(key, queries.row[q]), change_of_share = row_product(value, changes.row[q]);
+        const bool sees = first + q >= row && first + q < in.context;
+        const Look look = look_back(sees, product, top[q], weight[q], scale, change_of_share, dot[q]);
+        add_row(look.share, changes.row[q], value_sum);
+        add_row(look.move, queries.row[q], key_sum);
+      }
     }
   }
-  float* qkv_change = those_of<float>(args.qkv_change) + head.query;
-  store_own(in, key_sum, stride, row, qkv_change + head.width);
-  store_own(in, value_sum, stride, row, qkv_change + 2 * head.width);
+  float* qkv_change = those_of<float>(args.qkv_change);
+  store_own(in, key_sum, stride, row, qkv_change + head.key);
+  store_own(in, value_sum, stride, row, qkv_change + head.value);
 }
 
 }  // namespace rumor::gpu

@@ -248,9 +248,9 @@ template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) {
   constexpr unsigned count = stripes<size>;
   __shared__ Bf16Tile<size> keys[tile_buffers<size>], values[tile_buffers<size>];
-  const LookHead head = look_head<LookOrder::last_rows_first>(args, query_rows<size>);
-  const std::size_t stride = 3 * head.width;
-  const Bf16* query = those_of<Bf16>(args.qkv) + head.query;
+  const LookHead head = look_head<LookOrder::last_rows_first>(args, query_rows<size>, 1);
+  const std::size_t stride = head.stride;
+  const Bf16* qkv = those_of<Bf16>(args.qkv);
   const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows * count;  // the warp's first
   const float scale = look_scale_2(args), none = -__uint_as_float(infinity_bits);
   Stripe<size> queries[count];
@@ -258,13 +258,13 @@ __global__ void __launch_bounds__(look_threads) attend_bf16(AttentionArgs args) 
   float sum[count][size / 8][4] = {};
   RUMOR_UNROLL
   for (unsigned s = 0; s < count; ++s) {
-    load_stripe(args, query, stride, row + s * stripe_rows, queries[s]);
+    load_stripe(args, qkv + head.query, stride, row + s * stripe_rows, queries[s]);
     seen[s] = {{none, none}, {0.0f, 0.0f}};
   }
   const std::uint32_t behind = head.first_row + query_rows<size>, end = behind < args.context ? behind : args.context;
   const auto begin = [&](std::uint32_t first, unsigned buffer) {
-    begin_tile(args, query + head.width, stride, first, keys[buffer]);
-    begin_tile(args, query + 2 * head.width, stride, first, values[buffer]);
+    begin_tile(args, qkv + head.key, stride, first, keys[buffer]);
+    begin_tile(args, qkv + head.value, stride, first, values[buffer]);
   };
   const auto use = [&](std::uint32_t first, unsigned buffer) {
     if (first >= row + count * stripe_rows) return;  // wholly above this warp's diagonal

@@ -81,9 +81,9 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(Attenti
   constexpr unsigned count = stripes<size>;
   __shared__ Bf16Tile<size> keys[tile_buffers<size>], values[tile_buffers<size>];
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head<LookOrder::last_rows_first>(in, query_rows<size>);
-  const std::size_t stride = 3 * head.width;
-  const Bf16* query = those_of<Bf16>(in.qkv) + head.query;
+  const LookHead head = look_head<LookOrder::last_rows_first>(in, query_rows<size>, 1);
+  const std::size_t stride = head.stride;
+  const Bf16* qkv = those_of<Bf16>(in.qkv);
   const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows * count;
   const float scale = look_scale_2(in);
   Stripe<size> queries[count], changes[count];
@@ -92,14 +92,14 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_queries(Attenti
   RUMOR_UNROLL
   for (unsigned s = 0; s < count; ++s) {
     const std::uint32_t own = row + s * stripe_rows;
-    load_stripe(in, query, stride, own, queries[s]);
+    load_stripe(in, qkv + head.query, stride, own, queries[s]);
     load_stripe(in, those_of<Bf16>(args.change) + head.output, head.width, own, changes[s]);
     query_facts(args, head, own, changes[s], scale, facts[s]);
   }
   const std::uint32_t behind = head.first_row + query_rows<size>, end = behind < in.context ? behind : in.context;
   const auto begin = [&](std::uint32_t first, unsigned buffer) {
-    begin_tile(in, query + head.width, stride, first, keys[buffer]);
-    begin_tile(in, query + 2 * head.width, stride, first, values[buffer]);
+    begin_tile(in, qkv + head.key, stride, first, keys[buffer]);
+    begin_tile(in, qkv + head.value, stride, first, values[buffer]);
   };
   const auto use = [&](std::uint32_t first, unsigned buffer) {
     for (unsigned at = 0; at < bf16_tile_rows; at += stripe_rows) {
@@ -142,24 +142,25 @@ __device__ __forceinline__ void shares_of_keys(bool cut, std::uint32_t query, st
   }
 }
 
-// Gradient of keys and values: each warp takes one stripe and loops over tiles of the queries that see it. Runs after
-// attend_bf16_back_queries.
+// Gradient of keys and values: each warp takes one stripe and loops over tiles of the queries that see it, head after
+// head of those that share it. Runs after attend_bf16_back_queries.
 template <unsigned size>
 __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionChange args) {
   __shared__ Bf16Tile<size> queries[tile_buffers<size>], changes[tile_buffers<size>];
   __shared__ FactsTile facts[tile_buffers<size>];
   const AttentionArgs& in = args.forward;
-  const LookHead head = look_head<LookOrder::first_rows_first>(in, key_rows);
-  const std::size_t stride = 3 * head.width;
-  const Bf16* query = those_of<Bf16>(in.qkv) + head.query;
+  const std::uint32_t sharing = sharing_heads(in);
+  LookHead head = look_head<LookOrder::first_rows_first>(in, key_rows, sharing);
+  const std::size_t stride = head.stride;
+  const Bf16* qkv = those_of<Bf16>(in.qkv);
   const std::uint32_t row = head.first_row + warp_of_thread() * stripe_rows;
   const float scale = look_scale_2(in);
   Stripe<size> key[1], value[1];
   float key_sum[1][size / 8][4] = {}, value_sum[1][size / 8][4] = {};
-  load_stripe(in, query + head.width, stride, row, key[0]);
-  load_stripe(in, query + 2 * head.width, stride, row, value[0]);
+  load_stripe(in, qkv + head.key, stride, row, key[0]);
+  load_stripe(in, qkv + head.value, stride, row, value[0]);
   const auto begin = [&](std::uint32_t first, unsigned buffer) {
-    begin_tile(in, query, stride, first, queries[buffer]);
+    begin_tile(in, qkv + head.query, stride, first, queries[buffer]);
     begin_tile(in, those_of<Bf16>(args.change) + head.output, head.width, first, changes[buffer]);
     if (threadIdx.x >= bf16_tile_rows) return;
     QueryFacts* to = &facts[buffer].row[threadIdx.x];
@@ -182,11 +183,12 @@ __global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionC
       add_rows(move, queries[buffer], at, key_sum);
     }
   };
-  for_each_tile<tile_buffers<size>>(head.first_row / bf16_tile_rows * bf16_tile_rows, in.context, begin, use);
+  for (std::uint32_t shared = 0; shared < sharing; ++shared, next_head(in, head))
+    for_each_tile<tile_buffers<size>>(head.first_row / bf16_tile_rows * bf16_tile_rows, in.context, begin, use);
   scale_sums<size>(look_scale(in), key_sum);
-  Bf16* qkv_change = those_of<Bf16>(args.qkv_change) + head.query;
-  store_stripe<size>(in, key_sum[0], stride, row, qkv_change + head.width);
-  store_stripe<size>(in, value_sum[0], stride, row, qkv_change + 2 * head.width);
+  Bf16* qkv_change = those_of<Bf16>(args.qkv_change);
+  store_stripe<size>(in, key_sum[0], stride, row, qkv_change + head.key);
+  store_stripe<size>(in, value_sum[0], stride, row, qkv_change + head.value);
 }
 
 }  // namespace rumor::gpu

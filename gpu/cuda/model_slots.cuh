@@ -177,9 +177,12 @@ inline void embed_backward(Device* device, const EmbedChange* args) {
     launch(*device, embed_back_places, args->context, embed_threads, *args);
 }
 
-// Blocks of attention kernels; each block has `rows` rows of a head.
+// Blocks of attention kernels; each block has `rows` rows of a head, of queries or of keys.
 inline std::uint64_t look_blocks(const AttentionArgs& args, unsigned rows) {
   return std::uint64_t{args.batch} * args.heads * blocks_of(args.context, rows);
+}
+inline std::uint64_t key_blocks(const AttentionArgs& args, unsigned rows) {
+  return std::uint64_t{args.batch} * key_heads(args) * blocks_of(args.context, rows);
 }
 
 template <unsigned dims>
@@ -189,7 +192,7 @@ void attention_of(Device* device, const AttentionArgs& args) {
 template <unsigned dims>
 void attention_backward_of(Device* device, const AttentionChange& args) {
   launch(*device, attend_back_queries<dims>, look_blocks(args.forward, look_rows), look_threads, args);
-  launch(*device, attend_back_keys<dims>, look_blocks(args.forward, look_rows), look_threads, args);
+  launch(*device, attend_back_keys<dims>, key_blocks(args.forward, look_rows), look_threads, args);
 }
 template <unsigned size>
 void attention_bf16_of(Device* device, const AttentionArgs& args) {
@@ -198,7 +201,7 @@ void attention_bf16_of(Device* device, const AttentionArgs& args) {
 template <unsigned size>
 void attention_bf16_backward_of(Device* device, const AttentionChange& args) {
   launch(*device, attend_bf16_back_queries<size>, look_blocks(args.forward, query_rows<size>), look_threads, args);
-  launch(*device, attend_bf16_back_keys<size>, look_blocks(args.forward, key_rows), look_threads, args);
+  launch(*device, attend_bf16_back_keys<size>, key_blocks(args.forward, key_rows), look_threads, args);
 }
 
 inline void attention(Device* device, const AttentionArgs* args) {

@@ -137,7 +137,8 @@ struct EmbedChange {
   float* position_gradient;  // [context, width], overwritten; null: no positions
 };
 
-// models/layers/attention.h: qkv [batch * context, 3 d] -> y [batch * context, d], d = heads * head_size. No matrix of
+// models/layers/attention.h: qkv [batch * context, (heads + 2 kv_heads) * head_size] -> y [batch * context, heads *
+// head_size]. heads / kv_heads neighbouring heads share keys and values (Ainslie et al. 2023, "GQA"). No matrix of
 // context x context exists: two numbers per row are kept, and the backward pass recomputes the softmax from them (Dao
 // et al. 2022, "FlashAttention"). All numbers but those two are floats, or all are bfloat16. With bfloat16 the matrix
 // units compute the products, with float32 sums; shares of the softmax and their changes are rounded to bfloat16 for
@@ -149,6 +150,7 @@ struct AttentionArgs {
   Numbers y;
   float* top;     // [batch, heads, context]: the largest q k^T among the columns that a row sees
   float* weight;  // same shape: 1 / sum of e^((q k^T - top) / sqrt(head_size))
+  std::uint32_t kv_heads = 0;  // divides heads; 0: as many as heads
 };
 struct AttentionChange {
   AttentionArgs forward;  // of the last forward pass, with its outputs y, top and weight
