@@ -10,6 +10,7 @@
 #include "gpu/cuda/apply.cuh"
 #include "gpu/cuda/emit.cuh"
 #include "gpu/cuda/grids.cuh"
+#include "gpu/cuda/llama_slots.cuh"
 #include "gpu/cuda/model_slots.cuh"
 #include "gpu/cuda/optimizer.cuh"
 #include "gpu/cuda/picture_slots.cuh"
@@ -278,6 +279,7 @@ inline GpuTable make_table(const char* name) {
   table.fingerprint_entries = slots::fingerprint_entries;
   table.fingerprint_weights = slots::fingerprint_weights;
   table.model = model_table();
+  table.llama = llama_table();
   table.pictures = picture_table();
   table.optimizers = optimizer_table();
   return table;

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/device/llama_table.h"
 #include "gpu/device/model_table.h"
 #include "gpu/device/optimizer_table.h"
 #include "gpu/device/picture_table.h"
@@ -269,8 +270,9 @@ struct GpuTable {
   void (*fingerprint_weights)(Device* device, const std::int32_t* weights, std::uint32_t params, std::uint64_t seed,
                               std::uint32_t* lanes);
 
-  // ---- models and optimizers: gpu/device/model_table.h, picture_table.h, optimizer_table.h
+  // ---- models and optimizers: gpu/device/model_table.h, llama_table.h, picture_table.h, optimizer_table.h
   ModelTable model;
+  LlamaTable llama;
   PictureTable pictures;
   OptimizerTable optimizers;
 };

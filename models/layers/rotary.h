@@ -44,6 +44,10 @@ class Rotary {
     turn(parallel, rows, heads, x, row, 0, -1);
   }
 
+  // [context][head_size / 2], of each place and pair.
+  const std::vector<float>& cosine() const { return cosine_; }
+  const std::vector<float>& sine() const { return sine_; }
+
   std::size_t memory_bytes() const { return capacity_bytes(cosine_, sine_); }
 
  private:

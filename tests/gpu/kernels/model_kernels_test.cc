@@ -250,6 +250,7 @@ BOOST_AUTO_TEST_CASE(embedding_forward_and_back) {
   for (const Shape s : {Shape{0, 4, 8, 9}, Shape{1, 1, 1, 1}, Shape{3, 5, 7, 4}, Shape{2, 70, 33, 300},
                         Shape{5, 40, 130, 3}, Shape{1, 9, 300, 40}, Shape{1, 9, 3, 60000}}) {
     const Target target(order++);
+    const bool placed = order % 3 != 0;  // a Llama has no table of positions
     const std::uint32_t rows = s.batch * s.context;
     std::vector<models::Token> batch(std::size_t{s.batch} * (s.context + 1));
     std::vector<std::uint16_t> token;
@@ -259,10 +260,16 @@ BOOST_AUTO_TEST_CASE(embedding_forward_and_back) {
     const std::size_t wide = s.width;
     const Floats table = drawn(prng, s.vocabulary * wide), position = drawn(prng, s.context * wide);
     Floats y(rows * wide);
-    models::embed(nullptr, tokens, s.width, table.data(), position.data(), y.data());
+    models::embed(nullptr, tokens, s.width, table.data(), placed ? position.data() : nullptr, y.data());
     const Guarded<std::uint16_t> on_token(target, token, order % 3);
     const Guarded<float> on_table(target, table), on_position(target, position), on_y(target, rows * wide, order % 4);
-    const EmbedArgs args{rows, s.width, s.context, on_token.data(), on_table.data(), on_position.data(), on_y.data()};
+    const EmbedArgs args{rows,
+                         s.width,
+                         s.context,
+                         on_token.data(),
+                         on_table.data(),
+                         placed ? on_position.data() : nullptr,
+                         on_y.data()};
     target.table().model.embed(target.device(), &args);
     BOOST_TEST(same_bits(on_y.read(), y));
 
@@ -295,11 +302,12 @@ BOOST_AUTO_TEST_CASE(embedding_forward_and_back) {
                            on_distinct.data(),
                            static_cast<std::uint32_t>(distinct.size()),
                            on_table_gradient.data(),
-                           on_position_gradient.data()};
+                           placed ? on_position_gradient.data() : nullptr};
     target.table().model.embed_backward(target.device(), &back);
-    models::embed_backward(nullptr, tokens, s.width, change.data(), table_gradient.data(), position_gradient.data());
+    models::embed_backward(nullptr, tokens, s.width, change.data(), table_gradient.data(),
+                           placed ? position_gradient.data() : nullptr);
     BOOST_TEST(same_bits(on_table_gradient.read(), table_gradient));
-    BOOST_TEST(same_bits(on_position_gradient.read(), position_gradient));
+    if (placed) BOOST_TEST(same_bits(on_position_gradient.read(), position_gradient));
   }
 }
 
