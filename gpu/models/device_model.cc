@@ -2,6 +2,7 @@
 
 #include "gpu/models/cnn.h"
 #include "gpu/models/gpt.h"
+#include "gpu/models/llama.h"
 #include "gpu/models/mlp.h"
 #include "runtime/base/text.h"
 
@@ -33,7 +34,8 @@ Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const mod
   if (config.family == "mlp") return made(DeviceMlp::create(gpu, config, precision));
   if (config.family == "cnn") return made(DeviceCnn::create(gpu, config, precision));
   if (config.family == "gpt") return made(DeviceGpt::create(gpu, config, precision));
-  if (config.family == "lstm" || config.family == "llama")
+  if (config.family == "llama") return made(DeviceLlama::create(gpu, config, precision));
+  if (config.family == "lstm")
     return Error{Errc::usage,
                  str("model.family = \"", config.family, "\" does not train on a GPU; use --device cpu")};
   return models::make_model(config).error();  // names the families

@@ -52,6 +52,24 @@ def train_a_gpt():
             assert ', on GPU 3 x emulation' in swarm.peers[0].said()
 
 
+def train_a_llama():
+    """With all that the family may have: grouped heads, biases, a head of its own."""
+    with tempfile.NamedTemporaryFile('w', suffix='.txt') as text:
+        text.write('all things come to one that waits, and more of them to two that wait for each other\n' * 100)
+        text.flush()
+        model = ['model.family=llama', 'model.context=12', 'model.layers=1', 'model.heads=2', 'model.kv_heads=1',
+                 'model.embedding=12', 'model.feed_forward=20', 'model.qkv_bias=true', 'model.tied_head=false',
+                 'data.kind=text', f'data.path={text.name}', 'optimizer.kind=adamw', 'optimizer.rate=0.01',
+                 'optimizer.batch=4', 'compress.density=0.05', 'exchange.period_ms=10']
+        with peers.Swarm(2, 1200, *model) as swarm:
+            for index in range(2):
+                start(swarm, index, 'cuda')
+            swarm.finish()
+            final = swarm.peers[0].final()
+            assert final['steps'] > 5 and final['loss'] < 5, final
+            assert ', on GPU emulation' in swarm.peers[0].said()
+
+
 def train_in_rounds():
     """With Muon, in rounds of as many mini-batches as the delay wants, as the preset text-gpt."""
     rounds = ['model.hidden=[16, 16]', 'optimizer.kind=muon', 'optimizer.rate=0.02', 'exchange.local_steps=auto',
@@ -93,6 +111,7 @@ peers.RUMOR, PLUGIN = sys.argv[1:]
 os.environ['RUMOR_CUDA'] = PLUGIN
 train_together()
 train_a_gpt()
+train_a_llama()
 train_in_rounds()
 refused()
 a_family_without_kernels()

@@ -98,8 +98,6 @@ def refused(text, folder):
                    'model.context=16', '--state', state)
         assert done.returncode in (2, 3) and words in done.stderr and folder in done.stderr, (member, done)
         assert not os.path.exists(os.path.join(state, 'checkpoint')), member
-    on_gpu = run('peer', 'llama-tiny', '--set', f'data.path={text}', '--device', 'cuda')
-    assert on_gpu.returncode == 2, on_gpu
     print('ok      what is not computed here')
 
 

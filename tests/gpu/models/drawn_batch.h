@@ -10,7 +10,15 @@
 
 namespace rumor::gpu {
 
-// An MLP first.
+inline models::ModelConfig small_llama(std::uint32_t vocabulary, std::uint32_t context, std::uint32_t heads,
+                                       std::uint32_t groups, std::uint32_t embedding) {
+  models::ModelConfig config = models::test::gpt_config(vocabulary, context, 1, heads, embedding);
+  config.family = "llama";
+  config.kv_heads = groups;
+  return config;
+}
+
+// An MLP first, a GPT last.
 inline std::vector<models::ModelConfig> test_models() {
   models::ModelConfig mlp;
   mlp.hidden = {9};
@@ -27,7 +35,7 @@ inline std::vector<models::ModelConfig> test_models() {
   cnn.channels = 2;
   cnn.inputs = 40;
   cnn.classes = 5;
-  return {mlp, cnn, models::test::gpt_config(37, 9, 1, 2, 8)};
+  return {mlp, cnn, small_llama(29, 3, 2, 1, 4), models::test::gpt_config(37, 9, 1, 2, 8)};
 }
 
 struct DrawnBatch {
@@ -38,7 +46,7 @@ struct DrawnBatch {
 
   DrawnBatch(Prng& prng, std::uint32_t rows, const models::ModelConfig& config) {
     batch.rows = rows;
-    if (config.family == "gpt") {
+    if (config.vocabulary > 0) {
       tokens.resize(std::size_t{rows} * (config.context + 1));
       for (models::Token& one : tokens) one = static_cast<models::Token>(prng.below(config.vocabulary));
       batch.tokens = tokens;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/optimizers/newton_schulz.h"
+#include "tests/gpu/models/drawn_batch.h"
 #include "tests/gpu/models/model_support.h"
 #include "tests/unit/models/families/gpt_config.h"
 
@@ -118,9 +119,9 @@ Floats direction_by_floats(const Target& target, const Floats& x, const MatrixLa
   return from->read();
 }
 
-// A model with matrices of all kinds, and both kinds of optimizers of it.
+// A model with matrices of all kinds, or another one, and both kinds of optimizers of it.
 struct Pair {
-  std::unique_ptr<models::Model> model = models::make_model(models::test::gpt_config(11, 6, 2, 2, 8)).value();
+  std::unique_ptr<models::Model> model;
   std::uint32_t params = model->layout().params();
   models::OptimizerConfig config;
   std::unique_ptr<models::Optimizer> cpu, behind;  // behind: the one whose moments are on the GPU
@@ -129,8 +130,10 @@ struct Pair {
   DeviceArray<float> gradient, weights, change;
   Floats here;  // the change on the CPU
 
-  explicit Pair(const char* kind, std::uint64_t order = 0)
-      : config{.kind = kind, .momentum = 0.8, .beta2 = 0.9, .weight_decay = 0.25, .adam_share = 0.5, .adam_beta1 = 0.7},
+  explicit Pair(const char* kind, std::uint64_t order = 0,
+                const models::ModelConfig& family = models::test::gpt_config(11, 6, 2, 2, 8))
+      : model(models::make_model(family).value()),
+        config{.kind = kind, .momentum = 0.8, .beta2 = 0.9, .weight_decay = 0.25, .adam_share = 0.5, .adam_beta1 = 0.7},
         cpu(make()),
         behind(make()),
         target(order),
@@ -258,19 +261,22 @@ BOOST_AUTO_TEST_CASE(steps_that_are_rules_have_the_bits_of_the_cpu) {
 
 BOOST_AUTO_TEST_CASE(steps_of_muon_are_those_of_the_cpu) {
   Prng prng(143);
-  Pair both("muon", 3);
-  if (!has_products(both.target)) return;
-  for (std::uint64_t step = 1; step <= 4; ++step) {
-    const Floats there = both.step(prng);
-    BOOST_TEST(distance(there, both.here) < from_cpu);
-    for (const TensorInfo& tensor : both.model->layout().tensors()) {
-      const double off = distance(part_of(there, tensor), part_of(both.here, tensor));
-      const bool hidden = both.model->hidden_matrices(tensor) > 0;
-      BOOST_TEST(off <= (hidden ? from_cpu : 0.0), tensor.name << ": " << off);
+  for (const models::ModelConfig& family :
+       {models::test::gpt_config(11, 6, 2, 2, 8), small_llama(11, 6, 2, 1, 8)}) {
+    Pair both("muon", 3, family);
+    if (!has_products(both.target)) return;
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+      const Floats there = both.step(prng);
+      BOOST_TEST(distance(there, both.here) < from_cpu);
+      for (const TensorInfo& tensor : both.model->layout().tensors()) {
+        const double off = distance(part_of(there, tensor), part_of(both.here, tensor));
+        const bool hidden = both.model->hidden_matrices(tensor) > 0;
+        BOOST_TEST(off <= (hidden ? from_cpu : 0.0), tensor.name << ": " << off);
+      }
+      BOOST_TEST(both.gpu.repeats() == step - 1);  // the first is not recorded
     }
-    BOOST_TEST(both.gpu.repeats() == step - 1);  // the first is not recorded
+    BOOST_TEST((both.gpu.save() == both.cpu->save()));
   }
-  BOOST_TEST((both.gpu.save() == both.cpu->save()));
 }
 
 // Each loads the state of the other, and both go on as the other would have.
