@@ -245,6 +245,7 @@ std::string part(std::string_view name, std::span<const std::uint32_t> sizes) {
   const std::unique_ptr<Gpu> gpu = must(Gpu::open(table, 0));
   if (name == "kernels") return kernel_benchmarks(*gpu, emulated);
   if (name == "gpt2") return gpt2_benchmark(*gpu, emulated);
+  if (name == "llama") return llama_benchmark(*gpu, emulated);
   if (name == "muon") return muon_benchmark(*gpu, emulated);
   if (name == "mlp") return mlp_benchmark(*gpu, emulated);
   if (sizes.empty()) return "";

@@ -7,7 +7,7 @@
 #include "gpu/compress/codec.h"
 #include "gpu/compress/compressor.h"
 #include "gpu/device/repeated.h"
-#include "gpu/models/gpt.h"
+#include "gpu/models/device_model.h"
 #include "gpu/models/mlp.h"
 #include "gpu/optimizers/optimizer.h"
 #include "models/optimizers/hidden_matrices.h"
@@ -175,23 +175,30 @@ DeviceArray<std::int32_t> on_grid(const Gpu& gpu, const DeviceArray<float>& weig
   return made;
 }
 
+// Operations of a step: 6 for each token and weight in a product, and those of attention, as if queries saw all keys.
+double operations_of(const models::ModelConfig& config, std::uint32_t params, const Shape& s) {
+  const std::uint32_t looked_up = config.tied_head ? 0 : config.vocabulary * config.embedding;
+  return 6.0 * (params - looked_up) * s.rows() + 12.0 * s.rows() * s.context * s.width() * config.layers;
+}
+
 // A whole step: loss and gradient in bf16; then optimizer, residual, selection, payload and the own update in the
 // weights, the only costs of gossip to the trainer. It trains: each step has gradients of its own.
-std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
-  const models::ModelConfig config = gpt2_config(emulated);
-  DeviceGpt gpt = must(DeviceGpt::create(gpu, config, Precision::bf16));
-  const std::uint32_t params = gpt.layout().params();
+std::string training(const Gpu& gpu, bool emulated, const models::ModelConfig& config) {
+  Shape s = shape_of(emulated);
+  s.vocabulary = config.vocabulary;
+  const std::unique_ptr<DeviceModel> model = must(make_device_model(gpu, config, Precision::bf16));
+  const std::uint32_t params = model->layout().params();
   const DeviceArray<float> weights = noise(gpu, params, 0.02f), gradient = floats(gpu, params),
                            first = noise(gpu, params, 0), second = noise(gpu, params, 0);
   std::vector<models::Token> tokens;
   const models::Batch batch = drawn_rows(s, tokens);
-  const auto learns = gpt.loss_and_gradient(weights, batch, gradient);
+  const auto learns = model->loss_and_gradient(weights, batch, gradient);
   if (!learns && is_no_cublas(learns.error())) return "null";
   must(learns);
 
   const DeviceArray<std::int32_t> integers = on_grid(gpu, weights);
-  DeviceCompressor compressor = must(DeviceCompressor::create(gpu, gpt.layout(), {.density = 0.001}));
-  DeviceCodec codec(gpu, gpt.layout());
+  DeviceCompressor compressor = must(DeviceCompressor::create(gpu, model->layout(), {.density = 0.001}));
+  DeviceCodec codec(gpu, model->layout());
   DeviceUpdate update;
   StepRule rule = adamw();
   rule.first = first.data();
@@ -203,13 +210,12 @@ std::string training(const Gpu& gpu, bool emulated, const Shape& s) {
     const Entries entries = update.entries();
     gpu.table().apply(gpu.device(), &entries, integers.data(), weights.data(), 0x1p-24f);
   };
-  const StepSeconds step = seconds_of_step(gpu, emulated, 3, gpt, weights, batch, gradient, send);
-  const double operations = 6.0 * params * s.rows() + 12.0 * s.rows() * s.context * s.width() * config.layers;
+  const StepSeconds step = seconds_of_step(gpu, emulated, 3, *model, weights, batch, gradient, send);
   return "{" + number("loss_and_gradient_s", step.plain) + ", " + number("repeated_s", step.repeated) + ", " +
          number("optimizer_and_update_s", step.whole - step.repeated) + ", " +
          number("second_looks", static_cast<double>(compressor.second_looks())) + ", " +
          number("tokens_per_second", s.rows() / step.whole) + ", " +
-         number("operations_per_second", operations / step.repeated) + "}";
+         number("operations_per_second", operations_of(config, params, s) / step.repeated) + "}";
 }
 
 // Muon's step of GPT-2, with products in bf16: kernel by kernel where no two calls are alike, and recorded.
@@ -271,8 +277,22 @@ std::string kernel_benchmarks(const Gpu& gpu, bool emulated) {
          ", " + cross_entropy(gpu, emulated, shape) + "}";
 }
 
+models::ModelConfig llama_config(bool emulated) {
+  models::ModelConfig config = gpt2_config(emulated);
+  config.family = "llama";
+  config.vocabulary = emulated ? 50 : 32'000;
+  config.kv_heads = emulated ? 1 : 4;
+  config.feed_forward = emulated ? 24 : 2048;
+  config.tied_head = false;
+  return config;
+}
+
 std::string gpt2_benchmark(const Gpu& gpu, bool emulated) {
-  return training(gpu, emulated, shape_of(emulated));
+  return training(gpu, emulated, gpt2_config(emulated));
+}
+
+std::string llama_benchmark(const Gpu& gpu, bool emulated) {
+  return training(gpu, emulated, llama_config(emulated));
 }
 
 std::string muon_benchmark(const Gpu& gpu, bool emulated) {

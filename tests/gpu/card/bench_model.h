@@ -12,13 +12,17 @@ namespace rumor::gpu {
 // shapes, everything is run and nothing measured.
 //   kernels   seconds of each slot, of products the operations a second
 //   gpt2      a training step: kernel by kernel, recorded and repeated (gpu/device/repeated.h), and tokens a second
+//   llama     the same of a Llama of 125 million parameters: 12 layers of 768, 12 heads with 4 of keys and values, a
+//             feed-forward part of 2048, 32,000 tokens
 //   muon      Muon's step of GPT-2, likewise
 //   mlp       a step of a small MLP, likewise
 std::string kernel_benchmarks(const Gpu& gpu, bool emulated);
 std::string gpt2_benchmark(const Gpu& gpu, bool emulated);
+std::string llama_benchmark(const Gpu& gpu, bool emulated);
 std::string muon_benchmark(const Gpu& gpu, bool emulated);
 std::string mlp_benchmark(const Gpu& gpu, bool emulated);
 models::ModelConfig gpt2_config(bool emulated);
+models::ModelConfig llama_config(bool emulated);
 
 // Writes a model of that shape as it begins, and the losses of its first ten steps in float32, as metadata: AdamW at
 // `rate`, on `rows` rows of one batch, whose token i is (31 i^2 + 17 i) mod the vocabulary. A safetensors file.
