@@ -2,7 +2,7 @@
 // in a process of its own, and keeps the results.
 //
 // usage: bench_gpu [--emulated] passes|codec|arrival PARAMS...    of so many parameters; codec, arrival: of the first
-//        bench_gpu [--emulated] kernels|gpt2|muon|mlp|several_gpus
+//        bench_gpu [--emulated] kernels|gpt2|llama|muon|mlp|several_gpus
 //        bench_gpu [--emulated] --losses FILE    the first losses of GPT-2, for tests/gpu/card/torch_gpt.py
 //
 // Every time is that of many calls, one after another, and one wait at the end; the shortest of some rounds. The

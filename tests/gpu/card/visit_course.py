@@ -23,7 +23,7 @@ SANITIZED = ('gpu_scan', 'gpu_codec/the_slots*:gpu_codec/random*:gpu_codec/apply
              ':gpu_range_guard/the_mark*:gpu_range_guard/an_update*', 'gpu_model_kernels:gpu_bf16_kernels',
              'gpu_picture_kernels:gpu_optimizer_kernels', 'gpu_llama_kernels', 'gpu_attention', 'gpu_matmul')
 TOOLS = ('memcheck', 'racecheck', 'synccheck')
-PARTS = ('passes', 'codec', 'arrival', 'kernels', 'gpt2', 'muon', 'mlp', 'several_gpus')
+PARTS = ('passes', 'codec', 'arrival', 'kernels', 'gpt2', 'llama', 'muon', 'mlp', 'several_gpus')
 
 
 def python_with_torch():
