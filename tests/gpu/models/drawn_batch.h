@@ -35,7 +35,7 @@ inline std::vector<models::ModelConfig> test_models() {
   cnn.channels = 2;
   cnn.inputs = 40;
   cnn.classes = 5;
-  return {mlp, cnn, small_llama(29, 3, 2, 1, 4), models::test::gpt_config(37, 9, 1, 2, 8)};
+  return {mlp, cnn, models::test::gpt_config(37, 9, 1, 2, 8)};
 }
 
 struct DrawnBatch {
