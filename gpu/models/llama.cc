@@ -56,7 +56,7 @@ void DeviceLlama::add_arrays(std::size_t rows, PlacedArrays& all) {
   const std::size_t summed = std::max(width(), shape_.qkv_bias ? qkv_row() : 0);
   all.add(wide_, bf16(), std::max(2 * f, qkv));
   all.add(narrow_, bf16(), std::max(f, looked));
-  all.add(dot_, heads_of_rows);
+  all.add(dot_, bf16() ? 2 * heads_of_rows : heads_of_rows);
   all.add(scale_, rows);
   all.add(partial_, chunks_of(static_cast<std::uint32_t>(rows)) * summed);
   if (shape_.qkv_bias) {

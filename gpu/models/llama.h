@@ -78,7 +78,7 @@ class DeviceLlama final : public DeviceLanguageModel {
   Numbers wide_;                      // [rows][2 f or qkv_row()], changes within a layer
   Numbers narrow_;                    // [rows][f or looked_row()], likewise
   Numbers side_by_side_;              // [qkv_row()][d], with biases: weights of one layer
-  float* dot_ = nullptr;              // [rows][heads]
+  float* dot_ = nullptr;              // [rows][heads], with bf16 twice
   float* partial_ = nullptr;          // of sums over rows
   float* bias_change_ = nullptr;      // [qkv_row()], with biases
 };
