@@ -145,7 +145,7 @@ __device__ __forceinline__ void shares_of_keys(bool cut, std::uint32_t query, st
 // Gradient of keys and values: each warp takes one stripe and loops over tiles of the queries that see it, head after
 // head of those that share it. Runs after attend_bf16_back_queries.
 template <unsigned size>
-__global__ void __launch_bounds__(look_threads) attend_bf16_back_keys(AttentionChange args) {
+__global__ void __launch_bounds__(look_threads, size <= 64 ? 3 : 2) attend_bf16_back_keys(AttentionChange args) {
   __shared__ Bf16Tile<size> queries[tile_buffers<size>], changes[tile_buffers<size>];
   __shared__ FactsTile facts[tile_buffers<size>];
   const AttentionArgs& in = args.forward;

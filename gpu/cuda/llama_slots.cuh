@@ -26,7 +26,7 @@ inline void rms_norm_backward(Device* device, const RmsNormChange* args) {
     launch(*device, rms_norm_back_each_row<Number>, blocks_of(size.rows, norm_rows), norm_threads, *args);
     launch(*device, rms_norm_back_chunks<Number>, chunk_blocks(size), column_threads, *args);
   });
-  join_chunks(device, size, size.columns, args->partial, args->gain_change);
+  join_chunks(device, size, args->partial, args->gain_change, nullptr);
 }
 
 inline void turn_rows(Device* device, const RotaryArgs& args, float direction) {
