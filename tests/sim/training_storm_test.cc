@@ -78,6 +78,22 @@ BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
   BOOST_TEST(all.report.trace == 0xd94f305d794ce488u);
 }
 
+// A second process with the same key ends, or is killed with its disk: updates that it gave to nobody go with it, but
+// no other update is lost.
+BOOST_AUTO_TEST_CASE(a_clone_takes_only_its_own_undelivered_updates_along) {
+  sim::StormRequest request = only({sim::FaultKind::clone});
+  std::uint64_t strikes = 0;
+  for (request.seed = 1; request.seed <= test::shortened(12); ++request.seed) {
+    const sim::TrainingStormResult all = storm(request, 4, 6'000);
+    BOOST_TEST_CONTEXT("seed " << request.seed << ": " << text(all.report.violation)) {
+      BOOST_TEST(!all.report.violation.has_value());
+      BOOST_TEST(all.result.lost == all.report.lost);
+    }
+    strikes += all.result.strikes;
+  }
+  BOOST_TEST(strikes > 0u);
+}
+
 BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {
   using K = sim::FaultKind;
   const std::pair<const char*, sim::StormRequest> cases[] = {

@@ -48,7 +48,8 @@ void print_summary(std::FILE* to, const sim::SimResult& r) {
       print(to, "silent", fixed(r.silent_fraction * 100, 1) + " %", "of steps, after which a peer sent nothing");
   } else {
     print(to, "replicas", r.identical ? "all equal" : "NOT EQUAL",
-          str("bit for bit; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled"));
+          str("bit for bit; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled, " doubled",
+              undelivered_text(r)));
     print(to, "update", fixed(r.update_bytes_mean, 1) + " B",
           str("where dense fp32 takes ", byte_text(r.dense_update_bytes)));
     print(to, "compression", fixed(r.ratio, 0) + " x",

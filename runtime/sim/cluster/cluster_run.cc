@@ -88,7 +88,7 @@ Result<SimResult> Cluster::conclude() {
   r.link_resets = link_resets_;
   r.restarts = restarts_;
   r.partitions = partitions_;
-  if (config_.mode == "broadcast" && !stop_early_ && r.lost == 0 && !r.identical)
+  if (config_.mode == "broadcast" && !stop_early_ && r.lost + r.undelivered == 0 && !r.identical)
     return Error{
         Errc::diverged,
         "replicas hold the same updates and different bits; please report it with this run file and seed"};

@@ -45,6 +45,7 @@ void TrainingRecord::ended(std::size_t i, const Node& node) {
   before_[i].sent += node.protocol().counters().sent_bytes;
   before_[i].received += node.protocol().counters().received_bytes;
   before_[i].samples += config_.has_own_models() ? node.neighbourhood()->own_samples() : 0;
+  before_[i].said_lost += node.protocol().counters().updates_lost;
   before_[i].steps += node.figures().steps;
   before_[i].steps_held += node.figures().steps_held;
 }
@@ -191,12 +192,21 @@ SimResult TrainingRecord::conclude(const Nodes& nodes, TimePoint now) {
 
 void TrainingRecord::compare_replicas(const Nodes& nodes, SimResult& r) const {
   r.identical = true;
+  std::uint64_t said_lost = 0, missing = 0;
+  for (const Totals& before : before_) said_lost += before.said_lost;
   for (const Node* each : nodes) {
     if (each == nullptr) continue;
     const Replica& replica = each->replica();
-    r.lost = std::max<std::uint64_t>(r.lost, r.updates - std::min(r.updates, replica.have().count()));
+    said_lost += each->protocol().counters().updates_lost;
+    missing = std::max<std::uint64_t>(missing, r.updates - std::min(r.updates, replica.have().count()));
     r.identical = r.identical && std::equal(oracle_.begin(), oracle_.end(), replica.weights().begin());
   }
+  const std::uint64_t never_left = delivery_.undelivered([&](const UpdateKey& key) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const Node* each) { return each != nullptr && each->replica().have().contains(key); });
+  });
+  r.undelivered = std::min(never_left, missing - std::min(missing, said_lost));
+  r.lost = missing - r.undelivered;
 }
 
 void TrainingRecord::compare_models(const Nodes& nodes, SimResult& r) const {

@@ -50,7 +50,7 @@ class TrainingRecord {
 
  private:
   struct Totals {
-    std::uint64_t sent = 0, received = 0, samples = 0, steps = 0, steps_held = 0;
+    std::uint64_t sent = 0, received = 0, samples = 0, steps = 0, steps_held = 0, said_lost = 0;
   };
   // Behind the run, as `node` has it or, with models of their own, all together.
   std::uint64_t seen(const Nodes& nodes, const Node& node) const;

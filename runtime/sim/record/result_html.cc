@@ -22,7 +22,7 @@ std::string summary(const SimResult& r) {
     out += row("replicas",
                r.identical ? "<span class=\"good\">equal</span>" : "<span class=\"bad\">not equal</span>",
                str("digest ", html_escape(r.digest), "; ", r.updates, " updates, ", r.lost, " lost, ", r.doubled,
-                   " doubled"));
+                   " doubled", undelivered_text(r)));
   } else {
     out += row("replicas", r.identical ? "equal" : str("within ", fixed(r.disagreement * 100, 1), " %"),
                html_escape(r.guarantee));
@@ -103,6 +103,10 @@ std::string traffic_chart(const SimResult& r) {
 }
 
 }  // namespace
+
+std::string undelivered_text(const SimResult& r) {
+  return r.undelivered == 0 ? std::string() : str(", ", r.undelivered, " that only a killed peer had");
+}
 
 std::string to_html(const SimResult& r) {
   const std::string title = str(html_escape(r.run_name), ": ", r.nodes, " peers");

@@ -69,6 +69,7 @@ std::string to_json(const SimResult& r) {
                    {"digest", r.digest},
                    {"updates", r.updates},
                    {"lost", r.lost},
+                   {"undelivered", r.undelivered},
                    {"doubled", r.doubled}};
   j["delivery_seconds"] = {
       {"p50", r.delivery_p50}, {"p99", r.delivery_p99}, {"last_p99", r.delivery_last_p99}};

@@ -69,13 +69,18 @@ struct SimResult {
   std::optional<double> together_loss, together_accuracy;
   double silent_fraction = 0;  // steps after which a peer told the others nothing / all steps
   std::string digest;
-  std::uint64_t updates = 0, lost = 0, doubled = 0;
+  // Updates that no replica holds at the end: lost, after another peer than their maker had them or as their maker has
+  // said; undelivered, since their maker was killed for good before anybody had them.
+  std::uint64_t updates = 0, lost = 0, undelivered = 0, doubled = 0;
 
   double delivery_p50 = 0, delivery_p99 = 0, delivery_last_p99 = 0;  // seconds
   double hops_mean = 0, hops_max = 0;
   std::uint64_t link_resets = 0, restarts = 0, partitions = 0;  // faults injected
   std::uint64_t strikes = 0;  // of a storm: all kinds together
 };
+
+// Empty, or ", 3 that only a killed peer had".
+std::string undelivered_text(const SimResult& result);
 
 // The object that `rumor sim --json` writes.
 std::string to_json(const SimResult& result);

@@ -8,7 +8,7 @@
 namespace rumor::sim {
 
 void Delivery::published(const UpdateKey& key, std::size_t by, TimePoint now) {
-  const auto [at, fresh] = updates_.emplace(key, Update{now, now, std::vector<std::uint8_t>(nodes_, unseen)});
+  const auto [at, fresh] = updates_.emplace(key, Update{now, now, std::vector<std::uint8_t>(nodes_, unseen), false});
   RUMOR_CHECK(fresh);
   at->second.hops[by] = 0;
 }
@@ -22,6 +22,7 @@ void Delivery::applied(const UpdateKey& key, std::size_t node, std::size_t from,
   const std::uint8_t before = update.hops[from];
   update.hops[node] = before == unseen ? 1 : static_cast<std::uint8_t>(std::min<int>(before + 1, unseen - 1));
   update.last = now;
+  update.delivered = true;
   delays_.push_back(static_cast<float>(to_seconds(now - update.at)));
   hops_sum_ += update.hops[node];
   hops_max_ = std::max<std::uint64_t>(hops_max_, update.hops[node]);

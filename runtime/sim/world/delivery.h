@@ -23,6 +23,13 @@ class Delivery {
   void restarted(std::size_t node);
 
   std::uint64_t updates() const { return updates_.size(); }
+  // The number of updates that `holds` (const UpdateKey& -> bool) denies and that never reached another node.
+  template <class Holds>
+  std::uint64_t undelivered(Holds holds) const {
+    std::uint64_t count = 0;
+    for (const auto& [key, update] : updates_) count += !update.delivered && !holds(key) ? 1 : 0;
+    return count;
+  }
 
   // Fills delivery_*, hops_*, doubled.
   void summarize(SimResult& result) const;
@@ -33,6 +40,7 @@ class Delivery {
     TimePoint at;
     TimePoint last;
     std::vector<std::uint8_t> hops;  // by node; unseen where it has not been applied
+    bool delivered = false;          // to another node than its maker's, at some time
   };
   std::size_t nodes_;
   std::map<UpdateKey, Update> updates_;
