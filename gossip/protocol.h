@@ -79,6 +79,12 @@ class Protocol {
   std::string refused_by_run() const;
   // Two replicas with the same updates differ; names the peer. Empty otherwise.
   std::string divergence() const;
+  // Another process runs with this peer's key and began before this one, or both went on from one image of a machine:
+  // this one must end. Names both places and the remedy. Empty otherwise.
+  std::string outlived() const;
+  // Two processes run with one key, this peer's or another's, as seen within the last minutes: one line with the
+  // remedy. Empty otherwise.
+  std::string identity_trouble() const;
   // The token in our record, with a member's confirmation once one has admitted us. Worth keeping.
   const Bytes& own_admit() const;
   // Admitted links exist and every one of them has finished and, but with models of their own, a digest equal to ours;

@@ -48,6 +48,8 @@ struct Options {
   // For peers of other runs that dial us: the parts of this run, and a note on its initial weights.
   std::vector<RunPart> parts = {};
   Bytes start = {};
+  // When this process began, in milliseconds since 1970: of two with one key, the later one ends (PROTOCOL.md 5.12).
+  std::uint64_t began = 0;
 };
 
 }  // namespace rumor::gossip

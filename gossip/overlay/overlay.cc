@@ -1,6 +1,7 @@
 #include "gossip/overlay/overlay.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/mutant.h"
@@ -33,12 +34,8 @@ void Overlay::on_link_up(Link& link) {
     own(link).purpose = entry->purpose;
     entry->dialling = false;
     entry->node = link.node;
-    entry->ours = link.node == core_.options.self;
   }
-  if (link.node == core_.options.self) {
-    if (entry != nullptr) entry->tried = true;
-    core_.close(link, "this is our own address");
-  } else if (core_.scores.is_banned(link.node, core_.now)) {
+  if (core_.scores.is_banned(link.node, core_.now)) {
     core_.close(link, "it is banned for what it did before");
   } else if (link.dialled_by_us && core_.rule.refused.contains(link.node)) {
     core_.close(link, "it is refused here");  // a node that dials us learns the reason, after its greeting
@@ -46,7 +43,9 @@ void Overlay::on_link_up(Link& link) {
     core_.close(link, "it can be dialled, which it wanted to know");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
-  } else if (link.dialled_by_us || is_listed(core_.rule, link.node)) {
+  } else if (own(link).purpose == Purpose::namesake && link.node != core_.options.self) {
+    core_.close(link, "another node lives at an address of ours");
+  } else if (link.dialled_by_us || is_listed(core_.rule, link.node) || link.node == core_.options.self) {
     send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
   }
   if (!link.dialled_by_us) {
@@ -79,6 +78,9 @@ void Overlay::on_pong(Link& link, const Pong& pong) {
   if (pong.nonce != own(link).ping) return;
   own(link).ping.reset();
   link.round_trip = core_.now - own(link).ping_sent_at;
+  if (!std::exchange(own(link).returned, false)) return;
+  namesakes_.answered(link);
+  tell_namesake(link);
 }
 
 void Overlay::send_hello(Link& link) {
@@ -89,6 +91,7 @@ void Overlay::send_hello(Link& link) {
   hello.self = core_.members.self();
   hello.digest = core_.digest();
   hello.lonely = core_.admitted_count() < core_.options.links.low;
+  hello.began = core_.options.began;
   link.hello_replica = hello.digest.replica;
   own(link).greeted = true;
   core_.send(link, encode(hello));
@@ -118,13 +121,27 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
     refuse(link, Reject::Code::identity, "the greeting names a stream that is not the node's");
     return false;
   }
+  if (link.node == core_.options.self) {
+    namesakes_.on_own_key(link, hello);
+    return false;
+  }
   PeerRecord record = hello.self;
   if (!admits(link, record) || !records_.learn(link, record)) return false;
   if (!own(link).greeted) send_hello(link);
   if (!keep_one_of_twins(link, hello.stream)) return false;
   if (!make_room(link, hello.lonely)) return false;
+  own(link).returned = namesakes_.greeted(link, hello);
   admitted(link, hello);
-  return true;
+  tell_namesake(link);
+  return link.admitted();
+}
+
+// Each of the two processes hears of the other once, and may dial again at once.
+void Overlay::tell_namesake(Link& link) {
+  const std::string word = namesakes_.word_for(link);
+  if (word.empty()) return;
+  core_.send(link, encode(Bye{Bye::Code::duplicate, word.substr(0, 512), {}}));
+  core_.close(link, "another process has its key");
 }
 
 bool Overlay::admits(Link& link, PeerRecord& record) {
@@ -260,10 +277,11 @@ void Overlay::on_reject(Link& link, const Reject& reject) {
 }
 
 void Overlay::on_bye(Link& link, const Bye& bye) {
-  own(link).goodbye = true;
+  own(link).goodbye = bye.code != Bye::Code::duplicate;
   if (own(link).was_admitted) {
     records_.learn_all(link, bye.others);
     if (bye.code == Bye::Code::leaving) core_.members.left(link.node);
+    if (bye.code == Bye::Code::duplicate) namesakes_.on_word(link, bye.text);
   }
   core_.close(link, bye.text.empty() ? "goodbye" : str("goodbye: ", bye.text));
 }

@@ -13,6 +13,7 @@
 
 #include "gossip/links/address_book.h"
 #include "gossip/links/core.h"
+#include "gossip/overlay/namesakes.h"
 #include "gossip/overlay/records.h"
 
 namespace rumor::gossip {
@@ -22,6 +23,7 @@ struct OverlayLink final : LinkState {
   bool greeted = false;             // we have sent HELLO
   bool was_admitted = false;        // at some time
   bool goodbye = false;             // BYE came: no reason to redial at once
+  bool returned = false;            // a later process of its node has greeted before it (namesakes.h)
   Purpose purpose = Purpose::link;  // of our dial
   std::string other_run;            // that it greets for
   RecordsLink records;
@@ -80,6 +82,7 @@ class Overlay {
   bool has_contacts() const;
   // Whether a peer of our run has been linked at some time, and has admitted us.
   bool met_own_run() const { return met_own_run_; }
+  const Namesakes& namesakes() const { return namesakes_; }
   void check_invariants() const;
 
  private:
@@ -94,6 +97,7 @@ class Overlay {
   bool keep_one_of_twins(Link& link, const StreamId& stream);
   bool make_room(Link& link, bool lonely);
   void admitted(Link& link, const Hello& hello);
+  void tell_namesake(Link& link);
   void watch_links();
 
   // Dialling (overlay_dial.cc).
@@ -118,7 +122,8 @@ class Overlay {
 
   Core& core_;
   AddressBook book_;
-  Records records_{core_, book_};
+  Namesakes namesakes_{core_, book_};
+  Records records_{core_, book_, namesakes_};
   Reach reach_;
   TimePoint invited_at_ = long_ago;  // the last one of ours
   TimePoint due_{};  // without records_'s

@@ -12,7 +12,7 @@ namespace rumor::gossip {
 void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
   Address* entry = book_.find(address);
   if (entry == nullptr) return;
-  if (entry->purpose == Purpose::dial_back) {  // for the sake of its node, to which we are linked
+  if (entry->purpose != Purpose::link && entry->purpose != Purpose::feeler) {  // the address is of no use to us
     entry->dialling = false;
     return;
   }
@@ -31,6 +31,7 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   if (entry != nullptr) entry->tried = true;
   if (entry != nullptr && entry->other_run.empty()) entry->other_run = own(link).other_run;
   if ((entry != nullptr && entry->ours) || own(link).purpose == Purpose::dial_back) return;
+  if (own(link).purpose == Purpose::namesake) return;
   if (!own(link).was_admitted) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
     return;

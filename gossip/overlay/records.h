@@ -15,6 +15,7 @@
 
 #include "gossip/links/address_book.h"
 #include "gossip/links/core.h"
+#include "gossip/overlay/namesakes.h"
 
 namespace rumor::gossip {
 
@@ -30,7 +31,7 @@ class Records {
   static constexpr std::size_t some_max = 16;
   static constexpr std::uint64_t record_units = 2;  // of control work: verifies a record and passes it on
 
-  Records(Core& core, AddressBook& book) : core_(core), book_(book) {}
+  Records(Core& core, AddressBook& book, Namesakes& namesakes) : core_(core), book_(book), namesakes_(namesakes) {}
 
   // Takes a record from this link. False: the link is closed, since the record is forged or one too many.
   bool learn(Link& link, const PeerRecord& record);
@@ -60,6 +61,7 @@ class Records {
 
   Core& core_;
   AddressBook& book_;
+  Namesakes& namesakes_;
   std::set<NodeId> changed_;
   TimePoint changes_at_ = never, due_ = never;
 };

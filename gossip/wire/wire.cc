@@ -92,6 +92,7 @@ void read(Reading& in, const pb::Hello& from, Hello& to) {
   read(in, from.digest(), to.digest);
   to.lonely = from.lonely();
   to.codings = from.codings();
+  to.began = from.began();
 }
 
 void read(Reading& in, const pb::Reject& from, Reject& to) {

@@ -61,6 +61,7 @@ struct Hello {
   Digest digest;
   bool lonely = false;  // fewer links than limits::links_low: please do not refuse
   std::uint32_t codings = codings_all;  // what it decodes: bit c for Coding c; others mean nothing yet
+  std::uint64_t began = 0;  // when its process did, by its own clock: milliseconds since 1970
   Invalid invalid() const;
 };
 

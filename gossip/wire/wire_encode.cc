@@ -73,6 +73,7 @@ Bytes encode(const Hello& message) {
   write(*to.mutable_digest(), message.digest);
   to.set_lonely(message.lonely);
   to.set_codings(message.codings);
+  to.set_began(message.began);
   return frame<Hello>(to);
 }
 

@@ -32,6 +32,7 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.rule = core.options.rule;
   protocol.admit = core.options.admit;
   protocol.unix_start = core.options.unix_start;
+  protocol.began = core.options.began;
   core.exchange->configure(protocol);
   return protocol;
 }

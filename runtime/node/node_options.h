@@ -26,6 +26,7 @@ struct NodeOptions {
   gossip::AdmissionRule rule;   // its owner is the run file's
   Bytes admit;                  // the token to show (gossip/trust/admission.h); empty: none
   std::int64_t unix_start = 0;  // seconds since 1970 at TimePoint 0
+  std::uint64_t began = 0;      // milliseconds since 1970 when this process began (gossip/links/options.h)
   bool observe = false;         // take part without training
   models::Shard shard;
   // The weights that the run starts from; null: random ones from its seed. Released once the replica has them:

@@ -62,6 +62,7 @@ class Phases {
   struct Complaint {
     int status;
     std::string text;
+    bool after_step = false;  // else at once
   };
   std::optional<Complaint> complaint() const;
   void change_phase(Turn& turn);

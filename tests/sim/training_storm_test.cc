@@ -75,14 +75,14 @@ BOOST_AUTO_TEST_CASE(one_seed_one_trace_and_its_line_repeats_it) {
 BOOST_AUTO_TEST_CASE(the_trace_is_the_same_in_every_build) {
   const sim::TrainingStormResult all = storm(seeded(11), 5, 6'000);
   BOOST_TEST_MESSAGE("trace " << std::hex << all.report.trace);
-  BOOST_TEST(all.report.trace == 0xd94f305d794ce488u);
+  BOOST_TEST(all.report.trace == 0x8112f9b898bf46f4u);
 }
 
 // A second process with the same key ends, or is killed with its disk: updates that it gave to nobody go with it, but
 // no other update is lost.
 BOOST_AUTO_TEST_CASE(a_clone_takes_only_its_own_undelivered_updates_along) {
   sim::StormRequest request = only({sim::FaultKind::clone});
-  std::uint64_t strikes = 0;
+  std::uint64_t strikes = 0, undelivered = 0;
   for (request.seed = 1; request.seed <= test::shortened(12); ++request.seed) {
     const sim::TrainingStormResult all = storm(request, 4, 6'000);
     BOOST_TEST_CONTEXT("seed " << request.seed << ": " << text(all.report.violation)) {
@@ -90,8 +90,10 @@ BOOST_AUTO_TEST_CASE(a_clone_takes_only_its_own_undelivered_updates_along) {
       BOOST_TEST(all.result.lost == all.report.lost);
     }
     strikes += all.result.strikes;
+    undelivered += all.result.undelivered;
   }
   BOOST_TEST(strikes > 0u);
+  if (test::shortened(12) == 12) BOOST_TEST(undelivered > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(each_of_the_faults_of_disks_clocks_and_processors_alone) {

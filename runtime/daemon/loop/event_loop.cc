@@ -233,6 +233,8 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.rule = admission_.rule();
   node.admit = admission_.admit(node.node);
   node.unix_start = unix_now();
+  const auto unix_time = std::chrono::system_clock::now().time_since_epoch();
+  node.began = static_cast<std::uint64_t>(unix_time / std::chrono::milliseconds(1));
   node.observe = admission_.observe();
   if (training.start) files_.note_start(StartNote{options_.config.grid_bits, training.start->hash}.encode());
   files_.note_parts(run_parts(options_.config, training.trainer->layout(), training.start.get()));

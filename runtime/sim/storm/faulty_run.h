@@ -47,6 +47,9 @@ class FaultyRun {
   void stop_for(HostId i, const FaultAction& action, bool silently);
   void start_again(HostId i, DiskFault fault);
   void clone(const FaultAction& action);
+  // Takes down the processes that gave way to another with their key; hosts that may live start again.
+  void end_outlived();
+  void watch_clone();
   void partition(const FaultAction& action);
   void upset_clock(const FaultAction& action);
   void upset_connection(const FaultAction& action);

@@ -70,9 +70,24 @@ void FaultyRun::clone(const FaultAction& action) {
   copy.files = original.files;
   world_.start(plan_.clone);
   schedule_publishing(plan_.clone, 700ms, chaos_end(), false);
+  after(100ms, [this] { watch_clone(); });
   after(action.lasts, [this] {
     if (world_.host(plan_.clone).up()) world_.kill(plan_.clone, false);
   });
+}
+
+void FaultyRun::watch_clone() {
+  end_outlived();
+  if (world_.host(plan_.clone).up()) after(100ms, [this] { watch_clone(); });
+}
+
+void FaultyRun::end_outlived() {
+  for (HostId i = 0; i <= plan_.clone; ++i) {
+    const Host& host = world_.host(i);
+    if (!host.up() || host.peer->failure().empty() || host.peer->protocol().outlived().empty()) continue;
+    world_.kill(i, false);
+    if (i != plan_.clone) after(3s, [this, i] { start_again(i, DiskFault::none); });
+  }
 }
 
 void FaultyRun::join_storm(const FaultAction& action) {

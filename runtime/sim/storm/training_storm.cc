@@ -79,6 +79,7 @@ class TrainingStorm final : private FaultyRun, private WorldObserver {
 StartedPeer TrainingStorm::make_peer(const PeerStart& start) {
   NodeOptions options = node_options(start, plan_.nodes);
   options.known_addresses = start.known;
+  options.began = start.began;
   options.start = options_.start;
   options.evaluation_every = 10 * options_.step;
   options.evaluation_rows = 16;  // their result is of no use here; when they come is

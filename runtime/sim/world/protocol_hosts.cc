@@ -70,7 +70,8 @@ void ProtocolWorld::start_peer(HostId i, DiskFault fault, std::uint64_t chance_s
   const std::optional<Bytes> checkpoint = read_disk(i, fault);
   const PeerStart start{i,          host.life,  host.id,     host.stream,
                         host.address, host.seeds, host.known, &host.files,
-                        checkpoint ? &*checkpoint : nullptr,  chance_seed};
+                        checkpoint ? &*checkpoint : nullptr,  chance_seed,
+                        static_cast<std::uint64_t>(now_.time_since_epoch() / Duration{1ms})};
   StartedPeer started = options_.make_peer ? options_.make_peer(start) : protocol_peer(start);
   host.peer = std::move(started.peer);
   if (!checkpoint) return;

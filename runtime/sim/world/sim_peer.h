@@ -85,6 +85,7 @@ struct PeerStart {
   MemoryDisk* files = nullptr;        // log and downloads; outlives the peer
   const Bytes* checkpoint = nullptr;  // null: none
   std::uint64_t chance_seed = 0;
+  std::uint64_t began = 0;  // when, by the world's clock: milliseconds
 };
 
 struct StartedPeer {

@@ -244,6 +244,7 @@ class World : private sim::WorldObserver {
     const auto coding = static_cast<CodingRule>(i % 4);
     Options options{node.id, node.stream, run_, "test", {name(i)}, start.seeds, {}, coding,
                     node.keys, rules[i], admits[i], unix_start};
+    options.began = began;
     if (neighbours > 0) {
       node.copies = std::make_unique<FakeCopies>(*node.store);
       options.copies = node.copies.get();
@@ -315,6 +316,7 @@ class World : private sim::WorldObserver {
   std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
   std::map<std::size_t, Bytes> admits;
   std::int64_t unix_start = 0;
+  std::uint64_t began = 0;  // of nodes that start
   std::map<StreamId, std::uint64_t> made;  // updates published so far, by stream
   std::vector<WorldNode> nodes;
 
