@@ -34,6 +34,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.live_peers = exchange.live_count();
   s.members = protocol.members();
   s.lost = protocol.lost();
+  s.identity_trouble = protocol.identity_trouble();
   s.rate = exchange.rate();
   s.target_density = core_.config.density_for(exchange.density_peers(), exchange.batches());
   s.exchange = core_.config.mode;

@@ -130,6 +130,7 @@ struct NodeStatus {
   TrainingFigures training;
   std::vector<PeerStaleness> staleness;  // of the live peers
   std::vector<NodeId> lost;              // whose last link to us ended without a goodbye; in order
+  std::string identity_trouble;          // Protocol::identity_trouble()
   std::vector<gossip::PeerInfo> peers;
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;

@@ -185,6 +185,8 @@ void check_peer(Findings& out, const std::string& address, const std::string& to
   if (std::abs(ahead) > 30)
     out.warn("clock", str("the peer's differs by ", fixed(ahead, 0), " s"),
              "timedatectl set-ntp true on both machines");
+  if (const auto trouble = peer->text("identity_trouble"); !trouble.empty())
+    out.bad("identity", trouble, "rumor peer wants a --state directory of its own on each machine, never a copy");
   if (const auto trouble = peer->text("storage_trouble"); !trouble.empty())
     out.bad("peer", "cannot keep its state: " + trouble, "make room, or fix the disk; it trains on meanwhile");
   if (const auto mapping = peer->text("port_mapping"); !mapping.empty()) {
