@@ -66,12 +66,7 @@ double tolerance(const Product& p) {
   return p.precision == Precision::tf32 && on_device() ? 2e-3 : 5e-6;
 }
 
-void check(std::uint64_t order, const Product& p, Prng& prng) {
-  const Target target(order);
-  if (!has_products(target)) return;
-  const std::size_t count = std::size_t{p.rows} * p.columns, skip = prng.below(4);
-  const Floats a = drawn(prng, std::size_t{p.rows} * p.depth), b = drawn(prng, std::size_t{p.depth} * p.columns),
-               bias = drawn(prng, p.columns), y = drawn(prng, count), linear = drawn(prng, count, 3);
+MatmulArgs without_arrays(const Product& p) {
   MatmulArgs args{};
   args.rows = p.rows;
   args.columns = p.columns;
@@ -81,6 +76,16 @@ void check(std::uint64_t order, const Product& p, Prng& prng) {
   args.add = p.add;
   args.precision = p.precision;
   args.epilogue = p.epilogue;
+  return args;
+}
+
+void check(std::uint64_t order, const Product& p, Prng& prng) {
+  const Target target(order);
+  if (!has_products(target)) return;
+  const std::size_t count = std::size_t{p.rows} * p.columns, skip = prng.below(4);
+  const Floats a = drawn(prng, std::size_t{p.rows} * p.depth), b = drawn(prng, std::size_t{p.depth} * p.columns),
+               bias = drawn(prng, p.columns), y = drawn(prng, count), linear = drawn(prng, count, 3);
+  MatmulArgs args = without_arrays(p);
   if (p.gap != 0) {
     args.a_stride = layout_of_a(args).columns + p.gap;
     args.b_stride = layout_of_b(args).columns + p.gap;
@@ -188,14 +193,7 @@ BOOST_AUTO_TEST_CASE(rows_with_gaps_between_them) {
 void check_batch(std::uint64_t order, Product p, std::uint32_t batch, bool beside, Prng& prng) {
   const Target target(order);
   if (!has_products(target)) return;
-  MatmulArgs args{};
-  args.rows = p.rows;
-  args.columns = p.columns;
-  args.depth = p.depth;
-  args.a_turned = p.a_turned;
-  args.b_turned = p.b_turned;
-  args.add = p.add;
-  args.precision = p.precision;
+  MatmulArgs args = without_arrays(p);
   if (beside) args.y_stride = batch * p.columns;
   args.batch = batch;
   if (p.depth != 0) args.a_step = layout_of_a(args).extent() + p.gap;

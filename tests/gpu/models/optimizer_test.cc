@@ -208,16 +208,16 @@ BOOST_AUTO_TEST_CASE(directions_of_groups_are_those_of_each_matrix) {
 
 // The offsets of a GPT give groups of one matrix a layer, whatever else lies between them.
 BOOST_AUTO_TEST_CASE(matrices_of_one_layout_at_equal_distances_are_a_group) {
-  std::vector<models::HiddenMatrix> matrices;
+  std::vector<models::HiddenMatrix> hidden;
   for (std::uint32_t layer = 0; layer < 7; ++layer) {
     const std::uint32_t begin = 100 + 1000 * layer;
-    for (std::uint32_t i = 0; i < 3; ++i) matrices.push_back({begin + i * 8, 8, 8, 24});
-    matrices.push_back({begin + 200, 8, 8, 8});
-    if (layer != 5) matrices.push_back({begin + 300, 8, 16, 16});
+    for (std::uint32_t i = 0; i < 3; ++i) hidden.push_back({begin + i * 8, 8, 8, 24});
+    hidden.push_back({begin + 200, 8, 8, 8});
+    if (layer != 5) hidden.push_back({begin + 300, 8, 16, 16});
   }
   const auto shown = [&](Precision precision, std::size_t bytes_max) {
     std::string text;
-    for (const auto& [offset, group] : groups_of(matrices, precision, bytes_max))
+    for (const auto& [offset, group] : groups_of(hidden, precision, bytes_max))
       text += std::to_string(offset) + ":" + std::to_string(group.count) + "*" + std::to_string(group.step) + "+" +
               std::to_string(group.layout.columns) + "/" + std::to_string(group.layout.stride) + " ";
     return text;
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(matrices_of_one_layout_at_equal_distances_are_a_group) {
   BOOST_TEST(shown(Precision::bf16, 3584) ==
              "100:3*1000+8/24 3100:4*1000+8/24 108:3*1000+8/24 3108:4*1000+8/24 116:3*1000+8/24 3116:4*1000+8/24 "
              "300:3*1000+8/8 3300:4*1000+8/8 400:2*1000+16/16 2400:3*1000+16/16 6400:1*0+16/16 ");
-  BOOST_TEST(groups_of(matrices, Precision::fp32, 1).size() == matrices.size());
+  BOOST_TEST(groups_of(hidden, Precision::fp32, 1).size() == hidden.size());
   BOOST_TEST(groups_of({}, Precision::fp32).empty());
 }
 
