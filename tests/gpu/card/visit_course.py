@@ -154,8 +154,7 @@ class Visit:
         """A peer on the GPU and peers on processors, with equal digests."""
         if self.emulated:
             return self.note('peers', {'status': 'skipped', 'seconds': 0, 'said': 'tests/system/gpu_peer.py does this'})
-        _, output = self.run('peers', [sys.executable, self.companions['card_peers.py'], self.files['rumor']], 140)
-        self.step('peers')['result'] = last_object(output)
+        self.run('peers', [sys.executable, self.companions['gpu_peer.py'], self.files['rumor']], 140)
         return None
 
     def losses(self, python, file):
