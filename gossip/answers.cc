@@ -25,8 +25,8 @@ std::string Protocol::waiting_for() const {
 
 std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_run(); }
 std::string Protocol::divergence() const { return impl_->core.divergence; }
-std::string Protocol::outlived() const { return impl_->core.outlived; }
-std::string Protocol::identity_trouble() const { return impl_->overlay.namesakes().trouble(); }
+std::string Protocol::superseded() const { return impl_->core.superseded; }
+std::string Protocol::identity_trouble() const { return impl_->overlay.duplicate_identities().trouble(); }
 const Bytes& Protocol::own_admit() const { return impl_->core.members.self().admit; }
 
 bool Protocol::may_publish(TimePoint now) const {

@@ -81,7 +81,7 @@ class Protocol {
   std::string divergence() const;
   // Another process runs with this peer's key and began before this one, or both went on from one image of a machine:
   // this one must end. Names both places and the remedy. Empty otherwise.
-  std::string outlived() const;
+  std::string superseded() const;
   // Two processes run with one key, this peer's or another's, as seen within the last minutes: one line with the
   // remedy. Empty otherwise.
   std::string identity_trouble() const;

@@ -108,8 +108,8 @@ void Evidence::convict(const UpdateHeader& one, const UpdateHeader& other, const
   core_.note(Note::Level::warning, str("node ", one.origin.hex(), " has signed two updates ", one.key.seq,
                                        " of stream ", one.key.stream.brief(), ": it is put out (it lies, or its ",
                                        "machine went on twice from one image)"));
-  if (one.origin == core_.options.self && core_.outlived.empty())
-    core_.outlived = str("another process went on from the same image of this machine, copied or set back while it "
+  if (one.origin == core_.options.self && core_.superseded.empty())
+    core_.superseded = str("another process went on from the same image of this machine, copied or set back while it "
                          "ran: both have signed update ", one.key.seq, " with the key of this peer, and the run has "
                          "put the key out. Delete identity.pem in the state directory of each, and start them again "
                          "as new peers");

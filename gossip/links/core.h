@@ -81,7 +81,7 @@ class Core {
   std::uint64_t buffers_hash = 0;  // of all BUFFERS held; 0 without any
   std::uint64_t published = 0;  // the newest own update
   std::string divergence;       // see Protocol::divergence()
-  std::string outlived;         // see Protocol::outlived()
+  std::string superseded;         // see Protocol::superseded()
 
  private:
   Outbox* out_ = nullptr;

@@ -43,7 +43,7 @@ void Overlay::on_link_up(Link& link) {
     core_.close(link, "it can be dialled, which it wanted to know");
   } else if (leaving_) {
     core_.close(link, "we are leaving");
-  } else if (own(link).purpose == Purpose::namesake && link.node != core_.options.self) {
+  } else if (own(link).purpose == Purpose::duplicate && link.node != core_.options.self) {
     core_.close(link, "another node lives at an address of ours");
   } else if (link.dialled_by_us || is_listed(core_.rule, link.node) || link.node == core_.options.self) {
     send_hello(link);  // a stranger that came to us speaks first, and learns nothing until it is admitted
@@ -79,8 +79,8 @@ void Overlay::on_pong(Link& link, const Pong& pong) {
   own(link).ping.reset();
   link.round_trip = core_.now - own(link).ping_sent_at;
   if (!std::exchange(own(link).returned, false)) return;
-  namesakes_.answered(link);
-  tell_namesake(link);
+  duplicates_.answered(link);
+  tell_duplicate(link);
 }
 
 void Overlay::send_hello(Link& link) {
@@ -122,7 +122,7 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
     return false;
   }
   if (link.node == core_.options.self) {
-    namesakes_.on_own_key(link, hello);
+    duplicates_.on_own_key(link, hello);
     return false;
   }
   PeerRecord record = hello.self;
@@ -130,15 +130,15 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
   if (!own(link).greeted) send_hello(link);
   if (!keep_one_of_twins(link, hello.stream)) return false;
   if (!make_room(link, hello.lonely)) return false;
-  own(link).returned = namesakes_.greeted(link, hello);
+  own(link).returned = duplicates_.greeted(link, hello);
   admitted(link, hello);
-  tell_namesake(link);
+  tell_duplicate(link);
   return link.admitted();
 }
 
 // Each of the two processes hears of the other once, and may dial again at once.
-void Overlay::tell_namesake(Link& link) {
-  const std::string word = namesakes_.word_for(link);
+void Overlay::tell_duplicate(Link& link) {
+  const std::string word = duplicates_.word_for(link);
   if (word.empty()) return;
   core_.send(link, encode(Bye{Bye::Code::duplicate, word.substr(0, 512), {}}));
   core_.close(link, "another process has its key");
@@ -281,7 +281,7 @@ void Overlay::on_bye(Link& link, const Bye& bye) {
   if (own(link).was_admitted) {
     records_.learn_all(link, bye.others);
     if (bye.code == Bye::Code::leaving) core_.members.left(link.node);
-    if (bye.code == Bye::Code::duplicate) namesakes_.on_word(link, bye.text);
+    if (bye.code == Bye::Code::duplicate) duplicates_.on_word(link, bye.text);
   }
   core_.close(link, bye.text.empty() ? "goodbye" : str("goodbye: ", bye.text));
 }

@@ -13,7 +13,7 @@
 
 #include "gossip/links/address_book.h"
 #include "gossip/links/core.h"
-#include "gossip/overlay/namesakes.h"
+#include "gossip/overlay/duplicate_identities.h"
 #include "gossip/overlay/records.h"
 
 namespace rumor::gossip {
@@ -23,7 +23,7 @@ struct OverlayLink final : LinkState {
   bool greeted = false;             // we have sent HELLO
   bool was_admitted = false;        // at some time
   bool goodbye = false;             // BYE came: no reason to redial at once
-  bool returned = false;            // a later process of its node has greeted before it (namesakes.h)
+  bool returned = false;            // a later process of its node has greeted before it (duplicate_identities.h)
   Purpose purpose = Purpose::link;  // of our dial
   std::string other_run;            // that it greets for
   RecordsLink records;
@@ -82,7 +82,7 @@ class Overlay {
   bool has_contacts() const;
   // Whether a peer of our run has been linked at some time, and has admitted us.
   bool met_own_run() const { return met_own_run_; }
-  const Namesakes& namesakes() const { return namesakes_; }
+  const DuplicateIdentities& duplicate_identities() const { return duplicates_; }
   void check_invariants() const;
 
  private:
@@ -97,7 +97,7 @@ class Overlay {
   bool keep_one_of_twins(Link& link, const StreamId& stream);
   bool make_room(Link& link, bool lonely);
   void admitted(Link& link, const Hello& hello);
-  void tell_namesake(Link& link);
+  void tell_duplicate(Link& link);
   void watch_links();
 
   // Dialling (overlay_dial.cc).
@@ -122,8 +122,8 @@ class Overlay {
 
   Core& core_;
   AddressBook book_;
-  Namesakes namesakes_{core_, book_};
-  Records records_{core_, book_, namesakes_};
+  DuplicateIdentities duplicates_{core_, book_};
+  Records records_{core_, book_, duplicates_};
   Reach reach_;
   TimePoint invited_at_ = long_ago;  // the last one of ours
   TimePoint due_{};  // without records_'s

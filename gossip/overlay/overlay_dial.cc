@@ -31,7 +31,7 @@ void Overlay::link_lost(const Link& link, const std::string& reason) {
   if (entry != nullptr) entry->tried = true;
   if (entry != nullptr && entry->other_run.empty()) entry->other_run = own(link).other_run;
   if ((entry != nullptr && entry->ours) || own(link).purpose == Purpose::dial_back) return;
-  if (own(link).purpose == Purpose::namesake) return;
+  if (own(link).purpose == Purpose::duplicate) return;
   if (!own(link).was_admitted) {
     if (entry != nullptr) book_.failed(link.address, reason, core_.now, core_.prng);
     return;

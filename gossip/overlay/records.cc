@@ -26,7 +26,7 @@ bool Records::learn(Link& link, const PeerRecord& record) {
     return false;
   }
   if (learned == MemberTable::Learned::changed) spread(record);
-  if (learned == MemberTable::Learned::changed && record.node == core_.options.self) namesakes_.look_up(record);
+  if (learned == MemberTable::Learned::changed && record.node == core_.options.self) duplicates_.look_up(record);
   return learned == MemberTable::Learned::nothing || core_.charge(link, record_units);
 }
 

@@ -15,7 +15,7 @@
 
 #include "gossip/links/address_book.h"
 #include "gossip/links/core.h"
-#include "gossip/overlay/namesakes.h"
+#include "gossip/overlay/duplicate_identities.h"
 
 namespace rumor::gossip {
 
@@ -31,7 +31,8 @@ class Records {
   static constexpr std::size_t some_max = 16;
   static constexpr std::uint64_t record_units = 2;  // of control work: verifies a record and passes it on
 
-  Records(Core& core, AddressBook& book, Namesakes& namesakes) : core_(core), book_(book), namesakes_(namesakes) {}
+  Records(Core& core, AddressBook& book, DuplicateIdentities& duplicates)
+      : core_(core), book_(book), duplicates_(duplicates) {}
 
   // Takes a record from this link. False: the link is closed, since the record is forged or one too many.
   bool learn(Link& link, const PeerRecord& record);
@@ -61,7 +62,7 @@ class Records {
 
   Core& core_;
   AddressBook& book_;
-  Namesakes& namesakes_;
+  DuplicateIdentities& duplicates_;
   std::set<NodeId> changed_;
   TimePoint changes_at_ = never, due_ = never;
 };

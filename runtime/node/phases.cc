@@ -52,7 +52,7 @@ std::optional<Phases::Complaint> Phases::complaint() const {
   if (std::string text = core_.protocol->divergence(); !text.empty()) return Complaint{4, std::move(text)};
   if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1}))
     return Complaint{3, "the run's owner has put this peer out and taken its updates back; ask the owner why"};
-  if (std::string text = core_.protocol->outlived(); !text.empty()) return Complaint{3, std::move(text), true};
+  if (std::string text = core_.protocol->superseded(); !text.empty()) return Complaint{3, std::move(text), true};
   if (std::string text = core_.protocol->refused_by_run(); !text.empty()) return Complaint{3, std::move(text)};
   return std::nullopt;
 }

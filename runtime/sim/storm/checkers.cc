@@ -98,8 +98,8 @@ void Checkers::turned(HostId i) {
     return world_.violate("I2", i, "its fingerprint is not that of the updates it applied");
   if (!host.peer->log_in_bounds()) world_.violate("I3", i, "its log is longer than it may be");
   if (const std::string text = host.peer->protocol().divergence(); !text.empty()) world_.violate("I6", i, text);
-  const bool outlived = !host.peer->protocol().outlived().empty();  // a clone is up
-  if (const std::string text = host.peer->failure(); !text.empty() && !outlived) world_.violate("L2", i, text);
+  const bool superseded = !host.peer->protocol().superseded().empty();  // a clone is up
+  if (const std::string text = host.peer->failure(); !text.empty() && !superseded) world_.violate("L2", i, text);
 }
 
 // ---- now and then ----

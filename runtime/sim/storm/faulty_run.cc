@@ -95,7 +95,7 @@ bool FaultyRun::find_each_other_without_the_dead() const {
 }
 
 void FaultyRun::heal() {
-  end_outlived();
+  end_superseded();
   chaos_ = false;
   // A peer that knows no living address can link to no one: then the last seed stays.
   const std::size_t seeds = contacts().size();

@@ -48,7 +48,7 @@ class FaultyRun {
   void start_again(HostId i, DiskFault fault);
   void clone(const FaultAction& action);
   // Takes down the processes that gave way to another with their key; hosts that may live start again.
-  void end_outlived();
+  void end_superseded();
   void watch_clone();
   void partition(const FaultAction& action);
   void upset_clock(const FaultAction& action);

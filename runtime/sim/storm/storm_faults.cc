@@ -77,14 +77,14 @@ void FaultyRun::clone(const FaultAction& action) {
 }
 
 void FaultyRun::watch_clone() {
-  end_outlived();
+  end_superseded();
   if (world_.host(plan_.clone).up()) after(100ms, [this] { watch_clone(); });
 }
 
-void FaultyRun::end_outlived() {
+void FaultyRun::end_superseded() {
   for (HostId i = 0; i <= plan_.clone; ++i) {
     const Host& host = world_.host(i);
-    if (!host.up() || host.peer->failure().empty() || host.peer->protocol().outlived().empty()) continue;
+    if (!host.up() || host.peer->failure().empty() || host.peer->protocol().superseded().empty()) continue;
     world_.kill(i, false);
     if (i != plan_.clone) after(3s, [this, i] { start_again(i, DiskFault::none); });
   }

@@ -151,11 +151,11 @@ class Visit:
             step['status'] = 'failed'
 
     def peers(self):
-        """A peer on the GPU and peers on processors, with equal digests."""
+        """A peer on the GPU and one on the processor, with equal digests."""
         if self.emulated:
-            return self.note('peers', {'status': 'skipped', 'seconds': 0, 'said': 'tests/system/gpu_peer.py does this'})
-        self.run('peers', [sys.executable, self.companions['gpu_peer.py'], self.files['rumor']], 140)
-        return None
+            self.note('peers', {'status': 'skipped', 'seconds': 0, 'said': 'tests/system/gpu_peer.py'})
+        else:
+            self.run('peers', [sys.executable, self.companions['gpu_peer.py'], self.files['rumor']], 140)
 
     def losses(self, python, file):
         """The first losses here and with PyTorch; PyTorch also compiles its step, for the times later."""

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(two_updates_under_one_name_end_as_one_and_cost_the_signer_h
       BOOST_TEST(has(world.nodes[i].notes, "node " + world.nodes[0].id.hex() + " has signed two updates 1"));
     }
     BOOST_TEST(world.nodes[0].protocol->peers().empty());
-    BOOST_TEST(world.nodes[0].protocol->outlived().find("the same image of this machine") != std::string::npos);
+    BOOST_TEST(world.nodes[0].protocol->superseded().find("the same image of this machine") != std::string::npos);
   }
 }
 

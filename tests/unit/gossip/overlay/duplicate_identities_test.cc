@@ -1,12 +1,12 @@
 // Two processes with one key: each of them, and third parties, notice; restarts are not taken for them.
 #include <boost/test/unit_test.hpp>
 
-#include "gossip/overlay/namesakes.h"
+#include "gossip/overlay/duplicate_identities.h"
 #include "tests/unit/gossip/world.h"
 
 namespace rumor::gossip::test {
 
-BOOST_AUTO_TEST_SUITE(namesakes)
+BOOST_AUTO_TEST_SUITE(duplicate_identities)
 
 namespace {
 
@@ -27,10 +27,10 @@ struct Clones {
   std::string trouble(std::size_t i) { return protocol(i).identity_trouble(); }
   bool says(std::size_t i, const std::string& part) { return has_line(world.nodes[i].notes, part); }
   void check_second_gives_way() {
-    BOOST_TEST(protocol(2).outlived().find("another process runs at n1 with the key of this peer") == 0u);
-    BOOST_TEST(protocol(2).outlived().find("began before it: this one ends") != std::string::npos);
-    BOOST_TEST(protocol(2).outlived().find("delete identity.pem") != std::string::npos);
-    BOOST_TEST(protocol(1).outlived().empty());
+    BOOST_TEST(protocol(2).superseded().find("another process runs at n1 with the key of this peer") == 0u);
+    BOOST_TEST(protocol(2).superseded().find("began before it: this one ends") != std::string::npos);
+    BOOST_TEST(protocol(2).superseded().find("delete identity.pem") != std::string::npos);
+    BOOST_TEST(protocol(1).superseded().empty());
     BOOST_TEST(trouble(1).find("another process runs at n2 with the key of this peer") == 0u);
     BOOST_TEST(says(1, "It began later and has to end"));
     BOOST_TEST(!says(2, "It began later"));
@@ -72,14 +72,14 @@ void check_that_a_neighbour_tells_both(std::uint64_t seed) {
   for (const std::size_t i : {1u, 2u}) {
     BOOST_TEST(clones.says(i, "says: two processes run with the key of peer"), "node " << i << ", seed " << seed);
     BOOST_TEST(clones.trouble(i).find("delete identity.pem") != std::string::npos);
-    BOOST_TEST(clones.protocol(i).outlived().empty());  // a neighbour's word is no proof
+    BOOST_TEST(clones.protocol(i).superseded().empty());  // a neighbour's word is no proof
   }
-  world.run_for(Namesakes::shown_for);
+  world.run_for(DuplicateIdentities::shown_for);
   world.kill(2);
   world.run_for(60s);
   BOOST_TEST(world.nodes[0].store->have().missing_from(world.nodes[1].store->have()).count() == 0u);
   BOOST_TEST(world.all_equal());
-  world.run_for(Namesakes::shown_for);
+  world.run_for(DuplicateIdentities::shown_for);
   for (const std::size_t i : {0u, 1u}) BOOST_TEST(clones.trouble(i).empty());
 }
 
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(no_restart_is_taken_for_a_second_process) {
   world.run_for(60s);
   BOOST_TEST(clones.trouble(0).empty());
   BOOST_TEST(clones.trouble(up).empty());
-  BOOST_TEST(clones.protocol(up).outlived().empty());
+  BOOST_TEST(clones.protocol(up).superseded().empty());
 }
 
 // The copy has gone. Neither a lost link of the other process nor its restart brings the accusation back.

@@ -1,4 +1,4 @@
-#include "gossip/overlay/namesakes.h"
+#include "gossip/overlay/duplicate_identities.h"
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +20,7 @@ std::string place_of(const Link& link, const Hello& hello) {
 
 }  // namespace
 
-void Namesakes::on_own_key(Link& link, const Hello& hello) {
+void DuplicateIdentities::on_own_key(Link& link, const Hello& hello) {
   const Options& options = core_.options;
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->ours = hello.stream == options.stream;
@@ -37,13 +37,13 @@ void Namesakes::on_own_key(Link& link, const Hello& hello) {
     if (hello.stream != own_said_of_) own_said_at_ = long_ago;
     own_said_of_ = hello.stream;
     say(own_said_at_, str(both, ". It began later and has to end. ", remedy));
-  } else if (core_.outlived.empty()) {
-    core_.outlived = str(both, ", and began before it: this one ends. ", remedy);
+  } else if (core_.superseded.empty()) {
+    core_.superseded = str(both, ", and began before it: this one ends. ", remedy);
   }
   core_.close(link, "another process has this peer's key");
 }
 
-bool Namesakes::greeted(const Link& link, const Hello& hello) {
+bool DuplicateIdentities::greeted(const Link& link, const Hello& hello) {
   if (nodes_.size() >= limits::members_max && !nodes_.contains(link.node)) return false;
   std::vector<Session>& sessions = nodes_[link.node].sessions;
   const auto known = std::find_if(sessions.begin(), sessions.end(),
@@ -57,7 +57,7 @@ bool Namesakes::greeted(const Link& link, const Hello& hello) {
   return false;
 }
 
-void Namesakes::answered(const Link& link) {
+void DuplicateIdentities::answered(const Link& link) {
   Processes& its = nodes_.at(link.node);
   std::vector<Session>& sessions = its.sessions;
   const auto earlier = std::find_if(sessions.begin(), sessions.end(),
@@ -72,7 +72,7 @@ void Namesakes::answered(const Link& link) {
   say(its.said_at, word);
 }
 
-std::string Namesakes::word_for(const Link& link) {
+std::string DuplicateIdentities::word_for(const Link& link) {
   const auto at = nodes_.find(link.node);
   if (at == nodes_.end()) return {};
   for (Session& session : at->second.sessions) {
@@ -83,12 +83,12 @@ std::string Namesakes::word_for(const Link& link) {
   return {};
 }
 
-void Namesakes::on_word(const Link& link, const std::string& text) {
+void DuplicateIdentities::on_word(const Link& link, const std::string& text) {
   if (core_.now - own_said_at_ < shown_for) return;  // it is known, and perhaps better
   say(word_said_at_, str(link.node.brief(), " at ", link.address, " says: ", text));
 }
 
-void Namesakes::look_up(const PeerRecord& record) {
+void DuplicateIdentities::look_up(const PeerRecord& record) {
   const std::vector<std::string>& own = core_.members.self().addresses;
   for (const std::string& address : record.addresses) {
     if (std::find(own.begin(), own.end(), address) != own.end()) continue;
@@ -98,12 +98,12 @@ void Namesakes::look_up(const PeerRecord& record) {
     entry.node = core_.options.self;
     entry.invited_at = core_.now;
     entry.dialling = true;
-    entry.purpose = Purpose::namesake;
+    entry.purpose = Purpose::duplicate;
     core_.dial(address);
   }
 }
 
-void Namesakes::say(TimePoint& said_at, std::string text) {
+void DuplicateIdentities::say(TimePoint& said_at, std::string text) {
   trouble_at_ = core_.now;
   trouble_ = text;
   if (core_.now - said_at < shown_for) return;

@@ -1,5 +1,5 @@
-// Namesakes: processes that run with the key of one node at the same time, as copies of a state directory or of a
-// virtual machine do (PROTOCOL.md 5.12).
+// DuplicateIdentities: processes that run with the key of one node at the same time, as copies of a state directory or
+// of a virtual machine do (PROTOCOL.md 5.12).
 //
 // A process has a stream of its own, which its HELLO names. Another process with our own key shows itself at a
 // connection to our own node: of the two, the one that began later gives way. Two processes of another node show
@@ -18,12 +18,12 @@
 
 namespace rumor::gossip {
 
-class Namesakes {
+class DuplicateIdentities {
  public:
   static constexpr Duration shown_for = 10min;  // also: between two lines about one node, and two dials of an address
   static constexpr std::size_t sessions_max = 4;
 
-  Namesakes(Core& core, AddressBook& book) : core_(core), book_(book) {}
+  DuplicateIdentities(Core& core, AddressBook& book) : core_(core), book_(book) {}
 
   // A process with our own key has greeted on this link. Closes the link: it is this process, or another.
   void on_own_key(Link& link, const Hello& hello);
