@@ -150,6 +150,7 @@ Bytes Phases::make_checkpoint() const {
   local.residual.assign(residual.begin(), residual.end());
   local.optimizer = core_.trainer->optimizer_state();
   local.own_model = core_.config.has_own_models();
+  local.point = outgoing_.point();
   return encode_checkpoint(incoming_.form(), incoming_.replica().state(), local);
 }
 
