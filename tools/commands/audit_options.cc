@@ -18,7 +18,7 @@ void add_weights(CLI::App& app, RunSource& run) {
 void add_audit(CLI::App& app, AuditCommand& c) {
   CLI::App* sub = app.add_subcommand("audit", "Make a run's updates again and say which are not what they claim");
   sub->footer(
-      "For a run with audit.record = true, with the state directory of any of its peers, running or not, and its data:\n"
+      "Of a run with audit.record = true, with its data and the state directory of any of its peers, running or not:\n"
       "  rumor peer synthetic --set audit.record=true --state peer-1\n"
       "  rumor audit synthetic --set audit.record=true peer-1\n"
       "Each update in the log is computed again and compared, byte by byte. That takes as long as all peers together\n"
