@@ -133,7 +133,7 @@ Finding StreamReplay::take(const UpdateKey& key, bool back) {
   const auto update = run_.log.find(key);
   if (!update)
     return cannot_tell(str("its step was made with", back ? "out" : "", " update ", key.seq, " of stream ",
-                           key.stream.brief(), ", which the log no longer has"));
+                           key.stream.brief(), ", which the log does not have"));
   auto change = compress::decode(run_.form.layout, compress::update_part(*update->payload));
   if (!change) return cannot_tell("the log is damaged: " + change.error().text);
   if (back) {

@@ -62,12 +62,14 @@ Result<void> AuditedState::read(const RunConfig& config, const std::string& fold
     return Error{Errc::mismatch, str(folder, " is of run ", form.run.brief(), ", and this run file makes another; all ",
                                      "keys that peers share must be as the peers have them")};
   if (const auto opened = log_.open(disk_, form.run); !opened) return opened.error();
+  if (const auto opened = past_.open(disk_, form.run, UpdateLog::Contents::also_taken_back); !opened)
+    return opened.error();
   if (auto added = add_log(form, newest->second); !added) return added;
   auto base = audit::without_log(form, std::move(newest->second), log_);
   if (!base) return base.error();
   const Hash256 hash = models::training_data_hash(**data);
   run_ = std::make_unique<audit::AuditedRun>(
-      audit::AuditedRun{config, std::move(form), std::move(data).value(), hash, log_, std::move(base).value()});
+      audit::AuditedRun{config, std::move(form), std::move(data).value(), hash, past_, std::move(base).value()});
   return check_start(*run_, start->get());
 }
 

@@ -20,7 +20,7 @@ class AuditedState {
   static Result<std::unique_ptr<AuditedState>> open(const RunSource& run, const std::string& folder);
 
   const audit::AuditedRun& run() const { return *run_; }
-  // With all updates in the log.
+  // With all updates in the log; those that were taken back do not count.
   gossip::ReplicaDigest digest() const { return digest_; }
   std::uint64_t samples() const { return samples_; }
   // The updates of the run that are no longer in the log, and whose steps cannot be made again.
@@ -28,12 +28,12 @@ class AuditedState {
 
  private:
   explicit AuditedState(const std::string& folder)
-      : disk_(daemon::FileDisk::read_only(folder + "/kept")), log_(SIZE_MAX, 0) {}
+      : disk_(daemon::FileDisk::read_only(folder + "/kept")), log_(SIZE_MAX, 0), past_(SIZE_MAX, 0) {}
   Result<void> read(const RunConfig& config, const std::string& folder);
   Result<void> add_log(const RunForm& form, ReplicaState state);
 
   daemon::FileDisk disk_;
-  UpdateLog log_;
+  UpdateLog log_, past_;  // past_: also what was taken back, since it was in the views of that time
   std::unique_ptr<audit::AuditedRun> run_;
   gossip::ReplicaDigest digest_;
   std::uint64_t samples_ = 0;
