@@ -84,6 +84,7 @@ Finding StreamReplay::begin(const TapeStart& start) {
   auto trainer = ModelTrainer::create(config, run_.data, {.index = start.shard, .count = start.shards}, seed);
   if (!trainer) return differs("it names a part of the data that there is not: " + trainer.error().text);
   trainer_ = std::move(trainer).value();
+  trainer_->set_parallel(run_.parallel);
   const BuiltInModel& built = trainer_->built();
   rows_.emplace(run_.data, models::Shard{start.shard, start.shards, config.seed, config.data.skew}, built.batch, seed,
                 built.model->state_floats());

@@ -32,6 +32,7 @@ struct AuditedRun {
   Hash256 data_hash;  // models::training_data_hash(*data)
   const UpdateLog& log;
   ReplicaState base;
+  Parallel* parallel = nullptr;  // threads to compute with; null: the caller's. Must outlive its use
 };
 
 enum class Verdict : std::uint8_t { agrees, differs, cannot_tell };

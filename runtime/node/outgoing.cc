@@ -48,6 +48,11 @@ void Outgoing::start_flush(double density, Turn& turn) {
 
 void Outgoing::record(const StepPlan& plan) {
   if (!recorder_.on()) return;
+  if (!recorder_.repeatable() && core_.figures.steps == 0)
+    core_.turn->note(gossip::Note::Level::warning,
+                     "nobody can make the steps of this peer again, so audits will not check it (audit.record): that "
+                     "takes a built-in model on a processor, without optimizer.hogwild, adaptive_revision or a budget "
+                     "in bytes, and a checkpoint that was made right behind an update");
   recorder_.began({.flush = plan.flush,
                    .period = plan.period,
                    .peers = plan.peers,

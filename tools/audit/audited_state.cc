@@ -27,16 +27,6 @@ Result<std::pair<RunForm, ReplicaState>> newest_state(const std::string& folder)
                str(folder, ": ", newest.error().text, "; is it the --state directory of a peer?")};
 }
 
-// The weights that the run begins with must be those of the run file, or the audit would be of something else.
-Result<void> check_start(const audit::AuditedRun& run, const models::StartWeights* start) {
-  if (!run.base.have.empty()) return {};
-  auto trainer = ModelTrainer::create(run.config, run.data, {}, 1);
-  if (!trainer) return trainer.error();
-  const auto initial = start != nullptr ? start->weights : (*trainer)->initial_weights();
-  if (initial == run.base.weights) return {};
-  return Error{Errc::corrupt, "the log is complete, but the weights less its updates are not the initial ones"};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<AuditedState>> AuditedState::open(const RunSource& source, const std::string& folder) {
@@ -70,7 +60,20 @@ Result<void> AuditedState::read(const RunConfig& config, const std::string& fold
   const Hash256 hash = models::training_data_hash(**data);
   run_ = std::make_unique<audit::AuditedRun>(
       audit::AuditedRun{config, std::move(form), std::move(data).value(), hash, past_, std::move(base).value()});
-  return check_start(*run_, start->get());
+  return prepare(start->get());
+}
+
+// The weights that the run begins with must be those of the run file, or the audit would be of something else.
+Result<void> AuditedState::prepare(const models::StartWeights* start) {
+  auto trainer = ModelTrainer::create(run_->config, run_->data, {}, 1);
+  if (!trainer) return trainer.error();
+  const auto initial = start != nullptr ? start->weights : (*trainer)->initial_weights();
+  if (run_->base.have.empty() && initial != run_->base.weights)
+    return Error{Errc::corrupt, "the log is complete, but the weights less its updates are not the initial ones"};
+  threads_ = std::make_unique<daemon::ThreadPool>(
+      daemon::ThreadPool::width_for(run_->form.layout.params(), (*trainer)->multiply_adds()));
+  run_->parallel = threads_.get();
+  return {};
 }
 
 // The log of a running peer is newer than its checkpoint.

@@ -10,6 +10,7 @@
 
 #include "runtime/audit/run_audit.h"
 #include "runtime/daemon/state/file_disk.h"
+#include "runtime/threads/thread_pool.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {
@@ -30,10 +31,12 @@ class AuditedState {
   explicit AuditedState(const std::string& folder)
       : disk_(daemon::FileDisk::read_only(folder + "/kept")), log_(SIZE_MAX, 0), past_(SIZE_MAX, 0) {}
   Result<void> read(const RunConfig& config, const std::string& folder);
+  Result<void> prepare(const models::StartWeights* start);
   Result<void> add_log(const RunForm& form, ReplicaState state);
 
   daemon::FileDisk disk_;
   UpdateLog log_, past_;  // past_: also what was taken back, since it was in the views of that time
+  std::unique_ptr<daemon::ThreadPool> threads_;
   std::unique_ptr<audit::AuditedRun> run_;
   gossip::ReplicaDigest digest_;
   std::uint64_t samples_ = 0;
