@@ -42,14 +42,13 @@ inline SparseUpdate random_update(Prng& prng, std::uint32_t params, std::uint32_
   std::vector<bool> taken(params, false);
   for (std::uint32_t top = params - count; top < params; ++top) {
     const std::uint32_t draw = static_cast<std::uint32_t>(prng.below(top + 1));
-    taken[taken[draw] ? top : draw] = true;
-  }
-  update.step = step;
-  for (std::uint32_t position = 0; position < params; ++position) {
-    if (!taken[position]) continue;
+    const std::uint32_t position = taken[draw] ? top : draw;
+    taken[position] = true;
     update.index.push_back(position);
-    update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
   }
+  std::sort(update.index.begin(), update.index.end());
+  update.step = step;
+  for (std::uint32_t e = 0; e < count; ++e) update.negative.push_back(static_cast<std::uint8_t>(prng.below(2)));
   return update;
 }
 

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(columns_weigh_what_the_text_says) {
       columns.row().hit(column, 0);
       ++hits[column], ++total;
       const std::uint32_t due = made + std::max(64u, made >> 4);
-      BOOST_TEST_REQUIRE(columns.until_due() == due - total + 1);
+      MUST(columns.until_due() == due - total + 1);
       columns.grow(1);
       if (total < due) continue;
       made = total;

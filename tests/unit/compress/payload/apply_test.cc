@@ -78,11 +78,14 @@ BOOST_AUTO_TEST_CASE(every_entry_is_fetched_before_it_is_visited_and_visited_onc
     walk_merged(
         layout, some, where, [&](std::uint32_t i) { ++fetched[i]; },
         [&](const EntryRun& run) {
+          bool fetched_before = true, inside = true;
           for (std::size_t e = 0; e < run.count; ++e) {
             const std::uint32_t i = run.index[e];
-            BOOST_TEST_REQUIRE(++visited[i] <= fetched[i]);
-            BOOST_TEST_REQUIRE((where.begin <= i && i < where.end));
+            fetched_before = fetched_before && ++visited[i] <= fetched[i];
+            inside = inside && where.begin <= i && i < where.end;
           }
+          BOOST_TEST_REQUIRE(fetched_before);
+          BOOST_TEST_REQUIRE(inside);
           entries += run.count;
         });
     BOOST_TEST((fetched == visited));
