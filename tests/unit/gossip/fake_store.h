@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -136,7 +137,7 @@ class FakeStore final : public sim::PeerStore {
       out.u64(one.range.first);
       out.u64(one.range.last);
     }
-    for (std::size_t i = 0; i < snapshot_padding; ++i) out.u8(static_cast<std::uint8_t>(i));
+    out.raw(Bytes(snapshot_padding));
     ++snapshots_made;
     return out.take();
   }
@@ -186,7 +187,10 @@ class FakeStore final : public sim::PeerStore {
                        std::size_t bytes) const {
     Bytes payload(bytes);
     Prng prng = Prng::named(seq, stream.hex());
-    for (auto& byte : payload) byte = static_cast<std::uint8_t>(prng.next());
+    for (std::size_t at = 0; at < bytes; at += 8) {
+      const std::uint64_t word = prng.next();
+      std::memcpy(payload.data() + at, &word, std::min<std::size_t>(8, bytes - at));
+    }
     StoredUpdate update;
     update.header = {{stream, seq}, origin, sha256(payload), prng.next(), seq, 32};
     update.payload = std::make_shared<const Bytes>(std::move(payload));
