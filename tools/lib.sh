@@ -27,7 +27,7 @@ torch_packages=(python3-torch libopenblas0-serial)
 # Options of meson setup. With few processors more sources are compiled as one: a fifth less work, less to share out.
 # shellcheck disable=SC2034
 unity=()
-if [[ $(nproc) -le 4 ]]; then unity=(-Dunity_size=64); fi
+if [[ $(nproc) -le 4 ]]; then unity=(-Dunity_size=96); fi
 
 # One line about what happens now, with the seconds since the start.
 say() {
