@@ -2,30 +2,15 @@
 
 #include <utility>
 
-#include "gpu/device/plugin.h"
 #include "models/tokenizer/tokenizer_json.h"
 #include "models/weights/model_json.h"
 #include "runtime/daemon/state/storage.h"
-#include "runtime/training/device_trainer.h"
+#include "runtime/training/gpu_trainer.h"
 #include "runtime/training/model_trainer.h"
 
 namespace rumor::daemon {
 
 namespace {
-
-// Sets the trainer and the device of `training`.
-Result<void> train_on_gpu(const PeerOptions& options, std::shared_ptr<const models::DataSet> data, std::uint64_t seed,
-                          Training& training) {
-  auto gpus = gpu::open_gpus(options.gpus);
-  if (!gpus) return gpus.error();
-  auto name = (*gpus)->name();
-  if (!name) return name.error();
-  training.device = std::move(name).value();
-  auto trainer = DeviceTrainer::create(std::move(gpus).value(), options.config, std::move(data), options.shard, seed);
-  if (!trainer) return trainer.error();
-  training.trainer = std::move(trainer).value();
-  return {};
-}
 
 // The text of the run's tokenizer; empty if it has none.
 Result<std::string> tokenizer_text(const RunConfig& config) {
@@ -51,8 +36,10 @@ Result<Training> built_in_training(const PeerOptions& options, const NodeId& nod
   training.tokenizer_json = std::move(tokenizer).value();
   const std::uint64_t seed = sampling_seed(config, node);
   if (!options.gpus.empty()) {
-    if (auto made = train_on_gpu(options, std::move(data).value(), seed, training); !made)
-      return Error{Errc::usage, "--device cuda: " + made.error().text};
+    auto made = make_gpu_trainer(options.gpus, config, std::move(data).value(), options.shard, seed);
+    if (!made) return Error{Errc::usage, "--device cuda: " + made.error().text};
+    training.trainer = std::move(made->trainer);
+    training.device = std::move(made->device);
     return training;
   }
   auto trainer = ModelTrainer::create(config, std::move(data).value(), options.shard, seed);
