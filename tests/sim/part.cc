@@ -1,5 +1,5 @@
 // RUMOR_SIM_PART=K/N runs every N-th case only, from the K-th: a sanitizer makes the simulator slow, so tools/test runs
-// another twelfth of the cases there with each commit (K from 1). Without the variable all cases run.
+// another sixteenth of the cases there with each commit (K from 1). Without the variable all cases run.
 #include <boost/test/tree/traverse.hpp>
 #include <boost/test/tree/visitor.hpp>
 #include <boost/test/unit_test.hpp>
