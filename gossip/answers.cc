@@ -77,6 +77,12 @@ std::vector<KnownAddress> Protocol::known_addresses() const {
 
 std::size_t Protocol::members() const { return impl_->core.members.all().size(); }
 
+std::vector<NodeId> Protocol::nodes() const {
+  std::vector<NodeId> nodes;
+  for (const auto& [node, member] : impl_->core.members.all()) nodes.push_back(node);
+  return nodes;
+}
+
 std::size_t Protocol::members_here() const {
   const auto& all = impl_->core.members.all();
   return static_cast<std::size_t>(

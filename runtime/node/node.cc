@@ -79,6 +79,13 @@ Result<void> Node::restore(BytesView bytes) {
   return core_.trainer->restore(checkpoint->local.residual, checkpoint->local.optimizer);
 }
 
+Result<void> Node::restore_contributions(BytesView table) {
+  auto read = Contributions::decode(core_.run, table);
+  if (!read) return read.error();
+  incoming_.contributions() = std::move(read).value();
+  return {};
+}
+
 Result<std::string> Node::open_disk() {
   if (core_.options.disk == nullptr) return std::string();
   const auto damaged = core_.exchange->open(*core_.options.disk);
@@ -95,6 +102,7 @@ void Node::take_turn(TimePoint now, NodeOutbox& out, const Input& input) {
   Turn turn{now, out};
   core_.turn = &turn;
   last_turn_ = now;
+  incoming_.contributions().set_time(core_.unix_seconds(now));
   input(turn);
   phases_.advance(turn);
   end_turn(turn);

@@ -51,6 +51,9 @@ class Node final {
   // Takes up a checkpoint; before start(). The residual is taken over only if this node wrote it.
   // Errors: Errc::corrupt, Errc::mismatch; the node is unchanged then.
   Result<void> restore(BytesView checkpoint);
+  // Takes up the table of contributions that was saved with a checkpoint; before start(). Errors: those of
+  // Contributions::decode; the samples of earlier updates are then unknown, but for those that the log has.
+  Result<void> restore_contributions(BytesView table);
 
   // ---- inputs ----
   void start(TimePoint now, NodeOutbox& out);

@@ -24,10 +24,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.samples_planned = core_.samples_wanted();
   const gossip::ReplicaDigest& digest = replica().digest();
   s.updates = digest.updates;
-  ByteWriter whole;
-  whole.raw(digest.have_hash.view().first(8));
-  whole.u64(digest.fingerprint);
-  s.digest = to_hex(whole.bytes());
+  s.digest = digest_text(digest);
   s.peers = protocol.peers();
   s.digests_equal =
       std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
@@ -38,6 +35,8 @@ NodeStatus Node::status(TimePoint now) const {
   s.rate = exchange.rate();
   s.target_density = core_.config.density_for(exchange.density_peers(), exchange.batches());
   s.exchange = core_.config.mode;
+  if (!core_.config.has_own_models())
+    s.contributions = incoming_.contributions().table(replica().have(), replica().samples(), protocol.nodes());
   s.training = core_.figures;
   s.traffic = protocol.counters();
   const gossip::Reach& reach = protocol.reach();

@@ -219,6 +219,7 @@ FigureSheet status_figures(const NodeStatus& s) {
                   .note = "Behind: updates that the neighbour had not at its last digest. Stale: own updates between "
                           "the making of one of its updates and the arrival."},
                  neighbour_rows, neighbours_of(s));
+  add_contributions(sheet, s.contributions);
   sheet.add({.object = "compression", .title = "codec"}, compression_rows, s);
   sheet.add({.object = "compression.staleness", .title = "staleness"}, late_rows, s);
   sheet.add_list({.object = "compression.staleness.peers", .title = "Staleness of live peers", .key = "node"},

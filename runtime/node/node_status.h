@@ -10,6 +10,7 @@
 
 #include "gossip/protocol.h"
 #include "runtime/base/figures.h"
+#include "runtime/contributions/contributions.h"
 #include "runtime/exchange/staleness.h"
 #include "runtime/training/memory_use.h"
 
@@ -132,6 +133,7 @@ struct NodeStatus {
   std::vector<NodeId> lost;              // whose last link to us ended without a goodbye; in order
   std::string identity_trouble;          // Protocol::identity_trouble()
   std::vector<gossip::PeerInfo> peers;
+  ContributionTable contributions;  // empty where peers have models of their own
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
   ReachStatus reach;

@@ -102,7 +102,7 @@ void Phases::end(int status, Turn& turn) {
   if (!core_.computing) core_.trainer->take_buffers(core_.protocol->node_buffers(), true);
   // Where training has failed, residual and optimizer hold what made it fail: the last checkpoint is the better one.
   if (keeps_checkpoints() && status != training_failed)
-    turn.out.push_back(SaveCheckpoint{make_checkpoint()});
+    turn.out.push_back(make_checkpoint());
   core_.protocol->leave(turn.now, turn.network);
   finished_status_ = status;
 }
@@ -135,13 +135,13 @@ void Phases::checkpoint_soon() {
 
 void Phases::save_checkpoint_if_due(Turn& turn) {
   if (core_.phase == Phase::ended || turn.now < next_checkpoint_ || !keeps_checkpoints()) return;
-  Bytes checkpoint = make_checkpoint();
-  const double seconds = static_cast<double>(checkpoint.size()) / limits::checkpoint_bytes_per_second;
+  SaveCheckpoint checkpoint = make_checkpoint();
+  const double seconds = static_cast<double>(checkpoint.bytes.size()) / limits::checkpoint_bytes_per_second;
   next_checkpoint_ = turn.now + std::max(core_.options.checkpoint_every, from_seconds(seconds));
-  turn.out.push_back(SaveCheckpoint{std::move(checkpoint)});
+  turn.out.push_back(std::move(checkpoint));
 }
 
-Bytes Phases::make_checkpoint() const {
+SaveCheckpoint Phases::make_checkpoint() const {
   RUMOR_CHECK(!core_.computing);
   RUMOR_CHECK(incoming_.verify());  // never write a damaged replica
   LocalState local;
@@ -150,7 +150,9 @@ Bytes Phases::make_checkpoint() const {
   local.residual.assign(residual.begin(), residual.end());
   local.optimizer = core_.trainer->optimizer_state();
   local.own_model = core_.config.has_own_models();
-  return encode_checkpoint(incoming_.form(), incoming_.replica().state(), local);
+  SaveCheckpoint made{encode_checkpoint(incoming_.form(), incoming_.replica().state(), local)};
+  if (!local.own_model) made.contributions = incoming_.contributions().encode(core_.run);
+  return made;
 }
 
 // ---- work for the trainer ----

@@ -68,7 +68,7 @@ class Phases {
   void change_phase(Turn& turn);
   void await_convergence(Turn& turn);
   void save_checkpoint_if_due(Turn& turn);
-  Bytes make_checkpoint() const;
+  SaveCheckpoint make_checkpoint() const;
   void compute(Turn& turn);
   // How many flushing updates exchange.flush_bits allow.
   std::size_t flushes_allowed() const;

@@ -263,6 +263,9 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
   if (!loaded) return files_.with_unlike_parts(loaded.error());
   if (!loaded->empty()) console_.line(*loaded);
+  if (const auto table = PeerFiles::contributions_of(files_.directory()))
+    if (auto read = node_->restore_contributions(*table); !read)
+      console_.warning("contributions: " + read.error().text + "; samples of earlier updates are unknown");
   return files_.open_capture(options_.capture, node_->form());
 }
 
@@ -367,7 +370,9 @@ void EventLoop::save_waiting() {
     addresses += known.address + "\n";
   ++saves_under_way_;
   storage_.submit(
-      [this, bytes = std::move(waiting_save_->bytes), addresses] { return files_.save(bytes, addresses); },
+      [this, save = std::move(*waiting_save_), addresses] {
+        return files_.save(save.bytes, save.contributions, addresses);
+      },
       [this](const Result<void>& saved) { on_saved(saved); });
   waiting_save_.reset();
 }
