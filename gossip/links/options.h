@@ -32,6 +32,7 @@ struct Options {
   StreamId stream;  // of this process
   RunId run;
   std::string run_name;                // for error texts only
+  bool observes = false;               // publishes nothing; for texts only
   std::vector<std::string> advertise;  // host:port others may dial; empty when not listening
   std::vector<std::string> seeds;      // tried in parallel, retried for ever
   // Learned in earlier lives; tried like seeds, but given up after a while.

@@ -21,6 +21,7 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.stream = core.options.stream;
   protocol.run = core.run;
   protocol.run_name = core.config.name;
+  protocol.observes = core.options.observe;
   const models::StartWeights* const start = core.options.start.get();
   protocol.parts = run_parts(core.config, core.trainer->layout(), start);
   if (start != nullptr) protocol.start = StartNote{core.config.grid_bits, start->hash}.encode();
@@ -34,6 +35,7 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.unix_start = core.options.unix_start;
   protocol.began = core.options.began;
   core.exchange->configure(protocol);
+  if (core.options.links) protocol.links = *core.options.links;
   return protocol;
 }
 

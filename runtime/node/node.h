@@ -95,6 +95,8 @@ class Node final {
   const Neighbourhood* neighbourhood() const { return core_.exchange->neighbourhood(); }
   const TrainingFigures& figures() const { return core_.figures; }
   bool training() const { return core_.phase == Phase::training; }
+  // It has all that one other peer had when they met, or nobody answers.
+  bool caught_up() const { return core_.phase != Phase::catching_up; }
   bool complete() const { return phases_.complete(); }
   NodeStatus status(TimePoint now) const;
 

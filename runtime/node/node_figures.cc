@@ -38,6 +38,7 @@ NodeStatus Node::status(TimePoint now) const {
   if (!core_.config.has_own_models())
     s.contributions = incoming_.contributions().table(replica().have(), replica().samples(), protocol.nodes());
   s.training = core_.figures;
+  s.training.observes = core_.options.observe;
   s.traffic = protocol.counters();
   const gossip::Reach& reach = protocol.reach();
   if (reach.by) s.reach.by = reach.by->hex(), s.reach.seconds_ago = to_seconds(now - reach.at);

@@ -232,6 +232,7 @@ FigureSheet status_figures(const NodeStatus& s) {
   sheet.add({.object = "memory", .title = "memory"}, bytes_rows, s);
   sheet.add({.object = "log", .title = "log"}, log_rows, s.log);
   sheet.add({.object = "reach", .title = "reach"}, reach_rows, s.reach);
+  sheet.add({.object = "export", .title = "export"}, export_rows, s.exports);
   return sheet;
 }
 

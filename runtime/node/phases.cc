@@ -34,7 +34,8 @@ TimePoint Phases::deadline() const {
   if (core_.computing) return at;
   if (keeps_checkpoints()) at = std::min(at, next_checkpoint_);
   if (core_.phase == Phase::flushing) at = std::min(at, next_step_);
-  if (trains()) at = std::min({at, core_.exchange->waits_until().value_or(next_step_), next_evaluation_});
+  if (core_.phase == Phase::training) at = std::min(at, next_evaluation_);
+  if (trains()) at = std::min(at, core_.exchange->waits_until().value_or(next_step_));
   return at;
 }
 
@@ -148,6 +149,7 @@ SaveCheckpoint Phases::make_checkpoint() const {
   local.node = core_.options.node;
   const std::span<const float> residual = core_.trainer->residual();
   local.residual.assign(residual.begin(), residual.end());
+  local.residual.resize(incoming_.form().layout.params());  // a follower has none
   local.optimizer = core_.trainer->optimizer_state();
   local.own_model = core_.config.has_own_models();
   SaveCheckpoint made{encode_checkpoint(incoming_.form(), incoming_.replica().state(), local)};
@@ -164,15 +166,23 @@ void Phases::compute(Turn& turn) {
     return start_evaluation(all_rows, turn);
   }
   if (core_.phase == Phase::flushing) return flush(turn);
-  if (!trains() || stopping_) return;
-  if (next_evaluation_ <= turn.now) {
-    next_evaluation_ = turn.now + core_.options.evaluation_every;
+  if (core_.phase != Phase::training || stopping_) return;
+  if (evaluation_due(turn.now)) {
     evaluation_began_ = turn.now;
     return start_evaluation(core_.options.evaluation_rows, turn);
   }
+  if (!trains()) return core_.exchange->work_ahead();  // else entries pile up
   if (turn.now < next_step_ || core_.exchange->must_wait(turn.now)) return core_.exchange->work_ahead();
   next_step_ = turn.now + Duration(static_cast<std::int64_t>(core_.config.period_ms * 1000));
   outgoing_.start_step(turn);
+}
+
+// An observer does not evaluate the same weights twice.
+bool Phases::evaluation_due(TimePoint now) {
+  if (now < next_evaluation_) return false;
+  next_evaluation_ = now + core_.options.evaluation_every;
+  const std::uint64_t weights = incoming_.replica().fingerprint();
+  return !core_.options.observe || std::exchange(evaluated_, weights) != weights;
 }
 
 std::size_t Phases::flushes_allowed() const {

@@ -83,7 +83,9 @@ void Console::progress(const NodeStatus& s, double seconds) {
   // A run of another program's training loop may have no end that is known.
   const std::string planned = s.samples_planned < samples_unbounded ? str("/", s.samples_planned) : "";
   std::string text = str(s.phase, "  ", s.samples, planned, " samples (", fixed(samples, 0),
-                         "/s)  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
+                         "/s)");
+  if (s.training.loss || !s.training.observes)
+    text += str("  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
   if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
   text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
   if (s.ratio() > 0) text += str("  ", fixed(s.ratio(), 0), "x smaller");

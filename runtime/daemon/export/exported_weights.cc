@@ -13,8 +13,9 @@ namespace rumor::daemon {
 
 namespace {
 
-// One line: the list that /status has.
-std::string contributions_json(const ContributionTable& table) {
+// One line: the list that /status has. A file has no now, so it says when and not how long ago.
+std::string contributions_json(ContributionTable table) {
+  for (Contribution& one : table.nodes) one.now = 0;
   FigureSheet sheet;
   add_contributions(sheet, table);
   return nlohmann::ordered_json::parse(figures_json(sheet)).at("contributions").dump();
