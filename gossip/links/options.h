@@ -32,7 +32,6 @@ struct Options {
   StreamId stream;  // of this process
   RunId run;
   std::string run_name;                // for error texts only
-  bool observes = false;               // publishes nothing; for texts only
   std::vector<std::string> advertise;  // host:port others may dial; empty when not listening
   std::vector<std::string> seeds;      // tried in parallel, retried for ever
   // Learned in earlier lives; tried like seeds, but given up after a while.
@@ -51,6 +50,7 @@ struct Options {
   Bytes start = {};
   // When this process began, in milliseconds since 1970: of two with one key, the later one ends (PROTOCOL.md 5.12).
   std::uint64_t began = 0;
+  bool observes = false;  // publishes nothing; for texts only
 };
 
 }  // namespace rumor::gossip

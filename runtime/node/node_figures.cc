@@ -28,7 +28,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.peers = protocol.peers();
   s.digests_equal =
       std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
-  s.live_peers = exchange.live_count();
+  s.live_peers = exchange.live_count() - (core_.options.observe ? 1 : 0);
   s.members = protocol.members();
   s.lost = protocol.lost();
   s.identity_trouble = protocol.identity_trouble();

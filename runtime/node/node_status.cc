@@ -58,7 +58,8 @@ constexpr FigureRow<S> rate_rows[] = {
 
 constexpr FigureRow<S> peers_rows[] = {
     figure<&S::live_peers>("live_peers").shown("live", Form::count, 4)
-        .gauge("rumor_live_peers", "Peers that train now, this one included.").curve("live_peers", "swarm/live_peers"),
+        .gauge("rumor_live_peers", "Peers that train now, this one included unless it only observes.")
+        .curve("live_peers", "swarm/live_peers"),
     figure<S>("links", [](const auto& s) { return s.peers.size(); }).shown("neighbours", Form::count)
         .gauge("rumor_links", "Admitted links to neighbours."),
     figure<&S::members>("members").shown("known", Form::count)

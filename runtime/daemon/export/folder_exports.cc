@@ -82,10 +82,12 @@ Result<void> FolderExports::write(const Job& job) {
 std::string FolderExports::ended(const Job& job, const Result<void>& written, TimePoint now) {
   --under_way_;
   if (!written) {
-    trouble_ = written.error().text;
     newest_digest_ = digest_;
     newest_loss_ = loss_;
     next_ = now + std::min(plan_.every, retry_after);
+    const bool said = trouble_ == written.error().text;
+    trouble_ = written.error().text;
+    if (said) return {};
     return str("not exported: ", trouble_, "; the last export, if there is one, is whole; trying again");
   }
   trouble_.clear();

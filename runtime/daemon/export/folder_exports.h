@@ -53,7 +53,8 @@ class FolderExports {
   Job begin(ExportedWeights weights, TimePoint now);
   // Errors: Errc::io; Errc::limit for a weight that the dtype does not hold.
   static Result<void> write(const Job& job);
-  // Returns a line for people. `now`: when the export began.
+  // Returns a line for people, or nothing where it was not written for the same reason as the last one. `now`: when the
+  // export began.
   std::string ended(const Job& job, const Result<void>& written, TimePoint now);
 
   const ExportPlan& plan() const { return plan_; }

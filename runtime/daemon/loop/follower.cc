@@ -84,7 +84,7 @@ void Follower::write(ExportedWeights weights, TimePoint now) {
                     const std::string text = exports_->ended(*job, written, now);
                     trouble_ = written ? "" : written.error().text;
                     if (written) console_.line(text);
-                    else console_.warning(text);
+                    else if (!text.empty()) console_.warning(text);
                   });
 }
 

@@ -124,6 +124,8 @@ BOOST_AUTO_TEST_CASE(an_export_that_fails_leaves_the_last_one_and_is_tried_again
   BOOST_TEST_REQUIRE(!failed.ok());
   BOOST_TEST(contains(failed.error().text, "cannot write"));
   BOOST_TEST(exports.status(start).trouble == failed.error().text);
+  const FolderExports::Job again = exports.begin(weights_after(2), start + 600s);
+  BOOST_TEST(exports.ended(again, failed, start + 600s).empty());  // it was said
   BOOST_TEST(read_back(folder).metadata().at("samples") == "10");
   BOOST_TEST(!exports.due(*weights_after(2).digest, start + 629s, false));
   BOOST_TEST(exports.due(*weights_after(2).digest, start + 630s, false));
