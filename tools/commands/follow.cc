@@ -12,6 +12,7 @@ int run_follow_command(const FollowCommand& command) {
                               "export that of one peer with `rumor export`"});
   daemon::PeerOptions options = daemon::following_options(std::move(config).value());
   if (!command.seeds.empty()) options.config.seeds = command.seeds;
+  if (!command.allow.empty()) options.config.allow = command.allow;
   if (!command.token.empty()) options.config.token = command.token;
   if (!command.status.empty()) options.config.status = command.status;
   if (!command.status_token.empty()) options.config.status_token = command.status_token;

@@ -27,7 +27,8 @@ inline constexpr const char* follow_footer =
     "  rumor follow text-gpt --seed 192.0.2.7:7001 --export best --best\n"
     "The swarm keeps one link for a follower. If that peer goes, the follower dials another one. With --state it goes\n"
     "on after a restart where it was, on any machine, as long as no two processes use the directory at once.\n"
-    "Where strangers are kept out, the owner gives a follower a token: rumor key token RUN --observe --owner DIR.\n"
+    "Where strangers are kept out, peers list the follower's key or the owner gives it a token, and the follower\n"
+    "knows them in the same way (`rumor key --help`): rumor key token RUN --observe --owner DIR --out t.tok.\n"
     "Ctrl-C exports the weights of that moment and ends.";
 
 inline constexpr const char* key_footer =

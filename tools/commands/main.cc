@@ -203,6 +203,7 @@ void add_follow(CLI::App& app, FollowCommand& c) {
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->needs(folder);
   sub->add_option("--state", c.state, "directory for key, checkpoints and log; created if missing");
+  sub->add_option("--allow", c.allow, "file of keys that this follower may be linked to; see `rumor key --help`");
   sub->add_option("--token", c.token, "file with a join token");
   sub->add_option("--status", c.status, "serve a web page, /status and /metrics at HOST:PORT");
   sub->add_option("--status-token", c.status_token,

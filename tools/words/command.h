@@ -50,7 +50,7 @@ struct FollowCommand {
   double every = 600;  // seconds between exports
   bool best = false;   // at each new lowest loss instead
   std::string dtype = "f32";
-  std::string token, status, status_token, events;  // empty: as the run file says
+  std::string allow, token, status, status_token, events;  // empty: as the run file says
   std::optional<std::string> state, json;
   bool until_done = false;
   double checkpoint_every = 10;  // seconds

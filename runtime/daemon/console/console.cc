@@ -64,7 +64,8 @@ void Console::started(const NodeStatus& s, const std::string& device, const std:
                       const std::string& status_address, const std::string& state) {
   line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ",
            s.params, " parameters", device.empty() ? "" : ", on GPU " + device));
-  line(str("listening on ", listening, "; others join with --seed ", listening));
+  if (listening.empty()) line("it follows the run: no other peer dials it");
+  else line(str("listening on ", listening, "; others join with --seed ", listening));
   if (!status_address.empty()) line("status at http://" + status_address + "/");
   if (state.empty()) line("no --state directory: a restart begins anew, from the other peers");
 }

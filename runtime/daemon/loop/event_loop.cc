@@ -226,7 +226,8 @@ Result<void> EventLoop::open(Training training) {
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
-  console_.started(node_->status(now()), device, *bound, view_.address(), files_.directory());
+  const std::string listening = options_.following ? "" : *bound;
+  console_.started(node_->status(now()), device, listening, view_.address(), files_.directory());
   return {};
 }
 
