@@ -57,6 +57,9 @@ inline constexpr std::size_t link_queue_bytes_max = 24 << 20, queues_bytes_max =
 inline constexpr std::size_t allowed_keys_max = 65'536, allow_file_bytes_max = 16 << 20;
 inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;
 
+// The record before an update that says how it was made (runtime/AUDIT.md).
+inline constexpr std::size_t record_bytes_max = 256 << 10;
+
 // Revocations of a run, and updates they may take back.
 inline constexpr std::size_t revocations_max = 1'024;
 

@@ -158,6 +158,12 @@ std::vector<InFlightView::Expected> InFlightView::expected() {
   return all;
 }
 
+std::vector<InFlightView::Waiting> InFlightView::waiting() const {
+  std::vector<Waiting> all;
+  for (const Own& own : own_) all.push_back({own.period, own.waiting_for.size()});
+  return all;
+}
+
 std::size_t InFlightView::memory_bytes() const {
   std::size_t bytes = capacity_bytes(tiles_, left_);
   for (const std::vector<std::uint32_t>& tile : tiles_) bytes += capacity_bytes(tile);

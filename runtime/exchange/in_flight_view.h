@@ -77,6 +77,13 @@ class InFlightView {
   void lifted() { stale_entries_ += entries(); }
 
   std::size_t in_flight() const { return own_.size(); }
+  // The own update of a period, and how many peers have not answered it.
+  struct Waiting {
+    std::uint64_t period = 0, peers = 0;
+    bool operator==(const Waiting&) const = default;
+  };
+  // All in flight, in ascending order: with the updates themselves, what the overlay is made of.
+  std::vector<Waiting> waiting() const;
   std::size_t memory_bytes() const;
 
  private:

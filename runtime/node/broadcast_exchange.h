@@ -27,6 +27,8 @@ class BroadcastExchange final : public Exchange {
   std::size_t density_peers() const override { return live_count(); }
   double rate() const override;
   std::uint32_t batches() const override { return round_.length(); }
+  double brake() const override { return staleness_.rate_factor(); }
+  std::vector<InFlightView::Waiting> in_flight() const override { return in_flight_.waiting(); }
 
   void applied(const gossip::UpdateHeader& header, TimePoint now) override;
   void published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) override;

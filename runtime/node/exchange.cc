@@ -15,6 +15,9 @@ Result<void> Exchange::check(const RunConfig& config, Trainer& trainer) {
   if (config.has_own_models() && trainer.own_model() == nullptr)
     return Error{Errc::usage, str("exchange.mode = \"", config.mode, "\" is for built-in models on a processor ",
                                   "(--device cpu) so far; set exchange.mode = \"broadcast\"")};
+  if (config.records && config.mode != "broadcast")
+    return Error{Errc::usage, str("audit.record is for exchange.mode = \"broadcast\", whose updates follow from ",
+                                  "weights that all peers have; with \"", config.mode, "\" set audit.record = false")};
   return {};
 }
 

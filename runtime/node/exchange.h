@@ -13,9 +13,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compress/payload/update.h"
 #include "gossip/protocol.h"
+#include "runtime/exchange/in_flight_view.h"
 #include "runtime/replica/held_updates.h"
 #include "runtime/run/run_config.h"
 #include "runtime/training/trainer.h"
@@ -52,6 +54,10 @@ class Exchange {
   virtual double rate() const = 0;
   // Mini-batches of the next step.
   virtual std::uint32_t batches() const = 0;
+  // For a record of the step that begins (runtime/AUDIT.md): the factor in rate() by which this peer brakes, and the
+  // own updates in its view that others have not answered.
+  virtual double brake() const { return 1; }
+  virtual std::vector<InFlightView::Waiting> in_flight() const { return {}; }
 
   // ---- updates ----
   // An update of another peer is in the replica.

@@ -26,7 +26,7 @@ Error invalid_update(const UpdateKey& key, const std::string& why) {
 }  // namespace
 
 Incoming::Incoming(NodeCore& core)
-    : HeldUpdates({core.run, core.trainer->layout(), core.config.grid_bits}, first_weights(core),
+    : HeldUpdates({core.run, core.trainer->layout(), core.config.grid_bits, core.config.records}, first_weights(core),
                   core.options.disk != nullptr ? core.config.log_bytes : limits::log_bytes_max,
                   core.options.disk != nullptr ? limits::log_cache_bytes_max : SIZE_MAX),
       core_(core) {

@@ -78,6 +78,7 @@ Result<void> Node::restore(BytesView bytes) {
   if (auto restored = incoming_.replica().restore(std::move(checkpoint->replica)); !restored) return restored;
   incoming_.set_lacks_weights(false);
   if (checkpoint->local.node != core_.options.node) return {};
+  outgoing_.restored(checkpoint->local.point);
   return core_.trainer->restore(checkpoint->local.residual, checkpoint->local.optimizer);
 }
 

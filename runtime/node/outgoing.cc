@@ -29,6 +29,7 @@ void Outgoing::start_step(Turn& turn) {
   plan.peers = exchange.live_count();
   plan.survey = next_survey_ <= turn.now;
   last_step_ = turn.now;
+  record(plan);
   core_.computing = true;
   if (std::string text = exchange.warning(); !text.empty()) turn.note(gossip::Note::Level::warning, std::move(text));
   turn.out.push_back(StartStep{std::move(plan)});
@@ -40,8 +41,31 @@ void Outgoing::start_flush(double density, Turn& turn) {
   plan.density = density;
   core_.exchange->begin_step(plan);
   plan.peers = core_.exchange->live_count();
+  record(plan);
   core_.computing = true;
   turn.out.push_back(StartStep{std::move(plan)});
+}
+
+void Outgoing::record(const StepPlan& plan) {
+  if (!recorder_.on()) return;
+  if (!recorder_.repeatable() && core_.figures.steps == 0)
+    core_.turn->note(gossip::Note::Level::warning,
+                     "nobody can make the steps of this peer again, so audits will not check it (audit.record): that "
+                     "takes a built-in model on a processor, without optimizer.hogwild, adaptive_revision or a budget "
+                     "in bytes, and a checkpoint that was made right behind an update");
+  recorder_.began({.flush = plan.flush,
+                   .period = plan.period,
+                   .peers = plan.peers,
+                   .batches = std::max(plan.batches, 1u),
+                   .brake = plan.flush ? 1 : core_.exchange->brake(),
+                   .density = plan.density,
+                   .in_flight = core_.exchange->in_flight()},
+                  incoming_.have());
+}
+
+std::optional<UpdateKey> Outgoing::point() const {
+  if (!recorder_.repeatable() || recorder_.has_steps() || core_.own_updates == 0) return std::nullopt;
+  return UpdateKey{core_.options.stream, core_.own_updates};
 }
 
 bool Outgoing::step_done(StepResult result, Turn& turn) {
@@ -58,6 +82,7 @@ bool Outgoing::step_done(StepResult result, Turn& turn) {
   if (!result.at_range_end.empty()) warn_of_range(result.at_range_end, turn);
   if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1})) return true;
   count(result);
+  recorder_.ended(result.held);
   if (!result.held) publish(std::move(result), turn);
   core_.exchange->set_unpublished(samples_held_);
   return true;
@@ -89,6 +114,7 @@ void Outgoing::count(const StepResult& result) {
 }
 
 void Outgoing::publish(StepResult result, Turn& turn) {
+  result.payload = recorder_.payload(std::move(result.payload));
   TrainingFigures& figures = core_.figures;
   figures.own_payload_bytes += result.payload.size();
   figures.own_entries += result.update.index.size();

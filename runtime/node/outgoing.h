@@ -10,6 +10,7 @@
 #include <string>
 
 #include "compress/select/compressor.h"
+#include "runtime/audit/step_recorder.h"
 #include "runtime/node/incoming.h"
 #include "runtime/node/node_core.h"
 
@@ -17,7 +18,8 @@ namespace rumor {
 
 class Outgoing {
  public:
-  Outgoing(NodeCore& core, Incoming& incoming) : core_(core), incoming_(incoming) {}
+  Outgoing(NodeCore& core, Incoming& incoming)
+      : core_(core), incoming_(incoming), recorder_(core.config, *core.trainer, core.options.shard) {}
 
   // Requires: the trainer is idle.
   void start_step(Turn& turn);
@@ -27,12 +29,18 @@ class Outgoing {
   // Returns false when training cannot go on: the reason has been noted then. Requires: NodeCore::computed().
   bool step_done(StepResult result, Turn& turn);
 
+  // The trainer has been restored from a checkpoint that was made behind this update, or at none: nothing.
+  void restored(const std::optional<UpdateKey>& point) { recorder_.continues(point); }
+  // The own update behind which the trainer's state is now; nothing where it has made steps since, or there is none.
+  std::optional<UpdateKey> point() const;
+
   // As of a step some seconds ago.
   const compress::CompressorStats& compression() const { return compression_; }
 
  private:
   void count(const StepResult& result);
   void publish(StepResult result, Turn& turn);
+  void record(const StepPlan& plan);
   std::string range_end_text_of(std::uint32_t position) const;
   void warn_of_range(std::span<const std::uint32_t> positions, Turn& turn);
 
@@ -42,6 +50,7 @@ class Outgoing {
   std::uint32_t samples_held_ = 0;      // of own steps since the last own update
   compress::CompressorStats compression_;
   TimePoint next_survey_{};
+  audit::StepRecorder recorder_;
   std::set<std::string> at_range_end_;  // tensors that have been warned of
 };
 

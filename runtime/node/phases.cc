@@ -152,6 +152,7 @@ SaveCheckpoint Phases::make_checkpoint() const {
   local.residual.resize(incoming_.form().layout.params());  // a follower has none
   local.optimizer = core_.trainer->optimizer_state();
   local.own_model = core_.config.has_own_models();
+  local.point = outgoing_.point();
   SaveCheckpoint made{encode_checkpoint(incoming_.form(), incoming_.replica().state(), local)};
   if (!local.own_model) made.contributions = incoming_.contributions().encode(core_.run);
   return made;

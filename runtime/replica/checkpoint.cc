@@ -99,6 +99,9 @@ Result<LocalState> read_local(ByteReader& in, std::uint32_t params) {
   const BytesView optimizer = in.sized(optimizer_bytes_max);
   local.optimizer.assign(optimizer.begin(), optimizer.end());
   if (in.failed()) return damaged(in, "the optimizer state is cut off");
+  if (in.done()) return local;
+  const auto stream = in.id<StreamId>();
+  local.point = UpdateKey{stream, in.u64()};
   return local;
 }
 
@@ -160,6 +163,10 @@ Bytes encode_checkpoint(const RunForm& form, const ReplicaState& replica, const 
   out.raw(local.node.view());
   out.raw(as_bytes(std::span(local.residual)));
   out.sized(local.optimizer);
+  if (local.point) {
+    out.raw(local.point->stream.view());
+    out.u64(local.point->seq);
+  }
   return seal(out);
 }
 

@@ -3,6 +3,8 @@
 // Thread: plain functions.
 #pragma once
 
+#include <optional>
+
 #include "runtime/replica/replica.h"
 #include "runtime/replica/run_form.h"
 
@@ -16,6 +18,9 @@ struct LocalState {
   // Its model is one of its own: the replica, which is its public copy, and the residual
   // (runtime/exchange/neighbourhood.h).
   bool own_model = false;
+  // In a run with records (runtime/AUDIT.md): the own update behind which residual and optimizer were in this state.
+  // Absent: the peer had made steps since, or the run has no records.
+  std::optional<UpdateKey> point = {};
 };
 
 struct Checkpoint {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "compress/payload/recorded.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
 #include "runtime/base/sha256.h"
@@ -38,7 +39,10 @@ Result<std::uint64_t> HeldUpdates::open(Disk& disk) {
 }
 
 Result<compress::SparseUpdate> HeldUpdates::decode(const Bytes& payload, Parallel* parallel) const {
-  return compress::decode(form_.layout, payload, {.parallel = parallel});
+  if (!form_.recorded) return compress::decode(form_.layout, payload, {.parallel = parallel});
+  const auto parts = compress::split_record(payload);
+  if (!parts) return Error{Errc::corrupt, "it has no record of how it was made, which this run asks for"};
+  return compress::decode(form_.layout, parts->update, {.parallel = parallel});
 }
 
 Result<gossip::Accepted> HeldUpdates::apply(const gossip::StoredUpdate& update, compress::SparseUpdate change,

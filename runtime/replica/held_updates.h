@@ -49,7 +49,8 @@ class HeldUpdates : public virtual gossip::UpdateStore {
   // the replica lacked any.
   bool replay();
 
-  // The change in a payload. `parallel`: threads that may decode it; null: the caller's. Errors: Errc::corrupt.
+  // The change in a payload, which has a record exactly where the run has them (form().recorded).
+  // `parallel`: threads that may decode it; null: the caller's. Errors: Errc::corrupt.
   Result<compress::SparseUpdate> decode(const Bytes& payload, Parallel* parallel = nullptr) const;
   // Applies and logs an update. Errors: Errc::corrupt when its fingerprint is wrong; nothing changed then.
   // Requires: `change` is what its payload holds.

@@ -1,7 +1,7 @@
 // PayloadCoder: the codings of a link (gossip/contract/link_coder.h) by the link forms of compress.
 //
-// Coding::adapt is LinkForm::adapt, Coding::link is LinkForm::link. The histories of the two
-// directions are made when the first linked payload comes by: a link that is never slow has none.
+// Coding::adapt is LinkForm::adapt, Coding::link is LinkForm::link. A record before the update stays as it is. The
+// histories of the two directions are made when the first linked payload comes by: a link that is never slow has none.
 //
 // Thread: one owner. Memory: nothing, or a LinkHistory for each direction in use; the layout is referred to and
 // must outlive the coder.

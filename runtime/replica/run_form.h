@@ -13,6 +13,8 @@ struct RunForm {
   RunId run;
   ParamLayout layout;
   int grid_bits = 24;  // a weight is its integer times 2^-grid_bits
+  // Payloads have a record (compress/payload/recorded.h). Not in the bytes: who reads a file of the run takes both.
+  bool recorded = false;
 
   void encode(ByteWriter& out) const;
   // Errors: Errc::corrupt, Errc::limit.

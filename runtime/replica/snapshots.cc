@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compress/payload/recorded.h"
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/sha256.h"
@@ -177,7 +178,7 @@ std::size_t Snapshots::undo_piece() {
     const auto update = log_.find(making.undo.back());
     making.undo.pop_back();
     if (!update) return 0;
-    auto entries = compress::decode(form_.layout, *update->payload);
+    auto entries = compress::decode(form_.layout, compress::update_part(*update->payload));
     if (!entries) return 0;
     making.undoing = std::move(entries).value();
     making.undone = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compress/payload/recorded.h"
 #include "compress/payload/update.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
@@ -59,7 +60,7 @@ Result<TailAverage> tail_average(const RunForm& form, const ReplicaState& state,
   for (const UpdateKey& key : tail->keys) {
     const auto stored = log.find(key);
     if (!stored) return unreadable(key);
-    const auto update = compress::decode(form.layout, *stored->payload);
+    const auto update = compress::decode(form.layout, compress::update_part(*stored->payload));
     if (!update) return unreadable(key);
     after += stored->header.samples;
     if (after >= tail->samples) break;

@@ -265,7 +265,7 @@ std::uint32_t UpdateLog::write(const gossip::UpdateHeader& header, BytesView pay
 }
 
 // Returns how many bytes of it could not be read.
-std::uint64_t UpdateLog::read_segment(std::uint32_t number) {
+std::uint64_t UpdateLog::read_segment(std::uint32_t number, Contents contents) {
   const std::string file = file_of(number);
   const std::uint64_t size = disk_->size(file);
   Segment& segment = segments_[number];
@@ -279,13 +279,14 @@ std::uint64_t UpdateLog::read_segment(std::uint32_t number) {
     if (!head || head->payload_bytes > size - at - head_bytes) return size - at;
     const std::uint64_t payload = at + head_bytes;
     at = payload + head->payload_bytes;
-    if (head->kind == kind_update && !contains(head->header.key))
+    const bool wanted = head->kind == kind_update || contents == Contents::also_taken_back;
+    if (wanted && !contains(head->header.key))
       put(head->header.key, {{}, head->payload_bytes, number, static_cast<std::uint32_t>(payload)});
   }
   return 0;
 }
 
-Result<std::uint64_t> UpdateLog::open(Disk& disk, const RunId& run) {
+Result<std::uint64_t> UpdateLog::open(Disk& disk, const RunId& run, Contents contents) {
   RUMOR_CHECK(index_.empty());
   disk_ = &disk;
   run_ = run;
@@ -305,7 +306,7 @@ Result<std::uint64_t> UpdateLog::open(Disk& disk, const RunId& run) {
       disk.remove(name);
       continue;
     }
-    damaged += read_segment(number);
+    damaged += read_segment(number, contents);
     if (segments_[number].kept == 0) {
       disk_bytes_ -= segments_[number].bytes;
       segments_.erase(number);

@@ -46,8 +46,10 @@ class UpdateLog {
       : bytes_max_(bytes_max), cache_bytes_max_(cache_bytes_max) {}
 
   // From now on the log is on `disk`, which must outlive it, and has the updates of its segments. Requires: empty.
+  // also_taken_back: and those that were taken back, as far as segments still have them: for a reader of the past.
   // Errors: Errc::mismatch when the segments are of another run. Returns how many bytes were damaged and left out.
-  Result<std::uint64_t> open(Disk& disk, const RunId& run);
+  enum class Contents : std::uint8_t { kept, also_taken_back };
+  Result<std::uint64_t> open(Disk& disk, const RunId& run, Contents contents = Contents::kept);
 
   // Requires: not in the log already.
   void append(const gossip::StoredUpdate& update, TimePoint now = {});
@@ -90,7 +92,7 @@ class UpdateLog {
 
   Order put(const UpdateKey& key, const LogIndex::Place& place);
   std::uint32_t write(const gossip::UpdateHeader& header, BytesView payload);
-  std::uint64_t read_segment(std::uint32_t segment);
+  std::uint64_t read_segment(std::uint32_t segment, Contents contents);
   const gossip::StoredUpdate* held(Order order) const;
   Result<Bytes> read_record(Order order, std::size_t payload_bytes) const;
   std::optional<gossip::UpdateHeader> header_at(Order order, const UpdateKey& key) const;

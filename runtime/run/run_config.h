@@ -1,4 +1,5 @@
-// RunConfig: the content of a run file. Sections [run] [model] [data] [optimizer] [exchange] [compress] [network].
+// RunConfig: the content of a run file. Sections [run] [model] [data] [optimizer] [exchange] [compress] [audit]
+// [network].
 //
 // Keys marked (shared) must be equal on all peers and go into the run id; each peer chooses the other keys for itself.
 // An unknown key is an error that names the nearest known one. Every key can be overridden as "section.key=value".
@@ -108,6 +109,10 @@ struct RunConfig {
   compress::Emit emit = compress::Emit::threshold;
   int grid_bits = 24;  // (shared)
 
+  // [audit]
+  // (shared, if true) Updates come with a record of how they were made (runtime/AUDIT.md); audit.record in the file.
+  bool records = false;
+
   // [network]
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> seeds;
@@ -138,6 +143,8 @@ struct RunConfig {
   std::uint32_t batches_in_turn(std::uint32_t all) const { return (all - 1) / std::max(hogwild, 1u) + 1; }
   // Whether the peer chooses the number of mini-batches of each step, and batches() is where it begins.
   bool follows_delay() const { return mode == "broadcast" && hogwild == 0 && round_rules.local_steps == 0; }
+  // Whether a peer that broadcasts makes an update of local steps (training/local_steps.h), not of one mini-batch.
+  bool takes_local_steps() const { return hogwild == 0 && (batches() > 1 || follows_delay()); }
   bool has_own_models() const { return keeps_own_models(mode); }
   bool averages() const { return mode == "average"; }
   bool codistills() const { return mode == "codistill"; }

@@ -218,6 +218,12 @@ std::vector<RunKeyRow> network_keys() {
   };
 }
 
+std::vector<RunKeyRow> audit_keys() {
+  return {row("audit.record", of_run,
+              "each update says how it was made, so that anybody with the log and the data can make it again",
+              truth(FIELD(records)))};
+}
+
 // The simulator alone knows these methods, except local_steps, which broadcast has too.
 std::vector<RunKeyRow> method_keys() {
   return {
@@ -265,7 +271,8 @@ const std::vector<RunKeyRow>& run_key_table() {
   static const std::vector<RunKeyRow> rows = [] {
     std::vector<RunKeyRow> list = model_keys();
     for (std::vector<RunKeyRow> more :
-         std::array{llama_keys(), training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys()})
+         std::array{llama_keys(), training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys(),
+                    audit_keys()})
       for (RunKeyRow& row : more) list.push_back(std::move(row));
     return list;
   }();

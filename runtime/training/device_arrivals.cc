@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "compress/payload/recorded.h"
 #include "runtime/base/memory_bytes.h"
 
 namespace rumor {
@@ -26,7 +27,7 @@ Result<DeviceArrivals> DeviceArrivals::create(const gpu::Gpu& gpu, ParamLayout l
 void DeviceArrivals::begin(const std::shared_ptr<const Bytes>& payload) {
   if (coming_entries_ >= entries_max_ || coming_.size() >= coming_max) return;
   Arrival arrival = spare();
-  const BytesView bytes(*payload);
+  const BytesView bytes = compress::update_part(*payload);
   if (!codec_.begin({&bytes, 1}, arrival.entries, arrival.begun)) {
     spare_.push_back(std::move(arrival));
     return;

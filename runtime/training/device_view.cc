@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compress/payload/recorded.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 
@@ -71,12 +72,14 @@ Result<void> DeviceView::take_all(std::span<const Taken> changes, const gpu::Dev
   std::uint64_t entries = 0;
   std::vector<BytesView> payloads;
   const auto is_made = [&](const Taken& taken) {
-    return std::equal(payload.begin(), payload.end(), taken.payload->begin(), taken.payload->end());
+    const BytesView update = compress::update_part(*taken.payload);
+    return std::equal(payload.begin(), payload.end(), update.begin(), update.end());
   };
   const auto came = [&](const Taken& taken) { return taken.payload ? arrivals_.find(*taken.payload) : nullptr; };
   for (const Taken& taken : changes) {
     entries += taken.update->index.size();
-    if (taken.payload && came(taken) == nullptr && !is_made(taken)) payloads.emplace_back(*taken.payload);
+    if (taken.payload && came(taken) == nullptr && !is_made(taken))
+      payloads.push_back(compress::update_part(*taken.payload));
   }
   if (auto begun = begin_places(entries); !begun) return begun;
   const auto counts = codec_->decode_all(payloads, arrived_);

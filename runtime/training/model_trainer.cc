@@ -13,7 +13,9 @@ namespace rumor {
 ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
     : built_(std::move(built)),
       compressor_(built_.layout(), built_.compressor),
-      encoder_(config, built_.layout().params()) {
+      encoder_(config, built_.layout().params()),
+      repeatable_(config.hogwild == 0 && !config.has_byte_budget() && !config.has_own_models() &&
+                  !wants_changes_of_others()) {
   const std::uint32_t params = layout().params();
   view_.assign(params, 0.0f);
   change_.assign(params, 0.0f);

@@ -37,6 +37,8 @@ class ModelTrainer final : public Trainer {
   bool flushes() const override { return own_model_ == nullptr; }
   bool takes_batches() const override { return true; }
   bool wants_changes_of_others() const override { return built_.optimizer->wants_changes_of_others(); }
+  const BuiltInModel& built() const { return built_; }
+  const models::DataSet* repeatable_data() const override { return repeatable_ ? built_.data.get() : nullptr; }
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state) override;
@@ -67,6 +69,7 @@ class ModelTrainer final : public Trainer {
   compress::CodecOptions codec_;
   Serial alone_;
   UpdateEncoder encoder_;
+  bool repeatable_;  // the steps depend on nothing but plan, view and rows
   LargeVector<float> view_;
   LargeVector<float> change_;  // of a step, or its gradient
   LargeVector<float> copy_;    // the public part of an own model

@@ -77,7 +77,7 @@ Result<std::unique_ptr<Recipe>> make_racing(const RunConfig& config, BuiltInMode
 Result<std::unique_ptr<Recipe>> make_recipe(const RunConfig& config, BuiltInModel& built) {
   const double clip = config.optimizer.clip;
   if (config.hogwild > 0) return make_racing(config, built);
-  if (built.batches > 1 || config.follows_delay())
+  if (config.takes_local_steps())
     return std::unique_ptr<Recipe>(std::make_unique<LocalSteps>(built, clip));
   return std::unique_ptr<Recipe>(std::make_unique<OneBatch>(built, clip));
 }

@@ -23,6 +23,9 @@
 namespace rumor {
 
 class OwnModel;
+namespace models {
+struct DataSet;
+}
 
 class Trainer : public View {
  public:
@@ -39,6 +42,9 @@ class Trainer : public View {
   virtual bool takes_batches() const { return false; }
   // Whether a step can be one of StepPlan::flush.
   virtual bool flushes() const { return false; }
+  // The training data of a trainer whose steps anybody can make again, bit for bit, from their records
+  // (runtime/AUDIT.md). Null: nobody can.
+  virtual const models::DataSet* repeatable_data() const { return nullptr; }
   // Whether a step reads StepPlan::others.
   virtual bool wants_changes_of_others() const { return false; }
 

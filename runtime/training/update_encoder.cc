@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/limits.h"
+#include "compress/payload/recorded.h"
 
 namespace rumor {
 
 UpdateEncoder::UpdateEncoder(const RunConfig& config, std::uint32_t params) {
+  if (config.records) bytes_max_ -= compress::record_overhead + limits::record_bytes_max;
   if (config.has_byte_budget())
     budget_.emplace(params, compress::ByteBudget::Limits{config.bytes_per_update, config.bytes_per_second});
 }
@@ -20,7 +21,7 @@ void UpdateEncoder::plan(const StepPlan& plan, compress::Compressor& compressor)
 
 Result<Bytes> UpdateEncoder::encode(compress::ChosenEntries& chosen) {
   const std::uint64_t budget = budget_ ? budget_->bytes_max() : UINT64_MAX;
-  auto payload = compress::encode_within(chosen, std::min<std::uint64_t>(budget, limits::payload_bytes_max));
+  auto payload = compress::encode_within(chosen, std::min(budget, bytes_max_));
   if (payload && budget_) budget_->sent(chosen.count(), payload->size());
   return payload;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "compress/select/budget.h"
+#include "runtime/base/limits.h"
 #include "runtime/run/run_config.h"
 #include "runtime/training/step.h"
 
@@ -29,6 +30,7 @@ class UpdateEncoder {
 
  private:
   std::optional<compress::ByteBudget> budget_;  // where the run file has one in bytes
+  std::uint64_t bytes_max_ = limits::payload_bytes_max;
   double seconds_ = 0;                          // since the last update that the budget was asked about
 };
 

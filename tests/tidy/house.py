@@ -44,8 +44,10 @@ HOUSE = {
     'runtime/exchange': ['compress/payload', 'gossip', 'models/kernels', 'runtime/run', 'runtime/replica'],
     'runtime/training': ['compress/*', 'models/*', 'gpu/*', 'runtime/run', 'runtime/replica', 'runtime/exchange'],
     'runtime/training/outside': ['compress/*', 'models/families', 'runtime/run', 'runtime/replica', 'runtime/training'],
+    'runtime/audit': ['compress/*', 'gossip/contract', 'models/*', 'runtime/run', 'runtime/replica', 'runtime/exchange',
+                      'runtime/training'],
     'runtime/node': ['compress', 'compress/*', 'gossip', 'gossip/*', 'runtime/run', 'runtime/contributions',
-                     'runtime/replica', 'runtime/exchange', 'runtime/training'],
+                     'runtime/replica', 'runtime/exchange', 'runtime/training', 'runtime/audit'],
     'runtime/sim/record': ['runtime/report'],
     'runtime/sim/world': ['gossip', 'gossip/*', 'runtime/run', 'runtime/replica', 'runtime/node', 'runtime/sim/record'],
     'runtime/sim/cluster': ['compress', 'compress/*', 'models/*', 'runtime/run', 'runtime/node', 'runtime/sim/record',
@@ -74,10 +76,12 @@ HOUSE = {
                     'runtime/daemon/status', 'tools/words'],
     'tools/sim': ['models/*', 'runtime/report', 'runtime/replica', 'runtime/sim/*', 'runtime/daemon/console',
                   'runtime/daemon/state', 'runtime/daemon/status', 'tools/words'],
+    'tools/audit': ['models/*', 'runtime/threads', 'runtime/report', 'runtime/run', 'runtime/replica',
+                    'runtime/training', 'runtime/audit', 'runtime/daemon/state', 'tools/words'],
     'tools/commands': ['gossip/*', 'gossip/asio', 'models/*', 'gpu/*', 'runtime/run', 'runtime/replica',
                        'runtime/sim/*', 'runtime/daemon/state', 'runtime/daemon/ports', 'runtime/daemon/admission',
                        'runtime/daemon/status', 'runtime/daemon/export', 'runtime/daemon/loop', 'tools/words',
-                       'tools/text', 'tools/stats', 'tools/sim'],
+                       'tools/text', 'tools/stats', 'tools/sim', 'tools/audit', 'runtime/audit'],
 }
 GROUND = ['runtime/base']  # every room may use it
 FOLDER_FILES_MAX = 29

@@ -1,5 +1,4 @@
 // rumor: the command line. Each subcommand has a file of its own; this file only parses the arguments.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -7,6 +6,7 @@
 
 #include "runtime/base/kernel_choice.h"
 #include "runtime/daemon/status/version.h"
+#include "tools/commands/audit_options.h"
 #include "tools/commands/footers.h"
 #include "tools/words/command.h"
 #include "tools/words/reference.h"
@@ -15,25 +15,11 @@ namespace {
 
 using namespace rumor::tools;
 
-constexpr const char* run_help =
-    "a run file (.toml) or a preset: fashion-mlp, fashion-cnn, synthetic, text-gpt, text-lstm, llama-tiny";
-constexpr const char* set_help = "override a run file key, such as compress.density=0.003; may be repeated";
 constexpr const char* token_help = "file with the token of the status address";
-constexpr const char* weights_help =
-    "start from these weights instead of the seed: a safetensors file, or a folder with model.safetensors\n"
-    "or with shards and their model.safetensors.index.json, as Hugging Face writes them (F32, BF16, F16).\n"
-    "All peers need the same file: a hash of its content is part of the run's identity";
 constexpr const char* exit_help =
     "Exit status: 0 done or stopped cleanly, 1 failed while running, 2 wrong usage or run file,\n"
     "3 refused by the run (other model or run, not admitted), 4 replicas diverged.\n"
     "Environment: RUMOR_KERNELS=portable|avx2|avx512 selects slower kernels than the processor's best (same results).";
-
-// The option sets the run file's model.weights.
-void add_weights(CLI::App& app, RunSource& run) {
-  app.add_option_function<std::string>(
-      "--weights", [&run](const std::string& path) { run.overrides.push_back("model.weights='" + path + "'"); },
-      weights_help);
-}
 
 void add_peer(CLI::App& app, PeerCommand& c) {
   CLI::App* peer = app.add_subcommand("peer", "Train as one peer of a run, together with the peers it can reach");
@@ -416,6 +402,8 @@ int main(int argc, char** argv) {
   StatusCommand status;
   TopCommand top;
   DoctorCommand doctor;
+  AuditCommand audit;
+  ReplayCommand replay;
   HelpCommand help;
   add_peer(app, peer);
   add_follow(app, follow);
@@ -428,6 +416,8 @@ int main(int argc, char** argv) {
   add_stats(app, stats);
   add_sample(app, sample);
   add_export(app, exported);
+  add_audit(app, audit);
+  add_replay(app, replay);
   add_help(app, help);
   try {
     app.parse(argc, argv);
@@ -442,6 +432,8 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("key")) return run_key_command(key);
   if (app.got_subcommand("sample")) return run_sample_command(sample);
   if (app.got_subcommand("export")) return run_export_command(exported);
+  if (app.got_subcommand("audit")) return run_audit_command(audit);
+  if (app.got_subcommand("replay")) return run_replay_command(replay);
   if (app.got_subcommand("compare")) return run_compare_command(compare);
   if (app.got_subcommand("help")) return tell_help(app, help);
   if (app.got_subcommand("status")) return run_status_command(status);

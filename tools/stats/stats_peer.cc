@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "compress/payload/recorded.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/state/file_disk.h"
 #include "runtime/daemon/state/storage.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr std::size_t logged_updates_max = 4'096;
 
 Result<void> add(compress::Statistics& statistics, const RunForm& form, BytesView payload) {
-  const auto update = compress::decode(form.layout, payload);
+  const auto update = compress::decode(form.layout, compress::update_part(payload));
   if (!update) return update.error();
   statistics.add(*update, true);
   return {};

@@ -174,6 +174,19 @@ struct ExportCommand {
 };
 int run_export_command(const ExportCommand& command);
 
+struct AuditCommand {
+  RunSource run;
+  std::string state, peer, steps;  // peer: first digits of its key, or empty; steps: "A..B", or empty
+  std::optional<std::string> json;
+};
+int run_audit_command(const AuditCommand& command);
+
+struct ReplayCommand {
+  RunSource run;
+  std::string state, at;  // at: "STREAM:SEQ", or empty: the whole run
+};
+int run_replay_command(const ReplayCommand& command);
+
 // Prints "rumor: TEXT" on stderr and gives the exit status that belongs to the error.
 int fail(const Error& error);
 

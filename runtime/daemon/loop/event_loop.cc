@@ -247,6 +247,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   const auto unix_time = std::chrono::system_clock::now().time_since_epoch();
   node.began = static_cast<std::uint64_t>(unix_time / std::chrono::milliseconds(1));
   node.observe = admission_.observe();
+  node.shard = options_.shard;
   if (options_.following) Follower::adapt(node);
   if (training.start) files_.note_start(StartNote{options_.config.grid_bits, training.start->hash}.encode());
   files_.note_parts(run_parts(options_.config, training.trainer->layout(), training.start.get()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compress/payload/recorded.h"
 #include "compress/payload/update.h"
 #include "compress/statistics.h"
 #include "models/evaluate/ensemble.h"
@@ -25,7 +26,7 @@ TrainingRecord::TrainingRecord(const RunConfig& config, std::shared_ptr<const mo
 
 void TrainingRecord::published(const gossip::StoredUpdate& stored, std::size_t by, TimePoint now) {
   delivery_.published(stored.header.key, by, now);
-  const auto update = compress::decode(layout_, *stored.payload);
+  const auto update = compress::decode(layout_, compress::update_part(*stored.payload));
   RUMOR_CHECK(update.ok());
   ++own_updates_;
   own_payload_bytes_ += stored.payload->size();

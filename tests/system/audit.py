@@ -1,0 +1,111 @@
+"""Audits of real peers: honest ones agree to the last byte, through a kill; a cheat is found, put out, and taken back.
+
+usage: audit.py RUMOR CHEATING_PEER"""
+import json
+import os
+import subprocess
+import sys
+
+import peers
+from peers import Swarm, run, wait_for
+
+SAMPLES = 24_000
+
+
+def key(*args):
+    done = run('key', *args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def audit(swarm, peer, *more):
+    """Exit status and findings of an audit of the peer's state."""
+    settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]
+    done = run('audit', 'synthetic', peer.state, '--json', '-', *settings, *more, timeout=100)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def honest():
+    """A peer is killed and comes back; the whole run can be made again, from either side."""
+    with Swarm(2, SAMPLES, 'audit.record=true') as swarm:
+        for peer in swarm.peers:
+            peer.start('--checkpoint-every', '0.2')
+        swarm.await_progress(SAMPLES // 4)
+        swarm.peers[1].kill()
+        swarm.await_progress(SAMPLES // 2)
+        swarm.peers[1].start('--checkpoint-every', '0.2')
+        finals = swarm.finish()
+        status, found = audit(swarm, swarm.peers[0])
+        assert status == 0, found
+        assert found['agree'] == found['updates'] == finals[0]['updates'] and len(found['streams']) == 3, found
+        settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]
+        replayed = run('replay', 'synthetic', swarm.peers[0].state, *settings)
+        assert replayed.returncode == 0 and 'equal to the last bit' in replayed.stdout, replayed
+        # The other may have taken a snapshot when it came back: its log lacks what was before, which accuses nobody.
+        status, other = audit(swarm, swarm.peers[1])
+        assert status == 0 and other['differ'] == 0, other
+        at = f"{found['streams'][0]['stream'][:8]}:10"
+        shown = run('replay', 'synthetic', swarm.peers[0].state, '--at', at, *settings)
+        assert shown.returncode == 0 and 'rows of the training data' in shown.stdout, shown
+        unlike = run('audit', 'synthetic', swarm.peers[0].state, *settings, '--set', 'optimizer.rate=0.1')
+        assert unlike.returncode == 3 and 'is of run' in unlike.stderr, unlike
+
+
+def cheat(program):
+    """Four honest peers and one that turns its rate up by a tenth after forty steps."""
+    with Swarm(4, 2 * SAMPLES) as swarm:
+        boss = os.path.join(swarm.directory, 'boss')
+        swarm.assignments += ['audit.record=true', f'run.owner={key("new", "--state", boss)}']
+        words = os.path.join(swarm.directory, 'revoked.txt')
+        with open(words, 'w', encoding='utf-8') as file:
+            file.write('# nothing yet\n')
+        state = os.path.join(swarm.directory, 'cheat')
+        bad = key('new', '--state', state)
+        allowed = os.path.join(swarm.directory, 'allowed.txt')
+        for one in [bad, *(key('new', '--state', peer.state) for peer in swarm.peers)]:
+            key('allow', allowed, one)
+        for peer in swarm.peers:
+            peer.start('--allow', allowed, '--checkpoint-every', '0.2', '--set', f'network.revoke={words}')
+        port = peers.free_ports(1)[0]
+        with open(os.path.join(swarm.directory, 'cheat.log'), 'w', encoding='utf-8') as log, subprocess.Popen(
+                [program, f'127.0.0.1:{port}', swarm.peers[0].listen, state, '1/5', '40', '1.1',
+                 f'network.allow="{allowed}"', *swarm.assignments], stdout=log, stderr=log) as process:
+            try:
+                def seen():
+                    status, found = audit(swarm, swarm.peers[0], '--peer', bad[:12], '--steps', '..60')
+                    return (status, found) if found.get('updates', 0) > 45 else None
+                swarm.await_progress(SAMPLES // 10)
+                status, found = wait_for('fifty updates of the cheat', lambda: key_known(swarm, bad) and seen())
+                assert status == 1, found
+                stream, = found['streams']
+                assert stream['node_id'] == bad and stream['first_doubt']['seq'] == 41, stream
+                line = key('revoke', 'synthetic', bad, '--owner', boss,
+                           *[word for assignment in swarm.assignments for word in ('--set', assignment)])
+                with open(words, 'a', encoding='utf-8') as file:
+                    file.write(line + '\n')
+                assert process.wait(20 * peers.SLOW) == 3
+            finally:
+                process.kill()
+        finals = swarm.finish()
+        # A peer's own log has all that was in its views, taken back or not. The rest is the sum of what the four made.
+        updates = 0
+        for peer in swarm.peers:
+            status, found = audit(swarm, peer, '--peer', key('show', '--state', peer.state))
+            assert status == 0 and found['agree'] == found['updates'], found
+            updates += found['updates']
+        assert updates == finals[0]['updates'], (updates, finals[0])
+
+
+def key_known(swarm, bad):
+    """Whether the first peer's checkpoint and log have come so far that an audit of the cheat can begin."""
+    done = run('audit', 'synthetic', swarm.peers[0].state, '--peer', bad[:12], '--steps', '1..1',
+               *[word for assignment in swarm.assignments for word in ('--set', assignment)])
+    return done.returncode == 0
+
+
+if __name__ == '__main__':
+    peers.RUMOR = sys.argv[1]
+    honest()
+    cheat(sys.argv[2])
+    print('ok')

@@ -1,0 +1,75 @@
+// rumor audit: makes the updates in a state directory's log again, and says which are not what their records say.
+#include <cstdio>
+
+#include "runtime/base/text.h"
+#include "tools/audit/audited_state.h"
+
+namespace rumor::tools {
+
+namespace {
+
+// The one peer whose key begins with these digits.
+Result<std::optional<NodeId>> peer_named(const std::string& digits, const UpdateLog& log) {
+  std::optional<NodeId> found;
+  if (digits.empty()) return found;
+  for (const UpdateKey& key : log.keys()) {
+    const auto header = log.header(key);
+    if (!header || !header->origin.hex().starts_with(digits)) continue;
+    if (found && *found != header->origin)
+      return Error{Errc::usage, str("--peer ", digits, " fits several peers; give more digits")};
+    found = header->origin;
+  }
+  if (!found) return Error{Errc::usage, str("--peer ", digits, ": the log has no update of such a peer")};
+  return found;
+}
+
+// "A..B", from 1; an end may be left out.
+Result<void> read_steps(const std::string& text, audit::RunAudit::Wanted& wanted) {
+  if (text.empty()) return {};
+  const auto dots = text.find("..");
+  const Error wrong{Errc::usage, str("--steps ", text, " wants A..B, numbers of updates such as 1..100")};
+  if (dots == std::string::npos) return wrong;
+  const std::string first = text.substr(0, dots), last = text.substr(dots + 2);
+  for (const std::string& number : {first, last})
+    if (number.size() > 12 || number.find_first_not_of("0123456789") != std::string::npos) return wrong;
+  if (!first.empty()) wanted.first = std::stoull(first);
+  if (!last.empty()) wanted.last = std::stoull(last);
+  if (wanted.first > wanted.last) return wrong;
+  return {};
+}
+
+void tell_what_follows(const std::vector<audit::StreamFindings>& findings, const AuditedState& state) {
+  if (state.before_log() > 0)
+    std::fprintf(stderr, "%llu earlier updates are no longer in this log; they cannot be made again from here\n",
+                 static_cast<unsigned long long>(state.before_log()));
+  for (const audit::StreamFindings& one : findings)
+    if (one.differ > 0)
+      std::fprintf(stderr,
+                   "peer %s did not compute what the run asks for, or its memory erred; the run's owner can take its "
+                   "updates back from all replicas: rumor key revoke --help\n",
+                   one.origin.hex().c_str());
+}
+
+}  // namespace
+
+int run_audit_command(const AuditCommand& command) {
+  audit::RunAudit::Wanted wanted;
+  if (auto read = read_steps(command.steps, wanted); !read) return fail(read.error());
+  const auto state = AuditedState::open(command.run, command.state);
+  if (!state) return fail(state.error());
+  const auto peer = peer_named(command.peer, (*state)->run().log);
+  if (!peer) return fail(peer.error());
+  wanted.origin = *peer;
+  audit::RunAudit all((*state)->run());
+  AuditProgress progress(all.updates());
+  const auto findings = all.audit(wanted, [&](const auto&, const auto&) { return progress(); });
+  if (command.json)
+    if (auto written = write_file(*command.json, to_json(findings, **state, progress.interrupted())); !written)
+      return fail(written.error());
+  std::fputs(to_table(findings).c_str(), command.json == "-" ? stderr : stdout);
+  tell_what_follows(findings, **state);
+  if (progress.interrupted()) return fail({Errc::io, "interrupted: the table has what was made again until then"});
+  return std::any_of(findings.begin(), findings.end(), [](const auto& one) { return one.differ > 0; }) ? 1 : 0;
+}
+
+}  // namespace rumor::tools
