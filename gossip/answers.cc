@@ -16,11 +16,12 @@ std::string Protocol::waiting_for() const {
   if (impl_->core.admitted_count() > 0 || impl_->core.store.lacks_weights()) return impl_->exchange->waiting_for();
   const Overlay& overlay = impl_->overlay;
   const std::string tried = overlay.tried_text();
-  if (!overlay.has_contacts() && overlay.met_own_run()) return "every link is lost; training alone";
-  if (!overlay.has_contacts()) return "no seed is given and no peer has come yet; training alone";
+  const std::string alone = impl_->core.options.observes ? "" : "; training alone";
+  if (!overlay.has_contacts() && overlay.met_own_run()) return "every link is lost" + alone;
+  if (!overlay.has_contacts()) return "no seed is given and no peer has come yet" + alone;
   if (!ready_to_train()) return str("waiting for a first answer from ", tried);
   return str(overlay.met_own_run() ? "every link is lost" : "no peer has answered yet", " (tried ", tried,
-             "); training alone");
+             ")", alone);
 }
 
 std::string Protocol::refused_by_run() const { return impl_->overlay.refused_by_run(); }
@@ -76,6 +77,12 @@ std::vector<KnownAddress> Protocol::known_addresses() const {
 }
 
 std::size_t Protocol::members() const { return impl_->core.members.all().size(); }
+
+std::vector<NodeId> Protocol::nodes() const {
+  std::vector<NodeId> nodes;
+  for (const auto& [node, member] : impl_->core.members.all()) nodes.push_back(node);
+  return nodes;
+}
 
 std::size_t Protocol::members_here() const {
   const auto& all = impl_->core.members.all();

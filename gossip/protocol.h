@@ -98,6 +98,7 @@ class Protocol {
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;
   std::size_t members() const;       // in the table, ourselves included
+  std::vector<NodeId> nodes() const;  // those members, in order
   std::size_t members_here() const;  // members that have not said goodbye to us
   // Members whose last link to us ended without a goodbye, until we hear of them again. In order.
   std::vector<NodeId> lost() const;

@@ -50,6 +50,7 @@ struct Options {
   Bytes start = {};
   // When this process began, in milliseconds since 1970: of two with one key, the later one ends (PROTOCOL.md 5.12).
   std::uint64_t began = 0;
+  bool observes = false;  // publishes nothing; for texts only
 };
 
 }  // namespace rumor::gossip

@@ -30,14 +30,46 @@ Result<void> open_tokenizer_of(DataConfig& config) {
   return {};
 }
 
+namespace {
+
+Error unknown_kind(const std::string& kind) {
+  return {Errc::usage, str("unknown data kind '", kind, "'; known: idx, cifar10, synthetic, text, tokens")};
+}
+
+// Square pictures in ten classes.
+DataSet described_pictures(std::uint32_t channel_count, std::uint32_t edge) {
+  DataSet data;
+  data.inputs = channel_count * edge * edge;
+  data.classes = 10;
+  data.channels = channel_count;
+  data.height = data.width = edge;
+  return data;
+}
+
+}  // namespace
+
+Result<DataSet> describe_data(const DataConfig& config) {
+  if (config.kind == "synthetic") return described_pictures(1, 8);
+  if (config.kind == "idx") return described_pictures(1, 28);
+  if (config.kind == "cifar10") return described_pictures(3, 32);
+  DataSet data;
+  if (config.kind == "text") {
+    RUMOR_CHECK(config.tokens.empty() || config.tokenizer != nullptr);
+    data.vocabulary = config.tokenizer != nullptr ? config.tokenizer->vocabulary() : byte_vocabulary;
+    return data;
+  }
+  if (config.kind != "tokens") return unknown_kind(config.kind);
+  data.vocabulary = gpt2_vocabulary;
+  return data;
+}
+
 Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context) {
   if (config.kind == "synthetic") return make_synthetic(config.seed);
   if (config.kind == "idx") return load_idx_data(config.path.empty() ? fashion_mnist_path : config.path);
   if (config.kind == "cifar10") return load_cifar10_data(config.path);
   if (config.kind == "text") return load_text_data(config, context);
   if (config.kind == "tokens") return load_token_data(config.path, context);
-  return Error{Errc::usage,
-               str("unknown data kind '", config.kind, "'; known: idx, cifar10, synthetic, text, tokens")};
+  return unknown_kind(config.kind);
 }
 
 std::uint32_t DataSet::train_rows() const {

@@ -126,6 +126,11 @@ Result<void> open_tokenizer_of(DataConfig& config);
 // shorter than a row).
 Result<std::shared_ptr<const DataSet>> load_data(const DataConfig& config, std::uint32_t context = 0);
 
+// The facts of its rows that a model needs (DataSet::describe), without any rows: for a peer that does not train. A set
+// in IDX files is taken to be grey pictures of 28 x 28 in ten classes, as MNIST and its relatives are. Errors:
+// Errc::usage (unknown kind). Requires: open_tokenizer_of(config) was called.
+Result<DataSet> describe_data(const DataConfig& config);
+
 // Finishes a set of vectors whose name, sizes and training rows are in place: mean and scale, and the test
 // rows normalised. Requires: train.rows >= 1, test.pixels of test.rows * inputs bytes.
 std::shared_ptr<const DataSet> finish_data(DataSet data, ByteExamples test);

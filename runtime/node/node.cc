@@ -21,6 +21,7 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.stream = core.options.stream;
   protocol.run = core.run;
   protocol.run_name = core.config.name;
+  protocol.observes = core.options.observe;
   const models::StartWeights* const start = core.options.start.get();
   protocol.parts = run_parts(core.config, core.trainer->layout(), start);
   if (start != nullptr) protocol.start = StartNote{core.config.grid_bits, start->hash}.encode();
@@ -34,6 +35,7 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.unix_start = core.options.unix_start;
   protocol.began = core.options.began;
   core.exchange->configure(protocol);
+  if (core.options.links) protocol.links = *core.options.links;
   return protocol;
 }
 
@@ -80,6 +82,13 @@ Result<void> Node::restore(BytesView bytes) {
   return core_.trainer->restore(checkpoint->local.residual, checkpoint->local.optimizer);
 }
 
+Result<void> Node::restore_contributions(BytesView table) {
+  auto read = Contributions::decode(core_.run, table);
+  if (!read) return read.error();
+  incoming_.contributions() = std::move(read).value();
+  return {};
+}
+
 Result<std::string> Node::open_disk() {
   if (core_.options.disk == nullptr) return std::string();
   const auto damaged = core_.exchange->open(*core_.options.disk);
@@ -96,6 +105,7 @@ void Node::take_turn(TimePoint now, NodeOutbox& out, const Input& input) {
   Turn turn{now, out};
   core_.turn = &turn;
   last_turn_ = now;
+  incoming_.contributions().set_time(core_.unix_seconds(now));
   input(turn);
   phases_.advance(turn);
   end_turn(turn);

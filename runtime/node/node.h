@@ -51,6 +51,9 @@ class Node final {
   // Takes up a checkpoint; before start(). The residual is taken over only if this node wrote it.
   // Errors: Errc::corrupt, Errc::mismatch; the node is unchanged then.
   Result<void> restore(BytesView checkpoint);
+  // Takes up the table of contributions that was saved with a checkpoint; before start(). Errors: those of
+  // Contributions::decode; the samples of earlier updates are then unknown, but for those that the log has.
+  Result<void> restore_contributions(BytesView table);
 
   // ---- inputs ----
   void start(TimePoint now, NodeOutbox& out);
@@ -92,6 +95,8 @@ class Node final {
   const Neighbourhood* neighbourhood() const { return core_.exchange->neighbourhood(); }
   const TrainingFigures& figures() const { return core_.figures; }
   bool training() const { return core_.phase == Phase::training; }
+  // It has all that one other peer had when they met, or nobody answers.
+  bool caught_up() const { return core_.phase != Phase::catching_up; }
   bool complete() const { return phases_.complete(); }
   NodeStatus status(TimePoint now) const;
 

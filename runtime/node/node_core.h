@@ -44,6 +44,9 @@ struct NodeCore {
     computing = false;
     trainer_memory = trainer->memory();
   }
+  std::uint64_t unix_seconds(TimePoint now) const {
+    return static_cast<std::uint64_t>(options.unix_start + now.time_since_epoch() / 1s);
+  }
   std::uint64_t samples_wanted() const { return options.until_samples.value_or(config.samples); }
   // How far the run is, in [0, 1].
   double progress() const {

@@ -30,6 +30,7 @@ struct StartEvaluation {
 // Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails tells its user.
 struct SaveCheckpoint {
   Bytes bytes;
+  Bytes contributions = {};  // beside it (runtime/CHECKPOINT.md); empty: none
 };
 
 // An update of another peer was applied, for measuring delivery; only when NodeOptions.report_applied.

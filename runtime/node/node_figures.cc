@@ -24,21 +24,21 @@ NodeStatus Node::status(TimePoint now) const {
   s.samples_planned = core_.samples_wanted();
   const gossip::ReplicaDigest& digest = replica().digest();
   s.updates = digest.updates;
-  ByteWriter whole;
-  whole.raw(digest.have_hash.view().first(8));
-  whole.u64(digest.fingerprint);
-  s.digest = to_hex(whole.bytes());
+  s.digest = digest_text(digest);
   s.peers = protocol.peers();
   s.digests_equal =
       std::all_of(s.peers.begin(), s.peers.end(), [](const auto& peer) { return peer.digest_equal; });
-  s.live_peers = exchange.live_count();
+  s.live_peers = exchange.live_count() - (core_.options.observe ? 1 : 0);
   s.members = protocol.members();
   s.lost = protocol.lost();
   s.identity_trouble = protocol.identity_trouble();
   s.rate = exchange.rate();
   s.target_density = core_.config.density_for(exchange.density_peers(), exchange.batches());
   s.exchange = core_.config.mode;
+  if (!core_.config.has_own_models())
+    s.contributions = incoming_.contributions().table(replica().have(), replica().samples(), protocol.nodes());
   s.training = core_.figures;
+  s.training.observes = core_.options.observe;
   s.traffic = protocol.counters();
   const gossip::Reach& reach = protocol.reach();
   if (reach.by) s.reach.by = reach.by->hex(), s.reach.seconds_ago = to_seconds(now - reach.at);

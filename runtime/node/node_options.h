@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gossip/links/options.h"
 #include "gossip/trust/admission.h"
 #include "gossip/trust/signing.h"
 #include "runtime/base/time.h"
@@ -28,6 +29,7 @@ struct NodeOptions {
   std::int64_t unix_start = 0;  // seconds since 1970 at TimePoint 0
   std::uint64_t began = 0;      // milliseconds since 1970 when this process began (gossip/links/options.h)
   bool observe = false;         // take part without training
+  std::optional<gossip::LinkCounts> links;  // absent: as many as the exchange asks for
   models::Shard shard;
   // The weights that the run starts from; null: random ones from its seed. Released once the replica has them:
   // it takes them out where nobody else holds them.

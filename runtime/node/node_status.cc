@@ -58,7 +58,8 @@ constexpr FigureRow<S> rate_rows[] = {
 
 constexpr FigureRow<S> peers_rows[] = {
     figure<&S::live_peers>("live_peers").shown("live", Form::count, 4)
-        .gauge("rumor_live_peers", "Peers that train now, this one included.").curve("live_peers", "swarm/live_peers"),
+        .gauge("rumor_live_peers", "Peers that train now, this one included unless it only observes.")
+        .curve("live_peers", "swarm/live_peers"),
     figure<S>("links", [](const auto& s) { return s.peers.size(); }).shown("neighbours", Form::count)
         .gauge("rumor_links", "Admitted links to neighbours."),
     figure<&S::members>("members").shown("known", Form::count)
@@ -219,6 +220,7 @@ FigureSheet status_figures(const NodeStatus& s) {
                   .note = "Behind: updates that the neighbour had not at its last digest. Stale: own updates between "
                           "the making of one of its updates and the arrival."},
                  neighbour_rows, neighbours_of(s));
+  add_contributions(sheet, s.contributions);
   sheet.add({.object = "compression", .title = "codec"}, compression_rows, s);
   sheet.add({.object = "compression.staleness", .title = "staleness"}, late_rows, s);
   sheet.add_list({.object = "compression.staleness.peers", .title = "Staleness of live peers", .key = "node"},
@@ -231,6 +233,7 @@ FigureSheet status_figures(const NodeStatus& s) {
   sheet.add({.object = "memory", .title = "memory"}, bytes_rows, s);
   sheet.add({.object = "log", .title = "log"}, log_rows, s.log);
   sheet.add({.object = "reach", .title = "reach"}, reach_rows, s.reach);
+  sheet.add({.object = "export", .title = "export"}, export_rows, s.exports);
   return sheet;
 }
 

@@ -10,6 +10,7 @@
 
 #include "gossip/protocol.h"
 #include "runtime/base/figures.h"
+#include "runtime/contributions/contributions.h"
 #include "runtime/exchange/staleness.h"
 #include "runtime/training/memory_use.h"
 
@@ -17,6 +18,7 @@ namespace rumor {
 
 // Kept by the node as it trains.
 struct TrainingFigures {
+  bool observes = false;  // it takes no steps, so it has a loss only where it evaluates
   std::uint64_t steps = 0;
   std::uint64_t steps_held = 0;  // steps without an update of their own, since the peer was ahead of the network
   std::uint64_t own_updates() const { return steps - steps_held; }
@@ -33,7 +35,9 @@ struct TrainingFigures {
 };
 
 inline constexpr FigureRow<TrainingFigures> training_rows[] = {
-    figure<TrainingFigures>("loss", [](const auto& t) { return t.loss.value_or(t.train_loss); })
+    figure<TrainingFigures>("loss", [](const auto& t) {
+      return t.observes ? figure_value(t.loss) : figure_value(t.loss.value_or(t.train_loss));
+    })
         .shown("loss", Form::decimal, 6).explained("On the test set; before the first evaluation, on own batches."),
     figure<&TrainingFigures::loss>("test_loss").gauge("rumor_test_loss", "Loss on the test set, in nats.")
         .curve("loss", "test/loss"),
@@ -113,6 +117,32 @@ inline constexpr FigureRow<ReachStatus> reach_rows[] = {
     figure<&ReachStatus::asked_seconds>("asked_seconds_ago"),
 };
 
+// The export of a follower (daemon/export/folder_exports.h).
+struct ExportStatus {
+  std::string folder;         // empty: it exports nothing
+  std::uint64_t exports = 0;  // written by this process
+  std::uint64_t samples = 0;  // of the export in the folder
+  std::string digest;         // the same
+  std::string trouble;        // why the last one was not written; empty: it was
+  std::optional<double> seconds_ago = {};  // since the last one
+
+  // A figure of a peer that exports; of another nothing.
+  FigureValue shown(FigureValue value) const { return folder.empty() ? FigureValue() : value; }
+};
+
+inline constexpr FigureRow<ExportStatus> export_rows[] = {
+    figure<ExportStatus>("folder", [](const auto& e) { return e.shown(e.folder); }).shown("to", Form::text),
+    figure<ExportStatus>("exports", [](const auto& e) { return e.shown(e.exports); }).shown("written", Form::count)
+        .counter("rumor_exports_total", "Exports that this follower has written."),
+    figure<ExportStatus>("samples", [](const auto& e) { return e.shown(e.samples); })
+        .shown("after samples", Form::count)
+        .gauge("rumor_export_samples", "Samples of the run behind the weights that are exported."),
+    figure<ExportStatus>("digest", [](const auto& e) { return e.shown(e.digest); }).shown("digest", Form::text),
+    figure<&ExportStatus::seconds_ago>("seconds_ago").shown("ago", Form::seconds),
+    figure<ExportStatus>("trouble", [](const auto& e) { return e.shown(e.trouble); }).shown("export", Form::line)
+        .gauge("rumor_export_trouble", "1 when the last export could not be written."),
+};
+
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;
   std::string exchange = "broadcast";  // another: then digest and updates are of the peer's own public copy
@@ -132,6 +162,7 @@ struct NodeStatus {
   std::vector<NodeId> lost;              // whose last link to us ended without a goodbye; in order
   std::string identity_trouble;          // Protocol::identity_trouble()
   std::vector<gossip::PeerInfo> peers;
+  ContributionTable contributions;  // empty where peers have models of their own
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
   ReachStatus reach;
@@ -139,6 +170,7 @@ struct NodeStatus {
   MemoryUse memory;  // the trainer's as of its last step or evaluation
   // Set by the driver:
   std::string storage_trouble;  // why the last checkpoint could not be written; empty: it was
+  ExportStatus exports;         // of a follower
   std::string port_mapping;     // the address that the router gave, or why there is none; empty: no router is asked
   double pause_ms = 0;          // longest wait for the next step in the last ten seconds
   Limit limit;                  // now (daemon/status/bottleneck.h)

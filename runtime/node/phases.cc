@@ -34,7 +34,8 @@ TimePoint Phases::deadline() const {
   if (core_.computing) return at;
   if (keeps_checkpoints()) at = std::min(at, next_checkpoint_);
   if (core_.phase == Phase::flushing) at = std::min(at, next_step_);
-  if (trains()) at = std::min({at, core_.exchange->waits_until().value_or(next_step_), next_evaluation_});
+  if (core_.phase == Phase::training) at = std::min(at, next_evaluation_);
+  if (trains()) at = std::min(at, core_.exchange->waits_until().value_or(next_step_));
   return at;
 }
 
@@ -102,7 +103,7 @@ void Phases::end(int status, Turn& turn) {
   if (!core_.computing) core_.trainer->take_buffers(core_.protocol->node_buffers(), true);
   // Where training has failed, residual and optimizer hold what made it fail: the last checkpoint is the better one.
   if (keeps_checkpoints() && status != training_failed)
-    turn.out.push_back(SaveCheckpoint{make_checkpoint()});
+    turn.out.push_back(make_checkpoint());
   core_.protocol->leave(turn.now, turn.network);
   finished_status_ = status;
 }
@@ -135,23 +136,26 @@ void Phases::checkpoint_soon() {
 
 void Phases::save_checkpoint_if_due(Turn& turn) {
   if (core_.phase == Phase::ended || turn.now < next_checkpoint_ || !keeps_checkpoints()) return;
-  Bytes checkpoint = make_checkpoint();
-  const double seconds = static_cast<double>(checkpoint.size()) / limits::checkpoint_bytes_per_second;
+  SaveCheckpoint checkpoint = make_checkpoint();
+  const double seconds = static_cast<double>(checkpoint.bytes.size()) / limits::checkpoint_bytes_per_second;
   next_checkpoint_ = turn.now + std::max(core_.options.checkpoint_every, from_seconds(seconds));
-  turn.out.push_back(SaveCheckpoint{std::move(checkpoint)});
+  turn.out.push_back(std::move(checkpoint));
 }
 
-Bytes Phases::make_checkpoint() const {
+SaveCheckpoint Phases::make_checkpoint() const {
   RUMOR_CHECK(!core_.computing);
   RUMOR_CHECK(incoming_.verify());  // never write a damaged replica
   LocalState local;
   local.node = core_.options.node;
   const std::span<const float> residual = core_.trainer->residual();
   local.residual.assign(residual.begin(), residual.end());
+  local.residual.resize(incoming_.form().layout.params());  // a follower has none
   local.optimizer = core_.trainer->optimizer_state();
   local.own_model = core_.config.has_own_models();
   local.point = outgoing_.point();
-  return encode_checkpoint(incoming_.form(), incoming_.replica().state(), local);
+  SaveCheckpoint made{encode_checkpoint(incoming_.form(), incoming_.replica().state(), local)};
+  if (!local.own_model) made.contributions = incoming_.contributions().encode(core_.run);
+  return made;
 }
 
 // ---- work for the trainer ----
@@ -163,15 +167,23 @@ void Phases::compute(Turn& turn) {
     return start_evaluation(all_rows, turn);
   }
   if (core_.phase == Phase::flushing) return flush(turn);
-  if (!trains() || stopping_) return;
-  if (next_evaluation_ <= turn.now) {
-    next_evaluation_ = turn.now + core_.options.evaluation_every;
+  if (core_.phase != Phase::training || stopping_) return;
+  if (evaluation_due(turn.now)) {
     evaluation_began_ = turn.now;
     return start_evaluation(core_.options.evaluation_rows, turn);
   }
+  if (!trains()) return core_.exchange->work_ahead();  // else entries pile up
   if (turn.now < next_step_ || core_.exchange->must_wait(turn.now)) return core_.exchange->work_ahead();
   next_step_ = turn.now + Duration(static_cast<std::int64_t>(core_.config.period_ms * 1000));
   outgoing_.start_step(turn);
+}
+
+// An observer does not evaluate the same weights twice.
+bool Phases::evaluation_due(TimePoint now) {
+  if (now < next_evaluation_) return false;
+  next_evaluation_ = now + core_.options.evaluation_every;
+  const std::uint64_t weights = incoming_.replica().fingerprint();
+  return !core_.options.observe || std::exchange(evaluated_, weights) != weights;
 }
 
 std::size_t Phases::flushes_allowed() const {

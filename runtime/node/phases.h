@@ -68,7 +68,7 @@ class Phases {
   void change_phase(Turn& turn);
   void await_convergence(Turn& turn);
   void save_checkpoint_if_due(Turn& turn);
-  Bytes make_checkpoint() const;
+  SaveCheckpoint make_checkpoint() const;
   void compute(Turn& turn);
   // How many flushing updates exchange.flush_bits allow.
   std::size_t flushes_allowed() const;
@@ -81,6 +81,7 @@ class Phases {
     return core_.options.checkpoint_every > Duration{0} && !core_.computing && !incoming_.lacks_weights();
   }
   bool trains() const { return core_.phase == Phase::training && !core_.options.observe; }
+  bool evaluation_due(TimePoint now);
 
   NodeCore& core_;
   Incoming& incoming_;
@@ -90,6 +91,7 @@ class Phases {
   bool final_evaluation_under_way_ = false, final_evaluation_done_ = false;
   std::size_t flushes_ = 0;  // done
   TimePoint next_step_{}, next_evaluation_{}, evaluation_began_{}, next_checkpoint_ = never;
+  std::uint64_t evaluated_ = 0;  // fingerprint of the weights that an observer has evaluated last
   TimePoint next_sharing_{}, next_taking_{};  // of buffers
   std::uint64_t buffers_taken_ = 0;  // Protocol::buffers_hash() of what the trainer has
   std::optional<int> finished_status_;

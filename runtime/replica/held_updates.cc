@@ -48,8 +48,13 @@ Result<compress::SparseUpdate> HeldUpdates::decode(const Bytes& payload, Paralle
 Result<gossip::Accepted> HeldUpdates::apply(const gossip::StoredUpdate& update, compress::SparseUpdate change,
                                             TimePoint now) {
   auto taken = replica_.apply(update.header, std::move(change), update.payload);
-  if (taken && *taken == gossip::Accepted::applied) log_.append(update, now);
+  if (taken && *taken == gossip::Accepted::applied) log_own(update, now);
   return taken;
+}
+
+void HeldUpdates::log_own(const gossip::StoredUpdate& update, TimePoint now) {
+  log_.append(update, now);
+  contributions_.applied(update.header);
 }
 
 Result<void> HeldUpdates::revoke(const gossip::Revocation& revocation) {
@@ -66,7 +71,7 @@ Result<void> HeldUpdates::revoke(const gossip::Revocation& revocation) {
     }
   }
   if (gone != 0) return Error{Errc::limit, str(gone, " of its updates are no longer kept here")};
-  for (const gossip::StoredUpdate& update : covered) take_off(update);
+  for (const gossip::StoredUpdate& update : covered) take_off(update, true);
   replica_.mark(revocation);
   return {};
 }
@@ -74,15 +79,16 @@ Result<void> HeldUpdates::revoke(const gossip::Revocation& revocation) {
 Result<void> HeldUpdates::take_back(const UpdateKey& key) {
   const auto update = log_.find(key);
   if (!update) return Error{Errc::limit, "it is no longer kept here"};
-  take_off(*update);
+  take_off(*update, false);
   return {};
 }
 
-void HeldUpdates::take_off(const gossip::StoredUpdate& update) {
+void HeldUpdates::take_off(const gossip::StoredUpdate& update, bool revoked) {
   auto change = decode(*update.payload);
   RUMOR_CHECK(change.ok());  // it was accepted once
   replica_.take_back(update.header, std::move(change).value(), update.payload);
   log_.erase(update.header.key);
+  contributions_.removed(update.header, revoked);
 }
 
 std::unique_ptr<gossip::LinkCoder> HeldUpdates::coder_for_link() const {
@@ -99,14 +105,28 @@ Result<void> HeldUpdates::install(ReplicaState state) {
 bool HeldUpdates::replay() {
   bool lacked = false;
   for (const UpdateKey& key : log_.keys()) {
-    if (replica_.have().contains(key)) continue;
+    if (replica_.have().contains(key)) {
+      count_from_log(key);
+      continue;
+    }
     lacked = true;
-    const auto update = replica_.is_revoked(key) ? std::nullopt : log_.find(key);
-    auto change = update ? decode(*update->payload)
-                         : Result<compress::SparseUpdate>(Error{Errc::corrupt, "it is revoked or damaged"});
-    if (!change || !replica_.apply(update->header, std::move(change).value(), update->payload)) log_.erase(key);
+    const bool revoked = replica_.is_revoked(key);
+    const auto update = log_.find(key);
+    auto change = update && !revoked ? decode(*update->payload)
+                                     : Result<compress::SparseUpdate>(Error{Errc::corrupt, "it is revoked or damaged"});
+    const bool applied = change && replica_.apply(update->header, std::move(change).value(), update->payload).ok();
+    if (applied) contributions_.applied(update->header);
+    else log_.erase(key);
+    if (update && revoked && contributions_.counts(key)) contributions_.removed(update->header, true);
   }
+  contributions_.reconcile(replica_.have(), [this](const UpdateKey& key) { return replica_.is_revoked(key); });
   return lacked;
+}
+
+// For an update that came within a snapshot, or in a life that left no table.
+void HeldUpdates::count_from_log(const UpdateKey& key) {
+  if (contributions_.counts(key)) return;
+  if (const auto header = log_.header(key)) contributions_.applied(*header);
 }
 
 }  // namespace rumor

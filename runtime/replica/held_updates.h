@@ -13,6 +13,7 @@
 #include "compress/payload/update.h"
 #include "gossip/contract/update_store.h"
 #include "runtime/base/parallel.h"
+#include "runtime/contributions/contributions.h"
 #include "runtime/replica/replica.h"
 #include "runtime/replica/run_form.h"
 #include "runtime/replica/snapshots.h"
@@ -44,7 +45,8 @@ class HeldUpdates : public virtual gossip::UpdateStore {
   // Returns how many bytes of the log are damaged and left out. Errors: Errc::mismatch when they are of another run.
   Result<std::uint64_t> open(Disk& disk);
   // Applies the logged updates that the replica lacks: after a snapshot, or after a restart from an older checkpoint.
-  // Those that are revoked or damaged leave the log. Returns whether the replica lacked any.
+  // Those that are revoked or damaged leave the log. Brings contributions() in line with the replica. Returns whether
+  // the replica lacked any.
   bool replay();
 
   // The change in a payload, which has a record exactly where the run has them (form().recorded).
@@ -54,7 +56,7 @@ class HeldUpdates : public virtual gossip::UpdateStore {
   // Requires: `change` is what its payload holds.
   Result<gossip::Accepted> apply(const gossip::StoredUpdate& update, compress::SparseUpdate change, TimePoint now);
   // Logs an own update that the replica has taken already (Replica::apply_own).
-  void log_own(const gossip::StoredUpdate& update, TimePoint now) { log_.append(update, now); }
+  void log_own(const gossip::StoredUpdate& update, TimePoint now);
 
   // Whether the weights are not yet the run's. install() ends that; the owner says so for a checkpoint.
   void set_lacks_weights(bool lacks) { lacks_weights_ = lacks; }
@@ -63,6 +65,9 @@ class HeldUpdates : public virtual gossip::UpdateStore {
   Replica& replica() { return replica_; }
   const Replica& replica() const { return replica_; }
   const UpdateLog& log() const { return log_; }
+  // Whose updates they are. After a restart its owner sets those of the life before, then calls replay().
+  Contributions& contributions() { return contributions_; }
+  const Contributions& contributions() const { return contributions_; }
 
  protected:
   // Replaces the replica by the state of a snapshot, then replays the log. A derived class may check the state first.
@@ -71,11 +76,13 @@ class HeldUpdates : public virtual gossip::UpdateStore {
 
  private:
   // Out of the replica and the log. Requires: it is in both.
-  void take_off(const gossip::StoredUpdate& update);
+  void take_off(const gossip::StoredUpdate& update, bool revoked);
+  void count_from_log(const UpdateKey& key);
 
   RunForm form_;
   Replica replica_;
   UpdateLog log_;
+  Contributions contributions_;
   Snapshots snapshots_;
   bool lacks_weights_ = false;
 };

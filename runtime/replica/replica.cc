@@ -286,18 +286,27 @@ std::size_t Replica::entry_bytes() const {
 }
 
 const gossip::ReplicaDigest& Replica::digest() const {
-  if (!digest_current_) {
-    ByteWriter out;
-    state_.have.encode(out);
-    for (const gossip::Revocation& one : state_.revocations) {
-      for (const BytesView id : {one.node.view(), one.stream.view()}) out.raw(id);
-      out.u64(one.range.first);
-      out.u64(one.range.last);
-    }
-    digest_ = {sha256(out.bytes()), state_.fingerprint, state_.have.count()};
-    digest_current_ = true;
-  }
+  if (!digest_current_) digest_ = digest_of(state_);
+  digest_current_ = true;
   return digest_;
+}
+
+gossip::ReplicaDigest digest_of(const ReplicaState& state) {
+  ByteWriter out;
+  state.have.encode(out);
+  for (const gossip::Revocation& one : state.revocations) {
+    for (const BytesView id : {one.node.view(), one.stream.view()}) out.raw(id);
+    out.u64(one.range.first);
+    out.u64(one.range.last);
+  }
+  return {sha256(out.bytes()), state.fingerprint, state.have.count()};
+}
+
+std::string digest_text(const gossip::ReplicaDigest& digest) {
+  ByteWriter whole;
+  whole.raw(digest.have_hash.view().first(8));
+  whole.u64(digest.fingerprint);
+  return to_hex(whole.bytes());
 }
 
 }  // namespace rumor

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compress/payload/apply.h"
@@ -40,6 +41,11 @@ struct ReplicaState {
   std::uint64_t period = 0;   // largest period of any applied update
   std::set<gossip::Revocation> revocations;  // no update that they cover is in `have`
 };
+
+// Hash of have-set and revocations, fingerprint and count: what peers compare.
+gossip::ReplicaDigest digest_of(const ReplicaState& state);
+// The digest as people and programs see it: 32 hex digits.
+std::string digest_text(const gossip::ReplicaDigest& digest);
 
 // One change of the weights.
 struct Taken {
@@ -129,7 +135,7 @@ class Replica {
   std::size_t weight_bytes() const { return capacity_bytes(state_.weights); }
   std::size_t entry_bytes() const;
 
-  // Hash of have-set, fingerprint and count. Cached until the next change.
+  // digest_of(state()), cached until the next change.
   const gossip::ReplicaDigest& digest() const;
 
   // Recomputes the fingerprint from every weight; O(params). False: memory or code has damaged the replica.

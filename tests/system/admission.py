@@ -121,7 +121,12 @@ def revoke():
             file.write(line + '\n')
         assert ends(bad) == 3, bad.said()
         assert 'has put this peer out' in bad.said(), bad.said()
-        swarm.finish(swarm.peers[:2])
+        for final in swarm.finish(swarm.peers[:2]):
+            rows = {row['node_id']: row for row in final['contributions']}
+            of_bad = rows.pop(key('show', '--state', bad.state))
+            assert of_bad['updates'] == of_bad['samples'] == 0 < of_bad['taken_back'], of_bad
+            known = sum(row['samples'] for row in rows.values())
+            assert known + final['samples_unknown'] == final['samples'], (rows, final['samples'])
         assert 'the run\'s owner has taken back all updates of' in swarm.peers[0].said()
 
 

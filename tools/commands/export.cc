@@ -15,7 +15,9 @@
 #include "models/weights/safetensors_writer.h"
 #include "models/weights/weight_shards.h"
 #include "runtime/base/text.h"
+#include "runtime/daemon/export/exported_weights.h"
 #include "runtime/daemon/state/file_disk.h"
+#include "runtime/daemon/state/peer_files.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/replica/checkpoint.h"
 #include "runtime/replica/tail_average.h"
@@ -25,26 +27,14 @@ namespace rumor::tools {
 
 namespace {
 
+using daemon::ExportedBuffer;
+using daemon::ExportedWeights;
+
 constexpr std::uint64_t default_shard_bytes = 5'000'000'000;
 
 struct State {
   RunForm form = {};
   Checkpoint checkpoint = {};
-};
-
-// A buffer of the program that trained, such as a running mean of BatchNorm.
-struct Buffer {
-  std::string name, dtype;
-  std::vector<std::uint32_t> shape = {};
-  Bytes bytes = {};
-};
-
-struct Exported {
-  RunForm form;
-  std::vector<float> weights = {};
-  std::vector<Buffer> buffers = {};
-  std::uint64_t samples = 0;
-  std::uint64_t averaged = 0;  // the last of them, which the weights are the mean over; 0: they are the last ones
 };
 
 Result<State> read_state(const std::string& folder) {
@@ -94,16 +84,16 @@ std::size_t dtype_bytes(const std::string& dtype) {
 
 // The buffers of a state whose program has described them. Where the description does not fit the checkpoint, the file
 // goes without them, with a warning.
-std::vector<Buffer> buffers_of(const std::string& folder, const ParamLayout& layout, BytesView bytes) {
+std::vector<ExportedBuffer> buffers_of(const std::string& folder, const ParamLayout& layout, BytesView bytes) {
   const auto text = read_text_file(folder + "/buffers.json");
   if (!text) return {};
-  std::vector<Buffer> buffers;
+  std::vector<ExportedBuffer> buffers;
   std::set<std::string> names;
   for (const TensorInfo& tensor : layout.tensors()) names.insert(tensor.name);
   std::size_t at = 0;
   try {
     for (const auto& one : nlohmann::json::parse(*text)) {
-      Buffer buffer{one.at("name"), one.at("dtype"), one.at("shape"), {}};
+      ExportedBuffer buffer{one.at("name"), one.at("dtype"), one.at("shape"), {}};
       std::uint64_t size = dtype_bytes(buffer.dtype);
       for (const std::uint32_t extent : buffer.shape)
         size = extent > bytes.size() ? 0 : std::min(size * extent, buffer_bytes_max);
@@ -123,13 +113,34 @@ std::vector<Buffer> buffers_of(const std::string& folder, const ParamLayout& lay
   return buffers;
 }
 
-Result<Exported> what_to_export(const ExportCommand& command) {
+// The table that was saved with the checkpoint, in line with its updates.
+void add_contributions_of(const std::string& folder, const State& state, ExportedWeights& exported) {
+  const auto bytes = daemon::PeerFiles::contributions_of(folder);
+  auto table = bytes ? Contributions::decode(state.form.run, *bytes) : Result<Contributions>(Contributions());
+  if (!table) {
+    std::fprintf(stderr, "warning: %s/contributions: %s; the file goes without them\n", folder.c_str(),
+                 table.error().text.c_str());
+    return;
+  }
+  const ReplicaState& replica = state.checkpoint.replica;
+  (*table).reconcile(replica.have, [&](const UpdateKey& key) {
+    return std::any_of(replica.revocations.begin(), replica.revocations.end(),
+                       [&](const gossip::Revocation& one) { return one.covers(key); });
+  });
+  const NodeId own[] = {state.checkpoint.local.node};
+  exported.contributions = (*table).table(replica.have, replica.samples, own);
+}
+
+Result<ExportedWeights> what_to_export(const ExportCommand& command) {
   auto state = read_state(command.state);
   if (!state) return state.error();
-  Exported exported{.form = state->form, .samples = state->checkpoint.replica.samples};
+  const ReplicaState& replica = state->checkpoint.replica;
+  ExportedWeights exported{.form = state->form, .samples = replica.samples};
   exported.buffers = buffers_of(command.state, state->form.layout, state->checkpoint.local.optimizer);
+  if (!state->checkpoint.local.own_model) add_contributions_of(command.state, *state, exported);
   if (command.average == 0) {
     exported.weights = model_of(state->form, state->checkpoint);
+    if (!state->checkpoint.local.own_model) exported.digest = digest_of(replica);
     return exported;
   }
   auto average = average_of(command.state, command.average, *state);
@@ -139,57 +150,27 @@ Result<Exported> what_to_export(const ExportCommand& command) {
   return exported;
 }
 
-std::vector<models::SafetensorsTensor> tensors_of(const Exported& exported, const std::string& dtype) {
-  std::vector<models::SafetensorsTensor> tensors;
-  for (const TensorInfo& tensor : exported.form.layout.tensors())
-    tensors.push_back(
-        {tensor.name, tensor.shape, std::span(exported.weights).subspan(tensor.offset, tensor.size), dtype});
-  for (const Buffer& buffer : exported.buffers)
-    tensors.push_back({buffer.name, buffer.shape, {}, buffer.dtype, buffer.bytes});
-  return tensors;
-}
-
-models::SafetensorsMetadata metadata_of(const Exported& exported) {
-  // Loaders of PyTorch models require "pt".
-  models::SafetensorsMetadata metadata = {
-      {"format", "pt"}, {"run", exported.form.run.hex()}, {"samples", str(exported.samples)}};
-  if (exported.averaged > 0) metadata["averaged_samples"] = str(exported.averaged);
-  return metadata;
-}
-
-// The description of the model, with the type that its weights have now where it names one.
-Result<std::string> description_of(const std::string& state, const std::string& dtype) {
+// The description of the model that a folder needs.
+Result<std::string> description_of(const std::string& state) {
   auto description = read_text_file(state + "/config.json");
-  if (!description)
-    return Error{description.error().code,
-                 str("there is no ", state, "/config.json: only the program that trained this model knows it; export ",
-                     "to a file that ends in .safetensors (or start `rumor peer` once more on this directory)")};
-  auto json = nlohmann::ordered_json::parse(*description, nullptr, false);
-  if (!json.is_object() || dtype == "f32") return description;
-  for (const char* member : {"torch_dtype", "dtype"})
-    if (json.contains(member)) json[member] = dtype == "bf16" ? "bfloat16" : "float16";
-  return json.dump(2) + "\n";
+  if (description) return description;
+  return Error{description.error().code,
+               str("there is no ", state, "/config.json: only the program that trained this model knows it; export ",
+                   "to a file that ends in .safetensors (or start `rumor peer` once more on this directory)")};
 }
 
-Result<void> write_folder(const ExportCommand& command, const std::vector<models::SafetensorsTensor>& tensors,
-                          const models::SafetensorsMetadata& metadata) {
-  const auto description = description_of(command.state, command.dtype);
+Result<void> write_exported(const ExportCommand& command, const ExportedWeights& exported) {
+  const models::SafetensorsMetadata metadata = daemon::metadata_of(exported);
+  const auto tensors = daemon::tensors_of(exported, command.dtype);
+  if (command.to.ends_with(".safetensors")) return models::write_safetensors(command.to, tensors, metadata);
+  const auto description = description_of(command.state);
   if (!description) return description.error();
-  if (auto made = daemon::make_directory(command.to); !made) return made;
+  const auto tokenizer = read_text_file(command.state + "/tokenizer.json");
   const std::uint64_t shard_bytes = command.shard_bytes.value_or(default_shard_bytes);
+  if (auto made = daemon::make_directory(command.to); !made) return made;
   if (auto written = models::write_checkpoint(command.to, tensors, metadata, shard_bytes); !written) return written;
-  if (const auto tokenizer = read_text_file(command.state + "/tokenizer.json"))
-    if (auto written = write_file(command.to + "/tokenizer.json", *tokenizer); !written) return written;
-  return write_file(command.to + "/config.json", *description);
-}
-
-Result<void> write_exported(const ExportCommand& command, const Exported& exported) {
-  std::string dtype = command.dtype;
-  for (char& letter : dtype) letter = letter >= 'a' ? static_cast<char>(letter - 'a' + 'A') : letter;
-  const auto tensors = tensors_of(exported, dtype);
-  const auto metadata = metadata_of(exported);
-  return command.to.ends_with(".safetensors") ? models::write_safetensors(command.to, tensors, metadata)
-                                              : write_folder(command, tensors, metadata);
+  return daemon::describe_export(command.to, exported.form.run, *description, tokenizer ? *tokenizer : "",
+                                 command.dtype);
 }
 
 }  // namespace

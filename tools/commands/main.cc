@@ -1,10 +1,13 @@
 // rumor: the command line. Each subcommand has a file of its own; this file only parses the arguments.
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "runtime/base/kernel_choice.h"
 #include "runtime/daemon/status/version.h"
 #include "tools/commands/audit_options.h"
+#include "tools/commands/footers.h"
 #include "tools/words/command.h"
 #include "tools/words/reference.h"
 
@@ -20,14 +23,7 @@ constexpr const char* exit_help =
 
 void add_peer(CLI::App& app, PeerCommand& c) {
   CLI::App* peer = app.add_subcommand("peer", "Train as one peer of a run, together with the peers it can reach");
-  peer->footer(
-      "Start one peer, then others that join it:\n"
-      "  rumor peer fashion-mlp --listen 127.0.0.1:7001 --shard 1/2 --state peer-1\n"
-      "  rumor peer fashion-mlp --seed 127.0.0.1:7001 --shard 2/2 --state peer-2\n"
-      "A peer joins as soon as any one seed answers. Until then it trains alone and keeps dialling.\n"
-      "Each peer chooses how it computes and how much it sends, for example Hogwild! with two workers:\n"
-      "  rumor peer fashion-mlp --set optimizer.hogwild=2 --set exchange.period_ms=0\n"
-      "A peer that was stopped or killed resumes from its state directory, or from the other peers.");
+  peer->footer(peer_footer);
   peer->add_option("RUN", c.run.name, run_help)->required();
   peer->add_option("--seed", c.seeds, "dial these peers first, HOST:PORT,...; all at once, until the peer stops")
       ->delimiter(',');
@@ -112,17 +108,7 @@ void add_steps(CLI::App& app, double& step_ms, std::vector<double>& factors) {
 void add_sim(CLI::App& app, SimCommand& c) {
   CLI::App* sim =
       app.add_subcommand("sim", "Simulate a cluster on this machine, or run one of real processes");
-  sim->footer(
-      "The simulation runs the real peer code in virtual time: the same seed gives the same run, to the last bit.\n"
-      "  rumor sim fashion-mlp --nodes 16 --report out       then open out/index.html\n"
-      "  rumor sim synthetic --network home --faults light   slow links, resets, killed nodes\n"
-      "  rumor sim fashion-mlp --daemons                     four real processes on loopback\n"
-      "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set "
-      "optimizer.rate=0.003\n"
-      "                                                      dense averaging, the baseline\n"
-      "  rumor sim synthetic --faults storm --sim-seed 7     inject the faults drawn from one seed\n"
-      "  rumor sim --protocol-only --nodes 200 --network wan how updates of 240 kB spread\n"
-      "  rumor sim --protocol-only --faults storm --sim-seed 7  the same without training");
+  sim->footer(sim_footer);
   sim->add_option("RUN", c.run.name, run_help);
   auto* nodes = sim->add_option("--nodes", c.nodes, "number of peers (default 4)")->check(CLI::Range(1, 1000));
   sim->add_option("--sim-seed", c.sim_seed, "seed of every random choice of the simulation (default 1)");
@@ -147,23 +133,7 @@ void add_sim(CLI::App& app, SimCommand& c) {
 
 void add_compare(CLI::App& app, CompareCommand& c) {
   CLI::App* compare = app.add_subcommand("compare", "Compare training methods on one run file, in virtual time");
-  compare->footer(
-      "Every method sees the same number of samples and tries the same number of learning rates; the table shows\n"
-      "the best one. Methods: broadcast (Rumor's own); sync (dense averaging by a ring all-reduce at every step; with\n"
-      "keys, local SGD, FedAvg, DiLoCo or SparseLoCo); downpour (a parameter server, sharded over the peers); admm;\n"
-      "average (with neighbours only); codistill; alone (one peer with all the data). Keys of the run file may follow\n"
-      "a method; run.samples lets a faster method see more samples:\n"
-      "  rumor compare synthetic --nodes 8 --network home --report out\n"
-      "  rumor compare fashion-mlp --methods broadcast,sync:optimizer.kind=adam:optimizer.rate=0.002,alone\n"
-      "  rumor compare fashion-mlp --methods broadcast,broadcast:exchange.soft_sync=3 --step-factors 1,1,2,4\n"
-      "  rumor compare synthetic --methods broadcast,average,sync:exchange.local_steps=10 --nodes 8 --network wan\n"
-      "  rumor compare fashion-mlp --frontier out --keep kept    then open out/index.html\n"
-      "--frontier draws loss against bytes and against time. It runs each method at several densities, or numbers of\n"
-      "local steps, and marks the settings that no other beats in both. Without --methods it takes broadcast,\n"
-      "averaging with neighbours, SparseLoCo, local SGD, dense averaging and one peer alone: 18 settings with three\n"
-      "learning rates each. --rates 1 takes a third of that time.\n"
-      "With --keep DIR finished trials are stored, and the same command resumes after an interruption. Methods that\n"
-      "work in rounds learn the same on every network, so on another network only their time and bytes are computed.");
+  compare->footer(compare_footer);
   compare->add_option("RUN", c.run.name, run_help)->required();
   compare->add_option("--methods", c.methods,
                       "METHOD[:KEY=VALUE]...,... (default broadcast,sync,alone; with --frontier six, named below)")
@@ -197,20 +167,51 @@ void add_compare(CLI::App& app, CompareCommand& c) {
   compare->add_option("--set", c.run.overrides, set_help);
 }
 
+void add_follow(CLI::App& app, FollowCommand& c) {
+  CLI::App* sub =
+      app.add_subcommand("follow", "Keep a copy of a run's weights up to date, and export it, without training");
+  sub->footer(follow_footer);
+  sub->add_option("RUN", c.run.name, run_help)->required();
+  sub->add_option("--seed", c.seeds, "peers of the run, HOST:PORT,...")->delimiter(',');
+  auto* folder = sub->add_option("--export", c.folder,
+                                 "folder for model.safetensors and config.json; created if missing (default: none,\n"
+                                 "the follower only keeps its copy)");
+  auto* every = sub->add_option("--every", c.every, "time between exports: 30s, 10m, 2h (default 10m)")
+                    ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{
+                        {"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}}).description(""))
+                    ->check(CLI::Range(1.0, 3.2e7).description(""))
+                    ->type_name("TIME")
+                    ->needs(folder);
+  sub->add_flag("--best", c.best, "export at each new lowest loss on the test set, and only then")
+      ->needs(folder)
+      ->excludes(every);
+  sub->add_option("--dtype", c.dtype, "f32, bf16 or f16: type of the weights, rounded to nearest even (default f32)")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->needs(folder);
+  sub->add_option("--state", c.state, "directory for key, checkpoints and log; created if missing");
+  sub->add_option("--allow", c.allow, "file of keys that this follower may be linked to; see `rumor key --help`");
+  sub->add_option("--token", c.token, "file with a join token");
+  sub->add_option("--status", c.status, "serve a web page, /status and /metrics at HOST:PORT");
+  sub->add_option("--status-token", c.status_token,
+                  "file with the token of the status address; required unless that address is on loopback");
+  sub->add_option("--events", c.events, "write events to FILE, one JSON object per line; rotated at 8 MiB");
+  sub->add_flag("--until-done", c.until_done,
+                "end when the run has its samples (run.samples) and the weights are those of its peers");
+  sub->add_option("--checkpoint-every", c.checkpoint_every,
+                  "seconds between checkpoints in --state (default 10; a large model writes them less often)")
+      ->check(CLI::Range(0.1, 86400.0));
+  sub->add_option("--json", c.json, "write the final status to FILE (- for stdout)");
+  sub->add_option("--set", c.run.overrides, set_help);
+  add_weights(*sub, c.run);
+  sub->add_flag("--quiet", c.quiet, "print no progress lines");
+}
+
 void add_key(CLI::App& app, KeyCommand& c) {
   using Action = KeyCommand::Action;
   CLI::App* key =
       app.add_subcommand("key", "Manage who may join a run: keys, allowlists, join tokens, revocations");
   key->require_subcommand(1);
-  key->footer(
-      "A peer's key is its identity. Two things keep strangers out of a run, alone or together: an allowlist\n"
-      "of keys on each peer (network.allow = \"FILE\"), and an owner (run.owner = \"KEY\", the same on all\n"
-      "peers) who signs join tokens:\n"
-      "  rumor key new --state peer-1                       on each machine; prints the key\n"
-      "  rumor key allow allowed.txt KEY --remark Ann       on each machine; running peers read it again\n"
-      "  rumor key token run.toml --owner boss --out t.tok  by the owner; send t.tok to the new peer\n"
-      "  rumor peer run.toml --token t.tok --seed HOST:PORT --state peer-9\n"
-      "A token is a secret: whoever holds it may join. --key limits it to one peer.");
+  key->footer(key_footer);
   const auto action = [&c](CLI::App* sub, Action what) { sub->callback([&c, what] { c.action = what; }); };
 
   CLI::App* make = key->add_subcommand("new", "Create a key and print its public half");
@@ -255,14 +256,7 @@ void add_key(CLI::App& app, KeyCommand& c) {
 
 void add_stats(CLI::App& app, StatsCommand& c) {
   CLI::App* stats = app.add_subcommand("stats", "Show how well updates compress");
-  stats->footer(
-      "SOURCE is a running peer's status address, a state directory, a capture, or a safetensors file of "
-      "updates:\n"
-      "dense tensors STEP/NAME (F32, BF16, F16 or F64), or sparse STEP/NAME.index (U32) and STEP/NAME.sign (U8).\n"
-      "To see how well your model would compress, dump what each step changes (learning rate x gradient):\n"
-      "  tensors[f'{step}/{name}'] = -lr * p.grad              in Python, for some 50 steps\n"
-      "  safetensors.torch.save_file(tensors, 'steps.safetensors')\n"
-      "  rumor stats steps.safetensors --density 0.001 --report out");
+  stats->footer(stats_footer);
   stats->add_option("SOURCE", c.source, "HOST:PORT, directory or file")->required();
   auto* density =
       stats->add_option("--density", c.density, "for dense files: entries / parameters (default 0.001)")
@@ -276,14 +270,14 @@ void add_stats(CLI::App& app, StatsCommand& c) {
 
 void add_sample(CLI::App& app, SampleCommand& c) {
   CLI::App* sample = app.add_subcommand("sample", "Generate text with a trained GPT or LSTM");
-  sample->footer(
-      "  rumor peer text-gpt --state peer-1        train for some minutes, then press Ctrl-C\n"
-      "  rumor sample peer-1 --prompt 'And God said'\n"
-      "SOURCE is the state directory of a peer (running or not), a directory with model.safetensors (or its\n"
-      "shards and index) and config.json, or a safetensors file. Byte models write text. Other models write\n"
-      "text if tokenizer.json or vocab.json is in the same folder, else token numbers. A peer that trains with\n"
-      "data.tokens keeps its tokenizer.json there. The same seed writes the same text on every machine.");
-  sample->add_option("SOURCE", c.source, "state directory or safetensors file")->required();
+  sample->footer(sample_footer);
+  sample->add_option("SOURCE", c.source, "state directory or safetensors file; with --live a run file or preset")
+      ->required();
+  auto* live = sample->add_option("--live", c.live, "HOST:PORT,... of peers of the run, whose weights of now are taken")
+                   ->delimiter(',');
+  sample->add_option("--state", c.state, "with --live: directory with the key that the peers admit")->needs(live);
+  sample->add_option("--token", c.token, "with --live: file with a join token")->needs(live);
+  sample->add_option("--set", c.overrides, set_help)->needs(live);
   sample->add_option("--prompt", c.prompt, "text to continue");
   sample->add_option("--temperature", c.temperature,
                      "0: always the most likely token; 1: the model's own probabilities (default 0.8)");
@@ -297,12 +291,7 @@ void add_sample(CLI::App& app, SampleCommand& c) {
 
 void add_status(CLI::App& app, StatusCommand& c) {
   CLI::App* sub = app.add_subcommand("status", "Print the state of a running peer");
-  sub->footer(
-      "ADDRESS is the peer's --status address; open it in a browser for a page:\n"
-      "  rumor peer fashion-mlp --status 127.0.0.1:7734\n"
-      "  rumor status 127.0.0.1:7734\n"
-      "To reach a peer on another machine without --status-token, open a tunnel:\n"
-      "  ssh -L 7734:127.0.0.1:7734 that.machine");
+  sub->footer(status_footer);
   sub->add_option("ADDRESS", c.address, "HOST:PORT")->required();
   sub->add_option("--status-token", c.token, token_help);
   sub->add_flag("--json", c.json, "print the JSON that the peer sent");
@@ -310,10 +299,7 @@ void add_status(CLI::App& app, StatusCommand& c) {
 
 void add_top(CLI::App& app, TopCommand& c) {
   CLI::App* sub = app.add_subcommand("top", "Watch running peers in the terminal");
-  sub->footer(
-      "With one address it shows figures and neighbours, with several one line each. Press q or Ctrl-C to quit.\n"
-      "If stdout is not a terminal, it prints once.\n"
-      "  rumor top 127.0.0.1:7734 127.0.0.1:7735");
+  sub->footer(top_footer);
   sub->add_option("ADDRESS", c.addresses, "HOST:PORT, the --status addresses of the peers")->required();
   sub->add_option("--status-token", c.token, token_help);
   sub->add_option("--every", c.every, "seconds between refreshes (default 1)")->check(CLI::Range(0.1, 3600.0));
@@ -322,14 +308,7 @@ void add_top(CLI::App& app, TopCommand& c) {
 void add_doctor(CLI::App& app, DoctorCommand& c) {
   CLI::App* sub = app.add_subcommand(
       "doctor", "Find problems on this machine (clock, disk, CPU, GPU, data, ports) and say how to fix them");
-  sub->footer(
-      "Without arguments it checks the machine; with a run file also data, disk, ports and seeds. With --peer it asks\n"
-      "a running peer at its status address:\n"
-      "  rumor doctor run.toml --state peer-1\n"
-      "  rumor doctor --peer 127.0.0.1:7734\n"
-      "Only another machine can check that this one accepts connections. Run there:\n"
-      "  rumor doctor --dial my.host.name:7001\n"
-      "Exit status 1 if something is broken.");
+  sub->footer(doctor_footer);
   sub->add_option("RUN", c.run.name, run_help);
   sub->add_option("--state", c.state, "state directory of the peer; need not exist yet");
   sub->add_option("--peer", c.peer, "HOST:PORT, the status address of a running peer");
@@ -340,17 +319,7 @@ void add_doctor(CLI::App& app, DoctorCommand& c) {
 
 void add_export(CLI::App& app, ExportCommand& c) {
   CLI::App* sub = app.add_subcommand("export", "Write a peer's weights as safetensors, for PyTorch and Hugging Face");
-  sub->footer(
-      "Tensors have the names and shapes of PyTorch and Hugging Face:\n"
-      "  rumor export peer-1 --to weights.safetensors\n"
-      "  model.load_state_dict(safetensors.torch.load_file('weights.safetensors'))\n"
-      "  rumor export peer-1 --to gpt                         a folder: config.json and model.safetensors\n"
-      "  transformers.GPT2LMHeadModel.from_pretrained('gpt')\n"
-      "To start a run from such a file: rumor peer RUN --weights FILE.\n"
-      "A folder for inference elsewhere, in bfloat16 and in files of 2 GB:\n"
-      "  rumor export peer-1 --to gpt --dtype bf16 --shard-size 2GB\n"
-      "The mean over the end of a run is often the better model while the learning rate is high:\n"
-      "  rumor export peer-1 --to mean.safetensors --average 0.1");
+  sub->footer(export_footer);
   sub->add_option("STATE", c.state, "state directory of a peer, running or not")->required();
   sub->add_option("--to", c.to, "FILE.safetensors, or a folder")->required();
   sub->add_option("--average", c.average,
@@ -367,11 +336,7 @@ void add_export(CLI::App& app, ExportCommand& c) {
 
 void add_help(CLI::App& app, HelpCommand& c) {
   CLI::App* sub = app.add_subcommand("help", "Print help, man pages, shell completion and the reference");
-  sub->footer(
-      "  rumor help peer                 same as rumor peer --help\n"
-      "  rumor help --markdown           the reference: commands, options, run file keys, metrics, exit status\n"
-      "  rumor help --man peer | man -l -\n"
-      "  source <(rumor help --completion bash)");
+  sub->footer(help_footer);
   sub->add_option("COMMAND", c.command, "the command to explain (default: all)");
   sub->add_flag("--markdown", c.markdown, "print the reference of all commands and run file keys");
   sub->add_flag("--man", c.man, "print a man page");
@@ -430,6 +395,7 @@ int main(int argc, char** argv) {
   SimCommand sim;
   CompareCommand compare;
   StatsCommand stats;
+  FollowCommand follow;
   KeyCommand key;
   SampleCommand sample;
   ExportCommand exported;
@@ -440,6 +406,7 @@ int main(int argc, char** argv) {
   ReplayCommand replay;
   HelpCommand help;
   add_peer(app, peer);
+  add_follow(app, follow);
   add_key(app, key);
   add_sim(app, sim);
   add_compare(app, compare);
@@ -461,6 +428,7 @@ int main(int argc, char** argv) {
   if (auto chosen = rumor::choose_kernels(kernels == nullptr ? "" : kernels); !chosen)
     return fail(chosen.error());
   if (app.got_subcommand("peer")) return run_peer_command(peer);
+  if (app.got_subcommand("follow")) return run_follow_command(follow);
   if (app.got_subcommand("key")) return run_key_command(key);
   if (app.got_subcommand("sample")) return run_sample_command(sample);
   if (app.got_subcommand("export")) return run_export_command(exported);

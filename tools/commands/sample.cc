@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "runtime/base/text.h"
+#include "runtime/daemon/loop/event_loop.h"
 #include "tools/text/text_model.h"
 #include "tools/text/tokenizer.h"
 #include "tools/words/command.h"
@@ -34,14 +37,67 @@ bool print(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
+// The weights that the peers of a run have now.
+Result<daemon::ExportedWeights> follow(const SampleCommand& command, const RunConfig& config) {
+  daemon::PeerOptions options = daemon::following_options(config);
+  options.config.seeds = command.live;
+  options.config.status.clear();
+  options.config.events.clear();
+  options.config.tensorboard.clear();
+  if (!command.token.empty()) options.config.token = command.token;
+  options.state = command.state;
+  options.muted = true;
+  std::optional<daemon::ExportedWeights> weights;
+  options.following->once = [&weights](daemon::ExportedWeights taken) { weights = std::move(taken); };
+  std::fprintf(stderr, "rumor: following run %s until this process has its weights\n", config.name.c_str());
+  const auto ended = daemon::run_peer(options);
+  if (!ended) return ended.error();
+  if (!weights)
+    return Error{ended->exit_status == 3 ? Errc::mismatch : Errc::io,
+                 str("--live: no weights were taken: ", ended->trouble.empty() ? "interrupted" : ended->trouble)};
+  std::fprintf(stderr, "rumor: weights after %llu samples, digest %s\n",
+               static_cast<unsigned long long>(weights->samples), digest_text(*weights->digest).c_str());
+  return std::move(*weights);
+}
+
+struct Source {
+  TextModel model;
+  std::string tokens;  // a tokenizer.json; empty: the one beside the model
+};
+
+Result<Source> live_source(const SampleCommand& command) {
+  const auto config = load_run({command.source, command.overrides});
+  if (!config) return config.error();
+  const auto data = models::describe_data(config->data);
+  if (!data) return data.error();
+  models::ModelConfig described = config->model;
+  data->describe(described);
+  if (!writes_text(described))
+    return Error{Errc::usage, str(command.source, " trains a model of family ", described.family,
+                                  ", which writes no text; --live is for GPT, LSTM and Llama")};
+  auto weights = follow(command, *config);
+  if (!weights) return weights.error();
+  auto model = text_model_of(command.source, described, weights->form.layout, std::move(weights->weights));
+  if (!model) return model.error();
+  return Source{std::move(model).value(), command.tokens.empty() ? config->data.tokens : command.tokens};
+}
+
+Result<Source> source_of(const SampleCommand& command) {
+  if (!command.live.empty()) return live_source(command);
+  auto model = load_text_model(command.source, command.heads);
+  if (!model) return model.error();
+  return Source{std::move(model).value(), command.tokens};
+}
+
 }  // namespace
 
 int run_sample_command(const SampleCommand& command) {
   if (auto fine = check(command); !fine) return fail(fine.error());
-  const auto model = load_text_model(command.source, command.heads);
-  if (!model) return fail(model.error());
+  const auto source = source_of(command);
+  if (!source) return fail(source.error());
+  const TextModel* const model = &source->model;
   const auto tokenizer = Tokenizer::open(model->directory, static_cast<std::uint32_t>(model->vocabulary),
-                                         command.tokens);
+                                         source->tokens);
   if (!tokenizer) return fail(tokenizer.error());
   const auto prompt = read_prompt(command, *tokenizer, *model);
   if (!prompt) return fail(prompt.error());

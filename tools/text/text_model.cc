@@ -169,6 +169,15 @@ Result<ModelConfig> config_of_file(const std::string& file, const std::string& d
 
 }  // namespace
 
+bool writes_text(const ModelConfig& config) {
+  return config.family == "gpt" || config.family == "lstm" || config.family == "llama";
+}
+
+Result<TextModel> text_model_of(const std::string& name, const ModelConfig& config, const ParamLayout& layout,
+                                std::vector<float> params) {
+  return model_with(name, config, Weights{layout, std::move(params)}, "");
+}
+
 Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads) {
   namespace fs = std::filesystem;
   std::error_code ignored;

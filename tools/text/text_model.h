@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "models/decoders/token_decoder.h"
+#include "models/families/model.h"
+#include "runtime/base/param_layout.h"
 #include "runtime/base/result.h"
 
 namespace rumor::tools {
@@ -27,5 +29,13 @@ struct TextModel {
 // Errc::not_found (no such file, or no checkpoint), Errc::corrupt, Errc::mismatch (another model), Errc::usage (no
 // config.json, or heads for an LSTM).
 Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads);
+
+// Whether it is a language model.
+bool writes_text(const models::ModelConfig& config);
+
+// The model with these weights, which `name` names in errors. `config`: with the facts of its rows. Requires:
+// writes_text(config). Errors: Errc::mismatch (of other tensors).
+Result<TextModel> text_model_of(const std::string& name, const models::ModelConfig& config, const ParamLayout& layout,
+                                std::vector<float> params);
 
 }  // namespace rumor::tools

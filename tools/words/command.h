@@ -43,6 +43,21 @@ struct PeerCommand {
 };
 int run_peer_command(const PeerCommand& command);
 
+struct FollowCommand {
+  RunSource run;
+  std::vector<std::string> seeds;
+  std::string folder;  // for exports; empty: none
+  double every = 600;  // seconds between exports
+  bool best = false;   // at each new lowest loss instead
+  std::string dtype = "f32";
+  std::string allow, token, status, status_token, events;  // empty: as the run file says
+  std::optional<std::string> state, json;
+  bool until_done = false;
+  double checkpoint_every = 10;  // seconds
+  bool quiet = false;
+};
+int run_follow_command(const FollowCommand& command);
+
 struct KeyCommand {
   enum class Action : std::uint8_t { make, show, allow, token, revoke };
   Action action = Action::show;
@@ -137,7 +152,11 @@ struct HelpCommand {
 int run_help_command(const HelpCommand& command, const CommandDoc& program);
 
 struct SampleCommand {
-  std::string source;  // a state directory, a directory with model.safetensors, or a safetensors file
+  std::string source;  // a state directory, a directory with model.safetensors, a safetensors file; with `live` a run
+  std::vector<std::string> live;  // HOST:PORT of peers whose weights are taken; none: those of a file
+  std::vector<std::string> overrides;  // of the run
+  std::optional<std::string> state;
+  std::string token;
   std::string prompt;
   double temperature = 0.8;
   std::uint32_t top_k = 0;

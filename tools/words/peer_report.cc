@@ -186,7 +186,8 @@ std::string PeerReport::lines(const FigureSheet& sheet, const PeerReport* before
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const FigureGroup& group = blocks[b].group;
     if (blocks[b].list) {
-      out += list_lines(blocks[b], at_path(status_->object, group.object));
+      const std::string list = list_lines(blocks[b], at_path(status_->object, group.object));
+      out += list.substr(list.empty() || !out.ends_with("\n\n") ? 0 : 1);  // one empty line between two lists
       continue;
     }
     for (const Figure& figure : blocks[b].figures) {

@@ -64,7 +64,8 @@ void Console::started(const NodeStatus& s, const std::string& device, const std:
                       const std::string& status_address, const std::string& state) {
   line(str("run ", s.run_name, " (", s.run_id.substr(0, 8), "), peer ", s.node_id.substr(0, 8), ", ",
            s.params, " parameters", device.empty() ? "" : ", on GPU " + device));
-  line(str("listening on ", listening, "; others join with --seed ", listening));
+  if (listening.empty()) line("it follows the run: no other peer dials it");
+  else line(str("listening on ", listening, "; others join with --seed ", listening));
   if (!status_address.empty()) line("status at http://" + status_address + "/");
   if (state.empty()) line("no --state directory: a restart begins anew, from the other peers");
 }
@@ -83,7 +84,9 @@ void Console::progress(const NodeStatus& s, double seconds) {
   // A run of another program's training loop may have no end that is known.
   const std::string planned = s.samples_planned < samples_unbounded ? str("/", s.samples_planned) : "";
   std::string text = str(s.phase, "  ", s.samples, planned, " samples (", fixed(samples, 0),
-                         "/s)  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
+                         "/s)");
+  if (s.training.loss || !s.training.observes)
+    text += str("  loss ", fixed(s.training.loss.value_or(s.training.train_loss), 3));
   if (s.training.accuracy) text += str("  accuracy ", fixed(*s.training.accuracy * 100, 1), " %");
   text += str("  peers ", s.peers.size(), "  out ", rate_text(sent), "  in ", rate_text(received));
   if (s.ratio() > 0) text += str("  ", fixed(s.ratio(), 0), "x smaller");

@@ -21,7 +21,7 @@ class Console {
   void listen(Listener listener) { listener_ = std::move(listener); }
   // Prints nothing from now on. Lines go to the listener alone, progress to this one.
   void mute(Listener progress) { muted_ = std::move(progress); }
-  // `device`: as Training has it.
+  // `device`: as Training has it. `listening`: where others dial this peer; empty: they do not.
   void started(const NodeStatus& status, const std::string& device, const std::string& listening,
                const std::string& status_address, const std::string& state);
   void note(const gossip::Note& note);

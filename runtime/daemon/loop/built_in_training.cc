@@ -10,17 +10,12 @@
 
 namespace rumor::daemon {
 
-namespace {
-
-// The text of the run's tokenizer; empty if it has none.
 Result<std::string> tokenizer_text(const RunConfig& config) {
   if (config.data.tokens.empty()) return std::string();
   const auto bytes = read_file(config.data.tokens, models::tokenizer_bytes_max);
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
 }
-
-}  // namespace
 
 Result<Training> built_in_training(const PeerOptions& options, const NodeId& node) {
   const RunConfig& config = options.config;

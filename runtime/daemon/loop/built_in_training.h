@@ -11,4 +11,7 @@ namespace rumor::daemon {
 // GPU Errc::usage with why there is none, or why it does not train this.
 Result<Training> built_in_training(const PeerOptions& options, const NodeId& node);
 
+// The text of the run's tokenizer; empty if it has none. Errors: those of read_file().
+Result<std::string> tokenizer_text(const RunConfig& config);
+
 }  // namespace rumor::daemon

@@ -19,6 +19,9 @@
 #include "runtime/daemon/admission/peer_admission.h"
 #include "runtime/daemon/console/console.h"
 #include "runtime/daemon/loop/built_in_training.h"
+#include "runtime/daemon/loop/checkpoint_saver.h"
+#include "runtime/daemon/loop/follower.h"
+#include "runtime/daemon/loop/follower_trainer.h"
 #include "runtime/daemon/loop/pauses.h"
 #include "runtime/daemon/loop/seed_check.h"
 #include "runtime/daemon/loop/worker.h"
@@ -60,7 +63,8 @@ class EventLoop final : net::TransportEvents, StepEvents {
         signals_(io_),
         view_(options.config.period_ms, runner == nullptr),
         compute_(io_),
-        storage_(io_) {
+        storage_(io_),
+        saver_(files_, storage_, console_) {
     console_.listen([this](gossip::Note::Level level, const std::string& text) { view_.said(level, text); });
     if (options.muted) console_.mute([this](gossip::Note::Level, const std::string& text) { view_.progressed(text); });
     if (runner != nullptr) view_.listen([runner](const std::string& line) { runner->event(line); });
@@ -119,6 +123,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void ask_router();
   void ask_neighbours();
   void report();
+  void follow();
   void look_at_admission();
   void await_signal();
   void close_network() {
@@ -132,7 +137,9 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void effect(gossip::Close& e) { transport_.close(e.link, e.reason); }
   void effect(gossip::Note& e) {
     console_.note(e);
-    if (e.level == gossip::Note::Level::error) steps_->complain(e.text);
+    if (e.level != gossip::Note::Level::error) return;
+    trouble_ = e.text;
+    steps_->complain(e.text);
   }
   // The first step's loop may ask at once how far the run is, for its learning rate: it may have joined late.
   void effect(StartStep& e) {
@@ -140,9 +147,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
     steps_->offer(std::move(e.plan));
   }
   void effect(StartEvaluation& e);
-  void effect(SaveCheckpoint& e);
-  void save_waiting();
-  void on_saved(const Result<void>& saved);
+  void effect(SaveCheckpoint& e) { saver_.save(std::move(e), node_->protocol().known_addresses()); }
   void tell_of_log(const std::string& trouble);
   void effect(Applied&) {}
   void effect(Published& e);
@@ -169,16 +174,16 @@ class EventLoop final : net::TransportEvents, StepEvents {
   NodeOutbox out_;
   bool carrying_out_ = false;
   RecentUpdates recent_;
-  std::optional<SaveCheckpoint> waiting_save_;
-  int saves_under_way_ = 0;      // two at most, at the end; else one
   std::string log_trouble_;      // why the log did not take the last update; empty: it did
-  std::string storage_trouble_;  // why the last checkpoint was not written; empty: it was
+  std::string trouble_;          // the last error that was said
   TimePoint next_dial_back_{dial_back_first};
   bool has_begun_ = false;  // the first step was offered
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
+  std::unique_ptr<Follower> follower_;  // null: the peer trains
   Worker compute_, storage_;  // last: joined before the destruction of members that their jobs use
+  CheckpointSaver saver_;
 };
 
 std::uint64_t system_random() {
@@ -206,6 +211,11 @@ Result<void> EventLoop::open(Training training) {
   const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
   const std::string tokenizer_json = std::move(training.tokenizer_json);
   if (auto made = make_node(std::move(training), *bound); !made) return made;
+  if (options_.following) {
+    auto follower = Follower::open(*options_.following, {node_->run(), model_json, tokenizer_json}, storage_, console_);
+    if (!follower) return follower.error();
+    follower_ = std::move(follower).value();
+  }
   transport_.mark_backlogs(node_->protocol().backlog_marks());
   if (!model_json.empty())
     if (auto kept = files_.describe("config.json", model_json); !kept) return kept;
@@ -216,7 +226,8 @@ Result<void> EventLoop::open(Training training) {
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
-  console_.started(node_->status(now()), device, *bound, view_.address(), files_.directory());
+  const std::string listening = options_.following ? "" : *bound;
+  console_.started(node_->status(now()), device, listening, view_.address(), files_.directory());
   return {};
 }
 
@@ -237,6 +248,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.began = static_cast<std::uint64_t>(unix_time / std::chrono::milliseconds(1));
   node.observe = admission_.observe();
   node.shard = options_.shard;
+  if (options_.following) Follower::adapt(node);
   if (training.start) files_.note_start(StartNote{options_.config.grid_bits, training.start->hash}.encode());
   files_.note_parts(run_parts(options_.config, training.trainer->layout(), training.start.get()));
   node.start = std::move(training.start);
@@ -264,6 +276,9 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
   if (!loaded) return files_.with_unlike_parts(loaded.error());
   if (!loaded->empty()) console_.line(*loaded);
+  if (const auto table = PeerFiles::contributions_of(files_.directory()))
+    if (auto read = node_->restore_contributions(*table); !read)
+      console_.warning("contributions: " + read.error().text + "; samples of earlier updates are unknown");
   return files_.open_capture(options_.capture, node_->form());
 }
 
@@ -284,7 +299,9 @@ PeerEnd EventLoop::run() {
   steps_->publish(status);
   steps_->disconnect();
   console_.finished(status);
-  return {exit_status_.value_or(0), status_json(status), node_->release_trainer()};
+  PeerEnd end{exit_status_.value_or(0), status_json(status), trouble_, node_->release_trainer()};
+  if (follower_) follower_->judge(end);
+  return end;
 }
 
 // Runs after signals are awaited, since a port opened by a router must be closed again.
@@ -301,7 +318,7 @@ void EventLoop::ask_router() {
 }
 
 void EventLoop::ask_neighbours() {
-  if (now() < next_dial_back_ || node_->protocol().peers().empty()) return;
+  if (options_.following || now() < next_dial_back_ || node_->protocol().peers().empty()) return;
   next_dial_back_ = now() + dial_back_interval;
   node_->ask_to_be_dialled(now(), out_);
   carry_out();
@@ -340,11 +357,13 @@ void EventLoop::computed(Time begin, Time end) {
 }
 
 void EventLoop::effect(StartEvaluation& e) {
+  if (follower_) follower_->evaluating(*node_, now());
   compute_.submit(timed([this, weights = e.weights, rows = e.rows_max] {
                     return node_->trainer().evaluate(weights, rows);
                   }),
                   [this](const Timed<models::Evaluation>& evaluation) {
                     computed(evaluation.begin, evaluation.end);
+                    if (follower_) follower_->evaluated(evaluation.result.loss, now());
                     node_->on_evaluated(evaluation.result, now(), out_);
                     carry_out();
                   });
@@ -355,40 +374,14 @@ void EventLoop::effect(Published& e) {
   recent_.add(e.update.payload);
 }
 
-// One write at a time. A disk that is slower than checkpoints are made gets the newest, not all of them.
-void EventLoop::effect(SaveCheckpoint& e) {
-  waiting_save_ = std::move(e);
-  if (saves_under_way_ == 0) save_waiting();
-}
-
-void EventLoop::save_waiting() {
-  if (!waiting_save_) return;
-  std::string addresses;
-  for (const gossip::KnownAddress& known : node_->protocol().known_addresses())
-    addresses += known.address + "\n";
-  ++saves_under_way_;
-  storage_.submit(
-      [this, bytes = std::move(waiting_save_->bytes), addresses] { return files_.save(bytes, addresses); },
-      [this](const Result<void>& saved) { on_saved(saved); });
-  waiting_save_.reset();
-}
-
-void EventLoop::on_saved(const Result<void>& saved) {
-  --saves_under_way_;
-  if (!saved) console_.warning("checkpoint not written: " + saved.error().text + "; training goes on");
-  if (saved && !storage_trouble_.empty()) console_.line("checkpoints are written again");
-  storage_trouble_ = saved ? "" : saved.error().text;
-  save_waiting();
-}
-
 void EventLoop::effect(Finished& e) {
   exit_status_ = e.status;
   timer_.cancel();
   report_timer_.cancel();
   signals_.cancel();
   reach_.stop();
-  report();        // the last evaluation
-  save_waiting();  // the last one
+  report();       // the last evaluation
+  saver_.last();
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; },
                   [this](int) {
@@ -423,11 +416,20 @@ void EventLoop::tell_of_log(const std::string& trouble) {
   log_trouble_ = trouble;
 }
 
+void EventLoop::follow() {
+  follower_->look(*node_, now(), exit_status_.has_value());
+  if (exit_status_ || !follower_->done()) return;
+  node_->stop(now(), out_);
+  carry_out();
+}
+
 void EventLoop::report() {
   look_at_admission();
   if (!exit_status_) ask_neighbours();
+  if (follower_) follow();
   NodeStatus status = node_->status(now());
-  status.storage_trouble = storage_trouble_;
+  status.storage_trouble = saver_.trouble();
+  if (follower_) status.exports = follower_->status(now());
   status.port_mapping = reach_.text();
   const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
   status.pause_ms = pause.count();
@@ -484,7 +486,10 @@ Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  return run(options, nullptr, [&](const NodeId& node) { return built_in_training(options, node); });
+  const bool evaluates = !options.following || (options.following->exports && options.following->exports->best);
+  return run(options, nullptr, [&](const NodeId& node) {
+    return evaluates ? built_in_training(options, node) : follower_training(options.config);
+  });
 }
 
 Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner) {

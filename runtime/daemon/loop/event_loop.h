@@ -4,6 +4,7 @@
 // Threads: the caller is the protocol thread; one worker computes, one writes files, the status server has its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +13,19 @@
 #include "models/data/dataset.h"
 #include "runtime/base/result.h"
 #include "runtime/base/time.h"
+#include "runtime/daemon/export/folder_exports.h"
 #include "runtime/daemon/loop/step_runner.h"
 #include "runtime/run/run_config.h"
 
 namespace rumor::daemon {
+
+// A peer that follows its run: it keeps a replica and does not train (role observe). It has one link, which it dials,
+// and accepts none.
+struct Following {
+  std::optional<ExportPlan> exports = {};
+  // Called once, as soon as the peer has all that a neighbour has; then the peer ends. It may be empty.
+  std::function<void(ExportedWeights)> once = {};
+};
 
 struct PeerOptions {
   RunConfig config;  // listen, seeds, advertise, status and its token are taken from its [network]
@@ -27,9 +37,13 @@ struct PeerOptions {
   Duration checkpoint_every{10s};
   unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
   std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/device/plugin.h); none: on a processor
+  std::optional<Following> following;  // absent: the peer trains
   bool quiet = false;     // no progress lines
   bool muted = false;     // nothing on stderr: the program takes events instead
 };
+
+// Options of a peer that follows a run. Nobody dials it, wherever the run file says that peers listen.
+PeerOptions following_options(RunConfig config);
 
 // The training of a peer.
 struct Training {
@@ -47,6 +61,7 @@ struct Training {
 struct PeerEnd {
   int exit_status = 0;
   std::string status_json;           // the last /status
+  std::string trouble;               // the last error that was said; empty: none was
   std::unique_ptr<Trainer> trainer;  // its view shows the last weights
 };
 

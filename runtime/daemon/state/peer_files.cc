@@ -82,6 +82,13 @@ std::optional<Bytes> PeerFiles::start_of(const std::string& directory) {
   return std::move(note).value();
 }
 
+std::optional<Bytes> PeerFiles::contributions_of(const std::string& directory) {
+  if (directory.empty()) return std::nullopt;
+  auto table = read_file(directory + "/contributions");
+  if (!table) return std::nullopt;
+  return std::move(table).value();
+}
+
 std::vector<std::uint32_t> PeerFiles::parts_of(const std::string& directory) {
   std::vector<std::uint32_t> hashes;
   const auto bytes = read_file(directory + "/parts", limits::run_parts_max * sizeof(std::uint32_t));
@@ -98,7 +105,8 @@ Error PeerFiles::with_unlike_parts(Error error) const {
   return error;
 }
 
-Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses) const {
+// The table after the checkpoint: where it lacks updates of that, the log has most of them.
+Result<void> PeerFiles::save(BytesView checkpoint, BytesView contributions, const std::string& addresses) const {
   if (directory_.empty()) return {};
   if (!start_.empty())
     if (auto noted = write_once("start", start_); !noted) return noted;
@@ -107,6 +115,8 @@ Result<void> PeerFiles::save(BytesView checkpoint, const std::string& addresses)
     hashes.u32(part.hash);
   if (auto noted = write_once("parts", hashes.bytes()); !noted) return noted;
   if (auto saved = save_checkpoint(directory_, checkpoint); !saved) return saved;
+  if (!contributions.empty())
+    if (auto saved = write_atomically(directory_ + "/contributions", contributions); !saved) return saved;
   if (addresses.empty()) return {};
   return write_atomically(directory_ + "/addresses",
                           {reinterpret_cast<const std::uint8_t*>(addresses.data()), addresses.size()});

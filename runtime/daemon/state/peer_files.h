@@ -3,6 +3,7 @@
 //   DIR/lock           held while a process uses the directory
 //   DIR/identity.pem   the key that is the peer's identity
 //   DIR/checkpoint.1   newest checkpoint, .2 the one before (runtime/CHECKPOINT.md)
+//   DIR/contributions  who trained how much, saved with the checkpoint (runtime/contributions/contributions.h)
 //   DIR/buffers.json   names, types and shapes of a program's own buffers, which the checkpoint holds
 //   DIR/addresses      host:port of members met, one a line: so that every seed may die
 //   DIR/start          with a checkpoint: the weights that its run began with (runtime/run/run_identity.h)
@@ -56,9 +57,11 @@ class PeerFiles {
   // Writes config.json, tokenizer.json or buffers.json, unless it says so already. Without a directory: nothing.
   // Errors: Errc::io.
   Result<void> describe(const std::string& name, const std::string& text) const;
-  // Saves a checkpoint, and the addresses of other peers, one a line. With no addresses the old file stays: a process
-  // that has met no peer may leave it to the next process.
-  Result<void> save(BytesView checkpoint, const std::string& addresses) const;
+  // Saves a checkpoint, the table of contributions (empty: none), and the addresses of other peers, one a line. With
+  // no addresses the old file stays: a process that has met no peer may leave it to the next process.
+  Result<void> save(BytesView checkpoint, BytesView contributions, const std::string& addresses) const;
+  // The table in a state directory, which this process need not hold; nothing if there is none.
+  static std::optional<Bytes> contributions_of(const std::string& directory);
 
   // Errors: Errc::io.
   Result<void> open_capture(const std::optional<std::string>& path, const RunForm& form);

@@ -122,6 +122,16 @@ Result<void> write_atomically(const std::string& path, BytesView bytes) {
   return take_name(temporary, path);
 }
 
+Result<void> publish_file(const std::string& temporary, const std::string& path) {
+  File file(temporary, O_RDWR);
+  if (!file.is_open() || ::fsync(file.get()) != 0) {
+    const int error = errno;
+    ::unlink(temporary.c_str());
+    return system_error("write", path, error);
+  }
+  return take_name(temporary, path);
+}
+
 Result<void> make_directory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);

@@ -28,6 +28,10 @@ Result<Bytes> read_file(const std::string& path, std::size_t bytes_max = limits:
 Result<void> write_atomically(const std::string& path, BytesView bytes);
 
 // Creates `path` and missing folders above it. An existing folder is no error.
+// Gives a file that was written beside it its name: synced first, so that the name never leads to a part of it. Errors:
+// Errc::io; `temporary` is removed then.
+Result<void> publish_file(const std::string& temporary, const std::string& path);
+
 Result<void> make_directory(const std::string& path);
 
 // The right to use a state directory, for as long as this lives. The system takes it back when the process

@@ -54,6 +54,7 @@ Limit pace(const NodeStatus& s, double compute, double period_ms) {
 
 Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps, double period_ms) {
   if (s.phase != "training") return not_training(s);
+  if (s.training.observes) return {"done", "It follows the run and does not train."};
   if (wait >= notable)
     return {"slow_peer",
             str("Other peers: training waits for them ", percent(wait), " of the time, as the run file asks.")};

@@ -170,6 +170,21 @@ BOOST_AUTO_TEST_CASE(a_batch_may_be_larger_than_the_shard) {
   BOOST_TEST((rows == std::vector<std::uint32_t>{0, 0, 0, 1, 1, 1, 2, 2, 2}));
 }
 
+BOOST_AUTO_TEST_CASE(a_set_is_described_without_reading_it) {
+  const auto facts = [](const DataSet& data) {
+    ModelConfig model;
+    data.describe(model);
+    return std::vector<std::uint32_t>{model.inputs, model.classes, model.channels, model.height, model.width};
+  };
+  BOOST_TEST(facts(*describe_data({.kind = "synthetic"})) == facts(**load_data({.kind = "synthetic"})));
+  if (const auto fashion = load_data({.kind = "idx"}))  // where the package is
+    BOOST_TEST(facts(*describe_data({.kind = "idx"})) == facts(**fashion));
+  BOOST_TEST(describe_data({.kind = "cifar10"})->inputs == 3072u);
+  BOOST_TEST(describe_data({.kind = "text"})->vocabulary == 256u);
+  BOOST_TEST(describe_data({.kind = "tokens"})->vocabulary == 50'257u);
+  BOOST_TEST((describe_data({.kind = "txt"}).error().code == Errc::usage));
+}
+
 BOOST_AUTO_TEST_CASE(an_unknown_kind_names_the_known_ones) {
   const auto refused = load_data({.kind = "csv", .path = "", .seed = 1});
   BOOST_REQUIRE(!refused.ok());

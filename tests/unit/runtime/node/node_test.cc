@@ -26,7 +26,7 @@ struct Driver {
   std::vector<std::pair<TimePoint, std::size_t>> checkpoints;  // when, and how many bytes
 
   explicit Driver(std::vector<std::uint32_t> hidden = {64}, Duration checkpoint_every = {},
-                  const std::vector<std::string>& overrides = {}, models::Shard shard = {}) {
+                  const std::vector<std::string>& overrides = {}, models::Shard shard = {}, bool observe = false) {
     RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
     config.samples = 1'000'000;
     config.model.hidden = std::move(hidden);
@@ -35,6 +35,7 @@ struct Driver {
     options.node.bytes.fill(9);
     options.checkpoint_every = checkpoint_every;
     options.shard = shard;
+    options.observe = observe;
     options.stream = gossip::stream_of(options.node, 1);
     options.keys = std::make_shared<sim::TagKeys>(options.node);
     node = std::move(Node::create(config, models::load_data(config.data, 0).value(), options)).value();
@@ -75,6 +76,29 @@ BOOST_AUTO_TEST_CASE(evaluations_take_a_tenth_of_the_time_at_most) {
       BOOST_TEST((apart <= std::max<Duration>(2s, 10 * evaluation_time) + 2 * driver.step_time));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_takes_no_step_and_evaluates_the_same_weights_once) {
+  Driver driver({64}, Duration{500ms}, {}, {}, true);
+  while (driver.now < TimePoint{Duration{30s}}) driver.go_on();
+  const NodeStatus status = driver.node->status(driver.now);
+  BOOST_TEST(status.phase == "training");
+  BOOST_TEST(status.training.steps == 0u);
+  BOOST_TEST(status.live_peers == 0u);
+  BOOST_TEST(driver.evaluations.size() == 1u);
+  BOOST_TEST(status.training.loss.has_value());
+  BOOST_TEST(driver.checkpoints.size() > 50u);
+}
+
+BOOST_AUTO_TEST_CASE(own_updates_count_as_contributions) {
+  Driver driver;
+  while (driver.node->status(driver.now).training.steps < 20) driver.go_on();
+  const NodeStatus status = driver.node->status(driver.now);
+  BOOST_TEST_REQUIRE(status.contributions.nodes.size() == 1u);
+  const Contribution& own = status.contributions.nodes[0];
+  BOOST_TEST(own.updates == status.updates);
+  BOOST_TEST(own.samples == status.samples);
+  BOOST_TEST(own.share().value() == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(sgd_and_broadcast_hold_four_words_a_parameter) {

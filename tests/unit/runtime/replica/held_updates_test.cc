@@ -4,25 +4,14 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/unit/runtime/support.h"
+#include "tests/unit/runtime/held.h"
 
 using namespace rumor;
+using test::Held;
 
 BOOST_AUTO_TEST_SUITE(held_updates)
 
 namespace {
-
-struct Held final : HeldUpdates {
-  explicit Held(std::size_t log_bytes = 1 << 20)
-      : HeldUpdates({test::some_run(), test::small_layout()},
-                    LargeVector<std::int32_t>(test::small_layout().params(), 77), log_bytes, SIZE_MAX) {}
-
-  Result<gossip::Accepted> accept(const gossip::StoredUpdate& update) override {
-    auto change = decode(*update.payload);
-    if (!change) return change.error();
-    return apply(update, std::move(change).value(), TimePoint{});
-  }
-};
 
 gossip::StoredUpdate update_of(std::uint8_t stream, std::uint64_t seq) {
   Prng prng = Prng::named(seq, "update", stream);
@@ -117,14 +106,7 @@ BOOST_AUTO_TEST_CASE(a_snapshot_is_installed_under_the_log) {
   Held giver, taker;
   accept_all(giver, 1, 3);
   accept_all(taker, 2, 2);
-  gossip::SnapshotPort& give = giver.snapshots();
-  BOOST_TEST_REQUIRE(give.begin_cut(nullptr).ok());
-  while (!give.advance_cut()) continue;
-  gossip::SnapshotPort& take = taker.snapshots();
-  BOOST_TEST_REQUIRE(take.begin_intake(give.cut()->manifest()).ok());
-  for (std::uint32_t chunk = 0; chunk < give.cut()->manifest().chunks.size(); ++chunk)
-    BOOST_TEST_REQUIRE(take.take_chunk(chunk, give.cut()->chunk(chunk)).ok());
-  BOOST_TEST_REQUIRE(take.install(give.cut()->period()).ok());
+  test::give_snapshot(giver, taker);
   BOOST_TEST(taker.have().count() == 5u);
   accept_all(giver, 2, 2);
   BOOST_TEST((taker.digest() == giver.digest()));
