@@ -1,5 +1,6 @@
 #include "runtime/audit/tape.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -12,7 +13,16 @@ namespace rumor::audit {
 namespace {
 
 constexpr std::uint8_t version = 1;
-enum Flag : std::uint8_t { starts = 1, whole_view = 2, brakes = 4, held_back = 8, flushes = 16, all_flags = 31 };
+enum Flag : std::uint8_t {
+  starts = 1,
+  whole_view = 2,
+  brakes = 4,
+  held_back = 8,
+  flushes = 16,
+  other_weights = 32,
+  all_flags = 63
+};
+constexpr double usual_weight = 0.5;  // of the in-flight view
 
 Error damaged(const char* why) { return {Errc::corrupt, std::string("a step record ") + why}; }
 
@@ -61,16 +71,17 @@ Result<TapeStart> read_start(ByteReader& in) {
   return start;
 }
 
-Result<std::vector<InFlightView::Waiting>> read_in_flight(ByteReader& in) {
+Result<std::vector<InFlightView::Waiting>> read_in_flight(bool with_weights, ByteReader& in) {
   const std::uint64_t count = in.varint();
   if (in.failed() || count > limits::in_flight_max) return damaged("has more updates in flight than a peer keeps");
   std::vector<InFlightView::Waiting> in_flight;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t period = in.varint(), peers = in.varint();
+    const double weight = with_weights ? read_f64(in) : usual_weight;
     const bool ascends = in_flight.empty() || in_flight.back().period < period;
-    if (in.failed() || !ascends || peers == 0 || peers > limits::members_max)
+    if (in.failed() || !ascends || peers == 0 || peers > limits::members_max || !(weight >= 0 && weight <= 1))
       return damaged("has an update in flight that cannot be");
-    in_flight.push_back({period, peers});
+    in_flight.push_back({period, peers, weight});
   }
   return in_flight;
 }
@@ -79,9 +90,11 @@ Bytes encode(const StepRecord& record, const gossip::HaveSet& view, ViewTrail& t
   ByteWriter out;
   const bool plain = !record.start || record.start->repeatable;
   const bool whole = plain && trail.needs_whole(view);
+  const bool with_weights = std::any_of(record.in_flight.begin(), record.in_flight.end(),
+                                        [](const auto& own) { return own.weight != usual_weight; });
   out.u8(static_cast<std::uint8_t>((record.start ? starts : 0) | (whole ? whole_view : 0) |
                                    (record.brake != 1 ? brakes : 0) | (record.held ? held_back : 0) |
-                                   (record.flush ? flushes : 0)));
+                                   (record.flush ? flushes : 0) | (with_weights ? other_weights : 0)));
   if (record.start) write_start(*record.start, out);
   if (!plain) return out.take();
   trail.write(view, whole, out);
@@ -94,6 +107,7 @@ Bytes encode(const StepRecord& record, const gossip::HaveSet& view, ViewTrail& t
   for (const InFlightView::Waiting& own : record.in_flight) {
     out.varint(own.period);
     out.varint(own.peers);
+    if (with_weights) write_f64(own.weight, out);
   }
   return out.take();
 }
@@ -137,7 +151,7 @@ Result<StepRecord> TapeReader::read_record(ByteReader& in) {
   record.batches = in.varint();
   if ((flags & brakes) != 0) record.brake = read_f64(in);
   record.density = read_f64(in);
-  auto in_flight = read_in_flight(in);
+  auto in_flight = read_in_flight((flags & other_weights) != 0, in);
   if (!in_flight) return in_flight.error();
   record.in_flight = std::move(in_flight).value();
   // Written so that no number passes that is none.

@@ -21,8 +21,11 @@ void show_weights(const std::vector<std::uint32_t>& index, compress::Stretch whe
 }
 }  // namespace
 
-InFlightView::InFlightView(ParamLayout layout, double weight) : layout_(std::move(layout)), weight_(weight) {
+InFlightView::InFlightView(ParamLayout layout, double weight) : layout_(std::move(layout)) { set_weight(weight); }
+
+void InFlightView::set_weight(double weight) {
   RUMOR_CHECK(weight >= 0 && weight <= 1);
+  weight_ = weight;
 }
 
 void InFlightView::sent(compress::SharedUpdate update, std::uint64_t period, std::span<const NodeId> live) {
@@ -38,7 +41,7 @@ void InFlightView::sent(compress::SharedUpdate update, std::uint64_t period, std
   if (nothing || waiting_for.empty()) return;
   RUMOR_CHECK(own_.empty() || own_.back().period < period);
   stale_entries_ += update->index.size();
-  own_.push_back({period, std::move(shares), std::move(update), std::move(waiting_for)});
+  own_.push_back({period, weight_, std::move(shares), std::move(update), std::move(waiting_for)});
   if (own_.size() > limits::in_flight_max) {
     stale_entries_ += own_.front().update->index.size();
     leave(own_.front());
@@ -160,7 +163,7 @@ std::vector<InFlightView::Expected> InFlightView::expected() {
 
 std::vector<InFlightView::Waiting> InFlightView::waiting() const {
   std::vector<Waiting> all;
-  for (const Own& own : own_) all.push_back({own.period, own.waiting_for.size()});
+  for (const Own& own : own_) all.push_back({own.period, own.waiting_for.size(), own.weight});
   return all;
 }
 

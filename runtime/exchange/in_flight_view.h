@@ -42,6 +42,8 @@ class InFlightView {
  public:
   // weight in [0, 1]; 0 switches the view off.
   InFlightView(ParamLayout layout, double weight);
+  // The same, of own updates from now on.
+  void set_weight(double weight);
 
   // An own update has been applied to the shared weights: adds one share for each live peer that has not been heard in
   // this period or later. Beyond limits::in_flight_max updates the oldest counts as answered.
@@ -77,9 +79,10 @@ class InFlightView {
   void lifted() { stale_entries_ += entries(); }
 
   std::size_t in_flight() const { return own_.size(); }
-  // The own update of a period, and how many peers have not answered it.
+  // The own update of a period, how many peers have not answered it, and its share for each.
   struct Waiting {
     std::uint64_t period = 0, peers = 0;
+    double weight = 0.5;
     bool operator==(const Waiting&) const = default;
   };
   // All in flight, in ascending order: with the updates themselves, what the overlay is made of.
@@ -89,6 +92,7 @@ class InFlightView {
  private:
   struct Own {
     std::uint64_t period;
+    double weight;
     std::vector<compress::StepRun> shares;  // as in Expected
     compress::SharedUpdate update;
     std::vector<NodeId> waiting_for;
@@ -99,7 +103,7 @@ class InFlightView {
   void leave(Own& own) { left_.push_back(std::move(own.update)); }
 
   ParamLayout layout_;
-  double weight_;
+  double weight_ = 0;
   std::uint64_t stale_entries_ = 0;
   std::deque<Own> own_;                            // ascending period
   std::vector<compress::SharedUpdate> left_;       // came off since the last refresh()

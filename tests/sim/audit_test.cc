@@ -127,8 +127,9 @@ BOOST_AUTO_TEST_CASE(rounds_with_muon_and_entries_of_the_mean) {
   check_that_all_agree(config, test::lan(3));
 }
 
-BOOST_AUTO_TEST_CASE(adam_with_clipping_and_a_flush) {
+BOOST_AUTO_TEST_CASE(adam_with_clipping_another_in_flight_weight_and_a_flush) {
   RunConfig config = recorded();
+  config.in_flight_weight = 0.375;
   config.optimizer.kind = "adam";
   config.optimizer.clip = 0.5;
   config.rate = 0.002;

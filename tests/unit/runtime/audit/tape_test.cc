@@ -34,7 +34,7 @@ std::vector<audit::TapeReader::Read> some_steps(std::size_t count) {
     audit::StepRecord record{.held = i % 3 == 0, .flush = i % 7 == 1, .period = i + 1, .peers = 1 + i % 4,
                              .batches = 1 + i % 2, .density = 0.01};
     if (i == 0) record.start = first_record().start;
-    if (i % 2 == 1) record.in_flight = {{i, 2}, {i + 1, 1}};
+    if (i % 2 == 1) record.in_flight = {{i, 2}, {i + 1, 1, i % 3 == 0 ? 0.25 : 0.5}};
     steps.push_back({std::move(record), view});
   }
   return steps;
@@ -114,6 +114,7 @@ BOOST_AUTO_TEST_CASE(plans_that_no_peer_makes_are_refused) {
   BOOST_TEST(refused({.batches = 0, .density = 0.1}));
   BOOST_TEST(refused({.density = 0.1, .in_flight = {{3, 1}, {3, 1}}}));
   BOOST_TEST(refused({.density = 0.1, .in_flight = {{3, 0}}}));
+  BOOST_TEST(refused({.density = 0.1, .in_flight = {{3, 1, 1.5}}}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
