@@ -22,7 +22,7 @@ RoundLength RoundLength::following(double density) {
 
 void RoundLength::published(double staleness) {
   if (++since_change_ < patience) return;
-  const double wanted = staleness * length_;
+  const double wanted = std::max(staleness - 1, 0.0) * length_;
   if (wanted < length_ * 1.5 && wanted * 1.5 > length_) return;
   const auto least = static_cast<double>(std::max((length_ + 1) / 2, shortest_));
   const auto most = static_cast<double>(std::min(2 * length_, longest_));

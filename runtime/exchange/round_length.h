@@ -2,13 +2,15 @@
 // (exchange.local_steps = "auto").
 //
 // The round follows the delay: as many mini-batches as pass on the way of an update to here. The mean staleness of the
-// others' updates (runtime/exchange/staleness.h) counts that way in own rounds, so
+// others' updates (runtime/exchange/staleness.h) counts in own rounds: the one in which an update is made, and then
+// that way. So
 //
-//   wanted = staleness x length
+//   wanted = (staleness - 1) x length
 //
-// and a round of that length hears the answer to its last one in time: the staleness is then about one. Shorter rounds
-// train on weights that miss many updates; longer ones learn no better and hear the others less often. Rounds of four
-// learn better than shorter ones even without a delay, and send fewer bytes (figures in METHODS.md).
+// and a round of that length hears the answer to its last one in time: the staleness is then about two. Shorter rounds
+// train on weights that miss many updates; longer ones learn no better, with sixteen peers much worse, and hear the
+// others less often. Rounds of four learn better than shorter ones with four peers even without a delay, and send fewer
+// bytes (figures in METHODS.md).
 //
 // The length changes at most once in `patience` own updates, at most to twice or half, and only when it is more than
 // half as much again as wanted, or less than two thirds: each change of it is a change of the density of the updates.

@@ -8,9 +8,9 @@ using namespace rumor;
 
 namespace {
 
-// Updates come so many mini-batches late: the staleness is that, in rounds, and never below the round under way.
+// Updates come so many mini-batches late: the staleness is the round in which they are made, and that delay in rounds.
 void live(RoundLength& round, double delay, std::uint32_t updates) {
-  for (std::uint32_t i = 0; i < updates; ++i) round.published(std::max(1.0, delay / round.length()));
+  for (std::uint32_t i = 0; i < updates; ++i) round.published(1 + delay / round.length());
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(it_shrinks_when_updates_are_early) {
   RoundLength round(4, 16);
   live(round, 16, 400);
   const std::uint32_t before = round.length();
-  for (std::uint32_t i = 0; i < RoundLength::patience; ++i) round.published(0.25);
+  for (std::uint32_t i = 0; i < RoundLength::patience; ++i) round.published(1.25);
   BOOST_TEST(round.length() == before / 2);
   for (int i = 0; i < 400; ++i) round.published(0);
   BOOST_TEST(round.length() == 4u);
