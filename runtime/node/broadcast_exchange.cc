@@ -15,8 +15,9 @@ constexpr Duration early_patience = 10s;
 // From this many entries on, work_ahead() updates the view: about 5 ms that the next step need not spend.
 constexpr std::uint64_t entries_worth_going_first = 1 << 18;
 
-double in_flight_weight(const NodeCore& core) {
-  return core.trainer->computes_at_shared_weights() ? core.config.in_flight_weight : 0;
+ViewWeight view_weight(const NodeCore& core) {
+  if (!core.trainer->computes_at_shared_weights()) return ViewWeight(0);
+  return ViewWeight(core.config.in_flight_weight);
 }
 
 RoundLength round_length(const NodeCore& core) {
@@ -31,7 +32,8 @@ RoundLength round_length(const NodeCore& core) {
 BroadcastExchange::BroadcastExchange(NodeCore& core, HeldUpdates& held)
     : core_(core),
       held_(held),
-      in_flight_(held.form().layout, in_flight_weight(core)),
+      view_weight_(view_weight(core)),
+      in_flight_(held.form().layout, view_weight_.weight()),
       staleness_(core.config.staleness),
       round_(round_length(core)) {}
 
@@ -42,7 +44,12 @@ std::size_t BroadcastExchange::live_count() const {
 }
 
 double BroadcastExchange::rate() const {
-  return core_.config.rate_for(live_count(), core_.progress()) * staleness_.rate_factor();
+  return core_.config.rate_for(live_count(), core_.progress()) * late_factor();
+}
+
+// Late updates lower the learning rate by rule, and where no view keeps them stable.
+double BroadcastExchange::late_factor() const {
+  return std::min(staleness_.rate_factor(), view_weight_.rate_factor(staleness_.mean()));
 }
 
 // ---- updates ----
@@ -59,6 +66,9 @@ void BroadcastExchange::applied(const gossip::UpdateHeader& header, TimePoint no
 }
 
 void BroadcastExchange::published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) {
+  if (live_.count() > 0) view_weight_.seen(update.header.origin, *change);
+  view_weight_.published();
+  in_flight_.set_weight(view_weight_.weight());
   in_flight_.sent(std::move(change), update.header.period, live_.list());
   held_.log_own(update, now);
   round_.published(staleness_.mean());
@@ -139,6 +149,13 @@ void BroadcastExchange::show_for_evaluation() {
 }
 
 std::string BroadcastExchange::warning() {
+  if (view_weight_.is_unlike() && !told_unlike_) {
+    told_unlike_ = true;
+    return str("updates of other peers undo ours (agreement ", fixed(*view_weight_.agreement(), 2), "), as where the ",
+               "data of peers are unlike, so training no longer expects others to move as this peer does, and late ",
+               "updates lower the learning rate to ", fixed(late_factor() * 100, 0), " %; nothing need be done. ",
+               "exchange.in_flight_weight = 0.5 would keep the expectation");
+  }
   if (warned_ || staleness_.brake() > 0.9 || !core_.trainer->computes_at_shared_weights()) return {};
   warned_ = true;
   return str("updates of others are ", fixed(staleness_.mean(), 1), " of our steps old when they arrive, so the ",
@@ -155,10 +172,13 @@ bool BroadcastExchange::handed_over(std::span<const gossip::PeerInfo> neighbours
 
 void BroadcastExchange::fill(NodeStatus& status) const {
   status.batches = round_.length();
-  status.rate_factor = staleness_.rate_factor();
+  status.rate_factor = late_factor();
+  status.in_flight_weight = view_weight_.weight();
+  status.agreement = view_weight_.agreement();
+  status.unlike = view_weight_.is_unlike();
   status.in_flight = in_flight_.in_flight();
   status.staleness = staleness_.peers();
-  status.memory.in_flight = in_flight_.memory_bytes();
+  status.memory.in_flight = in_flight_.memory_bytes() + view_weight_.memory_bytes();
 }
 
 }  // namespace rumor

@@ -12,6 +12,7 @@
 #include "runtime/exchange/live_peers.h"
 #include "runtime/exchange/round_length.h"
 #include "runtime/exchange/staleness.h"
+#include "runtime/exchange/view_weight.h"
 #include "runtime/node/exchange.h"
 
 namespace rumor {
@@ -30,6 +31,9 @@ class BroadcastExchange final : public Exchange {
   double brake() const override { return staleness_.rate_factor(); }
   std::vector<InFlightView::Waiting> in_flight() const override { return in_flight_.waiting(); }
 
+  void arrives(const NodeId& origin, const compress::SparseUpdate& change) override {
+    view_weight_.seen(origin, change);
+  }
   void applied(const gossip::UpdateHeader& header, TimePoint now) override;
   void published(const gossip::StoredUpdate& update, compress::SharedUpdate change, TimePoint now) override;
   void expire(TimePoint now) override;
@@ -48,11 +52,13 @@ class BroadcastExchange final : public Exchange {
 
  private:
   void show_weights();
+  double late_factor() const;
   bool leaves_early_phase_to_others(TimePoint now);
   TimePoint early_patience_ends() const;
 
   NodeCore& core_;
   HeldUpdates& held_;
+  ViewWeight view_weight_;
   InFlightView in_flight_;
   Staleness staleness_;
   LivePeers live_;
@@ -60,7 +66,7 @@ class BroadcastExchange final : public Exchange {
   std::uint64_t own_period_ = 0;           // of the last step
   std::optional<TimePoint> waits_since_;   // a step waits for other peers
   bool begins_anyway_ = false;             // in the early phase, since no other peer has begun
-  bool warned_ = false;
+  bool warned_ = false, told_unlike_ = false;
 };
 
 }  // namespace rumor

@@ -60,7 +60,8 @@ class Exchange {
   virtual std::vector<InFlightView::Waiting> in_flight() const { return {}; }
 
   // ---- updates ----
-  // An update of another peer is in the replica.
+  // An update of another peer is about to enter the replica, and then is in it.
+  virtual void arrives(const NodeId& /*origin*/, const compress::SparseUpdate& /*change*/) {}
   virtual void applied(const gossip::UpdateHeader& /*header*/, TimePoint /*now*/) {}
   // An own update is in the replica, as `change`.
   virtual void published(const gossip::StoredUpdate& /*update*/, compress::SharedUpdate /*change*/,

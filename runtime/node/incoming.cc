@@ -43,6 +43,7 @@ Result<gossip::Accepted> Incoming::accept(const gossip::StoredUpdate& update) {
   if (!decoded) return invalid_update(header.key, decoded.error().text);
   const bool by_other = header.origin != core_.options.node;
   const bool wanted = by_other && core_.trainer->wants_changes_of_others();
+  if (by_other) core_.exchange->arrives(header.origin, *decoded);
   compress::SparseUpdate change = wanted ? *decoded : compress::SparseUpdate();
   const auto taken = apply(update, std::move(decoded).value(), core_.turn->now);
   if (!taken || *taken == gossip::Accepted::duplicate) return taken;

@@ -114,6 +114,12 @@ constexpr FigureRow<S> late_rows[] = {
     figure<&S::batches>("batches_per_update").shown("mini-batches an update", Form::count)
         .gauge("rumor_batches_per_update",
                "Mini-batches of an own update; with exchange.local_steps = auto they follow the delay."),
+    figure<&S::in_flight_weight>("in_flight_weight").shown("in-flight weight", Form::decimal)
+        .gauge("rumor_in_flight_weight",
+               "How far training expects others to move as this peer does: 0.5, and 0 where data are unlike."),
+    figure<&S::agreement>("agreement").shown("agreement", Form::decimal)
+        .gauge("rumor_agreement",
+               "Equal signs less unlike ones where own and others' updates meet; below 0: they undo each other."),
     figure<&S::rate_factor>("rate_factor").shown("learning rate multiplied by", Form::decimal)
         .gauge("rumor_staleness_rate_factor", "The rules against staleness multiply the learning rate by this."),
 };

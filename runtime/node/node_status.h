@@ -155,6 +155,9 @@ struct NodeStatus {
   double rate = 0, threshold = 0, target_density = 0;
   std::uint32_t batches = 1;  // mini-batches of an own update (exchange.local_steps)
   double rate_factor = 1;   // by the rules against staleness; included in `rate`
+  double in_flight_weight = 0;      // runtime/exchange/view_weight.h
+  std::optional<double> agreement;  // the same; none: not measured
+  bool unlike = false;              // ViewWeight::is_unlike()
   double residual_age = 0;  // residual / entries of the last update: updates until a change is sent (Little's law)
   std::size_t in_flight = 0;
   TrainingFigures training;

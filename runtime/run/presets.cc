@@ -31,8 +31,8 @@ batch = 16                # samples per step; one update per step
 
 [exchange]
 mode = "broadcast"        # every update reaches every peer; replicas are equal bit for bit
-in_flight_weight = 0.5    # train on the shared weights plus half of the own updates that others have not answered:
-                          # 0 ignores the delay and costs a point of accuracy; 1 is on the edge of stability
+in_flight_weight = "auto" # train on the shared weights plus half of the own updates that others have not answered;
+                          # 0 instead where the data of peers are unlike, and others do not move as this peer does
 period_ms = 4             # at most 250 updates per second and peer: peers that share a processor stay within about
                           # a step of each other; a model with longer steps never waits
                           # staleness_scale = 1, soft_sync = 2, steps_ahead = 4: rules against late updates; off by
@@ -76,7 +76,7 @@ batch = 8                 # samples per step; one update per step. The residual 
 
 [exchange]
 mode = "broadcast"
-in_flight_weight = 0.5
+in_flight_weight = "auto"
 
 [compress]
 density = 0.003           # 1,265 entries per update; 180 per parameter over the whole run
@@ -115,7 +115,7 @@ batch = 4                 # rows per mini-batch; Muon takes a quarter of such a 
 
 [exchange]
 mode = "broadcast"
-in_flight_weight = 0.5
+in_flight_weight = "auto"
 local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
 period_ms = 4
 
@@ -155,7 +155,7 @@ batch = 4                 # lanes: each walks its own part of the text
 
 [exchange]
 mode = "broadcast"
-in_flight_weight = 0.5
+in_flight_weight = "auto"
 local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
 period_ms = 4
 
@@ -200,7 +200,7 @@ batch = 4                 # rows per mini-batch
 
 [exchange]
 mode = "broadcast"
-in_flight_weight = 0.5
+in_flight_weight = "auto"
 local_steps = "auto"      # mini-batches per update: 4 to 16, as many as the delay of others' updates wants
 period_ms = 4
 
@@ -236,7 +236,7 @@ batch = 16
 
 [exchange]
 mode = "broadcast"
-in_flight_weight = 0.5
+in_flight_weight = "auto"
 period_ms = 4
 
 [compress]

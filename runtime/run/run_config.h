@@ -78,7 +78,8 @@ struct RunConfig {
 
   // [exchange]
   std::string mode = "broadcast";  // (shared) one of exchange_modes
-  double in_flight_weight = 0.5;   // (shared) runtime/exchange/in_flight_view.h
+  // (shared) runtime/exchange/in_flight_view.h; none: auto (runtime/exchange/view_weight.h)
+  std::optional<double> in_flight_weight;
   double period_ms = 0;            // least time between two updates of this peer
   StalenessRules staleness;        // runtime/exchange/staleness.h; each peer's own choice
   // Bits a parameter that a peer may spend at the end on what waits in its residual (runtime/node/phases.h).

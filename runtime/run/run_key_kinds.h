@@ -91,6 +91,14 @@ Kind optional(double low, double high, Field field) {
           [=](const RunConfig& c) { return field(c) ? str(*field(c)) : std::string(); }, nullptr};
 }
 
+// A number from 0 to 1, or "auto". Auto begins at 1/2, and its peers fit those of a run file that says so.
+template <class Field>
+Kind in_flight_weight(Field field) {
+  return {[=](RunConfig& c, const RunValue& given) { return read_in_flight_weight(given, field(c)); },
+          [=](const RunConfig& c) { return field(c) ? str(*field(c)) : quoted("auto"); },
+          [=](const RunConfig& c) { return print_number(field(c).value_or(0.5)); }};
+}
+
 template <class Field>
 Kind even(Field field) {
   return {[=](RunConfig& c, const RunValue& given) { return read_even(given, field(c)); },

@@ -81,6 +81,15 @@ Problem read_byte_budget(const RunValue& given, double least, double& out, doubl
   return {};
 }
 
+Problem read_in_flight_weight(const RunValue& given, std::optional<double>& out) {
+  out.reset();
+  if (given.exact<std::string>() == "auto") return {};
+  double weight = 0;
+  if (Problem p = read_number(given, 0, 1, weight); !p.empty()) return p + ", or \"auto\"";
+  out = weight;
+  return {};
+}
+
 Problem read_local_steps(RunConfig& config, const RunValue& given) {
   std::uint32_t steps = 0;
   if (given.exact<std::string>() != "auto")

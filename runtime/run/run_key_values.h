@@ -32,6 +32,7 @@ Problem read_optional(const RunValue& given, double low, double high, std::optio
 // The three budget keys: the one that was read last counts. (Two of them in one file: check_budgets.)
 Problem read_density(RunConfig& config, const RunValue& given);
 Problem read_byte_budget(const RunValue& given, double least, double& out, double& other);
+Problem read_in_flight_weight(const RunValue& given, std::optional<double>& out);
 Problem read_local_steps(RunConfig& config, const RunValue& given);
 Problem read_scope(RunConfig& config, const RunValue& given);
 Problem read_emit(RunConfig& config, const RunValue& given);

@@ -32,6 +32,10 @@ Limit not_training(const NodeStatus& s) {
 }
 
 Limit late(const NodeStatus& s) {
+  if (s.unlike)
+    return {"slow_peer", str("Data of peers are unlike: updates undo each other. Late ones, ",
+                             fixed(s.staleness_mean(), 1), " of our steps old, lower the learning rate to ",
+                             percent(s.rate_factor), ".")};
   const PeerStaleness* slow = latest(s);
   return {"slow_peer", str("Updates arrive late: they are ", fixed(s.staleness_mean(), 1), " of our steps old",
                            slow ? str(", those of ", slow->node.brief(), " ", fixed(slow->mean, 1)) : "",

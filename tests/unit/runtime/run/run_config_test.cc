@@ -346,8 +346,8 @@ BOOST_AUTO_TEST_CASE(every_key_says_what_it_is) {
   const auto named = [&](const std::string& name) {
     return *std::find_if(keys.begin(), keys.end(), [&](const RunKey& key) { return key.name == name; });
   };
-  BOOST_TEST(named("exchange.in_flight_weight").wants == "a number from 0 to 1");
-  BOOST_TEST(named("exchange.in_flight_weight").by_default == str(RunConfig().in_flight_weight));
+  BOOST_TEST(named("exchange.in_flight_weight").wants == "a number from 0 to 1, or \"auto\"");
+  BOOST_TEST(named("exchange.in_flight_weight").by_default == "\"auto\"");
   BOOST_TEST(named("model.hidden").by_default == "[128, 128]");
   BOOST_TEST(named("network.listen").by_default == "\"127.0.0.1:0\"");
   BOOST_TEST(named("compress.bytes_per_update").by_default.empty());

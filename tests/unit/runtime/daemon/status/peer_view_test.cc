@@ -162,6 +162,8 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   s.staleness = {live(0x11, 3), live(0x22, 40)};
   BOOST_TEST(kind(s, 0.9, 0, 0) == "slow_peer");
   BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("those of 22000000 40.0") != std::string::npos);
+  s.unlike = true;
+  BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("Data of peers are unlike") != std::string::npos);
   BOOST_TEST(kind(training_with(0), 0.9, 0, 0) == "alone");
   for (const char* phase : {"finishing", "finished", "ended"}) {
     s.phase = phase;

@@ -1,0 +1,53 @@
+#include "runtime/exchange/view_weight.h"
+
+#include <algorithm>
+
+namespace rumor {
+
+void ViewWeight::seen(const NodeId& origin, const compress::SparseUpdate& update) {
+  if (fixed_) return;
+  if (!index_.empty() && origin != origin_) compare(update);
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(update.index.size(), kept_max));
+  origin_ = origin;
+  index_.assign(update.index.begin(), update.index.begin() + kept);
+  negative_.assign(update.negative.begin(), update.negative.begin() + kept);
+}
+
+void ViewWeight::compare(const compress::SparseUpdate& update) {
+  const std::size_t stride = index_.size() / compared_max + 1;
+  double equal = 0, common = 0;
+  auto at = update.index.begin();
+  for (std::size_t e = 0; e < index_.size(); e += stride) {
+    at = std::lower_bound(at, update.index.end(), index_[e]);
+    if (at == update.index.end()) break;
+    if (*at != index_[e]) continue;
+    ++common;
+    equal += update.negative[static_cast<std::size_t>(at - update.index.begin())] == negative_[e] ? 1 : -1;
+  }
+  const double left = 1 - common / memory;
+  equal_ = equal_ * left + equal;
+  common_ = common_ * left + common;
+}
+
+void ViewWeight::published() {
+  if (fixed_ || common_ < first_heard) return;
+  const double now = equal_ / common_;
+  if (now < unlike_below) goes_up_ = false;
+  if (now > alike_above) goes_up_ = true;
+  if (goes_up_ && level_ < level_full) ++level_;
+  if (!goes_up_ && level_ > 0) --level_;
+}
+
+double ViewWeight::rate_factor(double staleness) const {
+  if (fixed_) return 1;
+  const double missing = static_cast<double>(level_full - level_) / level_full;
+  const double bare = 1 / (2 * staleness + 1);
+  return missing > bare ? bare / missing : 1;
+}
+
+std::optional<double> ViewWeight::agreement() const {
+  if (fixed_ || common_ == 0) return std::nullopt;
+  return equal_ / common_;
+}
+
+}  // namespace rumor
