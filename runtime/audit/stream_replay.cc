@@ -111,11 +111,13 @@ Finding StreamReplay::show(const TapeReader::Read& step) {
   if (!step.record.start && heard.size() + 1 > step.record.peers) ++fewer_peers_;
   trainer_->follow(*replica_);
   in_flight_ = std::make_unique<InFlightView>(run_.form.layout, 0);
+  // One half has the same run id as "auto", in which each peer measures its own.
   const std::optional<double> fixed = run_.config.in_flight_weight;
   for (const InFlightView::Waiting& waiting : step.record.in_flight) {
     const auto own = own_.find(waiting.period);
     if (own == own_.end()) return differs("its record names an update in flight that its peer has not made");
-    if (fixed && waiting.weight != *fixed) return differs("its in-flight weight is not that of the run file");
+    if (fixed && *fixed != 0.5 && waiting.weight != *fixed)
+      return differs("its in-flight weight is not that of the run file");
     in_flight_->set_weight(waiting.weight);
     in_flight_->sent(own->second, waiting.period, std::vector<NodeId>(waiting.peers));
   }

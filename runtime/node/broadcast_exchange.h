@@ -28,7 +28,7 @@ class BroadcastExchange final : public Exchange {
   std::size_t density_peers() const override { return live_count(); }
   double rate() const override;
   std::uint32_t batches() const override { return round_.length(); }
-  double brake() const override { return staleness_.rate_factor(); }
+  double brake() const override { return late_factor(); }
   std::vector<InFlightView::Waiting> in_flight() const override { return in_flight_.waiting(); }
 
   void arrives(const NodeId& origin, const compress::SparseUpdate& change) override {

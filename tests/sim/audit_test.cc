@@ -137,6 +137,18 @@ BOOST_AUTO_TEST_CASE(adam_with_clipping_another_in_flight_weight_and_a_flush) {
   check_that_all_agree(config, test::lan(3));
 }
 
+// Data so unlike that the peers bring the weight of their views down, and brake.
+BOOST_AUTO_TEST_CASE(weights_of_the_view_that_each_peer_measures) {
+  RunConfig config = recorded(20'000);
+  config.data.skew = 1;
+  config.density = 0.2;
+  const auto cluster = test::make_cluster(config, test::lan(8));
+  test::finish(*cluster);
+  BOOST_TEST(cluster->node(0)->status(cluster->now()).in_flight_weight < 0.5);
+  const Audited audited = audit_of(config, *cluster);
+  BOOST_TEST(audited.agree == audited.updates);
+}
+
 BOOST_AUTO_TEST_CASE(steps_that_links_hold_back_are_in_the_next_record) {
   RunConfig config = recorded(12'000);
   config.density = 0.1;
