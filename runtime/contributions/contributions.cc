@@ -13,7 +13,7 @@ namespace rumor {
 
 namespace {
 
-constexpr std::uint8_t magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'T', 1};
+constexpr std::uint8_t table_magic[8] = {'R', 'U', 'M', 'O', 'R', 'C', 'T', 1};
 constexpr std::size_t streams_shown_max = 256;
 
 void widen(Contribution& all, const Contribution& one) {
@@ -196,7 +196,7 @@ void add_contributions(FigureSheet& sheet, const ContributionTable& table) {
 
 Bytes Contributions::encode(const RunId& run) const {
   ByteWriter out;
-  out.raw(magic);
+  out.raw(table_magic);
   out.raw(run.view());
   counted_.encode(out);
   out.varint(rows_.size());
@@ -212,12 +212,12 @@ Bytes Contributions::encode(const RunId& run) const {
 
 Result<Contributions> Contributions::decode(const RunId& run, BytesView bytes) {
   const Error damaged{Errc::corrupt, "it is damaged or cut off"};
-  if (bytes.size() < sizeof magic + Hash256::size) return damaged;
+  if (bytes.size() < sizeof table_magic + Hash256::size) return damaged;
   const BytesView body = bytes.first(bytes.size() - Hash256::size);
   if (sha256(body) != Hash256::from(bytes.last(Hash256::size))) return damaged;
-  if (std::memcmp(body.data(), magic, sizeof magic) != 0)
+  if (std::memcmp(body.data(), table_magic, sizeof table_magic) != 0)
     return Error{Errc::mismatch, "it is of another format version"};
-  ByteReader in(body.subspan(sizeof magic));
+  ByteReader in(body.subspan(sizeof table_magic));
   if (in.id<RunId>() != run) return Error{Errc::mismatch, "it is of another run"};
   auto counted = gossip::HaveSet::decode(in);
   if (!counted) return counted.error();

@@ -3,8 +3,7 @@
 #include <string_view>
 
 #include "runtime/base/text.h"
-#include "runtime/daemon/loop/event_loop.h"
-#include "tools/words/command.h"
+#include "tools/commands/run_member.h"
 
 namespace rumor::tools {
 
@@ -58,29 +57,14 @@ int run_peer_command(const PeerCommand& command) {
   if (!command.map_port.empty())
     if (auto set = override_run_config(options.config, "network.map_port=" + command.map_port); !set)
       return fail(set.error());
-  if (!command.status.empty()) options.config.status = command.status;
-  if (!command.status_token.empty()) options.config.status_token = command.status_token;
-  if (!command.events.empty()) options.config.events = command.events;
   if (!command.tensorboard.empty()) options.config.tensorboard = command.tensorboard;
-  if (!command.allow.empty()) options.config.allow = command.allow;
-  if (!command.token.empty()) options.config.token = command.token;
-  if (!command.seeds.empty()) options.config.seeds = command.seeds;
   options.shard = *shard;
-  options.state = command.state;
   options.capture = command.capture;
   options.until_samples = command.until_samples;
-  if (command.until_done && !options.until_samples) options.until_samples = options.config.samples;
   options.until_seconds = command.until_seconds;
-  options.checkpoint_every = from_seconds(command.checkpoint_every);
   options.threads = command.threads;
   options.gpus = std::move(gpus).value();
-  options.quiet = command.quiet;
-  if (command.quiet) options.config.data.progress = {};
-  const auto ended = daemon::run_peer(options);
-  if (!ended) return fail(ended.error());
-  if (command.json)
-    if (auto written = write_file(*command.json, ended->status_json); !written) return fail(written.error());
-  return ended->exit_status;
+  return run_member(command, std::move(options));
 }
 
 }  // namespace rumor::tools

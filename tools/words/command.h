@@ -27,34 +27,33 @@ Result<std::string> run_file_text(const RunSource& source);
 // A preset, or a file. Errors: Errc::usage.
 Result<sim::NetworkModel> load_network(const std::string& name);
 
-struct PeerCommand {
+// The options that each process of a run has, whether it trains or follows.
+struct MemberWords {
   RunSource run;
   std::vector<std::string> seeds;
-  std::string listen, map_port, status, status_token, events, tensorboard, allow, token;  // empty: as the run file says
-  std::string device = "cpu";
-  std::string shard;  // "I/N", counted from 1
-  std::optional<std::string> state, capture, json;
-  bool until_done = false;
-  std::optional<std::uint64_t> until_samples;
-  std::optional<double> until_seconds;
-  double checkpoint_every = 10;  // seconds
-  unsigned threads = 0;
-  bool quiet = false;
-};
-int run_peer_command(const PeerCommand& command);
-
-struct FollowCommand {
-  RunSource run;
-  std::vector<std::string> seeds;
-  std::string folder;  // for exports; empty: none
-  double every = 600;  // seconds between exports
-  bool best = false;   // at each new lowest loss instead
-  std::string dtype = "f32";
-  std::string allow, token, status, status_token, events;  // empty: as the run file says
+  std::string status, status_token, events, allow, token;  // empty: as the run file says
   std::optional<std::string> state, json;
   bool until_done = false;
   double checkpoint_every = 10;  // seconds
   bool quiet = false;
+};
+
+struct PeerCommand : MemberWords {
+  std::string listen, map_port, tensorboard;  // empty: as the run file says
+  std::string device = "cpu";
+  std::string shard;  // "I/N", counted from 1
+  std::optional<std::string> capture;
+  std::optional<std::uint64_t> until_samples;
+  std::optional<double> until_seconds;
+  unsigned threads = 0;
+};
+int run_peer_command(const PeerCommand& command);
+
+struct FollowCommand : MemberWords {
+  std::string folder;  // for exports; empty: none
+  double every = 600;  // seconds between exports
+  bool best = false;   // at each new lowest loss instead
+  std::string dtype = "f32";
 };
 int run_follow_command(const FollowCommand& command);
 

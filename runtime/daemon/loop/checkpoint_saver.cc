@@ -15,8 +15,8 @@ void CheckpointSaver::write_waiting() {
   if (!waiting_) return;
   ++under_way_;
   storage_.submit(
-      [this, save = std::move(*waiting_)] {
-        return files_.save(save.checkpoint.bytes, save.checkpoint.contributions, save.addresses);
+      [&files = files_, save = std::move(*waiting_)] {  // it may run when this object is gone
+        return files.save(save.checkpoint.bytes, save.checkpoint.contributions, save.addresses);
       },
       [this](const Result<void>& saved) { written(saved); });
   waiting_.reset();
