@@ -7,14 +7,14 @@ namespace rumor::daemon {
 
 namespace {
 
-std::uint64_t unix_seconds() {
+std::uint64_t seconds_since_1970() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::seconds(1));
 }
 
 ExportedWeights weights_of(const Node& node, TimePoint now) {
   ExportedWeights weights = exported_replica(node.form(), node.replica().state());
   weights.contributions = node.status(now).contributions;
-  weights.unix_seconds = unix_seconds();
+  weights.unix_seconds = seconds_since_1970();
   return weights;
 }
 
