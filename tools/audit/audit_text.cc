@@ -10,7 +10,7 @@
 namespace rumor::tools {
 
 namespace {
-constexpr double pause = 2;  // seconds between two lines
+constexpr double seconds_between_lines = 2;
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -23,7 +23,7 @@ bool AuditProgress::operator()() {
   ++made_;
   const double passed = seconds() - start_;
   if (passed >= next_) {
-    next_ = passed + pause;
+    next_ = passed + seconds_between_lines;
     const double left = passed * (static_cast<double>(updates_) / static_cast<double>(made_) - 1);
     std::fprintf(stderr, "%llu of %llu updates made again, about %.0f s left\n", static_cast<unsigned long long>(made_),
                  static_cast<unsigned long long>(updates_), std::max(left, 0.0));
