@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(steps_of_models_are_the_same_to_the_bit) {
       const auto other_params = DeviceArray<float>::create(gpus->first(), start.size(), "a test").value();
       const auto other_gradient = DeviceArray<float>::create(gpus->first(), start.size(), "a test").value();
       // Larger and smaller batches, and an evaluation that needs more room than any before.
-      for (const std::uint32_t rows : {3u, 3u, 3u, 2u, 3u, 3u, 5u, 5u, 5u}) {
+      for (const std::uint32_t rows : {3u, 3u, 3u, 3u, 2u, 3u, 3u, 3u, 5u, 5u, 5u, 5u}) {
         start[prng.below(start.size())] += 0.01f;
         params.write(start.data(), start.size());
         other_params.write(start.data(), start.size());
