@@ -7,17 +7,20 @@ namespace rumor {
 void ViewWeight::seen(const NodeId& origin, const compress::SparseUpdate& update) {
   if (fixed_) return;
   if (!index_.empty() && origin != origin_) compare(update);
-  const auto kept = static_cast<std::ptrdiff_t>(std::min(update.index.size(), kept_max));
+  const std::size_t looked_at = std::min(update.index.size(), looked_at_max), stride = looked_at / compared_max + 1;
   origin_ = origin;
-  index_.assign(update.index.begin(), update.index.begin() + kept);
-  negative_.assign(update.negative.begin(), update.negative.begin() + kept);
+  index_.clear();
+  negative_.clear();
+  for (std::size_t e = 0; e < looked_at; e += stride) {
+    index_.push_back(update.index[e]);
+    negative_.push_back(update.negative[e]);
+  }
 }
 
 void ViewWeight::compare(const compress::SparseUpdate& update) {
-  const std::size_t stride = index_.size() / compared_max + 1;
   double equal = 0, common = 0;
   auto at = update.index.begin();
-  for (std::size_t e = 0; e < index_.size(); e += stride) {
+  for (std::size_t e = 0; e < index_.size(); ++e) {
     at = std::lower_bound(at, update.index.end(), index_[e]);
     if (at == update.index.end()) break;
     if (*at != index_[e]) continue;

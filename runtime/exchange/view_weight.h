@@ -20,8 +20,8 @@
 // The weight changes by 1/64 with an own update, at most. It is not stored, as the staleness is not: a restarted peer
 // begins at 1/2 and measures anew. The same updates in the same order give the same weight on every machine.
 //
-// Thread: one owner. Memory: 5 bytes for each entry kept, at most 320 KiB. Work: at most `compared_max` entries of an
-// update are looked up, evenly spread over those kept.
+// Thread: one owner. Memory: 5 bytes for each entry kept. Work: of an update at most `compared_max` entries are kept,
+// evenly spread over its first `looked_at_max`, and looked up in the next update.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ namespace rumor {
 
 class ViewWeight {
  public:
-  static constexpr std::size_t kept_max = 65536, compared_max = 4096;  // entries of an update
+  static constexpr std::size_t looked_at_max = 65536, compared_max = 4096;  // entries of an update
   static constexpr double memory = 16384;                              // positions that count, the newest most
   static constexpr double first_heard = 2048;  // positions before the weight first changes
   static constexpr double unlike_below = -0.02, alike_above = 0.2;
