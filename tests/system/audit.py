@@ -46,7 +46,7 @@ def honest():
         status, other = audit(swarm, swarm.peers[1])
         assert status == 0 and other['differ'] == 0, other
         at = f"{found['streams'][0]['stream'][:8]}:10"
-        shown = run('replay', 'synthetic', swarm.peers[0].state, '--at', at, *settings)
+        shown = run('replay', 'synthetic', *settings, swarm.peers[0].state, '--at', at)
         assert shown.returncode == 0 and 'rows of the training data' in shown.stdout, shown
         unlike = run('audit', 'synthetic', swarm.peers[0].state, *settings, '--set', 'optimizer.rate=0.1')
         assert unlike.returncode == 3 and 'is of run' in unlike.stderr, unlike

@@ -35,7 +35,7 @@ void add_audit(CLI::App& app, AuditCommand& c) {
   sub->add_option("--peer", c.peer, "only updates of this peer: the first digits of its key");
   sub->add_option("--steps", c.steps, "only these updates of each stream, as A..B, counted from 1");
   sub->add_option("--json", c.json, "write the findings to FILE (- for stdout)");
-  sub->add_option("--set", c.run.overrides, set_help);
+  sub->add_option("--set", c.run.overrides, set_help)->allow_extra_args(false);  // STATE may follow it
   add_weights(*sub, c.run);
 }
 
@@ -51,7 +51,7 @@ void add_replay(CLI::App& app, ReplayCommand& c) {
   sub->add_option("RUN", c.run.name, run_help)->required();
   sub->add_option("STATE", c.state, "state directory of a peer of the run")->required();
   sub->add_option("--at", c.at, "one update, as STREAM:SEQ; of the stream's name the first digits are enough");
-  sub->add_option("--set", c.run.overrides, set_help);
+  sub->add_option("--set", c.run.overrides, set_help)->allow_extra_args(false);  // STATE may follow it
   add_weights(*sub, c.run);
 }
 
