@@ -63,6 +63,12 @@ RunAudit::RunAudit(const AuditedRun& run) : run_(run) {
   }
 }
 
+std::map<StreamId, NodeId> RunAudit::streams() const {
+  std::map<StreamId, NodeId> all;
+  for (const auto& [id, stream] : streams_) all.emplace(id, stream.origin);
+  return all;
+}
+
 std::vector<StreamFindings> RunAudit::audit(const Wanted& wanted, const Progress& progress) {
   std::vector<StreamFindings> all;
   for (const auto& [id, stream] : streams_) {

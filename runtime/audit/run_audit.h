@@ -48,6 +48,8 @@ class RunAudit {
 
   // Updates in the log.
   std::uint64_t updates() const { return updates_; }
+  // The streams that have updates in the log, with their peers.
+  std::map<StreamId, NodeId> streams() const;
 
  private:
   struct Stream {

@@ -102,13 +102,10 @@ Finding StreamReplay::begin(const TapeStart& start) {
 
 Finding StreamReplay::show(const TapeReader::Read& step) {
   if (in_flight_) trainer_->lift(*replica_, *in_flight_);
-  std::set<NodeId> heard;
-  const gossip::HaveSet news = replica_->have().missing_from(step.view);
+  heard_.clear();
   if (Finding moved = move_to(step.view); moved.verdict != Verdict::agrees) return moved;
-  for (const auto& [stream, ranges] : news.streams())
-    if (const auto header = run_.log.header({stream, ranges.front().first}); header && header->origin != origin_)
-      heard.insert(header->origin);
-  if (!step.record.start && heard.size() + 1 > step.record.peers) ++fewer_peers_;
+  heard_.insert(origin_);
+  if (!step.record.start && heard_.size() > step.record.peers) ++fewer_peers_;
   trainer_->follow(*replica_);
   in_flight_ = std::make_unique<InFlightView>(run_.form.layout, 0);
   // One half has the same run id as "auto", in which each peer measures its own.
@@ -142,6 +139,7 @@ Finding StreamReplay::take(const UpdateKey& key, bool back) {
                            key.stream.brief(), ", which the log does not have"));
   auto change = compress::decode(run_.form.layout, compress::update_part(*update->payload));
   if (!change) return cannot_tell("the log is damaged: " + change.error().text);
+  if (!back) heard_.insert(update->header.origin);
   if (back) {
     replica_->take_back(update->header, std::move(change).value(), update->payload);
   } else if (!replica_->apply(update->header, std::move(change).value(), update->payload)) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "compress/payload/recorded.h"
@@ -93,6 +94,7 @@ class StreamReplay {
   std::optional<models::BatchSampler> rows_;  // draws what the trainer draws
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<InFlightView> in_flight_;
+  std::set<NodeId> heard_;  // origins of what is new in the view of the step
   std::map<std::uint64_t, compress::SharedUpdate> own_;  // by period: those that may be in flight
   std::vector<ReplayedStep> steps_;
   std::uint64_t fewer_peers_ = 0;

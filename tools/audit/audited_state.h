@@ -6,6 +6,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "runtime/audit/run_audit.h"
@@ -55,6 +57,20 @@ class AuditProgress {
   double start_;
   bool interrupted_ = false;
 };
+
+// The one of these ids whose name begins with these digits. `option`: how the user gave them, for errors.
+// Errors: Errc::usage: there is none, or there are several.
+template <class AnId>
+Result<AnId> one_named(const std::set<AnId>& ids, const std::string& digits, const std::string& option) {
+  std::optional<AnId> found;
+  for (const AnId& id : ids) {
+    if (!id.hex().starts_with(digits)) continue;
+    if (found) return Error{Errc::usage, option + " fits several in the log; give more digits"};
+    found = id;
+  }
+  if (!found) return Error{Errc::usage, option + " fits nothing in the log; `rumor audit` lists what is there"};
+  return *found;
+}
 
 // The findings as a table, with a line for each doubt.
 std::string to_table(const std::vector<audit::StreamFindings>& findings);

@@ -8,19 +8,14 @@ namespace rumor::tools {
 
 namespace {
 
-// The one peer whose key begins with these digits.
-Result<std::optional<NodeId>> peer_named(const std::string& digits, const UpdateLog& log) {
-  std::optional<NodeId> found;
-  if (digits.empty()) return found;
-  for (const UpdateKey& key : log.keys()) {
-    const auto header = log.header(key);
-    if (!header || !header->origin.hex().starts_with(digits)) continue;
-    if (found && *found != header->origin)
-      return Error{Errc::usage, str("--peer ", digits, " fits several peers; give more digits")};
-    found = header->origin;
-  }
-  if (!found) return Error{Errc::usage, str("--peer ", digits, ": the log has no update of such a peer")};
-  return found;
+// Nothing: all peers.
+Result<std::optional<NodeId>> peer_named(const std::string& digits, const audit::RunAudit& all) {
+  if (digits.empty()) return std::optional<NodeId>();
+  std::set<NodeId> peers;
+  for (const auto& [stream, origin] : all.streams()) peers.insert(origin);
+  const auto found = one_named(peers, digits, "--peer " + digits);
+  if (!found) return found.error();
+  return std::optional<NodeId>(*found);
 }
 
 // "A..B", from 1; an end may be left out.
@@ -57,10 +52,10 @@ int run_audit_command(const AuditCommand& command) {
   if (auto read = read_steps(command.steps, wanted); !read) return fail(read.error());
   const auto state = AuditedState::open(command.run, command.state);
   if (!state) return fail(state.error());
-  const auto peer = peer_named(command.peer, (*state)->run().log);
+  audit::RunAudit all((*state)->run());
+  const auto peer = peer_named(command.peer, all);
   if (!peer) return fail(peer.error());
   wanted.origin = *peer;
-  audit::RunAudit all((*state)->run());
   AuditProgress progress(all.updates());
   const auto findings = all.audit(wanted, [&](const auto&, const auto&) { return progress(); });
   if (command.json)

@@ -14,20 +14,16 @@ namespace {
 constexpr std::size_t entries_shown = 10, rows_shown = 32;
 
 // "STREAM:SEQ", the stream by its first digits.
-Result<UpdateKey> update_named(const std::string& text, const UpdateLog& log) {
+Result<UpdateKey> update_named(const std::string& text, const audit::RunAudit& all, const UpdateLog& log) {
   const auto colon = text.find(':');
   const Error wrong{Errc::usage, str("--at ", text, " wants STREAM:SEQ, such as 3f2a:120 (`rumor audit` has streams)")};
   if (colon == std::string::npos || colon == 0) return wrong;
   const std::string digits = text.substr(0, colon), number = text.substr(colon + 1);
   if (number.empty() || number.size() > 12 || number.find_first_not_of("0123456789") != std::string::npos) return wrong;
-  std::optional<StreamId> found;
-  for (const UpdateKey& key : log.keys()) {
-    if (!key.stream.hex().starts_with(digits)) continue;
-    if (found && *found != key.stream)
-      return Error{Errc::usage, str("--at ", text, ": several streams begin so; give more digits")};
-    found = key.stream;
-  }
-  if (!found) return Error{Errc::usage, str("--at ", text, ": the log has no stream that begins so")};
+  std::set<StreamId> streams;
+  for (const auto& [stream, origin] : all.streams()) streams.insert(stream);
+  const auto found = one_named(streams, digits, "--at " + text);
+  if (!found) return found.error();
   const UpdateKey key{*found, std::stoull(number)};
   if (!log.contains(key)) return Error{Errc::usage, str("--at ", text, ": the log does not have this update")};
   return key;
@@ -79,9 +75,9 @@ void print_tensors(const ParamLayout& layout, int grid_bits, const compress::Spa
 }
 
 int show_update(const std::string& at, const AuditedState& state) {
-  const auto key = update_named(at, state.run().log);
-  if (!key) return fail(key.error());
   audit::RunAudit all(state.run());
+  const auto key = update_named(at, all, state.run().log);
+  if (!key) return fail(key.error());
   AuditProgress progress(key->seq);
   const auto findings =
       all.audit({.stream = key->stream, .last = key->seq}, [&](const auto& replay, const auto& so_far) {
