@@ -19,6 +19,7 @@ enum class FrameUse : std::uint8_t {
   exchanges,  // the run's exchange, whichever it is
   broadcast,  // gossip/broadcast only
   copies,     // gossip/copies only
+  pipeline,   // gossip/pipeline, between stages; within a stage they mean nothing and are skipped
 };
 
 // Whether a frame uses up the link's share of control work (limits::control_per_second).
@@ -69,7 +70,12 @@ static_assert(records >= limits::records_per_frame_max *
   ROW(invite, 128, Invite, pb::Invite, frame_bytes::small, session, by_size, control)                            \
   ROW(copy_ask, 129, CopyAsk, Raw, frame_bytes::small, copies, by_size, control)                                 \
   ROW(copy, 130, Copy, Raw, frame_bytes::piece, copies, none, live)                                              \
-  ROW(buffers, 131, Buffers, Raw, frame_bytes::whole, broadcast, by_size, live)
+  ROW(buffers, 131, Buffers, Raw, frame_bytes::whole, broadcast, by_size, live)                                  \
+  ROW(stage, 132, Stage, pb::Stage, frame_bytes::small, pipeline, by_size, control)                              \
+  ROW(credit, 133, Credit, pb::Credit, frame_bytes::small, pipeline, by_size, control)                           \
+  ROW(activations, 134, Activations, Raw, frame_bytes::piece, pipeline, none, live)                              \
+  ROW(gradients, 135, Gradients, Raw, frame_bytes::piece, pipeline, none, live)                                  \
+  ROW(outcome, 136, Outcome, pb::Outcome, frame_bytes::small, pipeline, by_size, live)
 
 enum class FrameType : std::uint8_t {
 #define RUMOR_ROW(name, number, ...) name = number,

@@ -1,4 +1,5 @@
-// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS.
+// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS,
+// ACTIVATIONS, GRADIENTS.
 // Internal to wire.cc; see wire.h.
 #pragma once
 
@@ -30,5 +31,9 @@ template <>
 Result<Frame> decode_raw<Copy>(BytesView body);
 template <>
 Result<Frame> decode_raw<Buffers>(BytesView body);
+template <>
+Result<Frame> decode_raw<Activations>(BytesView body);
+template <>
+Result<Frame> decode_raw<Gradients>(BytesView body);
 
 }  // namespace rumor::gossip

@@ -21,6 +21,7 @@ HOUSE = {
     'gossip/copies': ['gossip/contract', 'gossip/trust', 'gossip/links'],
     'gossip/buffers': ['gossip/wire', 'gossip/trust', 'gossip/links'],
     'gossip/broadcast': ['gossip/contract', 'gossip/buffers', 'gossip/links', 'gossip/overlay'],
+    'gossip/pipeline': ['gossip/contract', 'gossip/wire'],
     'gossip': ['gossip/*'],
     'gossip/asio': ['gossip/contract', 'gossip/trust'],
     'models/kernels': [],
