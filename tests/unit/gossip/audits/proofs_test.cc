@@ -142,14 +142,14 @@ BOOST_AUTO_TEST_CASE(the_order_does_not_matter) {
       run.answer(prng.below(run.cheat), Checked::differs);
       run.world.run_for(100ms);
     }
-    const auto settled = [&] {
+    const auto all_follow = [&] {
       for (std::size_t i = 0; i < run.cheat; ++i) {
         run.answer(i, Checked::differs);
         if (!run.same_as_first(i)) return false;
       }
       return true;
     };
-    BOOST_TEST(run.world.run_while(120s, settled));
+    BOOST_TEST(run.world.run_while(120s, all_follow));
     for (std::size_t i = 0; i < run.cheat; ++i) {
       BOOST_TEST(run.held(i, run.cheat) == 3u);
       BOOST_TEST(run.world.nodes[i].store->revocations().size() == 2u);
