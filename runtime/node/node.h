@@ -88,9 +88,12 @@ class Node final {
   const UpdateLog& log() const { return incoming_.log(); }
   const RunConfig& config() const { return core_.config; }
   const RunId& run() const { return core_.run; }
+  const StreamId& stream() const { return core_.options.stream; }
   const RunForm& form() const { return incoming_.form(); }
   // Training samples behind the run, all peers together; an estimate where peers have models of their own.
   std::uint64_t samples() const { return core_.exchange->samples(); }
+  // The trainer's states at the starts of own segments, for auditors (runtime/AUDIT.md).
+  const audit::KeptStates& kept_states() const { return outgoing_.kept_states(); }
   // Null: peers have no models of their own.
   const Neighbourhood* neighbourhood() const { return core_.exchange->neighbourhood(); }
   const TrainingFigures& figures() const { return core_.figures; }

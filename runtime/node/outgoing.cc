@@ -60,7 +60,7 @@ void Outgoing::record(const StepPlan& plan) {
                    .brake = plan.flush ? 1 : core_.exchange->brake(),
                    .density = plan.density,
                    .in_flight = core_.exchange->in_flight()},
-                  incoming_.have());
+                  incoming_.have(), *core_.trainer);
 }
 
 std::optional<UpdateKey> Outgoing::point() const {

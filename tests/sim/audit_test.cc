@@ -59,7 +59,8 @@ class Cheat final : public Trainer {
   LargeVector<std::int32_t> initial_weights() const override { return honest_->initial_weights(); }
   void follow(Replica& replica) override { honest_->follow(replica); }
   compress::FloatView view() override { return honest_->view(); }
-  const models::DataSet* repeatable_data() const override { return honest_->repeatable_data(); }
+  std::shared_ptr<const models::DataSet> repeatable_data() const override { return honest_->repeatable_data(); }
+  Bytes carried_state() const override { return honest_->carried_state(); }
   std::span<const float> residual() const override { return honest_->residual(); }
   Bytes optimizer_state() const override { return honest_->optimizer_state(); }
   Result<void> restore(std::span<const float> residual, BytesView optimizer) override {
