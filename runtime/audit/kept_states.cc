@@ -7,24 +7,22 @@
 
 namespace rumor::audit {
 
-const KeptState& KeptStates::keep(std::uint64_t first, Bytes state, Parallel& parallel) {
-  RUMOR_CHECK(states_.empty() || states_.back()->first < first);
+std::shared_ptr<const gossip::KeptState> KeptStates::keep(std::uint64_t first, Bytes state) {
+  RUMOR_CHECK(states_.empty() || states_.back().first < first);
   if (states_.size() == kept) states_.pop_front();
-  auto hashes = gossip::piece_hashes(state, parallel);
-  const Hash256 root = gossip::piece_root(state.size(), hashes);
-  states_.push_back(std::make_shared<const KeptState>(KeptState{first, std::move(state), std::move(hashes), root}));
-  return *states_.back();
+  states_.push_back({first, gossip::keep_state(std::move(state))});
+  return states_.back().state;
 }
 
-std::shared_ptr<const KeptState> KeptStates::find(std::uint64_t first) const {
-  for (const auto& state : states_)
-    if (state->first == first) return state;
+std::shared_ptr<const gossip::KeptState> KeptStates::find(std::uint64_t first) const {
+  for (const Kept& kept_one : states_)
+    if (kept_one.first == first) return kept_one.state;
   return nullptr;
 }
 
 std::size_t KeptStates::memory_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& state : states_) bytes += capacity_bytes(state->bytes, state->hashes);
+  for (const Kept& kept_one : states_) bytes += capacity_bytes(kept_one.state->bytes, kept_one.state->list);
   return bytes;
 }
 

@@ -7,31 +7,27 @@
 
 #include <deque>
 #include <memory>
-#include <vector>
 
-#include "gossip/contract/piece_root.h"
+#include "gossip/contract/state_pieces.h"
 
 namespace rumor::audit {
-
-struct KeptState {
-  std::uint64_t first;  // number of the segment's first update
-  Bytes bytes;          // Trainer::carried_state()
-  std::vector<Hash256> hashes;  // of its pieces
-  Hash256 root;
-};
 
 class KeptStates {
  public:
   static constexpr std::size_t kept = 3;
 
-  // Reads all of the state once. Requires: a later segment than those before.
-  const KeptState& keep(std::uint64_t first, Bytes state, Parallel& parallel);
+  // first: the number of the segment's first update, later than those before. Hashes all of the state.
+  std::shared_ptr<const gossip::KeptState> keep(std::uint64_t first, Bytes state);
   // Null: it is not kept, any more or at all.
-  std::shared_ptr<const KeptState> find(std::uint64_t first) const;
+  std::shared_ptr<const gossip::KeptState> find(std::uint64_t first) const;
   std::size_t memory_bytes() const;
 
  private:
-  std::deque<std::shared_ptr<const KeptState>> states_;  // ascending
+  struct Kept {
+    std::uint64_t first;
+    std::shared_ptr<const gossip::KeptState> state;
+  };
+  std::deque<Kept> states_;  // ascending
 };
 
 }  // namespace rumor::audit

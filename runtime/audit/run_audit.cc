@@ -58,7 +58,7 @@ RunAudit::RunAudit(const AuditedRun& run) : run_(run) {
   for (auto& [id, stream] : streams_) {
     std::sort(stream.seqs.begin(), stream.seqs.end());
     const auto first = run.log.find({id, 1});
-    if (first) stream.continues = continued_by(*first, run.config.segment_updates());
+    if (first) stream.continues = continued_by(*first, run.segment());
     if (stream.continues) states_.emplace(*stream.continues, std::nullopt);
   }
 }

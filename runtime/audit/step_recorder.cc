@@ -23,7 +23,7 @@ TapeStart tape_start(const RunConfig& config, const models::DataSet* repeatable_
 }
 
 StepRecorder::StepRecorder(const RunConfig& config, const Trainer& trainer, const models::Shard& shard)
-    : segment_(config.segment_updates()) {
+    : segment_(config.segment_updates(trainer.layout().params())) {
   if (config.records) start_ = tape_start(config, trainer.repeatable_data().get(), shard);
 }
 
@@ -34,13 +34,13 @@ void StepRecorder::continues(const std::optional<UpdateKey>& point) {
   start_->repeatable = point.has_value();
 }
 
-void StepRecorder::began(StepRecord record, const gossip::HaveSet& view, Trainer& trainer) {
+void StepRecorder::began(StepRecord record, const gossip::HaveSet& view, const Trainer& trainer) {
   if (!on() || too_long_ || (begun_ && !start_->repeatable)) return;
   if (!begun_) record.start = start_;
   if (start_->repeatable && begins_segment()) {
     record.start = start_;
-    const KeptState& state = states_.keep(updates_ + 1, trainer.carried_state(), trainer.parallel());
-    record.segment = SegmentStart{state.root, state.bytes.size(), batches_};
+    const auto state = states_.keep(updates_ + 1, trainer.carried_state());
+    record.segment = SegmentStart{state->root, state->bytes.size(), batches_};
   }
   under_way_ = Step{std::move(record), view};
 }

@@ -27,7 +27,7 @@ class StepRecorder {
 
   // A step begins, at weights that hold these updates. Where it begins a segment the trainer's state is copied and
   // hashed. Requires: the trainer is idle.
-  void began(StepRecord record, const gossip::HaveSet& view, Trainer& trainer);
+  void began(StepRecord record, const gossip::HaveSet& view, const Trainer& trainer);
   // It is over, with an update or without.
   void ended(bool held);
   // Whether a step has been recorded that is in no tape yet.

@@ -5,7 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "gossip/contract/piece_root.h"
+#include "gossip/contract/state_pieces.h"
+#include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 
@@ -15,10 +16,6 @@ namespace {
 
 Finding differs(std::string why) { return {Verdict::differs, std::move(why)}; }
 Finding cannot_tell(std::string why) { return {Verdict::cannot_tell, std::move(why)}; }
-
-Hash256 root_of(const Bytes& state, Parallel& parallel) {
-  return gossip::piece_root(state.size(), gossip::piece_hashes(state, parallel));
-}
 
 // The peer's choices that the tape names, in place of the auditor's own.
 RunConfig config_of(RunConfig config, const TapeStart& start) {
@@ -47,7 +44,7 @@ std::string compared(const compress::SparseUpdate& claimed, const compress::Spar
 }  // namespace
 
 StreamReplay::StreamReplay(const AuditedRun& run, const NodeId& origin, const StreamId& stream, StateBehind earlier)
-    : run_(run), origin_(origin), stream_(stream), earlier_(std::move(earlier)), tape_(run.config.segment_updates()) {}
+    : run_(run), origin_(origin), stream_(stream), earlier_(std::move(earlier)), tape_(run.segment()) {}
 
 StreamReplay::StreamReplay(const AuditedRun& run, const NodeId& origin, const StreamId& stream, std::uint64_t first,
                            Bytes state)
@@ -56,7 +53,8 @@ StreamReplay::StreamReplay(const AuditedRun& run, const NodeId& origin, const St
       stream_(stream),
       earlier_([](const UpdateKey&) { return std::nullopt; }),
       first_(first),
-      tape_(run.config.segment_updates(), first) {
+      tape_(run.segment(), first) {
+  RUMOR_CHECK(first == 1 || !state.empty());
   if (!state.empty()) from_ = std::move(state);
 }
 
@@ -154,7 +152,7 @@ Finding StreamReplay::make_trainer(const TapeStart& start) {
 Finding StreamReplay::resume(const TapeReader::Read& first) {
   const SegmentStart& segment = *first.record.segment;
   const Bytes state = *std::exchange(from_, std::nullopt);
-  if (root_of(state, trainer_->parallel()) != segment.root)
+  if (gossip::keep_state(state)->root != segment.root)
     return cannot_tell("the state to begin with is not the one that its record names");
   if (Finding moved = move_to(first.view); moved.verdict != Verdict::agrees) return moved;
   // Drawing them again costs time, so not more than anybody can have drawn.
@@ -184,10 +182,8 @@ Finding StreamReplay::find_own(const std::vector<InFlightView::Waiting>& in_flig
 }
 
 Finding StreamReplay::compare_root(const SegmentStart& segment) {
-  const Bytes state = trainer_->carried_state();
-  if (segment.bytes == state.size() && segment.batches == batches_ &&
-      segment.root == root_of(state, trainer_->parallel()))
-    return {};
+  const auto state = gossip::keep_state(trainer_->carried_state());
+  if (segment.bytes == state->bytes.size() && segment.batches == batches_ && segment.root == state->root) return {};
   return differs("its record names another state of the trainer than the steps before it left");
 }
 

@@ -36,6 +36,8 @@ struct AuditedRun {
   const UpdateLog& log;
   ReplicaState base;
   Parallel* parallel = nullptr;  // threads to compute with; null: the caller's. Must outlive its use
+
+  std::uint32_t segment() const { return config.segment_updates(form.layout.params()); }
 };
 
 enum class Verdict : std::uint8_t { agrees, differs, cannot_tell };

@@ -28,7 +28,7 @@ struct TapeStart {
 
 // The first record of a segment: the trainer's state behind the update before.
 struct SegmentStart {
-  Hash256 root = {};          // piece_root() of Trainer::carried_state()
+  Hash256 root = {};          // gossip::keep_state() of Trainer::carried_state()
   std::uint64_t bytes = 0;    // of that state
   std::uint64_t batches = 0;  // mini-batches that the trainer has drawn
   bool operator==(const SegmentStart&) const = default;

@@ -59,6 +59,8 @@ inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;
 
 // The record before an update that says how it was made (runtime/AUDIT.md).
 inline constexpr std::size_t record_bytes_max = 256 << 10;
+// A trainer's state, as auditors fetch it.
+inline constexpr std::size_t state_bytes_max = 256 << 20;
 
 // Revocations of a run, and updates they may take back.
 inline constexpr std::size_t revocations_max = 1'024;
