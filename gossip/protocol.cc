@@ -119,4 +119,28 @@ Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbo
   return impl_->exchange->revoke(revocation);
 }
 
+// ---- audits ----
+
+void Protocol::want_state(WantedState wanted, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->exchange->want_state(std::move(wanted));
+}
+
+void Protocol::charge(const UpdateKey& update, const NodeId& origin, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->exchange->charge(update, origin);
+}
+
+void Protocol::checked(const Revocation& proof, Checked verdict, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  impl_->exchange->checked(proof, verdict);
+}
+
+Result<void> Protocol::withdraw(std::uint64_t first, TimePoint now, Outbox& out) {
+  const Core& core = impl_->core;
+  Revocation withdrawal = Revocation::withdrawal(core.options.self, {core.options.stream, first});
+  withdrawal.signature = core.keys.sign(revoke_message(core.options.run, withdrawal));
+  return revoke(withdrawal, now, out);
+}
+
 }  // namespace rumor::gossip

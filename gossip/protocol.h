@@ -45,10 +45,20 @@ class Protocol {
   void set_addresses(std::vector<std::string> addresses, TimePoint now, Outbox& out);
   // Asks some neighbours to try whether they can dial us, although we are linked. reach() shows the result.
   void ask_to_be_dialled(TimePoint now, Outbox& out);
-  // Obeys the owner's word, from this peer's own files or others. Errors: Errc::mismatch when it is not his;
-  // Errc::limit when this replica can no longer take it back by itself (PROTOCOL.md 6.10); Errc::usage with models of
-  // their own.
+  // Takes updates back and tells all: on the owner's word, from this peer's own files or others, or by a proof, which
+  // the caller must have checked. Errors: Errc::mismatch when it is not signed as it should be; Errc::limit when this
+  // replica can no longer take it back by itself (PROTOCOL.md 6.10); Errc::usage with models of their own.
   Result<void> revoke(const Revocation& revocation, TimePoint now, Outbox& out);
+
+  // ---- audits (PROTOCOL.md 6.16; requires Options::audits) ----
+  // Ends in AuditPort::state_arrived() or state_failed(), perhaps within the call.
+  void want_state(WantedState wanted, TimePoint now, Outbox& out);
+  // Tells the origin that this node finds its update false, if there is a link.
+  void charge(const UpdateKey& update, const NodeId& origin, TimePoint now, Outbox& out);
+  // Answers AuditPort::check().
+  void checked(const Revocation& proof, Checked verdict, TimePoint now, Outbox& out);
+  // Takes back the updates of this process from number `first` on. It must not publish any more. Errors: as revoke().
+  Result<void> withdraw(std::uint64_t first, TimePoint now, Outbox& out);
 
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);

@@ -18,6 +18,9 @@ Broadcast::Broadcast(Core& core, Overlay& overlay)
       evidence_(state_, overlay),
       repair_(state_, spread_, joining_, evidence_),
       revoking_(state_, overlay, joining_),
+      // Where the log lacks an update to take back, a snapshot brings the weights without it.
+      proofs_(core, [this](const Revocation& proof) { (void)revoking_.revoke(proof, nullptr); }),
+      states_(core, overlay),
       buffers_(core) {}
 
 // ---- links ----
@@ -26,12 +29,14 @@ void Broadcast::on_admitted(Link& link, const Hello& hello) {
   revoking_.admitted(link);
   repair_.admitted(link, hello);
   buffers_.admitted(link);
+  states_.admitted(link);
 }
 
 void Broadcast::on_detached(Link& link) {
   if (!mutant(21)) spread_.link_lost(link);
   joining_.link_lost(link);
   buffers_.link_lost(link);
+  states_.link_lost(link);
   state_.pace.link_lost(link.id);
   parts(link).spread.to_serve.clear();
   parts(link).spread.announcements.clear();
@@ -72,6 +77,21 @@ void Broadcast::on(Link& link, const NotAvailable& message) {
 
 void Broadcast::on(Link& link, const SnapshotData& message) {
   if (joining_.on_data(link, message)) installed();
+}
+
+void Broadcast::on(Link& link, const TakenBack& message) {
+  if (message.revocation.kind == Revocation::Kind::proven) return proofs_.on_proof(link, message.revocation);
+  revoking_.follow(link, message.revocation);
+}
+
+// Only the origin can withdraw an update, and only once it has published it.
+void Broadcast::on(Link&, const Charge& message) {
+  const bool ours = message.update.stream == core_.options.stream && message.update.seq <= core_.published;
+  if (ours && core_.options.audits != nullptr) core_.options.audits->charged(message.update);
+}
+
+void Broadcast::charge(const UpdateKey& update, const NodeId& origin) {
+  if (Link* const link = core_.link_to(origin)) core_.send(*link, encode(Charge{update}));
 }
 
 void Broadcast::installed() {
@@ -122,10 +142,13 @@ void Broadcast::tick() {
   if (repair_.due() <= now) repair_.tick();
   if (evidence_.due() <= now) evidence_.tick();
   if (buffers_.due() <= now) buffers_.flush();
+  if (proofs_.due() <= now) proofs_.tick();
+  if (states_.due() <= now) states_.tick();
 }
 
 TimePoint Broadcast::due() const {
-  return std::min({spread_.due(), probe_.due(), joining_.due(), repair_.due(), evidence_.due(), buffers_.due()});
+  return std::min({spread_.due(), probe_.due(), joining_.due(), repair_.due(), evidence_.due(), buffers_.due(),
+                   proofs_.due(), states_.due()});
 }
 
 // ---- what it knows ----

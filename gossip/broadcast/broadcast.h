@@ -4,7 +4,9 @@
 //   Spread     announces, pulls and pushes new updates
 //   Repair     finds out by digests and vectors what is missing, and pulls it
 //   Joining    takes another peer's snapshot where that is cheaper, with Download, and gives snapshots
-//   Revoking   takes updates back on the owner's word
+//   Revoking   takes updates back on the owner's word, on their origin's, or by a proof
+//   Proofs     has proofs checked that an update is false
+//   States     fetches and gives trainers' states for audits
 //   Evidence   finds who has signed two updates under one name
 //   SharedBuffers spreads what each node keeps beside the weights
 //   QueueProbe measures how long updates wait at the uplink
@@ -12,6 +14,8 @@
 // Thread: one owner, as Protocol.
 #pragma once
 
+#include "gossip/audits/proofs.h"
+#include "gossip/audits/states.h"
 #include "gossip/broadcast/evidence.h"
 #include "gossip/broadcast/joining.h"
 #include "gossip/broadcast/queue_probe.h"
@@ -48,6 +52,9 @@ class Broadcast final : public Exchange {
   NodeBuffers node_buffers() const override { return buffers_.all(); }
   void rule_changed() override;
   Result<void> revoke(const Revocation& revocation) override { return revoking_.revoke(revocation, nullptr); }
+  void want_state(WantedState wanted) override { states_.want(std::move(wanted)); }
+  void charge(const UpdateKey& update, const NodeId& origin) override;
+  void checked(const Revocation& proof, Checked verdict) override { proofs_.checked(proof, verdict); }
 
   void end_turn(bool alone) override;
   void tick() override;
@@ -80,6 +87,10 @@ class Broadcast final : public Exchange {
   void on(Link& link, const Headers& message) { evidence_.on_headers(link, message); }
   void on(Link& link, const Buffers& message) { buffers_.on_buffers(link, message); }
   void on(Link& link, const Equivocation& message) { evidence_.on_equivocation(link, message); }
+  void on(Link& link, const TakenBack& message);
+  void on(Link& link, const StateWant& message) { states_.on_want(link, message); }
+  void on(Link& link, const StateData& message) { states_.on_data(link, message); }
+  void on(Link& link, const Charge& message);
 
   void after_data(Link& link);
   void installed();
@@ -92,6 +103,8 @@ class Broadcast final : public Exchange {
   Evidence evidence_;
   Repair repair_;
   Revoking revoking_;
+  Proofs proofs_;
+  States states_;
   SharedBuffers buffers_;
   std::uint64_t buffers_before_ = 0;  // Core::buffers_hash at the end of the last turn
   bool was_busy_ = false;  // joining_ was, at the end of the last turn

@@ -6,51 +6,70 @@ namespace rumor::gossip {
 
 namespace {
 
-std::string name_of(const Revocation& revocation) {
-  if (revocation.stream.is_zero()) return str("all updates of ", revocation.node.brief());
-  return str("updates ", revocation.range.first, " to ", revocation.range.last, " of stream ",
-             revocation.stream.brief(), " of ", revocation.node.brief());
+Bytes revocation_frame(const Revocation& revocation) {
+  if (revocation.kind == Revocation::Kind::owner) return encode(Revocations{{revocation}});
+  return encode(TakenBack{revocation});
+}
+
+std::string_view who_takes_back(const Revocation& revocation) {
+  switch (revocation.kind) {
+    case Revocation::Kind::owner:
+      return "the run's owner has taken back ";
+    case Revocation::Kind::withdrawn:
+      return "their peer found an error in its memory or on its disk, and has taken back ";
+    case Revocation::Kind::proven:
+      return "an update was proven false, which takes back ";
+  }
+  return {};
 }
 
 }  // namespace
 
 void Revoking::admitted(Link& link) {
-  const auto& known = core_.store.revocations();
-  if (!known.empty()) core_.send(link, encode(Revocations{{known.begin(), known.end()}}));
+  Revocations owners;
+  for (const Revocation& known : core_.store.revocations()) {
+    if (known.kind == Revocation::Kind::owner) owners.list.push_back(known);
+    else core_.send(link, encode(TakenBack{known}));
+  }
+  if (!owners.list.empty()) core_.send(link, encode(owners));
 }
 
 void Revoking::on_revocations(Link& link, const Revocations& message) {
   for (const Revocation& revocation : message.list) {
-    const Result<void> taken = revoke(revocation, &link);
-    if (taken.ok() || taken.error().code == Errc::limit) continue;
-    return core_.ban(link, str("passes on a revocation that is none: ", taken.error().text));
+    if (link.state == Link::State::closing) return;
+    follow(link, revocation);
   }
 }
 
-Result<void> Revoking::revoke(const Revocation& revocation, Link* from) {
+void Revoking::follow(Link& link, const Revocation& revocation) {
+  const Result<void> taken = revoke(revocation, &link);
+  if (!taken.ok() && taken.error().code != Errc::limit)
+    core_.ban(link, str("passes on a revocation that is none: ", taken.error().text));
+}
+
+Result<void> Revoking::revoke(const Revocation& revocation, const Link* from) {
   const auto& known = core_.store.revocations();
   if (known.contains(revocation)) return {};
-  if (!core_.rule.owner ||
-      !revocation_is_signed(core_.keys, core_.options.run, *core_.rule.owner, revocation))
-    return Error{Errc::mismatch, str("it takes back ", name_of(revocation),
-                                     ", and is not signed by the owner of "
-                                     "this run")};
+  if (!revocation_is_signed(core_.keys, core_.options.run, core_.rule.owner, revocation))
+    return Error{Errc::mismatch,
+                 str("it takes back ", revocation.text(), ", and is not signed by ",
+                     revocation.kind == Revocation::Kind::owner ? "the owner of this run" : "their origin")};
   if (known.size() >= limits::revocations_max) return Error{Errc::limit, "too many revocations"};
   const std::uint64_t before = core_.store.have().count();
   if (const Result<void> done = core_.store.revoke(revocation); !done) {
     core_.note(Note::Level::warning,
-               str("cannot take back ", name_of(revocation), " by itself: ", done.error().text,
+               str("cannot take back ", revocation.text(), " by itself: ", done.error().text,
                    "; taking over the weights of a peer that could"));
     streams_.cannot_revoke.insert(revocation);
     joining_.look_later();
     return done;
   }
-  core_.note(Note::Level::warning, str("the run's owner has taken back ", name_of(revocation), "; ",
+  core_.note(Note::Level::warning, str(who_takes_back(revocation), revocation.text(), "; ",
                                        before - core_.store.have().count(), " were applied here"));
   flow_.changed(core_.now);
   streams_.cannot_revoke.erase(revocation);
   missing_.drop_held();
-  const Bytes frame = encode(Revocations{{revocation}});
+  const Bytes frame = revocation_frame(revocation);
   core_.each_link([&](Link& link) {
     if (&link != from) core_.send(link, frame);
     RepairLink& repair = parts(link).repair;

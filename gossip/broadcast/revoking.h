@@ -1,5 +1,6 @@
-// Revoking: the owner takes updates back (PROTOCOL.md 6.10). A revocation is an element of the replicated
-// set: it is for ever, every node sends it to every link, and the order of arrival does not matter.
+// Revoking: updates are taken back, on the word of the run's owner or of their origin, or by a proof that everybody
+// can check (PROTOCOL.md 6.10). A revocation is an element of the replicated set: it is for ever, every node sends it
+// to every link, and the order of arrival does not matter.
 //
 // Thread: one owner, as Protocol. Memory: limits::revocations_max of them, in the store.
 #pragma once
@@ -22,10 +23,12 @@ class Revoking {
 
   // Sends a new link all revocations.
   void admitted(Link& link);
-  // Closes the link for a revocation that is not the owner's.
+  // Both close the link for a revocation that is not signed as it should be. Requires: none of them is a proof.
   void on_revocations(Link& link, const Revocations& message);
-  // Errors as Protocol::revoke().
-  Result<void> revoke(const Revocation& revocation, Link* from);
+  void follow(Link& link, const Revocation& revocation);
+  // Follows a revocation and sends it to all links but `from`. A proof must have been checked. Errors as
+  // Protocol::revoke().
+  Result<void> revoke(const Revocation& revocation, const Link* from);
   // The store has taken over another's state, with its revocations.
   void installed();
   // Stops admitting the nodes that a revocation puts out.

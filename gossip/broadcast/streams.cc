@@ -15,7 +15,7 @@ HaveSet minus(HaveSet set, const std::set<Revocation>& revocations) {
   HaveSet left = set;
   for (const auto& [stream, ranges] : set.streams()) {
     for (const Revocation& one : revocations)
-      if (one.covers({stream, one.range.first})) left.erase(stream, one.range);
+      if (const auto part = one.part_of(stream)) left.erase(stream, *part);
   }
   return left;
 }

@@ -10,6 +10,7 @@
 
 #include "gossip/contract/have_set.h"
 #include "gossip/contract/link_coder.h"
+#include "gossip/contract/revocation.h"
 #include "gossip/contract/snapshot_port.h"
 #include "runtime/base/result.h"
 #include "runtime/base/sha256.h"
@@ -42,17 +43,6 @@ struct ReplicaDigest {
   bool operator==(const ReplicaDigest&) const = default;
 };
 
-// The owner of the run takes updates of one node back: all of one stream within a range, or of all its streams.
-// A part of the replica: equal sets of updates and of revocations give equal weights.
-struct Revocation {
-  NodeId node;
-  StreamId stream;  // zero: every stream of the node, those to come too
-  SeqRange range{1, seq_max};
-  Signature owner{};
-  auto operator<=>(const Revocation&) const = default;
-  bool covers(const UpdateKey& key) const;  // Requires: the stream is the node's when `stream` is not zero
-};
-
 enum class Accepted : std::uint8_t { applied, duplicate };
 
 class UpdateStore {
@@ -80,7 +70,8 @@ class UpdateStore {
   virtual const std::set<Revocation>& revocations() const = 0;
   // Takes the covered updates back: erases the names from have() and subtracts exactly what each had added; later
   // accept() answers `duplicate` for all of it. Nothing changes when the log no longer has one of them:
-  // Errc::limit, with their number. Requires: not in revocations(); its signature was found good.
+  // Errc::limit, with their number. Requires: not in revocations(); its signature or its proof
+  // was found good.
   virtual Result<void> revoke(const Revocation& revocation) = 0;
 
   // Whether the weights have the fingerprint that the updates give them. May be as slow as reading all weights.

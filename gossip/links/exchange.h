@@ -60,6 +60,11 @@ class Exchange {
   // Errors as Protocol::revoke().
   virtual Result<void> revoke(const Revocation& revocation) = 0;
 
+  // ---- audits, as Protocol has them; an exchange of peers with models of their own has none ----
+  virtual void want_state(WantedState /*wanted*/) {}
+  virtual void charge(const UpdateKey& /*update*/, const NodeId& /*origin*/) {}
+  virtual void checked(const Revocation& /*proof*/, Checked /*verdict*/) {}
+
   // ---- time ----
   // Ends every turn. `alone`: no peer can be asked for anything to begin with (never true once ready()).
   virtual void end_turn(bool alone) = 0;

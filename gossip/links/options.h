@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gossip/contract/audit_port.h"
 #include "gossip/contract/copy_port.h"
 #include "gossip/contract/link_coder.h"
 #include "gossip/trust/admission.h"
@@ -45,6 +46,8 @@ struct Options {
   // Set where peers have models of their own (PROTOCOL.md 6.14): neighbours then exchange public copies. Null: every
   // update goes to every peer. Must outlive the protocol.
   CopyPort* copies = nullptr;
+  // Set in runs with records (PROTOCOL.md 6.16). Must outlive the protocol.
+  AuditPort* audits = nullptr;
   // For peers of other runs that dial us: the parts of this run, and a note on its initial weights.
   std::vector<RunPart> parts = {};
   Bytes start = {};

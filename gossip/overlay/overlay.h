@@ -64,6 +64,8 @@ class Overlay {
   void set_addresses(std::vector<std::string> addresses);
   // Asks some neighbours to try whether they can dial us; reach() shows the result.
   void ask_to_be_dialled();
+  // Tries to link to a member for a while. False: there is no address of it that could be dialled now.
+  bool dial_member(const NodeId& node);
   const Reach& reach() const { return reach_; }
   // Closes links that Core::rule does not admit, after it has changed.
   void judge_links();

@@ -201,6 +201,18 @@ void Overlay::dial_feeler() {
   dial(address, entry, Purpose::feeler);
 }
 
+bool Overlay::dial_member(const NodeId& node) {
+  for (auto& [address, entry] : book_.all()) {
+    if (entry.node != node || unwelcome(node)) continue;
+    if (entry.dialling) return true;
+    entry.next_try = core_.now;  // however long it should still wait
+    if (!may_dial(entry)) continue;
+    dial(address, entry, Purpose::feeler);
+    return true;
+  }
+  return false;
+}
+
 TimePoint Overlay::next_dial() const {
   const bool wanted = wants_links();
   TimePoint soonest = never;

@@ -1,6 +1,5 @@
 #include "gossip/trust/signing.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "runtime/base/bytes.h"
@@ -10,8 +9,6 @@ namespace rumor::gossip {
 
 namespace {
 
-constexpr std::size_t half_stream = StreamId::size / 2;
-
 // A domain ends in a zero byte: none is the beginning of another.
 ByteWriter begin(std::string_view domain) {
   ByteWriter out;
@@ -20,26 +17,7 @@ ByteWriter begin(std::string_view domain) {
   return out;
 }
 
-Hash256 owner_hash(const NodeId& node, BytesView random) {
-  ByteWriter out = begin("rumor-stream-v1");
-  out.raw(node.view());
-  out.raw(random);
-  return sha256(out.bytes());
-}
-
 }  // namespace
-
-StreamId stream_of(const NodeId& node, std::uint64_t random) {
-  ByteWriter out;
-  out.u64(random);
-  out.raw(owner_hash(node, out.bytes()).view().first(half_stream));
-  return StreamId::from(out.bytes());
-}
-
-bool stream_belongs_to(const StreamId& stream, const NodeId& node) {
-  const Hash256 hash = owner_hash(node, stream.view().first(half_stream));
-  return std::equal(hash.bytes.begin(), hash.bytes.begin() + half_stream, stream.bytes.begin() + half_stream);
-}
 
 Bytes update_message(const RunId& run, const UpdateHeader& header) {
   ByteWriter out = begin("rumor-update-v1");
@@ -78,18 +56,14 @@ Bytes buffers_message(const RunId& run, const Buffers& buffers) {
 }
 
 Bytes revoke_message(const RunId& run, const Revocation& revocation) {
-  ByteWriter out = begin("rumor-revoke-v1");
+  const bool by_owner = revocation.kind == Revocation::Kind::owner;
+  ByteWriter out = begin(by_owner ? "rumor-revoke-v1" : "rumor-withdraw-v1");
   out.raw(run.view());
   out.raw(revocation.node.view());
   out.raw(revocation.stream.view());
   out.u64(revocation.range.first);
-  out.u64(revocation.range.last);
+  if (by_owner) out.u64(revocation.range.last);
   return out.take();
-}
-
-bool Revocation::covers(const UpdateKey& key) const {
-  const bool within = range.first <= key.seq && key.seq <= range.last;
-  return within && (stream.is_zero() ? stream_belongs_to(key.stream, node) : stream == key.stream);
 }
 
 bool update_is_signed(const Keys& keys, const RunId& run, const UpdateHeader& header) {
@@ -97,10 +71,13 @@ bool update_is_signed(const Keys& keys, const RunId& run, const UpdateHeader& he
          keys.verify(header.origin, update_message(run, header), header.signature);
 }
 
-bool revocation_is_signed(const Keys& keys, const RunId& run, const NodeId& owner,
+bool revocation_is_signed(const Keys& keys, const RunId& run, const std::optional<NodeId>& owner,
                           const Revocation& revocation) {
+  if (revocation.kind == Revocation::Kind::proven) return true;
   if (!revocation.stream.is_zero() && !stream_belongs_to(revocation.stream, revocation.node)) return false;
-  return keys.verify(owner, revoke_message(run, revocation), revocation.owner);
+  const std::optional<NodeId> signer =
+      revocation.kind == Revocation::Kind::withdrawn ? std::optional(revocation.node) : owner;
+  return signer && keys.verify(*signer, revoke_message(run, revocation), revocation.signature);
 }
 
 bool record_is_signed(const Keys& keys, const RunId& run, const PeerRecord& record) {

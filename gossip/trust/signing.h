@@ -7,6 +7,7 @@
 // Thread: pure functions; Keys as its implementation says.
 #pragma once
 
+#include "gossip/contract/stream_name.h"
 #include "gossip/contract/update_store.h"
 #include "gossip/wire/wire.h"
 
@@ -23,13 +24,6 @@ class Keys {
   virtual bool verify(const NodeId& node, BytesView message, const Signature& signature) const = 0;
 };
 
-// ---- streams ----
-
-// A stream's name shows its node: eight random bytes, then eight bytes of SHA-256("rumor-stream-v1\0",
-// node, random). Nobody can take names in another's stream, or sign one as his own, short of 2^64 keys.
-StreamId stream_of(const NodeId& node, std::uint64_t random);
-bool stream_belongs_to(const StreamId& stream, const NodeId& node);
-
 // ---- messages ----
 
 // The header without its signature; the payload is bound by its hash.
@@ -39,7 +33,7 @@ Hash256 header_hash(const RunId& run, const UpdateHeader& header);
 // The record without its signature.
 Bytes record_message(const RunId& run, const PeerRecord& record);
 
-// The revocation without its signature.
+// The revocation without its signature. Requires: it is signed, by the owner or by its node.
 Bytes revoke_message(const RunId& run, const Revocation& revocation);
 
 // The buffers without their signature.
@@ -49,7 +43,8 @@ Bytes buffers_message(const RunId& run, const Buffers& buffers);
 // from the payload that came with it.
 bool update_is_signed(const Keys& keys, const RunId& run, const UpdateHeader& header);
 bool record_is_signed(const Keys& keys, const RunId& run, const PeerRecord& record);
-bool revocation_is_signed(const Keys& keys, const RunId& run, const NodeId& owner,
+// Whether a revocation has the signature that its kind asks for: a proven one has none, and is judged by its proof.
+bool revocation_is_signed(const Keys& keys, const RunId& run, const std::optional<NodeId>& owner,
                           const Revocation& revocation);
 
 }  // namespace rumor::gossip

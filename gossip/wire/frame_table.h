@@ -31,6 +31,8 @@ enum class FramePrice : std::uint8_t {
 namespace frame_bytes {
 inline constexpr std::size_t small = 1 << 10, keys = 16 << 10, records = 256 << 10;
 inline constexpr std::size_t piece = limits::piece_bytes_max + small, whole = limits::frame_bytes_max;
+inline constexpr std::size_t state = limits::state_bytes_max / limits::piece_bytes_max * Hash256::size + small;
+static_assert(state >= piece && state <= whole);
 static_assert(keys >= limits::keys_per_frame_max * (3 + 6 + 6) + 64);
 static_assert(records >= limits::records_per_frame_max *
                                  (160 + limits::admit_bytes_max +
@@ -69,7 +71,11 @@ static_assert(records >= limits::records_per_frame_max *
   ROW(invite, 128, Invite, pb::Invite, frame_bytes::small, session, by_size, control)                            \
   ROW(copy_ask, 129, CopyAsk, Raw, frame_bytes::small, copies, by_size, control)                                 \
   ROW(copy, 130, Copy, Raw, frame_bytes::piece, copies, none, live)                                              \
-  ROW(buffers, 131, Buffers, Raw, frame_bytes::whole, broadcast, by_size, live)
+  ROW(buffers, 131, Buffers, Raw, frame_bytes::whole, broadcast, by_size, live)                                  \
+  ROW(taken_back, 132, TakenBack, Raw, frame_bytes::keys, broadcast, by_size, control)                           \
+  ROW(state_want, 133, StateWant, Raw, frame_bytes::small, broadcast, by_size, control)                          \
+  ROW(state_data, 134, StateData, Raw, frame_bytes::state, broadcast, none, bulk)                                \
+  ROW(charge, 135, Charge, Raw, frame_bytes::small, broadcast, by_size, control)
 
 enum class FrameType : std::uint8_t {
 #define RUMOR_ROW(name, number, ...) name = number,

@@ -3,8 +3,8 @@
 // A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the
 // frame by its type before it parses, then checks every field. A decoded frame satisfies invalid() == nullopt.
 //
-// Thread: pure functions. Memory: Data, DataMore, SnapshotData, Copy and Buffers hold views into the frame; all else
-// is owned.
+// Thread: pure functions. Memory: Data, DataMore, SnapshotData, StateData, Copy and Buffers hold views into the frame;
+// all else is owned.
 #pragma once
 
 #include <cstdint>
@@ -254,8 +254,39 @@ struct Buffers {
 
 // ---- taking back ----
 
+// The owner's.
 struct Revocations {
   std::vector<Revocation> list;
+  Invalid invalid() const;
+};
+
+// Another than the owner's.
+struct TakenBack {
+  Revocation revocation;
+  Invalid invalid() const;
+};
+
+// ---- audits (PROTOCOL.md 6.16) ----
+
+// Asks for the trainer's state before this update. Part 0 is the list of hashes, part n + 1 is piece n.
+struct StateWant {
+  static constexpr std::uint32_t parts_max = limits::state_bytes_max / limits::piece_bytes_max;
+  UpdateKey update;
+  std::uint32_t part = 0;
+  Invalid invalid() const;
+};
+
+// Empty: refused.
+struct StateData {
+  UpdateKey update;
+  std::uint32_t part = 0;
+  BytesView bytes;
+  Invalid invalid() const;
+};
+
+// The sender has made this update of the receiver again, and got another.
+struct Charge {
+  UpdateKey update;
   Invalid invalid() const;
 };
 

@@ -206,7 +206,7 @@ Bytes encode(const Revocations& message) {
     if (!revocation.stream.is_zero()) one.set_stream(as_text(revocation.stream.view()));
     one.set_first(revocation.range.first);
     one.set_last(revocation.range.last);
-    one.set_owner(as_text(revocation.owner.view()));
+    one.set_owner(as_text(revocation.signature.view()));
   }
   return frame<Revocations>(to);
 }

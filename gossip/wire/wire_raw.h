@@ -1,4 +1,5 @@
-// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS.
+// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS, and
+// those of audits.
 // Internal to wire.cc; see wire.h.
 #pragma once
 
@@ -30,5 +31,13 @@ template <>
 Result<Frame> decode_raw<Copy>(BytesView body);
 template <>
 Result<Frame> decode_raw<Buffers>(BytesView body);
+template <>
+Result<Frame> decode_raw<TakenBack>(BytesView body);
+template <>
+Result<Frame> decode_raw<StateWant>(BytesView body);
+template <>
+Result<Frame> decode_raw<StateData>(BytesView body);
+template <>
+Result<Frame> decode_raw<Charge>(BytesView body);
 
 }  // namespace rumor::gossip

@@ -115,7 +115,8 @@ Invalid Buffers::invalid() const {
 Invalid Revocations::invalid() const {
   if (list.empty() || list.size() > limits::revocations_max) return "a wrong number of revocations";
   for (const Revocation& revocation : list) {
-    if (revocation.node.is_zero() || !revocation.range.valid()) return "a revocation of nothing";
+    if (revocation.kind != Revocation::Kind::owner) return "a revocation of another kind";
+    if (const Invalid reason = revocation.invalid()) return reason;
   }
   return std::nullopt;
 }

@@ -67,15 +67,14 @@ std::vector<compress::SparseUpdate> Incoming::take_changes() {
   return std::exchange(changes_, {});
 }
 
-// Revocations are the owner's word, so a snapshot may neither drop one nor invent one.
+// A snapshot may neither drop a revocation nor invent one. Proofs in it are taken on the donor's word, as the weights
+// are: the updates that would show them false are in no log here.
 Result<void> Incoming::install(ReplicaState state) {
   for (const gossip::Revocation& revocation : revocations())
-    if (!state.revocations.contains(revocation))
-      return Error{Errc::mismatch, "it lacks a revocation of the run's owner"};
-  const auto& owner = core_.options.rule.owner;
+    if (!state.revocations.contains(revocation)) return Error{Errc::mismatch, "it lacks a revocation"};
   for (const gossip::Revocation& revocation : state.revocations)
-    if (!owner || !gossip::revocation_is_signed(*core_.options.keys, core_.run, *owner, revocation))
-      return Error{Errc::corrupt, "it holds a revocation that the run's owner has not signed"};
+    if (!gossip::revocation_is_signed(*core_.options.keys, core_.run, core_.options.rule.owner, revocation))
+      return Error{Errc::corrupt, "it holds a revocation with a wrong signature"};
   auto installed = HeldUpdates::install(std::move(state));
   if (installed) take_changes();
   return installed;

@@ -7,6 +7,7 @@
 
 #include "compress/statistics.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/text.h"
 #include "runtime/replica/checkpoint.h"
 
 namespace rumor {
@@ -49,10 +50,27 @@ void Phases::advance(Turn& turn) {
 
 // ---- from one phase to the next ----
 
+// Empty, or why no update of this process counts any more.
+std::string Phases::taken_back() const {
+  using Kind = gossip::Revocation::Kind;
+  for (const gossip::Revocation& one : incoming_.revocations()) {
+    if (!one.covers({core_.options.stream, core_.own_updates + 1})) continue;
+    if (one.kind == Kind::owner)
+      return "the run's owner has put this peer out and taken its updates back; ask the owner why";
+    if (one.kind == Kind::withdrawn)
+      return str("update ", one.range.first, " of this peer was computed wrongly: memory or disk of this machine has "
+                 "made an error. The updates from there on are taken back. Test the memory, then start the peer again; "
+                 "it goes on from the weights of the others");
+    return str("the others have proven that update ", one.false_update.seq, " of this peer is not what the run file "
+               "says, and have put it out. If you run the same program, run file and data as they do, this machine "
+               "computes wrongly: test its memory, and join again with a new key (another --state directory)");
+  }
+  return {};
+}
+
 std::optional<Phases::Complaint> Phases::complaint() const {
   if (std::string text = core_.protocol->divergence(); !text.empty()) return Complaint{4, std::move(text)};
-  if (incoming_.replica().is_revoked({core_.options.stream, core_.own_updates + 1}))
-    return Complaint{3, "the run's owner has put this peer out and taken its updates back; ask the owner why"};
+  if (std::string text = taken_back(); !text.empty()) return Complaint{3, std::move(text)};
   if (std::string text = core_.protocol->superseded(); !text.empty()) return Complaint{3, std::move(text), true};
   if (std::string text = core_.protocol->refused_by_run(); !text.empty()) return Complaint{3, std::move(text)};
   return std::nullopt;

@@ -65,6 +65,7 @@ class Phases {
     bool after_step = false;  // else at once
   };
   std::optional<Complaint> complaint() const;
+  std::string taken_back() const;
   void change_phase(Turn& turn);
   void await_convergence(Turn& turn);
   void save_checkpoint_if_due(Turn& turn);

@@ -1,9 +1,11 @@
 #include "runtime/replica/checkpoint.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
@@ -11,30 +13,56 @@
 
 namespace rumor {
 
-void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations) {
-  out.varint(revocations.size());
+void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations, bool recorded) {
+  using Kind = gossip::Revocation::Kind;
+  const auto by_owner = [](const gossip::Revocation& one) { return one.kind == Kind::owner; };
+  const auto owners = static_cast<std::uint64_t>(std::count_if(revocations.begin(), revocations.end(), by_owner));
+  RUMOR_CHECK(recorded || owners == revocations.size());
+  out.varint(owners);
   for (const gossip::Revocation& revocation : revocations) {
+    if (!by_owner(revocation)) continue;
     out.raw(revocation.node.view());
     out.raw(revocation.stream.view());
     out.u64(revocation.range.first);
     out.u64(revocation.range.last);
-    out.raw(revocation.owner.view());
+    out.raw(revocation.signature.view());
   }
+  if (!recorded) return;
+  out.varint(revocations.size() - owners);
+  for (const gossip::Revocation& revocation : revocations)
+    if (!by_owner(revocation)) revocation.encode(out);
 }
 
-bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations) {
+namespace {
+
+gossip::Revocation read_owners(ByteReader& in) {
+  gossip::Revocation one{in.id<NodeId>(), in.id<StreamId>()};
+  one.range.first = in.u64();
+  one.range.last = in.u64();
+  one.signature = in.id<Signature>();
+  return one;
+}
+
+// Equal sets have equal bytes, so they must ascend.
+bool read_list(ByteReader& in, std::set<gossip::Revocation>& revocations, gossip::Revocation (*read)(ByteReader&)) {
   const std::uint64_t count = in.varint();
   if (count > limits::revocations_max) return false;
-  for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
-    gossip::Revocation one{in.id<NodeId>(), in.id<StreamId>()};
-    one.range.first = in.u64();
-    one.range.last = in.u64();
-    one.owner = in.id<Signature>();
-    if (!one.range.valid() || one.node.is_zero()) return false;
-    if (!revocations.empty() && !(*revocations.rbegin() < one)) return false;  // equal sets have equal bytes
-    revocations.insert(revocations.end(), one);
+  std::optional<gossip::Revocation> last;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    gossip::Revocation one = read(in);
+    if (in.failed() || one.invalid() || (last && !(*last < one))) return false;
+    last = one;
+    revocations.insert(std::move(one));
   }
   return !in.failed();
+}
+
+}  // namespace
+
+bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations, bool recorded) {
+  return read_list(in, revocations, read_owners) &&
+         (!recorded || read_list(in, revocations, gossip::Revocation::decode)) &&
+         revocations.size() <= limits::revocations_max;
 }
 
 namespace {
@@ -75,7 +103,7 @@ void write_replica(ByteWriter& out, const Magic& magic, const RunForm& form, con
   out.u64(replica.fingerprint);
   out.u64(replica.samples);
   out.u64(replica.period);
-  write_revocations(out, replica.revocations);
+  write_revocations(out, replica.revocations, form.recorded);
 }
 
 Bytes seal(ByteWriter& out) {
@@ -150,7 +178,7 @@ Result<ReplicaState> read_replica(ByteReader& in, const RunForm& form) {
   replica.fingerprint = in.u64();
   replica.samples = in.u64();
   replica.period = in.u64();
-  if (!read_revocations(in, replica.revocations)) return damaged(in, "its revocations are none");
+  if (!read_revocations(in, replica.revocations, form.recorded)) return damaged(in, "its revocations are none");
   if (in.failed()) return damaged(in, "it is cut off");
   return replica;
 }

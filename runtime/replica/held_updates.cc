@@ -61,10 +61,11 @@ Result<void> HeldUpdates::revoke(const gossip::Revocation& revocation) {
   std::vector<gossip::StoredUpdate> covered;
   std::uint64_t gone = 0;
   for (const auto& [stream, ranges] : replica_.have().streams()) {
-    if (!revocation.covers({stream, revocation.range.first})) continue;
+    const auto part = revocation.part_of(stream);
+    if (!part) continue;
     for (const gossip::SeqRange& range : ranges) {
-      const std::uint64_t last = std::min(range.last, revocation.range.last);
-      for (std::uint64_t seq = std::max(range.first, revocation.range.first); seq <= last; ++seq) {
+      const std::uint64_t last = std::min(range.last, part->last);
+      for (std::uint64_t seq = std::max(range.first, part->first); seq <= last; ++seq) {
         auto update = log_.find({stream, seq});
         update ? covered.push_back(std::move(*update)) : void(++gone);
       }

@@ -295,6 +295,10 @@ gossip::ReplicaDigest digest_of(const ReplicaState& state) {
   ByteWriter out;
   state.have.encode(out);
   for (const gossip::Revocation& one : state.revocations) {
+    if (one.kind != gossip::Revocation::Kind::owner) {
+      one.encode(out);
+      continue;
+    }
     for (const BytesView id : {one.node.view(), one.stream.view()}) out.raw(id);
     out.u64(one.range.first);
     out.u64(one.range.last);

@@ -99,7 +99,7 @@ gossip::Admit use_token(const JoinToken& token, const RunId& run, const NodeId& 
 // ---- revocations ----
 
 gossip::Revocation make_revocation(const SigningKey& owner, const RunId& run, gossip::Revocation what) {
-  what.owner = owner.sign(gossip::revoke_message(run, what));
+  what.signature = owner.sign(gossip::revoke_message(run, what));
   return what;
 }
 
@@ -109,7 +109,7 @@ std::string revocation_text(const gossip::Revocation& revocation) {
   out.raw(revocation.stream.view());
   out.u64(revocation.range.first);
   out.u64(revocation.range.last);
-  out.raw(revocation.owner.view());
+  out.raw(revocation.signature.view());
   return str(revocation_word, to_hex(out.bytes()), '\n');
 }
 
@@ -125,7 +125,7 @@ Result<std::vector<gossip::Revocation>> parse_revocations(std::string_view text,
     gossip::Revocation one{in.id<NodeId>(), in.id<StreamId>()};
     one.range.first = in.u64();
     one.range.last = in.u64();
-    one.owner = in.id<Signature>();
+    one.signature = in.id<Signature>();
     if (!in.done() || !one.range.valid() || one.node.is_zero())
       return Error{Errc::usage,
                    str(source, ": line ", number, " is no revocation as `rumor key revoke` writes it")};

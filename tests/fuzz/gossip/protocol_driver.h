@@ -1,9 +1,10 @@
 // Driver: a whole Protocol with two admitted links that then send anything.
 //
 // Input: a list of steps. Low two bits of the first byte: 0, 1: a frame on link 0 or 1 (u16 length, bytes);
-// 2: time passes, 20 ms times the other bits; 3: by the other bits: publish, backlog on or off, finish, or
-// forget the log. The protocol must keep its invariants, never close without a reason, never exceed a frame,
-// and keep its output in proportion to what it was asked.
+// 2: time passes, 20 ms times the other bits; 3: by the other bits: publish, backlog on or off, finish,
+// forget the log, ask for a state, or answer what the auditor was asked. The protocol must keep its
+// invariants, never close without a reason, never exceed a frame, and keep its output in proportion to what
+// it was asked.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/limits.h"
 #include "runtime/sim/world/tag_keys.h"
+#include "tests/unit/gossip/audits/fake_auditor.h"
 #include "tests/unit/gossip/copies/fake_copies.h"
 
 namespace rumor::gossip::test {
@@ -62,6 +64,7 @@ class Driver {
     Options options{self_, stream_, run_, "fuzz", {"a:1"}, {"b:2"}, {}, CodingRule::automatic, keys_of(self_),
                     {true, {}, {}, id_of<NodeId>(2)}};
     if (averages) options.copies = &copies_;
+    else options.audits = &auditor_;
     return options;
   }
 
@@ -82,7 +85,27 @@ class Driver {
     act([&] { protocol_.publish(update, now_, out_); });
   }
 
+  // Node 11 is asked for the state of length 100,000, all zero, that we would give for our first update.
+  void want_state() {
+    const UpdateKey update{stream_of(id_of<NodeId>(11), 1), 1};
+    const auto state = keep_state(Bytes(100'000));
+    auditor_.states[{stream_, 1}] = state;
+    act([&] { protocol_.want_state({update, state->root, 100'000, {id_of<NodeId>(11)}}, now_, out_); });
+  }
+
+  void answer(Checked verdict) {
+    for (const Revocation& proof : std::exchange(auditor_.checks, {}))
+      act([&] { protocol_.checked(proof, verdict, now_, out_); });
+  }
+
   void other(int what) {
+    switch (what) {
+      case 60: return want_state();
+      case 61: return answer(Checked::differs);
+      case 62: return answer(Checked::agrees);
+      case 63: return answer(Checked::cannot_tell);
+      default: break;
+    }
     switch (what % 6) {
       case 0: return publish();
       case 1: return act([&] { protocol_.on_backlog(links_[0], true, now_, out_); });
@@ -132,6 +155,7 @@ class Driver {
   const RunId run_ = id_of<RunId>(1);
   FakeStore store_;
   FakeCopies copies_;
+  FakeAuditor auditor_;
   Protocol protocol_;
   Outbox out_;
   TimePoint now_{};

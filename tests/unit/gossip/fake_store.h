@@ -49,7 +49,7 @@ class FakeStore final : public sim::PeerStore {
     if (stale_) {
       ByteWriter out;
       have_.encode(out);
-      for (const Revocation& one : revocations_) out.raw(one.owner.view());
+      for (const Revocation& one : revocations_) write(out, one);
       if (lacks_weights_) out.text("no replica");
       digest_ = {sha256(out.bytes()), fingerprint_, have_.count()};
       stale_ = false;
@@ -114,6 +114,21 @@ class FakeStore final : public sim::PeerStore {
 
   SnapshotPort& snapshots() override { return snapshots_; }
 
+  static void write(ByteWriter& out, const Revocation& one) {
+    out.u8(one.kind == Revocation::Kind::owner ? 1 : 0);
+    if (one.kind != Revocation::Kind::owner) return one.encode(out);
+    for (BytesView id : {one.node.view(), one.stream.view(), one.signature.view()}) out.raw(id);
+    out.u64(one.range.first);
+    out.u64(one.range.last);
+  }
+  static Revocation read(ByteReader& in) {
+    if (in.u8() == 0) return Revocation::decode(in);
+    Revocation one{in.id<NodeId>(), in.id<StreamId>(), {}, in.id<Signature>()};
+    one.range.first = in.u64();
+    one.range.last = in.u64();
+    return one;
+  }
+
   // The state with these names: what came later is taken back, as far as the log has it.
   Result<Bytes> snapshot(const HaveSet* names) {
     HaveSet have = names != nullptr ? *names : have_;
@@ -132,11 +147,7 @@ class FakeStore final : public sim::PeerStore {
     have.encode(out);
     out.u64(fingerprint);
     out.varint(revocations_.size());
-    for (const Revocation& one : revocations_) {
-      for (BytesView id : {one.node.view(), one.stream.view(), one.owner.view()}) out.raw(id);
-      out.u64(one.range.first);
-      out.u64(one.range.last);
-    }
+    for (const Revocation& one : revocations_) write(out, one);
     out.raw(Bytes(snapshot_padding));
     ++snapshots_made;
     return out.take();
@@ -148,10 +159,7 @@ class FakeStore final : public sim::PeerStore {
     const std::uint64_t fingerprint = in.u64();
     std::set<Revocation> revocations;
     for (std::uint64_t left = in.varint(); left > 0 && !in.failed(); --left) {
-      Revocation one{in.id<NodeId>(), in.id<StreamId>(), {}, in.id<Signature>()};
-      one.range.first = in.u64();
-      one.range.last = in.u64();
-      revocations.insert(one);
+      revocations.insert(read(in));
     }
     if (!have || in.failed()) return Error{Errc::corrupt, "snapshot is damaged"};
     have_ = std::move(have).value();

@@ -77,6 +77,9 @@ class World : private sim::WorldObserver {
     handle(i, [&](Outbox& out) { done = nodes[i].protocol->revoke(revocation, now, out); });
     return done;
   }
+  void with(std::size_t i, const std::function<void(Protocol&, TimePoint, Outbox&)>& act) {
+    handle(i, [&](Outbox& out) { act(*nodes[i].protocol, now, out); });
+  }
   // Dies without a word; connections close.
   void kill(std::size_t i) {
     nodes[i].protocol = nullptr;
@@ -245,6 +248,7 @@ class World : private sim::WorldObserver {
     Options options{node.id, node.stream, run_, "test", {name(i)}, start.seeds, {}, coding,
                     node.keys, rules[i], admits[i], unix_start};
     options.began = began;
+    if (const auto auditor = auditors.find(i); auditor != auditors.end()) options.audits = auditor->second;
     if (neighbours > 0) {
       node.copies = std::make_unique<FakeCopies>(*node.store);
       options.copies = node.copies.get();
@@ -315,6 +319,7 @@ class World : private sim::WorldObserver {
   std::function<bool(std::size_t, std::size_t, std::uint8_t)> drops;
   std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
   std::map<std::size_t, Bytes> admits;
+  std::map<std::size_t, AuditPort*> auditors;
   std::int64_t unix_start = 0;
   std::uint64_t began = 0;  // of nodes that start
   std::map<StreamId, std::uint64_t> made;  // updates published so far, by stream

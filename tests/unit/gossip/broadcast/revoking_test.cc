@@ -21,7 +21,7 @@ struct Run {
   }
   Revocation of(std::size_t i, bool all = true, SeqRange range = {1, seq_max}) const {
     Revocation one{world.nodes[i].id, all ? StreamId{} : world.nodes[i].stream, range, {}};
-    one.owner = sim::TagKeys(owner).sign(revoke_message(run_named(1), one));
+    one.signature = sim::TagKeys(owner).sign(revoke_message(run_named(1), one));
     return one;
   }
   std::uint64_t held(std::size_t at, std::size_t of) const {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(only_the_owner_may) {
   run.world.publish(0);
   run.world.run_for(500ms);
   Revocation forged = run.of(0);
-  forged.owner = run.world.nodes[1].keys->sign(revoke_message(run_named(1), forged));
+  forged.signature = run.world.nodes[1].keys->sign(revoke_message(run_named(1), forged));
   BOOST_TEST((run.world.revoke(1, forged).error().code == Errc::mismatch));
   run.world.inject(0, 1, encode(Revocations{{forged}}));
   run.world.run_for(50ms);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(only_the_owner_may) {
   BOOST_TEST(run.held(1, 0) == 1u);
   // The stream is not the node's.
   Revocation crossed{run.world.nodes[0].id, run.world.nodes[1].stream, {1, 9}, {}};
-  crossed.owner = sim::TagKeys(run.owner).sign(revoke_message(run_named(1), crossed));
+  crossed.signature = sim::TagKeys(run.owner).sign(revoke_message(run_named(1), crossed));
   BOOST_TEST(!run.world.revoke(1, crossed).ok());
 }
 

@@ -43,6 +43,11 @@ UpdateHeader header() {
   return whole;
 }
 
+Revocation proof() {
+  const NodeId node = counting<NodeId>(1);
+  return Revocation::proof(node, {stream_of(node, 1), 300}, {{stream_of(node, 2), 9}});
+}
+
 HaveSet example_set() {
   HaveSet set;
   set.insert(counting<StreamId>(0), {1, 300});
@@ -96,6 +101,12 @@ std::vector<Bytes> one_of_each() {
           encode(Buffers{counting<NodeId>(1), 300, 70'000, counting<Signature>(2), payload}),
           encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
                               {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
+          encode(TakenBack{Revocation::withdrawal(counting<NodeId>(1), {counting<StreamId>(2), 700})}),
+          encode(TakenBack{proof()}),
+          encode(StateWant{{counting<StreamId>(2), 700}, 300}),
+          encode(StateData{{counting<StreamId>(2), 700}, 300, payload}),
+          encode(StateData{{counting<StreamId>(2), 700}, 0, {}}),
+          encode(Charge{{counting<StreamId>(2), 700}}),
           encode(Headers{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
           encode(Equivocation{header(), {}}),
           encode(Equivocation{header(), header()})};
