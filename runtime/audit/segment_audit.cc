@@ -24,7 +24,9 @@ bool SegmentAudit::prepare(const Find& find) {
   update_ = find({segment_.stream, next_});
   window_ = UpdateLog(SIZE_MAX);
   if (next_ > segment_.last) {
-    if (!update_ || segment_.last % run_.segment() != 0) over_ = true;  // the stream has ended, or not gone on yet
+    // Else the stream has ended, or not gone on yet.
+    over_ = !update_ || segment_.last % run_.segment() != 0;
+    if (!over_) read_view();
     return !over_;
   }
   if (!update_)
@@ -49,6 +51,15 @@ void SegmentAudit::end(Finding finding, std::uint64_t seq) {
   outcome_.finding = std::move(finding);
   outcome_.seq = seq;
   over_ = true;
+}
+
+// For a proof against the update behind the segment, whose root may be wrong.
+void SegmentAudit::read_view() {
+  outcome_.view = {};
+  const auto parts = compress::split_record(*update_->payload);
+  if (!parts) return;
+  const auto steps = tape_.read(parts->record);
+  if (steps && !steps->empty()) outcome_.view = steps->back().view;
 }
 
 // False: it would take more than is kept for the cut of an earlier moment. A tape that cannot be read is left to the

@@ -57,6 +57,7 @@ class SegmentAudit {
   const Segment& segment() const { return segment_; }
 
  private:
+  void read_view();
   bool read_needed(const gossip::StoredUpdate& update, const Find& find);
   bool read_between(const gossip::HaveSet& from, const gossip::HaveSet& to, const Find& find);
   void read_own_in_flight(const std::vector<InFlightView::Waiting>& in_flight, const Find& find);

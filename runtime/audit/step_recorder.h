@@ -21,6 +21,8 @@ class StepRecorder {
   bool on() const { return start_.has_value(); }
   // The steps that are recorded can be made again.
   bool repeatable() const { return on() && start_->repeatable; }
+  // The hash of the training data; zero where the steps cannot be made again.
+  Hash256 data_hash() const { return start_ ? start_->data : Hash256{}; }
   // The trainer has been restored to its state behind this update of an earlier process, or behind later steps, which
   // nobody else knows of: nothing. Before the first step.
   void continues(const std::optional<UpdateKey>& point);

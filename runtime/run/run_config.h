@@ -116,6 +116,8 @@ struct RunConfig {
   // (shared, with records) Updates of a segment, which an auditor can make again by itself; 0: there are none.
   // audit.segment in the file; segment_updates() is the one that counts.
   std::uint32_t segment = 16;
+  // The share of its compute that this peer spends on segments of others; audit.share in the file. 0: none.
+  double audit_share = 0;
 
   // [network]
   std::string listen = "127.0.0.1:0";
