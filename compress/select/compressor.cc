@@ -351,6 +351,26 @@ void Compressor::clear_residual() {
   std::fill(impl_->residual.begin(), impl_->residual.end(), 0.0f);
 }
 
+std::vector<Compressor::Carried> Compressor::carried() const {
+  std::vector<Carried> all;
+  for (const RankGroup& group : impl_->groups) all.push_back({group.owed, group.left_out});
+  return all;
+}
+
+bool Compressor::restore_carried(std::span<const Carried> carried) {
+  std::vector<RankGroup>& groups = impl_->groups;
+  if (carried.size() != groups.size()) return false;
+  // A share is missed by a few entries at most. The bound is far beyond that, and keeps share_entries() short.
+  const auto most = static_cast<std::int64_t>((1024 + groups.size()) * impl_->layout.params());
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (carried[g].owed < -most || carried[g].owed > most || carried[g].left_out > groups[g].size) return false;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    groups[g].owed = carried[g].owed;
+    groups[g].left_out = carried[g].left_out;
+  }
+  return true;
+}
+
 std::size_t Compressor::residual_bytes() const { return capacity_bytes(impl_->residual); }
 
 std::size_t Compressor::entry_bytes() const {

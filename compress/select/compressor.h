@@ -116,6 +116,16 @@ class Compressor {
   // Empties the residual, as restore_residual() of zeros.
   void clear_residual();
 
+  // Rank groups carry this to the next absorb() besides the residual. A compressor that takes over both goes on with
+  // the same bits.
+  struct Carried {
+    std::int64_t owed = 0;       // entries times parameters that the group has missed so far
+    std::uint32_t left_out = 0;  // entries that leave_out() kept back last
+  };
+  std::vector<Carried> carried() const;  // of each group, in the order of positions
+  // False: no compressor of this layout and scope carries that; nothing changed then.
+  bool restore_carried(std::span<const Carried> carried);
+
   // Memory of the residual; memory of the candidates and of the entries that have not left it yet.
   std::size_t residual_bytes() const;
   std::size_t entry_bytes() const;

@@ -10,10 +10,10 @@ namespace rumor::audit {
 namespace {
 
 // From which update a stream goes on, as its first update says; nothing where that cannot be read.
-std::optional<UpdateKey> continued_by(const gossip::StoredUpdate& first) {
+std::optional<UpdateKey> continued_by(const gossip::StoredUpdate& first, std::uint64_t segment) {
   const auto parts = compress::split_record(*first.payload);
   if (!parts) return std::nullopt;
-  const auto tape = TapeReader().read(parts->record);
+  const auto tape = TapeReader(segment).read(parts->record);
   if (!tape || tape->empty() || !tape->front().record.start) return std::nullopt;
   return tape->front().record.start->continues;
 }
@@ -58,7 +58,7 @@ RunAudit::RunAudit(const AuditedRun& run) : run_(run) {
   for (auto& [id, stream] : streams_) {
     std::sort(stream.seqs.begin(), stream.seqs.end());
     const auto first = run.log.find({id, 1});
-    if (first) stream.continues = continued_by(*first);
+    if (first) stream.continues = continued_by(*first, run.segment());
     if (stream.continues) states_.emplace(*stream.continues, std::nullopt);
   }
 }

@@ -22,8 +22,9 @@ TapeStart tape_start(const RunConfig& config, const models::DataSet* repeatable_
   return start;
 }
 
-StepRecorder::StepRecorder(const RunConfig& config, const Trainer& trainer, const models::Shard& shard) {
-  if (config.records) start_ = tape_start(config, trainer.repeatable_data(), shard);
+StepRecorder::StepRecorder(const RunConfig& config, const Trainer& trainer, const models::Shard& shard)
+    : segment_(config.segment_updates(trainer.layout().params())) {
+  if (config.records) start_ = tape_start(config, trainer.repeatable_data().get(), shard);
 }
 
 void StepRecorder::continues(const std::optional<UpdateKey>& point) {
@@ -33,9 +34,14 @@ void StepRecorder::continues(const std::optional<UpdateKey>& point) {
   start_->repeatable = point.has_value();
 }
 
-void StepRecorder::began(StepRecord record, const gossip::HaveSet& view) {
+void StepRecorder::began(StepRecord record, const gossip::HaveSet& view, const Trainer& trainer) {
   if (!on() || too_long_ || (begun_ && !start_->repeatable)) return;
   if (!begun_) record.start = start_;
+  if (start_->repeatable && begins_segment()) {
+    record.start = start_;
+    const auto state = states_.keep(updates_ + 1, trainer.carried_state());
+    record.segment = SegmentStart{state->root, state->bytes.size(), batches_};
+  }
   under_way_ = Step{std::move(record), view};
 }
 
@@ -44,6 +50,7 @@ void StepRecorder::ended(bool held) {
   begun_ = true;
   ++steps_;
   under_way_->record.held = held;
+  if (!under_way_->record.flush) batches_ += under_way_->record.batches;
   tape_.add(under_way_->record, under_way_->view);
   under_way_.reset();
   too_long_ = tape_.bytes() > limits::record_bytes_max;
@@ -52,6 +59,7 @@ void StepRecorder::ended(bool held) {
 Bytes StepRecorder::payload(Bytes update) {
   if (!on()) return update;
   steps_ = 0;
+  ++updates_;
   const Bytes tape = tape_.take();
   return compress::with_record(too_long_ ? Bytes() : tape, update);
 }

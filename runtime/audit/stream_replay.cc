@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
+#include "gossip/contract/state_pieces.h"
+#include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 
@@ -41,7 +44,19 @@ std::string compared(const compress::SparseUpdate& claimed, const compress::Spar
 }  // namespace
 
 StreamReplay::StreamReplay(const AuditedRun& run, const NodeId& origin, const StreamId& stream, StateBehind earlier)
-    : run_(run), origin_(origin), stream_(stream), earlier_(std::move(earlier)) {}
+    : run_(run), origin_(origin), stream_(stream), earlier_(std::move(earlier)), tape_(run.segment()) {}
+
+StreamReplay::StreamReplay(const AuditedRun& run, const NodeId& origin, const StreamId& stream, std::uint64_t first,
+                           Bytes state)
+    : run_(run),
+      origin_(origin),
+      stream_(stream),
+      earlier_([](const UpdateKey&) { return std::nullopt; }),
+      first_(first),
+      tape_(run.segment(), first) {
+  RUMOR_CHECK(first == 1 || !state.empty());
+  if (!state.empty()) from_ = std::move(state);
+}
 
 Finding StreamReplay::next(const gossip::StoredUpdate& update) {
   if (over_) return *over_;
@@ -59,45 +74,117 @@ Finding StreamReplay::make_again(const gossip::StoredUpdate& update) {
   if (!tape) return differs(tape.error().text);
   if (tape->empty()) return cannot_tell("its record is empty");
   steps_.clear();
+  const std::optional<SegmentStart>& segment = tape->front().record.segment;
+  if (!trainer_)
+    if (Finding begun = begin(tape->front()); begun.verdict != Verdict::agrees) return begun;
+  if (segment)
+    if (Finding root = compare_root(*segment); root.verdict != Verdict::agrees) return root;
+  if (Finding possible = check(update, *tape); possible.verdict != Verdict::agrees) return possible;
   StepResult made;
-  std::uint64_t samples = 0;
-  for (const TapeReader::Read& step : *tape) {
-    if (step.record.start)
-      if (Finding begun = begin(*step.record.start); begun.verdict != Verdict::agrees) return begun;
-    if (step.record.held != (&step != &tape->back())) return differs("its record does not end with its own step");
-    if (Finding shown = show(step); shown.verdict != Verdict::agrees) return shown;
-    made = compute(step);
-    if (!made.failure.empty()) return differs("its step cannot be made: " + made.failure);
-    samples += made.samples;
-  }
-  if (update.header.samples != samples)
-    return differs(str("it says that it is of ", update.header.samples, " samples, and its steps have ", samples));
+  if (Finding stepped = make_steps(*tape, made); stepped.verdict != Verdict::agrees) return stepped;
   if (update.header.period != made.period) return differs("its period is not that of its step");
   return compare(update, parts->update, std::move(made));
 }
 
-Finding StreamReplay::begin(const TapeStart& start) {
+Finding StreamReplay::compare_state(const gossip::StoredUpdate& next) {
+  const auto parts = compress::split_record(*next.payload);
+  if (!parts) return cannot_tell("it has no record");
+  const auto tape = tape_.read(parts->record);
+  if (!tape) return differs(tape.error().text);
+  if (tape->empty() || !tape->front().record.segment) return cannot_tell("its record is empty");
+  return compare_root(*tape->front().record.segment);
+}
+
+// Before anything is computed: what a record asks for must be what the header says.
+Finding StreamReplay::check(const gossip::StoredUpdate& update, std::span<const TapeReader::Read> tape) const {
+  std::uint64_t samples = 0;
+  for (const TapeReader::Read& step : tape) {
+    if (step.record.held != (&step != &tape.back())) return differs("its record does not end with its own step");
+    if (step.record.flush) continue;
+    if (step.record.batches != 1 && !local_steps_) return differs("its step has more mini-batches than its peer takes");
+    samples += step.record.batches * trainer_->built().batch;
+  }
+  if (update.header.samples != samples)
+    return differs(str("it says that it is of ", update.header.samples, " samples, and its steps have ", samples));
+  return {};
+}
+
+Finding StreamReplay::make_steps(std::span<const TapeReader::Read> tape, StepResult& made) {
+  for (const TapeReader::Read& step : tape) {
+    if (Finding shown = show(step); shown.verdict != Verdict::agrees) return shown;
+    made = compute(step);
+    if (!made.failure.empty()) return differs("its step cannot be made: " + made.failure);
+  }
+  return {};
+}
+
+Finding StreamReplay::begin(const TapeReader::Read& first) {
+  const TapeStart& start = *first.record.start;
   if (!start.repeatable) return cannot_tell("its peer's steps cannot be made again (not auditable)");
   if (start.data != run_.data_hash) return cannot_tell("its peer trained on other data than these");
+  if (Finding made = make_trainer(start); made.verdict != Verdict::agrees) return made;
+  replica_ = std::make_unique<Replica>(run_.form.run, run_.form.layout, run_.base.weights);
+  RUMOR_CHECK(replica_->restore(run_.base).ok());
+  if (from_) return resume(first);
+  if (!start.continues) return {};
+  const auto state = earlier_(*start.continues);
+  if (!state)
+    return cannot_tell(str("it goes on from update ", start.continues->seq, " of an earlier stream, which could not ",
+                           "be made again"));
+  if (!trainer_->restore(state->residual, state->optimizer)) return differs("it goes on from another model's state");
+  return {};
+}
+
+Finding StreamReplay::make_trainer(const TapeStart& start) {
   const RunConfig config = config_of(run_.config, start);
   const std::uint64_t seed = sampling_seed(config, origin_);
   auto trainer = ModelTrainer::create(config, run_.data, {.index = start.shard, .count = start.shards}, seed);
   if (!trainer) return differs("it names a part of the data that there is not: " + trainer.error().text);
   trainer_ = std::move(trainer).value();
   trainer_->set_parallel(run_.parallel);
+  local_steps_ = start.local_steps;
   const BuiltInModel& built = trainer_->built();
   rows_.emplace(run_.data, models::Shard{start.shard, start.shards, config.seed, config.data.skew}, built.batch, seed,
                 built.model->state_floats());
-  if (start.continues) {
-    const auto state = earlier_(*start.continues);
-    if (!state)
-      return cannot_tell(str("it goes on from update ", start.continues->seq, " of an earlier stream, which could not ",
-                             "be made again"));
-    if (!trainer_->restore(state->residual, state->optimizer)) return differs("it goes on from another model's state");
-  }
-  replica_ = std::make_unique<Replica>(run_.form.run, run_.form.layout, run_.base.weights);
-  RUMOR_CHECK(replica_->restore(run_.base).ok());
   return {};
+}
+
+Finding StreamReplay::resume(const TapeReader::Read& first) {
+  const SegmentStart& segment = *first.record.segment;
+  const Bytes state = *std::exchange(from_, std::nullopt);
+  if (gossip::keep_state(state)->root != segment.root)
+    return cannot_tell("the state to begin with is not the one that its record names");
+  if (Finding moved = move_to(first.view); moved.verdict != Verdict::agrees) return moved;
+  // Drawing them again costs time, so not more than anybody can have drawn.
+  if (segment.batches > replica_->samples() / trainer_->built().batch)
+    return cannot_tell("its record names more mini-batches than its view has samples");
+  if (auto resumed = trainer_->resume(state, segment.batches); !resumed) return differs(resumed.error().text);
+  for (batches_ = 0; batches_ < segment.batches; ++batches_) rows_->next_rows();
+  return find_own(first.record.in_flight);
+}
+
+// The own updates before the segment that are in flight at its start, newest first.
+Finding StreamReplay::find_own(const std::vector<InFlightView::Waiting>& in_flight) {
+  std::uint64_t seq = first_;
+  for (auto waiting = in_flight.rbegin(); waiting != in_flight.rend(); ++waiting) {
+    std::optional<gossip::StoredUpdate> update;
+    do {
+      if (--seq == 0 || first_ - seq > limits::in_flight_max) return {};  // show() says that there is none
+      update = run_.log.find({stream_, seq});
+      if (!update) return cannot_tell(str("update ", seq, " was in flight, and the log does not have it"));
+    } while (update->header.period > waiting->period);
+    if (update->header.period != waiting->period) return {};
+    auto change = compress::decode(run_.form.layout, compress::update_part(*update->payload));
+    if (!change) return cannot_tell("the log is damaged: " + change.error().text);
+    own_.emplace(waiting->period, std::make_shared<const compress::SparseUpdate>(std::move(change).value()));
+  }
+  return {};
+}
+
+Finding StreamReplay::compare_root(const SegmentStart& segment) {
+  const auto state = gossip::keep_state(trainer_->carried_state());
+  if (segment.bytes == state->bytes.size() && segment.batches == batches_ && segment.root == state->root) return {};
+  return differs("its record names another state of the trainer than the steps before it left");
 }
 
 Finding StreamReplay::show(const TapeReader::Read& step) {
@@ -105,7 +192,7 @@ Finding StreamReplay::show(const TapeReader::Read& step) {
   heard_.clear();
   if (Finding moved = move_to(step.view); moved.verdict != Verdict::agrees) return moved;
   heard_.insert(origin_);
-  if (!step.record.start && heard_.size() > step.record.peers) ++fewer_peers_;
+  if (std::exchange(moved_, true) && heard_.size() > step.record.peers) ++fewer_peers_;
   trainer_->follow(*replica_);
   in_flight_ = std::make_unique<InFlightView>(run_.form.layout, 0);
   // One half has the same run id as "auto", in which each peer measures its own.
@@ -166,7 +253,7 @@ StepResult StreamReplay::compute(const TapeReader::Read& step) {
   const StepPlan plan = plan_of(step.record);
   ReplayedStep shown{.record = step.record, .rate = plan.rate};
   if (!plan.flush)
-    for (std::uint32_t batch = 0; batch < plan.batches; ++batch) {
+    for (std::uint32_t batch = 0; batch < plan.batches; ++batch, ++batches_) {
       const std::span<const std::uint32_t> rows = rows_->next_rows();
       shown.rows.insert(shown.rows.end(), rows.begin(), rows.end());
     }

@@ -1,4 +1,5 @@
-// StreamReplay: makes the updates of one stream again, one after another, as their tape says (runtime/AUDIT.md).
+// StreamReplay: makes the updates of one stream again, one after another, as their tape says (runtime/AUDIT.md): from
+// its first update on, or from a segment on.
 //
 // It has a replica of its own, which it moves to the view of each step, and a trainer of its own, which carries
 // residual and optimizer from step to step. Two updates agree when their bytes do.
@@ -11,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "compress/payload/recorded.h"
@@ -34,6 +36,8 @@ struct AuditedRun {
   const UpdateLog& log;
   ReplicaState base;
   Parallel* parallel = nullptr;  // threads to compute with; null: the caller's. Must outlive its use
+
+  std::uint32_t segment() const { return config.segment_updates(form.layout.params()); }
 };
 
 enum class Verdict : std::uint8_t { agrees, differs, cannot_tell };
@@ -65,8 +69,15 @@ class StreamReplay {
   using StateBehind = std::function<std::optional<TrainerState>(const UpdateKey&)>;
   StreamReplay(const AuditedRun& run, const NodeId& origin, const StreamId& stream, StateBehind earlier);
 
-  // Makes update number `seq` again. Calls must count from 1, without a gap.
+  // The same from a segment on, whose first update is `first`. `state`: the trainer's behind the update before; empty
+  // where that is a new trainer's, at the beginning of a stream that continues no other.
+  StreamReplay(const AuditedRun& run, const NodeId& origin, const StreamId& stream, std::uint64_t first, Bytes state);
+
+  // Makes this update again. The first call wants the first update, and all together no gap.
   Finding next(const gossip::StoredUpdate& update);
+  // Compares the trainer's state with the one that a segment begins with, whose first update is next. Requires: the
+  // last update agreed.
+  Finding compare_state(const gossip::StoredUpdate& next);
   // The trainer's state behind the last update. Requires: it agreed.
   TrainerState state() const;
   // The steps of the last update.
@@ -76,7 +87,13 @@ class StreamReplay {
 
  private:
   Finding make_again(const gossip::StoredUpdate& update);
-  Finding begin(const TapeStart& start);
+  Finding make_steps(std::span<const TapeReader::Read> tape, StepResult& made);
+  Finding begin(const TapeReader::Read& first);
+  Finding make_trainer(const TapeStart& start);
+  Finding resume(const TapeReader::Read& first);
+  Finding find_own(const std::vector<InFlightView::Waiting>& in_flight);
+  Finding compare_root(const SegmentStart& segment);
+  Finding check(const gossip::StoredUpdate& update, std::span<const TapeReader::Read> tape) const;
   Finding show(const TapeReader::Read& step);
   Finding move_to(const gossip::HaveSet& view);
   Finding take(const UpdateKey& key, bool back);
@@ -88,6 +105,11 @@ class StreamReplay {
   NodeId origin_;
   StreamId stream_;
   StateBehind earlier_;
+  std::uint64_t first_ = 1;         // the update that is made again first
+  std::optional<Bytes> from_ = {};  // the state to begin with, until it is taken over; absent: the stream's first
+  std::uint64_t batches_ = 0;       // drawn by the trainer
+  bool local_steps_ = false;
+  bool moved_ = false;              // the replica has shown a view of the stream
   TapeReader tape_;
   std::optional<Finding> over_;  // why nothing of the stream can be told any more
   std::unique_ptr<ModelTrainer> trainer_;

@@ -20,9 +20,11 @@ enum Flag : std::uint8_t {
   held_back = 8,
   flushes = 16,
   other_weights = 32,
-  all_flags = 63
+  begins_segment = 64,
+  all_flags = 127
 };
 constexpr double usual_weight = 0.5;  // of the in-flight view
+constexpr std::uint64_t batches_max = 1024;  // of a step
 
 Error damaged(const char* why) { return {Errc::corrupt, std::string("a step record ") + why}; }
 
@@ -86,17 +88,24 @@ Result<std::vector<InFlightView::Waiting>> read_in_flight(bool with_weights, Byt
   return in_flight;
 }
 
-Bytes encode(const StepRecord& record, const gossip::HaveSet& view, ViewTrail& trail) {
+Bytes encode(const StepRecord& record, bool begins, const gossip::HaveSet& view, ViewTrail& trail) {
   ByteWriter out;
   const bool plain = !record.start || record.start->repeatable;
+  if (record.segment) trail.restart();
   const bool whole = plain && trail.needs_whole(view);
   const bool with_weights = std::any_of(record.in_flight.begin(), record.in_flight.end(),
                                         [](const auto& own) { return own.weight != usual_weight; });
-  out.u8(static_cast<std::uint8_t>((record.start ? starts : 0) | (whole ? whole_view : 0) |
-                                   (record.brake != 1 ? brakes : 0) | (record.held ? held_back : 0) |
-                                   (record.flush ? flushes : 0) | (with_weights ? other_weights : 0)));
+  out.u8(static_cast<std::uint8_t>((begins ? starts : 0) | (record.segment ? begins_segment : 0) |
+                                   (whole ? whole_view : 0) | (record.brake != 1 ? brakes : 0) |
+                                   (record.held ? held_back : 0) | (record.flush ? flushes : 0) |
+                                   (with_weights ? other_weights : 0)));
   if (record.start) write_start(*record.start, out);
   if (!plain) return out.take();
+  if (record.segment) {
+    out.raw(record.segment->root.view());
+    out.varint(record.segment->bytes);
+    out.varint(record.segment->batches);
+  }
   trail.write(view, whole, out);
   out.varint(record.period);
   out.varint(record.peers);
@@ -115,17 +124,18 @@ Bytes encode(const StepRecord& record, const gossip::HaveSet& view, ViewTrail& t
 }  // namespace
 
 void TapeWriter::add(const StepRecord& record, const gossip::HaveSet& view) {
-  tape_.sized(encode(record, view, trail_));
+  tape_.sized(encode(record, !std::exchange(begun_, true), view, trail_));
 }
 
 Result<std::vector<TapeReader::Read>> TapeReader::read(BytesView tape) {
   ByteReader in(tape);
   std::vector<Read> records;
+  const bool segment = segment_ > 0 && (next_++ - 1) % segment_ == 0;
   while (!in.done()) {
     const BytesView one = in.sized(limits::record_bytes_max);
     if (in.failed()) return damaged("is cut off");
     ByteReader bytes(one);
-    auto record = read_record(bytes);
+    auto record = read_record(segment && records.empty(), bytes);
     if (!record) return record.error();
     if (!bytes.done()) return damaged("is of another length than it says");
     records.push_back({std::move(record).value(), trail_.view()});
@@ -133,18 +143,28 @@ Result<std::vector<TapeReader::Read>> TapeReader::read(BytesView tape) {
   return records;
 }
 
-Result<StepRecord> TapeReader::read_record(ByteReader& in) {
+Result<void> TapeReader::read_starts(std::uint8_t flags, StepRecord& record, ByteReader& in) {
+  auto start = read_start(in);
+  if (!start) return start.error();
+  if (start_ && *start_ != *start) return damaged("of a segment starts with other values than its stream");
+  record.start = start_ = std::move(start).value();
+  if ((flags & begins_segment) == 0) return {};
+  if ((flags & whole_view) == 0) return damaged("of a segment has no whole view");
+  record.segment = SegmentStart{in.id<Hash256>(), in.varint(), in.varint()};
+  trail_.restart();
+  return {};
+}
+
+Result<StepRecord> TapeReader::read_record(bool segment, ByteReader& in) {
   const std::uint8_t flags = in.u8();
   if (in.failed() || flags > all_flags) return damaged("has unknown flags");
   if (((flags & starts) == 0) != begun_) return damaged("starts in the middle, or does not start");
   begun_ = true;
   StepRecord record{.held = (flags & held_back) != 0, .flush = (flags & flushes) != 0};
-  if ((flags & starts) != 0) {
-    auto start = read_start(in);
-    if (!start) return start.error();
-    record.start = std::move(start).value();
-    if (!record.start->repeatable) return record;
-  }
+  if ((flags & (starts | begins_segment)) != 0)
+    if (auto read = read_starts(flags, record, in); !read) return read.error();
+  if (record.start && !record.start->repeatable) return record;
+  if (segment != record.segment.has_value()) return damaged("begins a segment in the middle, or begins none");
   if (auto view = trail_.read((flags & whole_view) != 0, in); !view) return view.error();
   record.period = in.varint();
   record.peers = in.varint();
@@ -155,8 +175,9 @@ Result<StepRecord> TapeReader::read_record(ByteReader& in) {
   if (!in_flight) return in_flight.error();
   record.in_flight = std::move(in_flight).value();
   // Written so that no number passes that is none.
-  if (!(record.brake > 0 && record.brake <= 1 && record.density > 0 && record.density <= 1) || record.peers == 0 ||
-      record.peers > limits::members_max || record.batches == 0)
+  const bool possible = record.brake > 0 && record.brake <= 1 && record.density > 0 && record.density <= 1;
+  if (!possible || record.peers == 0 || record.peers > limits::members_max || record.batches == 0 ||
+      record.batches > batches_max)
     return damaged("has a plan that no peer makes");
   return record;
 }

@@ -14,7 +14,7 @@
 
 namespace rumor::audit {
 
-// The first record of a stream: what all of its steps have alike.
+// The first record of a stream, and of each of its segments: what all of its steps have alike.
 struct TapeStart {
   bool repeatable = false;  // class 0; of class 1 nothing else counts, and no record follows
   std::uint32_t shard = 0, shards = 1;
@@ -26,8 +26,17 @@ struct TapeStart {
   bool operator==(const TapeStart&) const = default;
 };
 
+// The first record of a segment: the trainer's state behind the update before.
+struct SegmentStart {
+  Hash256 root = {};          // gossip::keep_state() of Trainer::carried_state()
+  std::uint64_t bytes = 0;    // of that state
+  std::uint64_t batches = 0;  // mini-batches that the trainer has drawn
+  bool operator==(const SegmentStart&) const = default;
+};
+
 struct StepRecord {
-  std::optional<TapeStart> start = {};  // of the first record of a stream
+  std::optional<TapeStart> start = {};  // of the first record of a stream and of a segment
+  std::optional<SegmentStart> segment = {};
   bool held = false;                    // the step made no update
   bool flush = false;
   std::uint64_t period = 0;
@@ -42,13 +51,15 @@ struct StepRecord {
 
 class TapeWriter {
  public:
-  // The view is the set of updates that the step's weights hold.
+  // The view is the set of updates that the step's weights hold. Requires: a first record and one of a segment have a
+  // start.
   void add(const StepRecord& record, const gossip::HaveSet& view);
   // The tape since the last call.
   Bytes take() { return std::exchange(tape_, {}).take(); }
   std::size_t bytes() const { return tape_.size(); }
 
  private:
+  bool begun_ = false;
   ViewTrail trail_;
   ByteWriter tape_;
 };
@@ -56,6 +67,11 @@ class TapeWriter {
 // Reads the tapes of a stream's updates, in their order.
 class TapeReader {
  public:
+  // segment: RunConfig::segment_updates(). first: the number of the update whose tape is read first; where it is not 1,
+  // that of a segment's first update.
+  explicit TapeReader(std::uint64_t segment = 0, std::uint64_t first = 1)
+      : segment_(segment), next_(first), begun_(first > 1) {}
+
   struct Read {
     StepRecord record;
     gossip::HaveSet view;
@@ -65,9 +81,13 @@ class TapeReader {
   Result<std::vector<Read>> read(BytesView tape);
 
  private:
-  Result<StepRecord> read_record(ByteReader& in);
+  // `segment`: the record begins one.
+  Result<StepRecord> read_record(bool segment, ByteReader& in);
+  Result<void> read_starts(std::uint8_t flags, StepRecord& record, ByteReader& in);
 
-  bool begun_ = false;
+  std::uint64_t segment_, next_;
+  bool begun_;
+  std::optional<TapeStart> start_;
   ViewTrail trail_;
 };
 

@@ -14,6 +14,8 @@ namespace rumor::audit {
 
 class ViewTrail {
  public:
+  // The next view is the first again, for bytes that can be read without those before.
+  void restart() { *this = {}; }
   // Whether the next view has to be written whole: it lacks names of the last one, or it is the first.
   bool needs_whole(const gossip::HaveSet& view) const;
   // Requires: whole where needs_whole().

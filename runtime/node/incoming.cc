@@ -4,6 +4,7 @@
 
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
+#include "runtime/node/audits.h"
 
 namespace rumor {
 
@@ -50,6 +51,7 @@ Result<gossip::Accepted> Incoming::accept(const gossip::StoredUpdate& update) {
   core_.trainer->arrived(update.payload);
   if (wanted) keep_change(std::move(change));
   if (by_other) core_.exchange->applied(header, core_.turn->now);
+  if (by_other) core_.audits->on_update(header);
   if (core_.options.report_applied) core_.turn->applied.push_back(header);
   return taken;
 }

@@ -15,7 +15,7 @@ namespace {
 // Entries that go onto the weights of the replica in one turn while nobody waits for them: about a millisecond.
 constexpr std::uint64_t replica_entries_at_a_time = 1 << 16;
 
-gossip::Options protocol_options(const NodeCore& core) {
+gossip::Options protocol_options(const NodeCore& core, gossip::AuditPort& audits) {
   gossip::Options protocol;
   protocol.self = core.options.node;
   protocol.stream = core.options.stream;
@@ -34,6 +34,7 @@ gossip::Options protocol_options(const NodeCore& core) {
   protocol.admit = core.options.admit;
   protocol.unix_start = core.options.unix_start;
   protocol.began = core.options.began;
+  if (core.config.records) protocol.audits = &audits;
   core.exchange->configure(protocol);
   if (core.options.links) protocol.links = *core.options.links;
   return protocol;
@@ -45,9 +46,11 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
     : core_{.config = config, .options = std::move(options), .run = run, .trainer = std::move(trainer)},
       incoming_(core_),
       outgoing_(core_, incoming_),
-      phases_(core_, incoming_, outgoing_) {
+      audits_(core_, incoming_, outgoing_),
+      phases_(core_, incoming_, outgoing_, audits_) {
+  core_.audits = &audits_;
   core_.exchange = Exchange::make(core_, incoming_);
-  core_.protocol = std::make_unique<gossip::Protocol>(protocol_options(core_), incoming_,
+  core_.protocol = std::make_unique<gossip::Protocol>(protocol_options(core_, audits_), incoming_,
                                                       Prng::named(core_.options.chance_seed, "protocol"));
   core_.options.start.reset();
 }
@@ -78,6 +81,8 @@ Result<void> Node::restore(BytesView bytes) {
   if (auto restored = incoming_.replica().restore(std::move(checkpoint->replica)); !restored) return restored;
   incoming_.set_lacks_weights(false);
   if (checkpoint->local.node != core_.options.node) return {};
+  // Residual and optimizer hold what followed from an update that is taken back: the trainer begins anew.
+  if (checkpoint->local.point && incoming_.replica().is_revoked(*checkpoint->local.point)) return {};
   outgoing_.restored(checkpoint->local.point);
   return core_.trainer->restore(checkpoint->local.residual, checkpoint->local.optimizer);
 }
@@ -177,7 +182,7 @@ Result<void> Node::revoke(const gossip::Revocation& revocation, TimePoint now, N
 
 void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   take_turn(now, out, [&](Turn& turn) {
-    core_.computed();
+    audits_.trained(core_.computed(now));
     if (core_.phase == Phase::ended) return;
     if (!outgoing_.step_done(std::move(result), turn)) phases_.end(Phases::training_failed, turn);
   });
@@ -185,9 +190,13 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
 
 void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out) {
   take_turn(now, out, [&](Turn& turn) {
-    core_.computed();
+    core_.computed(now);
     phases_.evaluated(evaluation, turn);
   });
+}
+
+void Node::on_audited(TimePoint now, NodeOutbox& out) {
+  take_turn(now, out, [&](Turn&) { audits_.slice_done(core_.computed(now)); });
 }
 
 void Node::finish(TimePoint now, NodeOutbox& out) {

@@ -9,6 +9,7 @@
 //
 //   incoming.h   the store of updates that the protocol writes to
 //   outgoing.h   own steps and own updates
+//   audits.h     segments of other peers made again
 //   phases.h     what the node does next, from catching up to the end
 //   exchange.h   how updates pass between this peer's model and other peers, one class for each exchange.mode
 //
@@ -21,6 +22,7 @@
 
 #include "gossip/protocol.h"
 #include "runtime/exchange/neighbourhood.h"
+#include "runtime/node/audits.h"
 #include "runtime/node/incoming.h"
 #include "runtime/node/node_core.h"
 #include "runtime/node/node_events.h"
@@ -70,6 +72,7 @@ class Node final {
   Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out);
   void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
   void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);
+  void on_audited(TimePoint now, NodeOutbox& out);  // the slice of StartAudit is made
   // Trains no more: agrees with its neighbours as at the end of the run, then Finished{0}.
   void finish(TimePoint now, NodeOutbox& out);
   // The next checkpoint is due between this step and the next.
@@ -88,9 +91,14 @@ class Node final {
   const UpdateLog& log() const { return incoming_.log(); }
   const RunConfig& config() const { return core_.config; }
   const RunId& run() const { return core_.run; }
+  const StreamId& stream() const { return core_.options.stream; }
   const RunForm& form() const { return incoming_.form(); }
   // Training samples behind the run, all peers together; an estimate where peers have models of their own.
   std::uint64_t samples() const { return core_.exchange->samples(); }
+  // The trainer's states at the starts of own segments, for auditors (runtime/AUDIT.md).
+  const audit::KeptStates& kept_states() const { return outgoing_.kept_states(); }
+  // Segments of other peers that this one has made again.
+  const std::map<NodeId, AuditCounts>& audits() const { return audits_.counts(); }
   // Null: peers have no models of their own.
   const Neighbourhood* neighbourhood() const { return core_.exchange->neighbourhood(); }
   const TrainingFigures& figures() const { return core_.figures; }
@@ -114,6 +122,7 @@ class Node final {
   NodeCore core_;
   Incoming incoming_;
   Outgoing outgoing_;
+  Audits audits_;
   Phases phases_;
   TimePoint last_turn_{};
 };

@@ -18,6 +18,8 @@
 
 namespace rumor {
 
+class Audits;
+
 // More samples than any update has: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
 
@@ -30,19 +32,27 @@ struct NodeCore {
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<Exchange> exchange = {};
   std::unique_ptr<gossip::Protocol> protocol = {};
+  Audits* audits = nullptr;  // the node's
 
   Turn* turn = nullptr;                // the handler under way; null between two
   Phase phase = Phase::catching_up;    // changed by Phases
-  bool computing = false;              // a step or an evaluation is with the driver
+  bool computing = false;              // a step, an evaluation or a slice of an audit is with the driver
+  TimePoint computing_since = {};
   std::uint64_t own_updates = 0;       // published in this life: the sequence number of the last
   TrainingFigures figures = {};
   MemoryUse trainer_memory = {};       // as of the last time that the trainer was idle
 
-  // The driver has brought back a step or an evaluation: the trainer is ours again.
-  void computed() {
+  void begin_computing(TimePoint now) {
+    RUMOR_CHECK(!computing);
+    computing = true;
+    computing_since = now;
+  }
+  // The driver has brought back what it computed: the trainer is ours again. Returns how long it took.
+  Duration computed(TimePoint now) {
     RUMOR_CHECK(computing);
     computing = false;
     trainer_memory = trainer->memory();
+    return now - computing_since;
   }
   std::uint64_t unix_seconds(TimePoint now) const {
     return static_cast<std::uint64_t>(options.unix_start + now.time_since_epoch() / 1s);

@@ -10,6 +10,7 @@
 
 #include "gossip/contract/events.h"
 #include "gossip/contract/update_store.h"
+#include "runtime/audit/segment_audit.h"
 #include "runtime/training/trainer.h"
 
 namespace rumor {
@@ -25,6 +26,11 @@ struct StartStep {
 struct StartEvaluation {
   std::span<const float> weights;
   std::uint32_t rows_max = 0;
+};
+
+// Run audit->work() on the compute thread, then call on_audited(). Never outstanding together with the two above.
+struct StartAudit {
+  audit::SegmentAudit* audit = nullptr;  // the node's, until then
 };
 
 // Write these bytes as the newest checkpoint, atomically. Nothing comes back; a driver that fails tells its user.
@@ -49,7 +55,7 @@ struct Finished {
 };
 
 using NodeEffect = std::variant<gossip::Send, gossip::Dial, gossip::Close, gossip::Note, StartStep,
-                                StartEvaluation, SaveCheckpoint, Applied, Published, Finished>;
+                                StartEvaluation, StartAudit, SaveCheckpoint, Applied, Published, Finished>;
 using NodeOutbox = std::vector<NodeEffect>;
 
 }  // namespace rumor

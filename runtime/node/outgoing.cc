@@ -30,7 +30,7 @@ void Outgoing::start_step(Turn& turn) {
   plan.survey = next_survey_ <= turn.now;
   last_step_ = turn.now;
   record(plan);
-  core_.computing = true;
+  core_.begin_computing(turn.now);
   if (std::string text = exchange.warning(); !text.empty()) turn.note(gossip::Note::Level::warning, std::move(text));
   turn.out.push_back(StartStep{std::move(plan)});
 }
@@ -42,7 +42,7 @@ void Outgoing::start_flush(double density, Turn& turn) {
   core_.exchange->begin_step(plan);
   plan.peers = core_.exchange->live_count();
   record(plan);
-  core_.computing = true;
+  core_.begin_computing(turn.now);
   turn.out.push_back(StartStep{std::move(plan)});
 }
 
@@ -60,7 +60,7 @@ void Outgoing::record(const StepPlan& plan) {
                    .brake = plan.flush ? 1 : core_.exchange->brake(),
                    .density = plan.density,
                    .in_flight = core_.exchange->in_flight()},
-                  incoming_.have());
+                  incoming_.have(), *core_.trainer);
 }
 
 std::optional<UpdateKey> Outgoing::point() const {

@@ -34,6 +34,11 @@ class Outgoing {
   // The own update behind which the trainer's state is now; nothing where it has made steps since, or there is none.
   std::optional<UpdateKey> point() const;
 
+  // The states behind the roots of own segments (runtime/AUDIT.md).
+  const audit::KeptStates& kept_states() const { return recorder_.states(); }
+  // Zero where nobody can make the steps again.
+  Hash256 data_hash() const { return recorder_.data_hash(); }
+
   // As of a step some seconds ago.
   const compress::CompressorStats& compression() const { return compression_; }
 

@@ -31,7 +31,8 @@ void Phases::start(TimePoint now) {
 }
 
 TimePoint Phases::deadline() const {
-  TimePoint at = core_.phase == Phase::finishing ? finishing_.deadline() : never;
+  TimePoint at = audits_.deadline();
+  if (core_.phase == Phase::finishing) at = std::min(at, finishing_.deadline());
   if (core_.computing) return at;
   if (keeps_checkpoints()) at = std::min(at, next_checkpoint_);
   if (core_.phase == Phase::flushing) at = std::min(at, next_step_);
@@ -43,6 +44,8 @@ TimePoint Phases::deadline() const {
 void Phases::advance(Turn& turn) {
   if (core_.phase == Phase::ended) return;
   change_phase(turn);
+  if (core_.phase == Phase::ended) return;
+  audits_.advance(turn);
   exchange_buffers(turn);
   save_checkpoint_if_due(turn);
   compute(turn);
@@ -113,6 +116,7 @@ void Phases::await_convergence(Turn& turn) {
   if (verdict == Finishing::Verdict::given_up)
     turn.note(gossip::Note::Level::warning, "some neighbours did not finish in time; ending without them");
   core_.phase = Phase::done;
+  audits_.run_is_over();
 }
 
 void Phases::end(int status, Turn& turn) {
@@ -185,6 +189,8 @@ void Phases::compute(Turn& turn) {
     return start_evaluation(all_rows, turn);
   }
   if (core_.phase == Phase::flushing) return flush(turn);
+  const bool may_audit = core_.phase == Phase::training || core_.phase == Phase::done;
+  if (may_audit && !stopping_ && audits_.begin_slice(turn)) return;
   if (core_.phase != Phase::training || stopping_) return;
   if (evaluation_due(turn.now)) {
     evaluation_began_ = turn.now;
@@ -231,7 +237,7 @@ std::string Phases::waiting_for() const {
 
 void Phases::start_evaluation(std::uint32_t rows, Turn& turn) {
   core_.exchange->show_for_evaluation();
-  core_.computing = true;
+  core_.begin_computing(turn.now);
   turn.out.push_back(StartEvaluation{core_.trainer->view().values, rows});
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "runtime/exchange/finishing.h"
+#include "runtime/node/audits.h"
 #include "runtime/node/incoming.h"
 #include "runtime/node/node_core.h"
 #include "runtime/node/outgoing.h"
@@ -28,8 +29,8 @@ namespace rumor {
 
 class Phases {
  public:
-  Phases(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
-      : core_(core), incoming_(incoming), outgoing_(outgoing) {}
+  Phases(NodeCore& core, Incoming& incoming, Outgoing& outgoing, Audits& audits)
+      : core_(core), incoming_(incoming), outgoing_(outgoing), audits_(audits) {}
 
   void start(TimePoint now);
   // Ends the node after the step under way.
@@ -87,6 +88,7 @@ class Phases {
   NodeCore& core_;
   Incoming& incoming_;
   Outgoing& outgoing_;
+  Audits& audits_;
   Finishing finishing_;
   bool stopping_ = false;
   bool final_evaluation_under_way_ = false, final_evaluation_done_ = false;

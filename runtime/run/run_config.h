@@ -113,6 +113,11 @@ struct RunConfig {
   // [audit]
   // (shared, if true) Updates come with a record of how they were made (runtime/AUDIT.md); audit.record in the file.
   bool records = false;
+  // (shared, with records) Updates of a segment, which an auditor can make again by itself; 0: there are none.
+  // audit.segment in the file; segment_updates() is the one that counts.
+  std::uint32_t segment = 16;
+  // The share of its compute that this peer spends on segments of others; audit.share in the file. 0: none.
+  double audit_share = 0;
 
   // [network]
   std::string listen = "127.0.0.1:0";
@@ -135,6 +140,11 @@ struct RunConfig {
   // Bytes of updates kept on disk for peers that were away (runtime/replica/update_log.h); log_mib in the run file.
   std::size_t log_bytes = limits::log_file_bytes_max;
 
+  // Segments need a state that can be sent: not one of a model with a state from row to row, nor of a large one.
+  static constexpr std::uint32_t segment_params_max = 20'000'000;
+  std::uint32_t segment_updates(std::uint32_t params) const {
+    return records && model.family != "lstm" && params <= segment_params_max ? segment : 0;
+  }
   // Mini-batches of one step of a peer that broadcasts, at least one for each Hogwild worker.
   std::uint32_t batches() const {
     if (hogwild > 0) return std::max(hogwild, hogwild_batches);

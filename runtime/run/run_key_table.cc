@@ -221,7 +221,13 @@ std::vector<RunKeyRow> network_keys() {
 std::vector<RunKeyRow> audit_keys() {
   return {row("audit.record", of_run,
               "each update says how it was made, so that anybody with the log and the data can make it again",
-              truth(FIELD(records)))};
+              truth(FIELD(records))),
+          row("audit.segment", of_run,
+              "with audit.record: updates of a segment, the unit of audits by other peers; 0: no segments",
+              whole(0, 4096, FIELD(segment))),
+          row("audit.share", of_peer,
+              "share of this peer's compute that it spends on making segments of others again; 0: it checks nobody",
+              real(0, 0.5, FIELD(audit_share)))};
 }
 
 // The simulator alone knows these methods, except local_steps, which broadcast has too.

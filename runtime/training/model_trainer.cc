@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "models/evaluate/evaluation.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 #include "runtime/replica/replica.h"
 
@@ -65,6 +69,36 @@ Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView op
   if (residual.size() != view_.size()) return Error{Errc::corrupt, "its residual is of another size"};
   if (auto loaded = built_.optimizer->load(optimizer_state); !loaded) return loaded;
   compressor_.restore_residual(residual);
+  return {};
+}
+
+Bytes ModelTrainer::carried_state() const {
+  ByteWriter out;
+  const std::span<const float> waits = compressor_.residual();
+  out.raw({reinterpret_cast<const std::uint8_t*>(waits.data()), waits.size_bytes()});
+  for (const compress::Compressor::Carried& group : compressor_.carried()) {
+    out.u64(static_cast<std::uint64_t>(group.owed));
+    out.u32(group.left_out);
+  }
+  out.raw(built_.optimizer->save());
+  return out.take();
+}
+
+Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t batches) {
+  RUMOR_CHECK(built_.model->state_floats() == 0);
+  ByteReader in(carried);
+  std::vector<float> residual(view_.size());
+  const BytesView floats = in.raw(residual.size() * sizeof(float));
+  std::vector<compress::Compressor::Carried> groups = compressor_.carried();
+  for (compress::Compressor::Carried& group : groups) {
+    group.owed = static_cast<std::int64_t>(in.u64());
+    group.left_out = in.u32();
+  }
+  if (in.failed()) return Error{Errc::corrupt, "the state of a trainer is cut short"};
+  std::memcpy(residual.data(), floats.data(), floats.size());
+  if (!compressor_.restore_carried(groups)) return Error{Errc::corrupt, "the state owes entries that none can owe"};
+  if (auto restored = restore(residual, in.raw(in.remaining())); !restored) return restored;
+  for (std::uint64_t batch = 0; batch < batches; ++batch) built_.sampler->next_rows();
   return {};
 }
 

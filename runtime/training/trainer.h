@@ -11,6 +11,7 @@
 // are no locks. Single weights of the replica may be read at any time, as they are then (compress::WeightView).
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "models/families/model.h"
@@ -44,7 +45,7 @@ class Trainer : public View {
   virtual bool flushes() const { return false; }
   // The training data of a trainer whose steps anybody can make again, bit for bit, from their records
   // (runtime/AUDIT.md). Null: nobody can.
-  virtual const models::DataSet* repeatable_data() const { return nullptr; }
+  virtual std::shared_ptr<const models::DataSet> repeatable_data() const { return nullptr; }
   // Whether a step reads StepPlan::others.
   virtual bool wants_changes_of_others() const { return false; }
 
@@ -55,6 +56,9 @@ class Trainer : public View {
   virtual Bytes optimizer_state() const = 0;
   // Errors: Errc::corrupt.
   virtual Result<void> restore(std::span<const float> residual, BytesView optimizer_state) = 0;
+  // All that a step of a trainer with repeatable_data() takes over from the steps before, but its place in the rows and
+  // a recurrent model's state there (runtime/AUDIT.md, "Segments").
+  virtual Bytes carried_state() const { return {}; }
   // This peer's report of the buffers that all peers share as means, as of the last step; nothing where it has none, or
   // none has changed (outside/buffer_means.h).
   virtual Bytes buffers() const { return {}; }

@@ -1,7 +1,7 @@
 // Audits of simulated runs: what honest peers made is made again to the last byte, and a cheat is found.
 #include "models/data/data_hash.h"
 #include "runtime/audit/run_audit.h"
-#include "tests/sim/support.h"
+#include "tests/sim/cheat.h"
 
 using namespace rumor;
 
@@ -49,38 +49,8 @@ void check_that_all_agree(const RunConfig& config, sim::ClusterOptions options) 
   BOOST_TEST(audited.agree == audited.updates);
 }
 
-// A trainer that records what an honest one would, and computes something else.
-class Cheat final : public Trainer {
- public:
-  using Step = std::function<StepResult(ModelTrainer& honest, StepPlan plan)>;
-  Cheat(std::unique_ptr<ModelTrainer> honest, Step step) : honest_(std::move(honest)), step_(std::move(step)) {}
-
-  const ParamLayout& layout() const override { return honest_->layout(); }
-  LargeVector<std::int32_t> initial_weights() const override { return honest_->initial_weights(); }
-  void follow(Replica& replica) override { honest_->follow(replica); }
-  compress::FloatView view() override { return honest_->view(); }
-  const models::DataSet* repeatable_data() const override { return honest_->repeatable_data(); }
-  std::span<const float> residual() const override { return honest_->residual(); }
-  Bytes optimizer_state() const override { return honest_->optimizer_state(); }
-  Result<void> restore(std::span<const float> residual, BytesView optimizer) override {
-    return honest_->restore(residual, optimizer);
-  }
-  compress::CompressorStats compression() const override { return honest_->compression(); }
-  MemoryUse memory() const override { return honest_->memory(); }
-  void set_parallel(Parallel* parallel) override { honest_->set_parallel(parallel); }
-  Parallel& parallel() override { return honest_->parallel(); }
-  StepResult step(const StepPlan& plan) override { return step_(*honest_, plan); }
-  models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override {
-    return honest_->evaluate(weights, rows_max);
-  }
-
- private:
-  std::unique_ptr<ModelTrainer> honest_;
-  Step step_;
-};
-
 // Node 2 of 4 cheats, from update `first` on, which is where an audit must find it and nobody else.
-void check_that_the_cheat_is_found(std::uint64_t first, const Cheat::Step& cheat, models::Shard rows = {2, 4}) {
+void check_that_the_cheat_is_found(std::uint64_t first, const test::Cheat::Step& cheat, models::Shard rows = {2, 4}) {
   sim::ClusterOptions options = test::lan(4);
   NodeId id;
   options.trainer = [&](std::size_t node, const NodeOptions& made) -> Result<std::unique_ptr<Trainer>> {
@@ -89,7 +59,7 @@ void check_that_the_cheat_is_found(std::uint64_t first, const Cheat::Step& cheat
     if (!honest) return honest.error();
     if (node != 2) return std::unique_ptr<Trainer>(std::move(honest).value());
     id = made.node;
-    return std::unique_ptr<Trainer>(std::make_unique<Cheat>(std::move(honest).value(), cheat));
+    return std::unique_ptr<Trainer>(std::make_unique<test::Cheat>(std::move(honest).value(), cheat));
   };
   const auto cluster = test::make_cluster(recorded(), options);
   test::finish(*cluster);
@@ -104,7 +74,7 @@ void check_that_the_cheat_is_found(std::uint64_t first, const Cheat::Step& cheat
 StepResult honest_step(ModelTrainer& trainer, const StepPlan& plan) { return trainer.step(plan); }
 
 // Honest but for steps from number 10 on.
-Cheat::Step from_the_tenth(Cheat::Step cheat) {
+test::Cheat::Step from_the_tenth(test::Cheat::Step cheat) {
   return [cheat = std::move(cheat), steps = 0](ModelTrainer& trainer, const StepPlan& plan) mutable {
     return ++steps < 10 ? trainer.step(plan) : cheat(trainer, plan);
   };

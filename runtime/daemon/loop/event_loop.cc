@@ -1,7 +1,5 @@
 #include "runtime/daemon/loop/event_loop.h"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
@@ -24,6 +22,7 @@
 #include "runtime/daemon/loop/follower_trainer.h"
 #include "runtime/daemon/loop/pauses.h"
 #include "runtime/daemon/loop/seed_check.h"
+#include "runtime/daemon/loop/system_random.h"
 #include "runtime/daemon/loop/worker.h"
 #include "runtime/daemon/loop/worker_steps.h"
 #include "runtime/daemon/ports/reachability.h"
@@ -147,6 +146,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
     steps_->offer(std::move(e.plan));
   }
   void effect(StartEvaluation& e);
+  void effect(StartAudit& e);
   void effect(SaveCheckpoint& e) { saver_.save(std::move(e), node_->protocol().known_addresses()); }
   void tell_of_log(const std::string& trouble);
   void effect(Applied&) {}
@@ -185,12 +185,6 @@ class EventLoop final : net::TransportEvents, StepEvents {
   Worker compute_, storage_;  // last: joined before the destruction of members that their jobs use
   CheckpointSaver saver_;
 };
-
-std::uint64_t system_random() {
-  std::uint64_t value = 0;
-  RUMOR_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value) == 1);
-  return value;
-}
 
 Result<void> EventLoop::open(Training training) {
   const std::string& listen = options_.config.listen;
@@ -234,9 +228,10 @@ Result<void> EventLoop::open(Training training) {
 Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   NodeOptions node;
   node.node = identity_.id();
-  node.stream = gossip::stream_of(node.node, system_random());
+  node.stream = gossip::stream_of(node.node, system_random<std::uint64_t>());
   node.keys = std::make_shared<net::IdentityKeys>(identity_);
-  node.chance_seed = system_random();
+  node.chance_seed = system_random<std::uint64_t>();
+  node.audit_secret = system_random<Hash256>();
   node.seeds = options_.config.seeds;
   reach_.open(options_.config, bound);
   node.advertise = reach_.addresses();
@@ -263,10 +258,8 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   recent_.open(encode_capture_head(node_->form()));
   Trainer& trainer = node_->trainer();
   if (steps_ == nullptr) steps_ = &own_steps_.emplace(compute_, trainer);
-  const unsigned threads = options_.threads != 0
-                               ? options_.threads
-                               : ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
-  pool_.emplace(std::max(threads, options_.config.hogwild));
+  const unsigned enough = ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
+  pool_.emplace(std::max(options_.threads != 0 ? options_.threads : enough, options_.config.hogwild));
   trainer.set_parallel(&*pool_);
   if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
@@ -367,6 +360,13 @@ void EventLoop::effect(StartEvaluation& e) {
                     node_->on_evaluated(evaluation.result, now(), out_);
                     carry_out();
                   });
+}
+
+void EventLoop::effect(StartAudit& e) {
+  compute_.submit([audit = e.audit] { return audit->work(), 0; }, [this](int) {
+    node_->on_audited(now(), out_);
+    carry_out();
+  });
 }
 
 void EventLoop::effect(Published& e) {

@@ -66,6 +66,7 @@ void TrainingPeer::on_computed(TimePoint now, gossip::Outbox& out) {
     not_finite_ = not_finite_ || !step->failure.empty();
     node_->on_step_done(std::move(*step), now, from);
   }
+  if (std::holds_alternative<Audited>(done)) node_->on_audited(now, from);
   forward(from, out);
 }
 
@@ -108,6 +109,10 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
           } else if constexpr (std::is_same_v<E, StartEvaluation>) {
             computing_ = evaluate_(*node_, effect);
             compute_ = Duration{1};
+          } else if constexpr (std::is_same_v<E, StartAudit>) {
+            effect.audit->work();
+            computing_ = Audited{};
+            compute_ = step_ * node_->config().batches_in_turn(node_->config().batches());
           } else if constexpr (std::is_same_v<E, SaveCheckpoint>) {
             written_ = std::move(effect.bytes);
           } else if constexpr (std::is_same_v<E, Applied>) {
@@ -136,6 +141,8 @@ NodeOptions node_options(const PeerStart& start, std::size_t nodes) {
   options.advertise = {start.address};
   options.shard = {static_cast<std::uint32_t>(start.host % nodes), static_cast<std::uint32_t>(nodes)};
   options.chance_seed = start.chance_seed;
+  Prng secret = Prng::named(start.chance_seed, "audits");
+  for (std::uint8_t& byte : options.audit_secret.bytes) byte = static_cast<std::uint8_t>(secret.next());
   options.report_applied = true;
   return options;
 }

@@ -55,7 +55,8 @@ class TrainingPeer final : public SimPeer {
   Duration step_;
   Prng costs_;
   Evaluate evaluate_;
-  std::variant<std::monostate, StepResult, models::Evaluation> computing_;
+  struct Audited {};
+  std::variant<std::monostate, StepResult, models::Evaluation, Audited> computing_;
   std::uint64_t snapshots_ = 0;  // installed so far
   std::string last_note_;
   std::optional<int> ended_;  // its status

@@ -1,6 +1,9 @@
 // Tapes: what is written is read; what no writer has written is refused.
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <limits>
+
 #include "runtime/audit/tape.h"
 #include "runtime/base/prng.h"
 
@@ -115,6 +118,62 @@ BOOST_AUTO_TEST_CASE(plans_that_no_peer_makes_are_refused) {
   BOOST_TEST(refused({.density = 0.1, .in_flight = {{3, 1}, {3, 1}}}));
   BOOST_TEST(refused({.density = 0.1, .in_flight = {{3, 0}}}));
   BOOST_TEST(refused({.density = 0.1, .in_flight = {{3, 1, 1.5}}}));
+}
+
+namespace {
+
+// The tapes of a stream's updates, each of one step; every `segment`-th begins a segment.
+std::vector<Bytes> in_segments(const std::vector<audit::TapeReader::Read>& steps, std::uint64_t segment) {
+  audit::TapeWriter writer;
+  std::vector<Bytes> tapes;
+  for (audit::TapeReader::Read step : steps) {
+    if (tapes.size() % segment == 0) {
+      step.record.start = first_record().start;
+      step.record.segment = audit::SegmentStart{.root = {}, .bytes = 900, .batches = tapes.size()};
+    }
+    writer.add(step.record, step.view);
+    tapes.push_back(writer.take());
+  }
+  return tapes;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_segment_is_read_without_the_stream_before_it) {
+  const auto steps = some_steps(60);
+  const std::vector<Bytes> tapes = in_segments(steps, 8);
+  for (std::uint64_t first = 1; first <= tapes.size(); first += 8) {
+    audit::TapeReader reader(8, first);
+    for (std::uint64_t seq = first; seq <= tapes.size(); ++seq) {
+      const auto read = reader.read(tapes[seq - 1]);
+      BOOST_REQUIRE_MESSAGE(read.ok(), seq << ": " << (read.ok() ? "" : read.error().text));
+      BOOST_TEST((read->front().view == steps[seq - 1].view));
+      BOOST_TEST(read->front().record.segment.has_value() == ((seq - 1) % 8 == 0));
+      if (read->front().record.segment) BOOST_TEST(read->front().record.segment->batches == seq - 1);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(segments_begin_where_the_run_says_and_nowhere_else) {
+  const std::vector<Bytes> tapes = in_segments(some_steps(20), 8);
+  const auto all_are_read = [&](audit::TapeReader reader) {
+    return std::all_of(tapes.begin(), tapes.end(), [&](const Bytes& tape) { return reader.read(tape).ok(); });
+  };
+  BOOST_TEST(all_are_read(audit::TapeReader(8)));
+  BOOST_TEST(!all_are_read(audit::TapeReader()));
+  BOOST_TEST(!all_are_read(audit::TapeReader(4)));
+  BOOST_TEST(!all_are_read(audit::TapeReader(16)));
+}
+
+BOOST_AUTO_TEST_CASE(a_segment_with_another_start_than_its_stream_is_refused) {
+  audit::TapeWriter writer;
+  audit::TapeReader reader(1);
+  audit::StepRecord record{.start = first_record().start, .segment = audit::SegmentStart{}, .density = 0.1};
+  writer.add(record, {});
+  BOOST_TEST(reader.read(writer.take()).ok());
+  record.start->shard = 3;
+  writer.add(record, {});
+  BOOST_TEST(!reader.read(writer.take()).ok());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,83 @@
+// The ends of audits: counts, charges, proofs and answers to them.
+#include <utility>
+
+#include "runtime/audit/proof.h"
+#include "runtime/base/text.h"
+#include "runtime/node/audits.h"
+
+namespace rumor {
+
+void Audits::conclude(const Outcome& outcome, Turn& turn) {
+  switch (job_->purpose) {
+    case Purpose::drawn: conclude_drawn(outcome, turn); break;
+    case Purpose::proof: conclude_proof(outcome, turn); break;
+    case Purpose::charge: conclude_charge(outcome, turn); break;
+  }
+  job_.reset();
+}
+
+void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
+  const audit::Segment& segment = job_->segments.front();
+  AuditCounts& counts = counts_[segment.origin];
+  counts.agreed += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
+  counts.cannot_tell += outcome.finding.verdict == audit::Verdict::cannot_tell ? 1 : 0;
+  if (outcome.finding.verdict != audit::Verdict::differs) return;
+  ++counts.differ;
+  const UpdateKey update{segment.stream, outcome.seq};
+  turn.note(gossip::Note::Level::warning, str("update ", update.seq, " of peer ", segment.origin.brief(),
+                                              " is not what its record says: ", outcome.finding.why));
+  auto proof = audit::proof_of(segment.origin, update, outcome.view);
+  if (!proof || accusations_.size() >= accusations_max) return;
+  keep_evidence();
+  accusations_.emplace(update, std::pair(turn.now + patience, *std::move(proof)));
+  core_.protocol->charge(update, segment.origin, turn.now, turn.network);
+}
+
+// Checkers ask for the state, which its origin may no longer give.
+void Audits::keep_evidence() {
+  if (!job_->state || job_->state->empty()) return;
+  const audit::Segment& segment = job_->segments.front();
+  const UpdateKey key{segment.stream, segment.first};
+  if (held_state(key)) return;
+  if (evidence_.size() == evidence_max) evidence_.pop_front();
+  evidence_.emplace_back(key, gossip::keep_state(*std::move(job_->state)));
+}
+
+void Audits::carry_out_accusations(Turn& turn) {
+  for (auto at = accusations_.begin(); at != accusations_.end();) {
+    const auto& [time, proof] = at->second;
+    if (time > turn.now) {
+      ++at;
+      continue;
+    }
+    if (!incoming_.replica().is_revoked(at->first))
+      if (auto followed = core_.protocol->revoke(proof, turn.now, turn.network); !followed)
+        turn.note(gossip::Note::Level::warning, "a false update is not taken back: " + followed.error().text);
+    at = accusations_.erase(at);
+  }
+}
+
+// An earlier false update is another proof's; this one is then built on it.
+void Audits::conclude_proof(const Outcome& outcome, Turn& turn) {
+  const gossip::Revocation& proof = job_->proof;
+  gossip::Checked verdict = gossip::Checked::cannot_tell;
+  if (outcome.finding.verdict == audit::Verdict::agrees && !job_->untold) verdict = gossip::Checked::agrees;
+  if (outcome.finding.verdict == audit::Verdict::differs && outcome.seq > proof.false_update.seq)
+    verdict = gossip::Checked::agrees;
+  if (outcome.finding.verdict == audit::Verdict::differs && outcome.seq == proof.false_update.seq) {
+    const auto right = audit::proof_of(proof.node, proof.false_update, outcome.view);
+    verdict = right == proof ? gossip::Checked::differs : gossip::Checked::agrees;
+    keep_evidence();
+  }
+  core_.protocol->checked(proof, verdict, turn.now, turn.network);
+}
+
+void Audits::conclude_charge(const Outcome& outcome, Turn& turn) {
+  if (outcome.finding.verdict != audit::Verdict::differs || outcome.seq > core_.own_updates) return;
+  turn.note(gossip::Note::Level::error, str("update ", outcome.seq, " of this peer is not what its step makes: ",
+                                            outcome.finding.why, "; it is taken back"));
+  if (auto done = core_.protocol->withdraw(outcome.seq, turn.now, turn.network); !done)
+    turn.note(gossip::Note::Level::error, "it could not be taken back: " + done.error().text);
+}
+
+}  // namespace rumor

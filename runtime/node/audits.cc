@@ -1,0 +1,216 @@
+#include "runtime/node/audits.h"
+
+#include <algorithm>
+
+#include "compress/payload/recorded.h"
+#include "runtime/audit/proof.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+namespace {
+
+constexpr double credit_max = 60;  // seconds
+
+std::uint64_t segment_start(std::uint64_t seq, std::uint64_t segment) { return (seq - 1) / segment * segment + 1; }
+
+std::uint64_t segments_of(const NodeCore& core) {
+  return core.config.segment_updates(core.trainer->layout().params());
+}
+
+}  // namespace
+
+Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
+    : core_(core),
+      incoming_(incoming),
+      outgoing_(outgoing),
+      segment_(segments_of(core)),
+      draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0) {
+  auto data = core.trainer->repeatable_data();
+  if (segment_ == 0 || !data) return;
+  task_ = audit::AuditTask{core.config, incoming.form(), std::move(data), outgoing.data_hash()};
+}
+
+// ---- the port ----
+
+std::shared_ptr<const gossip::KeptState> Audits::held_state(const UpdateKey& update) const {
+  if (update.stream == core_.options.stream) return outgoing_.kept_states().find(update.seq);
+  for (const auto& [key, state] : evidence_)
+    if (key == update) return state;
+  return nullptr;
+}
+
+std::shared_ptr<const gossip::KeptState> Audits::state(const UpdateKey& update, const NodeId& asker) {
+  auto state = held_state(update);
+  if (!state || !shares_.take(asker, core_.own_updates / segment_)) return nullptr;
+  return state;
+}
+
+void Audits::state_arrived(const UpdateKey& update, Bytes state) {
+  if (!job_ || !job_->asked) return;
+  const audit::Segment& segment = job_->segments.front();
+  if (update != UpdateKey{segment.stream, segment.first}) return;
+  job_->asked = false;
+  job_->state = std::move(state);
+}
+
+void Audits::state_failed(const UpdateKey& update, const std::string& why) {
+  if (!job_ || !job_->asked) return;
+  const audit::Segment& segment = job_->segments.front();
+  if (update != UpdateKey{segment.stream, segment.first}) return;
+  job_->asked = false;
+  job_->no_state = why;
+}
+
+void Audits::check(const gossip::Revocation& proof, const NodeId& holder) {
+  if (checks_.size() >= checks_max) return;  // then most links decide
+  checks_.push_back({.purpose = Purpose::proof, .segments = {}, .accused = proof.false_update, .proof = proof,
+                     .holder = holder});
+}
+
+// Anybody may charge, so it costs at most one segment of every four.
+void Audits::charged(const UpdateKey& update) {
+  if (!task_ || update.stream != core_.options.stream || update.seq > core_.own_updates || update.seq == 0) return;
+  const std::uint64_t first = segment_start(update.seq, segment_);
+  if (checks_.size() >= checks_max || (charged_ != 0 && first < charged_ + 4 * segment_)) return;
+  charged_ = first;
+  checks_.push_back({.purpose = Purpose::charge, .segments = {}, .accused = update});
+}
+
+// ---- inputs of the node ----
+
+void Audits::on_update(const gossip::UpdateHeader& header) {
+  if (task_) draws_.on_update(header.key, header.origin, incoming_.have());
+}
+
+void Audits::trained(Duration time) {
+  const double share = core_.config.audit_share;
+  credit_ = std::min(credit_max, credit_ + share / (1 - share) * to_seconds(time));
+}
+
+void Audits::slice_done(Duration time) {
+  // A check of a proof may owe more than a minute; drawn segments then wait no longer than for that.
+  credit_ = std::max(-credit_max, credit_ - to_seconds(time));
+}
+
+TimePoint Audits::deadline() const {
+  TimePoint at = never;
+  for (const auto& [update, accusation] : accusations_) at = std::min(at, accusation.first);
+  return at;
+}
+
+// ---- one audit after another ----
+
+void Audits::advance(Turn& turn) {
+  carry_out_accusations(turn);
+  for (;;) {
+    if (!job_) {
+      job_ = next_job();
+      if (!job_) return;
+      begin(turn);
+    }
+    if (!job_ || !job_->no_state) return;
+    const audit::Segment segment = job_->segments.front();
+    finish_segment({.finding = {audit::Verdict::cannot_tell, *std::exchange(job_->no_state, {})}, .seq = segment.first},
+                   turn);
+  }
+}
+
+// A peer that has trained to the end has nothing else to do.
+bool Audits::may_spend() const { return core_.config.audit_share > 0 && (credit_ > 0 || core_.phase == Phase::done); }
+
+std::optional<Audits::Job> Audits::next_job() {
+  if (!checks_.empty()) {
+    Job job = std::move(checks_.front());
+    checks_.pop_front();
+    const bool own = job.purpose == Purpose::charge;
+    job.segments = segments_around(job.accused, own ? core_.options.node : job.proof.node);
+    return job;
+  }
+  if (!task_ || !may_spend()) return std::nullopt;
+  const auto drawn = draws_.next(incoming_.have());
+  if (!drawn) return std::nullopt;
+  return Job{.purpose = Purpose::drawn, .segments = {*drawn}};
+}
+
+// A root is wrong when the segment before it ends in another state, so that one comes first.
+std::deque<audit::Segment> Audits::segments_around(const UpdateKey& update, const NodeId& origin) const {
+  if (segment_ == 0) return {{origin, update.stream, update.seq, update.seq}};
+  const std::uint64_t first = segment_start(update.seq, segment_);
+  std::deque<audit::Segment> segments;
+  if (update.seq == first && first > 1) segments.push_back({origin, update.stream, first - segment_, first - 1});
+  segments.push_back({origin, update.stream, first, update.seq});
+  return segments;
+}
+
+void Audits::begin(Turn& turn) {
+  const audit::Segment segment = job_->segments.front();
+  const auto update = task_ ? incoming_.find({segment.stream, segment.first}) : std::nullopt;
+  const auto parts = update ? compress::split_record(*update->payload) : std::nullopt;
+  if (!parts) {
+    job_->no_state = task_ ? "the log does not have its first update" : "this peer cannot make its steps again";
+    return;
+  }
+  const auto tape = audit::TapeReader(segment_, segment.first).read(parts->record);
+  if (!tape)
+    return finish_segment({.finding = {audit::Verdict::differs, tape.error().text}, .seq = segment.first}, turn);
+  if (tape->empty() || !tape->front().record.segment) {
+    job_->no_state = "its peer's steps cannot be made again (not auditable)";
+    return;
+  }
+  find_state(tape->front().record, turn);
+}
+
+void Audits::find_state(const audit::StepRecord& first, Turn& turn) {
+  const audit::Segment& segment = job_->segments.front();
+  const UpdateKey key{segment.stream, segment.first};
+  if (segment.first == 1 && !first.start->continues) {
+    job_->state = Bytes();
+  } else if (const auto held = held_state(key)) {
+    job_->state = held->bytes;
+  } else if (job_->purpose == Purpose::charge) {
+    job_->no_state = "the state is no longer kept";
+  } else if (first.segment->bytes == 0 || first.segment->bytes > limits::state_bytes_max) {
+    job_->no_state = "it names a state of a size that none has";
+  } else {
+    job_->asked = true;
+    std::vector<NodeId> holders = {segment.origin};
+    if (!job_->holder.is_zero()) holders.insert(holders.begin(), job_->holder);
+    core_.protocol->want_state({key, first.segment->root, first.segment->bytes, std::move(holders)}, turn.now,
+                               turn.network);
+  }
+}
+
+void Audits::start() {
+  audit::AuditTask task = *task_;
+  task.parallel = &core_.trainer->parallel();
+  job_->audit = std::make_unique<audit::SegmentAudit>(std::move(task), incoming_.replica().state(),
+                                                      job_->segments.front(), *job_->state);
+}
+
+bool Audits::begin_slice(Turn& turn) {
+  const audit::SegmentAudit::Find find = [this](const UpdateKey& key) { return incoming_.find(key); };
+  while (job_ && (job_->purpose != Purpose::drawn || may_spend())) {
+    if (!job_->audit && job_->state) start();
+    if (!job_->audit) return false;
+    if (job_->audit->prepare(find)) {
+      core_.begin_computing(turn.now);
+      turn.out.push_back(StartAudit{job_->audit.get()});
+      return true;
+    }
+    finish_segment(Outcome(job_->audit->outcome()), turn);
+    advance(turn);
+  }
+  return false;
+}
+
+void Audits::finish_segment(const Outcome& outcome, Turn& turn) {
+  job_->audit.reset();
+  if (outcome.finding.verdict == audit::Verdict::differs || job_->segments.size() == 1) return conclude(outcome, turn);
+  job_->untold = job_->untold || outcome.finding.verdict == audit::Verdict::cannot_tell;
+  job_->segments.pop_front();
+  job_->state.reset();
+  begin(turn);
+}
+
+}  // namespace rumor

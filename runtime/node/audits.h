@@ -1,0 +1,115 @@
+// Audits: what a node does about audits (runtime/AUDIT.md, "Segments"). It draws segments of other peers and makes
+// them again, checks the proofs of others, makes its own segment again when it is charged, and gives states.
+//
+// One audit is under way at a time. It waits for a state, then goes on in slices, each an effect StartAudit. Slices of
+// drawn segments take the share of the compute that the run file gives them; checks of proofs go first and are charged
+// to that share.
+//
+// The port's calls come within a handler of the protocol, so they only note; advance() acts at the end of a turn.
+//
+// Thread: one owner, as Node. Memory: one SegmentAudit while a state is there, evidence_max states as evidence, and 20
+// bytes an asker.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "gossip/contract/audit_port.h"
+#include "runtime/audit/draws.h"
+#include "runtime/node/incoming.h"
+#include "runtime/node/node_core.h"
+#include "runtime/node/outgoing.h"
+#include "runtime/node/state_shares.h"
+
+namespace rumor {
+
+// Segments of one peer that this one has made again, by outcome.
+struct AuditCounts {
+  std::uint64_t agreed = 0, differ = 0, cannot_tell = 0;
+};
+
+class Audits final : public gossip::AuditPort {
+ public:
+  static constexpr std::size_t checks_max = 64, accusations_max = 16, evidence_max = 2;
+  // The time in which the origin may find that its own memory erred.
+  static constexpr Duration patience = 60s;
+
+  Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing);
+
+  // gossip::AuditPort
+  std::shared_ptr<const gossip::KeptState> state(const UpdateKey& update, const NodeId& asker) override;
+  void state_arrived(const UpdateKey& update, Bytes state) override;
+  void state_failed(const UpdateKey& update, const std::string& why) override;
+  void check(const gossip::Revocation& proof, const NodeId& holder) override;
+  void charged(const UpdateKey& update) override;
+
+  // The replica has taken an update of another peer.
+  void on_update(const gossip::UpdateHeader& header);
+  // An own step has taken so long.
+  void trained(Duration time);
+  // No more updates will come.
+  void run_is_over() { draws_.end(incoming_.have()); }
+  // Goes on with the audit under way, or begins one, as far as that needs no compute.
+  void advance(Turn& turn);
+  // Emits StartAudit when a slice is due. Requires: the trainer is idle. True: it did.
+  bool begin_slice(Turn& turn);
+  // The slice took so long.
+  void slice_done(Duration time);
+  // When advance() has something to do although nothing has arrived.
+  TimePoint deadline() const;
+
+  const std::map<NodeId, AuditCounts>& counts() const { return counts_; }
+
+ private:
+  enum class Purpose : std::uint8_t { drawn, proof, charge };
+  struct Job {
+    Purpose purpose;
+    std::deque<audit::Segment> segments;  // to make again, one after another, until one differs
+    UpdateKey accused = {};               // of a proof or a charge
+    gossip::Revocation proof = {};
+    NodeId holder = {};                   // who should have the state, beside the origin
+    bool untold = false;                  // one of the segments before could not be told
+    bool asked = false;                   // for a state
+    std::optional<std::string> no_state = {};  // why there is none
+    std::optional<Bytes> state = {};           // to begin the front segment with; empty: that of a new trainer
+    std::unique_ptr<audit::SegmentAudit> audit = {};
+  };
+  std::optional<Job> next_job();
+  std::deque<audit::Segment> segments_around(const UpdateKey& update, const NodeId& origin) const;
+  using Outcome = audit::SegmentAudit::Outcome;
+  bool may_spend() const;
+  // The front segment of the job: finds out where its state is.
+  void begin(Turn& turn);
+  void find_state(const audit::StepRecord& first, Turn& turn);
+  void start();
+  void finish_segment(const Outcome& outcome, Turn& turn);
+  void conclude(const Outcome& outcome, Turn& turn);
+  void conclude_drawn(const Outcome& outcome, Turn& turn);
+  void conclude_proof(const Outcome& outcome, Turn& turn);
+  void conclude_charge(const Outcome& outcome, Turn& turn);
+  void keep_evidence();
+  void carry_out_accusations(Turn& turn);
+  std::shared_ptr<const gossip::KeptState> held_state(const UpdateKey& update) const;
+
+  NodeCore& core_;
+  Incoming& incoming_;
+  Outgoing& outgoing_;
+  std::uint64_t segment_;                  // updates of each; 0: there are none
+  std::optional<audit::AuditTask> task_;   // absent: this peer cannot make steps again
+  audit::Draws draws_;
+  StateShares shares_;
+  double credit_ = 0;                      // seconds of compute that drawn segments may take
+  std::optional<Job> job_;
+  std::deque<Job> checks_;                 // of proofs and charges, which wait
+  std::uint64_t charged_ = 0;              // the last own segment that was made again, by its first update
+  std::map<UpdateKey, std::pair<TimePoint, gossip::Revocation>> accusations_;  // at their times
+  std::deque<std::pair<UpdateKey, std::shared_ptr<const gossip::KeptState>>> evidence_;
+  std::map<NodeId, AuditCounts> counts_;
+};
+
+}  // namespace rumor
