@@ -1,4 +1,5 @@
 // The ends of audits: counts, charges, proofs and answers to them.
+#include <algorithm>
 #include <utility>
 
 #include "runtime/audit/proof.h"
@@ -29,7 +30,8 @@ void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   auto proof = audit::proof_of(segment.origin, update, outcome.view);
   if (!proof || accusations_.size() >= accusations_max) return;
   keep_evidence();
-  accusations_.emplace(update, std::pair(turn.now + patience, *std::move(proof)));
+  const TimePoint at = turn.now + std::max(patience_min, patience * job_->took);
+  accusations_.emplace(update, std::pair(at, *std::move(proof)));
   core_.protocol->charge(update, segment.origin, turn.now, turn.network);
 }
 

@@ -89,6 +89,7 @@ void Audits::trained(Duration time) {
 }
 
 void Audits::slice_done(Duration time) {
+  if (job_) job_->took += time;
   // A check of a proof may owe more than a minute; drawn segments then wait no longer than for that.
   credit_ = std::max(-credit_max, credit_ - to_seconds(time));
 }

@@ -36,8 +36,10 @@ struct AuditCounts {
 class Audits final : public gossip::AuditPort {
  public:
   static constexpr std::size_t checks_max = 64, accusations_max = 16, evidence_max = 2;
-  // The time in which the origin may find that its own memory erred.
-  static constexpr Duration patience = 60s;
+  // The time in which the origin may find that its own memory erred: so many times what the audit took here, but no
+  // less than the least.
+  static constexpr int patience = 20;
+  static constexpr Duration patience_min = 10s;
 
   Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing);
 
@@ -78,6 +80,7 @@ class Audits final : public gossip::AuditPort {
     std::optional<std::string> no_state = {};  // why there is none
     std::optional<Bytes> state = {};           // to begin the front segment with; empty: that of a new trainer
     std::unique_ptr<audit::SegmentAudit> audit = {};
+    Duration took = {};  // all slices
   };
   std::optional<Job> next_job();
   std::deque<audit::Segment> segments_around(const UpdateKey& update, const NodeId& origin) const;
