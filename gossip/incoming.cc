@@ -64,6 +64,7 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
   const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
                       std::holds_alternative<Bye>(*frame);
   if (greeting && !polite) return core.close(link, "another frame before the greeting");
+  if (row.use == FrameUse::pipeline) return;  // of another stage: this protocol is that of one
   const bool has_place =
       row.use == FrameUse::session || row.use == FrameUse::exchanges || row.use == exchange->frames();
   if (!has_place)

@@ -19,6 +19,7 @@ enum class FrameUse : std::uint8_t {
   exchanges,  // the run's exchange, whichever it is
   broadcast,  // gossip/broadcast only
   copies,     // gossip/copies only
+  pipeline,   // gossip/pipeline, between stages; within a stage they mean nothing and are skipped
 };
 
 // Whether a frame uses up the link's share of control work (limits::control_per_second).
@@ -75,7 +76,12 @@ static_assert(records >= limits::records_per_frame_max *
   ROW(taken_back, 132, TakenBack, Raw, frame_bytes::keys, broadcast, by_size, control)                           \
   ROW(state_want, 133, StateWant, Raw, frame_bytes::small, broadcast, by_size, control)                          \
   ROW(state_data, 134, StateData, Raw, frame_bytes::state, broadcast, none, bulk)                                \
-  ROW(charge, 135, Charge, Raw, frame_bytes::small, broadcast, by_size, control)
+  ROW(charge, 135, Charge, Raw, frame_bytes::small, broadcast, by_size, control)                                 \
+  ROW(stage, 136, Stage, pb::Stage, frame_bytes::small, pipeline, by_size, control)                              \
+  ROW(credit, 137, Credit, pb::Credit, frame_bytes::small, pipeline, by_size, control)                           \
+  ROW(activations, 138, Activations, Raw, frame_bytes::piece, pipeline, none, live)                              \
+  ROW(gradients, 139, Gradients, Raw, frame_bytes::piece, pipeline, none, live)                                  \
+  ROW(outcome, 140, Outcome, pb::Outcome, frame_bytes::small, pipeline, by_size, live)
 
 enum class FrameType : std::uint8_t {
 #define RUMOR_ROW(name, number, ...) name = number,

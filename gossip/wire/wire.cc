@@ -129,6 +129,13 @@ void read(Reading& in, const pb::KeyRanges& from, Want& to) { to = {ranges_of(in
 void read(Reading& in, const pb::KeyRanges& from, NotAvailable& to) { to = {ranges_of(in, from)}; }
 void read(Reading&, const pb::Subscribe& from, Subscribe& to) { to = {from.stream(), from.on()}; }
 void read(Reading&, const pb::Decline& from, Decline& to) { to = {from.stream()}; }
+void read(Reading& in, const pb::Stage& from, Stage& to) {
+  to = {in.id<PipelineId>(from.pipeline()), from.stage(), from.stages(), from.numbers()};
+}
+void read(Reading&, const pb::Credit& from, Credit& to) { to = {from.limit()}; }
+void read(Reading&, const pb::Outcome& from, Outcome& to) {
+  to = {from.transfer(), static_cast<Outcome::Kind>(from.kind())};
+}
 
 void read(Reading& in, const pb::SnapshotAsk& from, SnapshotAsk& to) {
   to = {from.updates(), from.mutual(), from.have_hash().empty() ? Hash256{} : in.id<Hash256>(from.have_hash())};

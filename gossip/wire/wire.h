@@ -3,8 +3,8 @@
 // A frame is a type byte and a body. encode() gives a whole frame. decode() accepts any bytes: it bounds the
 // frame by its type before it parses, then checks every field. A decoded frame satisfies invalid() == nullopt.
 //
-// Thread: pure functions. Memory: Data, DataMore, SnapshotData, StateData, Copy and Buffers hold views into the frame;
-// all else is owned.
+// Thread: pure functions. Memory: Data, DataMore, SnapshotData, StateData, Copy, Buffers, Activations and Gradients
+// hold views into the frame; all else is owned.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "gossip/contract/have_set.h"
 #include "gossip/contract/update_store.h"
 #include "gossip/wire/frame_table.h"
+#include "gossip/wire/pipeline_frames.h"
 #include "runtime/base/result.h"
 #include "runtime/base/types.h"
 
@@ -339,6 +340,13 @@ std::vector<OutFrame> encode_in_pieces(Data message, const std::shared_ptr<const
 
 // Encodes the piece of a copy that begins at `at`; it shares the copy's bytes. Requires: at < copy->size().
 OutFrame encode_piece(const std::shared_ptr<const Bytes>& copy, std::size_t at, std::uint64_t seq);
+
+// Encode a transfer, or the answer to one: a frame for each piece, which shares the bytes. Requires: begin.bytes is
+// all->size(), at least 1.
+std::vector<OutFrame> encode_in_pieces(std::uint64_t transfer, const ActivationsBegin& begin,
+                                       const std::shared_ptr<const Bytes>& all);
+std::vector<OutFrame> encode_in_pieces(std::uint64_t transfer, const GradientsBegin& begin,
+                                       const std::shared_ptr<const Bytes>& all);
 
 // Errors: Errc::corrupt (malformed, with the reason), Errc::limit (too long for its type).
 Result<Frame> decode(BytesView frame);

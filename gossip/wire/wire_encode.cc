@@ -168,6 +168,28 @@ Bytes encode(const Decline& message) {
   return frame<Decline>(to);
 }
 
+Bytes encode(const Stage& message) {
+  pb::Stage to;
+  to.set_pipeline(as_text(message.pipeline.view()));
+  to.set_stage(message.stage);
+  to.set_stages(message.stages);
+  to.set_numbers(message.numbers);
+  return frame<Stage>(to);
+}
+
+Bytes encode(const Credit& message) {
+  pb::Credit to;
+  to.set_limit(message.limit);
+  return frame<Credit>(to);
+}
+
+Bytes encode(const Outcome& message) {
+  pb::Outcome to;
+  to.set_transfer(message.transfer);
+  to.set_kind(static_cast<std::uint32_t>(message.kind));
+  return frame<Outcome>(to);
+}
+
 Bytes encode(const Digest& message) {
   pb::Digest to;
   write(to, message);

@@ -1,5 +1,5 @@
-// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS, and
-// those of audits.
+// The frames that are not protobuf: DATA, DATA_MORE, VECTOR, SNAPSHOT_JOIN, SNAPSHOT_DATA, COPY_ASK, COPY, BUFFERS,
+// ACTIVATIONS, GRADIENTS, and those of audits.
 // Internal to wire.cc; see wire.h.
 #pragma once
 
@@ -39,5 +39,9 @@ template <>
 Result<Frame> decode_raw<StateData>(BytesView body);
 template <>
 Result<Frame> decode_raw<Charge>(BytesView body);
+template <>
+Result<Frame> decode_raw<Activations>(BytesView body);
+template <>
+Result<Frame> decode_raw<Gradients>(BytesView body);
 
 }  // namespace rumor::gossip

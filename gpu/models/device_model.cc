@@ -31,6 +31,8 @@ Error no_soft_targets() {
 
 Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const models::ModelConfig& config,
                                                        Precision precision) {
+  if (config.units != models::UnitRange{})
+    return Error{Errc::usage, "a part of a model does not train on a GPU yet; use --device cpu"};
   if (config.family == "mlp") return made(DeviceMlp::create(gpu, config, precision));
   if (config.family == "cnn") return made(DeviceCnn::create(gpu, config, precision));
   if (config.family == "gpt") return made(DeviceGpt::create(gpu, config, precision));

@@ -8,7 +8,7 @@ Result<DeviceGpt> DeviceGpt::create(const Gpu& gpu, const models::ModelConfig& c
                                     std::size_t logits_max) {
   Result<ParamLayout> layout = models::gpt_layout(config);
   if (!layout) return layout.error();
-  Result<models::GptShape> shape = models::gpt_shape(*layout, config.heads);
+  Result<models::GptShape> shape = models::gpt_shape(config, *layout);
   if (!shape) return shape.error();
   if (auto fine = check_possible(shape->vocabulary, shape->head_size(), "raise model.heads"); !fine)
     return fine.error();
@@ -22,11 +22,11 @@ DeviceGpt::DeviceGpt(const Gpu& gpu, ParamLayout layout, models::GptShape shape,
                            .context = static_cast<std::uint32_t>(shape.context),
                            .width = static_cast<std::uint32_t>(shape.width),
                            .table = shape.table,
-                           .head = shape.table,
+                           .head = shape.head,
                            .position = shape.position},
                           precision, logits_max),
       shape_(std::move(shape)),
-      layers_(static_cast<std::size_t>(shape_.layers)) {}
+      layers_(shape_.layer.size()) {}
 
 void DeviceGpt::add_arrays(std::size_t rows, PlacedArrays& all) {
   const std::size_t d = rows * width(), heads = rows * static_cast<std::size_t>(shape_.heads);

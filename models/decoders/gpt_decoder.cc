@@ -13,8 +13,7 @@ GptDecoder::GptDecoder(GptShape shape, std::span<const float> params)
     : ContextDecoder(shape.context, shape.vocabulary),
       shape_(std::move(shape)),
       params_(params.data()),
-      memory_(static_cast<std::size_t>(shape_.layers),
-              AttentionMemory({1, shape_.context, shape_.heads, shape_.head_size()})) {
+      memory_(shape_.layer.size(), AttentionMemory({1, shape_.context, shape_.heads, shape_.head_size()})) {
   const auto width = static_cast<std::size_t>(shape_.width);
   sum_.resize(width);
   normed_.resize(width);
@@ -57,8 +56,8 @@ void GptDecoder::advance(Token token, long place) {
 
 void GptDecoder::predict(float* logits) {
   norm(sum_.data(), shape_.norm_gain, shape_.norm_bias);
-  kernels().matmul(shape_.vocabulary, 1, shape_.width, {params_ + shape_.table, shape_.width, 1}, normed_.data(), 1,
-                   logits, 1, Start::zero);
+  kernels().matmul(shape_.vocabulary, 1, shape_.width, {params_ + shape_.head, shape_.width, 1},
+                   normed_.data(), 1, logits, 1, Start::zero);
 }
 
 }  // namespace rumor::models

@@ -48,10 +48,10 @@ Result<std::unique_ptr<Model>> make_cnn(const ModelConfig& config) {
   return std::unique_ptr<Model>(std::make_unique<Cnn>(std::move(*layout), std::move(*plan)));
 }
 
-Cnn::Cnn(ParamLayout layout, CnnPlan plan)
-    : layout_(std::move(layout)), plan_(std::move(plan)), head_(layout_, plan_.head) {
+Cnn::Cnn(ParamLayout layout, CnnPlan plan) : layout_(std::move(layout)), plan_(std::move(plan)) {
   RUMOR_CHECK(layout_.tensors().size() == plan_.tensors.size());
-  body_params_ = layout_.tensors()[plan_.body_tensors].offset;
+  if (plan_.part.is_last()) head_.emplace(layout_, plan_.head);
+  body_params_ = head_ ? layout_.tensors()[plan_.body_tensors].offset : layout_.params();
   ordered_.resize(plan_.convolutions.size());
   desks_.resize(1);
 }
@@ -59,6 +59,11 @@ Cnn::Cnn(ParamLayout layout, CnnPlan plan)
 TensorStart Cnn::start_of(const TensorInfo& tensor) const {
   const bool is_scale = tensor.shape.size() == 1 && tensor.name.ends_with(".weight");
   return is_scale ? TensorStart{TensorStart::Kind::one} : TensorStart::by_inputs(tensor);
+}
+
+BorderFloats Cnn::border_floats() const {
+  return {plan_.part.is_first() ? 0 : plan_.maps.front().shape.size(),
+          plan_.part.is_last() ? 0 : plan_.maps.back().shape.size()};
 }
 
 std::uint64_t Cnn::multiply_adds(std::uint32_t rows) const {
@@ -70,12 +75,13 @@ std::uint64_t Cnn::multiply_adds(std::uint32_t rows) const {
 
 void Cnn::set_parallel(Parallel* parallel) {
   parallel_ = parallel;
-  head_.set_parallel(parallel);
+  if (head_) head_->set_parallel(parallel);
   desks_.resize(parallel == nullptr ? 1 : parallel->width());
 }
 
 std::size_t Cnn::memory_bytes() const {
-  std::size_t bytes = head_.memory_bytes() + capacity_bytes(maps_, features_, change_features_, part_gradients_);
+  std::size_t bytes = capacity_bytes(maps_, features_, change_features_, part_gradients_);
+  if (head_) bytes += head_->memory_bytes();
   for (const ConvolutionWeights& weights : ordered_) bytes += capacity_bytes(weights.forward, weights.backward);
   for (const Desk& desk : desks_) bytes += capacity_bytes(desk.change, desk.border);
   return bytes;
@@ -92,11 +98,10 @@ void Cnn::share_out(std::size_t parts, const Work& work) {
   parallel_->each(desks_.size(), take);
 }
 
-// x: [rows][channels][height][width]
-void Cnn::forward(const float* params, const float* x, std::uint32_t rows) {
+// x: [rows][channels][height][width] -> features, the same of the last map.
+void Cnn::forward_maps(const float* params, const float* x, std::uint32_t rows, float* features) {
   const PictureShape picture = plan_.maps.front().shape, last = plan_.maps.back().shape;
   room_in(maps_, rows * plan_.floats);
-  features_.resize(rows * last.size());
   share_out(plan_.steps.size(), [&](std::size_t i, Desk&) {
     const CnnStep& step = plan_.steps[i];
     if (step.kind == Kind::convolution)
@@ -111,10 +116,25 @@ void Cnn::forward(const float* params, const float* x, std::uint32_t rows) {
       kernels().transpose(picture.channels, pixels, x + row * picture.size(), pixels, maps, picture.channels);
       for (const CnnStep& step : plan_.steps) forward_step(step, params, maps, desk);
       kernels().transpose(last_pixels, last.channels, maps + plan_.maps.back().at, last.channels,
-                          features_.data() + row * last.size(), last_pixels);
+                          features + row * last.size(), last_pixels);
     }
   });
-  head_.forward(params, features_.data(), rows);
+}
+
+// With the head. -> features_ and the logits.
+void Cnn::forward_whole(const float* params, const float* x, std::uint32_t rows) {
+  features_.resize(rows * plan_.maps.back().shape.size());
+  forward_maps(params, x, rows, features_.data());
+  head_->forward(params, features_.data(), rows);
+}
+
+void Cnn::forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                  std::span<float> above) {
+  const std::span<const float> x = plan_.part.is_first() ? batch.x : below;
+  check(params, batch, x);
+  RUMOR_CHECK(above.size() == batch.rows * border_floats().above);
+  if (head_) return forward_whole(params.data(), x.data(), batch.rows);
+  forward_maps(params.data(), x.data(), batch.rows, above.data());
 }
 
 void Cnn::forward_step(const CnnStep& step, const float* params, float* maps, Desk& desk) const {
@@ -140,11 +160,12 @@ void Cnn::forward_step(const CnnStep& step, const float* params, float* maps, De
 }
 
 // All of one picture, from the change of its features down; gradient [body_params_] += ....
-void Cnn::backward_picture(const float* params, std::uint32_t row, float* gradient, Desk& desk) const {
+void Cnn::backward_picture(const float* params, std::uint32_t row, const float* change_features,
+                           float* gradient, Desk& desk) const {
   const CnnPlan::Map& last = plan_.maps.back();
   desk.change.resize(plan_.floats);
   const long channels = last.shape.channels, pixels = static_cast<long>(last.shape.pixels());
-  kernels().transpose(channels, pixels, change_features_.data() + row * last.shape.size(), pixels,
+  kernels().transpose(channels, pixels, change_features + row * last.shape.size(), pixels,
                       desk.change.data() + last.at, channels);
   const float* maps = maps_.data() + row * plan_.floats;
   for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step)
@@ -188,7 +209,7 @@ void Cnn::backward_weights(const CnnStep& step, const float* params, const float
   }
   const Convolution& convolution = plan_.convolutions[step.layer];
   convolution.weight_gradient(from, change_to, weight_gradient, bias_gradient, desk.border);
-  if (step.from != 0)  // nobody asks for the gradient of the picture
+  if (step.from != 0 || !plan_.part.is_first())  // nobody asks for the gradient of the picture
     convolution.input_gradient(ordered_[step.layer], change_to, change_from, step.start, desk.border);
 }
 
@@ -210,36 +231,58 @@ void Cnn::sum_parts(std::size_t parts, float* gradient) {
   });
 }
 
-float Cnn::loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) {
-  check(params, batch);
-  RUMOR_CHECK(gradient.size() == layout_.params());
-  forward(params.data(), batch.x.data(), batch.rows);
-  const DenseLayers::Outcome outcome = head_.softmax(batch.label.data(), true, batch.soft);
-  change_features_.resize(features_.size());
-  head_.backward(params.data(), features_.data(), gradient.data(), change_features_.data());
-  const std::uint32_t pictures = pictures_of_part(batch.rows);
-  const std::size_t parts = (batch.rows + pictures - 1) / pictures;
+// change_features: [rows] of the last map -> gradient [body_params_] and change_x (null: not wanted),
+// overwritten.
+void Cnn::backward_maps(const float* params, std::uint32_t rows, const float* change_features,
+                        float* gradient, float* change_x) {
+  const std::uint32_t pictures = pictures_of_part(rows);
+  const std::size_t parts = (rows + pictures - 1) / pictures;
+  const PictureShape picture = plan_.maps.front().shape;
+  const long pixels = static_cast<long>(picture.pixels());
   part_gradients_.resize(parts * body_params_);
   share_out(parts, [&](std::size_t part, Desk& desk) {
     float* sum = part_gradients_.data() + part * body_params_;
     std::fill_n(sum, body_params_, 0.0f);
-    const auto first = static_cast<std::uint32_t>(part) * pictures,
-               end = std::min(batch.rows, first + pictures);
-    for (std::uint32_t row = first; row < end; ++row) backward_picture(params.data(), row, sum, desk);
+    const auto first = static_cast<std::uint32_t>(part) * pictures, end = std::min(rows, first + pictures);
+    for (std::uint32_t row = first; row < end; ++row) {
+      backward_picture(params, row, change_features, sum, desk);
+      if (change_x)
+        kernels().transpose(pixels, picture.channels, desk.change.data(), picture.channels,
+                            change_x + row * picture.size(), pixels);
+    }
   });
-  sum_parts(parts, gradient.data());
-  return static_cast<float>(outcome.loss_sum / batch.rows);
+  sum_parts(parts, gradient);
+}
+
+float Cnn::backward(std::span<const float> params, const Batch& batch, std::span<const float>,
+                    std::span<const float> above_change, std::span<float> gradient,
+                    std::span<float> below_change) {
+  RUMOR_CHECK(gradient.size() == layout_.params());
+  RUMOR_CHECK(above_change.size() == batch.rows * border_floats().above);
+  RUMOR_CHECK(below_change.size() == batch.rows * border_floats().below);
+  double loss = 0;
+  const float* change_features = above_change.data();
+  if (head_) {
+    loss = head_->softmax(batch.label.data(), true, batch.soft).loss_sum;
+    change_features_.resize(features_.size());
+    head_->backward(params.data(), features_.data(), gradient.data(), change_features_.data());
+    change_features = change_features_.data();
+  }
+  backward_maps(params.data(), batch.rows, change_features, gradient.data(),
+                plan_.part.is_first() ? nullptr : below_change.data());
+  return static_cast<float>(loss / batch.rows);
 }
 
 Evaluation Cnn::evaluate(std::span<const float> params, const Batch& batch) {
-  check(params, batch);
+  RUMOR_CHECK(plan_.part.is_whole());
+  check(params, batch, batch.x);
   constexpr std::uint32_t piece = 64;
   const std::size_t picture = plan_.maps.front().shape.size();
   double loss = 0;
   std::uint32_t right = 0;
   for (std::uint32_t row = 0; row < batch.rows; row += piece) {
-    forward(params.data(), batch.x.data() + row * picture, std::min(piece, batch.rows - row));
-    const DenseLayers::Outcome outcome = head_.softmax(batch.label.data() + row, false);
+    forward_whole(params.data(), batch.x.data() + row * picture, std::min(piece, batch.rows - row));
+    const DenseLayers::Outcome outcome = head_->softmax(batch.label.data() + row, false);
     loss += outcome.loss_sum;
     right += outcome.right;
   }
@@ -247,16 +290,18 @@ Evaluation Cnn::evaluate(std::span<const float> params, const Batch& batch) {
 }
 
 void Cnn::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
-  check(params, batch);
+  RUMOR_CHECK(plan_.part.is_whole());
+  check(params, batch, batch.x);
   RUMOR_CHECK(out.size() == predictions(batch.rows));
-  forward(params.data(), batch.x.data(), batch.rows);
-  head_.predict(out.data());
+  forward_whole(params.data(), batch.x.data(), batch.rows);
+  head_->predict(out.data());
 }
 
-void Cnn::check(std::span<const float> params, const Batch& batch) const {
+void Cnn::check(std::span<const float> params, const Batch& batch, std::span<const float> input) const {
   RUMOR_CHECK(params.size() == layout_.params());
   RUMOR_CHECK(batch.rows > 0);
-  RUMOR_CHECK(batch.x.size() == batch.rows * plan_.maps.front().shape.size());
+  RUMOR_CHECK(input.size() == batch.rows * plan_.maps.front().shape.size());
+  if (!plan_.part.is_last()) return;
   RUMOR_CHECK(batch.label.size() == batch.rows);
   RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
 }

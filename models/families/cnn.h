@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/families/cnn_plan.h"
@@ -33,14 +34,19 @@ class Cnn final : public Model {
   Cnn(ParamLayout layout, CnnPlan plan);
 
   const ParamLayout& layout() const override { return layout_; }
+  ModelPart part() const override { return plan_.part; }
+  BorderFloats border_floats() const override;
   // The scale of a GroupNorm begins at one.
   TensorStart start_of(const TensorInfo& tensor) const override;
-  float loss_and_gradient(std::span<const float> params, const Batch& batch,
-                          std::span<float> gradient) override;
+  void forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+               std::span<float> above) override;
+  float backward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                 std::span<const float> above_change, std::span<float> gradient,
+                 std::span<float> below_change) override;
   // In pieces of 64 pictures, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
-  std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * head_.classes(); }
+  std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * head_->classes(); }
   std::uint64_t multiply_adds(std::uint32_t rows) const override;
   std::size_t memory_bytes() const override;
   void set_parallel(Parallel* parallel) override;
@@ -53,10 +59,14 @@ class Cnn final : public Model {
   };
   template <class Work>  // work(part, desk)
   void share_out(std::size_t parts, const Work& work);
-  void check(std::span<const float> params, const Batch& batch) const;
-  void forward(const float* params, const float* x, std::uint32_t rows);
+  void check(std::span<const float> params, const Batch& batch, std::span<const float> input) const;
+  void forward_maps(const float* params, const float* x, std::uint32_t rows, float* features);
+  void forward_whole(const float* params, const float* x, std::uint32_t rows);
   void forward_step(const CnnStep& step, const float* params, float* maps, Desk& desk) const;
-  void backward_picture(const float* params, std::uint32_t row, float* gradient, Desk& desk) const;
+  void backward_maps(const float* params, std::uint32_t rows, const float* change_features, float* gradient,
+                     float* change_x);
+  void backward_picture(const float* params, std::uint32_t row, const float* change_features, float* gradient,
+                        Desk& desk) const;
   void backward_step(const CnnStep& step, const float* params, const float* maps, float* gradient,
                      Desk& desk) const;
   void backward_weights(const CnnStep& step, const float* params, const float* maps, float* gradient,
@@ -70,7 +80,7 @@ class Cnn final : public Model {
   ParamLayout layout_;
   CnnPlan plan_;
   std::uint32_t body_params_ = 0;  // of the convolutions and norms: the first of the vector
-  DenseLayers head_;
+  std::optional<DenseLayers> head_;  // in the last part
   std::vector<ConvolutionWeights> ordered_;
   LargeVector<float> maps_;             // [rows][plan floats]
   LargeVector<float> features_;         // [rows][channels][height][width], the input of the head

@@ -4,6 +4,7 @@
 
 #include "models/layers/dense.h"
 #include "models/layers/pool.h"
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -11,10 +12,23 @@ namespace {
 
 using Kind = CnnStep::Kind;
 
-// Puts steps one after another; `module` counts as nn.Sequential does.
+// Puts steps one after another; `module` counts as nn.Sequential does. Keeps those of the part.
 class Builder {
  public:
-  Builder(PictureShape picture, std::uint32_t groups) : groups_(groups) { add_map(picture); }
+  Builder(PictureShape picture, std::uint32_t groups, ModelPart part) : groups_(groups), part_(part) {
+    add_map(picture);
+  }
+
+  // The next step begins a unit.
+  void unit() {
+    const PictureShape border = shape();
+    if (unit_ == part_.end) kept_ = std::move(plan_);
+    if (unit_ == part_.begin || unit_ == part_.end) {
+      plan_ = {};
+      add_map(border);
+    }
+    ++unit_;
+  }
 
   void convolution(std::uint32_t out, const std::string& name, bool has_bias) {
     CnnStep step{.kind = Kind::convolution, .from = last(), .layer = count(plan_.convolutions)};
@@ -59,13 +73,20 @@ class Builder {
   std::string next_module() { return std::to_string(module_++); }
   PictureShape shape() const { return plan_.maps.back().shape; }
 
-  CnnPlan finish(const std::vector<std::uint32_t>& hidden, std::uint32_t classes) {
-    plan_.body_tensors = count(plan_.tensors);
+  void head(const std::vector<std::uint32_t>& hidden, std::uint32_t classes) {
     plan_.head = {static_cast<std::uint32_t>(shape().size())};
     plan_.head.insert(plan_.head.end(), hidden.begin(), hidden.end());
     plan_.head.push_back(classes);
-    for (TensorInfo& tensor : DenseLayers::tensors(plan_.head, module_))
-      plan_.tensors.push_back(std::move(tensor));
+  }
+
+  CnnPlan finish() {
+    RUMOR_CHECK(unit_ == part_.units);
+    if (!part_.is_last()) plan_ = std::move(kept_);
+    plan_.part = part_;
+    plan_.body_tensors = count(plan_.tensors);
+    if (part_.is_last())
+      for (TensorInfo& tensor : DenseLayers::tensors(plan_.head, module_))
+        plan_.tensors.push_back(std::move(tensor));
     std::vector<bool> is_given(plan_.maps.size());
     for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
       if (step->kind == Kind::relu) continue;
@@ -87,9 +108,10 @@ class Builder {
     return last();
   }
 
-  CnnPlan plan_;
+  CnnPlan plan_, kept_;  // kept_: the part's, once the builder is past its end
   std::uint32_t groups_;
-  std::uint32_t module_ = 0;
+  ModelPart part_;
+  std::uint32_t module_ = 0, unit_ = 0;
 };
 
 Error refused(const std::string& text) {
@@ -142,6 +164,7 @@ Result<void> check(const ModelConfig& config) {
 
 void plain(Builder& net, const ModelConfig& config) {
   for (std::size_t i = 0; i < config.stage_channels.size(); ++i) {
+    net.unit();
     net.convolution(config.stage_channels[i], net.next_module(), config.groups == 0);
     if (config.groups > 0) net.norm(net.next_module());
     net.next_module();
@@ -150,9 +173,11 @@ void plain(Builder& net, const ModelConfig& config) {
     net.next_module();
     net.pool(Kind::max_pool);
   }
+  net.unit();
 }
 
 void residual(Builder& net, const ModelConfig& config) {
+  net.unit();
   net.convolution(config.stage_channels.front(), net.next_module(), false);
   net.norm(net.next_module());
   net.next_module();
@@ -162,8 +187,12 @@ void residual(Builder& net, const ModelConfig& config) {
       net.next_module();
       net.pool(Kind::max_pool);
     }
-    for (std::uint32_t i = 0; i < config.blocks; ++i) net.block(config.stage_channels[stage]);
+    for (std::uint32_t i = 0; i < config.blocks; ++i) {
+      net.unit();
+      net.block(config.stage_channels[stage]);
+    }
   }
+  net.unit();
   net.next_module();
   net.pool(Kind::average_pool);
 }
@@ -172,14 +201,19 @@ void residual(Builder& net, const ModelConfig& config) {
 
 Result<CnnPlan> plan_cnn(const ModelConfig& config) {
   if (auto checked = check(config); !checked) return checked.error();
-  Builder net({config.height, config.width, config.channels}, config.groups);
+  const auto convolutions = static_cast<std::uint32_t>(config.stage_channels.size());
+  const auto part = ModelPart::create(
+      config.units, config.blocks > 0 ? convolutions * config.blocks + 2 : convolutions + 1);
+  if (!part) return part.error();
+  Builder net({config.height, config.width, config.channels}, config.groups, *part);
   if (config.blocks > 0) {
     residual(net, config);
   } else {
     plain(net, config);
   }
   net.next_module();  // Flatten
-  return net.finish(config.hidden, config.classes);
+  net.head(config.hidden, config.classes);
+  return net.finish();
 }
 
 }  // namespace rumor::models

@@ -33,6 +33,11 @@
 //
 // so the shortcut of a block that widens adds zeros for the new channels and has no weights.
 //
+// Units of a part (models/families/part.h): each convolution of a plain network, or the stem and each block
+// of a residual one, with the steps up to the next; last the head. A border has the picture after a unit's
+// last step, as a data set has pictures: planes one after another. The plan of a part begins with the map of
+// that picture.
+//
 // Thread: plain values, immutable once made.
 #pragma once
 
@@ -68,7 +73,9 @@ struct CnnPlan {
     PictureShape shape;
     std::size_t at = 0;  // in the memory of one picture
   };
-  std::vector<Map> maps;  // from the picture to the input of the head
+  ModelPart part;
+  std::vector<Map>
+      maps;  // from the picture, or the border below, to the input of the head, or the border above
   std::vector<CnnStep> steps;
   std::vector<Convolution> convolutions;
   std::vector<GroupNorm> norms;
@@ -76,7 +83,7 @@ struct CnnPlan {
   std::size_t floats = 0;                  // memory of one picture
   std::vector<TensorInfo> tensors;         // of all these steps, then of the head
   std::uint32_t body_tensors = 0;          // of the steps
-  std::vector<std::uint32_t> head;         // widths of the dense layers
+  std::vector<std::uint32_t> head;         // widths of the dense layers; empty without the last unit
 };
 
 // Errors: Errc::usage, naming the key and a valid value.

@@ -13,29 +13,31 @@ namespace rumor::models {
 Result<std::unique_ptr<Model>> make_gpt(const ModelConfig& config) {
   Result<ParamLayout> layout = gpt_layout(config);
   if (!layout) return layout.error();
-  Result<GptShape> shape = gpt_shape(*layout, config.heads);
+  Result<GptShape> shape = gpt_shape(config, *layout);
   if (!shape) return shape.error();
   return std::unique_ptr<Model>(std::make_unique<Gpt>(std::move(*layout), std::move(*shape)));
 }
 
 Gpt::Gpt(ParamLayout layout, GptShape shape)
-    : LanguageModel(std::move(layout), {shape.vocabulary, shape.context, shape.width, shape.table}),
+    : LanguageModel(std::move(layout),
+                    {shape.vocabulary, shape.context, shape.width, shape.part, shape.head}),
       shape_(std::move(shape)),
-      layers_(static_cast<std::size_t>(shape_.layers)) {
-  RUMOR_CHECK(shape_.layers >= 1);
+      layers_(shape_.layer.size()) {
+  RUMOR_CHECK(!layers_.empty());
 }
 
 TensorStart Gpt::start_of(const TensorInfo& tensor) const {
   using StartKind = TensorStart::Kind;
   if (tensor.shape.size() < 2) return {tensor.name.ends_with("weight") ? StartKind::one : StartKind::zero};
   const std::uint32_t squared = 2500;  // 1 / 0.02^2
-  if (tensor.name.ends_with("c_proj.weight"))
-    return {StartKind::normal, 1, squared * 2 * static_cast<std::uint32_t>(shape_.layers)};
+  if (tensor.name.ends_with("c_proj.weight")) return {StartKind::normal, 1, squared * 2 * shape_.part.units};
   return {StartKind::normal, 1, squared};
 }
 
 std::uint32_t Gpt::hidden_matrices(const TensorInfo& tensor) const {
-  if (tensor.shape.size() < 2 || tensor.offset == shape_.table || tensor.offset == shape_.position) return 0;
+  if (tensor.shape.size() < 2) return 0;
+  if (shape_.part.is_first() && (tensor.offset == shape_.table || tensor.offset == shape_.position)) return 0;
+  if (shape_.part.is_last() && tensor.offset == shape_.head) return 0;
   return tensor.name.ends_with("c_attn.weight") ? 3 : 1;
 }
 
@@ -77,16 +79,20 @@ void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape
                       params + at.narrow_bias, layer.middle, layer.out, nullptr);
 }
 
-Gpt::Top Gpt::forward(const float* params, const TokenBatch& batch, const float*) {
+Gpt::Top Gpt::run(const float* params, const TokenBatch& batch, const float* below, const float*) {
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
   make_room(rows);
-  float* x = embedded_;
-  embed(parallel(), batch, d, params + shape_.table, params + shape_.position, x);
+  const float* x = below;
+  if (shape_.part.is_first()) {
+    embed(parallel(), batch, d, params + shape_.table, params + shape_.position, embedded_);
+    x = embedded_;
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     forward_layer(params, i, attention, x);
     x = layers_[i].out;
   }
+  if (!shape_.part.is_last()) return {x, change_};
   norm_.forward(parallel(), rows, d, x, params + shape_.norm_gain, params + shape_.norm_bias, normed_);
   return {normed_, inner_};
 }
@@ -115,15 +121,23 @@ void Gpt::backward_layer(const float* params, std::size_t index, Attention::Shap
                         gradient + at.norm_1_gain, gradient + at.norm_1_bias);
 }
 
-// inner_: in, d loss / d normed_.
-void Gpt::backward(const float* params, const TokenBatch& batch, float* gradient) {
+// inner_: in the last part d loss / d normed_; change_: in the others d loss / d the sum after the last
+// layer.
+void Gpt::run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
+                   float* below_change) {
   const long rows = batch.rows(), d = shape_.width;
   const Attention::Shape attention{batch.batch, batch.context, shape_.heads, shape_.head_size()};
-  std::fill_n(change_, rows * d, 0.0f);
-  norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.norm_gain, inner_, change_,
-                 gradient + shape_.norm_gain, gradient + shape_.norm_bias);
+  if (shape_.part.is_last()) {
+    std::fill_n(change_, rows * d, 0.0f);
+    norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.norm_gain, inner_, change_,
+                   gradient + shape_.norm_gain, gradient + shape_.norm_bias);
+  }
+  const float* first = shape_.part.is_first() ? embedded_ : below;
   for (std::size_t i = layers_.size(); i-- > 0;)
-    backward_layer(params, i, attention, i == 0 ? embedded_ : layers_[i - 1].out, gradient);
+    backward_layer(params, i, attention, i == 0 ? first : layers_[i - 1].out, gradient);
+  if (below_change) std::copy_n(change_, rows * d, below_change);
+  if (!shape_.part.is_first()) return;
+  if (!shape_.tied_head) std::fill_n(gradient + shape_.table, shape_.vocabulary * d, 0.0f);
   embed_backward(parallel(), batch, d, change_, gradient + shape_.table, gradient + shape_.position);
 }
 

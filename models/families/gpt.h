@@ -3,11 +3,12 @@
 //   x = table[token] + position[place]
 //   for each layer:  x = x + projection(attention(norm_1(x)))
 //                    x = x + projection(gelu(projection(norm_2(x))))
-//   logits = norm_f(x) table^T, the same table: the head is tied
+//   logits = norm_f(x) head^T;  the head is a table of its own, or the same table (model.tied_head)
 //
 // Parameters have the names and shapes of Hugging Face's GPT2LMHeadModel (transformer.wte.weight,
-// transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there unchanged. lm_head.weight
-// is transformer.wte.weight and is omitted, as are the masks. There is no dropout, as in evaluation there.
+// transformer.h.0.attn.c_attn.weight [d, 3 d], inputs first), so that an export loads there unchanged. A tied
+// lm_head.weight is transformer.wte.weight and is omitted, as are the masks. There is no dropout, as in
+// evaluation there.
 //
 // Cost of a step: 6 operations per weight and token, and 6 * context * embedding per layer and token for
 // attention. Memory: 16 * embedding floats per token and layer, 8 * embedding more per token, and that of
@@ -33,9 +34,12 @@ struct GptShape {
     std::uint32_t norm_1_gain, norm_1_bias, attention_weight, attention_bias, output_weight, output_bias;
     std::uint32_t norm_2_gain, norm_2_bias, wide_weight, wide_bias, narrow_weight, narrow_bias;
   };
-  long vocabulary = 0, context = 0, layers = 0, heads = 0, width = 0;
-  std::uint32_t table = 0, position = 0, norm_gain = 0, norm_bias = 0;
-  std::vector<Layer> layer;
+  long vocabulary = 0, context = 0, heads = 0, width = 0;
+  ModelPart part;  // of the layers
+  bool tied_head = true;
+  std::uint32_t table = 0, position = 0;                 // in the first part
+  std::uint32_t norm_gain = 0, norm_bias = 0, head = 0;  // in the last part; head: table, if it is tied
+  std::vector<Layer> layer;                              // those of the part
 
   long head_size() const { return width / heads; }
 };
@@ -44,8 +48,10 @@ struct GptShape {
 // one above vocabulary_max, no layers, an embedding that its heads do not divide ...), Errc::limit (too many
 // parameters).
 Result<ParamLayout> gpt_layout(const ModelConfig& config);
-// The shape of a layout that gpt_layout made for `heads` heads. Names without the prefix `transformer.` are accepted.
-// Errors: Errc::mismatch, naming the tensor that is missing or of another shape.
+// The shape of gpt_layout(config). Errors: as gpt_layout.
+Result<GptShape> gpt_shape(const ModelConfig& config, const ParamLayout& layout);
+// The shape of the layout of a whole GPT with `heads` heads, from wherever it comes. Names without the prefix
+// `transformer.` are accepted. Errors: Errc::mismatch, naming the tensor that is missing or of another shape.
 Result<GptShape> gpt_shape(const ParamLayout& layout, std::uint32_t heads);
 
 // Errors: as gpt_layout.
@@ -80,9 +86,10 @@ class Gpt final : public LanguageModel {
   };
 
   void make_room(long rows);
-  Top forward(const float* params, const TokenBatch& batch, const float* state) override;
+  Top run(const float* params, const TokenBatch& batch, const float* below, const float* state) override;
   void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
-  void backward(const float* params, const TokenBatch& batch, float* gradient) override;
+  void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
+                float* below_change) override;
   void backward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x,
                       float* gradient);
 
@@ -90,8 +97,8 @@ class Gpt final : public LanguageModel {
   std::vector<Layer> layers_;
   LargeVector<float> memory_;    // of all activations, in one piece, in large pages
   long rows_max_ = 0;            // for which there is room
-  float* embedded_ = nullptr;    // [rows][d], before the first layer
-  float* normed_ = nullptr;      // [rows][d], after the last norm
+  float* embedded_ = nullptr;    // [rows][d], before the first layer; in the first part
+  float* normed_ = nullptr;      // [rows][d], after the last norm; in the last part
   LayerNorm norm_;
   Projection projection_;
   float* change_ = nullptr;      // [rows][d], d loss / d the sum, from the last layer to the first

@@ -1,7 +1,9 @@
-// LanguageModel: what all models of text have in common. They read rows of tokens, end in a vector for each token, and
-// predict the next token with a table of token vectors (models/layers/embedding.h).
+// LanguageModel: what all models of text have in common. They read rows of tokens, end in a vector for each
+// token, and predict the next token with a table of token vectors (models/layers/embedding.h).
 //
-// A family gives forward() and backward() of all that lies below the head. Thread and bits as models/families/model.h.
+// A family gives run() and run_back() of all that lies below the head. Units of a part
+// (models/families/part.h) are the layers; a border has what a layer gives to the next one, [rows of the
+// batch][context][width]. Thread and bits as models/families/model.h.
 #pragma once
 
 #include <optional>
@@ -17,8 +19,15 @@ class LanguageModel : public Model {
   LanguageModel& operator=(const LanguageModel&) = delete;
 
   const ParamLayout& layout() const override { return layout_; }
-  // Batches have `tokens`, rows of context + 1.
-  float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) override;
+  ModelPart part() const override { return sizes_.part; }
+  BorderFloats border_floats() const override;
+  // Batches have `tokens`, rows of context + 1: in the first part for all but the last token of a row, in the
+  // last part for all but the first.
+  void forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+               std::span<float> above) override;
+  float backward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                 std::span<const float> above_change, std::span<float> gradient,
+                 std::span<float> below_change) override;
   // The loss alone. In pieces of a few rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   // Keeps all logits of the batch: pass few rows.
@@ -33,11 +42,13 @@ class LanguageModel : public Model {
 
  protected:
   struct Sizes {
-    long vocabulary, context, width;
+    long vocabulary, context, width;  // width: of a token's vector between layers, and below the head
+    ModelPart part;
     std::uint32_t table;                              // offset of the head's table, [vocabulary, width]
     std::optional<std::uint32_t> bias = std::nullopt;  // offset of its bias, [vocabulary]
   };
-  // The output of the last layer below the head, [rows of the batch, width]. Both arrays belong to the family.
+  // The output of the layers, [rows of the batch, width]: in the last part what the head reads, in the others
+  // what goes to the border. Both arrays belong to the family.
   struct Top {
     const float* x;
     float* change;  // room for d loss / d x
@@ -45,13 +56,16 @@ class LanguageModel : public Model {
 
   LanguageModel(ParamLayout layout, Sizes sizes) : layout_(std::move(layout)), sizes_(sizes) {}
 
-  // state: Batch::state of these rows, or null; null for a model without a state.
-  virtual Top forward(const float* params, const TokenBatch& batch, const float* state) = 0;
-  // Writes the state after the last forward(), [batch][state_floats()].
+  // below: of the border, [rows of the batch, width], or null in the first part. state: Batch::state of these
+  // rows, or null; null for a model without a state.
+  virtual Top run(const float* params, const TokenBatch& batch, const float* below, const float* state) = 0;
+  // Writes the state after the last run(), [batch][state_floats()].
   virtual void keep_state(long, float*) {}
-  // Backward pass of the last forward(). Top::change is filled in, and the gradient of the head is in place.
-  // Overwrites all other gradients. Adds to a table that is the embedding's too.
-  virtual void backward(const float* params, const TokenBatch& batch, float* gradient) = 0;
+  // Backward pass of the last run() with the same arguments. Top::change is filled in, and in the last part
+  // the gradient of the head is in place. Overwrites all other gradients, and below_change unless it is null.
+  // Adds to a table that is the embedding's too.
+  virtual void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
+                        float* below_change) = 0;
 
   std::size_t head_memory_bytes() const { return head_.memory_bytes(); }
   Parallel* parallel() const { return parallel_; }
@@ -62,6 +76,7 @@ class LanguageModel : public Model {
 
   ParamLayout layout_;
   Sizes sizes_;
+  Top top_{};  // of the last forward()
   Parallel* parallel_ = nullptr;
   TokenHead head_;
 };

@@ -19,7 +19,8 @@ Result<std::unique_ptr<Model>> make_llama(const ModelConfig& config) {
 }
 
 Llama::Llama(ParamLayout layout, LlamaShape shape)
-    : LanguageModel(std::move(layout), {shape.vocabulary, shape.context, shape.width, shape.head}),
+    : LanguageModel(std::move(layout),
+                    {shape.vocabulary, shape.context, shape.width, shape.part, shape.head}),
       shape_(std::move(shape)),
       rotary_(shape_.context, shape_.head_size, shape_.rope_base, shape_.scaling),
       layers_(shape_.layer.size()) {
@@ -31,12 +32,13 @@ TensorStart Llama::start_of(const TensorInfo& tensor) const {
   if (tensor.shape.size() < 2) return {tensor.name.ends_with("weight") ? StartKind::one : StartKind::zero};
   const std::uint32_t squared = 2500;  // 1 / 0.02^2
   if (tensor.name.ends_with("o_proj.weight") || tensor.name.ends_with("down_proj.weight"))
-    return {StartKind::normal, 1, squared * 2 * static_cast<std::uint32_t>(layers_.size())};
+    return {StartKind::normal, 1, squared * 2 * shape_.part.units};
   return {StartKind::normal, 1, squared};
 }
 
 std::uint32_t Llama::hidden_matrices(const TensorInfo& tensor) const {
-  return tensor.shape.size() >= 2 && tensor.offset != shape_.table && tensor.offset != shape_.head ? 1 : 0;
+  if (tensor.shape.size() < 2 || (shape_.part.is_first() && tensor.offset == shape_.table)) return 0;
+  return shape_.part.is_last() && tensor.offset == shape_.head ? 0 : 1;
 }
 
 void Llama::make_room(long rows) {
@@ -106,15 +108,19 @@ void Llama::forward_layer(const float* params, std::size_t index, Attention::Sha
   feed_forward(params, at, rows, layer);
 }
 
-Llama::Top Llama::forward(const float* params, const TokenBatch& batch, const float*) {
+Llama::Top Llama::run(const float* params, const TokenBatch& batch, const float* below, const float*) {
   const long rows = batch.rows(), d = shape_.width;
   make_room(rows);
-  float* x = embedded_;
-  embed(parallel(), batch, d, params + shape_.table, nullptr, x);
+  const float* x = below;
+  if (shape_.part.is_first()) {
+    embed(parallel(), batch, d, params + shape_.table, nullptr, embedded_);
+    x = embedded_;
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     forward_layer(params, i, shape_.attention(batch.batch), x);
     x = layers_[i].out;
   }
+  if (!shape_.part.is_last()) return {x, change_};
   norm_.forward(parallel(), rows, d, shape_.epsilon, x, params + shape_.gain, normed_);
   return {normed_, inner_};
 }
@@ -170,14 +176,22 @@ void Llama::backward_layer(const float* params, std::size_t index, Attention::Sh
                                 gradient + at.attention_gain);
 }
 
-void Llama::backward(const float* params, const TokenBatch& batch, float* gradient) {
+// inner_: in the last part d loss / d normed_; change_: in the others d loss / d the sum after the last
+// layer.
+void Llama::run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
+                     float* below_change) {
   const long rows = batch.rows(), d = shape_.width;
-  std::fill_n(change_, rows * d, 0.0f);
-  norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.gain, inner_, change_,
-                 gradient + shape_.gain);
+  if (shape_.part.is_last()) {
+    std::fill_n(change_, rows * d, 0.0f);
+    norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.gain, inner_, change_,
+                   gradient + shape_.gain);
+  }
+  const float* first = shape_.part.is_first() ? embedded_ : below;
   for (std::size_t i = layers_.size(); i-- > 0;)
-    backward_layer(params, i, shape_.attention(batch.batch), i == 0 ? embedded_ : layers_[i - 1].out, gradient);
-  if (shape_.head != shape_.table) std::fill_n(gradient + shape_.table, shape_.vocabulary * d, 0.0f);
+    backward_layer(params, i, shape_.attention(batch.batch), i == 0 ? first : layers_[i - 1].out, gradient);
+  if (below_change) std::copy_n(change_, rows * d, below_change);
+  if (!shape_.part.is_first()) return;
+  if (!shape_.tied_head) std::fill_n(gradient + shape_.table, shape_.vocabulary * d, 0.0f);
   embed_backward(parallel(), batch, d, change_, gradient + shape_.table, nullptr);
 }
 

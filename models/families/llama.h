@@ -42,8 +42,11 @@ struct LlamaShape {
   float epsilon = 0;
   double rope_base = 0;
   RotaryScaling scaling;
-  std::uint32_t table = 0, gain = 0, head = 0;  // head: table, if it is tied
-  std::vector<Layer> layer;
+  ModelPart part;  // of the layers
+  bool tied_head = true;
+  std::uint32_t table = 0;           // in the first part
+  std::uint32_t gain = 0, head = 0;  // in the last part; head: table, if it is tied
+  std::vector<Layer> layer;          // those of the part
 
   Attention::Shape attention(long batch) const { return {batch, context, heads, head_size, groups}; }
 };
@@ -88,8 +91,9 @@ class Llama final : public LanguageModel {
     float* out = nullptr;       // [rows][width]
   };
 
-  Top forward(const float* params, const TokenBatch& batch, const float* state) override;
-  void backward(const float* params, const TokenBatch& batch, float* gradient) override;
+  Top run(const float* params, const TokenBatch& batch, const float* below, const float* state) override;
+  void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
+                float* below_change) override;
   void make_room(long rows);
   void project_qkv(const float* params, const LlamaShape::Layer& at, long rows, const float* x, float* qkv);
   void project_qkv_back(const float* params, const LlamaShape::Layer& at, long rows, const float* x, float* gradient);
@@ -104,8 +108,8 @@ class Llama final : public LanguageModel {
   std::vector<Layer> layers_;
   LargeVector<float> memory_;  // of all activations, in one piece, in large pages
   long rows_max_ = 0;          // for which there is room
-  float* embedded_ = nullptr;  // [rows][width], before the first layer
-  float* normed_ = nullptr;    // [rows][width], after the last norm
+  float* embedded_ = nullptr;  // [rows][width], before the first layer; in the first part
+  float* normed_ = nullptr;    // [rows][width], after the last norm; in the last part
   RmsNorm norm_;
   Linear linear_;
   float* change_ = nullptr;         // [rows][width], d loss / d the sum, from the last layer to the first

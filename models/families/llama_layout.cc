@@ -55,8 +55,11 @@ Result<ParamLayout> llama_layout(const ModelConfig& config) {
   if (!complete) return complete.error();
   const ModelConfig& c = *complete;
   const std::uint32_t d = c.embedding, queries = c.heads * c.head_size, keys = c.kv_heads * c.head_size;
-  std::vector<TensorInfo> tensors = {{"model.embed_tokens.weight", {c.vocabulary, d}}};
-  for (std::uint32_t i = 0; i < c.layers; ++i) {
+  const auto part = ModelPart::create(c.units, c.layers);
+  if (!part) return part.error();
+  std::vector<TensorInfo> tensors;
+  if (part->is_first()) tensors.push_back({"model.embed_tokens.weight", {c.vocabulary, d}});
+  for (std::uint32_t i = part->begin; i < part->end; ++i) {
     const auto add = [&](const char* name, std::vector<std::uint32_t> shape) {
       tensors.push_back({str("model.layers.", i, ".", name), std::move(shape)});
     };
@@ -74,8 +77,8 @@ Result<ParamLayout> llama_layout(const ModelConfig& config) {
     add("input_layernorm.weight", {d});
     add("post_attention_layernorm.weight", {d});
   }
-  tensors.push_back({"model.norm.weight", {d}});
-  if (!c.tied_head) tensors.push_back({"lm_head.weight", {c.vocabulary, d}});
+  if (part->is_last()) tensors.push_back({"model.norm.weight", {d}});
+  if (part->is_last() && !c.tied_head) tensors.push_back({"lm_head.weight", {c.vocabulary, d}});
   return ParamLayout::create(std::move(tensors));
 }
 
@@ -96,8 +99,10 @@ LlamaShape llama_shape(const ModelConfig& config) {
   shape.epsilon = static_cast<float>(c.norm_epsilon);
   shape.rope_base = c.rope_base;
   shape.scaling = c.rope_scaling;
-  shape.table = next();
-  for (std::uint32_t i = 0; i < c.layers; ++i) {
+  shape.part = ModelPart::create(c.units, c.layers).value();
+  shape.tied_head = c.tied_head;
+  if (shape.part.is_first()) shape.table = next();
+  for (std::uint32_t i = shape.part.begin; i < shape.part.end; ++i) {
     LlamaShape::Layer layer{};
     const std::pair<std::uint32_t*, std::uint32_t*> projections[] = {
         {&layer.query, &layer.query_bias}, {&layer.key, &layer.key_bias}, {&layer.value, &layer.value_bias}};
@@ -110,8 +115,10 @@ LlamaShape llama_shape(const ModelConfig& config) {
       *one = next();
     shape.layer.push_back(layer);
   }
-  shape.gain = next();
-  shape.head = c.tied_head ? shape.table : next();
+  if (shape.part.is_last()) {
+    shape.gain = next();
+    shape.head = c.tied_head ? shape.table : next();
+  }
   RUMOR_CHECK(at == layout.tensors().end());
   return shape;
 }

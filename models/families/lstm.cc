@@ -27,13 +27,14 @@ void each_place(Parallel* parallel, const TokenBatch& batch, Move&& move) {
 Result<std::unique_ptr<Model>> make_lstm(const ModelConfig& config) {
   Result<ParamLayout> layout = lstm_layout(config);
   if (!layout) return layout.error();
-  Result<LstmShape> shape = lstm_shape(*layout);
+  Result<LstmShape> shape = lstm_shape(config, *layout);
   if (!shape) return shape.error();
   return std::unique_ptr<Model>(std::make_unique<Lstm>(std::move(*layout), std::move(*shape), config.context));
 }
 
 Lstm::Lstm(ParamLayout layout, LstmShape shape, std::uint32_t context)
-    : LanguageModel(std::move(layout), {shape.vocabulary, context, shape.units, shape.head, shape.head_bias}),
+    : LanguageModel(std::move(layout),
+                    {shape.vocabulary, context, shape.units, shape.part, shape.head, shape.head_bias}),
       shape_(std::move(shape)),
       context_(context),
       layers_(shape_.layer.size()) {
@@ -42,13 +43,14 @@ Lstm::Lstm(ParamLayout layout, LstmShape shape, std::uint32_t context)
 
 TensorStart Lstm::start_of(const TensorInfo& tensor) const {
   if (tensor.shape.size() < 2) return {};
-  if (tensor.offset == shape_.table) return {TensorStart::Kind::normal, 1, 16};
+  if (shape_.part.is_first() && tensor.offset == shape_.table) return {TensorStart::Kind::normal, 1, 16};
   return {TensorStart::Kind::uniform, 1, 3 * static_cast<std::uint32_t>(shape_.units)};
 }
 
 LstmLayer::Shape Lstm::shape_of(std::size_t layer, long batch) const {
   const long inputs = shape_.inputs_of(layer);
-  return {batch, context_, inputs, layer == 0 ? inputs : LstmLayer::padded(inputs), shape_.units};
+  return {batch, context_, inputs, shape_.reads_tokens(layer) ? inputs : LstmLayer::padded(inputs),
+          shape_.units};
 }
 
 LstmLayer::Weights Lstm::weights_of(std::size_t layer, const float* params) const {
@@ -58,6 +60,7 @@ LstmLayer::Weights Lstm::weights_of(std::size_t layer, const float* params) cons
 
 LstmLayer::Input Lstm::input_of(std::size_t layer, long batch) {
   if (layer > 0) return {layers_[layer - 1].out(0), context_ * batch};
+  if (!shape_.reads_tokens(0)) return {below_.data(), context_ * batch};
   return {embedded_.data(), static_cast<long>(distinct_.size()), row_of_.data()};
 }
 
@@ -80,6 +83,24 @@ void Lstm::take_tokens(const float* params, const TokenBatch& batch) {
     std::copy_n(params + shape_.table + token * shape_.embedding, shape_.embedding, to);
     to += shape_.embedding;
   }
+}
+
+// -> below_
+void Lstm::take_below(const TokenBatch& batch, const float* below) {
+  const long units = shape_.units, padded = LstmLayer::padded(units);
+  float* to = room_in(below_, as_size(batch.rows() * padded));
+  each_place(parallel(), batch, [&](long by_time, long by_row) {
+    float* rest = std::copy_n(below + by_row * units, units, to + by_time * padded);
+    std::fill_n(rest, padded - units, 0.0f);
+  });
+}
+
+// change: [context][batch][padded units]
+void Lstm::give_below(const TokenBatch& batch, const float* change, float* below_change) const {
+  const long units = shape_.units, padded = LstmLayer::padded(units);
+  each_place(parallel(), batch, [&](long by_time, long by_row) {
+    std::copy_n(change + by_time * padded, units, below_change + by_row * units);
+  });
 }
 
 // state: [batch][state_floats()], or null: zeros.
@@ -106,8 +127,12 @@ void Lstm::keep_state(long batch, float* state) {
 }
 
 // -> top_
-Lstm::Top Lstm::forward(const float* params, const TokenBatch& batch, const float* state) {
-  take_tokens(params, batch);
+Lstm::Top Lstm::run(const float* params, const TokenBatch& batch, const float* below, const float* state) {
+  if (shape_.part.is_first()) {
+    take_tokens(params, batch);
+  } else {
+    take_below(batch, below);
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const LstmLayer::Shape shape = shape_of(i, batch.batch);
     layers_[i].make_room(shape);
@@ -124,7 +149,8 @@ Lstm::Top Lstm::forward(const float* params, const TokenBatch& batch, const floa
 }
 
 // top_change_: in, d loss / d top_.
-void Lstm::backward(const float* params, const TokenBatch& batch, float* gradient) {
+void Lstm::run_back(const float* params, const TokenBatch& batch, const float*, float* gradient,
+                    float* below_change) {
   const long units = shape_.units, padded = LstmLayer::padded(units);
   const std::size_t all = as_size(batch.rows() * padded);
   float *change = room_in(change_, all), *lower = room_in(lower_change_, all);
@@ -132,14 +158,16 @@ void Lstm::backward(const float* params, const TokenBatch& batch, float* gradien
     float* to = std::copy_n(top_change_.data() + by_row * units, units, change + by_time * padded);
     std::fill_n(to, padded - units, 0.0f);
   });
-  room_in(embedded_change_, distinct_.size() * as_size(shape_.embedding));
+  if (shape_.part.is_first()) room_in(embedded_change_, distinct_.size() * as_size(shape_.embedding));
   for (std::size_t i = layers_.size(); i-- > 0; std::swap(change, lower)) {
     const LstmShape::Layer& at = shape_.layer[i];
-    layers_[i].backward(parallel(), shape_of(i, batch.batch), weights_of(i, params), input_of(i, batch.batch), change,
+    layers_[i].backward(parallel(), shape_of(i, batch.batch), weights_of(i, params), input_of(i, batch.batch),
+                        change,
                         {gradient + at.ih, gradient + at.hh, gradient + at.bias_ih, gradient + at.bias_hh},
-                        i == 0 ? embedded_change_.data() : lower);
+                        shape_.reads_tokens(i) ? embedded_change_.data() : lower);
   }
-  add_embedding_gradient(gradient + shape_.table);
+  if (shape_.part.is_first()) return add_embedding_gradient(gradient + shape_.table);
+  give_below(batch, change, below_change);
 }
 
 void Lstm::add_embedding_gradient(float* gradient) const {
@@ -153,8 +181,8 @@ void Lstm::add_embedding_gradient(float* gradient) const {
 }
 
 std::size_t Lstm::memory_bytes() const {
-  std::size_t bytes = capacity_bytes(distinct_, row_of_, embedded_, embedded_change_, top_, top_change_, change_,
-                                     lower_change_) +
+  std::size_t bytes = capacity_bytes(distinct_, row_of_, embedded_, embedded_change_, below_, top_,
+                                     top_change_, change_, lower_change_) +
                       head_memory_bytes();
   for (const LstmLayer& layer : layers_) bytes += layer.memory_bytes();
   return bytes;

@@ -35,17 +35,22 @@ struct LstmShape {
     std::uint32_t ih, hh, bias_ih, bias_hh;
   };
   long vocabulary = 0, embedding = 0, units = 0;
-  std::uint32_t table = 0, head = 0, head_bias = 0;
-  std::vector<Layer> layer;
+  ModelPart part;                         // of the layers
+  std::uint32_t table = 0;                // in the first part
+  std::uint32_t head = 0, head_bias = 0;  // in the last part
+  std::vector<Layer> layer;               // those of the part
 
-  long inputs_of(std::size_t index) const { return index == 0 ? embedding : units; }
+  bool reads_tokens(std::size_t index) const { return index == 0 && part.is_first(); }
+  long inputs_of(std::size_t index) const { return reads_tokens(index) ? embedding : units; }
 };
 
 // The tensors in the order of the module's state_dict. Errors: Errc::usage (no vocabulary or one above vocabulary_max;
 // a number of layers or a width that is not supported), Errc::limit (too many parameters).
 Result<ParamLayout> lstm_layout(const ModelConfig& config);
-// The shape of a layout that lstm_layout made. Errors: Errc::mismatch, naming the tensor that is missing or of another
-// shape.
+// The shape of lstm_layout(config). Errors: as lstm_layout.
+Result<LstmShape> lstm_shape(const ModelConfig& config, const ParamLayout& layout);
+// The shape of a layout that lstm_layout made for a whole LSTM. Errors: Errc::mismatch, naming the tensor
+// that is missing or of another shape.
 Result<LstmShape> lstm_shape(const ParamLayout& layout);
 
 // Errors: as lstm_layout.
@@ -66,9 +71,12 @@ class Lstm final : public LanguageModel {
   LstmLayer::Weights weights_of(std::size_t layer, const float* params) const;
   LstmLayer::Input input_of(std::size_t layer, long batch);
   void take_tokens(const float* params, const TokenBatch& batch);
+  void take_below(const TokenBatch& batch, const float* below);
+  void give_below(const TokenBatch& batch, const float* change, float* below_change) const;
   void begin_with(std::size_t layer, long batch, const float* state);
-  Top forward(const float* params, const TokenBatch& batch, const float* state) override;
-  void backward(const float* params, const TokenBatch& batch, float* gradient) override;
+  Top run(const float* params, const TokenBatch& batch, const float* below, const float* state) override;
+  void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
+                float* below_change) override;
   void keep_state(long batch, float* state) override;
   void add_embedding_gradient(float* gradient) const;
 
@@ -78,6 +86,7 @@ class Lstm final : public LanguageModel {
   std::vector<Token> distinct_;  // tokens of the batch, ascending
   std::vector<std::int32_t> row_of_;     // [context][batch], the place of a token in distinct_
   LargeVector<float> embedded_, embedded_change_;  // [distinct][embedding]
+  LargeVector<float> below_;                       // [context][batch][padded units], from the border
   LargeVector<float> top_, top_change_;            // [batch][context][units], as the head has its rows
   LargeVector<float> change_, lower_change_;       // [context][batch][padded units], d loss / d out of two layers
 };

@@ -34,25 +34,51 @@ Result<void> check_lstm(const ModelConfig& config) {
   return {};
 }
 
+// The offsets of a shape whose sizes are known.
+Result<LstmShape> find_lstm_tensors(const ParamLayout& layout, LstmShape shape) {
+  TensorFinder find(layout);
+  const auto units = static_cast<std::uint32_t>(shape.units),
+             embedding = static_cast<std::uint32_t>(shape.embedding),
+             vocabulary = static_cast<std::uint32_t>(shape.vocabulary);
+  if (shape.part.is_first()) shape.table = find.offset("embedding.weight", {vocabulary, embedding});
+  for (std::uint32_t i = shape.part.begin; i < shape.part.end; ++i)
+    shape.layer.push_back({find.offset(str("lstm.weight_ih_l", i), {4 * units, i == 0 ? embedding : units}),
+                           find.offset(str("lstm.weight_hh_l", i), {4 * units, units}),
+                           find.offset(str("lstm.bias_ih_l", i), {4 * units}),
+                           find.offset(str("lstm.bias_hh_l", i), {4 * units})});
+  if (shape.part.is_last()) {
+    shape.head = find.offset("head.weight", {vocabulary, units});
+    shape.head_bias = find.offset("head.bias", {vocabulary});
+  }
+  if (!find.wrong().empty())
+    return Error{Errc::mismatch, str("this is no LSTM that can be computed: ", find.wrong())};
+  return shape;
+}
+
 }  // namespace
 
 Result<ParamLayout> lstm_layout(const ModelConfig& config) {
   if (auto fine = check_lstm(config); !fine) return fine.error();
   const std::uint32_t units = config.hidden[0];
-  std::vector<TensorInfo> tensors = {{"embedding.weight", {config.vocabulary, config.embedding}}};
-  for (std::size_t i = 0; i < config.hidden.size(); ++i) {
+  const auto part = ModelPart::create(config.units, static_cast<std::uint32_t>(config.hidden.size()));
+  if (!part) return part.error();
+  std::vector<TensorInfo> tensors;
+  if (part->is_first()) tensors.push_back({"embedding.weight", {config.vocabulary, config.embedding}});
+  for (std::uint32_t i = part->begin; i < part->end; ++i) {
     tensors.push_back({str("lstm.weight_ih_l", i), {4 * units, i == 0 ? config.embedding : units}});
     tensors.push_back({str("lstm.weight_hh_l", i), {4 * units, units}});
     tensors.push_back({str("lstm.bias_ih_l", i), {4 * units}});
     tensors.push_back({str("lstm.bias_hh_l", i), {4 * units}});
   }
-  tensors.push_back({"head.weight", {config.vocabulary, units}});
-  tensors.push_back({"head.bias", {config.vocabulary}});
+  if (part->is_last()) {
+    tensors.push_back({"head.weight", {config.vocabulary, units}});
+    tensors.push_back({"head.bias", {config.vocabulary}});
+  }
   return ParamLayout::create(std::move(tensors));
 }
 
 Result<LstmShape> lstm_shape(const ParamLayout& layout) {
-  TensorFinder find(layout);
+  const TensorFinder find(layout);
   const TensorInfo *table = find.find("embedding.weight"), *recurrent = find.find("lstm.weight_hh_l0");
   if (!table || !recurrent || table->shape.size() != 2 || recurrent->shape.size() != 2)
     return Error{Errc::mismatch, "this is no LSTM: it has no matrices embedding.weight and lstm.weight_hh_l0"};
@@ -64,16 +90,20 @@ Result<LstmShape> lstm_shape(const ParamLayout& layout) {
   shape.vocabulary = vocabulary;
   shape.embedding = embedding;
   shape.units = units;
-  shape.table = table->offset;
-  for (std::size_t i = 0; find.find(str("lstm.weight_hh_l", i)); ++i)
-    shape.layer.push_back({find.offset(str("lstm.weight_ih_l", i), {4 * units, i == 0 ? embedding : units}),
-                           find.offset(str("lstm.weight_hh_l", i), {4 * units, units}),
-                           find.offset(str("lstm.bias_ih_l", i), {4 * units}),
-                           find.offset(str("lstm.bias_hh_l", i), {4 * units})});
-  shape.head = find.offset("head.weight", {vocabulary, units});
-  shape.head_bias = find.offset("head.bias", {vocabulary});
-  if (!find.wrong().empty()) return Error{Errc::mismatch, str("this is no LSTM that can be computed: ", find.wrong())};
-  return shape;
+  while (find.find(str("lstm.weight_hh_l", shape.part.end))) ++shape.part.end;
+  shape.part.units = shape.part.end;
+  return find_lstm_tensors(layout, std::move(shape));
+}
+
+Result<LstmShape> lstm_shape(const ModelConfig& config, const ParamLayout& layout) {
+  const auto part = ModelPart::create(config.units, static_cast<std::uint32_t>(config.hidden.size()));
+  if (!part) return part.error();
+  LstmShape shape;
+  shape.vocabulary = config.vocabulary;
+  shape.embedding = config.embedding;
+  shape.units = config.hidden[0];
+  shape.part = *part;
+  return find_lstm_tensors(layout, std::move(shape));
 }
 
 }  // namespace rumor::models

@@ -21,25 +21,51 @@ Result<std::unique_ptr<Model>> make_mlp(const ModelConfig& config) {
     widths.push_back(config.hidden[i]);
   }
   widths.push_back(config.classes);
-  Result<ParamLayout> layout = ParamLayout::create(DenseLayers::tensors(widths, 0));
+  const auto part = ModelPart::create(config.units, static_cast<std::uint32_t>(widths.size() - 1));
+  if (!part) return part.error();
+  const std::vector<std::uint32_t> own(widths.begin() + part->begin, widths.begin() + part->end + 1);
+  Result<ParamLayout> layout = ParamLayout::create(DenseLayers::tensors(own, 2 * part->begin));
   if (!layout) return layout.error();
-  return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(*layout), widths));
+  return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(*layout), own, *part));
 }
 
-Mlp::Mlp(ParamLayout layout, const std::vector<std::uint32_t>& widths)
-    : layout_(std::move(layout)), layers_(layout_, widths) {}
+Mlp::Mlp(ParamLayout layout, const std::vector<std::uint32_t>& widths, ModelPart part)
+    : layout_(std::move(layout)),
+      part_(part),
+      layers_(layout_, widths, part.is_last() ? DenseLayers::End::softmax : DenseLayers::End::relu) {}
 
-float Mlp::loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) {
-  check(params, batch);
+BorderFloats Mlp::border_floats() const {
+  return {part_.is_first() ? 0 : layers_.inputs(), part_.is_last() ? 0 : layers_.classes()};
+}
+
+void Mlp::forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                  std::span<float> above) {
+  check(params, batch, input(batch, below));
+  RUMOR_CHECK(above.size() == batch.rows * border_floats().above);
+  layers_.forward(params.data(), input(batch, below).data(), batch.rows);
+  if (!part_.is_last()) layers_.give_outputs(above.data());
+}
+
+float Mlp::backward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                    std::span<const float> above_change, std::span<float> gradient,
+                    std::span<float> below_change) {
   RUMOR_CHECK(gradient.size() == layout_.params());
-  layers_.forward(params.data(), batch.x.data(), batch.rows);
-  const DenseLayers::Outcome outcome = layers_.softmax(batch.label.data(), true, batch.soft);
-  layers_.backward(params.data(), batch.x.data(), gradient.data(), nullptr);
-  return static_cast<float>(outcome.loss_sum / batch.rows);
+  RUMOR_CHECK(above_change.size() == batch.rows * border_floats().above);
+  RUMOR_CHECK(below_change.size() == batch.rows * border_floats().below);
+  double loss = 0;
+  if (part_.is_last()) {
+    loss = layers_.softmax(batch.label.data(), true, batch.soft).loss_sum;
+  } else {
+    layers_.take_output_change(above_change.data());
+  }
+  layers_.backward(params.data(), input(batch, below).data(), gradient.data(),
+                   part_.is_first() ? nullptr : below_change.data());
+  return static_cast<float>(loss / batch.rows);
 }
 
 Evaluation Mlp::evaluate(std::span<const float> params, const Batch& batch) {
-  check(params, batch);
+  RUMOR_CHECK(part_.is_whole());
+  check(params, batch, batch.x);
   constexpr std::uint32_t piece = 256;
   double loss = 0;
   std::uint32_t right = 0;
@@ -54,16 +80,18 @@ Evaluation Mlp::evaluate(std::span<const float> params, const Batch& batch) {
 }
 
 void Mlp::predict(std::span<const float> params, const Batch& batch, std::span<float> out) {
-  check(params, batch);
+  RUMOR_CHECK(part_.is_whole());
+  check(params, batch, batch.x);
   RUMOR_CHECK(out.size() == predictions(batch.rows));
   layers_.forward(params.data(), batch.x.data(), batch.rows);
   layers_.predict(out.data());
 }
 
-void Mlp::check(std::span<const float> params, const Batch& batch) const {
+void Mlp::check(std::span<const float> params, const Batch& batch, std::span<const float> input) const {
   RUMOR_CHECK(params.size() == layout_.params());
   RUMOR_CHECK(batch.rows > 0);
-  RUMOR_CHECK(batch.x.size() == std::size_t{batch.rows} * layers_.inputs());
+  RUMOR_CHECK(input.size() == std::size_t{batch.rows} * layers_.inputs());
+  if (!part_.is_last()) return;
   RUMOR_CHECK(batch.label.size() == batch.rows);
   RUMOR_CHECK(batch.soft.probability.empty() || batch.soft.probability.size() == predictions(batch.rows));
 }

@@ -2,6 +2,8 @@
 //
 // Parameters are named and shaped as PyTorch's nn.Sequential(Linear, ReLU, Linear, ReLU, ..., Linear) has
 // them: 0.weight [out, in], 0.bias [out], 2.weight, 2.bias, ... so that an export loads there as it is.
+//
+// Units of a part (models/families/part.h): the linear layers. A border has the outputs of the ReLU there.
 #pragma once
 
 #include <memory>
@@ -18,12 +20,17 @@ Result<std::unique_ptr<Model>> make_mlp(const ModelConfig& config);
 
 class Mlp final : public Model {
  public:
-  // widths: inputs, hidden layers, classes. Requires: `layout` made for these widths.
-  Mlp(ParamLayout layout, const std::vector<std::uint32_t>& widths);
+  // widths: of the part, inputs, hidden layers, outputs. Requires: `layout` made for these widths.
+  Mlp(ParamLayout layout, const std::vector<std::uint32_t>& widths, ModelPart part);
 
   const ParamLayout& layout() const override { return layout_; }
-  float loss_and_gradient(std::span<const float> params, const Batch& batch,
-                          std::span<float> gradient) override;
+  ModelPart part() const override { return part_; }
+  BorderFloats border_floats() const override;
+  void forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+               std::span<float> above) override;
+  float backward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                 std::span<const float> above_change, std::span<float> gradient,
+                 std::span<float> below_change) override;
   // In pieces of 256 rows, so a whole test set may be passed.
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
@@ -32,9 +39,13 @@ class Mlp final : public Model {
   void set_parallel(Parallel* parallel) override { layers_.set_parallel(parallel); }
 
  private:
-  void check(std::span<const float> params, const Batch& batch) const;
+  void check(std::span<const float> params, const Batch& batch, std::span<const float> input) const;
+  std::span<const float> input(const Batch& batch, std::span<const float> below) const {
+    return part_.is_first() ? batch.x : below;
+  }
 
   ParamLayout layout_;
+  ModelPart part_;
   DenseLayers layers_;
 };
 

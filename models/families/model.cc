@@ -22,10 +22,12 @@ Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
 
 std::uint32_t Model::hidden_matrices(const TensorInfo& tensor) const {
   const auto is_matrix = [](const TensorInfo& any) { return any.shape.size() >= 2; };
+  if (!is_matrix(tensor)) return 0;
   const std::vector<TensorInfo>& all = layout().tensors();
   const auto first = std::find_if(all.begin(), all.end(), is_matrix);
   const auto last = std::find_if(all.rbegin(), all.rend(), is_matrix);
-  return is_matrix(tensor) && tensor.offset != first->offset && tensor.offset != last->offset ? 1 : 0;
+  if (part().is_first() && tensor.offset == first->offset) return 0;
+  return part().is_last() && tensor.offset == last->offset ? 0 : 1;
 }
 
 }  // namespace rumor::models

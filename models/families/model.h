@@ -1,4 +1,5 @@
-// Model: a loss and its gradient as pure functions of a flat parameter vector.
+// Model: a loss and its gradient as pure functions of a flat parameter vector. Or a part of a model, with
+// neighbours below and above (models/families/part.h).
 //
 // Thread: one caller at a time per Model object (it owns its activations); parameters and gradients belong to
 // the caller. Determinism: equal inputs give equal bits on every x86-64 and AArch64 machine, whatever the
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "models/families/part.h"
 #include "models/layers/rotary.h"
 #include "models/layers/soft_targets.h"
 #include "models/layers/token_batch.h"
@@ -44,13 +46,14 @@ struct ModelConfig {
   double rope_base = 10'000;       // of the rotary positions
   RotaryScaling rope_scaling;
   double norm_epsilon = 1e-5;      // added to the mean square
-  bool tied_head = true;           // the head is the embedding's table
+  bool tied_head = true;           // gpt, llama: the head is the embedding's table
   bool qkv_bias = false;           // queries, keys and values have biases, as Qwen2's
   // Filled from the data set (DataSet::describe):
   std::uint32_t inputs = 0;  // values of a row; pictures: channels * height * width, planes one after another
   std::uint32_t classes = 0;
   std::uint32_t channels = 0, height = 0, width = 0;  // of a picture; 0: the rows are none
   std::uint32_t vocabulary = 0;                       // of tokens; above 0 says that it is a language model
+  UnitRange units;                                    // the part of the model to make
 };
 
 // Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
@@ -65,6 +68,13 @@ struct Batch {
   // Of a model with a state, [rows, state_floats()]: that before each row; loss_and_gradient() leaves that after it.
   // Empty: every row begins with zeros. Memory of the caller (models/data/lanes.h).
   std::span<float> state = {};
+};
+
+// Values that a part exchanges with its neighbours, [rows of the batch, floats of the border]. Empty at the
+// ends of the model: the first part reads the batch instead, and the last one ends in the loss.
+struct BorderFloats {
+  std::size_t below = 0, above = 0;  // of one row
+  bool operator==(const BorderFloats&) const = default;
 };
 
 struct Evaluation {
@@ -94,13 +104,34 @@ class Model {
   // How a tensor of layout() begins: weights by their inputs and biases at zero, unless the family says
   // otherwise.
   virtual TensorStart start_of(const TensorInfo& tensor) const { return TensorStart::by_inputs(tensor); }
-  // How many hidden matrices a tensor of layout() holds side by side (models/optimizers/hidden_matrices.h). Unless the
-  // family says otherwise: 1 for tensors of two or more dimensions but the first and the last of them.
+  // The part of a model that this is; by default the whole of a model with one unit.
+  virtual ModelPart part() const { return {0, 1, 1}; }
+  virtual BorderFloats border_floats() const { return {}; }
+  // How many hidden matrices a tensor of layout() holds side by side (models/optimizers/hidden_matrices.h).
+  // Unless the family says otherwise: 1 for tensors of two or more dimensions but the first and the last of
+  // the whole model.
   virtual std::uint32_t hidden_matrices(const TensorInfo& tensor) const;
-  // Mean loss over the batch; `gradient` is overwritten. Requires: params, gradient of layout().params()
-  // floats.
-  virtual float loss_and_gradient(std::span<const float> params, const Batch& batch,
-                                  std::span<float> gradient) = 0;
+
+  // A step is forward(), then backward() with the same arguments; a call in between on the same object spoils
+  // it. The first part reads x or tokens of the batch, the last one label, tokens and soft; every part its
+  // rows and state.
+  //
+  // `above` is overwritten.
+  virtual void forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                       std::span<float> above) = 0;
+  // above_change: d mean loss of the batch / d above. `gradient` and below_change, d mean loss / d below, are
+  // overwritten. The result is the mean loss in the last part, 0 in the others.
+  virtual float backward(std::span<const float> params, const Batch& batch, std::span<const float> below,
+                         std::span<const float> above_change, std::span<float> gradient,
+                         std::span<float> below_change) = 0;
+
+  // The whole model, which is the chain of its one part: mean loss over the batch; `gradient` is overwritten.
+  // Requires: params, gradient of layout().params() floats.
+  float loss_and_gradient(std::span<const float> params, const Batch& batch, std::span<float> gradient) {
+    forward(params, batch, {}, {});
+    return backward(params, batch, {}, {}, gradient, {});
+  }
+  // Requires, as predict(): the whole model.
   virtual Evaluation evaluate(std::span<const float> params, const Batch& batch) = 0;
   // The probability of each class; of a language model, of each token at each place. SoftTargets use these.
   // `out`: [predictions(rows)], overwritten.

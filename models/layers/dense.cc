@@ -28,7 +28,8 @@ std::vector<TensorInfo> DenseLayers::tensors(const std::vector<std::uint32_t>& w
   return tensors;
 }
 
-DenseLayers::DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths) {
+DenseLayers::DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths, End end)
+    : end_(end) {
   RUMOR_CHECK(widths.size() >= 2);
   RUMOR_CHECK(layout.tensors().size() >= 2 * (widths.size() - 1));
   std::size_t at = layout.tensors().size() - 2 * (widths.size() - 1);
@@ -74,7 +75,7 @@ void DenseLayers::forward_units(const float* params, const State& state, const f
   // sum[out][rows] += weight[out][in] * input[in][rows]
   k.matmul(units.size(), rows, in, {params + state.layer.weight + units.begin * in, in, 1}, input, rows, sum, rows,
            Start::output);
-  if (&state != &layers_.back()) k.relu(units.size() * rows, sum);
+  if (&state != &layers_.back() || end_ == End::relu) k.relu(units.size() * rows, sum);
   k.transpose(units.size(), rows, sum, rows, state.by_row + units.begin, out);
 }
 
@@ -82,8 +83,21 @@ std::span<const float> DenseLayers::logits(std::uint32_t row) const {
   return {layers_.back().by_row + std::size_t{row} * classes(), classes()};
 }
 
+void DenseLayers::give_outputs(float* out) const {
+  std::copy_n(layers_.back().by_row, std::size_t{rows_} * classes(), out);
+}
+
+void DenseLayers::take_output_change(const float* change) {
+  RUMOR_CHECK(end_ == End::relu);
+  const State& top = layers_.back();
+  const std::size_t size = std::size_t{rows_} * classes();
+  std::copy_n(change, size, top.change);
+  kernels().relu_backward(static_cast<long>(size), top.by_row, top.change);
+}
+
 // loss = log sum exp z - z[label];  d loss / d z = softmax(z) - onehot(label), divided by the rows.
 DenseLayers::Outcome DenseLayers::softmax(const std::uint8_t* label, bool learns, const SoftTargets& soft) {
+  RUMOR_CHECK(end_ == End::softmax);
   State& top = layers_.back();
   exponentials_.resize(classes());
   Outcome outcome;

@@ -1,16 +1,16 @@
-// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. They are a whole MLP, or the
-// head of a convolutional network.
+// DenseLayers: linear layers with ReLU between them and softmax cross-entropy at the end. They are a whole
+// MLP, or the head of a convolutional network. In a part of an MLP that is not its last, a ReLU is the end.
 //
-// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch in the
-// forward pass ([unit][row]), over the units of a layer in the backward pass ([row][unit]). So a product reads the
-// weights once, in their stored order.
+// Activations are kept in two layouts, because vectors run over independent sums: over the rows of the batch
+// in the forward pass ([unit][row]), over the units of a layer in the backward pass ([row][unit]). So a
+// product reads the weights once, in their stored order.
 //
-// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 in all without the gradient
-// of the input). Memory: four copies of every activation for the largest batch seen.
+// Cost of a step: 6 floating-point operations per weight and row (2 forward, 4 backward; 4 in all without the
+// gradient of the input). Memory: four copies of every activation for the largest batch seen.
 //
 // Bits: all sums run in kernels (models/kernels/kernel_table.h), softmax in double through
-// models/kernels/portable_math.h. Products are cut between threads by outputs, so any number of threads gives the same
-// bits.
+// models/kernels/portable_math.h. Products are cut between threads by outputs, so any number of threads gives
+// the same bits.
 //
 // Thread: one caller at a time.
 #pragma once
@@ -39,8 +39,10 @@ class DenseLayers {
   // first Linear being module `first`. Requires: two widths or more, none zero.
   static std::vector<TensorInfo> tensors(const std::vector<std::uint32_t>& widths, std::uint32_t first);
 
+  enum class End : std::uint8_t { softmax, relu };
+
   // tensors(widths, ...) are the last of `layout`.
-  DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths);
+  DenseLayers(const ParamLayout& layout, const std::vector<std::uint32_t>& widths, End end = End::softmax);
 
   DenseLayers(const DenseLayers&) = delete;
   DenseLayers& operator=(const DenseLayers&) = delete;
@@ -63,8 +65,13 @@ class DenseLayers {
   void predict(float* out);
   std::uint32_t classes() const { return layers_.back().layer.out; }
 
+  // With End::relu. The outputs of the rows of the last forward(), [rows][classes()].
+  void give_outputs(float* out) const;
+  // With End::relu, instead of softmax(.., true): change [rows][classes()] is d loss / d outputs.
+  void take_output_change(const float* change);
+
   // Gradients of the weights and biases are overwritten. change_x [rows][inputs]: d loss / d x, or null.
-  // Requires: softmax(.., true) after forward(params, x, ..).
+  // Requires: softmax(.., true) or take_output_change() after forward(params, x, ..).
   void backward(const float* params, const float* x, float* gradient, float* change_x);
 
  private:
@@ -83,6 +90,7 @@ class DenseLayers {
   void take_change(const State& state, Range units, float* gradient) const;
 
   std::vector<State> layers_;
+  End end_;
   LargeVector<float> memory_;          // of all activations
   std::uint32_t rows_max_ = 0;         // for which there is room
   float* x_by_unit_ = nullptr;         // [inputs][rows]

@@ -45,7 +45,7 @@ Json gpt_json(const ModelConfig& config) {
                {"resid_pdrop", 0.0},
                {"embd_pdrop", 0.0},
                {"attn_pdrop", 0.0},
-               {"tie_word_embeddings", true},
+               {"tie_word_embeddings", config.tied_head},
                {"torch_dtype", "float32"}};
   const Json end = config.vocabulary == gpt2_vocabulary ? Json(gpt2_end_of_text) : Json();  // bytes have none
   json["bos_token_id"] = json["eos_token_id"] = end;
@@ -75,13 +75,13 @@ Result<ModelConfig> parse_gpt_json(const Json& json, const std::string& source) 
   }
   const std::pair<const char*, Json> kept[] = {
       {"activation_function", "gelu_new"},        {"scale_attn_weights", true},
-      {"scale_attn_by_inverse_layer_idx", false}, {"tie_word_embeddings", true},
-      {"n_inner", 4 * config.embedding},          {"layer_norm_epsilon", 1e-5},
-      {"quantization_config", nullptr}};
+      {"scale_attn_by_inverse_layer_idx", false}, {"n_inner", 4 * config.embedding},
+      {"layer_norm_epsilon", 1e-5},               {"quantization_config", nullptr}};
   for (const auto& [name, value] : kept)
     if (!json_says(json, name, value))
       return Error{Errc::mismatch, str(source, " wants ", name, " = ", json[name].dump(), "; only ",
                                        value.dump(), " is computed here")};
+  config.tied_head = json_says(json, "tie_word_embeddings", true);
   return config;
 }
 

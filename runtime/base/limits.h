@@ -53,6 +53,13 @@ inline constexpr std::uint64_t control_burst = 16'384, control_per_second = 2'04
 inline constexpr std::size_t names_bytes_max = 64 << 20;
 inline constexpr std::size_t link_queue_bytes_max = 24 << 20, queues_bytes_max = 64 << 20;
 
+// Pipelines: stages of a model; rows of a micro-batch; bytes of a transfer; by how much one CREDIT may rise; names of
+// counted micro-batches that a replica remembers.
+inline constexpr std::uint32_t stages_max = 1'024, micro_batch_rows_max = 1 << 20;
+inline constexpr std::size_t border_bytes_max = 64 << 20;
+inline constexpr std::uint64_t credit_step_max = 1'024;
+inline constexpr std::size_t counted_names_max = 4'096;
+
 // Admission: keys in an allowlist file and its bytes; bytes of a token in a greeting and in a record.
 inline constexpr std::size_t allowed_keys_max = 65'536, allow_file_bytes_max = 16 << 20;
 inline constexpr std::size_t admit_bytes_max = 512, token_text_max = 1024;

@@ -65,7 +65,7 @@ std::vector<RunKeyRow> llama_keys() {
           rope_scaling(FIELD(model.rope_scaling))),
       row("model.norm_epsilon", of_run, "Llama: added to the mean square of a norm",
           real(1e-12, 1, FIELD(model.norm_epsilon))),
-      row("model.tied_head", of_run, "Llama: predict tokens with the table of the embedding, not one of its own",
+      row("model.tied_head", of_run, "GPT, Llama: predict tokens with the table of the embedding, not one of its own",
           truth(FIELD(model.tied_head))),
       row("model.qkv_bias", of_run, "Llama: biases for queries, keys and values, as Qwen2 has",
           truth(FIELD(model.qkv_bias))),

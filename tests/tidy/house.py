@@ -22,6 +22,7 @@ HOUSE = {
     'gossip/buffers': ['gossip/wire', 'gossip/trust', 'gossip/links'],
     'gossip/audits': ['gossip/contract', 'gossip/links', 'gossip/overlay'],
     'gossip/broadcast': ['gossip/contract', 'gossip/buffers', 'gossip/audits', 'gossip/links', 'gossip/overlay'],
+    'gossip/pipeline': ['gossip/contract', 'gossip/wire'],
     'gossip': ['gossip/*'],
     'gossip/asio': ['gossip/contract', 'gossip/trust'],
     'models/kernels': [],

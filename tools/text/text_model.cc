@@ -98,6 +98,7 @@ Result<ModelConfig> gpt_config_of(const std::string& path, const models::WeightF
   config.embedding = static_cast<std::uint32_t>(table->shape[1]);
   config.context = static_cast<std::uint32_t>(position->shape[0]);
   config.heads = heads;
+  config.tied_head = find("lm_head.weight") == nullptr;
   for (config.layers = 0; find(str("h.", config.layers, ".ln_1.weight")) != nullptr;) ++config.layers;
   return config;
 }

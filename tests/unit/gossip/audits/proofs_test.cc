@@ -128,6 +128,35 @@ BOOST_AUTO_TEST_CASE(the_proof_may_come_before_the_updates) {
   }
 }
 
+// Two accusers prove different updates while half of the network is cut off, and checks take different times.
+BOOST_AUTO_TEST_CASE(the_order_does_not_matter) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Cheated run(6, seed);
+    Prng prng(seed);
+    run.world.partition({0, 1, 2});
+    BOOST_TEST(run.world.revoke(0, run.proof(4)).ok());
+    BOOST_TEST(run.world.revoke(3, run.proof(7)).ok());
+    run.world.publish_all(1s, 10);
+    for (int i = 0; i < 40; ++i) {
+      if (i == 10) run.world.heal();
+      run.answer(prng.below(run.cheat), Checked::differs);
+      run.world.run_for(100ms);
+    }
+    const auto all_follow = [&] {
+      for (std::size_t i = 0; i < run.cheat; ++i) {
+        run.answer(i, Checked::differs);
+        if (!run.same_as_first(i)) return false;
+      }
+      return true;
+    };
+    BOOST_TEST(run.world.run_while(120s, all_follow));
+    for (std::size_t i = 0; i < run.cheat; ++i) {
+      BOOST_TEST(run.held(i, run.cheat) == 3u);
+      BOOST_TEST(run.world.nodes[i].store->revocations().size() == 2u);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_late_joiner_takes_it_with_the_weights) {
   Cheated run(4);
   run.world.kill(2);

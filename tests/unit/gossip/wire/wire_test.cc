@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "gossip/contract/stream_name.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/prng.h"
 
@@ -67,49 +68,62 @@ std::vector<Bytes> one_of_each() {
   SnapshotOffer offer{3, counting<Hash256>(1), 1'000'000, 17, 200, {}, 500, 6};
   SnapshotOffer refusal;
   refusal.refusal = "busy";
-  return {encode(hello),
-          encode(Reject{
-              Reject::Code::other_run, "why", counting<RunId>(1), "other", {record()}, {7, 0, UINT32_MAX}, {1, 2}}),
-          encode(Bye{Bye::Code::surplus, "enough", {record(), record(2)}}),
-          encode(Ping{1234567}),
-          encode(Pong{7}),
-          encode(Peers{{record(), record(0)}}),
-          encode(StreamDef{4, counting<StreamId>(1), {}}),
-          encode(StreamDef{0, counting<StreamId>(0), counting<NodeId>(0x20)}),
-          encode(Have{{{0, 1}, {0, 300}, {9, seq_max}}}),
-          encode(Want{{{1, {5, 9}}, {0, {3, 3}}}}),
-          encode(Subscribe{12, true}),
-          encode(Decline{12}),
-          encode(Invite{counting<NodeId>(1), counting<NodeId>(2)}),
-          encode(data()),
-          encode(Digest{{counting<Hash256>(2), 5, 6}, 7, false, false}),
-          encode(Digest{{counting<Hash256>(2), 5, 6}, 7, true, true, 8}),
-          encode(Vector{example_set(), true, false}),
-          encode(NotAvailable{{{1, {1, 512}}}}),
-          encode(SnapshotAsk{88, true, counting<Hash256>(4)}),
-          encode(offer),
-          encode(refusal),
-          encode(SnapshotWant{3, 9}),
-          encode(SnapshotWant{3, 0, true}),
-          encode(SnapshotData{3, 9, payload, true}),
-          encode(DataMore{payload, true}),
-          encode(SnapshotJoin{counting<Hash256>(1), HaveSet{}}),
-          encode(CopyAsk{}),
-          encode(CopyAsk{300}),
-          encode(Copy{Copy::Begin{300, 70'000}, payload, true}),
-          encode(Copy{std::nullopt, payload, false}),
-          encode(Buffers{counting<NodeId>(1), 300, 70'000, counting<Signature>(2), payload}),
-          encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
-                              {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
-          encode(TakenBack{Revocation::withdrawal(counting<NodeId>(1), {counting<StreamId>(2), 700})}),
-          encode(TakenBack{proof()}),
-          encode(StateWant{{counting<StreamId>(2), 700}, 300}),
-          encode(StateData{{counting<StreamId>(2), 700}, 300, payload}),
-          encode(StateData{{counting<StreamId>(2), 700}, 0, {}}),
-          encode(Charge{{counting<StreamId>(2), 700}}),
-          encode(Headers{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
-          encode(Equivocation{header(), {}}),
-          encode(Equivocation{header(), header()})};
+  return {
+      encode(hello),
+      encode(Reject{Reject::Code::other_run,
+                    "why",
+                    counting<RunId>(1),
+                    "other",
+                    {record()},
+                    {7, 0, UINT32_MAX},
+                    {1, 2}}),
+      encode(Bye{Bye::Code::surplus, "enough", {record(), record(2)}}),
+      encode(Ping{1234567}),
+      encode(Pong{7}),
+      encode(Peers{{record(), record(0)}}),
+      encode(StreamDef{4, counting<StreamId>(1), {}}),
+      encode(StreamDef{0, counting<StreamId>(0), counting<NodeId>(0x20)}),
+      encode(Have{{{0, 1}, {0, 300}, {9, seq_max}}}),
+      encode(Want{{{1, {5, 9}}, {0, {3, 3}}}}),
+      encode(Subscribe{12, true}),
+      encode(Decline{12}),
+      encode(Invite{counting<NodeId>(1), counting<NodeId>(2)}),
+      encode(data()),
+      encode(Digest{{counting<Hash256>(2), 5, 6}, 7, false, false}),
+      encode(Digest{{counting<Hash256>(2), 5, 6}, 7, true, true, 8}),
+      encode(Vector{example_set(), true, false}),
+      encode(NotAvailable{{{1, {1, 512}}}}),
+      encode(SnapshotAsk{88, true, counting<Hash256>(4)}),
+      encode(offer),
+      encode(refusal),
+      encode(SnapshotWant{3, 9}),
+      encode(SnapshotWant{3, 0, true}),
+      encode(SnapshotData{3, 9, payload, true}),
+      encode(DataMore{payload, true}),
+      encode(SnapshotJoin{counting<Hash256>(1), HaveSet{}}),
+      encode(CopyAsk{}),
+      encode(CopyAsk{300}),
+      encode(Copy{Copy::Begin{300, 70'000}, payload, true}),
+      encode(Copy{std::nullopt, payload, false}),
+      encode(Buffers{counting<NodeId>(1), 300, 70'000, counting<Signature>(2), payload}),
+      encode(Revocations{{{counting<NodeId>(1), {}, {1, seq_max}, counting<Signature>(3)},
+                          {counting<NodeId>(1), counting<StreamId>(2), {5, 9}, counting<Signature>(4)}}}),
+      encode(TakenBack{Revocation::withdrawal(counting<NodeId>(1), {counting<StreamId>(2), 700})}),
+      encode(TakenBack{proof()}),
+      encode(StateWant{{counting<StreamId>(2), 700}, 300}),
+      encode(StateData{{counting<StreamId>(2), 700}, 300, payload}),
+      encode(StateData{{counting<StreamId>(2), 700}, 0, {}}),
+      encode(Charge{{counting<StreamId>(2), 700}}),
+      encode(Headers{3, 17, {counting<HalfHash>(1), counting<HalfHash>(2)}}),
+      encode(Stage{counting<PipelineId>(1), 2, 3, 7}),
+      encode(Credit{300}),
+      encode(Activations{300, ActivationsBegin{{counting<StreamId>(1), 9}, 16, 2, 70'000}, payload, true}),
+      encode(Activations{300, std::nullopt, payload, false}),
+      encode(Gradients{1, GradientsBegin{2.5f, 3}, payload, false}),
+      encode(Gradients{1, std::nullopt, payload, true}),
+      encode(Outcome{300, Outcome::Kind::refused}),
+      encode(Equivocation{header(), {}}),
+      encode(Equivocation{header(), header()})};
 }
 
 Bytes encode_again(const Frame& frame) {
@@ -249,6 +263,57 @@ BOOST_AUTO_TEST_CASE(frames_of_buffers) {
   BOOST_TEST((message.invalid() == "buffers of a wrong size"));
   message.values = BytesView(large).first(limits::buffers_bytes_max);
   BOOST_TEST(encode(message).size() <= limits::frame_bytes_max);
+}
+
+BOOST_AUTO_TEST_CASE(frames_between_stages) {
+  const ActivationsBegin begin{{counting<StreamId>(1), 9}, 2, 1, 3};
+  const Bytes bytes = encode(Activations{1, begin, payload, false});
+  BOOST_TEST((Bytes(bytes.begin(), bytes.begin() + 4) == Bytes{138, 2, 1, 1}));
+  BOOST_TEST((Bytes(bytes.begin() + 19, bytes.end()) == Bytes{9, 2, 1, 3, 0xc0, 0xff, 0xee}));
+  BOOST_TEST((encode(Gradients{1, GradientsBegin{1, 3}, payload, false}) ==
+              Bytes{139, 2, 1, 0, 0, 0x80, 0x3f, 3, 0xc0, 0xff, 0xee}));
+  BOOST_TEST(reason({138, 4, 1, 1}) == "frame of type 138 has cut short, or unknown flags");
+  BOOST_TEST(reason({139, 0, 1}) == "frame of type 139 has a piece of a wrong size");
+  BOOST_TEST(reason({139, 0, 0, 1}) == "frame of type 139 has a transfer out of range");
+  BOOST_TEST(reason({139, 2, 1, 0, 0, 0, 0, 4, 1}) ==
+             "frame of type 139 has a piece that does not fit its length");
+  BOOST_TEST(reason({139, 3, 1, 0, 0, 0, 0, 1, 1}) ==
+             "frame of type 139 has a piece that does not fit its length");
+  const auto wrong = [&](auto change) {
+    ActivationsBegin changed = begin;
+    change(changed);
+    return Activations{1, changed, payload, false}.invalid();
+  };
+  BOOST_TEST((wrong([](ActivationsBegin& b) { b.name.number = 0; }) == "a micro-batch without a name"));
+  BOOST_TEST((wrong([](ActivationsBegin& b) { b.name.source = {}; }) == "a micro-batch without a name"));
+  BOOST_TEST((wrong([](ActivationsBegin& b) { b.rows = 0; }) == "a micro-batch without rows"));
+  BOOST_TEST((wrong([](ActivationsBegin& b) { b.label_bytes = 4; }) == "labels longer than the transfer"));
+  BOOST_TEST(
+      (wrong([](ActivationsBegin& b) { b.bytes = limits::border_bytes_max + 1; }) == "a border too long"));
+  BOOST_TEST((Stage{counting<PipelineId>(1), 4, 3, 0}.invalid() == "a stage out of range"));
+  BOOST_TEST((Stage{counting<PipelineId>(1), 0, 3, 0}.invalid() == "a stage out of range"));
+  BOOST_TEST((Stage{PipelineId{}, 1, 3, 0}.invalid() == "a pipeline without a name"));
+  BOOST_TEST((Outcome{1, static_cast<Outcome::Kind>(4)}.invalid() == "an unknown outcome"));
+  BOOST_TEST((Credit{seq_max + 1}.invalid() == "a credit out of range"));
+}
+
+// Pieces share the bytes of the border.
+BOOST_AUTO_TEST_CASE(long_borders_come_in_pieces) {
+  const auto all = std::make_shared<const Bytes>(2 * limits::piece_bytes_max + 5, std::uint8_t{7});
+  std::vector<OutFrame> frames =
+      encode_in_pieces(4, ActivationsBegin{{counting<StreamId>(1), 9}, 2, 1, all->size()}, all);
+  BOOST_REQUIRE(frames.size() == 3u);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    BOOST_TEST(frames[i].shared == all);
+    const Bytes whole = std::move(frames[i]).joined();
+    const auto frame = decode(whole);
+    BOOST_REQUIRE(frame.ok());
+    const auto& piece = std::get<Activations>(*frame);
+    BOOST_TEST((piece.begin.has_value() == (i == 0) && piece.more == (i < 2) && piece.transfer == 4));
+    bytes += piece.bytes.size();
+  }
+  BOOST_TEST(bytes == all->size());
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_frames_fit) {

@@ -24,11 +24,18 @@ ModelConfig small_config() {
   return config;
 }
 
+ModelConfig untied_config() {
+  ModelConfig config = small_config();
+  config.tied_head = false;
+  return config;
+}
+
 struct Small {
-  ParamLayout layout = std::move(gpt_layout(small_config())).value();
+  ModelConfig config;
+  ParamLayout layout = std::move(gpt_layout(config)).value();
   GptShape shape = std::move(gpt_shape(layout, 3)).value();
   std::vector<float> params;
-  Small() {
+  explicit Small(const ModelConfig& of = small_config()) : config(of) {
     Prng prng(4);
     params = draw(prng, layout.params(), 0.5);
   }
@@ -45,20 +52,22 @@ double loss_of(std::span<const float> logits, Token target) {
 BOOST_AUTO_TEST_SUITE(gpt_decoder)
 
 BOOST_AUTO_TEST_CASE(it_predicts_what_the_model_does) {
-  const Small small;
-  const auto model = std::move(make_model(small_config())).value();
-  Prng prng(5);
-  std::vector<Token> tokens(11);
-  for (Token& token : tokens) token = static_cast<Token>(prng.below(23));
-  for (const KernelTable* table : kernel_variants()) {
-    BOOST_REQUIRE(choose_kernels(table->name).ok());
-    GptDecoder decoder(small.shape, small.params);
-    double loss = 0;
-    for (std::size_t i = 0; i < 10; ++i) loss += loss_of(decoder.read(tokens[i]), tokens[i + 1]);
-    Batch batch;
-    batch.tokens = tokens;
-    batch.rows = 1;
-    BOOST_TEST(std::abs(loss / 10 - model->evaluate(small.params, batch).loss) < 1e-6);
+  for (const ModelConfig& config : {small_config(), untied_config()}) {
+    const Small small(config);
+    const auto model = std::move(make_model(config)).value();
+    Prng prng(5);
+    std::vector<Token> tokens(11);
+    for (Token& token : tokens) token = static_cast<Token>(prng.below(23));
+    for (const KernelTable* table : kernel_variants()) {
+      BOOST_REQUIRE(choose_kernels(table->name).ok());
+      GptDecoder decoder(small.shape, small.params);
+      double loss = 0;
+      for (std::size_t i = 0; i < 10; ++i) loss += loss_of(decoder.read(tokens[i]), tokens[i + 1]);
+      Batch batch;
+      batch.tokens = tokens;
+      batch.rows = 1;
+      BOOST_TEST(std::abs(loss / 10 - model->evaluate(small.params, batch).loss) < 1e-6);
+    }
   }
   BOOST_REQUIRE(choose_kernels("").ok());
 }

@@ -72,7 +72,25 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
 }
 
 // At a size where blocks, heads and lanes have uneven ends.
-BOOST_AUTO_TEST_CASE(gradient_agrees_with_differences) { check_slopes(gpt_config(37, 71, 2, 3, 21), 3); }
+BOOST_AUTO_TEST_CASE(gradient_agrees_with_differences) {
+  ModelConfig config = gpt_config(37, 71, 2, 3, 21);
+  check_slopes(config, 3);
+  config.tied_head = false;
+  check_slopes(config, 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_head_with_its_own_table_comes_last_and_is_no_hidden_matrix) {
+  ModelConfig config = gpt_config(37, 71, 2, 3, 21);
+  config.tied_head = false;
+  const auto model = std::move(make_model(config)).value();
+  const TensorInfo& head = model->layout().tensors().back();
+  BOOST_TEST(head.name == "lm_head.weight");
+  BOOST_TEST((head.shape == std::vector<std::uint32_t>{37, 21}));
+  BOOST_TEST(model->hidden_matrices(head) == 0u);
+  const auto shape = gpt_shape(model->layout(), 3);
+  BOOST_REQUIRE(shape.ok());
+  BOOST_TEST(shape->head == head.offset);
+}
 
 BOOST_AUTO_TEST_CASE(bits_are_equal_for_all_kernels_threads_and_histories) { check_bits(gpt_config(50, 70, 2, 2, 24)); }
 
@@ -107,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_shape_is_found_with_and_without_the_prefix_and_refused_wi
   for (TensorInfo& tensor : tensors) tensor.name = tensor.name.substr(std::string("transformer.").size());
   const auto shape = gpt_shape(std::move(ParamLayout::create(tensors)).value(), 2);
   BOOST_REQUIRE(shape.ok());
-  BOOST_TEST(shape->layers == 2);
+  BOOST_TEST(shape->layer.size() == 2);
   BOOST_TEST(shape->head_size() == 2);
   BOOST_TEST(shape->layer[1].narrow_bias == tensors[25].offset);
   const auto refusal = [](std::vector<TensorInfo> of, std::uint32_t heads) {

@@ -21,7 +21,11 @@ class Beginner final : public Model {
     if (tensor.name == "normal") return {TensorStart::Kind::normal, 1, 2500};  // deviation 0.02
     return TensorStart::by_inputs(tensor);
   }
-  float loss_and_gradient(std::span<const float>, const Batch&, std::span<float>) override { return 0; }
+  void forward(std::span<const float>, const Batch&, std::span<const float>, std::span<float>) override {}
+  float backward(std::span<const float>, const Batch&, std::span<const float>, std::span<const float>,
+                 std::span<float>, std::span<float>) override {
+    return 0;
+  }
   Evaluation evaluate(std::span<const float>, const Batch&) override { return {}; }
   void predict(std::span<const float>, const Batch&, std::span<float>) override {}
   std::size_t predictions(std::uint32_t) const override { return 0; }

@@ -60,6 +60,19 @@ BOOST_AUTO_TEST_CASE(qwen2_has_biases_and_names_a_window_that_it_does_not_use) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_gpts_head_may_have_its_own_table) {
+  ModelConfig config;
+  config.family = "gpt";
+  config.vocabulary = 300;
+  for (const bool tied : {true, false}) {
+    config.tied_head = tied;
+    BOOST_TEST(parse_model_json(model_json(config), "ours").value().tied_head == tied);
+  }
+  BOOST_TEST(parse_model_json(with(model_json(config), R"("tie_word_embeddings": false)", R"("tie": 0)"), "older")
+                 .value()
+                 .tied_head);
+}
+
 // A fine-tuned Llama keeps the length that it was made for.
 BOOST_AUTO_TEST_CASE(a_shorter_context_does_not_shorten_the_positions) {
   ModelConfig config = parse_model_json(llama_text, "c.json").value();

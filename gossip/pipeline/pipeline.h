@@ -1,0 +1,164 @@
+// Pipeline: one replica of a stage of a model that is cut (gossip/PIPELINE.md). It moves micro-batches up and
+// their gradients down, and says when a step of its stage is complete.
+//
+// A function from (input, time) to effects, as Protocol is: no clock, no socket, no thread. A driver calls
+// the handlers, carries out the effects in order, and calls on_time() at next_deadline(). Early and spare
+// calls are harmless. Frames of peers never reach an assertion: what has no place closes the link that it
+// came over.
+//
+// Thread: one owner. Memory: for each micro-batch that is not over, its input, its labels, and the gradient
+// that came down; until its answer is there, its output as well. At most micro_batches take part in a step,
+// and `window` wait for each lower neighbour.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "gossip/pipeline/lowers.h"
+#include "gossip/pipeline/uppers.h"
+#include "gossip/pipeline/work.h"
+#include "runtime/base/prng.h"
+#include "runtime/base/time.h"
+
+namespace rumor::gossip {
+
+struct PipelineOptions {
+  Stage self;                       // what this replica says of itself
+  StreamId stream;                  // names the micro-batches of a source
+  std::uint32_t micro_batches = 1;  // of a step; >= 1
+  std::uint64_t window = 4;         // transfers that each lower neighbour may have without an answer; >= 1
+};
+
+struct PipelineFigures {
+  std::uint64_t steps = 0, counted = 0;  // steps made; micro-batches in them
+  std::uint64_t dropped = 0;             // micro-batches that another replica counts
+  std::uint64_t late = 0, lost = 0;      // transfers sent again: given up as late; because a link was lost
+  std::uint64_t refused = 0;             // transfers that a neighbour without an upper neighbour sent back
+  std::uint64_t repeats = 0;             // micro-batches that came again although they had been counted
+  std::uint64_t sums_again = 0;          // sums that were begun again, without a dropped micro-batch
+};
+
+class Pipeline {
+ public:
+  // Requires: options are valid; two stages or more.
+  Pipeline(PipelineOptions options, Prng prng);
+
+  // ---- inputs ----
+
+  // A link to a peer of another stage. The first effect is our STAGE.
+  void on_linked(LinkId link, PipelineOutbox& out);
+  // The link is gone. An unknown link is ignored: this side may have closed it.
+  void on_unlinked(LinkId link, TimePoint now, PipelineOutbox& out);
+  void on_frame(LinkId link, const Frame& frame, TimePoint now, PipelineOutbox& out);
+  // The result of the Work that was asked for last.
+  void on_made(Made made, TimePoint now, PipelineOutbox& out);
+  // The bytes of that Work are not what a border has: it is not done, and the link that brought them is
+  // closed.
+  void on_unreadable(TimePoint now, PipelineOutbox& out);
+  // MakeStep is done.
+  void on_stepped(TimePoint now, PipelineOutbox& out);
+  // The source draws micro-batches from now on, or no more. Off at first.
+  void set_emitting(bool emits, TimePoint now, PipelineOutbox& out);
+  void on_time(TimePoint now, PipelineOutbox& out);
+  TimePoint next_deadline() const { return uppers_.next_deadline(); }
+
+  // ---- questions ----
+
+  bool is_source() const { return options_.self.stage == 1; }
+  bool is_last() const { return options_.self.stage == options_.self.stages; }
+  const PipelineFigures& figures() const { return figures_; }
+  // Micro-batches that are not over.
+  std::size_t held() const { return held_.size(); }
+  void check_invariants() const;
+
+ private:
+  // A transfer: on which link, under which number.
+  struct Transfer {
+    LinkId link{};
+    std::uint64_t number = 0;
+  };
+  enum class State : std::uint8_t {
+    waiting,   // for its turn in a step
+    ready,     // `above` is there: wants an upper neighbour
+    away,      // `to` has it
+    answered,  // `change` is there, or this is the last stage
+  };
+  struct Held {
+    MicroBatchName name;
+    std::uint32_t rows = 0;
+    std::size_t label_bytes = 0;
+    std::shared_ptr<const Bytes> below, above, change;  // above: until our own answer has gone down
+    std::optional<Transfer> from, to;                   // to: once there is an answer, whose it is
+    std::optional<LinkId> shunned;                      // did not answer: others come first
+    State state = State::waiting;
+    bool replied = false;  // our own answer has gone down, or there is nobody below
+    bool summed = false, counted = false;
+    float loss = 0;
+  };
+  using Place = std::map<Slot, Held>::iterator;
+
+  // Why a frame closes its link, or nothing.
+  using Complaint = std::optional<std::string_view>;
+
+  Complaint on(LinkId link, const Stage& stage);
+  Complaint on(LinkId link, const Credit& credit, TimePoint now, PipelineOutbox& out);
+  Complaint on(LinkId link, const Activations& piece, TimePoint now, PipelineOutbox& out);
+  Complaint on(LinkId link, const Gradients& piece, TimePoint now, PipelineOutbox& out);
+  Complaint on(LinkId link, const Outcome& outcome, TimePoint now, PipelineOutbox& out);
+  Complaint on_outcome_from_above(LinkId link, const Outcome& outcome, PipelineOutbox& out);
+
+  void close(LinkId link, std::string_view reason, PipelineOutbox& out);
+  void lose(LinkId link, PipelineOutbox& out);
+  void send_again(Held& held, LinkId but);
+  void tell(const Transfer& transfer, Outcome::Kind kind, PipelineOutbox& out) const;
+  void hold(LinkId link, Lowers::Arrived arrived, PipelineOutbox& out);
+  void drop(Place place, PipelineOutbox& out);
+  void count(Place place, PipelineOutbox& out);
+  bool is_counted(const MicroBatchName& name) const;
+  void refuse_all(PipelineOutbox& out);
+  bool is_open() const { return is_last() || !uppers_.empty(); }
+  void begin_sum_again();
+  void reply(Held& held, Bytes bytes, PipelineOutbox& out);
+
+  void go_on(TimePoint now, PipelineOutbox& out);
+  void send_ready(TimePoint now, PipelineOutbox& out);
+  void choose_work(PipelineOutbox& out);
+  void ask_for(Work::Kind kind, Place place, PipelineOutbox& out);
+  void end_step(PipelineOutbox& out);
+  std::size_t taking_part() const;
+
+  PipelineOptions options_;
+  Prng prng_;
+  std::set<LinkId> strangers_;  // links whose STAGE has not come
+  Uppers uppers_;
+  Lowers lowers_;
+  // An answer of which pieces are missing.
+  struct Arriving {
+    std::uint64_t transfer = 0;
+    GradientsBegin begin;
+    Bytes bytes;
+  };
+  std::map<LinkId, Arriving> arriving_;
+  std::map<Slot, Held> held_;
+  Slot next_slot_ = 1;
+  std::uint64_t emitted_ = 0;
+  bool emits_ = false, stepping_ = false;
+  // The work under way; its slot is not in held_ any more if it was dropped meanwhile.
+  struct Running {
+    Slot slot = 0;
+    Work::Kind kind = Work::Kind::forward;
+    bool is_void = false;  // its gradient went into a sum that is begun again
+  };
+  std::optional<Running> running_;
+  std::size_t summed_ = 0;                    // micro-batches in the step's sum
+  std::set<MicroBatchName> counted_;          // of steps that are over
+  std::deque<MicroBatchName> counted_order_;  // the same, oldest first
+  PipelineFigures figures_;
+};
+
+}  // namespace rumor::gossip

@@ -1,0 +1,81 @@
+// Uppers: a replica's neighbours in the stage above. Who has credit, which transfers wait there for an
+// answer, how long an answer takes, and so who gets the next micro-batch and who is given up (PIPELINE.md,
+// 5).
+//
+// Thread: one owner. Memory: some bytes for each transfer without an answer. Randomness: that of the caller.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "gossip/contract/events.h"
+#include "runtime/base/prng.h"
+#include "runtime/base/time.h"
+
+namespace rumor::gossip {
+
+// A replica's own number of a micro-batch that it holds. Ascending, never used twice.
+using Slot = std::uint64_t;
+
+class Uppers {
+ public:
+  static constexpr std::int64_t lateness = 4;  // times as long as the other neighbours need
+  static constexpr Duration patience_min = 1s, patience_unmeasured = 10s;
+
+  // A transfer without an answer.
+  struct Awaited {
+    Slot slot = 0;
+    TimePoint sent;
+    std::int64_t place = 1;  // in the neighbour's queue, as it was sent
+    TimePoint late_at;
+  };
+  struct Late {
+    LinkId link;
+    std::uint64_t transfer = 0;
+    Slot slot = 0;
+  };
+
+  void add(LinkId link) { uppers_[link]; }
+  bool empty() const { return uppers_.empty(); }
+  bool has(LinkId link) const { return uppers_.contains(link); }
+  // The micro-batches whose answer is awaited there, oldest first.
+  std::vector<Slot> remove(LinkId link);
+  // Requires of this and the following: has(link). The reason why a limit must not be used, or nothing.
+  std::optional<std::string_view> take_credit(LinkId link, std::uint64_t limit);
+
+  // One of those with credit, drawn; `but` only if no other has any. None: nobody has.
+  std::optional<LinkId> choose(Prng& prng, std::optional<LinkId> but) const;
+  // Gives the number of the transfer. Requires: the link has credit.
+  std::uint64_t send(LinkId link, Slot slot, TimePoint now);
+  // Null for a transfer that has ended, or was never sent.
+  const Awaited* find(LinkId link, std::uint64_t transfer) const;
+  bool was_sent(LinkId link, std::uint64_t transfer) const { return transfer <= uppers_.at(link).sent; }
+  // The answer is there: measures. Requires: find().
+  void answered(LinkId link, std::uint64_t transfer, TimePoint now);
+  // Awaits no answer any more.
+  void forget(LinkId link, std::uint64_t transfer) { uppers_.at(link).awaited.erase(transfer); }
+
+  // Transfers that are late while another neighbour has credit. Their neighbours count as twice as slow from
+  // now on. All others that are late are waited for once more.
+  std::vector<Late> take_late(TimePoint now);
+  TimePoint next_deadline() const;
+
+ private:
+  struct Upper {
+    std::uint64_t limit = 0, sent = 0;  // numbers of transfers
+    std::map<std::uint64_t, Awaited> awaited;
+    Duration time{0};  // of one transfer; 0: not measured
+    bool has_credit() const { return sent < limit; }
+  };
+
+  Duration mean_time(std::optional<LinkId> but = std::nullopt) const;
+  Duration patience(LinkId link, std::int64_t place) const;
+  bool another_has_credit(LinkId but) const;
+
+  std::map<LinkId, Upper> uppers_;
+};
+
+}  // namespace rumor::gossip
