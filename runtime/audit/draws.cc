@@ -67,7 +67,8 @@ std::optional<Segment> Draws::take(Candidates& candidates, const gossip::HaveSet
   while (!candidates.empty()) {
     const Segment segment = candidates.begin()->second;
     candidates.erase(candidates.begin());
-    const bool kept = have.head(segment.stream) < segment.first + KeptStates::kept * segment_;
+    // Its origin must still have the state when the wish arrives, a segment later at most.
+    const bool kept = have.head(segment.stream) < segment.first + (KeptStates::kept - 1) * segment_;
     if (kept || segment.first == 1) return segment;
   }
   return std::nullopt;

@@ -156,6 +156,14 @@ constexpr FigureRow<C> node_rows[] = {
     figure<&C::taken_back>("taken_back").shown("back", Form::fault, 6)
         .gauge("rumor_contribution_taken_back_updates",
                "Updates of each peer that this peer held until the run's owner took them back."),
+    figure<&C::audited>("segments_audited").shown("audited", Form::fault, 8)
+        .gauge("rumor_audited_segments", "Segments of each peer that this peer has made again, whatever came out."),
+    figure<&C::agreed>("segments_agreed").shown("agreed", Form::fault),
+    figure<&C::untold>("segments_untold").shown("untold", Form::fault)
+        .gauge("rumor_untold_segments",
+               "Segments among these that could not be told, since updates, data or the state were not to be had."),
+    figure<&C::differ>("segments_differ").shown("differ", Form::fault, 7)
+        .gauge("rumor_differing_segments", "Segments among these that are not as their records say."),
     figure<&C::first_seen>("first_seen_unix_s"),
     figure<&C::last_seen>("last_seen_unix_s"),
     figure<C>("first_seen_s", [](const C& c) { return c.seconds_since(c.first_seen); })
@@ -187,7 +195,8 @@ void add_contributions(FigureSheet& sheet, const ContributionTable& table) {
   sheet.add({.title = "samples"}, unknown_rows, table);
   sheet.add_list({.object = "contributions", .title = "Who did what", .key = "node",
                   .note = "Counted from the signed updates that this replica holds. Unknown: updates that came within "
-                          "a snapshot, which does not say their samples. Back: taken back by the run's owner."},
+                          "a snapshot, which does not say their samples. Back: taken back by the run's owner, the peer "
+                          "itself, or a proof. Audited: segments that this peer has made again."},
                  node_rows, table.nodes);
   sheet.add_list({.object = "contribution_streams"}, stream_rows, table.streams);
 }

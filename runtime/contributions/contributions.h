@@ -43,7 +43,10 @@ struct Contribution {
   // When the first and the last of the updates came here, in seconds since 1970; 0: not known.
   std::uint64_t first_seen = 0, last_seen = 0;
   std::uint64_t now = 0;  // 0: there is none, as in a file
+  // Segments of the node that this peer's process has made again, by outcome (runtime/AUDIT.md); set by its owner.
+  std::uint64_t agreed = 0, untold = 0, differ = 0;
 
+  std::uint64_t audited() const { return agreed + untold + differ; }
   std::string name() const { return node.is_zero() ? "unknown" : node.hex(); }
   // Its part of all samples of the run; nothing where some of its own are not known.
   std::optional<double> share() const;

@@ -25,7 +25,8 @@ Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
       incoming_(incoming),
       outgoing_(outgoing),
       segment_(segments_of(core)),
-      draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0) {
+      draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0),
+      shares_(std::max(0.1, 2 * core.config.audit_share)) {
   auto data = core.trainer->repeatable_data();
   if (segment_ == 0 || !data) return;
   task_ = audit::AuditTask{core.config, incoming.form(), std::move(data), outgoing.data_hash()};
@@ -86,6 +87,7 @@ void Audits::on_update(const gossip::UpdateHeader& header) {
 void Audits::trained(Duration time) {
   const double share = core_.config.audit_share;
   credit_ = std::min(credit_max, credit_ + share / (1 - share) * to_seconds(time));
+  has_trained_ = true;
 }
 
 void Audits::slice_done(Duration time) {
@@ -118,7 +120,7 @@ void Audits::advance(Turn& turn) {
 }
 
 // A peer that has trained to the end has nothing else to do.
-bool Audits::may_spend() const { return core_.config.audit_share > 0 && (credit_ > 0 || core_.phase == Phase::done); }
+bool Audits::may_draw() const { return core_.config.audit_share > 0 && (credit_ > 0 || core_.phase == Phase::done); }
 
 std::optional<Audits::Job> Audits::next_job() {
   if (!checks_.empty()) {
@@ -128,7 +130,7 @@ std::optional<Audits::Job> Audits::next_job() {
     job.segments = segments_around(job.accused, own ? core_.options.node : job.proof.node);
     return job;
   }
-  if (!task_ || !may_spend()) return std::nullopt;
+  if (!task_ || !may_draw()) return std::nullopt;
   const auto drawn = draws_.next(incoming_.have());
   if (!drawn) return std::nullopt;
   return Job{.purpose = Purpose::drawn, .segments = {*drawn}};
@@ -169,17 +171,25 @@ void Audits::find_state(const audit::StepRecord& first, Turn& turn) {
     job_->state = Bytes();
   } else if (const auto held = held_state(key)) {
     job_->state = held->bytes;
-  } else if (job_->purpose == Purpose::charge) {
-    job_->no_state = "the state is no longer kept";
   } else if (first.segment->bytes == 0 || first.segment->bytes > limits::state_bytes_max) {
     job_->no_state = "it names a state of a size that none has";
   } else {
     job_->asked = true;
-    std::vector<NodeId> holders = {segment.origin};
-    if (!job_->holder.is_zero()) holders.insert(holders.begin(), job_->holder);
-    core_.protocol->want_state({key, first.segment->root, first.segment->bytes, std::move(holders)}, turn.now,
+    core_.protocol->want_state({key, first.segment->root, first.segment->bytes, holders_of(segment)}, turn.now,
                                turn.network);
   }
+}
+
+// A state of our own that is no longer kept has whoever charges us.
+std::vector<NodeId> Audits::holders_of(const audit::Segment& segment) const {
+  std::vector<NodeId> holders;
+  if (!job_->holder.is_zero()) holders.push_back(job_->holder);
+  if (segment.origin != core_.options.node) {
+    holders.push_back(segment.origin);
+  } else {
+    for (const gossip::PeerInfo& peer : core_.protocol->peers()) holders.push_back(peer.node);
+  }
+  return holders;
 }
 
 void Audits::start() {
@@ -191,10 +201,12 @@ void Audits::start() {
 
 bool Audits::begin_slice(Turn& turn) {
   const audit::SegmentAudit::Find find = [this](const UpdateKey& key) { return incoming_.find(key); };
-  while (job_ && (job_->purpose != Purpose::drawn || may_spend())) {
+  // Once begun an audit goes on with a slice after each own step: the longer it takes, the longer a cheat stays.
+  while (job_ && (has_trained_ || core_.phase == Phase::done)) {
     if (!job_->audit && job_->state) start();
     if (!job_->audit) return false;
     if (job_->audit->prepare(find)) {
+      has_trained_ = false;
       core_.begin_computing(turn.now);
       turn.out.push_back(StartAudit{job_->audit.get()});
       return true;

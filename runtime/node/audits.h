@@ -1,9 +1,9 @@
 // Audits: what a node does about audits (runtime/AUDIT.md, "Segments"). It draws segments of other peers and makes
 // them again, checks the proofs of others, makes its own segment again when it is charged, and gives states.
 //
-// One audit is under way at a time. It waits for a state, then goes on in slices, each an effect StartAudit. Slices of
-// drawn segments take the share of the compute that the run file gives them; checks of proofs go first and are charged
-// to that share.
+// One audit is under way at a time. It waits for a state, then goes on in slices, each an effect StartAudit, one after
+// each own step at most. A segment is drawn once those before have been paid with the share of compute that the run
+// file gives; checks of proofs go first and are charged to that share.
 //
 // The port's calls come within a handler of the protocol, so they only note; advance() acts at the end of a turn.
 //
@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gossip/contract/audit_port.h"
 #include "runtime/audit/draws.h"
@@ -85,10 +86,11 @@ class Audits final : public gossip::AuditPort {
   std::optional<Job> next_job();
   std::deque<audit::Segment> segments_around(const UpdateKey& update, const NodeId& origin) const;
   using Outcome = audit::SegmentAudit::Outcome;
-  bool may_spend() const;
+  bool may_draw() const;
   // The front segment of the job: finds out where its state is.
   void begin(Turn& turn);
   void find_state(const audit::StepRecord& first, Turn& turn);
+  std::vector<NodeId> holders_of(const audit::Segment& segment) const;
   void start();
   void finish_segment(const Outcome& outcome, Turn& turn);
   void conclude(const Outcome& outcome, Turn& turn);
@@ -106,7 +108,8 @@ class Audits final : public gossip::AuditPort {
   std::optional<audit::AuditTask> task_;   // absent: this peer cannot make steps again
   audit::Draws draws_;
   StateShares shares_;
-  double credit_ = 0;                      // seconds of compute that drawn segments may take
+  double credit_ = 0;                      // seconds of compute; a segment is drawn when it is above zero
+  bool has_trained_ = true;                // since the last slice
   std::optional<Job> job_;
   std::deque<Job> checks_;                 // of proofs and charges, which wait
   std::uint64_t charged_ = 0;              // the last own segment that was made again, by its first update

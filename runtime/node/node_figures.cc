@@ -37,6 +37,12 @@ NodeStatus Node::status(TimePoint now) const {
   s.exchange = core_.config.mode;
   if (!core_.config.has_own_models())
     s.contributions = incoming_.contributions().table(replica().have(), replica().samples(), protocol.nodes());
+  for (Contribution& one : s.contributions.nodes)
+    if (const auto at = audits().find(one.node); at != audits().end()) {
+      one.agreed = at->second.agreed;
+      one.untold = at->second.cannot_tell;
+      one.differ = at->second.differ;
+    }
   s.training = core_.figures;
   s.training.observes = core_.options.observe;
   s.traffic = protocol.counters();

@@ -33,13 +33,14 @@ AuditCounts counts_of(const sim::Cluster& cluster, std::size_t nodes) {
 // Node 2 of 4 is the cheat. One step takes 100 ms, so that an accusation waits for some hundred steps.
 struct Swarm {
   RunConfig config;
+  bool ignores_charges = true;
   NodeId cheat;
   std::unique_ptr<sim::Cluster> cluster;
   compress::SparseUpdate of_another;  // the last update of node 0
 
   Swarm(RunConfig the_config, test::Cheat::Step step, test::Cheat::Lie lie = {}, models::Shard rows = {2, 4},
-        std::uint64_t seed = 1)
-      : config(std::move(the_config)) {
+        std::uint64_t seed = 1, bool hostile = true)
+      : config(std::move(the_config)), ignores_charges(hostile) {
     sim::ClusterOptions options = test::lan(4, seed);
     options.step = 100ms;
     options.trainer = [=, this](std::size_t node, const NodeOptions& made) -> Result<std::unique_ptr<Trainer>> {
@@ -53,8 +54,10 @@ struct Swarm {
         return result;
       };
       if (node != 0 && node != 2) return std::unique_ptr<Trainer>(std::move(honest).value());
-      return std::unique_ptr<Trainer>(std::make_unique<test::Cheat>(
-          std::move(honest).value(), node == 2 ? step : watched, node == 2 ? lie : test::Cheat::Lie()));
+      auto made_one = std::make_unique<test::Cheat>(std::move(honest).value(), node == 2 ? step : watched,
+                                                    node == 2 ? lie : test::Cheat::Lie());
+      if (node == 2 && ignores_charges) made_one->ignore_charges();
+      return std::unique_ptr<Trainer>(std::move(made_one));
     };
     cluster = test::make_cluster(config, options);
   }
@@ -107,9 +110,9 @@ void check_that_it_is_put_out(const std::string& name, Swarm& swarm) {
 }
 
 // Honest but for steps from number 9 on, where the second segment begins.
-test::Cheat::Step after_a_segment(test::Cheat::Step cheat) {
-  return [cheat = std::move(cheat), steps = 0](ModelTrainer& trainer, const StepPlan& plan) mutable {
-    return ++steps < 9 ? trainer.step(plan) : cheat(trainer, plan);
+test::Cheat::Step after_a_segment(test::Cheat::Step cheat, int first = 9) {
+  return [cheat = std::move(cheat), first, steps = 0](ModelTrainer& trainer, const StepPlan& plan) mutable {
+    return ++steps < first ? trainer.step(plan) : cheat(trainer, plan);
   };
 }
 
@@ -160,6 +163,27 @@ BOOST_AUTO_TEST_CASE(honest_updates_that_move_a_tenth_too_far) {
   check_that_it_is_put_out("scaled by 1.1", swarm);
 }
 
+// At 5 % a cheat is found after 20 segments in the mean, and 99 of 100 after 90.
+BOOST_AUTO_TEST_CASE(a_twentieth_of_the_compute_finds_a_twentieth_of_the_segments) {
+  const char* given = std::getenv("RUMOR_AUDIT_SEEDS");
+  const std::uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : 4;
+  std::uint64_t segments = 0, longest = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const auto cheat = after_a_segment([](ModelTrainer& trainer, StepPlan plan) {
+      plan.rate *= 1.1;
+      return trainer.step(plan);
+    }, 801);
+    Swarm swarm(audited(1'000'000), cheat, {}, {2, 4}, seed);
+    const std::uint64_t found = swarm.run_until_found(1000s);
+    BOOST_REQUIRE(found > 800u);
+    segments += (found - 800) / swarm.config.segment;
+    longest = std::max(longest, (found - 800) / swarm.config.segment);
+  }
+  BOOST_TEST_MESSAGE(seeds << " cheats: found after " << static_cast<double>(segments) / static_cast<double>(seeds)
+                           << " segments in the mean, " << longest << " at most");
+  BOOST_TEST(segments < 60 * seeds);
+}
+
 BOOST_AUTO_TEST_CASE(rows_of_another_peer) {
   Swarm swarm(audited(120'000), honest, {}, {1, 4});
   check_that_it_is_put_out("other rows", swarm);
@@ -199,7 +223,7 @@ BOOST_AUTO_TEST_CASE(another_state_between_two_segments) {
     if (++steps % 8 != 0 || steps == 8) return trainer.step(plan);
     StepResult result = trainer.step(plan);
     std::vector<float> residual(trainer.residual().begin(), trainer.residual().end());
-    for (float& waits : residual) waits *= 2;
+    for (float& waits : residual) waits *= 1.001f;
     BOOST_TEST(trainer.restore(residual, trainer.optimizer_state()).ok());
     return result;
   });
@@ -207,20 +231,65 @@ BOOST_AUTO_TEST_CASE(another_state_between_two_segments) {
 }
 
 BOOST_AUTO_TEST_CASE(a_memory_error_is_withdrawn_by_its_own_peer) {
-  Swarm swarm(audited(120'000, 0.5), [steps = 0](ModelTrainer& trainer, const StepPlan& plan) mutable {
-    StepResult result = trainer.step(plan);
-    if (++steps != 60) return result;
-    result.update.negative[0] ^= 1;
-    encode_again(trainer, result);
-    return result;
-  });
-  BOOST_TEST(swarm.run_until_found(150s) > 0u);
-  test::finish(*swarm.cluster, 900s);
-  const std::set<gossip::Revocation> revocations = swarm.revocations();
-  BOOST_REQUIRE(revocations.size() == 1u);
-  BOOST_TEST((revocations.begin()->kind == gossip::Revocation::Kind::withdrawn));
-  BOOST_TEST(revocations.begin()->range.first == 60u);
-  BOOST_TEST(updates_of(*swarm.cluster->node(0), swarm.cheat) == 59u);
+  bool found = false;
+  for (std::uint64_t seed = 1; seed <= 8 && !found; ++seed) {
+    const auto one_error = [steps = 0](ModelTrainer& trainer, const StepPlan& plan) mutable {
+      StepResult result = trainer.step(plan);
+      if (++steps != 60) return result;
+      result.update.negative[0] ^= 1;
+      encode_again(trainer, result);
+      return result;
+    };
+    Swarm swarm(audited(60'000, 0.5), one_error, {}, {2, 4}, seed, false);
+    if (swarm.run_until_found(40s) == 0) continue;  // its segment was not drawn
+    found = true;
+    test::finish(*swarm.cluster, 900s);
+    const std::set<gossip::Revocation> revocations = swarm.revocations();
+    BOOST_REQUIRE(revocations.size() == 1u);
+    BOOST_TEST((revocations.begin()->kind == gossip::Revocation::Kind::withdrawn));
+    BOOST_TEST(revocations.begin()->range.first == 60u);
+    BOOST_TEST(updates_of(*swarm.cluster->node(0), swarm.cheat) == 59u);
+  }
+  BOOST_TEST(found);
+}
+
+// Links reset, processes die and return empty, and one is cut off for a while.
+BOOST_AUTO_TEST_CASE(honest_swarms_with_faults_accuse_nobody) {
+  const char* given = std::getenv("RUMOR_AUDIT_SEEDS");
+  const std::uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : 10;
+  AuditCounts all;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    sim::ClusterOptions options = test::lan(3 + seed % 3, seed);
+    options.light_faults = true;
+    if (seed % 2 == 0) options.network = sim::NetworkModel::preset("home").value();
+    const auto cluster = test::make_cluster(audited(6000, 0.3), options);
+    test::finish(*cluster, 900s);
+    const AuditCounts counts = counts_of(*cluster, options.nodes);
+    all.agreed += counts.agreed;
+    all.cannot_tell += counts.cannot_tell;
+    all.differ += counts.differ;
+    for (std::size_t i = 0; i < options.nodes; ++i) {
+      BOOST_TEST(cluster->node(i)->replica().revocations().empty(), "seed " << seed);
+      cluster->node(i)->check_invariants();
+    }
+  }
+  BOOST_TEST_MESSAGE(seeds << " seeds: " << all.agreed << " segments agree, " << all.cannot_tell
+                           << " cannot be told, " << all.differ << " differ");
+  BOOST_TEST(all.differ == 0u);
+  BOOST_TEST(all.agreed > 2 * all.cannot_tell);
+}
+
+// Its states are gone before anybody's wish for them arrives.
+BOOST_AUTO_TEST_CASE(without_its_state_a_segment_cannot_be_told) {
+  RunConfig config = audited(20'000);
+  config.segment = 1;
+  sim::ClusterOptions options = test::lan(4);
+  options.network = sim::NetworkModel::preset("wan").value();
+  const auto cluster = test::make_cluster(config, options);
+  test::finish(*cluster, 600s);
+  const AuditCounts counts = counts_of(*cluster, 4);
+  BOOST_TEST(counts.cannot_tell > 0u);
+  BOOST_TEST(counts.differ == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -17,7 +17,11 @@ class Cheat final : public Trainer {
   LargeVector<std::int32_t> initial_weights() const override { return honest_->initial_weights(); }
   void follow(Replica& replica) override { honest_->follow(replica); }
   compress::FloatView view() override { return honest_->view(); }
-  std::shared_ptr<const models::DataSet> repeatable_data() const override { return honest_->repeatable_data(); }
+  // One that ignores charges has data for its records, and later none to make its own updates again with.
+  std::shared_ptr<const models::DataSet> repeatable_data() const override {
+    return ignores_charges_ && asked_++ > 0 ? nullptr : honest_->repeatable_data();
+  }
+  void ignore_charges() { ignores_charges_ = true; }
   Bytes carried_state() const override {
     Bytes state = honest_->carried_state();
     if (lie_) lie_(state);
@@ -40,6 +44,8 @@ class Cheat final : public Trainer {
  private:
   std::unique_ptr<ModelTrainer> honest_;
   Step step_;
+  bool ignores_charges_ = false;
+  mutable int asked_ = 0;
   Lie lie_;  // about the state that it carries; empty: none
 };
 
