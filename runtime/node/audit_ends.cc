@@ -19,6 +19,8 @@ void Audits::conclude(const Outcome& outcome, Turn& turn) {
 
 void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   const audit::Segment& segment = job_->segments.front();
+  // Only a whole audit says what one costs.
+  if (outcome.agreed == segment_) audit_seconds_ += 0.25 * (to_seconds(job_->took) - audit_seconds_);
   AuditCounts& counts = counts_[segment.origin];
   counts.agreed += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
   counts.cannot_tell += outcome.finding.verdict == audit::Verdict::cannot_tell ? 1 : 0;

@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "compress/payload/recorded.h"
-#include "runtime/audit/proof.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/text.h"
 
 namespace rumor {
 
 namespace {
 
-constexpr double credit_max = 60;  // seconds
+constexpr std::uint32_t owed_max = 4;  // segments to draw
+constexpr std::uint32_t coin_sides = 1 << 30;
 
 std::uint64_t segment_start(std::uint64_t seq, std::uint64_t segment) { return (seq - 1) / segment * segment + 1; }
 
@@ -26,7 +27,8 @@ Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
       outgoing_(outgoing),
       segment_(segments_of(core)),
       draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0),
-      shares_(std::max(0.1, 2 * core.config.audit_share)) {
+      shares_(std::max(0.1, 2 * core.config.audit_share)),
+      coins_(Prng::named(ByteReader(core.options.audit_secret.view()).u64(), "coins")) {
   auto data = core.trainer->repeatable_data();
   if (segment_ == 0 || !data) return;
   task_ = audit::AuditTask{core.config, incoming.form(), std::move(data), outgoing.data_hash()};
@@ -85,15 +87,16 @@ void Audits::on_update(const gossip::UpdateHeader& header) {
 }
 
 void Audits::trained(Duration time) {
-  const double share = core_.config.audit_share;
-  credit_ = std::min(credit_max, credit_ + share / (1 - share) * to_seconds(time));
   has_trained_ = true;
+  if (core_.config.audit_share == 0 || !task_) return;
+  const double share = core_.config.audit_share / (1 - core_.config.audit_share), seconds = to_seconds(time);
+  if (audit_seconds_ == 0) audit_seconds_ = static_cast<double>(segment_) * seconds;
+  const double coin = static_cast<double>(coins_.below(coin_sides)) / coin_sides;
+  if (coin * audit_seconds_ < share * seconds) owed_ = std::min(owed_ + 1, owed_max);
 }
 
 void Audits::slice_done(Duration time) {
   if (job_) job_->took += time;
-  // A check of a proof may owe more than a minute; drawn segments then wait no longer than for that.
-  credit_ = std::max(-credit_max, credit_ - to_seconds(time));
 }
 
 TimePoint Audits::deadline() const {
@@ -120,7 +123,7 @@ void Audits::advance(Turn& turn) {
 }
 
 // A peer that has trained to the end has nothing else to do.
-bool Audits::may_draw() const { return core_.config.audit_share > 0 && (credit_ > 0 || core_.phase == Phase::done); }
+bool Audits::may_draw() const { return core_.config.audit_share > 0 && (owed_ > 0 || core_.phase == Phase::done); }
 
 std::optional<Audits::Job> Audits::next_job() {
   if (!checks_.empty()) {
@@ -133,6 +136,7 @@ std::optional<Audits::Job> Audits::next_job() {
   if (!task_ || !may_draw()) return std::nullopt;
   const auto drawn = draws_.next(incoming_.have());
   if (!drawn) return std::nullopt;
+  owed_ -= std::min(owed_, 1u);
   return Job{.purpose = Purpose::drawn, .segments = {*drawn}};
 }
 

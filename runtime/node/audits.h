@@ -2,8 +2,9 @@
 // them again, checks the proofs of others, makes its own segment again when it is charged, and gives states.
 //
 // One audit is under way at a time. It waits for a state, then goes on in slices, each an effect StartAudit, one after
-// each own step at most. A segment is drawn once those before have been paid with the share of compute that the run
-// file gives; checks of proofs go first and are charged to that share.
+// each own step at most. A coin at each own step says whether to draw a segment, so that an origin that has just been
+// audited knows nothing of what comes. In the mean drawn segments take the share of compute that the run file gives.
+// Checks of proofs go first, beside that share.
 //
 // The port's calls come within a handler of the protocol, so they only note; advance() acts at the end of a turn.
 //
@@ -22,6 +23,7 @@
 
 #include "gossip/contract/audit_port.h"
 #include "runtime/audit/draws.h"
+#include "runtime/base/prng.h"
 #include "runtime/node/incoming.h"
 #include "runtime/node/node_core.h"
 #include "runtime/node/outgoing.h"
@@ -108,7 +110,9 @@ class Audits final : public gossip::AuditPort {
   std::optional<audit::AuditTask> task_;   // absent: this peer cannot make steps again
   audit::Draws draws_;
   StateShares shares_;
-  double credit_ = 0;                      // seconds of compute; a segment is drawn when it is above zero
+  Prng coins_;                             // nobody else's
+  std::uint32_t owed_ = 0;                 // segments to draw
+  double audit_seconds_ = 0;               // of an audit, in the mean
   bool has_trained_ = true;                // since the last slice
   std::optional<Job> job_;
   std::deque<Job> checks_;                 // of proofs and charges, which wait

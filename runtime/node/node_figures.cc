@@ -54,6 +54,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.memory.weights += replica().weight_bytes();
   s.memory.entries += replica().entry_bytes();
   s.memory.log = log().memory_bytes();
+  s.memory.states = kept_states().memory_bytes();
   exchange.fill(s);
   const compress::CompressorStats& compression = outgoing_.compression();
   s.threshold = compression.threshold;

@@ -30,6 +30,8 @@ class StateShares {
     return true;
   }
 
+  std::size_t askers() const { return shares_.size(); }
+
  private:
   struct Share {
     double states;

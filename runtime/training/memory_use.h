@@ -19,6 +19,7 @@ struct MemoryUse {
                                // they were after the last step
   std::uint64_t residual = 0;
   std::uint64_t optimizer = 0;  // moments
+  std::uint64_t states = 0;     // kept for auditors (runtime/AUDIT.md, "Segments")
   std::uint64_t hogwild = 0;    // the shared change and the workers' copies (models/optimizers/hogwild.h)
   // For each entry of updates, a few bytes: in flight; chosen, about to be, or waiting to be applied.
   std::uint64_t in_flight = 0, entries = 0;
@@ -27,7 +28,7 @@ struct MemoryUse {
   // Updates kept for others, as far as they are in memory.
   std::uint64_t log = 0;
 
-  std::uint64_t of_parameters() const { return weights + view + gradient + residual + optimizer + hogwild; }
+  std::uint64_t of_parameters() const { return weights + view + gradient + residual + optimizer + states + hogwild; }
 };
 
 inline constexpr FigureRow<MemoryUse> memory_rows[] = {
@@ -36,6 +37,7 @@ inline constexpr FigureRow<MemoryUse> memory_rows[] = {
     figure<&MemoryUse::gradient>("gradient").shown("gradient", Form::bytes),
     figure<&MemoryUse::residual>("residual").shown("residual", Form::bytes),
     figure<&MemoryUse::optimizer>("optimizer").shown("optimizer", Form::bytes),
+    figure<&MemoryUse::states>("states"),
     figure<&MemoryUse::hogwild>("hogwild"),
     figure<&MemoryUse::in_flight>("in_flight"),
     figure<&MemoryUse::entries>("entries").shown("entries", Form::bytes),

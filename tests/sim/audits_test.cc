@@ -137,8 +137,8 @@ BOOST_AUTO_TEST_CASE(honest_peers_spend_their_share_and_agree) {
   BOOST_TEST_MESSAGE(counts.agreed << " segments agree, " << counts.cannot_tell << " cannot be told, share " << share);
   BOOST_TEST(counts.differ == 0u);
   BOOST_TEST(counts.cannot_tell <= counts.agreed / 10);
-  BOOST_TEST(share > 0.03);
-  BOOST_TEST(share < 0.08);
+  BOOST_TEST(share > 0.025);
+  BOOST_TEST(share < 0.085);
 }
 
 BOOST_AUTO_TEST_CASE(random_updates) {
