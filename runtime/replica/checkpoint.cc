@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/base/check.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/mutant.h"
 #include "runtime/base/sha256.h"
@@ -13,12 +12,17 @@
 
 namespace rumor {
 
-void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations, bool recorded) {
+namespace {
+// Added to the number of the owner's where others come behind them.
+constexpr std::uint64_t others_follow = 65'536;
+}  // namespace
+
+void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations) {
   using Kind = gossip::Revocation::Kind;
   const auto by_owner = [](const gossip::Revocation& one) { return one.kind == Kind::owner; };
   const auto owners = static_cast<std::uint64_t>(std::count_if(revocations.begin(), revocations.end(), by_owner));
-  RUMOR_CHECK(recorded || owners == revocations.size());
-  out.varint(owners);
+  const std::uint64_t others = revocations.size() - owners;
+  out.varint(owners + (others > 0 ? others_follow : 0));
   for (const gossip::Revocation& revocation : revocations) {
     if (!by_owner(revocation)) continue;
     out.raw(revocation.node.view());
@@ -27,8 +31,8 @@ void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revo
     out.u64(revocation.range.last);
     out.raw(revocation.signature.view());
   }
-  if (!recorded) return;
-  out.varint(revocations.size() - owners);
+  if (others == 0) return;
+  out.varint(others);
   for (const gossip::Revocation& revocation : revocations)
     if (!by_owner(revocation)) revocation.encode(out);
 }
@@ -44,8 +48,8 @@ gossip::Revocation read_owners(ByteReader& in) {
 }
 
 // Equal sets have equal bytes, so they must ascend.
-bool read_list(ByteReader& in, std::set<gossip::Revocation>& revocations, gossip::Revocation (*read)(ByteReader&)) {
-  const std::uint64_t count = in.varint();
+bool read_list(ByteReader& in, std::uint64_t count, std::set<gossip::Revocation>& revocations,
+               gossip::Revocation (*read)(ByteReader&)) {
   if (count > limits::revocations_max) return false;
   std::optional<gossip::Revocation> last;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -59,9 +63,13 @@ bool read_list(ByteReader& in, std::set<gossip::Revocation>& revocations, gossip
 
 }  // namespace
 
-bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations, bool recorded) {
-  return read_list(in, revocations, read_owners) &&
-         (!recorded || read_list(in, revocations, gossip::Revocation::decode)) &&
+bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations) {
+  const std::uint64_t count = in.varint();
+  const bool more = count >= others_follow;
+  if (!read_list(in, more ? count - others_follow : count, revocations, read_owners)) return false;
+  if (!more) return true;
+  const std::uint64_t others = in.varint();
+  return others > 0 && read_list(in, others, revocations, gossip::Revocation::decode) &&
          revocations.size() <= limits::revocations_max;
 }
 
@@ -103,7 +111,7 @@ void write_replica(ByteWriter& out, const Magic& magic, const RunForm& form, con
   out.u64(replica.fingerprint);
   out.u64(replica.samples);
   out.u64(replica.period);
-  write_revocations(out, replica.revocations, form.recorded);
+  write_revocations(out, replica.revocations);
 }
 
 Bytes seal(ByteWriter& out) {
@@ -178,7 +186,7 @@ Result<ReplicaState> read_replica(ByteReader& in, const RunForm& form) {
   replica.fingerprint = in.u64();
   replica.samples = in.u64();
   replica.period = in.u64();
-  if (!read_revocations(in, replica.revocations, form.recorded)) return damaged(in, "its revocations are none");
+  if (!read_revocations(in, replica.revocations)) return damaged(in, "its revocations are none");
   if (in.failed()) return damaged(in, "it is cut off");
   return replica;
 }

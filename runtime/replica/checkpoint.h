@@ -47,8 +47,8 @@ Bytes encode_copy(const RunForm& form, const ReplicaState& copy);
 Result<ReplicaState> decode_copy(const RunForm& form, BytesView bytes);
 
 // Revocations as checkpoints and manifests hold them. False when there are too many, they do not ascend, or one
-// is none. Only a run with records (RunForm::recorded) has others than the owner's.
-void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations, bool recorded);
-bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations, bool recorded);
+// is none.
+void write_revocations(ByteWriter& out, const std::set<gossip::Revocation>& revocations);
+bool read_revocations(ByteReader& in, std::set<gossip::Revocation>& revocations);
 
 }  // namespace rumor

@@ -223,7 +223,7 @@ Bytes Snapshots::encode_head(std::uint64_t fingerprint, std::uint64_t samples) c
   out.u8(static_cast<std::uint8_t>(form_.grid_bits));
   out.u64(fingerprint);
   out.u64(samples);
-  write_revocations(out, replica_.revocations(), form_.recorded);
+  write_revocations(out, replica_.revocations());
   return out.take();
 }
 
@@ -237,7 +237,7 @@ Result<Snapshots::IntakeHead> Snapshots::decode_head(BytesView bytes) const {
   IntakeHead head;
   head.fingerprint = in.u64();
   head.samples = in.u64();
-  if (!read_revocations(in, head.revocations, form_.recorded) || !in.done())
+  if (!read_revocations(in, head.revocations) || !in.done())
     return Error{Errc::corrupt, "what it says of itself is damaged"};
   return head;
 }

@@ -2,6 +2,7 @@
 #include "models/data/data_hash.h"
 #include "runtime/audit/run_audit.h"
 #include "tests/sim/cheat.h"
+#include "tests/sim/support.h"
 
 using namespace rumor;
 

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "tests/sim/cheat.h"
+#include "tests/sim/support.h"
 
 using namespace rumor;
 

@@ -1,7 +1,11 @@
 // A peer that says one thing and computes another.
 #pragma once
 
-#include "tests/sim/support.h"
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "runtime/training/model_trainer.h"
 
 namespace rumor::test {
 

@@ -70,7 +70,7 @@ def cheat(program):
             peer.start('--allow', allowed, '--checkpoint-every', '0.2', '--set', f'network.revoke={words}')
         port = peers.free_ports(1)[0]
         with open(os.path.join(swarm.directory, 'cheat.log'), 'w', encoding='utf-8') as log, subprocess.Popen(
-                [program, f'127.0.0.1:{port}', swarm.peers[0].listen, state, '1/5', '40', '1.1',
+                [program, f'127.0.0.1:{port}', swarm.peers[0].listen, state, '1/5', '40', '1.1', 'hears',
                  f'network.allow="{allowed}"', *swarm.assignments], stdout=log, stderr=log) as process:
             try:
                 def seen():

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_says_what_it_is_of) {
 BOOST_AUTO_TEST_CASE(revocations_have_one_order) {
   const Sample s;
   ByteWriter out;
-  write_revocations(out, s.replica.revocations, false);
+  write_revocations(out, s.replica.revocations);
   const Bytes& bytes = out.bytes();
   const std::size_t half = (bytes.size() - 1) / 2;
   const auto reads = [&](std::size_t first, std::size_t second) {
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(revocations_have_one_order) {
                   bytes.begin() + std::ptrdiff_t(1 + (which + 1) * half));
     ByteReader in(list);
     std::set<gossip::Revocation> read;
-    return read_revocations(in, read, false) && in.done() && read == s.replica.revocations;
+    return read_revocations(in, read) && in.done() && read == s.replica.revocations;
   };
   BOOST_TEST(reads(0, 1));
   BOOST_TEST(!reads(1, 0));
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(revocations_have_one_order) {
   BOOST_TEST(!reads(1, 1));
 }
 
-BOOST_AUTO_TEST_CASE(other_revocations_are_in_runs_with_records_only) {
+BOOST_AUTO_TEST_CASE(revocations_of_other_kinds_come_behind_the_owners) {
   const Sample s;
   std::set<gossip::Revocation> all = s.replica.revocations;
   NodeId node;
@@ -90,13 +90,13 @@ BOOST_AUTO_TEST_CASE(other_revocations_are_in_runs_with_records_only) {
   all.insert(gossip::Revocation::proof(node, one, {other}));
   all.insert(gossip::Revocation::proof(node, other, {}));
   ByteWriter out;
-  write_revocations(out, all, true);
+  write_revocations(out, all);
   ByteReader in(out.bytes());
   std::set<gossip::Revocation> read;
-  BOOST_TEST((read_revocations(in, read, true) && in.done() && read == all));
+  BOOST_TEST((read_revocations(in, read) && in.done() && read == all));
   for (std::size_t size = 0; size < out.size(); ++size) {
     ByteReader cut(BytesView(out.bytes()).first(size));
-    BOOST_REQUIRE(!(read_revocations(cut, read, true) && cut.done()));
+    BOOST_REQUIRE(!(read_revocations(cut, read) && cut.done()));
   }
 }
 
