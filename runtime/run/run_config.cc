@@ -22,6 +22,8 @@ std::string RunConfig::warning() const {
   if (early_share == 0 && (early_peers > 0 || early_density != 1))
     return "exchange.early_peers and early_density do nothing without exchange.early_share, the share of run.samples "
            "that is early, such as 0.1";
+  if (audit_share > 0 && (!records || segment == 0))
+    return "audit.share does nothing without audit.record = true and segments (audit.segment), on all peers";
   if (has_own_models() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
     return str("exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
                "exchange.mode = \"", mode, "\" they do nothing");

@@ -73,15 +73,19 @@ Result<void> ModelTrainer::restore(std::span<const float> residual, BytesView op
 }
 
 Bytes ModelTrainer::carried_state() const {
-  ByteWriter out;
   const std::span<const float> waits = compressor_.residual();
-  out.raw({reinterpret_cast<const std::uint8_t*>(waits.data()), waits.size_bytes()});
+  const Bytes optimizer = built_.optimizer->save();
+  ByteWriter groups;
   for (const compress::Compressor::Carried& group : compressor_.carried()) {
-    out.u64(static_cast<std::uint64_t>(group.owed));
-    out.u32(group.left_out);
+    groups.u64(static_cast<std::uint64_t>(group.owed));
+    groups.u32(group.left_out);
   }
-  out.raw(built_.optimizer->save());
-  return out.take();
+  // At once: a large state that grows is moved several times.
+  Bytes state(waits.size_bytes() + groups.size() + optimizer.size());
+  std::memcpy(state.data(), waits.data(), waits.size_bytes());
+  std::memcpy(state.data() + waits.size_bytes(), groups.bytes().data(), groups.size());
+  std::memcpy(state.data() + waits.size_bytes() + groups.size(), optimizer.data(), optimizer.size());
+  return state;
 }
 
 Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t batches) {
