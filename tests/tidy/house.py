@@ -12,6 +12,7 @@ HOUSE = {
     'compress/payload': [],
     'compress/select': ['compress/payload'],
     'compress/link': ['compress/payload'],
+    'compress/border': [],
     'compress': ['compress/*'],
     'gossip/contract': [],
     'gossip/wire': ['gossip/contract'],
