@@ -46,6 +46,8 @@ HOUSE = {
     'runtime/exchange': ['compress/payload', 'gossip', 'models/kernels', 'runtime/run', 'runtime/replica'],
     'runtime/training': ['compress/*', 'models/*', 'gpu/*', 'runtime/run', 'runtime/replica', 'runtime/exchange'],
     'runtime/training/outside': ['compress/*', 'models/families', 'runtime/run', 'runtime/replica', 'runtime/training'],
+    'runtime/stages': ['compress/border', 'gossip/contract', 'gossip/wire', 'gossip/pipeline', 'models/kernels',
+                       'models/layers', 'models/families', 'models/data'],
     'runtime/audit': ['compress/*', 'gossip/contract', 'models/*', 'runtime/run', 'runtime/replica', 'runtime/exchange',
                       'runtime/training'],
     'runtime/node': ['compress', 'compress/*', 'gossip', 'gossip/*', 'runtime/run', 'runtime/contributions',
