@@ -80,6 +80,7 @@ class Line {
       nodes_.push_back(std::move(node));
     }
     for (std::uint32_t i = 0; i < stages; ++i) {
+      call(i, [&](auto& one, auto& out) { one.begin_step(now_, out); });
       if (i > 0) call(i, [&](auto& one, auto& out) { one.on_linked(LinkId{i}, out); });
       if (i + 1 < stages) call(i, [&](auto& one, auto& out) { one.on_linked(LinkId{i + 1}, out); });
     }
@@ -103,7 +104,7 @@ class Line {
       for (std::size_t w = 0; w < node.weights.size(); ++w) node.weights[w] -= rate * node.gradient[w];
       node.worker.begin_step();
       node.stepped.reset();
-      call(i, [&](auto& one, auto& out) { one.on_stepped(now_, out); });
+      call(i, [&](auto& one, auto& out) { one.begin_step(now_, out); });
     }
     return loss;
   }
