@@ -106,6 +106,7 @@ Result<StageWorker::Rows> StageWorker::rows_of(const Work& work) {
 
 // Goes forward; the labels, and the border above behind them.
 Bytes StageWorker::go_forward(const Rows& rows, std::span<const float> weights, Bytes labels) {
+  ++forward_passes_;
   model_->forward(weights, rows.batch, rows.below, above_);
   compress::encode_border(options_.numbers, model_->border_floats().above, above_, labels);
   return labels;
@@ -136,6 +137,7 @@ Result<Made> StageWorker::forward(const Work& work, std::span<const float> weigh
 void StageWorker::ensure_forward(const Work& work, const Rows& rows, std::span<const float> weights) {
   const Forwarded wanted{work.name, is_first() ? nullptr : work.below};
   if (forwarded_ == wanted) return;
+  ++forward_passes_;
   model_->forward(weights, rows.batch, rows.below, above_);
   forwarded_ = wanted;
 }

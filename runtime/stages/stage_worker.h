@@ -51,6 +51,9 @@ class StageWorker {
   // The sum of the gradients since Work::begins_sum, over their number. Requires: as many floats as weights.
   void mean_gradient(std::uint32_t micro_batches, std::span<float> out) const;
 
+  // Forward passes so far, those that were made again included.
+  std::uint64_t forward_passes() const { return forward_passes_; }
+
   std::size_t memory_bytes() const;
 
  private:
@@ -86,6 +89,7 @@ class StageWorker {
   std::shared_ptr<const models::DataSet> data_;
   std::optional<models::BatchSampler> sampler_;
   std::optional<Forwarded> forwarded_;
+  std::uint64_t forward_passes_ = 0;
   models::BatchMemory memory_;
   LargeVector<float> below_, above_, below_change_, above_change_;  // borders of the micro-batch under way
   LargeVector<float> sum_, gradient_;
