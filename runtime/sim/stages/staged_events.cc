@@ -73,7 +73,7 @@ void StagedRun::carry_out(std::size_t, gossip::Send& send) {
 // Every peer of a simulation is honest, so nothing has a reason to close a link.
 void StagedRun::carry_out(std::size_t i, gossip::Close& close) {
   refused_ = Error{Errc::io, str("node ", i, " closes a link between stages: ", close.reason,
-                                 "; please report it with --sim-seed ", options_.cluster.seed)};
+                                 "; please report it with --sim-seed ", options_.seed)};
 }
 
 void StagedRun::carry_out(std::size_t, gossip::Note&) {}

@@ -23,16 +23,44 @@ FabricOptions staged_fabric(const ClusterOptions& options) {
   return fabric;
 }
 
+compress::BorderNumbers numbers_of(std::string_view name) {
+  if (name == "f32") return compress::BorderNumbers::f32;
+  return name == "bf16" ? compress::BorderNumbers::bf16 : compress::BorderNumbers::int8;
+}
+
+// Settings that stages do not have.
+Result<void> check_staged(const RunConfig& config, const ClusterOptions& options) {
+  const std::uint32_t stages = config.pipeline.stages;
+  const auto refused = [&](const std::string& why) {
+    return Error{Errc::usage, str("pipeline.stages = ", stages, ": ", why)};
+  };
+  if (options.nodes < stages)
+    return refused(str(options.nodes, " nodes are too few, since each stage needs one; raise --nodes"));
+  if (config.mode != "broadcast")
+    return refused(
+        str("exchange.mode = \"", config.mode, "\" is not possible with stages; set \"broadcast\""));
+  if (config.hogwild > 0 || config.takes_local_steps())
+    return refused(
+        "a step of a stage is its micro-batches; set optimizer.hogwild = 0, exchange.local_steps = 1");
+  if (config.records) return refused("steps of a stage cannot be made again; set audit.record = false");
+  if (options.start != nullptr)
+    return refused("model.weights is not possible with stages so far; leave it out");
+  if (options.light_faults || !options.planned_faults.empty())
+    return refused("faults are not injected into stages so far; set --faults none");
+  return {};
+}
+
 }  // namespace
 
 StagedRun::StagedRun(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                     StagedOptions options)
+                     ClusterOptions options)
     : config_(config),
       data_(std::move(data)),
       options_(std::move(options)),
-      peers_(options_.cluster.nodes),
+      border_(numbers_of(config_.pipeline.border)),
+      peers_(options_.nodes),
       fabric_(
-          staged_fabric(options_.cluster),
+          staged_fabric(options_),
           [this](TimePoint at, FabricEvent event) {
             queue_.push(at, {event, {}});
           },
@@ -40,13 +68,8 @@ StagedRun::StagedRun(const RunConfig& config, std::shared_ptr<const models::Data
 
 Result<std::unique_ptr<StagedRun>> StagedRun::create(const RunConfig& config,
                                                      std::shared_ptr<const models::DataSet> data,
-                                                     StagedOptions options) {
-  if (options.cluster.nodes < options.stages)
-    return Error{Errc::usage, str(options.cluster.nodes, " nodes are too few for ", options.stages,
-                                  " stages; each stage needs one at least")};
-  if (config.batch % options.micro_batches != 0)
-    return Error{Errc::usage, str("pipeline.micro_batches = ", options.micro_batches,
-                                  " does not divide optimizer.batch = ", config.batch)};
+                                                     ClusterOptions options) {
+  if (auto fits = check_staged(config, options); !fits) return fits.error();
   std::unique_ptr<StagedRun> run(new StagedRun(config, std::move(data), std::move(options)));
   if (auto made = run->make_stages(); !made) return made.error();
   return run;
@@ -55,11 +78,11 @@ Result<std::unique_ptr<StagedRun>> StagedRun::create(const RunConfig& config,
 Result<void> StagedRun::make_stages() {
   models::ModelConfig described = config_.model;
   data_->describe(described);
-  auto units = models::cut_model(described, options_.stages, options_.cut);
+  auto units = models::cut_model(described, stages(), config_.pipeline.cut);
   if (!units) return units.error();
   units_ = std::move(*units);
-  configs_.assign(options_.stages, config_);
-  for (std::size_t stage = 0; stage < options_.stages; ++stage)
+  configs_.assign(stages(), config_);
+  for (std::size_t stage = 0; stage < stages(); ++stage)
     if (auto made = make_stage(stage, units_[stage]); !made) return made;
   share_costs();
   link_stages();
@@ -69,9 +92,9 @@ Result<void> StagedRun::make_stages() {
 Result<void> StagedRun::make_stage(std::size_t stage, models::UnitRange units) {
   RunConfig& config = configs_[stage];
   config.model.units = units;
-  ClusterOptions options = options_.cluster;
+  ClusterOptions options = options_;
   options.nodes = replicas(stage);
-  options.seed = mix64(options_.cluster.seed + stage);
+  options.seed = mix64(options_.seed + stage);
   options.trainer = [this, stage, &config](std::size_t node, const NodeOptions& of_node) {
     return make_trainer(peer_of(stage, node), config, of_node);
   };
@@ -89,22 +112,21 @@ Result<void> StagedRun::make_stage(std::size_t stage, models::UnitRange units) {
 
 Result<std::unique_ptr<Trainer>> StagedRun::make_trainer(std::size_t i, const RunConfig& config,
                                                          const NodeOptions& options) {
-  const std::uint32_t rows = config.batch / options_.micro_batches;
+  const std::uint32_t rows = config.batch / config_.pipeline.micro_batches;
   auto made = StageTrainer::create(config, data_, options.shard, sampling_seed(config, options.node),
-                                   {options_.border, rows});
+                                   {border_, rows});
   if (!made) return made.error();
   Peer& peer = peers_[i];
-  peer.stage = i % options_.stages;
-  peer.node = i / options_.stages;
+  peer.stage = i % stages();
+  peer.node = i / stages();
   gossip::PipelineOptions of_pipeline;
   of_pipeline.self.pipeline.bytes.fill(1);
   of_pipeline.self.stage = static_cast<std::uint32_t>(peer.stage) + 1;
-  of_pipeline.self.stages = options_.stages;
-  of_pipeline.self.numbers = static_cast<std::uint32_t>(options_.border);
+  of_pipeline.self.stages = stages();
+  of_pipeline.self.numbers = static_cast<std::uint32_t>(border_);
   of_pipeline.stream = options.stream;
-  of_pipeline.micro_batches = options_.micro_batches;
-  peer.pipeline =
-      std::make_unique<gossip::Pipeline>(of_pipeline, Prng::named(options_.cluster.seed, "pipeline", i));
+  of_pipeline.micro_batches = config_.pipeline.micro_batches;
+  peer.pipeline = std::make_unique<gossip::Pipeline>(of_pipeline, Prng::named(options_.seed, "pipeline", i));
   std::unique_ptr<Trainer> trainer = std::move(made->trainer);
   peer.trainer = std::move(*made);
   peer.trainer_of_node = trainer.get();
@@ -114,13 +136,13 @@ Result<std::unique_ptr<Trainer>> StagedRun::make_trainer(std::size_t i, const Ru
 void StagedRun::share_costs() {
   std::uint64_t all = 0;
   std::vector<std::uint64_t> of_stage;
-  for (std::size_t stage = 0; stage < options_.stages; ++stage) {
+  for (std::size_t stage = 0; stage < stages(); ++stage) {
     of_stage.push_back(peers_[peer_of(stage, 0)].trainer.worker->model().multiply_adds(1));
     all += of_stage.back();
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     const double share = static_cast<double>(of_stage[peers_[i].stage]) / static_cast<double>(all);
-    const double cost = to_seconds(options_.cluster.step_of(i)) * share / options_.micro_batches;
+    const double cost = to_seconds(options_.step_of(i)) * share / config_.pipeline.micro_batches;
     peers_[i].forward = std::max(from_seconds(cost / 3), Duration{1});
     peers_[i].backward = 2 * peers_[i].forward;
   }
@@ -153,17 +175,30 @@ std::optional<Error> StagedRun::failure() const {
   return std::nullopt;
 }
 
-Result<StagedResult> StagedRun::run() {
-  while (!all_complete()) {
+Result<StagedResult> StagedRun::run(const Progress& progress) {
+  for (std::uint64_t turn = 0; !all_complete(); ++turn) {
     advance();
+    if (progress && turn % 256 == 0 && !progress(point(), share_done()))
+      return Error{Errc::io, "stopped before the end, with stages that are not equally far"};
     if (const auto error = failure()) return *error;
     if (!finished_ && clusters_.front()->all_complete() && queue_.empty()) finish();
     if (now_ - last_step_ > stands_still)
-      return Error{Errc::io,
-                   str("the run stands still after ", to_seconds(now_.time_since_epoch()),
-                       " virtual seconds; please report it with --sim-seed ", options_.cluster.seed)};
+      return Error{Errc::io, str("the run stands still after ", to_seconds(now_.time_since_epoch()),
+                                 " virtual seconds; please report it with --sim-seed ", options_.seed)};
   }
   return conclude();
+}
+
+CurvePoint StagedRun::point() const {
+  CurvePoint point;
+  point.samples = clusters_.front()->node(0)->samples();
+  point.virtual_seconds = to_seconds(now_.time_since_epoch());
+  point.loss = clusters_.back()->node(0)->figures().train_loss;
+  return point;
+}
+
+double StagedRun::share_done() const {
+  return std::min(1.0, static_cast<double>(point().samples) / static_cast<double>(config_.samples));
 }
 
 // The first stage is done and nothing is under way: steps that wait for micro-batches wait in vain.
@@ -179,7 +214,7 @@ Result<StagedResult> StagedRun::conclude() {
   const double seconds = to_seconds(last_step_.time_since_epoch());
   result_.virtual_seconds = seconds;
   result_.trace_hash = trace_;
-  for (std::size_t stage = 0; stage < options_.stages; ++stage) {
+  for (std::size_t stage = 0; stage < stages(); ++stage) {
     auto concluded = clusters_[stage]->conclude();
     if (!concluded) return concluded.error();
     StageResult one{units_[stage], std::move(*concluded), 0};

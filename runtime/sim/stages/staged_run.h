@@ -22,14 +22,6 @@
 
 namespace rumor::sim {
 
-struct StagedOptions {
-  ClusterOptions cluster;  // nodes: of all stages together, at least one for each
-  std::uint32_t stages = 2;
-  std::vector<std::uint32_t> cut;   // units of each stage; empty: even
-  std::uint32_t micro_batches = 4;  // of a step
-  compress::BorderNumbers border = compress::BorderNumbers::f32;
-};
-
 struct StageResult {
   models::UnitRange units;
   SimResult run;
@@ -40,11 +32,15 @@ struct StagedResult {
   std::vector<StageResult> stages;
   models::Evaluation evaluation;  // of the whole model, with the tensors of all stages
   double virtual_seconds = 0;     // until the last step
+  double wall_seconds = 0;        // filled in by whoever has a clock
   std::uint64_t trace_hash = 0;
   // Bytes between stages, by kind of frame.
   std::uint64_t activation_bytes = 0, gradient_bytes = 0, control_bytes = 0;
   gossip::PipelineFigures figures;  // of all nodes together
 };
+
+// The object that `rumor sim --json` writes for a run in stages.
+std::string to_json(const StagedResult& result);
 
 class StagedRun {
  public:
@@ -52,11 +48,12 @@ class StagedRun {
   // that the micro-batches do not divide.
   static Result<std::unique_ptr<StagedRun>> create(const RunConfig& config,
                                                    std::shared_ptr<const models::DataSet> data,
-                                                   StagedOptions options);
+                                                   ClusterOptions options);
 
   // Until the first stage has seen the run's samples, and every replica has converged. Errors: as
   // Cluster::run().
-  Result<StagedResult> run();
+  // `progress` says no: an error, since the stages are not equally far then.
+  Result<StagedResult> run(const Progress& progress);
 
  private:
   struct Peer {
@@ -74,17 +71,16 @@ class StagedRun {
     std::optional<std::size_t> worked;  // peer whose work is done
   };
 
-  StagedRun(const RunConfig& config, std::shared_ptr<const models::DataSet> data, StagedOptions options);
+  StagedRun(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options);
   Result<void> make_stages();
   Result<void> make_stage(std::size_t stage, models::UnitRange units);
   Result<std::unique_ptr<Trainer>> make_trainer(std::size_t peer, const RunConfig& config,
                                                 const NodeOptions& options);
   void share_costs();
   void link_stages();
-  std::size_t peer_of(std::size_t stage, std::size_t node) const { return node * options_.stages + stage; }
-  std::size_t replicas(std::size_t stage) const {
-    return (options_.cluster.nodes - stage + options_.stages - 1) / options_.stages;
-  }
+  std::size_t stages() const { return config_.pipeline.stages; }
+  std::size_t peer_of(std::size_t stage, std::size_t node) const { return node * stages() + stage; }
+  std::size_t replicas(std::size_t stage) const { return (options_.nodes - stage + stages() - 1) / stages(); }
 
   void advance();
   void begin_steps();
@@ -96,6 +92,8 @@ class StagedRun {
   void carry_out(std::size_t peer, gossip::Note& note);
   void carry_out(std::size_t peer, gossip::Work& work);
   void carry_out(std::size_t peer, gossip::MakeStep& step);
+  CurvePoint point() const;  // of the first stage; the loss is that of the last one's training
+  double share_done() const;
   void finish();
   bool all_complete() const;
   std::optional<Error> failure() const;
@@ -104,7 +102,8 @@ class StagedRun {
 
   RunConfig config_;
   std::shared_ptr<const models::DataSet> data_;
-  StagedOptions options_;
+  ClusterOptions options_;
+  compress::BorderNumbers border_;
   std::vector<models::UnitRange> units_;
   std::vector<RunConfig> configs_;  // of the stages; clusters refer to them
   std::vector<Peer> peers_;
