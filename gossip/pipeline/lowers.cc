@@ -17,6 +17,7 @@ Lowers::Taken Lowers::take(LinkId link, const Activations& piece) {
     if (lower.arriving) return {"a transfer within another", {}};
     if (piece.transfer != lower.begun + 1) return {"a transfer out of turn", {}};
     if (piece.transfer > lower.said) return {"a transfer beyond its credit", {}};
+    if (piece.begin->bytes > bytes_max_) return {"a transfer that is too long", {}};
     lower.begun = piece.transfer;
     lower.arriving = Arrived{piece.transfer, *piece.begin, {}};
   } else if (!lower.arriving || lower.arriving->transfer != piece.transfer) {

@@ -19,8 +19,8 @@ namespace rumor::gossip {
 
 class Lowers {
  public:
-  // window: transfers without an answer that each neighbour may have.
-  explicit Lowers(std::uint64_t window) : window_(window) {}
+  // window: transfers without an answer that each neighbour may have. bytes_max: of one.
+  Lowers(std::uint64_t window, std::uint64_t bytes_max) : window_(window), bytes_max_(bytes_max) {}
 
   void add(LinkId link) { lowers_[link].limit = window_; }
   bool has(LinkId link) const { return lowers_.contains(link); }
@@ -58,7 +58,7 @@ class Lowers {
   };
 
   std::map<LinkId, Lower> lowers_;
-  std::uint64_t window_;
+  std::uint64_t window_, bytes_max_;
 };
 
 }  // namespace rumor::gossip

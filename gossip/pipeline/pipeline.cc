@@ -11,7 +11,7 @@
 namespace rumor::gossip {
 
 Pipeline::Pipeline(PipelineOptions options, Prng prng)
-    : options_(std::move(options)), prng_(prng), lowers_(options_.window) {
+    : options_(std::move(options)), prng_(prng), lowers_(options_.window, options_.transfer_bytes_max) {
   RUMOR_CHECK(!options_.self.invalid());
   RUMOR_CHECK(options_.self.stages >= 2);
   RUMOR_CHECK(options_.micro_batches >= 1 && options_.window >= 1);

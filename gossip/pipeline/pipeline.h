@@ -22,6 +22,7 @@
 #include "gossip/pipeline/lowers.h"
 #include "gossip/pipeline/uppers.h"
 #include "gossip/pipeline/work.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/prng.h"
 #include "runtime/base/time.h"
 
@@ -32,6 +33,8 @@ struct PipelineOptions {
   StreamId stream;                  // names the micro-batches of a source
   std::uint32_t micro_batches = 1;  // of a step; >= 1
   std::uint64_t window = 4;         // transfers that each lower neighbour may have without an answer; >= 1
+  // The most bytes of labels and border that a micro-batch has.
+  std::uint64_t transfer_bytes_max = limits::border_bytes_max;
 };
 
 struct PipelineFigures {
@@ -60,8 +63,9 @@ class Pipeline {
   // The bytes of that Work are not what a border has: it is not done, and the link that brought them is
   // closed.
   void on_unreadable(TimePoint now, PipelineOutbox& out);
-  // MakeStep is done.
-  void on_stepped(TimePoint now, PipelineOutbox& out);
+  // The weights are there and stand still until the next MakeStep: at the start, and whenever a step is done.
+  // Requires: no step has begun, or MakeStep was asked for since.
+  void begin_step(TimePoint now, PipelineOutbox& out);
   // The source draws micro-batches from now on, or no more. Off at first.
   void set_emitting(bool emits, TimePoint now, PipelineOutbox& out);
   void on_time(TimePoint now, PipelineOutbox& out);
@@ -147,7 +151,7 @@ class Pipeline {
   std::map<Slot, Held> held_;
   Slot next_slot_ = 1;
   std::uint64_t emitted_ = 0;
-  bool emits_ = false, stepping_ = false;
+  bool emits_ = false, in_step_ = false;
   // The work under way; its slot is not in held_ any more if it was dropped meanwhile.
   struct Running {
     Slot slot = 0;

@@ -19,8 +19,8 @@ std::size_t Pipeline::taking_part() const {
 void Pipeline::go_on(TimePoint now, PipelineOutbox& out) {
   if (!is_open()) refuse_all(out);
   send_ready(now, out);
-  if (!running_ && !stepping_) choose_work(out);
-  if (!running_ && !stepping_) end_step(out);
+  if (!running_ && in_step_) choose_work(out);
+  if (!running_ && in_step_) end_step(out);
   for (const auto& [link, limit] : lowers_.take_credits(is_open()))
     out.push_back(Send{link, encode(Credit{limit}), row_of<Credit>.lane});
 }
@@ -131,14 +131,14 @@ void Pipeline::end_step(PipelineOutbox& out) {
   }
   if (step.micro_batches < options_.micro_batches) return;
   step.loss = static_cast<float>(loss / step.micro_batches);
-  stepping_ = true;
+  in_step_ = false;
+  ++figures_.steps;
   out.push_back(step);
 }
 
-void Pipeline::on_stepped(TimePoint now, PipelineOutbox& out) {
-  RUMOR_CHECK(stepping_);
-  stepping_ = false;
-  ++figures_.steps;
+void Pipeline::begin_step(TimePoint now, PipelineOutbox& out) {
+  RUMOR_CHECK(!in_step_ && !running_);
+  in_step_ = true;
   for (Place place = held_.begin(); place != held_.end();) {
     if (!place->second.counted) {
       ++place;

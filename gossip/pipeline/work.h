@@ -44,7 +44,7 @@ struct Made {
 };
 
 // Make a step of the sum, which has the gradients of `micro_batches` micro-batches, each the mean over its
-// rows. The weights may change until Pipeline::on_stepped(), and at no other time.
+// rows. The weights may change until Pipeline::begin_step(), and at no other time.
 struct MakeStep {
   std::uint32_t micro_batches = 0;
   std::uint64_t rows = 0;

@@ -18,6 +18,9 @@ Result<void> Exchange::check(const RunConfig& config, Trainer& trainer) {
   if (config.records && config.mode != "broadcast")
     return Error{Errc::usage, str("audit.record is for exchange.mode = \"broadcast\", whose updates follow from ",
                                   "weights that all peers have; with \"", config.mode, "\" set audit.record = false")};
+  if (config.pipeline.stages > 1 && config.model.units == models::UnitRange{})
+    return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages, ": only `rumor sim` trains a model in ",
+                                  "stages so far; set pipeline.stages = 1")};
   return {};
 }
 

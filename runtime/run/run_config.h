@@ -1,5 +1,5 @@
-// RunConfig: the content of a run file. Sections [run] [model] [data] [optimizer] [exchange] [compress] [audit]
-// [network].
+// RunConfig: the content of a run file. Sections [run] [model] [data] [optimizer] [exchange] [compress]
+// [pipeline] [audit] [network].
 //
 // Keys marked (shared) must be equal on all peers and go into the run id; each peer chooses the other keys for itself.
 // An unknown key is an error that names the nearest known one. Every key can be overridden as "section.key=value".
@@ -22,6 +22,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/result.h"
 #include "runtime/run/method_rules.h"
+#include "runtime/run/pipeline_rules.h"
 
 namespace rumor {
 
@@ -109,6 +110,9 @@ struct RunConfig {
   bool follow_rate = false;
   compress::Emit emit = compress::Emit::threshold;
   int grid_bits = 24;  // (shared)
+
+  // [pipeline]
+  PipelineRules pipeline;  // (shared, if there are stages) pipeline_rules.h
 
   // [audit]
   // (shared, if true) Updates come with a record of how they were made (runtime/AUDIT.md); audit.record in the file.

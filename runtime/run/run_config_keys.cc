@@ -84,6 +84,12 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
     return Error{Errc::usage, str(where, "optimizer.kind = \"adaptive_revision\" revises one step after another, and "
                                   "optimizer.hogwild and exchange.local_steps take several at once; choose another "
                                   "kind, such as \"rmsprop\", or leave these out")};
+  const PipelineRules& pipeline = config.pipeline;
+  if (pipeline.stages == 1 && !pipeline.cut.empty())
+    return Error{Errc::usage, str(where, "pipeline.cut cuts a model into pipeline.stages, which is 1; set it too")};
+  if (pipeline.stages > 1 && config.batch % pipeline.micro_batches != 0)
+    return Error{Errc::usage, str(where, "pipeline.micro_batches = ", pipeline.micro_batches,
+                                  " does not divide optimizer.batch = ", config.batch)};
   if (config.mode == "broadcast" && config.samples < config.batch)
     return Error{Errc::usage, str(where, "run.samples (", config.samples, ") is less than one batch (",
                                   config.batch, ")")};

@@ -230,6 +230,20 @@ std::vector<RunKeyRow> audit_keys() {
               real(0, 0.5, FIELD(audit_share)))};
 }
 
+// `rumor sim` alone trains in stages so far.
+std::vector<RunKeyRow> pipeline_keys() {
+  return {
+      row("pipeline.stages", of_run, "`rumor sim`: stages that the model is cut into; 1: not cut",
+          whole(1, limits::stages_max, FIELD(pipeline.stages))),
+      row("pipeline.cut", of_run, "layers, convolutions or blocks of each stage; not set: as even as possible",
+          numbers(FIELD(pipeline.cut))),
+      row("pipeline.micro_batches", of_run, "micro-batches of a step of a stage; they divide optimizer.batch",
+          whole(1, 1 << 16, FIELD(pipeline.micro_batches))),
+      row("pipeline.border", of_run, "numbers of activations and their gradients between stages",
+          choice({"f32", "bf16", "int8"}, FIELD(pipeline.border))),
+  };
+}
+
 // The simulator alone knows these methods, except local_steps, which broadcast has too.
 std::vector<RunKeyRow> method_keys() {
   return {
@@ -278,7 +292,7 @@ const std::vector<RunKeyRow>& run_key_table() {
     std::vector<RunKeyRow> list = model_keys();
     for (std::vector<RunKeyRow> more :
          std::array{llama_keys(), training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys(),
-                    audit_keys()})
+                    audit_keys(), pipeline_keys()})
       for (RunKeyRow& row : more) list.push_back(std::move(row));
     return list;
   }();

@@ -28,10 +28,16 @@ ModelTrainer::ModelTrainer(const RunConfig& config, BuiltInModel built)
 
 Result<std::unique_ptr<ModelTrainer>> ModelTrainer::create(const RunConfig& config,
                                                            std::shared_ptr<const models::DataSet> data,
-                                                           models::Shard shard, std::uint64_t sampling_seed) {
+                                                           models::Shard shard, std::uint64_t sampling_seed,
+                                                           const RecipeMaker& recipe) {
   auto built = BuiltInModel::create(config, std::move(data), shard, sampling_seed);
   if (!built) return built.error();
   std::unique_ptr<ModelTrainer> trainer(new ModelTrainer(config, std::move(built).value()));
+  if (recipe) {
+    trainer->recipe_ = recipe(trainer->built_);
+    trainer->repeatable_ = false;
+    return trainer;
+  }
   if (auto made = trainer->make_recipe(config); !made) return made.error();
   return trainer;
 }

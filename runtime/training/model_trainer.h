@@ -8,6 +8,7 @@
 // Threads: as runtime/training/trainer.h has them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -21,10 +22,14 @@ namespace rumor {
 
 class ModelTrainer final : public Trainer {
  public:
-  // Errors: those of BuiltInModel::create().
+  // Makes the recipe of a trainer, which keeps `built` where it is.
+  using RecipeMaker = std::function<std::unique_ptr<Recipe>(BuiltInModel& built)>;
+
+  // `recipe`: instead of the run file's; then nobody can make the steps again. Errors: those of BuiltInModel::create().
   static Result<std::unique_ptr<ModelTrainer>> create(const RunConfig& config,
                                                       std::shared_ptr<const models::DataSet> data,
-                                                      models::Shard shard, std::uint64_t sampling_seed);
+                                                      models::Shard shard, std::uint64_t sampling_seed,
+                                                      const RecipeMaker& recipe = nullptr);
 
   const ParamLayout& layout() const override { return built_.layout(); }
   LargeVector<std::int32_t> initial_weights() const override { return built_.initial_weights(); }
@@ -56,6 +61,8 @@ class ModelTrainer final : public Trainer {
   Parallel& parallel() override { return codec_.parallel != nullptr ? *codec_.parallel : alone_; }
 
   StepResult step(const StepPlan& plan) override;
+  // A part of a model has no loss of its own.
+  bool evaluates() const override { return built_.model->part().is_whole(); }
   models::Evaluation evaluate(std::span<const float> weights, std::uint32_t rows_max) override;
 
  private:

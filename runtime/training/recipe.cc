@@ -18,10 +18,7 @@ class OneBatch final : public Recipe {
   Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override {
     const std::span<const float> weights = seen.weights;
     const double loss = built_.model->loss_and_gradient(weights, built_.sampler->next(), change);
-    if (clip_ > 0) models::clip_by_norm(change, clip_);
-    if (built_.optimizer->has_rule()) return {loss, built_.optimizer->begin_step(plan.rate, weights)};
-    built_.optimizer->step(change, plan.rate, change, weights);
-    return {loss, {}};
+    return apply_optimizer(built_, clip_, plan.rate, loss, weights, change);
   }
 
  private:
@@ -73,6 +70,14 @@ Result<std::unique_ptr<Recipe>> make_racing(const RunConfig& config, BuiltInMode
 }
 
 }  // namespace
+
+Recipe::Made apply_optimizer(BuiltInModel& built, double clip, double rate, double loss,
+                             std::span<const float> weights, std::span<float> change) {
+  if (clip > 0) models::clip_by_norm(change, clip);
+  if (built.optimizer->has_rule()) return {loss, built.optimizer->begin_step(rate, weights)};
+  built.optimizer->step(change, rate, change, weights);
+  return {loss, {}};
+}
 
 Result<std::unique_ptr<Recipe>> make_recipe(const RunConfig& config, BuiltInModel& built) {
   const double clip = config.optimizer.clip;

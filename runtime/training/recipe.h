@@ -47,6 +47,11 @@ class Recipe {
   virtual void add_memory(MemoryUse& /*use*/) const {}
 };
 
+// The end of a step whose `change` is the gradient: clipped (clip > 0), and with the optimizer's rule or, where it has
+// none, made the change.
+Recipe::Made apply_optimizer(BuiltInModel& built, double clip, double rate, double loss,
+                             std::span<const float> weights, std::span<float> change);
+
 // The recipe that the run file asks for, of a peer without a model of its own. Refers to `built`, which must outlive
 // it, moved or not: pass it where it stays. Errors: those of models::make_model(); Errc::usage for Hogwild with an
 // optimizer whose step is no rule, or with a model that has a state.

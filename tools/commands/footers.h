@@ -49,6 +49,7 @@ inline constexpr const char* sim_footer =
     "  rumor sim fashion-mlp --set exchange.mode=sync --set optimizer.kind=adam --set "
     "optimizer.rate=0.003\n"
     "                                                      dense averaging, the baseline\n"
+    "  rumor sim synthetic --stages 2 --nodes 4            the model in two stages, two peers each\n"
     "  rumor sim synthetic --faults storm --sim-seed 7     inject the faults drawn from one seed\n"
     "  rumor sim --protocol-only --nodes 200 --network wan how updates of 240 kB spread\n"
     "  rumor sim --protocol-only --faults storm --sim-seed 7  the same without training";

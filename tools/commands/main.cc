@@ -119,6 +119,10 @@ void add_sim(CLI::App& app, SimCommand& c) {
                   "drift or stop, slow or stopped processors and hostile peers during the first nine tenths\n"
                   "of the training; then all replicas must be equal; FILE.toml: the faults planned there");
   add_steps(*sim, c.step_ms, c.step_factors);
+  sim->add_option("--stages", c.stages,
+                  "cut the model into so many stages (pipeline.stages); peer i serves stage i modulo the stages, and\n"
+                  "--step-ms is for the whole model")
+      ->check(CLI::Range(1, 1024));
   sim->add_flag("--daemons", c.daemons, "run real `rumor peer` processes on loopback, in real time");
   sim->add_option("--json", c.json, "write the result to FILE (- for stdout)");
   sim->add_option("--report", c.report, "write DIR/index.html: curves, compression, traffic; one self-contained page");

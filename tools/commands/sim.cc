@@ -8,6 +8,7 @@
 #include "runtime/base/text.h"
 #include "runtime/sim/experiments/simulate.h"
 #include "tools/sim/sim_output.h"
+#include "tools/sim/sim_staged.h"
 #include "tools/sim/sim_storm.h"
 #include "tools/words/command.h"
 
@@ -47,7 +48,10 @@ int run_sim_command(const SimCommand& asked) {
     std::fprintf(stderr, "--faults swarm is now called --faults storm; the old word still works\n");
     command.faults = "storm";
   }
+  if (command.stages > 0) command.run.overrides.push_back(str("pipeline.stages=", command.stages));
   if (command.protocol_only) {
+    if (command.stages > 1)
+      return fail({Errc::usage, "--protocol-only has no model that could be cut; leave --stages out"});
     const auto network = load_network(command.network);
     return network ? run_protocol_command(command, *network) : fail(network.error());
   }
@@ -81,6 +85,10 @@ int run_sim_command(const SimCommand& asked) {
         str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
     return !interrupted();
   };
+  if (config->pipeline.stages > 1 && command.faults == "storm")
+    return fail({Errc::usage, "--faults storm is not possible with stages so far; set --faults none"});
+  if (config->pipeline.stages > 1)
+    return run_staged_command(command, *config, *data, *options, progress, line);
   if (command.faults == "storm" && !command.step_factors.empty())
     return fail({Errc::usage, "--faults storm draws the speed of each peer itself: leave --step-factors out"});
   if (command.faults == "storm" && config->mode != "broadcast")

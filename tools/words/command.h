@@ -78,6 +78,7 @@ struct SimCommand {
   std::string faults = "none";
   double step_ms = 20;
   std::vector<double> step_factors;
+  std::uint32_t stages = 0;  // 0: as the run file says
   bool daemons = false;
   std::optional<std::string> json, report;
 

@@ -76,6 +76,7 @@ StartedPeer Cluster::make_peer(const PeerStart& start) {
   NodeOptions options = node_options(start, options_.nodes);
   options.start = options_.start;
   options.evaluation_every = Duration{0};
+  if (options_.until_samples) options.until_samples = options_.until_samples;
   auto node = create_node(start.host, std::move(options));
   if (!node) {
     refused_ = node.error();
@@ -86,7 +87,14 @@ StartedPeer Cluster::make_peer(const PeerStart& start) {
     return config_.has_own_models() ? models::Evaluation() : record_->evaluate(one);
   };
   const Duration step = options_.step_of(start.host);
-  return {std::make_unique<TrainingPeer>(std::move(node).value(), step, start.chance_seed, evaluate)};
+  auto made = std::make_unique<TrainingPeer>(std::move(node).value(), step, start.chance_seed, evaluate);
+  if (options_.defer) made->set_defer([this, i = start.host] { return options_.defer(i); });
+  return {std::move(made)};
+}
+
+void Cluster::end_step(std::size_t i, bool empty) {
+  const auto host = static_cast<HostId>(i);
+  world_.turn(host, host, [&](gossip::Outbox&) { peer(i).end_step(empty); });
 }
 
 void Cluster::kill(std::size_t i) {

@@ -34,6 +34,10 @@ struct ClusterOptions {
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
   // Makes the trainer of a node, each time the node starts; empty: its processor trains the run's model.
   std::function<Result<std::unique_ptr<Trainer>>(std::size_t node, const NodeOptions& options)> trainer;
+  // Where the nodes of this run end; empty: at the run's samples.
+  std::optional<std::uint64_t> until_samples;
+  // Asked when a step of a node may begin. True: Cluster::end_step() says when it is done. Empty: the node computes it.
+  std::function<bool(std::size_t node)> defer;
   // The curve that the same run has on another network or other machines. Methods in rounds learn the same everywhere
   // (methods/lock_step.h), so they only have to find out what it costs. Null: unknown. Other methods ignore it.
   std::shared_ptr<const std::vector<CurvePoint>> learned;
@@ -64,6 +68,14 @@ class Cluster final : private WorldObserver {
   // Null while killed.
   const Node* node(std::size_t i) const { return up(i) ? &peer(i).node() : nullptr; }
   bool all_complete() const;
+  // A deferred step is done (TrainingPeer::end_step()).
+  void end_step(std::size_t i, bool empty);
+  // No node trains on.
+  void finish_all();
+  // A node that ended by itself, or that broke its contract with the world.
+  std::optional<Error> failure() const;
+  // Compares the replicas. Errors: as run().
+  Result<SimResult> conclude();
   // Ends a process at once: links break, memory is gone.
   void kill(std::size_t i);
   // Starts it again with an empty state, a new stream, the same identity.
@@ -105,9 +117,6 @@ class Cluster final : private WorldObserver {
   // ---- a whole run (cluster_run.cc) ----
   TrainingRecord::Nodes living() const;
   std::uint64_t most_samples() const;
-  std::optional<Error> failure() const;
-  void finish_all();
-  Result<SimResult> conclude();
 
   RunConfig config_;
   std::shared_ptr<const models::DataSet> data_;

@@ -31,7 +31,6 @@ std::uint64_t Cluster::most_samples() const {
   return most;
 }
 
-// A node that ended by itself, or that broke its contract with the world.
 std::optional<Error> Cluster::failure() const {
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     if (!up(i)) continue;

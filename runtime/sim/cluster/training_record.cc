@@ -63,6 +63,7 @@ std::uint64_t TrainingRecord::samples(const Nodes& nodes) const {
 }
 
 models::Evaluation TrainingRecord::evaluate(Node& node, std::uint32_t rows_max) {
+  if (!node.trainer().evaluates()) return {};
   if (config_.has_own_models()) return node.trainer().evaluate(node.trainer().view().values, rows_max);
   const gossip::ReplicaDigest& digest = node.replica().digest();
   const std::string name = str(digest.have_hash.hex(), digest.fingerprint, " ", rows_max);

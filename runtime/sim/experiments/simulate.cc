@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.h"
 #include "runtime/sim/methods/methods.h"
 
 namespace rumor::sim {
@@ -24,6 +25,9 @@ bool learns_alike_everywhere(std::string_view mode) {
 
 Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress) {
+  if (config.pipeline.stages > 1)
+    return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages,
+                                  ": methods are compared with a model that is not cut; set pipeline.stages = 1")};
   for (const Way& way : ways) {
     if (way.mode != config.mode) continue;
     auto absences = Absences::create(options, config.mode);

@@ -1,5 +1,7 @@
 #include "runtime/sim/world/training_peer.h"
 
+#include <utility>
+
 #include "runtime/base/text.h"
 #include "runtime/sim/world/tag_keys.h"
 
@@ -70,6 +72,14 @@ void TrainingPeer::on_computed(TimePoint now, gossip::Outbox& out) {
   forward(from, out);
 }
 
+void TrainingPeer::end_step(bool empty) {
+  const StepPlan plan = std::exchange(deferred_, std::nullopt).value();
+  StepResult nothing;
+  nothing.held = true;
+  computing_ = empty ? std::move(nothing) : node_->trainer().step(plan);
+  compute_ = Duration{1};
+}
+
 void TrainingPeer::set_finished(bool finished, TimePoint now, gossip::Outbox& out) {
   if (!finished) return;
   NodeOutbox from;
@@ -101,6 +111,10 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
         [&](auto& effect) {
           using E = std::decay_t<decltype(effect)>;
           if constexpr (std::is_same_v<E, StartStep>) {
+            if (defer_ && !effect.plan.flush && defer_()) {
+              deferred_ = std::move(effect.plan);
+              return;
+            }
             computing_ = node_->trainer().step(effect.plan);
             const std::int64_t batches = node_->config().batches_in_turn(effect.plan.batches);
             const Duration step = step_ * batches * effect.plan.passes() / StepPlan::own_passes;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <variant>
 
 #include "runtime/node/node.h"
@@ -15,6 +16,8 @@ namespace rumor::sim {
 class TrainingPeer final : public SimPeer {
  public:
   using Evaluate = std::function<models::Evaluation(Node&, const StartEvaluation&)>;
+  // Asked when a step with a mini-batch may begin. True: somebody else says when it is done, with end_step().
+  using Defer = std::function<bool()>;
   // A step costs `step` for each of its mini-batches in turn, +-10 %.
   TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
 
@@ -41,6 +44,10 @@ class TrainingPeer final : public SimPeer {
   bool log_in_bounds() const override;
   std::string failure() const override;
 
+  void set_defer(Defer defer) { defer_ = std::move(defer); }
+  // The deferred step is made now or, if `empty`, given up: nothing has been learned. Requires: one is deferred.
+  void end_step(bool empty);
+
   Node& node() { return *node_; }
   const Node& node() const { return *node_; }
   // It has nothing more to do, whether or not that is a failure.
@@ -55,6 +62,8 @@ class TrainingPeer final : public SimPeer {
   Duration step_;
   Prng costs_;
   Evaluate evaluate_;
+  Defer defer_;
+  std::optional<StepPlan> deferred_;
   struct Audited {};
   std::variant<std::monostate, StepResult, models::Evaluation, Audited> computing_;
   std::uint64_t snapshots_ = 0;  // installed so far

@@ -2,9 +2,10 @@
 // or not.
 //
 // Input: a list of steps. Low three bits of the first byte: 0 to 3: a frame on that link (u16 length, bytes);
-// 4: the work under way is done, or, by the next bit, unreadable; 5: a step is done; 6: time passes, a second
-// times the other bits; 7: the link of the next two bits is lost, and another one comes in its place. The
-// replica must keep its invariants, ask for one thing at a time, and close a link with a reason.
+// 4: the work under way is done, or, by the next bit, unreadable; 5: the step that was asked for is done; 6:
+// time passes, a second times the other bits; 7: the link of the next two bits is lost, and another one comes
+// in its place. The replica must keep its invariants, ask for one thing at a time, and close a link with a
+// reason.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -23,6 +24,7 @@ namespace {
 class PipelineDriver {
  public:
   PipelineDriver() : one_(options(2), Prng(1)) {
+    act([&] { one_.begin_step(now_, out_); });
     for (std::size_t i = 0; i < 4; ++i) greet(i);
   }
 
@@ -35,7 +37,7 @@ class PipelineDriver {
       } else if ((op & 7) == 4) {
         finish_work((rest & 1) != 0);
       } else if ((op & 7) == 5) {
-        if (std::exchange(steps_, false)) act([&] { one_.on_stepped(now_, out_); });
+        if (std::exchange(steps_, false)) act([&] { one_.begin_step(now_, out_); });
       } else if ((op & 7) == 6) {
         now_ += 1s * static_cast<int>(rest);
         act([&] { one_.on_time(now_, out_); });

@@ -57,7 +57,9 @@ class PipelineWorld {
     node.pipeline = std::make_unique<Pipeline>(options, Prng(prng_.next()));
     node.stage = stage;
     nodes.push_back(std::move(node));
-    return nodes.size() - 1;
+    const std::size_t i = nodes.size() - 1;
+    call(i, [&](Pipeline& one, PipelineOutbox& out) { one.begin_step(now, out); });
+    return i;
   }
 
   LinkId link(std::size_t lower, std::size_t upper) {
@@ -227,7 +229,7 @@ class PipelineWorld {
                          "a micro-batch counts twice in stage " << self.stage);
     self.sum.clear();
     at(now + 1ms,
-       [=, this] { call(node, [&](Pipeline& one, PipelineOutbox& out) { one.on_stepped(now, out); }); });
+       [=, this] { call(node, [&](Pipeline& one, PipelineOutbox& out) { one.begin_step(now, out); }); });
   }
 
   PipelineSizes sizes_;

@@ -1,0 +1,20 @@
+// Settings of a model that is cut into stages: [pipeline] of a run file (gossip/PIPELINE.md). All peers of a run need
+// the same.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rumor {
+
+struct PipelineRules {
+  std::uint32_t stages = 1;         // 1: the model is not cut, and the others are not used
+  std::vector<std::uint32_t> cut;   // units of each stage (models/families/part.h); empty: as even as possible
+  std::uint32_t micro_batches = 4;  // of a step; divides optimizer.batch
+  std::string border = "f32";       // how activations travel (compress/border/border_codec.h): f32, bf16 or int8
+};
+
+}  // namespace rumor

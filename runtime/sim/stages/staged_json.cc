@@ -1,0 +1,49 @@
+// The object that `rumor sim --stages --json` writes (runtime/CONTRACTS.md).
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/sim/stages/staged_run.h"
+
+namespace rumor::sim {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json stage_json(const StageResult& stage) {
+  const SimResult& r = stage.run;
+  return {{"units", {stage.units.begin, stage.units.end}},
+          {"run_id", r.run_id},
+          {"nodes", r.nodes},
+          {"params", r.params},
+          {"samples", r.samples},
+          {"utilisation", stage.utilisation},
+          {"sent_bytes_per_node", r.sent_bytes_per_node},
+          {"replicas",
+           {{"identical", r.identical}, {"digest", r.digest}, {"updates", r.updates}, {"lost", r.lost}}}};
+}
+
+}  // namespace
+
+std::string to_json(const StagedResult& r) {
+  char trace[20];
+  std::snprintf(trace, sizeof trace, "%016llx", static_cast<unsigned long long>(r.trace_hash));
+  ordered_json j;
+  j["command"] = "sim";
+  j["virtual_seconds"] = r.virtual_seconds;
+  j["wall_seconds"] = r.wall_seconds;
+  j["trace_hash"] = trace;
+  j["final"] = {{"loss", r.evaluation.loss}};
+  if (r.evaluation.accuracy) j["final"]["accuracy"] = *r.evaluation.accuracy;
+  j["stages"] = ordered_json::array();
+  for (const StageResult& stage : r.stages) j["stages"].push_back(stage_json(stage));
+  j["between_stages"] = {{"activation_bytes", r.activation_bytes},
+                         {"gradient_bytes", r.gradient_bytes},
+                         {"control_bytes", r.control_bytes},
+                         {"late", r.figures.late},
+                         {"dropped", r.figures.dropped}};
+  return j.dump(2) + "\n";
+}
+
+}  // namespace rumor::sim

@@ -1,0 +1,126 @@
+// A model in stages, each with several whole nodes: equal replicas in every stage, and the loss of the whole
+// model.
+#include "runtime/sim/stages/staged_run.h"
+
+#include <cmath>
+
+#include "tests/sim/support.h"
+#include "tests/unit/models/scratch.h"
+
+using namespace rumor;
+
+namespace {
+
+std::shared_ptr<const models::DataSet> text_data() {
+  static const std::shared_ptr<const models::DataSet> data = [] {
+    std::string text;
+    Prng prng(3);
+    for (int i = 0; i < 20'000; ++i)
+      text.push_back(static_cast<char>(i % 7 == 0 ? 'p' + static_cast<int>(prng.below(4)) : 'a' + i % 7));
+    const models::Scratch scratch;
+    scratch.write("text", text);
+    return models::load_data({.kind = "text", .path = scratch / "text"}, 16).value();
+  }();
+  return data;
+}
+
+RunConfig gpt_run(std::uint64_t samples) {
+  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  config.data.kind = "text";
+  config.model.family = "gpt";
+  config.model.context = 16;
+  config.model.layers = 3;
+  config.model.heads = 2;
+  config.model.embedding = 24;
+  config.model.tied_head = false;
+  config.optimizer.kind = "adam";
+  config.rate = 0.01;
+  config.samples = samples;
+  config.density = 0.05;
+  config.batch = 16;
+  return config;
+}
+
+RunConfig in_stages(RunConfig config, std::uint32_t stages, const std::string& border) {
+  config.pipeline.stages = stages;
+  config.pipeline.border = border;
+  return config;
+}
+
+sim::StagedResult staged(const RunConfig& config, const sim::ClusterOptions& options) {
+  auto run = sim::StagedRun::create(config, text_data(), options);
+  BOOST_REQUIRE_MESSAGE(run.ok(), (run.ok() ? "" : run.error().text));
+  auto result = (*run)->run(nullptr);
+  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
+  return std::move(*result);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
+  const RunConfig config = gpt_run(12'000);
+  auto whole = sim::Cluster::create(config, text_data(), test::lan(3));
+  BOOST_REQUIRE(whole.ok());
+  const auto uncut = (*whole)->run(nullptr);
+  BOOST_REQUIRE(uncut.ok());
+  const sim::StagedResult result = staged(in_stages(config, 3, "f32"), test::lan(9));
+  BOOST_TEST_MESSAGE("loss " << result.evaluation.loss << ", uncut " << uncut->loss << ", seconds "
+                             << result.virtual_seconds << ", uncut " << uncut->virtual_seconds);
+  BOOST_REQUIRE(result.stages.size() == 3u);
+  for (const sim::StageResult& stage : result.stages) {
+    BOOST_TEST_MESSAGE("units " << stage.units.begin << " to " << stage.units.end << ": utilisation "
+                                << stage.utilisation << ", samples " << stage.run.samples);
+    BOOST_TEST(stage.run.identical);
+    BOOST_TEST(stage.run.lost == 0u);
+    BOOST_TEST(stage.run.samples + 3 * 16 >= config.samples);
+    BOOST_TEST(stage.utilisation > 0.1);
+  }
+  BOOST_TEST(std::abs(result.evaluation.loss - uncut->loss) < 0.02 * uncut->loss);
+  BOOST_TEST(result.figures.repeats == 0u);
+}
+
+// One seed, one trace; int8 borders are a quarter of f32 ones, and slower machines get less to do.
+BOOST_AUTO_TEST_CASE(stages_repeat_themselves_with_narrow_borders_and_unequal_machines) {
+  const RunConfig config = gpt_run(4'000);
+  sim::ClusterOptions options = test::lan(6);
+  options.network = sim::NetworkModel::preset("wan").value();
+  options.step_factors = {1, 1, 1, 4, 1, 3};
+  const sim::StagedResult f32 = staged(in_stages(config, 2, "f32"), options);
+  const sim::StagedResult int8 = staged(in_stages(config, 2, "int8"), options);
+  const sim::StagedResult again = staged(in_stages(config, 2, "int8"), options);
+  BOOST_TEST(int8.trace_hash == again.trace_hash);
+  BOOST_TEST(int8.evaluation.loss == again.evaluation.loss);
+  BOOST_TEST(int8.trace_hash != f32.trace_hash);
+  BOOST_TEST(static_cast<double>(int8.gradient_bytes) < 0.27 * static_cast<double>(f32.gradient_bytes));
+  BOOST_TEST(std::abs(int8.evaluation.loss - f32.evaluation.loss) < 0.05 * f32.evaluation.loss);
+  for (const sim::StageResult& stage : int8.stages) BOOST_TEST(stage.run.identical);
+}
+
+BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
+  const auto refusal = [](RunConfig config, sim::ClusterOptions options) {
+    config.pipeline.stages = 3;
+    return sim::StagedRun::create(config, text_data(), options).error().text;
+  };
+  const RunConfig fine = gpt_run(4'000);
+  BOOST_TEST(refusal(fine, test::lan(2)).starts_with("pipeline.stages = 3: 2 nodes are too few"));
+  RunConfig wrong = fine;
+  wrong.mode = "average";
+  BOOST_TEST(refusal(wrong, test::lan(3)).find("exchange.mode = \"average\"") != std::string::npos);
+  wrong = fine;
+  wrong.round_rules.local_steps = 4;
+  BOOST_TEST(refusal(wrong, test::lan(3)).find("exchange.local_steps = 1") != std::string::npos);
+  wrong = fine;
+  wrong.records = true;
+  BOOST_TEST(refusal(wrong, test::lan(3)).find("audit.record = false") != std::string::npos);
+  wrong = fine;
+  wrong.model.tied_head = true;
+  BOOST_TEST(refusal(wrong, test::lan(3)).ends_with("set model.tied_head = false"));
+  sim::ClusterOptions faulty = test::lan(3);
+  faulty.light_faults = true;
+  BOOST_TEST(refusal(fine, faulty).find("--faults none") != std::string::npos);
+  // A run of whole peers does not take a run file with stages.
+  const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), text_data(), test::lan(3), nullptr);
+  BOOST_TEST(!ordinary.ok());
+  const auto cluster = sim::Cluster::create(in_stages(fine, 3, "f32"), text_data(), test::lan(3));
+  BOOST_TEST(cluster.error().text.find("only `rumor sim` trains a model in stages") != std::string::npos);
+}

@@ -1,0 +1,60 @@
+#include "tools/sim/sim_staged.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "runtime/base/text.h"
+#include "runtime/sim/stages/staged_run.h"
+
+namespace rumor::tools {
+
+namespace {
+
+void print_staged(std::FILE* to, const RunConfig& config, const sim::StagedResult& r) {
+  std::fprintf(to, "\n%s in %zu stages\n\n", config.name.c_str(), r.stages.size());
+  std::fprintf(to, "  %-6s %-9s %6s %11s %9s %12s %9s  %s\n", "stage", "units", "peers", "parameters",
+               "samples", "utilisation", "replicas", "sent by each peer");
+  for (std::size_t i = 0; i < r.stages.size(); ++i) {
+    const sim::StageResult& stage = r.stages[i];
+    std::fprintf(to, "  %-6zu %-9s %6zu %11llu %9llu %10s %% %9s  %s\n", i + 1,
+                 str(stage.units.begin + 1, " to ", stage.units.end).c_str(), stage.run.nodes,
+                 static_cast<unsigned long long>(stage.run.params),
+                 static_cast<unsigned long long>(stage.run.samples),
+                 fixed(stage.utilisation * 100, 1).c_str(), stage.run.identical ? "equal" : "NOT EQUAL",
+                 byte_text(stage.run.sent_bytes_per_node).c_str());
+  }
+  std::fprintf(to, "\n  test loss       %s, of the stages joined together\n",
+               fixed(r.evaluation.loss, 4).c_str());
+  if (r.evaluation.accuracy)
+    std::fprintf(to, "  test accuracy   %s %%\n", fixed(*r.evaluation.accuracy * 100, 2).c_str());
+  std::fprintf(to, "  between stages  %s of activations with labels, %s of gradients, %s of control\n",
+               byte_text(static_cast<double>(r.activation_bytes)).c_str(),
+               byte_text(static_cast<double>(r.gradient_bytes)).c_str(),
+               byte_text(static_cast<double>(r.control_bytes)).c_str());
+  std::fprintf(to, "  virtual time    %s s, computed in %s s\n\n", fixed(r.virtual_seconds, 1).c_str(),
+               fixed(r.wall_seconds, 1).c_str());
+}
+
+}  // namespace
+
+int run_staged_command(const SimCommand& command, const RunConfig& config,
+                       const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
+                       const sim::Progress& progress, ProgressLine& line) {
+  if (command.report)
+    return fail(
+        {Errc::usage, "--report draws the curves of a model that is not cut; with stages use --json"});
+  const auto began = std::chrono::steady_clock::now();
+  auto run = sim::StagedRun::create(config, data, options);
+  if (!run) return fail(run.error());
+  auto result = (*run)->run(progress);
+  line.clear();
+  if (!result) return fail(result.error());
+  result->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  if (command.json)
+    if (auto written = write_file(*command.json, sim::to_json(*result)); !written)
+      return fail(written.error());
+  print_staged(command.json == "-" ? stderr : stdout, config, *result);
+  return 0;
+}
+
+}  // namespace rumor::tools
