@@ -1,4 +1,5 @@
-"""Audits of real peers: honest ones agree to the last byte, through a kill; a cheat is found, put out, and taken back.
+"""Audits of real peers: honest ones agree to the last byte, through a kill; a cheat is found, put out, and taken back,
+by the owner or by peers that audit each other.
 
 usage: audit.py RUMOR CHEATING_PEER"""
 import json
@@ -97,6 +98,34 @@ def cheat(program):
         assert updates == finals[0]['updates'], (updates, finals[0])
 
 
+def among_auditors(program):
+    """Three honest peers audit each other and one that turns its rate up: charged, it finds the error and withdraws."""
+    with Swarm(3, 2 * SAMPLES, 'audit.record=true', 'audit.segment=8', 'audit.share=0.3',
+               'exchange.period_ms=10') as swarm:
+        state = os.path.join(swarm.directory, 'cheat')
+        bad = key('new', '--state', state)
+        for peer in swarm.peers:
+            peer.start('--checkpoint-every', '0.2')
+        port = peers.free_ports(1)[0]
+        with open(os.path.join(swarm.directory, 'cheat.log'), 'w+', encoding='utf-8') as log, subprocess.Popen(
+                [program, f'127.0.0.1:{port}', swarm.peers[0].listen, state, '1/3', '40', '1.1', 'hears',
+                 *swarm.assignments], stdout=log, stderr=log) as process:
+            try:
+                status = process.wait(20 * peers.SLOW)
+            finally:
+                process.kill()
+            log.seek(0)
+            said = log.read()
+        assert status == 3 and 'was computed wrongly' in said, (status, said)
+        finals = swarm.finish()
+        rows = [{row['node_id']: row for row in final['contributions']} for final in finals]
+        assert any(row[bad]['segments_differ'] > 0 for row in rows), rows
+        assert all(row[bad]['updates'] <= 40 for row in rows), rows
+        honest_ones = [one for row in rows for node, one in row.items() if node != bad]
+        assert sum(one['segments_agreed'] for one in honest_ones) > 0, rows
+        assert not any(one['segments_differ'] or one['taken_back'] for one in honest_ones), rows
+
+
 def key_known(swarm, bad):
     """Whether the first peer's checkpoint and log have come so far that an audit of the cheat can begin."""
     done = run('audit', 'synthetic', swarm.peers[0].state, '--peer', bad[:12], '--steps', '1..1',
@@ -108,4 +137,5 @@ if __name__ == '__main__':
     peers.RUMOR = sys.argv[1]
     honest()
     cheat(sys.argv[2])
+    among_auditors(sys.argv[2])
     print('ok')
