@@ -20,7 +20,8 @@ void Audits::conclude(const Outcome& outcome, Turn& turn) {
 void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   const audit::Segment& segment = job_->segments.front();
   // Only a whole audit says what one costs.
-  if (outcome.agreed == segment_) audit_seconds_ += 0.25 * (to_seconds(job_->took) - audit_seconds_);
+  if (outcome.agreed == segment_ && step_seconds_ > 0)
+    audit_steps_ += 0.25 * (to_seconds(job_->took) / step_seconds_ - audit_steps_);
   AuditCounts& counts = counts_[segment.origin];
   counts.agreed += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
   counts.cannot_tell += outcome.finding.verdict == audit::Verdict::cannot_tell ? 1 : 0;

@@ -28,6 +28,7 @@ Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
       segment_(segments_of(core)),
       draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0),
       shares_(std::max(0.1, 2 * core.config.audit_share)),
+      audit_steps_(static_cast<double>(segment_)),
       coins_(Prng::named(ByteReader(core.options.audit_secret.view()).u64(), "coins")) {
   auto data = core.trainer->repeatable_data();
   if (segment_ == 0 || !data) return;
@@ -89,10 +90,11 @@ void Audits::on_update(const gossip::UpdateHeader& header) {
 void Audits::trained(Duration time) {
   has_trained_ = true;
   if (core_.config.audit_share == 0 || !task_) return;
-  const double share = core_.config.audit_share / (1 - core_.config.audit_share), seconds = to_seconds(time);
-  if (audit_seconds_ == 0) audit_seconds_ = static_cast<double>(segment_) * seconds;
+  const double seconds = to_seconds(time);
+  step_seconds_ = step_seconds_ == 0 ? seconds : step_seconds_ + 0.1 * (seconds - step_seconds_);
   const double coin = static_cast<double>(coins_.below(coin_sides)) / coin_sides;
-  if (coin * audit_seconds_ < share * seconds) owed_ = std::min(owed_ + 1, owed_max);
+  const double share = core_.config.audit_share / (1 - core_.config.audit_share);
+  if (coin * audit_steps_ < share) owed_ = std::min(owed_ + 1, owed_max);
 }
 
 void Audits::slice_done(Duration time) {

@@ -110,9 +110,9 @@ class Audits final : public gossip::AuditPort {
   std::optional<audit::AuditTask> task_;   // absent: this peer cannot make steps again
   audit::Draws draws_;
   StateShares shares_;
+  double step_seconds_ = 0, audit_steps_;  // of an own step; own steps that take as long as an audit; in the mean
   Prng coins_;                             // nobody else's
   std::uint32_t owed_ = 0;                 // segments to draw
-  double audit_seconds_ = 0;               // of an audit, in the mean
   bool has_trained_ = true;                // since the last slice
   std::optional<Job> job_;
   std::deque<Job> checks_;                 // of proofs and charges, which wait

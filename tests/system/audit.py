@@ -120,7 +120,8 @@ def among_auditors(program):
         finals = swarm.finish()
         rows = [{row['node_id']: row for row in final['contributions']} for final in finals]
         assert any(row[bad]['segments_differ'] > 0 for row in rows), rows
-        assert all(row[bad]['updates'] <= 40 for row in rows), rows
+        # From the update that was found on: audits are samples, and an earlier one may have been missed.
+        assert len({row[bad]['updates'] for row in rows}) == 1 and rows[0][bad]['taken_back'] > 0, rows
         honest_ones = [one for row in rows for node, one in row.items() if node != bad]
         assert sum(one['segments_agreed'] for one in honest_ones) > 0, rows
         assert not any(one['segments_differ'] or one['taken_back'] for one in honest_ones), rows
