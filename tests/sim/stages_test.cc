@@ -11,7 +11,7 @@ using namespace rumor;
 
 namespace {
 
-std::shared_ptr<const models::DataSet> text_data() {
+std::shared_ptr<const models::DataSet> staged_text() {
   static const std::shared_ptr<const models::DataSet> data = [] {
     std::string text;
     Prng prng(3);
@@ -24,7 +24,7 @@ std::shared_ptr<const models::DataSet> text_data() {
   return data;
 }
 
-RunConfig gpt_run(std::uint64_t samples) {
+RunConfig staged_gpt(std::uint64_t samples) {
   RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
   config.data.kind = "text";
   config.model.family = "gpt";
@@ -48,7 +48,7 @@ RunConfig in_stages(RunConfig config, std::uint32_t stages, const std::string& b
 }
 
 sim::StagedResult staged(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto run = sim::StagedRun::create(config, text_data(), options);
+  auto run = sim::StagedRun::create(config, staged_text(), options);
   BOOST_REQUIRE_MESSAGE(run.ok(), (run.ok() ? "" : run.error().text));
   auto result = (*run)->run(nullptr);
   BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
@@ -58,8 +58,8 @@ sim::StagedResult staged(const RunConfig& config, const sim::ClusterOptions& opt
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
-  const RunConfig config = gpt_run(12'000);
-  auto whole = sim::Cluster::create(config, text_data(), test::lan(3));
+  const RunConfig config = staged_gpt(12'000);
+  auto whole = sim::Cluster::create(config, staged_text(), test::lan(3));
   BOOST_REQUIRE(whole.ok());
   const auto uncut = (*whole)->run(nullptr);
   BOOST_REQUIRE(uncut.ok());
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
 
 // One seed, one trace; int8 borders are a quarter of f32 ones, and slower machines get less to do.
 BOOST_AUTO_TEST_CASE(stages_repeat_themselves_with_narrow_borders_and_unequal_machines) {
-  const RunConfig config = gpt_run(4'000);
+  const RunConfig config = staged_gpt(4'000);
   sim::ClusterOptions options = test::lan(6);
   options.network = sim::NetworkModel::preset("wan").value();
   options.step_factors = {1, 1, 1, 4, 1, 3};
@@ -99,9 +99,9 @@ BOOST_AUTO_TEST_CASE(stages_repeat_themselves_with_narrow_borders_and_unequal_ma
 BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   const auto refusal = [](RunConfig config, sim::ClusterOptions options) {
     config.pipeline.stages = 3;
-    return sim::StagedRun::create(config, text_data(), options).error().text;
+    return sim::StagedRun::create(config, staged_text(), options).error().text;
   };
-  const RunConfig fine = gpt_run(4'000);
+  const RunConfig fine = staged_gpt(4'000);
   BOOST_TEST(refusal(fine, test::lan(2)).starts_with("pipeline.stages = 3: 2 nodes are too few"));
   RunConfig wrong = fine;
   wrong.mode = "average";
@@ -119,8 +119,8 @@ BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   faulty.light_faults = true;
   BOOST_TEST(refusal(fine, faulty).find("--faults none") != std::string::npos);
   // A run of whole peers does not take a run file with stages.
-  const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), text_data(), test::lan(3), nullptr);
+  const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), staged_text(), test::lan(3), nullptr);
   BOOST_TEST(!ordinary.ok());
-  const auto cluster = sim::Cluster::create(in_stages(fine, 3, "f32"), text_data(), test::lan(3));
+  const auto cluster = sim::Cluster::create(in_stages(fine, 3, "f32"), staged_text(), test::lan(3));
   BOOST_TEST(cluster.error().text.find("only `rumor sim` trains a model in stages") != std::string::npos);
 }

@@ -26,7 +26,21 @@ struct Text {
   }
 };
 
+models::ModelConfig untied(models::ModelConfig config) {
+  config.tied_head = false;
+  return config;
+}
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_part_of_a_model_is_refused) {
+  const Target target(0);
+  models::ModelConfig part = untied(gpt_config(37, 9, 2, 2, 8));
+  part.units = {0, 1};
+  const auto refused = make_device_model(*target.gpu, part, Precision::fp32);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(refused.error().text == "a part of a model does not train on a GPU yet; use --device cpu");
+}
 
 // Kernels take tokens of 16 bits.
 BOOST_AUTO_TEST_CASE(a_vocabulary_beyond_sixteen_bits_is_refused) {
@@ -49,7 +63,8 @@ BOOST_AUTO_TEST_CASE(loss_and_gradient_are_those_of_the_cpu) {
   const Case cases[] = {{gpt_config(2, 1, 1, 1, 1), 1, 1},
                         {gpt_config(37, 9, 2, 2, 8), 3, 37 * 5},
                         {gpt_config(256, 40, 1, 3, 36), 2, 1 << 20},
-                        {gpt_config(11, 70, 3, 1, 20), 1, 11 * 70}};
+                        {gpt_config(11, 70, 3, 1, 20), 1, 11 * 70},
+                        {untied(gpt_config(37, 9, 2, 2, 8)), 3, 37 * 5}};
   for (const Case& c : cases) {
     const std::unique_ptr<models::Model> cpu = models::make_gpt(c.config).value();
     const Text text(prng, c.rows, c.config);

@@ -10,7 +10,7 @@ namespace rumor::gossip::test {
 namespace {
 
 // Stops the sources and lets everything that is under way arrive.
-void drain(PipelineWorld& world) {
+void drain_pipeline(PipelineWorld& world) {
   world.emit_all(false);
   world.run(60s);
 }
@@ -19,7 +19,7 @@ std::size_t in_steps(const PipelineWorld& world, std::uint32_t stage) {
   return world.counted(stage).size();
 }
 
-std::uint64_t figure(const PipelineWorld& world, std::uint64_t PipelineFigures::*which) {
+std::uint64_t pipeline_figure(const PipelineWorld& world, std::uint64_t PipelineFigures::*which) {
   std::uint64_t sum = 0;
   for (const auto& node : world.nodes) sum += node.pipeline->figures().*which;
   return sum;
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_step_has_the_same_micro_batches_in_every_stage) {
     for (const auto& node : world.nodes)
       for (std::size_t i = 0; i < std::min(steps, node.steps.size()); ++i)
         BOOST_TEST((node.steps[i] == world.nodes[0].steps[i]));
-    BOOST_TEST(figure(world, &PipelineFigures::dropped) == 0u);
+    BOOST_TEST(pipeline_figure(world, &PipelineFigures::dropped) == 0u);
     BOOST_TEST(links_closed(world) == 0u);
   }
 }
@@ -63,12 +63,12 @@ BOOST_AUTO_TEST_CASE(every_micro_batch_counts_once_in_every_stage) {
   PipelineWorld world({.replicas = {2, 3, 2}, .micro_batches = 4});
   world.emit_all(true);
   world.run(5s);
-  drain(world);
+  drain_pipeline(world);
   BOOST_TEST(in_steps(world, 1) > 500u);
   // Steps are full: at most three micro-batches of each replica wait for the next one.
   BOOST_TEST(in_steps(world, 2) + 3 * 3 >= in_steps(world, 1));
   BOOST_TEST(in_steps(world, 3) + 2 * 3 >= in_steps(world, 1));
-  BOOST_TEST(figure(world, &PipelineFigures::lost) == 0u);
+  BOOST_TEST(pipeline_figure(world, &PipelineFigures::lost) == 0u);
 }
 
 // Three replicas of which one is four times as fast as another: the fast one has more, and all work.
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_dead_replica_costs_only_time) {
   const std::size_t before = in_steps(world, 1);
   world.run(2s);
   BOOST_TEST(in_steps(world, 1) > before + 200);
-  BOOST_TEST(figure(world, &PipelineFigures::lost) > 0u);
+  BOOST_TEST(pipeline_figure(world, &PipelineFigures::lost) > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(without_an_upper_replica_the_lower_ones_wait_and_then_go_on) {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_lags_is_given_up) {
   const std::size_t before = in_steps(world, 1);
   world.run(20s);
   BOOST_TEST(in_steps(world, 1) > before + 500);
-  BOOST_TEST(figure(world, &PipelineFigures::late) > 0u);
+  BOOST_TEST(pipeline_figure(world, &PipelineFigures::late) > 0u);
   world.nodes[2].work = 1ms;
   world.run(40s);
   const std::size_t own = world.nodes[2].steps.size();
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(nothing_counts_twice_under_random_faults) {
     const std::size_t before = in_steps(world, 4);
     world.run(20s);
     BOOST_TEST(in_steps(world, 4) > before + 100, "seed " << seed);
-    again += figure(world, &PipelineFigures::sums_again);
+    again += pipeline_figure(world, &PipelineFigures::sums_again);
     BOOST_TEST(links_closed(world) == 0u);
   }
   BOOST_TEST(again > 0u);

@@ -10,20 +10,20 @@
 namespace rumor::models {
 namespace {
 
-using Cut = std::vector<std::uint32_t>;
+using PartCut = std::vector<std::uint32_t>;
 
-std::unique_ptr<Model> made(const ModelConfig& config) {
+std::unique_ptr<Model> made_part(const ModelConfig& config) {
   return std::move(make_model(config)).value();
 }
 
 // Rows with labels, or of tokens.
-struct Rows {
+struct PartRows {
   std::vector<float> x;
   std::vector<std::uint8_t> label;
   std::vector<Token> tokens;
   Batch batch;
 
-  Rows(const ModelConfig& config, std::uint32_t rows) {
+  PartRows(const ModelConfig& config, std::uint32_t rows) {
     Prng prng(rows);
     batch.rows = rows;
     if (config.vocabulary > 0) {
@@ -40,43 +40,43 @@ struct Rows {
 };
 
 // Zeros of different signs are equal floats, but not the same bits.
-bool same_bits(std::span<const float> a, std::span<const float> b) {
+bool same_part_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 // A stage with its own weights and what it exchanges with its neighbours.
-struct Stage {
+struct PartStage {
   std::unique_ptr<Model> model;
   std::vector<float> params, gradient, below, below_change;
 };
 
 // The parts of a model, one after another.
-class Chain {
+class PartChain {
  public:
-  Chain(const ModelConfig& config, const Cut& cut) {
+  PartChain(const ModelConfig& config, const PartCut& cut) {
     const auto parts = cut_model(config, static_cast<std::uint32_t>(cut.size()), cut).value();
     for (const UnitRange& units : parts) {
       ModelConfig part = config;
       part.units = units;
-      Stage stage{.model = made(part)};
+      PartStage stage{.model = made_part(part)};
       stage.params = test::initial_of(*stage.model);
       stage.gradient.assign(stage.params.size(), std::nanf(""));
       stages_.push_back(std::move(stage));
     }
   }
 
-  std::vector<Stage>& stages() { return stages_; }
+  std::vector<PartStage>& stages() { return stages_; }
 
   float step(const Batch& batch) {
     for (std::size_t i = 0; i < stages_.size(); ++i) {
-      Stage& stage = stages_[i];
+      PartStage& stage = stages_[i];
       std::vector<float> above(batch.rows * stage.model->border_floats().above, std::nanf(""));
       stage.model->forward(stage.params, batch_for(i, batch), stage.below, above);
       if (i + 1 < stages_.size()) stages_[i + 1].below = above;
     }
     float loss = 0;
     for (std::size_t i = stages_.size(); i-- > 0;) {
-      Stage& stage = stages_[i];
+      PartStage& stage = stages_[i];
       stage.below_change.assign(stage.below.size(), std::nanf(""));
       std::span<const float> above_change;
       if (i + 1 < stages_.size()) above_change = stages_[i + 1].below_change;
@@ -93,22 +93,22 @@ class Chain {
     return {.rows = batch.rows};
   }
 
-  std::vector<Stage> stages_;
+  std::vector<PartStage> stages_;
 };
 
 // Weights, hidden matrices, loss and gradients of the parts are those of the whole model.
-void check_cut(const ModelConfig& config, const Cut& cut) {
-  const auto whole = made(config);
+void check_parts(const ModelConfig& config, const PartCut& cut) {
+  const auto whole = made_part(config);
   const std::vector<float> params = test::initial_of(*whole);
-  Chain chain(config, cut);
+  PartChain chain(config, cut);
   for (const std::uint32_t rows : {3u, 1u, 9u}) {
-    const Rows drawn(config, rows);
+    const PartRows drawn(config, rows);
     std::vector<float> gradient(params.size());
     const float loss = whole->loss_and_gradient(params, drawn.batch, gradient);
     BOOST_TEST(std::isfinite(loss));
     BOOST_TEST(chain.step(drawn.batch) == loss);
     std::size_t tensors = 0;
-    for (const Stage& stage : chain.stages()) {
+    for (const PartStage& stage : chain.stages()) {
       for (const TensorInfo& tensor : stage.model->layout().tensors()) {
         const TensorInfo& same = whole->layout().tensors()[tensors++];
         BOOST_TEST_REQUIRE(same.name == tensor.name);
@@ -117,8 +117,8 @@ void check_cut(const ModelConfig& config, const Cut& cut) {
         const auto of_part = [&](std::span<const float> all) {
           return all.subspan(tensor.offset, tensor.size);
         };
-        BOOST_TEST(same_bits(of_whole(params), of_part(stage.params)), tensor.name);
-        BOOST_TEST(same_bits(of_whole(gradient), of_part(stage.gradient)),
+        BOOST_TEST(same_part_bits(of_whole(params), of_part(stage.params)), tensor.name);
+        BOOST_TEST(same_part_bits(of_whole(gradient), of_part(stage.gradient)),
                    tensor.name << " of " << rows << " rows");
         BOOST_TEST(whole->hidden_matrices(same) == stage.model->hidden_matrices(tensor), tensor.name);
       }
@@ -127,7 +127,7 @@ void check_cut(const ModelConfig& config, const Cut& cut) {
   }
 }
 
-ModelConfig mlp_config() {
+ModelConfig mlp_to_cut() {
   ModelConfig config;
   config.inputs = 50;
   config.classes = 7;
@@ -135,7 +135,7 @@ ModelConfig mlp_config() {
   return config;
 }
 
-ModelConfig cnn_config(std::vector<std::uint32_t> channels, std::uint32_t blocks, std::uint32_t groups) {
+ModelConfig cnn_to_cut(std::vector<std::uint32_t> channels, std::uint32_t blocks, std::uint32_t groups) {
   ModelConfig config;
   config.family = "cnn";
   config.channels = 3;
@@ -150,20 +150,20 @@ ModelConfig cnn_config(std::vector<std::uint32_t> channels, std::uint32_t blocks
   return config;
 }
 
-ModelConfig untied_gpt() {
+ModelConfig gpt_to_cut() {
   ModelConfig config = test::gpt_config(61, 9, 4, 2, 16);
   config.tied_head = false;
   return config;
 }
 
-ModelConfig untied_llama(bool qkv_bias) {
-  ModelConfig config = untied_gpt();
+ModelConfig llama_to_cut(bool qkv_bias) {
+  ModelConfig config = gpt_to_cut();
   config.family = "llama";
   config.qkv_bias = qkv_bias;
   return config;
 }
 
-std::string refusal(const ModelConfig& config, std::uint32_t stages, const Cut& cut) {
+std::string refused_cut(const ModelConfig& config, std::uint32_t stages, const PartCut& cut) {
   return cut_model(config, stages, cut).error().text;
 }
 
@@ -172,54 +172,59 @@ std::string refusal(const ModelConfig& config, std::uint32_t stages, const Cut& 
 BOOST_AUTO_TEST_SUITE(parts)
 
 BOOST_AUTO_TEST_CASE(parts_of_an_mlp_give_the_bits_of_the_whole) {
-  for (const Cut& cut : {Cut{4}, Cut{2, 2}, Cut{1, 3}, Cut{3, 1}, Cut{1, 2, 1}, Cut{1, 1, 1, 1}})
-    check_cut(mlp_config(), cut);
+  for (const PartCut& cut :
+       {PartCut{4}, PartCut{2, 2}, PartCut{1, 3}, PartCut{3, 1}, PartCut{1, 2, 1}, PartCut{1, 1, 1, 1}})
+    check_parts(mlp_to_cut(), cut);
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_a_plain_cnn_give_the_bits_of_the_whole) {
-  for (const Cut& cut : {Cut{4}, Cut{3, 1}, Cut{1, 3}, Cut{1, 2, 1}, Cut{1, 1, 1, 1}}) {
-    check_cut(cnn_config({8, 16, 20}, 0, 4), cut);
-    check_cut(cnn_config({8, 16, 20}, 0, 0), cut);
+  for (const PartCut& cut :
+       {PartCut{4}, PartCut{3, 1}, PartCut{1, 3}, PartCut{1, 2, 1}, PartCut{1, 1, 1, 1}}) {
+    check_parts(cnn_to_cut({8, 16, 20}, 0, 4), cut);
+    check_parts(cnn_to_cut({8, 16, 20}, 0, 0), cut);
   }
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_a_residual_cnn_give_the_bits_of_the_whole) {
-  for (const Cut& cut : {Cut{6}, Cut{3, 3}, Cut{1, 5}, Cut{5, 1}, Cut{1, 3, 2}, Cut{2, 1, 1, 2}})
-    check_cut(cnn_config({8, 16}, 2, 4), cut);
+  for (const PartCut& cut :
+       {PartCut{6}, PartCut{3, 3}, PartCut{1, 5}, PartCut{5, 1}, PartCut{1, 3, 2}, PartCut{2, 1, 1, 2}})
+    check_parts(cnn_to_cut({8, 16}, 2, 4), cut);
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_a_gpt_give_the_bits_of_the_whole) {
-  for (const Cut& cut : {Cut{4}, Cut{2, 2}, Cut{1, 3}, Cut{3, 1}, Cut{1, 2, 1}, Cut{1, 1, 1, 1}})
-    check_cut(untied_gpt(), cut);
+  for (const PartCut& cut :
+       {PartCut{4}, PartCut{2, 2}, PartCut{1, 3}, PartCut{3, 1}, PartCut{1, 2, 1}, PartCut{1, 1, 1, 1}})
+    check_parts(gpt_to_cut(), cut);
 }
 
 BOOST_AUTO_TEST_CASE(parts_of_a_llama_give_the_bits_of_the_whole) {
-  for (const Cut& cut : {Cut{4}, Cut{2, 2}, Cut{1, 3}, Cut{2, 1, 1}, Cut{1, 1, 1, 1}}) {
-    check_cut(untied_llama(false), cut);
-    check_cut(untied_llama(true), cut);
+  for (const PartCut& cut :
+       {PartCut{4}, PartCut{2, 2}, PartCut{1, 3}, PartCut{2, 1, 1}, PartCut{1, 1, 1, 1}}) {
+    check_parts(llama_to_cut(false), cut);
+    check_parts(llama_to_cut(true), cut);
   }
 }
 
 // Widths of 20 are padded to 32 between layers, and not at a border.
 BOOST_AUTO_TEST_CASE(parts_of_an_lstm_give_the_bits_of_the_whole) {
-  for (const Cut& cut : {Cut{3}, Cut{1, 2}, Cut{2, 1}, Cut{1, 1, 1}})
-    check_cut(test::lstm_config(61, 9, 12, {20, 20, 20}), cut);
+  for (const PartCut& cut : {PartCut{3}, PartCut{1, 2}, PartCut{2, 1}, PartCut{1, 1, 1}})
+    check_parts(test::lstm_config(61, 9, 12, {20, 20, 20}), cut);
 }
 
 // A part of an LSTM carries the state of its own layers from row to row.
 BOOST_AUTO_TEST_CASE(parts_of_an_lstm_keep_the_states_of_their_layers) {
   const ModelConfig config = test::lstm_config(61, 9, 12, {20, 20});
-  const auto whole = made(config);
+  const auto whole = made_part(config);
   const std::vector<float> params = test::initial_of(*whole);
   std::vector<float> gradient(params.size()), all(2 * whole->state_floats()), of_part[2];
-  Chain chain(config, {1, 1});
+  PartChain chain(config, {1, 1});
   for (std::vector<float>& state : of_part) state.resize(all.size() / 2);
   for (int turn = 0; turn < 2; ++turn) {
-    Rows rows(config, 2);
+    PartRows rows(config, 2);
     rows.batch.state = all;
     whole->loss_and_gradient(params, rows.batch, gradient);
     std::vector<float> border(2 * chain.stages()[0].model->border_floats().above), change(border.size());
-    Stage &lower = chain.stages()[0], &upper = chain.stages()[1];
+    PartStage &lower = chain.stages()[0], &upper = chain.stages()[1];
     Batch below = rows.batch, above = rows.batch;
     below.state = of_part[0];
     above.state = of_part[1];
@@ -229,30 +234,30 @@ BOOST_AUTO_TEST_CASE(parts_of_an_lstm_keep_the_states_of_their_layers) {
     lower.model->backward(lower.params, below, {}, change, lower.gradient, {});
     std::vector<float> joined = lower.gradient;
     joined.insert(joined.end(), upper.gradient.begin(), upper.gradient.end());
-    BOOST_TEST(same_bits(joined, gradient), "turn " << turn);
+    BOOST_TEST(same_part_bits(joined, gradient), "turn " << turn);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_is_even_unless_the_run_file_says_otherwise) {
-  const auto parts = cut_model(untied_gpt(), 3, {}).value();
+  const auto parts = cut_model(gpt_to_cut(), 3, {}).value();
   BOOST_TEST((parts == std::vector<UnitRange>{{0, 2}, {2, 3}, {3, 4}}));
-  BOOST_TEST(unit_count(untied_gpt()).value() == 4u);
-  BOOST_TEST(unit_count(mlp_config()).value() == 4u);
-  BOOST_TEST(unit_count(cnn_config({8, 16}, 2, 4)).value() == 6u);
+  BOOST_TEST(unit_count(gpt_to_cut()).value() == 4u);
+  BOOST_TEST(unit_count(mlp_to_cut()).value() == 4u);
+  BOOST_TEST(unit_count(cnn_to_cut({8, 16}, 2, 4)).value() == 6u);
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_that_does_not_fit_is_refused_by_name) {
   BOOST_TEST(
-      refusal(untied_gpt(), 5, {}).starts_with("pipeline.stages = 5: this model can be cut into 1 to 4"));
-  BOOST_TEST(refusal(untied_gpt(), 0, {}).starts_with("pipeline.stages = 0"));
-  BOOST_TEST(refusal(untied_gpt(), 2, {1, 2, 1}).starts_with("pipeline.cut has 3 numbers for 2 stages"));
-  BOOST_TEST(refusal(untied_gpt(), 2, {1, 2}).starts_with("pipeline.cut: its numbers add up to 3, but"));
-  BOOST_TEST(refusal(untied_gpt(), 2, {4, 0}).starts_with("pipeline.cut: each stage needs"));
-  ModelConfig tied = untied_gpt();
+      refused_cut(gpt_to_cut(), 5, {}).starts_with("pipeline.stages = 5: this model can be cut into 1 to 4"));
+  BOOST_TEST(refused_cut(gpt_to_cut(), 0, {}).starts_with("pipeline.stages = 0"));
+  BOOST_TEST(refused_cut(gpt_to_cut(), 2, {1, 2, 1}).starts_with("pipeline.cut has 3 numbers for 2 stages"));
+  BOOST_TEST(refused_cut(gpt_to_cut(), 2, {1, 2}).starts_with("pipeline.cut: its numbers add up to 3, but"));
+  BOOST_TEST(refused_cut(gpt_to_cut(), 2, {4, 0}).starts_with("pipeline.cut: each stage needs"));
+  ModelConfig tied = gpt_to_cut();
   tied.tied_head = true;
-  BOOST_TEST(refusal(tied, 2, {}).ends_with("set model.tied_head = false"));
+  BOOST_TEST(refused_cut(tied, 2, {}).ends_with("set model.tied_head = false"));
   BOOST_TEST(cut_model(tied, 1, {}).ok());
-  ModelConfig beyond = mlp_config();
+  ModelConfig beyond = mlp_to_cut();
   beyond.units = {3, 5};
   BOOST_TEST(make_model(beyond).error().text == "units 3 to 5 are no part of a model of 4 units");
 }

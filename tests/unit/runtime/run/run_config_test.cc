@@ -257,6 +257,23 @@ BOOST_AUTO_TEST_CASE(keys_of_muon_count_for_muon_alone) {
   }
 }
 
+// Keys of a pipeline count where there are stages: all other runs keep the id that they had.
+BOOST_AUTO_TEST_CASE(keys_of_a_pipeline_count_where_there_are_stages) {
+  const ParamLayout layout = test::small_layout();
+  for (const bool cut : {false, true}) {
+    const auto plain = parse_run_config(cut ? "[pipeline]\nstages = 2\n" : "", "run.toml").value();
+    for (const char* key : {"pipeline.micro_batches=2", "pipeline.border=int8"}) {
+      RunConfig set = plain;
+      BOOST_REQUIRE(override_run_config(set, key).ok());
+      BOOST_TEST((run_id(set, layout) != run_id(plain, layout)) == cut, key);
+    }
+  }
+  BOOST_TEST(contains(error_of("[pipeline]\ncut = [1, 2]\n"), "pipeline.cut cuts a model into pipeline.stages"));
+  BOOST_TEST(contains(error_of("[pipeline]\nstages = 2\nmicro_batches = 3\n"), "does not divide optimizer.batch"));
+  BOOST_TEST(contains(error_of("[pipeline]\nborder = \"f16\"\n"), "\"f32\" or \"bf16\" or \"int8\""));
+  BOOST_TEST(contains(error_of("[pipeline]\nstages = 0\n"), "pipeline.stages wants a whole number from 1"));
+}
+
 BOOST_AUTO_TEST_CASE(rate_is_shared_and_grows_with_the_root_of_the_peers) {
   RunConfig config;
   config.rate = 0.5;

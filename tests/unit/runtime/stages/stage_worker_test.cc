@@ -19,7 +19,7 @@ using compress::BorderNumbers;
 using gossip::LinkId;
 
 // A whole model, its data and a way to cut it.
-struct Task {
+struct StageTask {
   models::ModelConfig config;
   std::shared_ptr<const models::DataSet> data;
   std::uint32_t rows = 8, micro_batches = 3;
@@ -27,9 +27,9 @@ struct Task {
   models::BatchSampler sampler() const { return {data, {0, 1}, rows, 7}; }
 };
 
-Task vectors_task(const std::string& family) {
+StageTask stage_vectors(const std::string& family) {
   models::DataConfig of_data;
-  Task task;
+  StageTask task;
   task.data = models::load_data(of_data).value();
   task.data->describe(task.config);
   task.config.family = family;
@@ -38,14 +38,14 @@ Task vectors_task(const std::string& family) {
 }
 
 // A text that can be learned: a pattern of seven letters with some chance in it.
-Task text_task(const std::string& family) {
+StageTask stage_text(const std::string& family) {
   std::string text;
   Prng prng(3);
   for (int i = 0; i < 6'000; ++i)
     text.push_back(static_cast<char>(i % 7 == 0 ? 'p' + static_cast<int>(prng.below(4)) : 'a' + i % 7));
   const models::Scratch scratch;
   scratch.write("text", text);
-  Task task;
+  StageTask task;
   task.config.family = family;
   task.config.context = 16;
   task.config.layers = 4;
@@ -59,9 +59,9 @@ Task text_task(const std::string& family) {
 }
 
 // The stages of a task, one replica each, which exchange frames without a network.
-class Line {
+class StageLine {
  public:
-  Line(const Task& task, std::uint32_t stages, BorderNumbers numbers) : task_(task) {
+  StageLine(const StageTask& task, std::uint32_t stages, BorderNumbers numbers) : task_(task) {
     const auto parts = models::cut_model(task.config, stages, {}).value();
     for (std::uint32_t i = 0; i < stages; ++i) {
       models::ModelConfig config = task.config;
@@ -164,7 +164,7 @@ class Line {
   void carry_out(std::size_t, gossip::Close& close) { BOOST_ERROR(close.reason); }
   void carry_out(std::size_t, gossip::Note&) {}
 
-  Task task_;
+  StageTask task_;
   TimePoint now_{1s};
   std::vector<Node> nodes_;
   std::deque<std::function<void()>> waiting_;
@@ -172,8 +172,8 @@ class Line {
 };
 
 // The whole model, with the same micro-batches and the same arithmetic.
-struct Whole {
-  explicit Whole(const Task& of)
+struct WholeModel {
+  explicit WholeModel(const StageTask& of)
       : task(of), model(models::make_model(of.config).value()), sampler(of.sampler()) {
     weights = models::to_floats(models::initial_weights(*model, 5, 24), 24);
   }
@@ -197,23 +197,23 @@ struct Whole {
     return models::evaluate_on_test(*model, *task.data, of, 64).loss;
   }
 
-  Task task;
+  StageTask task;
   std::unique_ptr<models::Model> model;
   models::BatchSampler sampler;
   std::vector<float> weights, gradient;
 };
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+bool same_stage_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // A stage in the middle of a GPT and one at its end, for bytes that a neighbour might send.
-struct Receiver {
-  Task task = text_task("gpt");
+struct StageReceiver {
+  StageTask task = stage_text("gpt");
   StageWorker worker;
   std::vector<float> weights;
 
-  explicit Receiver(models::UnitRange units)
+  explicit StageReceiver(models::UnitRange units)
       : worker(StageWorker::create(part(task.config, units), {BorderNumbers::f32, task.rows}, nullptr, {})
                    .value()),
         weights(worker.model().layout().params(), 0.01f) {}
@@ -239,16 +239,19 @@ struct Receiver {
 BOOST_AUTO_TEST_SUITE(stage_worker)
 
 BOOST_AUTO_TEST_CASE(a_pipeline_with_f32_borders_has_the_bits_of_the_whole_model) {
-  for (const Task& task : {vectors_task("mlp"), text_task("gpt"), text_task("llama"), text_task("lstm")}) {
+  for (const StageTask& task :
+       {stage_vectors("mlp"), stage_text("gpt"), stage_text("llama"), stage_text("lstm")}) {
     for (const std::uint32_t stages : {2u, 3u, 4u}) {
       if (task.config.family == "lstm" && stages == 4) continue;  // of three layers
-      Whole whole(task);
-      Line line(task, stages, BorderNumbers::f32);
+      WholeModel whole(task);
+      StageLine line(task, stages, BorderNumbers::f32);
       for (int step = 0; step < 3; ++step) {
         const float loss = whole.step(0.1f);
         BOOST_TEST(std::abs(line.step(0.1f) - loss) < 1e-6f * loss);
-        BOOST_TEST(same_bits(line.joined(true), whole.gradient), task.config.family << " in " << stages);
-        BOOST_TEST(same_bits(line.joined(false), whole.weights), task.config.family << " in " << stages);
+        BOOST_TEST(same_stage_bits(line.joined(true), whole.gradient),
+                   task.config.family << " in " << stages);
+        BOOST_TEST(same_stage_bits(line.joined(false), whole.weights),
+                   task.config.family << " in " << stages);
       }
     }
   }
@@ -257,8 +260,8 @@ BOOST_AUTO_TEST_CASE(a_pipeline_with_f32_borders_has_the_bits_of_the_whole_model
 // The loss of a GPT in three stages ends within half a percent of the whole model's, with every kind of
 // border.
 BOOST_AUTO_TEST_CASE(training_ends_where_the_whole_model_does) {
-  const Task task = text_task("gpt");
-  Whole whole(task);
+  const StageTask task = stage_text("gpt");
+  WholeModel whole(task);
   constexpr int steps = 150;
   constexpr float rate = 0.3f;
   const double before = whole.test_loss(whole.weights);
@@ -267,7 +270,7 @@ BOOST_AUTO_TEST_CASE(training_ends_where_the_whole_model_does) {
   BOOST_TEST(after < before / 3);
   std::size_t bytes = 0;
   for (const BorderNumbers numbers : {BorderNumbers::f32, BorderNumbers::bf16, BorderNumbers::int8}) {
-    Line line(task, 3, numbers);
+    StageLine line(task, 3, numbers);
     for (int step = 0; step < steps; ++step) line.step(rate);
     const double loss = whole.test_loss(line.joined(false));
     BOOST_TEST_MESSAGE("border " << static_cast<int>(numbers) << ": loss " << loss << " of " << after << ", "
@@ -280,7 +283,7 @@ BOOST_AUTO_TEST_CASE(training_ends_where_the_whole_model_does) {
 
 BOOST_AUTO_TEST_CASE(bytes_of_a_neighbour_that_do_not_fit_are_refused) {
   using Kind = gossip::Work::Kind;
-  Receiver last({2, 4}), middle({1, 2});
+  StageReceiver last({2, 4}), middle({1, 2});
   const Bytes good(last.labels() + last.border(), 0);
   BOOST_TEST(last.refusal(last.work(Kind::both, good)) == "");
   BOOST_TEST(
@@ -311,7 +314,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_neighbour_that_do_not_fit_are_refused) {
 // Another forward pass came between forward and backward of a micro-batch: the gradient is the same.
 BOOST_AUTO_TEST_CASE(a_forward_pass_in_between_changes_nothing) {
   using Kind = gossip::Work::Kind;
-  Receiver one({1, 2});
+  StageReceiver one({1, 2});
   Bytes first(one.labels() + one.border(), 0), second = first;
   for (std::size_t i = one.labels() + 2; i < first.size(); i += 4)
     first[i] = static_cast<std::uint8_t>(i % 128);
@@ -332,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_forward_pass_in_between_changes_nothing) {
     out.push_back(static_cast<float>(made->bytes[7]));
     return out;
   };
-  BOOST_TEST(same_bits(gradient(false), gradient(true)));
+  BOOST_TEST(same_stage_bits(gradient(false), gradient(true)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
