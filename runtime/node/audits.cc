@@ -124,8 +124,9 @@ void Audits::advance(Turn& turn) {
   }
 }
 
-// A peer that has trained to the end has nothing else to do.
-bool Audits::may_draw() const { return core_.config.audit_share > 0 && (owed_ > 0 || core_.phase == Phase::done); }
+bool Audits::may_draw() const { return core_.config.audit_share > 0 && (owed_ > 0 || has_time()); }
+
+bool Audits::has_time() const { return core_.phase == Phase::done || core_.options.observe; }
 
 std::optional<Audits::Job> Audits::next_job() {
   if (!checks_.empty()) {
@@ -208,7 +209,7 @@ void Audits::start() {
 bool Audits::begin_slice(Turn& turn) {
   const audit::SegmentAudit::Find find = [this](const UpdateKey& key) { return incoming_.find(key); };
   // Once begun an audit goes on with a slice after each own step: the longer it takes, the longer a cheat stays.
-  while (job_ && (has_trained_ || core_.phase == Phase::done)) {
+  while (job_ && (has_trained_ || has_time())) {
     if (!job_->audit && job_->state) start();
     if (!job_->audit) return false;
     if (job_->audit->prepare(find)) {

@@ -192,6 +192,7 @@ void add_follow(CLI::App& app, FollowCommand& c) {
   sub->add_option("--dtype", c.dtype, "f32, bf16 or f16: type of the weights, rounded to nearest even (default f32)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->needs(folder);
+  sub->add_flag("--audit", c.audit, "make updates of the peers again, and prove to all what is false; needs data");
   sub->add_option("--state", c.state, "directory for key, checkpoints and log; created if missing");
   sub->add_option("--allow", c.allow, "file of keys that this follower may be linked to; see `rumor key --help`");
   sub->add_option("--token", c.token, "file with a join token");

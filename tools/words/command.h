@@ -54,6 +54,7 @@ struct FollowCommand : MemberWords {
   double every = 600;  // seconds between exports
   bool best = false;   // at each new lowest loss instead
   std::string dtype = "f32";
+  bool audit = false;
 };
 int run_follow_command(const FollowCommand& command);
 

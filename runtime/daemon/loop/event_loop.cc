@@ -486,9 +486,10 @@ Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  const bool evaluates = !options.following || (options.following->exports && options.following->exports->best);
+  const auto& following = options.following;
+  const bool needs_data = !following || following->audits || (following->exports && following->exports->best);
   return run(options, nullptr, [&](const NodeId& node) {
-    return evaluates ? built_in_training(options, node) : follower_training(options.config);
+    return needs_data ? built_in_training(options, node) : follower_training(options.config);
   });
 }
 

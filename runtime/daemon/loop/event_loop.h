@@ -23,6 +23,7 @@ namespace rumor::daemon {
 // and accepts none.
 struct Following {
   std::optional<ExportPlan> exports = {};
+  bool audits = false;  // makes segments of other peers again, for which it needs the data (runtime/AUDIT.md)
   // Called once, as soon as the peer has all that a neighbour has; then the peer ends. It may be empty.
   std::function<void(ExportedWeights)> once = {};
 };
