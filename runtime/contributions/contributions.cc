@@ -150,26 +150,26 @@ constexpr FigureRow<C> node_rows[] = {
         .gauge("rumor_contribution_samples", "Training samples behind these updates, as far as they are known."),
     figure<&C::share>("share").shown("share", Form::share, 8)
         .explained("Part of all samples of the run; a dash where some of its samples are not known here."),
-    figure<&C::updates_unknown>("updates_unknown").shown("unknown", Form::fault, 8)
+    figure<&C::updates_unknown>("updates_unknown").shown("unknown", Form::fault, 7)
         .gauge("rumor_contribution_unknown_updates",
                "Updates of each peer that came within a snapshot, so their samples are not known."),
     figure<&C::taken_back>("taken_back").shown("back", Form::fault, 6)
         .gauge("rumor_contribution_taken_back_updates",
                "Updates of each peer that this peer held until the run's owner took them back."),
-    figure<&C::audited>("segments_audited").shown("audited", Form::fault, 8)
+    figure<&C::audited>("segments_audited").shown("audited", Form::fault, 7)
         .gauge("rumor_audited_segments", "Segments of each peer that this peer has made again, whatever came out."),
     figure<&C::agreed>("segments_agreed").shown("agreed", Form::fault),
     figure<&C::untold>("segments_untold").shown("untold", Form::fault)
         .gauge("rumor_untold_segments",
                "Segments among these that could not be told, since updates, data or the state were not to be had."),
-    figure<&C::differ>("segments_differ").shown("differ", Form::fault, 7)
+    figure<&C::differ>("segments_differ").shown("differ", Form::fault, 6)
         .gauge("rumor_differing_segments", "Segments among these that are not as their records say."),
     figure<&C::first_seen>("first_seen_unix_s"),
     figure<&C::last_seen>("last_seen_unix_s"),
     figure<C>("first_seen_s", [](const C& c) { return c.seconds_since(c.first_seen); })
-        .shown("first", Form::seconds, 9).explained("Time since the first of its updates came to this peer."),
+        .shown("first", Form::seconds).explained("Time since the first of its updates came to this peer."),
     figure<C>("last_seen_s", [](const C& c) { return c.seconds_since(c.last_seen); })
-        .shown("last", Form::seconds, 9).explained("Time since the last of its updates came to this peer."),
+        .shown("last", Form::seconds, 8).explained("Time since the last of its updates came to this peer."),
 };
 
 constexpr FigureRow<C> stream_rows[] = {
