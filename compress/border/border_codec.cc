@@ -91,6 +91,7 @@ std::size_t border_bytes(BorderNumbers numbers, std::size_t rows, std::size_t fl
 
 void encode_border(BorderNumbers numbers, std::size_t floats, std::span<const float> values, Bytes& out) {
   RUMOR_CHECK(floats > 0 && values.size() % floats == 0);
+  if (values.empty()) return;  // memcpy() takes no null pointer
   switch (numbers) {
     case BorderNumbers::f32:
       std::memcpy(append(out, values.size_bytes()), values.data(), values.size_bytes());

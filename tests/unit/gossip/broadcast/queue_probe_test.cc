@@ -78,7 +78,7 @@ struct Origin {
   }
 
   std::vector<Rule> rules;
-  test::FakeStore store;
+  gossip::test::FakeStore store;
   Core core{options(), store, Prng(1)};
   Overlay overlay{core};
   BroadcastState state{core};

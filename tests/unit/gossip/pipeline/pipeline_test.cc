@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "tests/shortened.h"
 #include "tests/unit/gossip/pipeline/pipeline_world.h"
 
 namespace rumor::gossip::test {
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_lags_is_given_up) {
 // each step), and the pipeline goes on.
 BOOST_AUTO_TEST_CASE(nothing_counts_twice_under_random_faults) {
   std::uint64_t again = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= rumor::test::shortened(12); ++seed) {
     PipelineWorld world({.replicas = {2, 3, 2, 2}, .micro_batches = 5, .window = 3}, seed);
     Prng prng(seed);
     for (auto& node : world.nodes) node.work = Duration(prng.between(500, 20'000));
