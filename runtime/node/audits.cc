@@ -35,6 +35,15 @@ Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
   task_ = audit::AuditTask{core.config, incoming.form(), std::move(data), outgoing.data_hash()};
 }
 
+std::string Audits::idle_reason() const {
+  if (core_.config.audit_share == 0 || task_) return {};
+  if (segment_ == 0)
+    return "audit.share does nothing here: the updates of a recurrent model, or of one with more than 20 million "
+           "parameters, have no segments that could be audited";
+  return "audit.share does nothing here: a peer that trains on a GPU, or a program's model, cannot make the steps of "
+         "others again";
+}
+
 // ---- the port ----
 
 std::shared_ptr<const gossip::KeptState> Audits::held_state(const UpdateKey& update) const {

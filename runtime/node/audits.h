@@ -46,6 +46,9 @@ class Audits final : public gossip::AuditPort {
 
   Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing);
 
+  // Empty, or why audit.share does nothing here.
+  std::string idle_reason() const;
+
   // gossip::AuditPort
   std::shared_ptr<const gossip::KeptState> state(const UpdateKey& update, const NodeId& asker) override;
   void state_arrived(const UpdateKey& update, Bytes state) override;

@@ -130,6 +130,8 @@ void Node::start(TimePoint now, NodeOutbox& out) {
   take_turn(now, out, [&](Turn& turn) {
     incoming_.replay();
     phases_.start(now);
+    if (std::string idle = audits_.idle_reason(); !idle.empty())
+      turn.note(gossip::Note::Level::warning, std::move(idle));
     core_.protocol->start(now, turn.network);
   });
 }

@@ -106,6 +106,8 @@ Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t batches) {
   }
   if (in.failed()) return Error{Errc::corrupt, "the state of a trainer is cut short"};
   std::memcpy(residual.data(), floats.data(), floats.size());
+  if (!std::all_of(residual.begin(), residual.end(), [](float waits) { return std::isfinite(waits); }))
+    return Error{Errc::corrupt, "the residual holds a value that is not finite"};
   if (!compressor_.restore_carried(groups)) return Error{Errc::corrupt, "the state owes entries that none can owe"};
   if (auto restored = restore(residual, in.raw(in.remaining())); !restored) return restored;
   for (std::uint64_t batch = 0; batch < batches; ++batch) built_.sampler->next_rows();
