@@ -257,9 +257,7 @@ void Cnn::backward_maps(const float* params, std::uint32_t rows, const float* ch
 float Cnn::backward(std::span<const float> params, const Batch& batch, std::span<const float>,
                     std::span<const float> above_change, std::span<float> gradient,
                     std::span<float> below_change) {
-  RUMOR_CHECK(gradient.size() == layout_.params());
-  RUMOR_CHECK(above_change.size() == batch.rows * border_floats().above);
-  RUMOR_CHECK(below_change.size() == batch.rows * border_floats().below);
+  check_backward(batch.rows, above_change, gradient, below_change);
   double loss = 0;
   const float* change_features = above_change.data();
   if (head_) {

@@ -47,9 +47,7 @@ float LanguageModel::backward(std::span<const float> params, const Batch& batch,
                               std::span<const float> above_change, std::span<float> gradient,
                               std::span<float> below_change) {
   const TokenBatch tokens = tokens_of(params, batch);
-  RUMOR_CHECK(gradient.size() == params.size());
-  RUMOR_CHECK(above_change.size() == batch.rows * border_floats().above);
-  RUMOR_CHECK(below_change.size() == below.size());
+  check_backward(batch.rows, above_change, gradient, below_change);
   if (!batch.state.empty()) keep_state(tokens.batch, batch.state.data());
   double loss = 0;
   if (part().is_last()) {

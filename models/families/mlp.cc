@@ -49,9 +49,7 @@ void Mlp::forward(std::span<const float> params, const Batch& batch, std::span<c
 float Mlp::backward(std::span<const float> params, const Batch& batch, std::span<const float> below,
                     std::span<const float> above_change, std::span<float> gradient,
                     std::span<float> below_change) {
-  RUMOR_CHECK(gradient.size() == layout_.params());
-  RUMOR_CHECK(above_change.size() == batch.rows * border_floats().above);
-  RUMOR_CHECK(below_change.size() == batch.rows * border_floats().below);
+  check_backward(batch.rows, above_change, gradient, below_change);
   double loss = 0;
   if (part_.is_last()) {
     loss = layers_.softmax(batch.label.data(), true, batch.soft).loss_sum;

@@ -7,6 +7,7 @@
 #include "models/families/llama.h"
 #include "models/families/lstm.h"
 #include "models/families/mlp.h"
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 
 namespace rumor::models {
@@ -18,6 +19,13 @@ Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (config.family == "llama") return make_llama(config);
   if (config.family == "lstm") return make_lstm(config);
   return Error{Errc::usage, str("unknown model family '", config.family, "'; known: cnn, gpt, llama, lstm, mlp")};
+}
+
+void Model::check_backward(std::uint32_t rows, std::span<const float> above_change, std::span<const float> gradient,
+                           std::span<const float> below_change) const {
+  RUMOR_CHECK(gradient.size() == layout().params());
+  RUMOR_CHECK(above_change.size() == rows * border_floats().above);
+  RUMOR_CHECK(below_change.size() == rows * border_floats().below);
 }
 
 std::uint32_t Model::hidden_matrices(const TensorInfo& tensor) const {

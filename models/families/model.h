@@ -147,6 +147,11 @@ class Model {
   virtual std::size_t memory_bytes() const = 0;
   // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.
   virtual void set_parallel(Parallel*) {}
+
+ protected:
+  // Checks the sizes of what backward() was given.
+  void check_backward(std::uint32_t rows, std::span<const float> above_change, std::span<const float> gradient,
+                      std::span<const float> below_change) const;
 };
 
 // Errors: Errc::usage naming the known families.

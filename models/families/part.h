@@ -5,8 +5,7 @@
 //
 //   mlp               its linear layers, each with the ReLU behind it
 //   cnn               each convolution, with its norm, ReLU and pooling; in a residual network the stem and
-//   each
-//                     block, with the pooling behind it; last the dense head, with the mean before it
+//                     each block, with the pooling behind it; last the dense head, with the mean before it
 //   lstm, gpt, llama  the layers; the embedding belongs to the first, the last norm and the head to the last
 //
 // Tensors of a part have the names that they have in the whole model, and so the same initial values. With an
