@@ -12,7 +12,7 @@ std::vector<Proofs::Waiting>::iterator Proofs::find(const Revocation& proof) {
 }
 
 void Proofs::on_proof(Link& link, const Revocation& proof) {
-  if (core_.options.audits == nullptr || core_.store.revocations().contains(proof)) return;
+  if (core_.store.revocations().contains(proof)) return;
   if (refuted_.contains(proof)) return core_.ban(link, "passes on a proof that proves nothing");
   auto at = find(proof);
   if (at != waiting_.end()) {

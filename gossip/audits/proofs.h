@@ -23,7 +23,7 @@ class Proofs {
   // `follow` takes back what a proof covers, and tells all links.
   Proofs(Core& core, std::function<void(const Revocation&)> follow) : core_(core), follow_(std::move(follow)) {}
 
-  // Requires: a revocation of kind proven.
+  // Requires: a revocation of kind proven; there is an auditor.
   void on_proof(Link& link, const Revocation& proof);
   // The auditor's answer. A proof that is not waiting any more is ignored.
   void checked(const Revocation& proof, Checked verdict);

@@ -80,6 +80,7 @@ void Broadcast::on(Link& link, const SnapshotData& message) {
 }
 
 void Broadcast::on(Link& link, const TakenBack& message) {
+  if (core_.options.audits == nullptr) return;
   if (message.revocation.kind == Revocation::Kind::proven) return proofs_.on_proof(link, message.revocation);
   revoking_.follow(link, message.revocation);
 }

@@ -95,14 +95,14 @@ class Streams {
   bool unwanted(const LocalKey& key) const;
   // `set` without its unwanted keys.
   HaveSet wanted(const HaveSet& set) const;
-  // `set` without the updates that the owner has taken back and we could not.
+  // `set` without the updates that were taken back and that we could not take back.
   HaveSet keepable(HaveSet set) const;
   // Looks at every stream again, after Core::rule, `proven` or the revocations have changed.
   void mark_refused();
 
   // Names that were signed twice: the hash of the header that everybody keeps. Evidence adds to them.
   std::map<UpdateKey, Hash256> proven;
-  // The owner's word about updates that our log no longer has. Revoking's.
+  // Revocations of updates that our log no longer has. Revoking's.
   std::set<Revocation> cannot_revoke;
 
  private:

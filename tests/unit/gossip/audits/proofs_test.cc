@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_late_joiner_takes_it_with_the_weights) {
   BOOST_TEST(run.held(2, run.cheat) == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(without_an_auditor_a_proof_is_ignored) {
+BOOST_AUTO_TEST_CASE(without_an_auditor_nothing_is_taken_back) {
   Cheated run(2);
   test::World plain(2);
   plain.start_all();
@@ -185,6 +185,9 @@ BOOST_AUTO_TEST_CASE(without_an_auditor_a_proof_is_ignored) {
   plain.publish(1);
   plain.run_for(1s);
   plain.inject(1, 0, encode(TakenBack{Revocation::proof(plain.nodes[1].id, {plain.nodes[1].stream, 1}, {})}));
+  Revocation withdrawal = Revocation::withdrawal(plain.nodes[1].id, {plain.nodes[1].stream, 1});
+  withdrawal.signature = plain.nodes[1].keys->sign(revoke_message(run_named(1), withdrawal));
+  plain.inject(1, 0, encode(TakenBack{withdrawal}));
   plain.run_for(1s);
   BOOST_TEST(plain.nodes[0].store->have().count() == 1u);
   BOOST_TEST(plain.link_count() == 1u);
