@@ -76,7 +76,6 @@ void Audits::state_failed(const UpdateKey& update, const std::string& why) {
 }
 
 void Audits::check(const gossip::Revocation& proof, const NodeId& holder) {
-  if (checks_.size() >= checks_max) return;  // then most links decide
   checks_.push_back({.purpose = Purpose::proof, .segments = {}, .accused = proof.false_update, .proof = proof,
                      .holder = holder});
 }
@@ -135,7 +134,7 @@ void Audits::advance(Turn& turn) {
 
 bool Audits::may_draw() const { return core_.config.audit_share > 0 && (owed_ > 0 || has_time()); }
 
-bool Audits::has_time() const { return core_.phase == Phase::done || core_.options.observe; }
+bool Audits::has_time() const { return core_.phase != Phase::training || core_.options.observe; }
 
 std::optional<Audits::Job> Audits::next_job() {
   if (!checks_.empty()) {

@@ -92,7 +92,7 @@ class Audits final : public gossip::AuditPort {
   std::deque<audit::Segment> segments_around(const UpdateKey& update, const NodeId& origin) const;
   using Outcome = audit::SegmentAudit::Outcome;
   bool may_draw() const;
-  // It has trained to the end or never trains, so there is nothing else to do.
+  // It does not train, any more or at all, so there is nothing else to do.
   bool has_time() const;
   // The front segment of the job: finds out where its state is.
   void begin(Turn& turn);

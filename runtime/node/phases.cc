@@ -189,7 +189,7 @@ void Phases::compute(Turn& turn) {
     return start_evaluation(all_rows, turn);
   }
   if (core_.phase == Phase::flushing) return flush(turn);
-  const bool may_audit = core_.phase == Phase::training || core_.phase == Phase::done;
+  const bool may_audit = core_.phase != Phase::catching_up;
   if (may_audit && !stopping_ && audits_.begin_slice(turn)) return;
   if (core_.phase != Phase::training || stopping_) return;
   if (evaluation_due(turn.now)) {
