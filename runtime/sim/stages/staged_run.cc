@@ -194,6 +194,10 @@ CurvePoint StagedRun::point() const {
   point.samples = clusters_.front()->node(0)->samples();
   point.virtual_seconds = to_seconds(now_.time_since_epoch());
   point.loss = clusters_.back()->node(0)->figures().train_loss;
+  std::uint64_t sent = result_.activation_bytes + result_.gradient_bytes + result_.control_bytes;
+  for (std::size_t i = 0; i < peers_.size(); ++i)
+    sent += clusters_[i % stages()]->node(i / stages())->protocol().counters().sent_bytes;
+  point.sent_bytes_per_node = static_cast<double>(sent) / static_cast<double>(peers_.size());
   return point;
 }
 
