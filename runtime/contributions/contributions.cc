@@ -155,7 +155,7 @@ constexpr FigureRow<C> node_rows[] = {
                "Updates of each peer that came within a snapshot, so their samples are not known."),
     figure<&C::taken_back>("taken_back").shown("back", Form::fault, 6)
         .gauge("rumor_contribution_taken_back_updates",
-               "Updates of each peer that this peer held until the run's owner took them back."),
+               "Updates of each peer that this peer held until they were taken back."),
     figure<&C::audited>("segments_audited").shown("audited", Form::fault, 7)
         .gauge("rumor_audited_segments", "Segments of each peer that this peer has made again, whatever came out."),
     figure<&C::agreed>("segments_agreed").shown("agreed", Form::fault),

@@ -39,7 +39,7 @@ struct Contribution {
   std::uint64_t updates_unknown = 0;  // among them those whose samples are not known
   std::uint64_t samples = 0;          // of all others
   std::uint64_t samples_of_run = 0;   // of all peers together, known or not
-  std::uint64_t taken_back = 0;       // updates that this peer held until the run's owner took them back
+  std::uint64_t taken_back = 0;       // updates that this peer held until they were revoked
   // When the first and the last of the updates came here, in seconds since 1970; 0: not known.
   std::uint64_t first_seen = 0, last_seen = 0;
   std::uint64_t now = 0;  // 0: there is none, as in a file
@@ -66,7 +66,7 @@ class Contributions {
 
   // The replica has this update. One that is counted already changes nothing.
   void applied(const gossip::UpdateHeader& header);
-  // The replica no longer has it. `revoked`: the run's owner has taken it back.
+  // The replica no longer has it. `revoked`: by a revocation (PROTOCOL.md 6.10).
   void removed(const gossip::UpdateHeader& header, bool revoked);
   bool counts(const UpdateKey& key) const { return counted_.contains(key); }
   // The replica has exactly these updates, since a checkpoint or a snapshot has replaced it. What was counted and is
