@@ -6,6 +6,7 @@ usage: tidy.py [ROOT]      checks the tree, one line for each complaint; exit st
        tidy.py --counts    prints the table of tests/tidy/prose.py as it should be now, and each place that it counts
 """
 
+import os
 import pathlib
 import sys
 
@@ -56,6 +57,8 @@ def check(root):
     texts, complaints = read(root)
     for name, text in texts.items():
         complaints += rules.check_file(name, text, lambda path: (root / path).is_file())
+        if text.startswith('#!') and not os.access(root / name, os.X_OK):
+            complaints.append(rules.Complaint(name, 1, 'not-executable', 'it begins with #!: chmod +x'))
     complaints += rules.check_tree(texts, lambda path: (root / path).exists())
     return complaints, len(texts)
 

@@ -13,6 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+import usage
+
+usage.check(__doc__, 2)
+
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'system'))
 from peers import free_ports  # noqa: E402
 

@@ -11,6 +11,10 @@ import os
 import subprocess
 import sys
 
+import usage
+
+usage.check(__doc__, 1)
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
 sys.path.insert(0, os.path.join(ROOT, 'tests'))
 import gcov_lines  # noqa: E402

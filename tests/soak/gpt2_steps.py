@@ -10,9 +10,14 @@ import argparse
 import subprocess
 import sys
 
-import numpy
-import torch
-import torch.nn.functional as F
+import usage
+
+usage.check(__doc__, 1)
+usage.needs('numpy', 'torch')
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
 
 VOCABULARY, LAYERS, HEADS, WIDTH = 50257, 12, 12, 768
 

@@ -13,10 +13,15 @@ import subprocess
 import sys
 import tempfile
 
-import numpy
-import torch
-from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM,
-                          Qwen2Config, Qwen2ForCausalLM)
+import usage
+
+usage.check(__doc__, 1)
+usage.needs('numpy', 'torch', 'transformers')
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,  # noqa: E402
+                          MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM)
 
 CONTEXT, ROWS = 96, 3
 SIZES = dict(vocab_size=256, hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4,

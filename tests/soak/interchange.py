@@ -12,9 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-import safetensors.torch
-import torch
-import transformers
+import usage
+
+usage.check(__doc__, 1)
+usage.needs('safetensors', 'torch', 'transformers')
+
+import safetensors.torch  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
 
 CONTEXT, HELD_OUT = 32, 10
 GPT = ['model.family=gpt', f'model.context={CONTEXT}', 'model.layers=2', 'model.heads=2', 'model.embedding=32',

@@ -12,6 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+import usage
+
+usage.check(__doc__, 1)
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = ['torch', 'lightning', 'transformers', 'accelerate', 'tensorboard', 'grafana-foundation-sdk']
 
@@ -117,6 +121,4 @@ def main(build, *pip_options):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -17,6 +17,11 @@ import subprocess
 import sys
 import tempfile
 
+import usage
+
+usage.check(__doc__, 2)
+usage.needs('torch')
+
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'system'))
 from peers import free_ports, wait_for  # noqa: E402
 
@@ -243,6 +248,4 @@ def main(library, package, *frameworks):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -46,6 +46,11 @@ class Storm(ChaosSwarm):
         self.kills = self.lost_states = 0
         self.started = time.monotonic()
 
+    @property
+    def killed(self):
+        """Indices of the peers that are dead at present."""
+        return {peer.index for peer in self.peers if peer.killed}
+
     def rages(self):
         self.all_alive()
         return (time.monotonic() - self.started < self.limit_s
@@ -74,6 +79,7 @@ class Storm(ChaosSwarm):
         took = time.monotonic() - began
         finals = self.statuses()
         self.finish_equal()
+        held = self.held_before + sum(s['steps_held'] for s in finals)
         published = self.published + sum(s['steps'] for s in finals)
         figures = {
             'seed': self.chaos.seed, 'peers': self.count, 'storm_s': round(lasted, 1), 'kills': self.kills,
@@ -81,7 +87,9 @@ class Storm(ChaosSwarm):
             'samples': finals[0]['samples'], 'published_at_least': published,
             'lost': max(0, published - finals[0]['updates']),
             'lost_as_counted_by_peers': self.lost_seen + sum(s['traffic']['updates_lost'] for s in finals),
-            'doubled': finals[0]['samples'] // BATCH - finals[0]['updates'], 'digest': finals[0]['digest'],
+            # A step without an update of its own is counted with the next one.
+            'doubled': max(0, finals[0]['samples'] // BATCH - finals[0]['updates'] - held),
+            'digest': finals[0]['digest'],
             'snapshots_installed': sum(s['traffic']['snapshots_installed'] for s in finals), **self.chaos.counts}
         print(json.dumps(figures, indent=2))
         assert figures['lost_as_counted_by_peers'] == 0 and figures['doubled'] == 0, figures

@@ -15,8 +15,13 @@ import tempfile
 import time
 import unicodedata
 
+import usage
+
+usage.check(__doc__, 1)
+usage.needs('tokenizers')
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'unit/models/tokenizer'))
-import golden_tokenizer
+import golden_tokenizer  # noqa: E402
 
 BLOCKS = [(0x20, 0x7e), (0xa0, 0x24f), (0x300, 0x36f), (0x370, 0x52f), (0x590, 0x6ff), (0x900, 0xdff), (0xe00, 0xfff),
           (0x1100, 0x11ff), (0x1e00, 0x20cf), (0x2100, 0x2bff), (0x3000, 0x30ff), (0x4e00, 0x9fff), (0xac00, 0xd7a3),

@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+import usage
+
+usage.check(__doc__, 0)
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(SOURCE / 'tests' / 'system'))
 from peers import free_ports  # noqa: E402

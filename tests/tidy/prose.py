@@ -20,6 +20,8 @@ BANNED = [
     (re.compile(r'\b[Ff]or who\b'), 'for whoever, for the one who'),
     (re.compile(r'\b[Ss]ettl(?:e|ed|es|ing)\b'), 'apply, finish or normalize'),
 ]
+# A line of a code block that runs a script of the tree.
+COMMAND = re.compile(r'^(?:\w+=\S+ )*(?:python3 )?((?:tests|tools|runtime)/[\w.-]+(?:/[\w.-]+)*)', re.MULTILINE)
 FRAGMENT = re.compile(r'(?:What|Who|Of)\b')  # as the first word of a comment
 
 # (rule, folder or page): how many there are.
@@ -70,10 +72,11 @@ def long_sentences(text):
 
 
 def dead_paths(path, text, exists):
-    """[(line, path)] that a page links to, or names from the repository root, and that are not there."""
+    """[(line, path)] that a page links to, names from the repository root or runs, and that are not there."""
     fence = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
     prose = fence.sub(lambda match: '\n' * match.group().count('\n'), text)
-    found = []
+    found = [(text.count('\n', 0, match.start()) + 1, match.group(1)) for match in COMMAND.finditer(text)
+             if not exists(match.group(1))]
     for match in re.finditer(r'`([\w.-]+(?:/[\w.-]+)+)/?`|\]\((?![a-z]+:)([^)#\s]+)', prose):
         named, link = match.groups()
         target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link)) if link else named

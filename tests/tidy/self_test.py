@@ -41,6 +41,7 @@ GOOD = {
 
 BAD = [
     # (rule, path, text)
+    ('not-executable', 'tests/x.py', '#!/usr/bin/env python3\n'),
     ('include', 'runtime/base/x.h', HEADER + '#include "compress/payload/b.h"\n'),
     ('include', 'compress/payload/x.cc', '#include "gossip/contract/c.h"\n'),
     ('include', 'compress/payload/x.cc', '#include "models/kernels/m.h"\n'),
@@ -160,6 +161,8 @@ def write(root, path, text):
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    if not file.suffix:
+        file.chmod(0o755)
 
 
 def bad_sample_fails(check, rule, path, text, *neighbours):
@@ -219,6 +222,8 @@ def crowded_room_fails(_):
 PROSE = [
     ('dead-path', 'models/x.md', 'See `models/x.md`, [it](x.md), `a/b`, `models/*`, [web](https://x.y/z).\n', 0),
     ('dead-path', 'models/x.md', '```\n`models/gone.h`\n```\n`models/gone.h`, [it](../models/gone.h)\n', 2),
+    ('dead-path', 'models/x.md', '```\nA=1 tests/gone.py x\npython3 tests/gone.py\nbuild/tests/x\n echo tests/a\n```\n',
+     2),
     ('long-sentence', 'x.md', 'It is ' + 'very ' * 37 + 'long.\n', 0),
     ('long-sentence', 'x.md', '- It is ' + 'very ' * 20 + '\n  ' + 'very ' * 18 + 'long.\n- Short.\n', 1),
     ('long-sentence', 'x.md', 'It is ' + 'very ' * 30 + 'short. It is ' + 'very ' * 30 + 'short.\n', 0),
