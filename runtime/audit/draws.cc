@@ -22,6 +22,7 @@ bool holds_all(const gossip::HaveSet& have, const Segment& segment) {
 
 void Draws::on_update(const UpdateKey& update, const NodeId& origin, const gossip::HaveSet& have) {
   if (segment_ == 0 || origin == self_) return;
+  if (!digits_.empty() && !origin.hex().starts_with(digits_)) return;
   if (streams_.size() < streams_max) streams_.emplace(update.stream, origin);
   const std::uint64_t first = (update.seq - 1) / segment_ * segment_ + 1;
   const Segment segment{origin, update.stream, first, first + segment_ - 1};

@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "gossip/contract/have_set.h"
 #include "runtime/audit/segment_audit.h"
@@ -20,8 +22,9 @@ class Draws {
   static constexpr std::size_t candidates_max = 256, streams_max = 4096;
 
   // segment: updates of each; 0: there are none, and nothing is ever drawn. self: whose segments are not drawn.
-  Draws(const Hash256& secret, const NodeId& self, std::uint64_t segment)
-      : secret_(secret), self_(self), segment_(segment) {}
+  // digits: only segments of peers whose ids begin with these hex digits are; empty: of all.
+  Draws(const Hash256& secret, const NodeId& self, std::uint64_t segment, std::string digits = {})
+      : secret_(secret), self_(self), segment_(segment), digits_(std::move(digits)) {}
 
   // The replica has taken this update and holds `have`, which includes it.
   void on_update(const UpdateKey& update, const NodeId& origin, const gossip::HaveSet& have);
@@ -42,6 +45,7 @@ class Draws {
   Hash256 secret_;
   NodeId self_;
   std::uint64_t segment_;
+  std::string digits_;
   Candidates special_, others_;  // first and last ones; all in between
   bool special_next_ = true;
   std::map<StreamId, NodeId> streams_;  // with their origins

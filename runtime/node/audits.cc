@@ -26,7 +26,8 @@ Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
       incoming_(incoming),
       outgoing_(outgoing),
       segment_(segments_of(core)),
-      draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0),
+      draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0,
+             core.options.audited),
       shares_(std::max(0.1, 2 * core.config.audit_share)),
       audit_steps_(static_cast<double>(segment_)),
       coins_(Prng::named(ByteReader(core.options.audit_secret.view()).u64(), "coins")) {

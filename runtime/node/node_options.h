@@ -38,6 +38,7 @@ struct NodeOptions {
   // The weights in `start` are not those of its hash: a snapshot of another peer brings these (PROTOCOL.md 6.7).
   bool lacks_weights = false;
   Hash256 audit_secret = {};      // of this process alone (runtime/AUDIT.md); from the operating system in the daemon
+  std::string audited = {};       // only peers whose ids begin with these hex digits are audited; empty: all
   std::uint64_t chance_seed = 0;  // of the protocol's generator; from the operating system in the daemon
   // The node ends once the run has this many samples; absent: it trains run.samples, then serves on.
   std::optional<std::uint64_t> until_samples;

@@ -85,7 +85,7 @@ HOUSE = {
     'tools/sim': ['models/*', 'runtime/report', 'runtime/replica', 'runtime/sim/*', 'runtime/daemon/console',
                   'runtime/daemon/state', 'runtime/daemon/status', 'tools/words'],
     'tools/audit': ['models/*', 'runtime/threads', 'runtime/report', 'runtime/run', 'runtime/replica',
-                    'runtime/training', 'runtime/audit', 'runtime/daemon/state', 'tools/words'],
+                    'runtime/training', 'runtime/audit', 'runtime/daemon/state', 'runtime/daemon/loop', 'tools/words'],
     'tools/commands': ['gossip/*', 'gossip/asio', 'models/*', 'gpu/*', 'runtime/run', 'runtime/replica',
                        'runtime/sim/*', 'runtime/daemon/state', 'runtime/daemon/ports', 'runtime/daemon/admission',
                        'runtime/daemon/status', 'runtime/daemon/export', 'runtime/daemon/loop', 'tools/words',

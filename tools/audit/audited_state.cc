@@ -1,6 +1,5 @@
 #include "tools/audit/audited_state.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "models/data/data_hash.h"
@@ -24,10 +23,8 @@ Result<std::pair<RunForm, ReplicaState>> newest_state(const std::string& folder)
     return {};
   });
   if (newest) return state;
-  const bool address = folder.find(':') != std::string::npos && !std::filesystem::exists(folder);
-  const std::string hint = address ? str("; to audit a running swarm: rumor follow RUN --seed ", folder, " --audit")
-                                   : "; is it the --state directory of a peer?";
-  return Error{newest.error().code, str(folder, ": ", newest.error().text, hint)};
+  return Error{newest.error().code,
+               str(folder, ": ", newest.error().text, "; is it the --state directory of a peer?")};
 }
 
 }  // namespace

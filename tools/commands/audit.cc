@@ -1,8 +1,11 @@
-// rumor audit: makes the updates in a state directory's log again, and says which are not what their records say.
+// rumor audit: makes the updates in a state directory's log again, or segments of a running swarm as they are
+// published, and says which are not what their records say.
 #include <cstdio>
+#include <filesystem>
 
 #include "runtime/base/text.h"
 #include "tools/audit/audited_state.h"
+#include "tools/audit/audit_live.h"
 
 namespace rumor::tools {
 
@@ -48,9 +51,11 @@ void tell_what_follows(const std::vector<audit::StreamFindings>& findings, const
 }  // namespace
 
 int run_audit_command(const AuditCommand& command) {
+  if (command.target.find(':') != std::string::npos && !std::filesystem::exists(command.target))
+    return audit_live(command);
   audit::RunAudit::Wanted wanted;
   if (auto read = read_steps(command.steps, wanted); !read) return fail(read.error());
-  const auto state = AuditedState::open(command.run, command.state);
+  const auto state = AuditedState::open(command.run, command.target);
   if (!state) return fail(state.error());
   audit::RunAudit all((*state)->run());
   const auto peer = peer_named(command.peer, all);

@@ -23,6 +23,10 @@ void add_audit(CLI::App& app, AuditCommand& c) {
       "  rumor audit synthetic --set audit.record=true peer-1\n"
       "Each update in the log is computed again and compared, byte by byte. That takes as long as all peers together\n"
       "have trained; --peer and --steps make it shorter.\n"
+      "With the address of a running peer, segments of updates are drawn as peers publish them, and made again until\n"
+      "the run is over or Ctrl-C. A false one is proven to all peers, which check the proof and put its peer out:\n"
+      "  rumor audit synthetic --set audit.record=true 127.0.0.1:7711\n"
+      "(`rumor follow --audit` does the same and can export the weights.)\n"
       "  agree        the same bytes\n"
       "  differ       somebody did not compute what the run asks for, or a memory erred\n"
       "  cannot tell  the log does not go back so far, a GPU or another program computed, the data are others, or\n"
@@ -31,9 +35,10 @@ void add_audit(CLI::App& app, AuditCommand& c) {
       "               learned at a higher rate; a peer that has just left explains some of them\n"
       "Exit status 1: at least one update differs.");
   sub->add_option("RUN", c.run.name, run_help)->required();
-  sub->add_option("STATE", c.state, "state directory of a peer of the run")->required();
+  sub->add_option("STATE", c.target, "state directory of a peer of the run, or HOST:PORT of one that runs")->required();
   sub->add_option("--peer", c.peer, "only updates of this peer: the first digits of its key");
-  sub->add_option("--steps", c.steps, "only these updates of each stream, as A..B, counted from 1");
+  sub->add_option("--steps", c.steps, "only these updates of each stream in a log, as A..B, counted from 1");
+  sub->add_option("--token", c.token, "the token to show to a running swarm, where its owner gives tokens");
   sub->add_option("--json", c.json, "write the findings to FILE (- for stdout)");
   sub->add_option("--set", c.run.overrides, set_help)->allow_extra_args(false);  // STATE may follow it
   add_weights(*sub, c.run);

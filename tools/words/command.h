@@ -177,7 +177,8 @@ int run_export_command(const ExportCommand& command);
 
 struct AuditCommand {
   RunSource run;
-  std::string state, peer, steps;  // peer: first digits of its key, or empty; steps: "A..B", or empty
+  std::string target, peer, steps;  // peer: first digits of its key, or empty; steps: "A..B", or empty
+  std::string token;                // shown to the swarm; empty: as the run file says
   std::optional<std::string> json;
 };
 int run_audit_command(const AuditCommand& command);

@@ -243,7 +243,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.began = static_cast<std::uint64_t>(unix_time / std::chrono::milliseconds(1));
   node.observe = admission_.observe();
   node.shard = options_.shard;
-  if (options_.following) Follower::adapt(node);
+  if (options_.following) Follower::adapt(*options_.following, node);
   if (training.start) files_.note_start(StartNote{options_.config.grid_bits, training.start->hash}.encode());
   files_.note_parts(run_parts(options_.config, training.trainer->layout(), training.start.get()));
   node.start = std::move(training.start);

@@ -24,6 +24,7 @@ namespace rumor::daemon {
 struct Following {
   std::optional<ExportPlan> exports = {};
   bool audits = false;  // makes segments of other peers again, for which it needs the data (runtime/AUDIT.md)
+  std::string audited = {};  // NodeOptions::audited
   // Called once, as soon as the peer has all that a neighbour has; then the peer ends. It may be empty.
   std::function<void(ExportedWeights)> once = {};
 };

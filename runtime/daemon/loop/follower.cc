@@ -40,7 +40,8 @@ Result<std::unique_ptr<Follower>> Follower::open(const Following& following, Fol
   return follower;
 }
 
-void Follower::adapt(NodeOptions& node) {
+void Follower::adapt(const Following& following, NodeOptions& node) {
+  node.audited = following.audited;
   node.observe = true;
   node.links = gossip::LinkCounts{.low = 1, .target = 1, .high = 1, .dialled = 1};
   node.advertise.clear();

@@ -26,7 +26,7 @@ class Follower {
                                                 Worker& storage, Console& console);
 
   // Makes a node a follower: it observes, has one link, and tells nobody an address.
-  static void adapt(NodeOptions& node);
+  static void adapt(const Following& following, NodeOptions& node);
 
   // Exports what is due. Call some times a second, and once when the node has ended (`leaving`).
   void look(Node& node, TimePoint now, bool leaving);
