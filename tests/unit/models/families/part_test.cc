@@ -96,17 +96,31 @@ class PartChain {
   std::vector<PartStage> stages_;
 };
 
+// Activations take memory for the most rows so far, and those of a part no more than those of the whole model.
+void check_memory(const Model& whole, PartChain& chain, std::uint32_t rows, std::size_t& before) {
+  const std::size_t bytes = whole.memory_bytes();
+  BOOST_TEST(bytes >= rows * sizeof(float));
+  if (rows < 9)
+    BOOST_TEST((before == 0 || bytes == before));
+  else
+    BOOST_TEST(bytes > before);
+  for (const PartStage& stage : chain.stages()) BOOST_TEST(stage.model->memory_bytes() <= bytes);
+  before = bytes;
+}
+
 // Weights, hidden matrices, loss and gradients of the parts are those of the whole model.
 void check_parts(const ModelConfig& config, const PartCut& cut) {
   const auto whole = made_part(config);
   const std::vector<float> params = test::initial_of(*whole);
   PartChain chain(config, cut);
+  std::size_t memory = 0;
   for (const std::uint32_t rows : {3u, 1u, 9u}) {
     const PartRows drawn(config, rows);
     std::vector<float> gradient(params.size());
     const float loss = whole->loss_and_gradient(params, drawn.batch, gradient);
     BOOST_TEST(std::isfinite(loss));
     BOOST_TEST(chain.step(drawn.batch) == loss);
+    check_memory(*whole, chain, rows, memory);
     std::size_t tensors = 0;
     for (const PartStage& stage : chain.stages()) {
       for (const TensorInfo& tensor : stage.model->layout().tensors()) {
