@@ -84,6 +84,8 @@ class Cluster final : private WorldObserver {
   void partition(const std::vector<std::uint8_t>& group_of_node);
   void heal() { group_.clear(); }
   void reset_link_of(std::size_t i);
+  // Node i acts on this revocation and tells all others, as with network.revoke. Requires: the node is up.
+  Result<void> revoke(std::size_t i, const gossip::Revocation& revocation);
   std::uint64_t trace_hash() const { return world_.trace(); }
   // Weights that the sum of everything published gives.
   const std::vector<std::int32_t>& oracle() const { return record_->oracle(); }

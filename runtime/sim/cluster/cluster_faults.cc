@@ -6,6 +6,13 @@
 
 namespace rumor::sim {
 
+Result<void> Cluster::revoke(std::size_t i, const gossip::Revocation& revocation) {
+  const auto host = static_cast<HostId>(i);
+  Result<void> done;
+  world_.turn(host, host, [&](gossip::Outbox& out) { done = peer(i).revoke(revocation, now(), out); });
+  return done;
+}
+
 namespace {
 constexpr std::int64_t light_least_us = 200'000, light_most_us = 2'000'000;  // between faults; of an absence
 }  // namespace

@@ -87,6 +87,13 @@ void TrainingPeer::set_finished(bool finished, TimePoint now, gossip::Outbox& ou
   forward(from, out);
 }
 
+Result<void> TrainingPeer::revoke(const gossip::Revocation& revocation, TimePoint now, gossip::Outbox& out) {
+  NodeOutbox from;
+  auto done = node_->revoke(revocation, now, from);
+  forward(from, out);
+  return done;
+}
+
 void TrainingPeer::leave(TimePoint now, gossip::Outbox& out) {
   NodeOutbox from;
   node_->stop(now, from);

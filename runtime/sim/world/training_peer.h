@@ -45,6 +45,7 @@ class TrainingPeer final : public SimPeer {
   std::string failure() const override;
 
   void set_defer(Defer defer) { defer_ = std::move(defer); }
+  Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, gossip::Outbox& out);
   // The deferred step is made now or, if `empty`, given up: nothing has been learned. Requires: one is deferred.
   void end_step(bool empty);
 

@@ -1,0 +1,97 @@
+// Cheats that know about audits: those that wait for one, that work together, or that accuse others.
+#include <array>
+
+#include "tests/sim/cheating_swarm.h"
+
+using namespace rumor;
+
+BOOST_AUTO_TEST_SUITE(adversaries)
+
+namespace {
+
+using test::audited_run, test::CheatingSwarm;
+
+StepResult ten_times_too_far(ModelTrainer& trainer, const StepPlan& plan) {
+  StepResult result = trainer.step(plan);
+  result.update.step *= 10;
+  test::encode_again(trainer, result);
+  return result;
+}
+
+// Updates of honest peers that are in the weights of node 0 at the end.
+std::uint64_t honest_updates(const CheatingSwarm& swarm) {
+  std::uint64_t updates = 0;
+  for (std::size_t i = 0; i < CheatingSwarm::nodes; ++i)
+    if (!swarm.cheats_at(i)) updates += swarm.cluster->node(i)->figures().own_updates();
+  return updates;
+}
+
+}  // namespace
+
+// For comparison with what cheats leave behind.
+BOOST_AUTO_TEST_CASE(nobody_cheats) {
+  CheatingSwarm swarm(audited_run(120'000), test::honest_step);
+  test::finish(*swarm.cluster, 900s);
+  BOOST_TEST_MESSAGE("nobody cheats: loss " << swarm.loss() << " in the end");
+  BOOST_TEST(swarm.revocations().empty());
+}
+
+BOOST_AUTO_TEST_CASE(updates_that_move_ten_times_too_far) {
+  CheatingSwarm swarm(audited_run(120'000), test::after_a_segment(ten_times_too_far));
+  test::check_that_it_is_put_out("scaled by 10", swarm);
+}
+
+// It learns from one mini-batch and says afterwards that it has learned from others.
+BOOST_AUTO_TEST_CASE(the_same_update_again_and_again) {
+  const auto lazy = [last = compress::SparseUpdate()](ModelTrainer& trainer, StepPlan plan) mutable {
+    StepResult result = trainer.step(plan);
+    if (last.index.empty()) last = result.update;
+    result.update = last;
+    test::encode_again(trainer, result);
+    return result;
+  };
+  CheatingSwarm swarm(audited_run(120'000), test::after_a_segment(lazy));
+  test::check_that_it_is_put_out("the same mini-batch again", swarm);
+}
+
+// It is told of each audit as soon as that has ended, which no real cheat is. Coins have no memory, so this is worth
+// nothing to it.
+BOOST_AUTO_TEST_CASE(honest_until_it_has_been_audited) {
+  CheatingSwarm* self = nullptr;
+  const auto waits = [&self](ModelTrainer& trainer, const StepPlan& plan) {
+    return self->found_of(self->cheat()).agreed == 0 ? trainer.step(plan) : ten_times_too_far(trainer, plan);
+  };
+  CheatingSwarm swarm(audited_run(120'000), waits);
+  self = &swarm;
+  test::check_that_it_is_put_out("honest until audited", swarm);
+  BOOST_TEST(swarm.found_of(swarm.cheat()).agreed > 0u);
+}
+
+// Half of the peers. They agree with each other, so only the audits of the other half count.
+BOOST_AUTO_TEST_CASE(two_cheats_that_audit_each_other) {
+  CheatingSwarm swarm(audited_run(160'000), test::after_a_segment(ten_times_too_far), {.nodes = {1, 2}});
+  test::check_that_it_is_put_out("two of four together", swarm);
+}
+
+// A false proof each second against another peer. Each checks the first one and never hears of a second.
+BOOST_AUTO_TEST_CASE(a_flood_of_false_accusations) {
+  CheatingSwarm quiet(audited_run(60'000), test::honest_step), swarm(audited_run(60'000), test::honest_step);
+  test::finish(*quiet.cluster, 900s);
+  sim::Cluster& cluster = *swarm.cluster;
+  cluster.run_until(TimePoint{} + 20s);
+  std::uint64_t sent = 0;
+  for (std::uint64_t round = 0; !cluster.all_complete() && round < 900; ++round) {
+    const std::size_t victim = std::array<std::size_t, 3>{0, 1, 3}[round % 3];
+    const UpdateKey key{cluster.node(victim)->stream(), 3 + round};
+    sent += cluster.revoke(2, gossip::Revocation::proof(swarm.ids.at(victim), key, {})).ok() ? 1 : 0;
+    cluster.run_until(cluster.now() + 1s);
+  }
+  test::finish(cluster, 900s);
+  BOOST_TEST(sent > 0u);
+  BOOST_TEST(swarm.revocations().empty());
+  for (const std::size_t i : {0, 1, 3}) BOOST_TEST(cluster.node(i)->protocol().peers().size() <= 2u);
+  BOOST_TEST_MESSAGE("false accusations: " << sent << " made; honest peers made " << honest_updates(swarm)
+                                           << " updates, " << honest_updates(quiet) << " without them");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
