@@ -1,6 +1,6 @@
 """Runs what the pages of tools/tutorials/ tell the reader to type, and finds what they say comes of it.
 
-usage: tutorials.py RUMOR PAGE.md...
+usage: tutorials.py RUMOR [PROGRAM]... PAGE.md...     a PROGRAM is in the shell's path, as rumor is
 
 Blocks marked `sh` run one after another in one shell, in an empty folder, and must end with status 0. A block marked
 `output` after one holds lines that must stand in what it wrote, in this order; `...` stands for anything.
@@ -48,13 +48,14 @@ def unfound(expected, said):
     return None
 
 
-def run_page(page):
+def run_page(page, programs):
     with open(page, encoding='utf-8') as file:
         steps = steps_of(with_free_ports(file.read()))
     assert len(steps) >= 4, f'{page}: only {len(steps)} blocks'
     with tempfile.TemporaryDirectory(prefix='rumor-tutorial-') as folder:
         os.mkdir(os.path.join(folder, 'bin'))
-        os.symlink(peers.RUMOR, os.path.join(folder, 'bin', 'rumor'))
+        for program in programs:
+            os.symlink(os.path.abspath(program), os.path.join(folder, 'bin', os.path.basename(program)))
         env = dict(os.environ, PATH=os.path.join(folder, 'bin') + ':' + os.environ['PATH'])
         script = 'set -eu\n' + ''.join(f'{commands}\necho {MARK}\n' for commands, _ in steps)
         work = os.path.join(folder, 'work')
@@ -91,8 +92,9 @@ def main():
     if missing := [tool for tool in ('bash', 'curl', 'openssl') if not shutil.which(tool)]:
         print(f'skipped: no {" ".join(missing)}')
         sys.exit(77)
-    for page in sys.argv[2:]:
-        run_page(page)
+    for page in sys.argv[1:]:
+        if page.endswith('.md'):
+            run_page(page, [one for one in sys.argv[1:] if not one.endswith('.md')])
 
 
 if __name__ == '__main__':
