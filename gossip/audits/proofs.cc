@@ -12,7 +12,7 @@ std::vector<Proofs::Waiting>::iterator Proofs::find(const Revocation& proof) {
 }
 
 void Proofs::on_proof(Link& link, const Revocation& proof) {
-  if (core_.store.revocations().contains(proof)) return;
+  if (core_.store.revocations().contains(proof) || is_needless(proof, core_.store.revocations())) return;
   if (refuted_.contains(proof)) return core_.ban(link, "passes on a proof that proves nothing");
   auto at = find(proof);
   if (at != waiting_.end()) {
@@ -28,6 +28,7 @@ void Proofs::on_proof(Link& link, const Revocation& proof) {
 void Proofs::checked(const Revocation& proof, Checked verdict) {
   const auto at = find(proof);
   if (at == waiting_.end()) return;
+  if (is_needless(proof, core_.store.revocations())) return void(waiting_.erase(at));
   if (verdict == Checked::differs) return accept(at);
   if (verdict == Checked::agrees) return refute(at);
   if (most_say_so(*at)) return accept(at);

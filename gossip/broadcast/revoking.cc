@@ -49,7 +49,7 @@ void Revoking::follow(Link& link, const Revocation& revocation) {
 
 Result<void> Revoking::revoke(const Revocation& revocation, const Link* from) {
   const auto& known = core_.store.revocations();
-  if (known.contains(revocation)) return {};
+  if (known.contains(revocation) || is_needless(revocation, known)) return {};
   if (!revocation_is_signed(core_.keys, core_.options.run, core_.rule.owner, revocation))
     return Error{Errc::mismatch,
                  str("it takes back ", revocation.text(), ", and is not signed by ",
@@ -67,7 +67,7 @@ Result<void> Revoking::revoke(const Revocation& revocation, const Link* from) {
   core_.note(Note::Level::warning, str(who_takes_back(revocation), revocation.text(), "; ",
                                        before - core_.store.have().count(), " were applied here"));
   flow_.changed(core_.now);
-  streams_.cannot_revoke.erase(revocation);
+  forget_done();
   missing_.drop_held();
   const Bytes frame = revocation_frame(revocation);
   core_.each_link([&](Link& link) {
@@ -81,8 +81,14 @@ Result<void> Revoking::revoke(const Revocation& revocation, const Link* from) {
 }
 
 void Revoking::installed() {
-  for (const Revocation& revocation : core_.store.revocations()) streams_.cannot_revoke.erase(revocation);
+  forget_done();
   put_out();
+}
+
+void Revoking::forget_done() {
+  const auto& known = core_.store.revocations();
+  std::erase_if(streams_.cannot_revoke,
+                [&](const Revocation& one) { return known.contains(one) || is_needless(one, known); });
 }
 
 void Revoking::put_out() {

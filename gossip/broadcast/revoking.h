@@ -33,6 +33,8 @@ class Revoking {
   void installed();
   // Stops admitting the nodes that a revocation puts out.
   void put_out();
+  // Those that are part of the replica now, or needless beside its own, need no snapshot any more.
+  void forget_done();
 
  private:
   Core& core_;

@@ -42,6 +42,32 @@ bool Revocation::covers(const UpdateKey& key) const {
   return part && part->first <= key.seq && key.seq <= part->last;
 }
 
+bool Revocation::includes(const Revocation& other) const {
+  if (node != other.node) return false;
+  if (!stream.is_zero())
+    return stream == other.stream && range.first <= other.range.first && other.range.last <= range.last;
+  if (range.first > other.range.first || range.last < other.range.last) return false;
+  // All that stays after this one must stay after the other.
+  return std::all_of(kept.begin(), kept.end(), [&](const UpdateKey& stays) {
+    const auto part = other.part_of(stays.stream);
+    return !part || part->first > stays.seq;
+  });
+}
+
+bool is_needless(const Revocation& revocation, const std::set<Revocation>& known) {
+  if (revocation.kind != Revocation::Kind::proven) return false;
+  return std::any_of(known.begin(), known.end(), [&](const Revocation& other) {
+    if (other == revocation || !other.includes(revocation)) return false;
+    return other < revocation || !revocation.includes(other);
+  });
+}
+
+void add_revocation(const Revocation& revocation, std::set<Revocation>& known) {
+  RUMOR_CHECK(!is_needless(revocation, known));
+  RUMOR_CHECK(known.insert(revocation).second);
+  std::erase_if(known, [&](const Revocation& one) { return is_needless(one, known); });
+}
+
 std::optional<std::string_view> Revocation::invalid() const {
   if (node.is_zero() || !range.valid()) return "a revocation of nothing";
   if (kind == Kind::withdrawn && (stream.is_zero() || range.last != seq_max)) return "a withdrawal of a wrong form";

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct Revocation {
   // The numbers of a stream that it covers. Nothing: none.
   std::optional<SeqRange> part_of(const StreamId& other) const;
   bool covers(const UpdateKey& key) const;
+  // Whether it takes back all that `other` does, of every stream that the node has or will have.
+  bool includes(const Revocation& other) const;
   // Why no honest node would send it, or nothing. Signatures are judged elsewhere (gossip/trust/signing.h).
   std::optional<std::string_view> invalid() const;
   // "updates 3 to 7 of stream ... of ...", for people.
@@ -49,5 +52,10 @@ struct Revocation {
   // Fails the reader, or returns what satisfies invalid() == nullopt or not.
   static Revocation decode(ByteReader& in);
 };
+
+// Whether it is a proof that one of `known` makes needless, so that it is no element of the set (PROTOCOL.md 6.10.2).
+bool is_needless(const Revocation& revocation, const std::set<Revocation>& known);
+// Adds it, and removes what it makes needless. Requires: it is not needless, and not in `known`.
+void add_revocation(const Revocation& revocation, std::set<Revocation>& known);
 
 }  // namespace rumor::gossip

@@ -70,8 +70,8 @@ class UpdateStore {
   virtual const std::set<Revocation>& revocations() const = 0;
   // Takes the covered updates back: erases the names from have() and subtracts exactly what each had added; later
   // accept() answers `duplicate` for all of it. Nothing changes when the log no longer has one of them:
-  // Errc::limit, with their number. Requires: not in revocations(); its signature or its proof
-  // was found good.
+  // Errc::limit, with their number. Requires: not in revocations(), nor needless beside them; its
+  // signature or its proof was found good.
   virtual Result<void> revoke(const Revocation& revocation) = 0;
 
   // Whether the weights have the fingerprint that the updates give them. May be as slow as reading all weights.

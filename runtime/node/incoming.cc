@@ -73,7 +73,8 @@ std::vector<compress::SparseUpdate> Incoming::take_changes() {
 // are: the updates that would show them false are in no log here.
 Result<void> Incoming::install(ReplicaState state) {
   for (const gossip::Revocation& revocation : revocations())
-    if (!state.revocations.contains(revocation)) return Error{Errc::mismatch, "it lacks a revocation"};
+    if (!state.revocations.contains(revocation) && !gossip::is_needless(revocation, state.revocations))
+      return Error{Errc::mismatch, "it lacks a revocation"};
   for (const gossip::Revocation& revocation : state.revocations)
     if (!gossip::revocation_is_signed(*core_.options.keys, core_.run, core_.options.rule.owner, revocation))
       return Error{Errc::corrupt, "it holds a revocation with a wrong signature"};

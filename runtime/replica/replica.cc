@@ -95,7 +95,7 @@ void Replica::take_back(const gossip::UpdateHeader& header, compress::SparseUpda
 }
 
 void Replica::mark(const gossip::Revocation& revocation) {
-  RUMOR_CHECK(state_.revocations.insert(revocation).second);
+  gossip::add_revocation(revocation, state_.revocations);
   digest_current_ = false;
 }
 

@@ -74,7 +74,7 @@ class Replica {
   // The opposite of apply(): takes back one update that is applied, to the last bit. Requires: this update was
   // applied with this header.
   void take_back(const gossip::UpdateHeader& header, compress::SparseUpdate update, Payload payload = {});
-  // Requires: every update that it covers has been taken back; not in revocations().
+  // Requires: every update that it covers has been taken back; not in revocations(), nor needless beside them.
   void mark(const gossip::Revocation& revocation);
   bool is_revoked(const UpdateKey& key) const;
   const std::set<gossip::Revocation>& revocations() const { return state_.revocations; }

@@ -73,6 +73,25 @@ BOOST_AUTO_TEST_CASE(two_cheats_that_audit_each_other) {
   test::check_that_it_is_put_out("two of four together", swarm);
 }
 
+// The last updates of all are audited when nobody trains any more. Several peers find several false ones, and follow
+// each other's proofs after their own.
+BOOST_AUTO_TEST_CASE(a_cheat_at_the_very_end) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    CheatingSwarm swarm(audited_run(60'000), test::after_a_segment(ten_times_too_far, 930), {}, seed);
+    test::finish(*swarm.cluster, 900s);
+    const double before = swarm.loss();
+    swarm.cluster->run_until(swarm.cluster->now() + 60s);
+    const std::set<gossip::Revocation> revocations = swarm.revocations();
+    BOOST_REQUIRE(revocations.size() == 1u);
+    BOOST_TEST((revocations.begin()->node == swarm.cheat()));
+    const std::uint64_t made = swarm.cluster->node(2)->figures().own_updates();
+    const std::uint64_t left = test::updates_of(*swarm.cluster->node(0), swarm.cheat());
+    BOOST_TEST_MESSAGE("at the very end: made " << made << ", of which " << left << " are left; loss " << before
+                                                << " before, " << swarm.loss() << " after");
+    BOOST_TEST((left >= 929u && left < made));
+  }
+}
+
 // A false proof each second against another peer. Each checks the first one and never hears of a second.
 BOOST_AUTO_TEST_CASE(a_flood_of_false_accusations) {
   CheatingSwarm quiet(audited_run(60'000), test::honest_step), swarm(audited_run(60'000), test::honest_step);

@@ -94,7 +94,7 @@ class FakeStore final : public sim::PeerStore {
       have_.erase(key.stream, {key.seq, key.seq});
       log_.erase(key);
     }
-    revocations_.insert(revocation);
+    add_revocation(revocation, revocations_);
     stale_ = true;
     return {};
   }

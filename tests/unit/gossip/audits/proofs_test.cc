@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(the_order_does_not_matter) {
     BOOST_TEST(run.world.run_while(120s, all_follow));
     for (std::size_t i = 0; i < run.cheat; ++i) {
       BOOST_TEST(run.held(i, run.cheat) == 3u);
-      BOOST_TEST(run.world.nodes[i].store->revocations().size() == 2u);
+      BOOST_TEST(run.world.nodes[i].store->revocations().size() == 1u);
     }
   }
 }

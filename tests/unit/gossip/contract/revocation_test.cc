@@ -56,6 +56,33 @@ BOOST_AUTO_TEST_CASE(a_proof_covers_all_but_what_came_before) {
   BOOST_TEST(from_the_start.kept.empty());
 }
 
+// The set is the same in whatever order they come, and the greatest stay.
+BOOST_AUTO_TEST_CASE(a_proof_within_another_is_needless) {
+  const Revocation early = Revocation::proof(revoked, {first_stream, 4}, {{second_stream, 9}});
+  const Revocation later = Revocation::proof(revoked, {first_stream, 7}, {{second_stream, 9}});
+  const Revocation other = Revocation::proof(revoked, {first_stream, 8}, {{second_stream, 5}});
+  const Revocation owners{revoked, {}};
+  BOOST_TEST((early.includes(later) && !later.includes(early) && early.includes(early)));
+  BOOST_TEST((!early.includes(other) && !other.includes(early)));
+  BOOST_TEST((owners.includes(early) && !early.includes(owners)));
+  // Each names an update that the list of the other keeps all before.
+  const Revocation here = Revocation::proof(revoked, {first_stream, 4}, {{second_stream, 8}});
+  const Revocation there = Revocation::proof(revoked, {second_stream, 9}, {{first_stream, 3}});
+  BOOST_TEST((here.includes(there) && there.includes(here)));
+  const auto set_of = [](const std::vector<Revocation>& all) {
+    std::set<Revocation> known;
+    for (const Revocation& one : all)
+      if (!is_needless(one, known)) add_revocation(one, known);
+    return known;
+  };
+  BOOST_TEST((set_of({early, later, other}) == std::set<Revocation>{early, other}));
+  BOOST_TEST((set_of({other, later, early}) == std::set<Revocation>{early, other}));
+  BOOST_TEST((set_of({here, there}) == set_of({there, here})));
+  BOOST_TEST(set_of({here, there}).size() == 1u);
+  BOOST_TEST((set_of({later, owners}) == std::set<Revocation>{owners}));
+  BOOST_TEST((set_of({owners, later}) == std::set<Revocation>{owners}));
+}
+
 BOOST_AUTO_TEST_CASE(bytes_give_it_back) {
   Revocation withdrawal = Revocation::withdrawal(revoked, {first_stream, 300});
   withdrawal.signature.bytes.fill(9);
