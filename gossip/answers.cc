@@ -15,6 +15,9 @@ bool Protocol::ready_to_train() const { return impl_->exchange->ready(); }
 std::string Protocol::waiting_for() const {
   if (impl_->core.admitted_count() > 0 || impl_->core.store.lacks_weights()) return impl_->exchange->waiting_for();
   const Overlay& overlay = impl_->overlay;
+  const auto& links = impl_->core.links;
+  if (std::any_of(links.begin(), links.end(), [](const auto& one) { return one.second.has_member(); }))
+    return ready_to_train() ? "" : "looks for other peers of this stage";
   const std::string tried = overlay.tried_text();
   const std::string alone = impl_->core.options.observes ? "" : "; training alone";
   if (!overlay.has_contacts() && overlay.met_own_run()) return "every link is lost" + alone;
@@ -32,6 +35,13 @@ const Bytes& Protocol::own_admit() const { return impl_->core.members.self().adm
 
 bool Protocol::may_publish(TimePoint now) const {
   return impl_->core.admitted_count() == 0 || impl_->exchange->may_publish(now);
+}
+
+std::size_t Protocol::links_to_stage(std::uint32_t stage) const {
+  const auto& links = impl_->core.links;
+  return static_cast<std::size_t>(std::count_if(links.begin(), links.end(), [&](const auto& entry) {
+    return entry.second.state == Link::State::beside && entry.second.stage == stage;
+  }));
 }
 
 NodeBuffers Protocol::node_buffers() const { return impl_->exchange->node_buffers(); }
@@ -76,24 +86,27 @@ std::vector<KnownAddress> Protocol::known_addresses() const {
   return known;
 }
 
-std::size_t Protocol::members() const { return impl_->core.members.all().size(); }
+std::size_t Protocol::members() const { return impl_->core.members_of_run(); }
 
 std::vector<NodeId> Protocol::nodes() const {
   std::vector<NodeId> nodes;
-  for (const auto& [node, member] : impl_->core.members.all()) nodes.push_back(node);
+  for (const auto& [node, member] : impl_->core.members.all())
+    if (impl_->core.is_of_run(member.record)) nodes.push_back(node);
   return nodes;
 }
 
 std::size_t Protocol::members_here() const {
   const auto& all = impl_->core.members.all();
   return static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [](const auto& member) { return !member.second.left; }));
+      std::count_if(all.begin(), all.end(), [this](const auto& member) {
+        return !member.second.left && impl_->core.is_of_run(member.second.record);
+      }));
 }
 
 std::vector<NodeId> Protocol::lost() const {
   std::vector<NodeId> nodes;
   for (const auto& [node, member] : impl_->core.members.all())
-    if (member.lost) nodes.push_back(node);
+    if (member.lost && impl_->core.is_of_run(member.record)) nodes.push_back(node);
   return nodes;
 }
 

@@ -57,19 +57,30 @@ void Protocol::Impl::receive(Link& link, BytesView bytes) {
   const bool greeting = link.state == Link::State::greeting;
   if (greeting && bytes.size() > limits::hello_bytes_max) return core.close(link, "too much before the greeting");
   const FrameRow row = frame_row(bytes.empty() ? 0 : bytes[0]);
-  const bool priced = !bytes.empty() && row.price == FramePrice::by_size;
+  const bool beside = link.state == Link::State::beside;
+  const bool counted_elsewhere = beside && row.use == FrameUse::pipeline;  // by credits
+  const bool priced = !bytes.empty() && row.price == FramePrice::by_size && !counted_elsewhere;
   if (priced && !core.charge(link, 1 + bytes.size() / limits::control_unit_bytes)) return;
   const Result<Frame> frame = decode(bytes);
   if (!frame) return core.ban(link, str("sent a malformed frame: ", frame.error().text));
   const bool polite = std::holds_alternative<Hello>(*frame) || std::holds_alternative<Reject>(*frame) ||
                       std::holds_alternative<Bye>(*frame);
   if (greeting && !polite) return core.close(link, "another frame before the greeting");
+  if (beside) return receive_beside(link, *frame, row, bytes[0]);
   if (row.use == FrameUse::pipeline) return;  // of another stage: this protocol is that of one
   const bool has_place =
       row.use == FrameUse::session || row.use == FrameUse::exchanges || row.use == exchange->frames();
   if (!has_place)
     return core.ban(link, str("sent a frame of type ", int{bytes[0]}, ", which has no place in this run's exchange"));
   dispatch(link, *frame);
+}
+
+// From a peer of another stage (PIPELINE.md 9).
+void Protocol::Impl::receive_beside(Link& link, const Frame& frame, const FrameRow& row, int type) {
+  if (row.use == FrameUse::session) return dispatch(link, frame);
+  if (row.use != FrameUse::pipeline || !core.is_beside(link.stage))
+    return core.ban(link, str("sent a frame of type ", type, ", which has no place between these stages"));
+  core.options.stage_links->frame(link.id, frame);
 }
 
 void Protocol::Impl::dispatch(Link& link, const Frame& frame) {
@@ -87,12 +98,12 @@ void Protocol::Impl::dispatch(Link& link, const Frame& frame) {
 }
 
 void Protocol::Impl::on(Link& link, const Hello& hello) {
-  if (link.admitted()) return core.close(link, "a second greeting");
+  if (link.has_member()) return core.close(link, "a second greeting");
   if (overlay.on_hello(link, hello)) exchange->on_admitted(link, hello);
 }
 
 void Protocol::Impl::on(Link& link, const Pong& message) {
-  if (!exchange->on_pong(link, message)) overlay.on_pong(link, message);
+  if (link.state == Link::State::beside || !exchange->on_pong(link, message)) overlay.on_pong(link, message);
 }
 
 }  // namespace rumor::gossip

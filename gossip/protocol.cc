@@ -119,6 +119,18 @@ Result<void> Protocol::revoke(const Revocation& revocation, TimePoint now, Outbo
   return impl_->exchange->revoke(revocation);
 }
 
+// ---- links to neighbouring stages ----
+
+void Protocol::send_to_stage(LinkId link, OutFrame frame, Lane lane, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  if (Link* const to = impl_->beside(link)) impl_->core.send(*to, std::move(frame), lane);
+}
+
+void Protocol::ban_from_stage(LinkId link, const std::string& reason, TimePoint now, Outbox& out) {
+  Impl::Turn turn(*impl_, now, out);
+  if (Link* const to = impl_->beside(link)) impl_->core.ban(*to, reason);
+}
+
 // ---- audits ----
 
 void Protocol::want_state(WantedState wanted, TimePoint now, Outbox& out) {

@@ -60,6 +60,14 @@ class Protocol {
   // Takes back the updates of this process from number `first` on. It must not publish any more. Errors: as revoke().
   Result<void> withdraw(std::uint64_t first, TimePoint now, Outbox& out);
 
+  // ---- links to neighbouring stages (PIPELINE.md 9; requires Options::stage) ----
+  // Of a link that StageLinks::linked() named; on any other they do nothing.
+  void send_to_stage(LinkId link, OutFrame frame, Lane lane, TimePoint now, Outbox& out);
+  // Bans the peer: it did what no honest one does.
+  void ban_from_stage(LinkId link, const std::string& reason, TimePoint now, Outbox& out);
+  // Links to peers of this stage, as StageLinks has heard of them.
+  std::size_t links_to_stage(std::uint32_t stage) const;
+
   // An own update, already accepted by the store. Spreads it. Requires: its stream is Options::stream.
   void publish(const StoredUpdate& update, TimePoint now, Outbox& out);
   // False: this origin is ahead of the network, and its next change had better wait in the residual. Only advice:

@@ -32,8 +32,15 @@ struct Protocol::Impl {
   // Takes the link out of everything. It stays in the list until the driver says that it is down.
   void detach(Link& link);
 
+  // A link to a peer of another stage; null if it is none.
+  Link* beside(LinkId id) {
+    const auto at = core.links.find(id);
+    return at != core.links.end() && at->second.state == Link::State::beside ? &at->second : nullptr;
+  }
+
   // Frames (incoming.cc).
   void receive(Link& link, BytesView bytes);
+  void receive_beside(Link& link, const Frame& frame, const FrameRow& row, int type);
   void dispatch(Link& link, const Frame& frame);
   // One overload for each frame of the session.
   void on(Link& link, const Hello& hello);

@@ -203,7 +203,7 @@ void Repair::report_acknowledged() {
   std::erase_if(held_by_, [&](const auto& entry) { return !members.contains(entry.first); });
   HaveSet by_all = ours;
   for (const auto& [node, member] : members) {
-    if (node == core_.options.self) continue;
+    if (node == core_.options.self || !core_.is_of_run(member.record)) continue;
     const auto held = held_by_.find(node);
     if (held == held_by_.end() || members.size() > acknowledged_members_max) return;
     by_all = held->second.missing_from(by_all).missing_from(by_all);

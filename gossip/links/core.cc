@@ -16,6 +16,10 @@ Options made_fit(Options options) {
   return options;
 }
 
+RunId membership_of(const Options& options) {
+  return options.stage ? RunId::from(options.stage->pipeline.view()) : options.run;
+}
+
 const Keys& checked(const std::shared_ptr<const Keys>& keys) {
   RUMOR_CHECK(keys != nullptr);
   return *keys;
@@ -36,7 +40,8 @@ Core::Core(Options options_in, UpdateStore& store_in, Prng prng_in)
       store(store_in),
       prng(prng_in),
       keys(checked(options.keys)),
-      members(options.self, options.run, keys, options.advertise, options.admit) {
+      members(options.self, membership_of(options), keys, options.advertise, options.admit, own_stage()) {
+  RUMOR_CHECK(options.stage.has_value() == (options.stage_links != nullptr));
   published = store.have().head(options.stream);
 }
 
@@ -111,6 +116,21 @@ Link* Core::link_to(const NodeId& node) {
 std::size_t Core::admitted_count() const {
   return static_cast<std::size_t>(
       std::count_if(links.begin(), links.end(), [](const auto& entry) { return entry.second.admitted(); }));
+}
+
+RunId Core::membership() const { return membership_of(options); }
+
+std::uint32_t Core::other_stage(const std::optional<NodeId>& node) const {
+  if (!options.stage || !node) return 0;
+  const Member* const member = members.find(*node);
+  return member == nullptr || is_of_run(member->record) ? 0 : member->record.stage;
+}
+
+std::size_t Core::members_of_run() const {
+  if (!options.stage) return members.all().size();
+  return static_cast<std::size_t>(std::count_if(members.all().begin(), members.all().end(), [this](const auto& one) {
+    return is_of_run(one.second.record);
+  }));
 }
 
 bool Core::charge(Link& link, std::uint64_t units) {

@@ -60,8 +60,27 @@ class Core {
       if (link.admitted()) visit(link);
     }
   }
+  // For every link to a member of the run or, in a pipeline, of any stage.
+  template <class Visit>
+  void each_member_link(Visit visit) {
+    for (auto& [id, link] : links) {
+      if (link.has_member()) visit(link);
+    }
+  }
   // Books control work for a link; false, and closed, when it asks for more than its share.
   bool charge(Link& link, std::uint64_t units);
+
+  // ---- stages of a pipeline (PIPELINE.md 9) ----
+  // What records and join tokens are signed for: the pipeline, or the run.
+  RunId membership() const;
+  // 0: the run is no stage of a pipeline.
+  std::uint32_t own_stage() const { return options.stage ? options.stage->stage : 0; }
+  bool is_beside(std::uint32_t stage) const { return stage + 1 == own_stage() || stage == own_stage() + 1; }
+  bool is_of_run(const PeerRecord& record) const { return !options.stage || record.stage == options.stage->stage; }
+  // The stage of a member, if that is another than ours; else 0.
+  std::uint32_t other_stage(const std::optional<NodeId>& node) const;
+  // Members of this run, ourselves included.
+  std::size_t members_of_run() const;
 
   std::int64_t unix_now() const { return options.unix_start + (now.time_since_epoch() / Duration{1s}); }
   // Our digest at this moment.

@@ -33,7 +33,8 @@ struct Arriving {
 };
 
 struct Link {
-  enum class State : std::uint8_t { greeting, admitted, closing };
+  // beside: admitted to the pipeline and of another stage, so no exchange of this run uses it.
+  enum class State : std::uint8_t { greeting, admitted, beside, closing };
 
   // The connection.
   LinkId id{};
@@ -50,6 +51,7 @@ struct Link {
   TimePoint control_at;                                // control_left is of then
 
   // From the two greetings and the last DIGEST.
+  std::uint32_t stage = 0;       // of their node, once the link is admitted; 0: the run is no stage of a pipeline
   StreamId their_stream;         // of their process
   bool observer = false;         // it may not bring updates of its own
   std::uint32_t codings = 0;     // what the other side decodes
@@ -69,6 +71,7 @@ struct Link {
   std::unique_ptr<LinkState> overlay, exchange;
 
   bool admitted() const { return state == State::admitted; }
+  bool has_member() const { return admitted() || state == State::beside; }
 };
 
 }  // namespace rumor::gossip

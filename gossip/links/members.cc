@@ -33,8 +33,8 @@ bool supersedes(const PeerRecord& record, const Member& member) {
 }  // namespace
 
 MemberTable::MemberTable(const NodeId& self, const RunId& run, const Keys& keys,
-                         std::vector<std::string> advertise, Bytes admit)
-    : self_(self), run_(run), keys_(&keys) {
+                         std::vector<std::string> advertise, Bytes admit, std::uint32_t stage)
+    : self_(self), run_(run), stage_(stage), keys_(&keys) {
   put_self(1, std::move(advertise), std::move(admit));
 }
 
@@ -42,6 +42,7 @@ void MemberTable::put_self(std::uint64_t number, std::vector<std::string> addres
   if (addresses.size() > limits::addresses_per_record_max) addresses.resize(limits::addresses_per_record_max);
   PeerRecord record{self_, number, std::move(addresses)};
   record.admit = std::move(admit);
+  record.stage = stage_;
   record.signature = keys_->sign(record_message(run_, record));
   put(members_[self_], std::move(record));
 }

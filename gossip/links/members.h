@@ -32,9 +32,9 @@ class MemberTable {
 
   enum class Learned : std::uint8_t { nothing, changed, forged };
 
-  // `keys` must outlive the table.
+  // `run`: or the id of the pipeline, where `stage`, that of this node, is not 0. `keys` must outlive the table.
   MemberTable(const NodeId& self, const RunId& run, const Keys& keys, std::vector<std::string> advertise,
-              Bytes admit = {});
+              Bytes admit = {}, std::uint32_t stage = 0);
 
   // Changed: pass the table's record of that node on. A record of ourselves that is not ours makes ours newer,
   // and its longer `admit` becomes ours. Requires: `admit` is sound, if it is not the one we know.
@@ -68,6 +68,7 @@ class MemberTable {
 
   NodeId self_;
   RunId run_;
+  std::uint32_t stage_;
   const Keys* keys_;
   std::map<NodeId, Member> members_;
   std::map<NodeId, std::uint64_t> forgotten_;  // number of the record that was dropped: it does not come back

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gossip/contract/audit_port.h"
 #include "gossip/contract/copy_port.h"
 #include "gossip/contract/link_coder.h"
+#include "gossip/links/stage_links.h"
 #include "gossip/trust/admission.h"
 #include "gossip/trust/signing.h"
 #include "runtime/base/limits.h"
@@ -26,6 +28,12 @@ struct LinkCounts {
   std::size_t target = limits::links_target;  // looks for more until then
   std::size_t high = limits::links_high;      // takes no more
   std::size_t dialled = limits::links_low;    // by itself, at least, as far as `high` allows
+};
+
+// Links to peers of other stages.
+struct StageLinkCounts {
+  std::size_t target = limits::stage_links_target;  // to each neighbouring stage: dials until then
+  std::size_t high = limits::stage_links_high;      // to one stage: takes no more
 };
 
 struct Options {
@@ -54,6 +62,10 @@ struct Options {
   // When this process began, in milliseconds since 1970: of two with one key, the later one ends (PROTOCOL.md 5.12).
   std::uint64_t began = 0;
   bool observes = false;  // publishes nothing; for texts only
+  // Set where the run is a stage of a pipeline (PIPELINE.md 9), both or none. `stage_links` must outlive the protocol.
+  std::optional<Stage> stage = {};
+  StageLinks* stage_links = nullptr;
+  StageLinkCounts stage_link_counts = {};
 };
 
 }  // namespace rumor::gossip

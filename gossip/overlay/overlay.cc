@@ -92,6 +92,7 @@ void Overlay::send_hello(Link& link) {
   hello.digest = core_.digest();
   hello.lonely = core_.admitted_count() < core_.options.links.low;
   hello.began = core_.options.began;
+  if (core_.options.stage) hello.pipeline = core_.options.stage->pipeline;
   link.hello_replica = hello.digest.replica;
   own(link).greeted = true;
   core_.send(link, encode(hello));
@@ -99,7 +100,7 @@ void Overlay::send_hello(Link& link) {
 
 bool Overlay::on_hello(Link& link, const Hello& hello) {
   const auto& options = core_.options;
-  if (hello.run != options.run) {
+  if (hello.run != options.run && !is_of_other_stage(hello)) {
     const std::string theirs = run_text(hello.run_name, hello.run),
                       ours = run_text(options.run_name, options.run);
     own(link).other_run = theirs;
@@ -121,6 +122,10 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
     refuse(link, Reject::Code::identity, "the greeting names a stream that is not the node's");
     return false;
   }
+  if (hello.run == options.run && !names_our_stage(hello)) {
+    refuse(link, Reject::Code::identity, "the greeting names another stage than the run's");
+    return false;
+  }
   if (link.node == core_.options.self) {
     duplicates_.on_own_key(link, hello);
     return false;
@@ -129,7 +134,9 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
   if (!admits(link, record) || !records_.learn(link, record)) return false;
   if (!own(link).greeted) send_hello(link);
   if (!keep_one_of_twins(link, hello.stream)) return false;
-  if (!make_room(link, hello.lonely)) return false;
+  link.stage = hello.self.stage;
+  const bool of_run = hello.run == options.run;
+  if (!(of_run ? make_room(link, hello.lonely) : make_room_beside(link))) return false;
   own(link).returned = duplicates_.greeted(link, hello);
   admitted(link, hello);
   tell_duplicate(link);
@@ -145,7 +152,7 @@ void Overlay::tell_duplicate(Link& link) {
 }
 
 bool Overlay::admits(Link& link, PeerRecord& record) {
-  JudgeView view{core_.keys, core_.options.run, core_.unix_now(), 0, false};
+  JudgeView view{core_.keys, core_.membership(), core_.unix_now(), 0, false};
   Result<Admit> shown = Admit::decode(record.admit);
   if (shown.ok()) {
     view.uses = core_.members.joined_by(shown->token.id, record.node);
@@ -163,7 +170,7 @@ bool Overlay::admits(Link& link, PeerRecord& record) {
   link.observer = verdict->role == Role::observe;
   if (verdict->countersign) {
     shown->by = core_.options.self;
-    shown->by_signature = core_.keys.sign(admit_message(core_.options.run, record.node, shown->token.id));
+    shown->by_signature = core_.keys.sign(admit_message(core_.membership(), record.node, shown->token.id));
     record.admit = shown->encode();
   }
   return true;
@@ -177,7 +184,7 @@ void Overlay::set_addresses(std::vector<std::string> addresses) {
 void Overlay::judge_links() {
   for (auto& [id, link] : core_.links) {
     const Member* member = core_.members.find(link.node);
-    if (!link.admitted() || member == nullptr) continue;
+    if (!link.has_member() || member == nullptr) continue;
     PeerRecord record = member->record;
     admits(link, record);
   }
@@ -200,7 +207,7 @@ void Overlay::refuse(Link& link, Reject::Code code, const std::string& text) {
 bool Overlay::keep_one_of_twins(Link& link, const StreamId& stream) {
   const bool we_are_lower = core_.options.self < link.node;
   for (auto& [id, other] : core_.links) {
-    if (&other == &link || !other.admitted() || other.node != link.node) continue;
+    if (&other == &link || !other.has_member() || other.node != link.node) continue;
     const bool restarted = other.their_stream != stream;
     const bool stale = core_.now - other.heard_at > stale_after;
     if (other.dialled_by_us == link.dialled_by_us && !restarted && !stale) {
@@ -243,7 +250,8 @@ bool Overlay::make_room(Link& link, bool lonely) {
 }
 
 void Overlay::admitted(Link& link, const Hello& hello) {
-  link.state = Link::State::admitted;
+  const bool of_run = hello.run == core_.options.run;
+  link.state = of_run ? Link::State::admitted : Link::State::beside;
   own(link).was_admitted = true;
   link.their_stream = hello.stream;
   link.codings = hello.codings;
@@ -255,7 +263,9 @@ void Overlay::admitted(Link& link, const Hello& hello) {
     entry->other_run.clear();
     if (entry->failures > 0) book_.network_is_back(core_.now, core_.prng);
   }
-  core_.note(Note::Level::info, str("linked to ", link.node.brief(), " at ", link.address));
+  core_.note(Note::Level::info, str("linked to ", link.node.brief(), " at ", link.address,
+                                   of_run ? "" : str(", of stage ", link.stage)));
+  if (!of_run && core_.is_beside(link.stage)) core_.options.stage_links->linked(link.id);
   wake();
 }
 
@@ -288,7 +298,7 @@ void Overlay::on_bye(Link& link, const Bye& bye) {
 
 void Overlay::leave() {
   leaving_ = true;
-  core_.each_link([&](Link& link) { core_.send(link, encode(Bye{Bye::Code::leaving, "leaving", {}})); });
+  core_.each_member_link([&](Link& link) { core_.send(link, encode(Bye{Bye::Code::leaving, "leaving", {}})); });
   for (auto& [id, link] : core_.links) core_.close(link, "leaving");
 }
 

@@ -1,7 +1,7 @@
 // Overlay: the nodes we know, and the links we keep (PROTOCOL.md section 5). Records passes on what we know of them.
 //
 // overlay.cc has greetings, and which links may stay; overlay_dial.cc what happens by the clock; overlay_invite.cc how
-// others dial us.
+// others dial us; overlay_stages.cc links to other stages of a pipeline.
 //
 // Thread: one owner, as Protocol. Costs: tick() is O(links + addresses), at most once per 10 ms.
 #pragma once
@@ -22,6 +22,7 @@ namespace rumor::gossip {
 struct OverlayLink final : LinkState {
   bool greeted = false;             // we have sent HELLO
   bool was_admitted = false;        // at some time
+  bool table_came = false;          // PEERS has come, with all members that it knows or the first of them
   bool goodbye = false;             // BYE came: no reason to redial at once
   bool returned = false;            // a later process of its node has greeted before it (duplicate_identities.h)
   Purpose purpose = Purpose::link;  // of our dial
@@ -39,6 +40,7 @@ class Overlay {
                             renew_interval = 24h;
   static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
   static constexpr Duration short_lived = 10s;
+  static constexpr Duration tables_cross = 2s;  // how long a peer of a stage that is no neighbour stays linked
   static constexpr std::size_t dials_max = 16, dial_backs_asked = 3;
 
   explicit Overlay(Core& core) : core_(core) {}
@@ -49,7 +51,7 @@ class Overlay {
   // Requires: Core has just added the link.
   void on_link_up(Link& link);
   void on_dial_failed(const std::string& address, const std::string& reason);
-  // Returns true when this admits the link.
+  // Returns true when this admits the link to the run's exchange.
   bool on_hello(Link& link, const Hello& hello);
   void on_reject(Link& link, const Reject& reject);
   void on_bye(Link& link, const Bye& bye);
@@ -58,7 +60,10 @@ class Overlay {
   void ping(Link& link);
   // Whether a PING is on its way there, probes aside.
   bool awaits_pong(const Link& link) const { return own(link).ping.has_value(); }
-  void on_peers(Link& link, const Peers& peers) { records_.learn_all(link, peers.records); }
+  void on_peers(Link& link, const Peers& peers) {
+    own(link).table_came = true;
+    records_.learn_all(link, peers.records);
+  }
   void on_invite(Link& link, const Invite& invite);
   // Sets where we can be dialled, and sends it to every link.
   void set_addresses(std::vector<std::string> addresses);
@@ -103,7 +108,7 @@ class Overlay {
   void watch_links();
 
   // Dialling (overlay_dial.cc).
-  bool full_mesh() const { return core_.members.all().size() - 1 <= core_.options.links.high; }
+  bool full_mesh() const { return core_.members_of_run() - 1 <= core_.options.links.high; }
   bool occupied(const NodeId& node) const;
   bool may_dial(const Address& entry) const;
   void dial(const std::string& address, Address& entry, Purpose purpose = Purpose::link);
@@ -121,6 +126,17 @@ class Overlay {
   bool follows_invitation(const Address& entry, const NodeId& node) const;
   void dial_inviter(const NodeId& node);
   void dial_back(const Link& link);
+
+  // Links to other stages (overlay_stages.cc).
+  bool is_of_other_stage(const Hello& hello) const;
+  bool names_our_stage(const Hello& hello) const;
+  bool make_room_beside(Link& link);
+  void let_go(Link& link);
+  std::size_t links_coming_to(std::uint32_t stage) const;
+  bool wants_stage(std::uint32_t stage) const;
+  void dial_stages();
+  bool has_told_all(const NodeId& node) const;
+  bool alone_in_stage() const;
 
   Core& core_;
   AddressBook book_;

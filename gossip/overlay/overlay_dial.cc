@@ -27,6 +27,8 @@ void Overlay::on_dial_failed(const std::string& address, const std::string& reas
 
 void Overlay::link_lost(const Link& link, const std::string& reason) {
   wake();
+  if (own(link).was_admitted && link.stage != core_.own_stage() && core_.is_beside(link.stage))
+    core_.options.stage_links->unlinked(link.id);
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->tried = true;
   if (entry != nullptr && entry->other_run.empty()) entry->other_run = own(link).other_run;
@@ -72,6 +74,7 @@ void Overlay::tick() {
   records_.tick();
   dial_contacts();
   dial_members();
+  dial_stages();
   if (now >= feeler_at_) {
     feeler_at_ = now + jittered(feeler_interval, core_.prng);
     dial_feeler();
@@ -88,13 +91,17 @@ void Overlay::watch_links() {
     if (link.state == Link::State::greeting && now - link.up_at >= greeting_deadline) {
       core_.close(link, "no greeting within 5 s");
     }
-    if (!link.admitted()) continue;
+    if (!link.has_member()) continue;
     if (now - link.heard_at >= dead_after && !mutant(40)) {
       core_.close(link, "silent for 15 s");
       continue;
     }
     core_.members.heard(link.node, link.heard_at);
     if (now - link.sent_at >= ping_interval) ping(link);
+    if (link.state == Link::State::beside) {
+      let_go(link);
+      continue;
+    }
     const bool idle = link.providing == 0 && link.taking == 0;
     const bool spare = admitted > core_.options.links.target && !full_mesh();
     if (own(link).purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare) {
@@ -121,6 +128,8 @@ bool Overlay::may_dial(const Address& entry) const {
   if (entry.dialling || entry.ours || entry.next_try > core_.now) return false;
   if (!entry.node) return true;
   if (occupied(*entry.node) || unwelcome(*entry.node)) return false;
+  const std::uint32_t stage = core_.other_stage(entry.node);
+  if (stage != 0 && !wants_stage(stage)) return false;
   const Member* member = core_.members.find(*entry.node);
   return entry.seed || member == nullptr || !member->left;
 }
@@ -131,21 +140,16 @@ void Overlay::dial(const std::string& address, Address& entry, Purpose purpose) 
   core_.dial(address);
 }
 
-std::size_t Overlay::links_coming() const {
-  const auto open = std::count_if(core_.links.begin(), core_.links.end(), [](const auto& entry) {
-    return entry.second.state != Link::State::closing;
-  });
-  const auto dials = std::count_if(book_.all().begin(), book_.all().end(),
-                                   [](const auto& entry) { return entry.second.dialling; });
-  return static_cast<std::size_t>(open + dials);
-}
+std::size_t Overlay::links_coming() const { return links_coming_to(0); }
 
 std::size_t Overlay::dialled_links() const {
-  const auto open = std::count_if(core_.links.begin(), core_.links.end(), [](const auto& entry) {
-    return entry.second.state != Link::State::closing && entry.second.dialled_by_us;
+  const auto open = std::count_if(core_.links.begin(), core_.links.end(), [&](const auto& entry) {
+    const Link& link = entry.second;
+    return link.state != Link::State::closing && link.dialled_by_us && core_.other_stage(link.node) == 0;
   });
-  const auto dials = std::count_if(book_.all().begin(), book_.all().end(),
-                                   [](const auto& entry) { return entry.second.dialling; });
+  const auto dials = std::count_if(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
+    return entry.second.dialling && core_.other_stage(entry.second.node) == 0;
+  });
   return static_cast<std::size_t>(open + dials);
 }
 
@@ -159,7 +163,8 @@ bool Overlay::wants_links() const {
 void Overlay::dial_contacts() {
   for (auto& [address, entry] : book_.all()) {
     if (!entry.first_contact() || !may_dial(entry)) continue;
-    const bool wanted = !entry.tried || links_coming() < core_.options.links.target || full_mesh();
+    const bool for_run = links_coming() < core_.options.links.target || full_mesh();
+    const bool wanted = core_.other_stage(entry.node) != 0 || !entry.tried || for_run;
     if (!wanted && entry.failures == 0) {
       // Enough links: look again in ten minutes, since another node may live there by then.
       entry.failures = 1;
@@ -174,7 +179,7 @@ void Overlay::dial_contacts() {
 void Overlay::dial_members() {
   std::vector<std::string> candidates;
   for (const auto& [address, entry] : book_.all()) {
-    if (entry.node && may_dial(entry)) candidates.push_back(address);
+    if (entry.node && core_.other_stage(entry.node) == 0 && may_dial(entry)) candidates.push_back(address);
   }
   if (candidates.empty()) return;
   core_.prng.shuffle(std::span(candidates));
@@ -193,7 +198,7 @@ void Overlay::dial_feeler() {
   if (!tries_others_ || full_mesh() || core_.admitted_count() >= core_.options.links.high) return;
   std::vector<std::string> candidates;
   for (const auto& [address, entry] : book_.all()) {
-    if (entry.node && may_dial(entry)) candidates.push_back(address);
+    if (entry.node && core_.other_stage(entry.node) == 0 && may_dial(entry)) candidates.push_back(address);
   }
   if (candidates.empty()) return;
   const std::string& address = candidates[core_.prng.below(candidates.size())];
@@ -217,22 +222,27 @@ TimePoint Overlay::next_dial() const {
   const bool wanted = wants_links();
   TimePoint soonest = never;
   for (const auto& [address, entry] : book_.all()) {
-    if (entry.dialling || entry.ours || !(wanted || entry.first_contact())) continue;
+    const bool is_wanted = wanted || entry.first_contact() || core_.other_stage(entry.node) != 0;
+    if (entry.dialling || entry.ours || !is_wanted) continue;
     if (entry.node && (occupied(*entry.node) || unwelcome(*entry.node))) continue;
+    if (const std::uint32_t stage = core_.other_stage(entry.node); stage != 0 && !wants_stage(stage)) continue;
     soonest = std::min(soonest, std::max(entry.next_try, core_.now + 50ms));
   }
   return soonest;
 }
 
 bool Overlay::alone() const {
-  if (!std::all_of(core_.links.begin(), core_.links.end(),
-                   [](const auto& entry) { return entry.second.state == Link::State::closing; })) {
+  if (!std::all_of(core_.links.begin(), core_.links.end(), [](const auto& entry) {
+        const Link& link = entry.second;
+        return link.state == Link::State::closing || (link.state == Link::State::beside && own(link).table_came);
+      }))
     return false;
-  }
-  return std::all_of(book_.all().begin(), book_.all().end(), [](const auto& entry) {
+  const bool all_tried = std::all_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
     return !entry.second.first_contact() ||
-           (entry.second.tried && (!entry.second.dialling || entry.second.failures > 0));
+           (entry.second.tried && (!entry.second.dialling || entry.second.failures > 0)) ||
+           (entry.second.node && has_told_all(*entry.second.node));
   });
+  return all_tried && alone_in_stage();
 }
 
 bool Overlay::has_contacts() const {

@@ -15,7 +15,7 @@ RecordsLink& records_part(Link& link) { return static_cast<OverlayLink&>(*link.o
 
 bool Records::learn(Link& link, const PeerRecord& record) {
   if (core_.members.is_news(record) &&
-      !admit_is_sound(core_.keys, core_.options.run, core_.rule.owner, record.node, record.admit)) {
+      !admit_is_sound(core_.keys, core_.membership(), core_.rule.owner, record.node, record.admit)) {
     core_.ban(link, str("shows a record of ", record.node.brief(), " with a forged token"));
     return false;
   }
@@ -94,7 +94,7 @@ void Records::tick() {
 void Records::send_changes() {
   Peers peers;
   const auto flush = [&] {
-    if (!peers.records.empty()) core_.each_link([&](Link& link) { core_.send(link, encode(peers)); });
+    if (!peers.records.empty()) core_.each_member_link([&](Link& link) { core_.send(link, encode(peers)); });
     peers.records.clear();
   };
   for (const NodeId& node : changed_) {

@@ -24,6 +24,7 @@ class Lowers {
 
   void add(LinkId link) { lowers_[link].limit = window_; }
   bool has(LinkId link) const { return lowers_.contains(link); }
+  std::size_t size() const { return lowers_.size(); }
   // The micro-batches that came from there and have not ended, oldest first.
   std::vector<Slot> remove(LinkId link);
 

@@ -68,6 +68,11 @@ class Pipeline {
   void begin_step(TimePoint now, PipelineOutbox& out);
   // The source draws micro-batches from now on, or no more. Off at first.
   void set_emitting(bool emits, TimePoint now, PipelineOutbox& out);
+  // Off: takes no more micro-batches, and sends back those that have no answer, as without an upper neighbour. On at
+  // first.
+  void set_serving(bool serves, TimePoint now, PipelineOutbox& out);
+  // Sends no more micro-batches up, and says so to every upper neighbour, also to those that come later.
+  void say_over(PipelineOutbox& out);
   void on_time(TimePoint now, PipelineOutbox& out);
   TimePoint next_deadline() const { return uppers_.next_deadline(); }
 
@@ -75,6 +80,14 @@ class Pipeline {
 
   bool is_source() const { return options_.self.stage == 1; }
   bool is_last() const { return options_.self.stage == options_.self.stages; }
+  // A lower neighbour sends no more micro-batches, and no other that is linked does.
+  bool is_over() const { return lower_was_over_ && lowers_over_.size() == lowers_.size(); }
+  // A step has begun and is not complete, and nothing is being computed for it.
+  bool waits_in_step() const { return in_step_ && !running_; }
+  std::size_t uppers() const { return uppers_.size(); }
+  std::size_t lowers() const { return lowers_.size(); }
+  // Micro-batches here that wait for an upper neighbour, or for their turn.
+  std::size_t waiting() const;
   const PipelineFigures& figures() const { return figures_; }
   // Micro-batches that are not over.
   std::size_t held() const { return held_.size(); }
@@ -109,11 +122,12 @@ class Pipeline {
   // Why a frame closes its link, or nothing.
   using Complaint = std::optional<std::string_view>;
 
-  Complaint on(LinkId link, const Stage& stage);
+  Complaint on(LinkId link, const Stage& stage, PipelineOutbox& out);
   Complaint on(LinkId link, const Credit& credit, TimePoint now, PipelineOutbox& out);
   Complaint on(LinkId link, const Activations& piece, TimePoint now, PipelineOutbox& out);
   Complaint on(LinkId link, const Gradients& piece, TimePoint now, PipelineOutbox& out);
   Complaint on(LinkId link, const Outcome& outcome, TimePoint now, PipelineOutbox& out);
+  Complaint on(LinkId link, const Over& over, TimePoint now, PipelineOutbox& out);
   Complaint on_outcome_from_above(LinkId link, const Outcome& outcome, PipelineOutbox& out);
 
   void close(LinkId link, std::string_view reason, PipelineOutbox& out);
@@ -125,7 +139,7 @@ class Pipeline {
   void count(Place place, PipelineOutbox& out);
   bool is_counted(const MicroBatchName& name) const;
   void refuse_all(PipelineOutbox& out);
-  bool is_open() const { return is_last() || !uppers_.empty(); }
+  bool is_open() const { return serves_ && (is_last() || !uppers_.empty()); }
   void begin_sum_again();
   void reply(Held& held, Bytes bytes, PipelineOutbox& out);
 
@@ -151,7 +165,9 @@ class Pipeline {
   std::map<Slot, Held> held_;
   Slot next_slot_ = 1;
   std::uint64_t emitted_ = 0;
-  bool emits_ = false, in_step_ = false;
+  bool emits_ = false, in_step_ = false, serves_ = true;
+  bool says_over_ = false, lower_was_over_ = false;
+  std::set<LinkId> lowers_over_;  // of those linked
   // The work under way; its slot is not in held_ any more if it was dropped meanwhile.
   struct Running {
     Slot slot = 0;

@@ -29,6 +29,7 @@ void Pipeline::close(LinkId link, std::string_view reason, PipelineOutbox& out) 
 void Pipeline::lose(LinkId link, PipelineOutbox& out) {
   strangers_.erase(link);
   arriving_.erase(link);
+  lowers_over_.erase(link);
   if (uppers_.has(link)) {
     for (const Slot slot : uppers_.remove(link)) {
       send_again(held_.at(slot), link);
@@ -59,7 +60,7 @@ void Pipeline::on_frame(LinkId link, const Frame& frame, TimePoint now, Pipeline
         if constexpr (row_of<Message>.use != FrameUse::pipeline) {
           complaint = "a frame that has no place between stages";
         } else if constexpr (std::is_same_v<Message, Stage>) {
-          complaint = on(link, message);
+          complaint = on(link, message, out);
         } else {
           complaint = is_stranger ? "a frame before its stage" : on(link, message, now, out);
         }
@@ -69,7 +70,7 @@ void Pipeline::on_frame(LinkId link, const Frame& frame, TimePoint now, Pipeline
   go_on(now, out);
 }
 
-Pipeline::Complaint Pipeline::on(LinkId link, const Stage& stage) {
+Pipeline::Complaint Pipeline::on(LinkId link, const Stage& stage, PipelineOutbox& out) {
   if (strangers_.erase(link) == 0) return "a second stage";
   const Stage& self = options_.self;
   const Stage expected{self.pipeline, stage.stage, self.stages, self.numbers};
@@ -79,6 +80,7 @@ Pipeline::Complaint Pipeline::on(LinkId link, const Stage& stage) {
     return stage != expected ? "the stage of another pipeline" : "a stage that is no neighbour of ours";
   }
   if (is_upper) uppers_.add(link);
+  if (is_upper && says_over_) out.push_back(Send{link, encode(Over{}), row_of<Over>.lane});
   if (is_lower) lowers_.add(link);
   return {};
 }
@@ -138,6 +140,13 @@ Pipeline::Complaint Pipeline::on(LinkId link, const Outcome& outcome, TimePoint,
   } else {
     count(place, out);
   }
+  return {};
+}
+
+Pipeline::Complaint Pipeline::on(LinkId link, const Over&, TimePoint, PipelineOutbox&) {
+  if (!lowers_.has(link)) return "from above that no more micro-batches come";
+  lowers_over_.insert(link);
+  lower_was_over_ = true;
   return {};
 }
 

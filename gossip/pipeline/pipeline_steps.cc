@@ -163,6 +163,22 @@ void Pipeline::set_emitting(bool emits, TimePoint now, PipelineOutbox& out) {
   go_on(now, out);
 }
 
+void Pipeline::set_serving(bool serves, TimePoint now, PipelineOutbox& out) {
+  serves_ = serves;
+  go_on(now, out);
+}
+
+void Pipeline::say_over(PipelineOutbox& out) {
+  if (std::exchange(says_over_, true)) return;
+  uppers_.each([&](LinkId link) { out.push_back(Send{link, encode(Over{}), row_of<Over>.lane}); });
+}
+
+std::size_t Pipeline::waiting() const {
+  return static_cast<std::size_t>(std::count_if(held_.begin(), held_.end(), [](const auto& one) {
+    return one.second.state == State::waiting || one.second.state == State::ready;
+  }));
+}
+
 void Pipeline::on_time(TimePoint now, PipelineOutbox& out) {
   for (const Uppers::Late& late : uppers_.take_late(now)) {
     Held& held = held_.at(late.slot);

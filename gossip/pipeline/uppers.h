@@ -40,6 +40,11 @@ class Uppers {
 
   void add(LinkId link) { uppers_[link]; }
   bool empty() const { return uppers_.empty(); }
+  std::size_t size() const { return uppers_.size(); }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const auto& [link, upper] : uppers_) visit(link);
+  }
   bool has(LinkId link) const { return uppers_.contains(link); }
   // The micro-batches whose answer is awaited there, oldest first.
   std::vector<Slot> remove(LinkId link);

@@ -42,6 +42,7 @@ Bytes record_message(const RunId& run, const PeerRecord& record) {
   out.u64(record.number);
   out.varint(record.addresses.size());
   for (const std::string& address : record.addresses) out.text(address);
+  if (record.stage != 0) out.varint(record.stage);
   return out.take();
 }
 

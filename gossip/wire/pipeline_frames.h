@@ -72,4 +72,9 @@ struct Outcome {
   std::optional<std::string_view> invalid() const;
 };
 
+// The sender sends no more micro-batches up.
+struct Over {
+  std::optional<std::string_view> invalid() const { return std::nullopt; }
+};
+
 }  // namespace rumor::gossip

@@ -28,6 +28,7 @@ struct Reading {
 PeerRecord record_of(Reading& in, const pb::PeerRecord& from) {
   PeerRecord record{in.id<NodeId>(from.node()), from.number(), {}, in.id<Signature>(from.signature())};
   record.admit.assign(from.admit().begin(), from.admit().end());
+  record.stage = from.stage();
   // One address more than allowed is enough for invalid() to notice.
   for (const std::string& address : from.addresses()) {
     if (record.addresses.size() > limits::addresses_per_record_max) break;
@@ -93,6 +94,7 @@ void read(Reading& in, const pb::Hello& from, Hello& to) {
   to.lonely = from.lonely();
   to.codings = from.codings();
   to.began = from.began();
+  if (!from.pipeline().empty()) to.pipeline = in.id<PipelineId>(from.pipeline());
 }
 
 void read(Reading& in, const pb::Reject& from, Reject& to) {
@@ -133,6 +135,7 @@ void read(Reading& in, const pb::Stage& from, Stage& to) {
   to = {in.id<PipelineId>(from.pipeline()), from.stage(), from.stages(), from.numbers()};
 }
 void read(Reading&, const pb::Credit& from, Credit& to) { to = {from.limit()}; }
+void read(Reading&, const pb::Over&, Over&) {}
 void read(Reading&, const pb::Outcome& from, Outcome& to) {
   to = {from.transfer(), static_cast<Outcome::Kind>(from.kind())};
 }

@@ -39,6 +39,7 @@ struct PeerRecord {
   std::vector<std::string> addresses;
   Signature signature{};  // the node's own (gossip/trust/signing.h), over all of the above
   Bytes admit = {};       // of a node that joined by a token (gossip/trust/admission.h), signed by others; else empty
+  std::uint32_t stage = 0;  // that the node serves, covered by its signature; 0: its run is no stage of a pipeline
   bool operator==(const PeerRecord&) const = default;
   Invalid invalid() const;
 };
@@ -63,6 +64,7 @@ struct Hello {
   bool lonely = false;  // fewer links than limits::links_low: please do not refuse
   std::uint32_t codings = codings_all;  // what it decodes: bit c for Coding c; others mean nothing yet
   std::uint64_t began = 0;  // when its process did, by its own clock: milliseconds since 1970
+  PipelineId pipeline = {};  // zero: the run is no stage of a pipeline
   Invalid invalid() const;
 };
 

@@ -26,6 +26,7 @@ void write(pb::PeerRecord& to, const PeerRecord& record) {
   for (const std::string& address : record.addresses) to.add_addresses(address);
   to.set_signature(as_text(record.signature.view()));
   to.set_admit(as_text(record.admit));
+  to.set_stage(record.stage);
 }
 
 void write(pb::Digest& to, const Digest& digest) {
@@ -74,6 +75,7 @@ Bytes encode(const Hello& message) {
   to.set_lonely(message.lonely);
   to.set_codings(message.codings);
   to.set_began(message.began);
+  if (!message.pipeline.is_zero()) to.set_pipeline(as_text(message.pipeline.view()));
   return frame<Hello>(to);
 }
 
@@ -182,6 +184,8 @@ Bytes encode(const Credit& message) {
   to.set_limit(message.limit);
   return frame<Credit>(to);
 }
+
+Bytes encode(const Over&) { return frame<Over>(pb::Over()); }
 
 Bytes encode(const Outcome& message) {
   pb::Outcome to;

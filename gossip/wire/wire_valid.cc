@@ -42,6 +42,7 @@ Invalid PeerRecord::invalid() const {
   if (number == 0 || number > record_number_max) return "a record number out of range";
   if (addresses.size() > limits::addresses_per_record_max) return "too many addresses";
   if (admit.size() > limits::admit_bytes_max) return "a token that is none";
+  if (stage > limits::stages_max) return "a stage out of range";
   for (const std::string& address : addresses) {
     if (address.empty() || !presentable(address, limits::address_bytes_max)) return "an address that is none";
   }
@@ -51,6 +52,7 @@ Invalid PeerRecord::invalid() const {
 Invalid Hello::invalid() const {
   if (version_min == 0 || version_min > version_max) return "a version range that is none";
   if (stream.is_zero()) return "a greeting without a stream";
+  if (pipeline.is_zero() != (self.stage == 0)) return "a stage without its pipeline";
   if (!presentable(run_name, text_bytes_max)) return "a run name that is none";
   return self.invalid();
 }

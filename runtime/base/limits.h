@@ -55,6 +55,7 @@ inline constexpr std::size_t link_queue_bytes_max = 24 << 20, queues_bytes_max =
 
 // Pipelines: stages of a model; rows of a micro-batch; bytes of a transfer; by how much one CREDIT may rise; names of
 // counted micro-batches that a replica remembers.
+inline constexpr std::size_t stage_links_target = 4, stage_links_high = 12;  // of a peer to another stage
 inline constexpr std::uint32_t stages_max = 1'024, micro_batch_rows_max = 1 << 20;
 inline constexpr std::size_t border_bytes_max = 64 << 20;
 inline constexpr std::uint64_t credit_step_max = 1'024;

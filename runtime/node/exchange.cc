@@ -19,8 +19,8 @@ Result<void> Exchange::check(const RunConfig& config, Trainer& trainer) {
     return Error{Errc::usage, str("audit.record is for exchange.mode = \"broadcast\", whose updates follow from ",
                                   "weights that all peers have; with \"", config.mode, "\" set audit.record = false")};
   if (config.pipeline.stages > 1 && config.model.units == models::UnitRange{})
-    return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages, ": only `rumor sim` trains a model in ",
-                                  "stages so far; set pipeline.stages = 1")};
+    return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages, ": a peer serves one stage of a model ",
+                                  "that is cut; give `rumor peer` --stage, or set pipeline.stages = 1")};
   return {};
 }
 

@@ -36,6 +36,10 @@ gossip::Options protocol_options(const NodeCore& core, gossip::AuditPort& audits
   protocol.began = core.options.began;
   if (core.config.records) protocol.audits = &audits;
   core.exchange->configure(protocol);
+  if (core.staged != nullptr) {
+    protocol.stage = core.options.pipeline->self;
+    protocol.stage_links = core.staged;
+  }
   if (core.options.links) protocol.links = *core.options.links;
   return protocol;
 }
@@ -47,8 +51,10 @@ Node::Node(const RunConfig& config, NodeOptions options, std::unique_ptr<Trainer
       incoming_(core_),
       outgoing_(core_, incoming_),
       audits_(core_, incoming_, outgoing_),
-      phases_(core_, incoming_, outgoing_, audits_) {
+      phases_(core_, incoming_, outgoing_, audits_),
+      staged_(core_) {
   core_.audits = &audits_;
+  if (staged_.is_on()) core_.staged = &staged_;
   core_.exchange = Exchange::make(core_, incoming_);
   core_.protocol = std::make_unique<gossip::Protocol>(protocol_options(core_, audits_), incoming_,
                                                       Prng::named(core_.options.chance_seed, "protocol"));
@@ -112,9 +118,22 @@ void Node::take_turn(TimePoint now, NodeOutbox& out, const Input& input) {
   last_turn_ = now;
   incoming_.contributions().set_time(core_.unix_seconds(now));
   input(turn);
+  advance_stage(turn);
   phases_.advance(turn);
+  staged_.advance(turn, staged_.is_on() && phases_.wants_to_end());
   end_turn(turn);
   core_.turn = nullptr;
+}
+
+void Node::advance_stage(Turn& turn) {
+  if (!staged_.is_on()) return;
+  const bool ends = phases_.wants_to_end();
+  staged_.advance(turn, ends);
+  if (core_.phase == Phase::ended || !staged_.give_up(ends)) return;
+  StepResult nothing;
+  nothing.held = true;
+  audits_.trained(core_.computed(turn.now));
+  outgoing_.step_done(std::move(nothing), turn);
 }
 
 void Node::end_turn(Turn& turn) {
@@ -130,6 +149,7 @@ void Node::start(TimePoint now, NodeOutbox& out) {
   take_turn(now, out, [&](Turn& turn) {
     incoming_.replay();
     phases_.start(now);
+    staged_.start(now);
     if (std::string idle = audits_.idle_reason(); !idle.empty())
       turn.note(gossip::Note::Level::warning, std::move(idle));
     core_.protocol->start(now, turn.network);
@@ -190,6 +210,10 @@ void Node::on_step_done(StepResult result, TimePoint now, NodeOutbox& out) {
   });
 }
 
+void Node::on_made(Result<gossip::Made> made, TimePoint now, NodeOutbox& out) {
+  take_turn(now, out, [&](Turn&) { staged_.made(std::move(made), now); });
+}
+
 void Node::on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out) {
   take_turn(now, out, [&](Turn& turn) {
     core_.computed(now);
@@ -214,7 +238,7 @@ void Node::stop(TimePoint now, NodeOutbox& out) {
 TimePoint Node::next_deadline() const {
   if (core_.phase == Phase::ended) return never;
   if (has_time_to_apply()) return last_turn_;
-  return std::min(core_.protocol->next_deadline(), phases_.deadline());
+  return std::min({core_.protocol->next_deadline(), phases_.deadline(), staged_.deadline()});
 }
 
 // A step is computed with weights that the trainer keeps elsewhere, so the replica may work at its own meanwhile.
@@ -233,6 +257,7 @@ void Node::check_invariants() const {
   incoming_.have().check_invariants();
   core_.protocol->check_invariants();
   core_.exchange->check_invariants();
+  staged_.check_invariants();
   RUMOR_CHECK(incoming_.verify());
 }
 

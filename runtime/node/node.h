@@ -10,6 +10,7 @@
 //   incoming.h   the store of updates that the protocol writes to
 //   outgoing.h   own steps and own updates
 //   audits.h     segments of other peers made again
+//   staged_steps.h  own steps where the run is a stage of a larger model
 //   phases.h     what the node does next, from catching up to the end
 //   exchange.h   how updates pass between this peer's model and other peers, one class for each exchange.mode
 //
@@ -30,6 +31,7 @@
 #include "runtime/node/node_status.h"
 #include "runtime/node/outgoing.h"
 #include "runtime/node/phases.h"
+#include "runtime/node/staged_steps.h"
 #include "runtime/run/run_config.h"
 
 namespace rumor {
@@ -71,6 +73,7 @@ class Node final {
   void ask_to_be_dialled(TimePoint now, NodeOutbox& out);
   Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, NodeOutbox& out);
   void on_step_done(StepResult result, TimePoint now, NodeOutbox& out);
+  void on_made(Result<gossip::Made> made, TimePoint now, NodeOutbox& out);  // gossip::Work is done, or unreadable
   void on_evaluated(const models::Evaluation& evaluation, TimePoint now, NodeOutbox& out);
   void on_audited(TimePoint now, NodeOutbox& out);  // the slice of StartAudit is made
   // Trains no more: agrees with its neighbours as at the end of the run, then Finished{0}.
@@ -117,6 +120,7 @@ class Node final {
   template <class Input>
   void take_turn(TimePoint now, NodeOutbox& out, const Input& input);
   void end_turn(Turn& turn);
+  void advance_stage(Turn& turn);
   bool has_time_to_apply() const;
 
   NodeCore core_;
@@ -124,6 +128,7 @@ class Node final {
   Outgoing outgoing_;
   Audits audits_;
   Phases phases_;
+  StagedSteps staged_;
   TimePoint last_turn_{};
 };
 

@@ -19,6 +19,7 @@
 namespace rumor {
 
 class Audits;
+class StagedSteps;
 
 // More samples than any update has: a header that claims more is damaged.
 constexpr std::uint32_t update_samples_max = 1u << 24;
@@ -33,6 +34,7 @@ struct NodeCore {
   std::unique_ptr<Exchange> exchange = {};
   std::unique_ptr<gossip::Protocol> protocol = {};
   Audits* audits = nullptr;  // the node's
+  StagedSteps* staged = nullptr;  // the same
 
   Turn* turn = nullptr;                // the handler under way; null between two
   Phase phase = Phase::catching_up;    // changed by Phases

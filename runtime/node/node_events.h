@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "gossip/contract/events.h"
 #include "gossip/contract/update_store.h"
+#include "gossip/pipeline/work.h"
 #include "runtime/audit/segment_audit.h"
 #include "runtime/training/trainer.h"
 
@@ -18,6 +20,7 @@ namespace rumor {
 // Run node.trainer().step(plan) on the compute thread; bring its result to on_step_done().
 struct StartStep {
   StepPlan plan;
+  std::optional<gossip::MakeStep> collected = {};  // of a peer that serves a stage: its gradient
 };
 
 // Run node.trainer().evaluate(weights, rows_max) on the compute thread; bring the result to on_evaluated().
@@ -49,12 +52,15 @@ struct Published {
   gossip::StoredUpdate update;
 };
 
+// gossip::Work, of a peer that serves a stage: run StageWorker::make(work, node.trainer().view()) on the compute
+// thread; bring its result to on_made(). Never outstanding together with a step, an evaluation or an audit.
+
 // The node has nothing more to do: flush the network and end with this exit status.
 struct Finished {
   int status = 0;
 };
 
-using NodeEffect = std::variant<gossip::Send, gossip::Dial, gossip::Close, gossip::Note, StartStep,
+using NodeEffect = std::variant<gossip::Send, gossip::Dial, gossip::Close, gossip::Note, gossip::Work, StartStep,
                                 StartEvaluation, StartAudit, SaveCheckpoint, Applied, Published, Finished>;
 using NodeOutbox = std::vector<NodeEffect>;
 

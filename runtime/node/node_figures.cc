@@ -17,11 +17,13 @@ NodeStatus Node::status(TimePoint now) const {
                                           "finishing",   "finished", "ended"};
   s.phase = names[static_cast<int>(core_.phase)];
   if (training()) s.waiting_for = exchange.waiting_for();
+  if (training() && s.waiting_for.empty()) s.waiting_for = staged_.waiting_for();
   if (s.waiting_for.empty()) s.waiting_for = phases_.waiting_for();
   if (s.waiting_for.empty()) s.waiting_for = protocol.waiting_for();
   s.params = form().layout.params();
   s.samples = samples();
   s.samples_planned = core_.samples_wanted();
+  s.stage = staged_.status();
   const gossip::ReplicaDigest& digest = replica().digest();
   s.updates = digest.updates;
   s.digest = digest_text(digest);

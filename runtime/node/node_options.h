@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gossip/links/options.h"
+#include "gossip/pipeline/pipeline.h"
 #include "gossip/trust/admission.h"
 #include "gossip/trust/signing.h"
 #include "runtime/base/sha256.h"
@@ -47,6 +48,8 @@ struct NodeOptions {
   std::uint32_t evaluation_rows = 2000;  // of the test set, while training; the evaluation at the end takes all
   Duration checkpoint_every{0};          // 0: none; at most limits::checkpoint_bytes_per_second
   bool report_applied = false;           // Applied and Published effects
+  // The run is a stage of a pipeline (gossip/PIPELINE.md); `stream` in it is not used. Absent: it is none.
+  std::optional<gossip::PipelineOptions> pipeline = {};
   Disk* disk = nullptr;                  // outlives the node; null: the log is in memory and short
 };
 

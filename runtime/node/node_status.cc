@@ -214,6 +214,7 @@ double NodeStatus::bytes_per_parameter() const {
 FigureSheet status_figures(const NodeStatus& s) {
   FigureSheet sheet;
   sheet.add({.title = "run"}, run_rows, s);
+  sheet.add({.object = "stage", .title = "stage"}, stage_rows, s.stage);
   sheet.add({.object = "limit", .title = "time"}, limit_rows, s.limit);
   sheet.add({.title = "time"}, pause_rows, s);
   sheet.add({.title = "learning"}, training_rows, s.training);

@@ -143,6 +143,41 @@ inline constexpr FigureRow<ExportStatus> export_rows[] = {
         .gauge("rumor_export_trouble", "1 when the last export could not be written."),
 };
 
+// A peer that serves a stage of a pipeline (gossip/PIPELINE.md).
+struct StageStatus {
+  std::uint64_t stage = 0, stages = 0;  // 0: the run is no stage
+  std::string pipeline = {};            // its id, hex
+  std::uint64_t below = 0, above = 0;   // links to peers of the neighbouring stages
+  std::uint64_t waiting = 0;            // micro-batches here that wait for their turn or for an upper neighbour
+  std::uint64_t counted = 0;            // micro-batches in own steps
+  std::uint64_t sent_again = 0;         // to another upper neighbour
+  std::uint64_t dropped = 0;            // micro-batches that another peer counts
+
+  // A figure of a stage; of an ordinary run nothing.
+  FigureValue shown(FigureValue value) const { return stage == 0 ? FigureValue() : value; }
+};
+
+inline constexpr FigureRow<StageStatus> stage_rows[] = {
+    figure<StageStatus>("stage", [](const auto& s) { return s.shown(s.stage); }).shown("stage", Form::count)
+        .gauge("rumor_stage", "Stage of the pipeline that this peer serves, from 1."),
+    figure<StageStatus>("stages", [](const auto& s) { return s.shown(s.stages); }).shown("of", Form::count),
+    figure<StageStatus>("pipeline", [](const auto& s) { return s.shown(s.pipeline); }),
+    figure<StageStatus>("below", [](const auto& s) { return s.shown(s.below); }).shown("linked below", Form::count)
+        .gauge("rumor_stage_links_below", "Links to peers of the stage below."),
+    figure<StageStatus>("above", [](const auto& s) { return s.shown(s.above); }).shown("above", Form::count)
+        .gauge("rumor_stage_links_above", "Links to peers of the stage above."),
+    figure<StageStatus>("waiting", [](const auto& s) { return s.shown(s.waiting); })
+        .shown("micro-batches waiting", Form::count)
+        .gauge("rumor_stage_waiting_micro_batches", "Micro-batches that wait for their turn or for the stage above."),
+    figure<StageStatus>("counted", [](const auto& s) { return s.shown(s.counted); }).shown("in steps", Form::count)
+        .counter("rumor_stage_counted_micro_batches_total", "Micro-batches in steps of this peer."),
+    figure<StageStatus>("sent_again", [](const auto& s) { return s.shown(s.sent_again); })
+        .shown("sent again", Form::fault)
+        .counter("rumor_stage_sent_again_total", "Micro-batches sent to another peer of the stage above."),
+    figure<StageStatus>("dropped", [](const auto& s) { return s.shown(s.dropped); }).shown("dropped", Form::fault)
+        .counter("rumor_stage_dropped_micro_batches_total", "Micro-batches that another peer of this stage counts."),
+};
+
 struct NodeStatus {
   std::string run_name, run_id, node_id, phase, waiting_for;
   std::string exchange = "broadcast";  // another: then digest and updates are of the peer's own public copy
@@ -169,6 +204,7 @@ struct NodeStatus {
   std::vector<TensorStatus> tensors;
   gossip::Counters traffic;
   ReachStatus reach;
+  StageStatus stage;
   LogStatus log;
   MemoryUse memory;  // the trainer's as of its last step or evaluation
   // Set by the driver:

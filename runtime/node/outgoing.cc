@@ -8,6 +8,7 @@
 #include "gossip/trust/signing.h"
 #include "runtime/base/grid_range.h"
 #include "runtime/base/sha256.h"
+#include "runtime/node/staged_steps.h"
 
 namespace rumor {
 
@@ -32,6 +33,7 @@ void Outgoing::start_step(Turn& turn) {
   record(plan);
   core_.begin_computing(turn.now);
   if (std::string text = exchange.warning(); !text.empty()) turn.note(gossip::Note::Level::warning, std::move(text));
+  if (core_.staged != nullptr) return core_.staged->begin(std::move(plan), turn.now);
   turn.out.push_back(StartStep{std::move(plan)});
 }
 

@@ -8,6 +8,7 @@
 #include "compress/statistics.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
+#include "runtime/node/staged_steps.h"
 #include "runtime/replica/checkpoint.h"
 
 namespace rumor {
@@ -90,7 +91,7 @@ void Phases::change_phase(Turn& turn) {
     phase = Phase::training;
     next_step_ = turn.now;
   }
-  if (phase == Phase::training && !core_.computing && core_.exchange->samples() >= core_.samples_wanted()) {
+  if (phase == Phase::training && !core_.computing && run_is_over()) {
     phase = Phase::flushing;
     next_step_ = turn.now;
   }
@@ -102,6 +103,12 @@ void Phases::change_phase(Turn& turn) {
   }
   if (phase == Phase::finishing) await_convergence(turn);
   if (phase == Phase::done && final_evaluation_done_ && core_.options.until_samples) end(0, turn);
+}
+
+// The first stage of a pipeline decides for all.
+bool Phases::run_is_over() const {
+  if (core_.staged != nullptr && !core_.staged->is_source()) return core_.staged->is_over();
+  return core_.exchange->samples() >= core_.samples_wanted();
 }
 
 void Phases::await_convergence(Turn& turn) {

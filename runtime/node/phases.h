@@ -33,6 +33,8 @@ class Phases {
       : core_(core), incoming_(incoming), outgoing_(outgoing), audits_(audits) {}
 
   void start(TimePoint now);
+  // stop(), or a reason to end that the protocol has found.
+  bool wants_to_end() const { return stopping_ || complaint().has_value(); }
   // Ends the node after the step under way.
   void stop() { stopping_ = true; }
   // The next checkpoint is due between this step and the next.
@@ -82,6 +84,7 @@ class Phases {
   bool keeps_checkpoints() const {
     return core_.options.checkpoint_every > Duration{0} && !core_.computing && !incoming_.lacks_weights();
   }
+  bool run_is_over() const;
   bool trains() const { return core_.phase == Phase::training && !core_.options.observe; }
   bool evaluation_due(TimePoint now);
 

@@ -230,10 +230,10 @@ std::vector<RunKeyRow> audit_keys() {
               real(0, 0.5, FIELD(audit_share)))};
 }
 
-// `rumor sim` alone trains in stages so far.
+// `rumor peer --stage` and `rumor sim` train in stages.
 std::vector<RunKeyRow> pipeline_keys() {
   return {
-      row("pipeline.stages", of_run, "`rumor sim`: stages that the model is cut into; 1: not cut",
+      row("pipeline.stages", of_run, "stages that the model is cut into, each a `rumor peer --stage`; 1: not cut",
           whole(1, limits::stages_max, FIELD(pipeline.stages))),
       row("pipeline.cut", of_run, "layers, convolutions or blocks of each stage; not set: as even as possible",
           numbers(FIELD(pipeline.cut))),

@@ -14,7 +14,9 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
                                           models::Shard shard, std::uint64_t sampling_seed) {
   shard.seed = config.seed;  // one split for the whole run: parts must not overlap
   shard.skew = config.data.skew;
-  if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
+  const bool draws_rows = config.model.units.begin == 0;  // a later part of a model has them from a neighbour
+  if (draws_rows)
+    if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
   BuiltInModel made{.grid_bits = config.grid_bits,
                     .batch = config.batch,
                     .batches = config.batches(),
@@ -33,8 +35,9 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
                                           models::hidden_matrices(*made.model));
   if (!optimizer) return optimizer.error();
   made.optimizer = std::move(optimizer).value();
-  made.sampler.emplace(std::move(data), shard, config.hogwild > 0 ? made.samples() : made.batch, sampling_seed,
-                       made.model->state_floats());
+  if (draws_rows)
+    made.sampler.emplace(std::move(data), shard, config.hogwild > 0 ? made.samples() : made.batch, sampling_seed,
+                         made.model->state_floats());
   if (!config.has_byte_budget()) made.compressor.density = config.density_for(1);
   return made;
 }

@@ -122,5 +122,5 @@ BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), staged_text(), test::lan(3), nullptr);
   BOOST_TEST(!ordinary.ok());
   const auto cluster = sim::Cluster::create(in_stages(fine, 3, "f32"), staged_text(), test::lan(3));
-  BOOST_TEST(cluster.error().text.find("only `rumor sim` trains a model in stages") != std::string::npos);
+  BOOST_TEST(cluster.error().text.find("a peer serves one stage of a model") != std::string::npos);
 }

@@ -1,5 +1,6 @@
 // rumor peer: one daemon in the foreground.
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "runtime/base/text.h"
@@ -9,17 +10,43 @@ namespace rumor::tools {
 
 namespace {
 
-// "2/4" -> {1, 4}. Empty -> the whole data set.
+struct PartOf {
+  std::uint32_t index = 0, count = 0;
+};
+
+// "2/4" -> 2 of 4. Nothing for anything else, such as 0/4 and 5/4.
+std::optional<PartOf> part_of(const std::string& text) {
+  PartOf part;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, part.index);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, part.count);
+  const bool good = second.ec == std::errc() && second.ptr == end && part.index >= 1 && part.index <= part.count;
+  return good ? std::optional(part) : std::nullopt;
+}
+
+// Empty: the whole data set.
 Result<models::Shard> parse_shard(const std::string& text) {
   if (text.empty()) return models::Shard{0, 1};
-  std::uint32_t index = 0, count = 0;
-  const char* end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, index);
-  const bool slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
-  const auto second = slash ? std::from_chars(first.ptr + 1, end, count) : first;
-  if (!slash || second.ec != std::errc() || second.ptr != end || index < 1 || index > count)
-    return Error{Errc::usage, str("--shard ", text, " wants I/N with 1 <= I <= N, such as 2/4")};
-  return models::Shard{index - 1, count};
+  if (const auto part = part_of(text)) return models::Shard{part->index - 1, part->count};
+  return Error{Errc::usage, str("--shard ", text, " wants I/N with 1 <= I <= N, such as 2/4")};
+}
+
+// "2" or "2/4" -> 2, where the run file has four stages. Empty: nothing.
+Result<std::optional<std::uint32_t>> parse_stage(const std::string& text, std::uint32_t stages) {
+  if (text.empty()) return std::optional<std::uint32_t>();
+  if (text == "auto")
+    return Error{Errc::usage, "--stage auto: a peer cannot choose its stage so far; give one, such as --stage 2"};
+  if (text.find(',') != std::string::npos)
+    return Error{Errc::usage, str("--stage ", text, ": a peer serves one stage; start a peer for each")};
+  const auto part = part_of(text.find('/') == std::string::npos ? str(text, '/', stages) : text);
+  if (!part)
+    return Error{Errc::usage, str("--stage ", text, " wants K or K/S with 1 <= K <= S, such as 2/4; pipeline.stages = ",
+                                  stages, " in the run file is S")};
+  if (part->count != stages)
+    return Error{Errc::usage, str("--stage ", text, ": the run file has pipeline.stages = ", stages,
+                                  "; all peers of a pipeline need the same")};
+  return std::optional(part->index);
 }
 
 // "cpu" -> none, "cuda" -> the first GPU, "cuda:0,1" -> those of these numbers.
@@ -49,6 +76,8 @@ int run_peer_command(const PeerCommand& command) {
   if (!config) return fail(config.error());
   auto shard = parse_shard(command.shard);
   if (!shard) return fail(shard.error());
+  auto stage = parse_stage(command.stage, config->pipeline.stages);
+  if (!stage) return fail(stage.error());
   auto gpus = parse_device(command.device);
   if (!gpus) return fail(gpus.error());
   daemon::PeerOptions options;
@@ -59,6 +88,7 @@ int run_peer_command(const PeerCommand& command) {
       return fail(set.error());
   if (!command.tensorboard.empty()) options.config.tensorboard = command.tensorboard;
   options.shard = *shard;
+  options.stage = *stage;
   options.capture = command.capture;
   options.until_samples = command.until_samples;
   options.until_seconds = command.until_seconds;

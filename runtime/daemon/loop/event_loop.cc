@@ -8,8 +8,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <optional>
 
 #include "gossip/asio/address.h"
 #include "gossip/asio/transport.h"
@@ -22,7 +20,9 @@
 #include "runtime/daemon/loop/follower_trainer.h"
 #include "runtime/daemon/loop/pauses.h"
 #include "runtime/daemon/loop/seed_check.h"
+#include "runtime/daemon/loop/stage_training.h"
 #include "runtime/daemon/loop/system_random.h"
+#include "runtime/daemon/loop/take_up.h"
 #include "runtime/daemon/loop/worker.h"
 #include "runtime/daemon/loop/worker_steps.h"
 #include "runtime/daemon/ports/reachability.h"
@@ -38,10 +38,6 @@
 namespace rumor::daemon {
 
 namespace {
-
-// Whether others can dial us: neighbours are asked when there are some, and when where to dial has changed; then not
-// before those asked last would dial again (PROTOCOL.md 5.11).
-constexpr Duration dial_back_first = 5s, dial_back_moved = 70s, dial_back_interval = 10min;
 
 class EventLoop final : net::TransportEvents, StepEvents {
  public:
@@ -143,14 +139,19 @@ class EventLoop final : net::TransportEvents, StepEvents {
   // The first step's loop may ask at once how far the run is, for its learning rate: it may have joined late.
   void effect(StartStep& e) {
     if (!std::exchange(has_begun_, true)) steps_->publish(node_->status(now()));
+    if (e.collected) stage_->begin_step(*e.collected);
     steps_->offer(std::move(e.plan));
   }
+  void effect(gossip::Work& e);
   void effect(StartEvaluation& e);
   void effect(StartAudit& e);
   void effect(SaveCheckpoint& e) { saver_.save(std::move(e), node_->protocol().known_addresses()); }
   void tell_of_log(const std::string& trouble);
   void effect(Applied&) {}
-  void effect(Published& e);
+  void effect(Published& e) {
+    files_.capture(*e.update.payload);
+    recent_.add(e.update.payload);
+  }
   void effect(Finished& e);
 
   const PeerOptions& options_;
@@ -176,12 +177,12 @@ class EventLoop final : net::TransportEvents, StepEvents {
   RecentUpdates recent_;
   std::string log_trouble_;      // why the log did not take the last update; empty: it did
   std::string trouble_;          // the last error that was said
-  TimePoint next_dial_back_{dial_back_first};
   bool has_begun_ = false;  // the first step was offered
   bool signalled_ = false;
   bool leaving_ = false;  // goodbyes are under way
   std::optional<int> exit_status_;
   std::unique_ptr<Follower> follower_;  // null: the peer trains
+  std::optional<StageDuty> stage_;
   Worker compute_, storage_;  // last: joined before the destruction of members that their jobs use
   CheckpointSaver saver_;
 };
@@ -204,6 +205,7 @@ Result<void> EventLoop::open(Training training) {
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
   const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
   const std::string tokenizer_json = std::move(training.tokenizer_json);
+  stage_ = std::move(training.stage);
   if (auto made = make_node(std::move(training), *bound); !made) return made;
   if (options_.following) {
     auto follower = Follower::open(*options_.following, {node_->run(), model_json, tokenizer_json}, storage_, console_);
@@ -211,12 +213,12 @@ Result<void> EventLoop::open(Training training) {
     follower_ = std::move(follower).value();
   }
   transport_.mark_backlogs(node_->protocol().backlog_marks());
-  if (!model_json.empty())
-    if (auto kept = files_.describe("config.json", model_json); !kept) return kept;
-  if (!tokenizer_json.empty())
-    if (auto kept = files_.describe("tokenizer.json", tokenizer_json); !kept) return kept;
-  if (!buffers_json.empty())
-    if (auto kept = files_.describe("buffers.json", buffers_json); !kept) return kept;
+  const std::pair<const char*, std::string> descriptions[] = {{"config.json", model_json},
+                                                              {"tokenizer.json", tokenizer_json},
+                                                              {"buffers.json", buffers_json},
+                                                              {"stage.json", stage_ ? stage_->json : ""}};
+  for (const auto& [name, text] : descriptions)
+    if (auto kept = files_.describe(name, text); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
@@ -251,6 +253,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   node.until_samples = options_.until_samples;
   node.report_applied = true;
   node.disk = files_.disk();
+  node.pipeline = options_.pipeline;
   if (options_.state) node.checkpoint_every = options_.checkpoint_every;
   auto made = Node::create(options_.config, std::move(training.trainer), std::move(node));
   if (!made) return made.error();
@@ -261,17 +264,10 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   const unsigned enough = ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
   pool_.emplace(std::max(options_.threads != 0 ? options_.threads : enough, options_.config.hogwild));
   trainer.set_parallel(&*pool_);
-  if (std::string trouble = admission_.trouble(node_->form().run); !trouble.empty())
+  const RunId member_of = options_.pipeline ? RunId::from(options_.pipeline->self.pipeline.view()) : node_->form().run;
+  if (std::string trouble = admission_.trouble(member_of); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
-  const auto opened = node_->open_disk();
-  if (!opened) return files_.with_unlike_parts(opened.error());
-  if (!opened->empty()) console_.line(*opened);
-  const auto loaded = files_.load([this](BytesView bytes) { return node_->restore(bytes); });
-  if (!loaded) return files_.with_unlike_parts(loaded.error());
-  if (!loaded->empty()) console_.line(*loaded);
-  if (const auto table = PeerFiles::contributions_of(files_.directory()))
-    if (auto read = node_->restore_contributions(*table); !read)
-      console_.warning("contributions: " + read.error().text + "; samples of earlier updates are unknown");
+  if (auto taken = take_up_state(*node_, files_, console_); !taken) return taken;
   return files_.open_capture(options_.capture, node_->form());
 }
 
@@ -305,14 +301,13 @@ void EventLoop::ask_router() {
     console_.note({level, text});
     if (!moved) return;
     node_->set_addresses(reach_.addresses(), now(), out_);
-    next_dial_back_ = now() + dial_back_moved;
+    reach_.has_moved(now());
     carry_out();
   });
 }
 
 void EventLoop::ask_neighbours() {
-  if (options_.following || now() < next_dial_back_ || node_->protocol().peers().empty()) return;
-  next_dial_back_ = now() + dial_back_interval;
+  if (options_.following || node_->protocol().peers().empty() || !reach_.asks_now(now())) return;
   node_->ask_to_be_dialled(now(), out_);
   carry_out();
 }
@@ -362,16 +357,22 @@ void EventLoop::effect(StartEvaluation& e) {
                   });
 }
 
+void EventLoop::effect(gossip::Work& e) {
+  compute_.submit(timed([worker = stage_->worker, work = std::move(e), weights = node_->trainer().view().values] {
+                    return worker->make(work, weights);
+                  }),
+                  [this](Timed<Result<gossip::Made>> made) {
+                    view_.computed(std::chrono::duration<double>(made.end - made.begin).count());
+                    node_->on_made(std::move(made.result), now(), out_);
+                    carry_out();
+                  });
+}
+
 void EventLoop::effect(StartAudit& e) {
   compute_.submit([audit = e.audit] { return audit->work(), 0; }, [this](int) {
     node_->on_audited(now(), out_);
     carry_out();
   });
-}
-
-void EventLoop::effect(Published& e) {
-  files_.capture(*e.update.payload);
-  recent_.add(e.update.payload);
 }
 
 void EventLoop::effect(Finished& e) {
@@ -486,11 +487,10 @@ Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  const auto& following = options.following;
-  const bool needs_data = !following || following->audits || (following->exports && following->exports->best);
-  return run(options, nullptr, [&](const NodeId& node) {
-    return needs_data ? built_in_training(options, node) : follower_training(options.config);
-  });
+  if (!options.stage) return run(options, nullptr, [&](const NodeId& node) { return own_training(options, node); });
+  const auto staged = serve_stage(options);
+  if (!staged) return staged.error();
+  return run(*staged, nullptr, [&](const NodeId& node) { return stage_training(*staged, node); });
 }
 
 Result<PeerEnd> run_embedded_peer(const PeerOptions& options, Training training, StepRunner& runner) {

@@ -10,12 +10,14 @@
 #include <string>
 
 #include "gossip/asio/identity.h"
+#include "gossip/pipeline/pipeline.h"
 #include "models/data/dataset.h"
 #include "runtime/base/result.h"
 #include "runtime/base/time.h"
 #include "runtime/daemon/export/folder_exports.h"
 #include "runtime/daemon/loop/step_runner.h"
 #include "runtime/run/run_config.h"
+#include "runtime/stages/stage_worker.h"
 
 namespace rumor::daemon {
 
@@ -40,12 +42,27 @@ struct PeerOptions {
   unsigned threads = 0;  // for passes over all weights; 0: by the size of the model. At least optimizer.hogwild
   std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/device/plugin.h); none: on a processor
   std::optional<Following> following;  // absent: the peer trains
+  std::optional<std::uint32_t> stage = {};  // that it serves, from 1; absent: the model is not cut
+  std::optional<gossip::PipelineOptions> pipeline = {};  // filled in by run_peer(), which makes `config` the stage's
   bool quiet = false;     // no progress lines
   bool muted = false;     // nothing on stderr: the program takes events instead
 };
 
 // Options of a peer that follows a run. Nobody dials it, wherever the run file says that peers listen.
 PeerOptions following_options(RunConfig config);
+
+// A stage that a peer serves. Both pointers are valid as long as the trainer.
+struct StageDuty {
+  StageWorker* worker = nullptr;
+  gossip::MakeStep* complete = nullptr;  // of the next step
+  std::string json;  // names stage and pipeline, for readers of the state directory
+
+  // A step of this gradient follows, and the weights are others after it.
+  void begin_step(const gossip::MakeStep& collected) {
+    *complete = collected;
+    worker->begin_step();
+  }
+};
 
 // The training of a peer.
 struct Training {
@@ -58,6 +75,7 @@ struct Training {
   std::string tokenizer_json;  // the file that data.tokens names, kept like the description; empty: there is none
   std::string buffers_json;  // the same for a program's own buffers (option buffers of runtime/bridge/rumor.h)
   std::string device;  // name of the computing device; empty: a processor
+  std::optional<StageDuty> stage = {};  // absent: the run is no stage
 };
 
 struct PeerEnd {

@@ -62,4 +62,10 @@ Result<Training> follower_training(const RunConfig& config) {
   return training;
 }
 
+Result<Training> own_training(const PeerOptions& options, const NodeId& node) {
+  const auto& following = options.following;
+  const bool needs_data = !following || following->audits || (following->exports && following->exports->best);
+  return needs_data ? built_in_training(options, node) : follower_training(options.config);
+}
+
 }  // namespace rumor::daemon

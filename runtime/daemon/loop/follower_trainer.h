@@ -54,4 +54,8 @@ class FollowerTrainer final : public Trainer {
 // reading the tokenizer.
 Result<Training> follower_training(const RunConfig& config);
 
+// The training that `options` ask for, of a peer that serves no stage: follower_training(), or where it trains or needs
+// the data to follow, built_in_training().
+Result<Training> own_training(const PeerOptions& options, const NodeId& node);
+
 }  // namespace rumor::daemon

@@ -37,6 +37,12 @@ void Reachability::stop() {
   if (mapper_) mapper_->stop();
 }
 
+bool Reachability::asks_now(TimePoint now) {
+  if (now < next_dial_back_) return false;
+  next_dial_back_ = now + dial_back_interval;
+  return true;
+}
+
 std::vector<std::string> Reachability::addresses() const {
   std::vector<std::string> all = own_;
   if (!outside_.empty()) all.push_back(outside_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gossip/contract/events.h"
+#include "runtime/base/time.h"
 #include "runtime/daemon/ports/port_mapper.h"
 #include "runtime/run/run_config.h"
 
@@ -29,11 +30,19 @@ class Reachability {
   // Closes the ports that the router has opened; returns at once.
   void stop();
 
+  // Whether neighbours, who must be there, are to be asked to try whether they can dial us: at first, and when
+  // addresses() has changed; then not before those asked last would dial again (PROTOCOL.md 5.11). Counts as asked.
+  bool asks_now(TimePoint now);
+  void has_moved(TimePoint now) { next_dial_back_ = now + dial_back_moved; }
+
   std::vector<std::string> addresses() const;
   // Where others reach it by the router, or why not; empty: no router is asked.
   const std::string& text() const { return text_; }
 
  private:
+  static constexpr Duration dial_back_first = 5s, dial_back_moved = 70s, dial_back_interval = 10min;
+
+  TimePoint next_dial_back_{dial_back_first};
   std::vector<std::string> own_;
   std::string outside_, text_;
   std::optional<Result<PortRequest>> request_;  // the request to the router, or why there is none

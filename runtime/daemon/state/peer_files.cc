@@ -64,7 +64,7 @@ Result<std::string> PeerFiles::load(const std::function<Result<void>(BytesView)>
 }
 
 Result<void> PeerFiles::describe(const std::string& name, const std::string& text) const {
-  if (directory_.empty()) return {};
+  if (directory_.empty() || text.empty()) return {};
   return write_once(name, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 

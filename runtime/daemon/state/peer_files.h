@@ -9,6 +9,7 @@
 //   DIR/start          with a checkpoint: the weights that its run began with (runtime/run/run_identity.h)
 //   DIR/parts          with a checkpoint: hashes of what makes its run (RunPart::hash), u32 each, to name what differs
 //   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
+//   DIR/stage.json     the stage that the peer serves, and its pipeline (gossip/PIPELINE.md)
 //   DIR/tokenizer.json the tokenizer of a text, as data.tokens names it
 //   DIR/kept/          the update log and a download in progress (runtime/replica/disk.h)
 //
@@ -54,7 +55,8 @@ class PeerFiles {
   static std::vector<std::uint32_t> parts_of(const std::string& directory);
   // The note in a state directory, which this process need not hold; nothing if there is none.
   static std::optional<Bytes> start_of(const std::string& directory);
-  // Writes config.json, tokenizer.json or buffers.json, unless it says so already. Without a directory: nothing.
+  // Writes config.json, tokenizer.json, buffers.json or stage.json, unless it says so already. Without a directory, or
+  // a text: nothing.
   // Errors: Errc::io.
   Result<void> describe(const std::string& name, const std::string& text) const;
   // Saves a checkpoint, the table of contributions (empty: none), and the addresses of other peers, one a line. With

@@ -8,6 +8,7 @@
 #include "runtime/base/mix64.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
+#include "runtime/stages/stage_place.h"
 
 namespace rumor::sim {
 
@@ -23,11 +24,6 @@ FabricOptions staged_fabric(const ClusterOptions& options) {
   return fabric;
 }
 
-compress::BorderNumbers numbers_of(std::string_view name) {
-  if (name == "f32") return compress::BorderNumbers::f32;
-  return name == "bf16" ? compress::BorderNumbers::bf16 : compress::BorderNumbers::int8;
-}
-
 // Settings that stages do not have.
 Result<void> check_staged(const RunConfig& config, const ClusterOptions& options) {
   const std::uint32_t stages = config.pipeline.stages;
@@ -36,13 +32,7 @@ Result<void> check_staged(const RunConfig& config, const ClusterOptions& options
   };
   if (options.nodes < stages)
     return refused(str(options.nodes, " nodes are too few, since each stage needs one; raise --nodes"));
-  if (config.mode != "broadcast")
-    return refused(
-        str("exchange.mode = \"", config.mode, "\" is not possible with stages; set \"broadcast\""));
-  if (config.hogwild > 0 || config.takes_local_steps())
-    return refused(
-        "a step of a stage is its micro-batches; set optimizer.hogwild = 0, exchange.local_steps = 1");
-  if (config.records) return refused("steps of a stage cannot be made again; set audit.record = false");
+  if (auto fits = check_stages(config); !fits) return fits;
   if (options.start != nullptr)
     return refused("model.weights is not possible with stages so far; leave it out");
   if (options.light_faults || !options.planned_faults.empty())
@@ -57,7 +47,7 @@ StagedRun::StagedRun(const RunConfig& config, std::shared_ptr<const models::Data
     : config_(config),
       data_(std::move(data)),
       options_(std::move(options)),
-      border_(numbers_of(config_.pipeline.border)),
+      border_(border_numbers(config_.pipeline)),
       peers_(options_.nodes),
       fabric_(
           staged_fabric(options_),

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/base/check.h"
 #include "runtime/base/text.h"
 #include "runtime/sim/world/tag_keys.h"
 
@@ -140,6 +141,8 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
             applied_.push_back(effect.header);
           } else if constexpr (std::is_same_v<E, Published>) {
             sealed_.push_back(std::move(effect.update));
+          } else if constexpr (std::is_same_v<E, gossip::Work>) {
+            RUMOR_CHECK(false);  // simulated stages have pipelines of their own (runtime/sim/stages)
           } else if constexpr (std::is_same_v<E, Finished>) {
             ended_ = effect.status;
           } else {

@@ -1,0 +1,122 @@
+#include "runtime/node/staged_steps.h"
+
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/text.h"
+
+namespace rumor {
+
+StagedSteps::StagedSteps(NodeCore& core) : core_(core) {
+  if (!core.options.pipeline) return;
+  gossip::PipelineOptions options = *core.options.pipeline;
+  options.stream = core.options.stream;
+  pipeline_.emplace(std::move(options), Prng::named(core.options.chance_seed, "pipeline"));
+}
+
+// ---- inputs ----
+
+void StagedSteps::start(TimePoint now) {
+  if (is_source()) pipeline_->set_emitting(true, now, out_);
+}
+
+void StagedSteps::linked(gossip::LinkId link) { pipeline_->on_linked(link, out_); }
+
+void StagedSteps::unlinked(gossip::LinkId link) { pipeline_->on_unlinked(link, core_.turn->now, out_); }
+
+void StagedSteps::frame(gossip::LinkId link, const gossip::Frame& frame) {
+  pipeline_->on_frame(link, frame, core_.turn->now, out_);
+}
+
+void StagedSteps::begin(StepPlan plan, TimePoint now) {
+  RUMOR_CHECK(pipeline_ && !plan_);
+  plan_ = std::move(plan);
+  pipeline_->begin_step(now, out_);
+}
+
+void StagedSteps::made(Result<gossip::Made> made, TimePoint now) {
+  if (made)
+    pipeline_->on_made(std::move(made).value(), now, out_);
+  else
+    pipeline_->on_unreadable(now, out_);
+}
+
+// ---- turns ----
+
+void StagedSteps::advance(Turn& turn, bool ends) {
+  if (!pipeline_) return;
+  if (core_.phase == Phase::ended) return out_.clear();
+  if (pipeline_->next_deadline() <= turn.now) pipeline_->on_time(turn.now, out_);
+  const bool serves = core_.phase == Phase::training && !ends && !pipeline_->is_over();
+  if (std::exchange(serves_, serves) != serves) pipeline_->set_serving(serves, turn.now, out_);
+  if (core_.phase > Phase::training) {
+    if (is_source()) pipeline_->set_emitting(false, turn.now, out_);
+    pipeline_->say_over(out_);
+  }
+  pass_on(turn);
+}
+
+bool StagedSteps::give_up(bool ends) {
+  if (!plan_ || !pipeline_->waits_in_step()) return false;
+  if (!ends && !pipeline_->is_over()) return false;
+  plan_.reset();
+  return true;
+}
+
+// Sending may close a link, which the pipeline hears of at once.
+void StagedSteps::pass_on(Turn& turn) {
+  while (!out_.empty())
+    for (gossip::PipelineEffect& effect : std::exchange(out_, {}))
+      std::visit([&](auto& one) { carry_out(one, turn); }, effect);
+}
+
+void StagedSteps::carry_out(gossip::Send& send, Turn& turn) {
+  core_.protocol->send_to_stage(send.link, std::move(send.frame), send.lane, turn.now, turn.network);
+}
+
+void StagedSteps::carry_out(gossip::Close& close, Turn& turn) {
+  core_.protocol->ban_from_stage(close.link, close.reason, turn.now, turn.network);
+}
+
+// After give_up() the pipeline's step is over for the node.
+void StagedSteps::carry_out(gossip::Work& work, Turn& turn) {
+  if (plan_) turn.out.push_back(std::move(work));
+}
+
+void StagedSteps::carry_out(gossip::MakeStep& step, Turn& turn) {
+  RUMOR_CHECK(plan_);
+  turn.out.push_back(StartStep{*std::exchange(plan_, std::nullopt), step});
+}
+
+// ---- questions ----
+
+std::string StagedSteps::waiting_for() const {
+  if (!pipeline_) return {};
+  const std::uint32_t stage = core_.options.pipeline->self.stage;
+  std::string missing;
+  if (!pipeline_->is_source() && pipeline_->lowers() == 0) missing = str("stage ", stage - 1);
+  if (!pipeline_->is_last() && pipeline_->uppers() == 0)
+    missing += str(missing.empty() ? "" : " and ", "stage ", stage + 1);
+  return missing.empty() ? "" : str("no peer of ", missing, " is linked, and steps need one");
+}
+
+StageStatus StagedSteps::status() const {
+  if (!pipeline_) return {};
+  const gossip::Stage& self = core_.options.pipeline->self;
+  const gossip::PipelineFigures& figures = pipeline_->figures();
+  return {.stage = self.stage,
+          .stages = self.stages,
+          .pipeline = self.pipeline.hex(),
+          .below = pipeline_->lowers(),
+          .above = pipeline_->uppers(),
+          .waiting = pipeline_->waiting(),
+          .counted = figures.counted,
+          .sent_again = figures.late + figures.lost + figures.refused,
+          .dropped = figures.dropped};
+}
+
+void StagedSteps::check_invariants() const {
+  if (pipeline_) pipeline_->check_invariants();
+}
+
+}  // namespace rumor

@@ -1,0 +1,68 @@
+// StagedSteps: own steps of a peer that serves a stage of a pipeline (gossip/PIPELINE.md). A step begins like any
+// other; its Pipeline then collects the gradients of its micro-batches, which the driver computes (effect
+// gossip::Work), and StartStep follows once they are there.
+//
+// The protocol hands over links to neighbouring stages and their frames (gossip::StageLinks). What the pipeline wants
+// sent waits here until the protocol's turn is over: advance() passes it on.
+//
+// In a run that is no stage there is nothing to do, and is_on() is false.
+//
+// Thread: one owner, as Node. Memory: that of Pipeline.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gossip/links/stage_links.h"
+#include "gossip/pipeline/pipeline.h"
+#include "runtime/node/node_core.h"
+
+namespace rumor {
+
+class StagedSteps final : public gossip::StageLinks {
+ public:
+  explicit StagedSteps(NodeCore& core);
+
+  bool is_on() const { return pipeline_.has_value(); }
+  bool is_source() const { return pipeline_ && pipeline_->is_source(); }
+
+  void start(TimePoint now);
+  // The step of this plan begins: the weights stand still from now on. Requires: is_on(), and no other step.
+  void begin(StepPlan plan, TimePoint now);
+  // The result of the last gossip::Work.
+  void made(Result<gossip::Made> made, TimePoint now);
+  // Does what the state asks for, and passes on what is to be sent and computed. `ends`: the node is about to end.
+  void advance(Turn& turn, bool ends);
+  // Whether the step under way, if there is one, is in vain: `ends`, or no micro-batch comes any more. True once for
+  // each: the caller makes an empty step of it.
+  bool give_up(bool ends);
+  TimePoint deadline() const { return pipeline_ ? pipeline_->next_deadline() : never; }
+
+  // No micro-batch comes from below any more. Requires: is_on(), not a source.
+  bool is_over() const { return pipeline_->is_over(); }
+  // For people: the neighbouring stages without a link. Empty: there is none.
+  std::string waiting_for() const;
+  StageStatus status() const;
+  void check_invariants() const;
+
+  // gossip::StageLinks
+  void linked(gossip::LinkId link) override;
+  void unlinked(gossip::LinkId link) override;
+  void frame(gossip::LinkId link, const gossip::Frame& frame) override;
+
+ private:
+  void pass_on(Turn& turn);
+  void carry_out(gossip::Send& send, Turn& turn);
+  void carry_out(gossip::Close& close, Turn& turn);
+  void carry_out(gossip::Note& note, Turn& turn) { turn.out.push_back(std::move(note)); }
+  void carry_out(gossip::Work& work, Turn& turn);
+  void carry_out(gossip::MakeStep& step, Turn& turn);
+
+  NodeCore& core_;
+  std::optional<gossip::Pipeline> pipeline_;
+  gossip::PipelineOutbox out_;
+  std::optional<StepPlan> plan_;  // of the step whose micro-batches are collected
+  bool serves_ = true;            // as the pipeline was told last
+};
+
+}  // namespace rumor
