@@ -17,7 +17,7 @@ NodeStatus Node::status(TimePoint now) const {
                                           "finishing",   "finished", "ended"};
   s.phase = names[static_cast<int>(core_.phase)];
   if (training()) s.waiting_for = exchange.waiting_for();
-  if (training() && s.waiting_for.empty()) s.waiting_for = staged_.waiting_for();
+  if (training() && s.waiting_for.empty()) s.waiting_for = staged_.waiting_for(now);
   if (s.waiting_for.empty()) s.waiting_for = phases_.waiting_for();
   if (s.waiting_for.empty()) s.waiting_for = protocol.waiting_for();
   s.params = form().layout.params();

@@ -7,6 +7,10 @@
 
 namespace rumor {
 
+namespace {
+constexpr Duration stalled_after = 5s;  // a step that takes longer without anything to compute
+}  // namespace
+
 StagedSteps::StagedSteps(NodeCore& core) : core_(core) {
   if (!core.options.pipeline) return;
   gossip::PipelineOptions options = *core.options.pipeline;
@@ -31,6 +35,7 @@ void StagedSteps::frame(gossip::LinkId link, const gossip::Frame& frame) {
 void StagedSteps::begin(StepPlan plan, TimePoint now) {
   RUMOR_CHECK(pipeline_ && !plan_);
   plan_ = std::move(plan);
+  begun_ = now;
   pipeline_->begin_step(now, out_);
 }
 
@@ -90,14 +95,18 @@ void StagedSteps::carry_out(gossip::MakeStep& step, Turn& turn) {
 
 // ---- questions ----
 
-std::string StagedSteps::waiting_for() const {
+std::string StagedSteps::waiting_for(TimePoint now) const {
   if (!pipeline_) return {};
   const std::uint32_t stage = core_.options.pipeline->self.stage;
   std::string missing;
   if (!pipeline_->is_source() && pipeline_->lowers() == 0) missing = str("stage ", stage - 1);
   if (!pipeline_->is_last() && pipeline_->uppers() == 0)
     missing += str(missing.empty() ? "" : " and ", "stage ", stage + 1);
-  return missing.empty() ? "" : str("no peer of ", missing, " is linked, and steps need one");
+  if (!missing.empty()) return str("no peer of ", missing, " is linked, and steps need one");
+  if (!plan_ || !pipeline_->waits_in_step() || now - begun_ < stalled_after) return {};
+  if (pipeline_->is_source() || pipeline_->waiting() > 0)
+    return str("stage ", stage + 1, " has given no answer for ", static_cast<int>(to_seconds(now - begun_)), " s");
+  return str("stage ", stage - 1, " has sent nothing for ", static_cast<int>(to_seconds(now - begun_)), " s");
 }
 
 StageStatus StagedSteps::status() const {

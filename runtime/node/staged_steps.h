@@ -40,8 +40,8 @@ class StagedSteps final : public gossip::StageLinks {
 
   // No micro-batch comes from below any more. Requires: is_on(), not a source.
   bool is_over() const { return pipeline_->is_over(); }
-  // For people: the neighbouring stages without a link. Empty: there is none.
-  std::string waiting_for() const;
+  // For people: the neighbouring stage that a step waits for. Empty: none.
+  std::string waiting_for(TimePoint now) const;
   StageStatus status() const;
   void check_invariants() const;
 
@@ -61,6 +61,7 @@ class StagedSteps final : public gossip::StageLinks {
   NodeCore& core_;
   std::optional<gossip::Pipeline> pipeline_;
   gossip::PipelineOutbox out_;
+  TimePoint begun_{};             // when the last step began
   std::optional<StepPlan> plan_;  // of the step whose micro-batches are collected
   bool serves_ = true;            // as the pipeline was told last
 };

@@ -1,5 +1,5 @@
-// rumor export: the weights of a state directory as a safetensors file, or as a folder that Hugging Face's
-// from_pretrained() reads.
+// rumor export: the weights of a state directory, or of one of each stage of a pipeline, as a safetensors file, or as a
+// folder that Hugging Face's from_pretrained() reads.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,6 +21,7 @@
 #include "runtime/daemon/state/storage.h"
 #include "runtime/replica/checkpoint.h"
 #include "runtime/replica/tail_average.h"
+#include "tools/commands/joined_stages.h"
 #include "tools/words/command.h"
 
 namespace rumor::tools {
@@ -131,23 +132,35 @@ void add_contributions_of(const std::string& folder, const State& state, Exporte
   exported.contributions = (*table).table(replica.have, replica.samples, own);
 }
 
-Result<ExportedWeights> what_to_export(const ExportCommand& command) {
-  auto state = read_state(command.state);
+Result<ExportedWeights> export_of(const std::string& folder, double share) {
+  auto state = read_state(folder);
   if (!state) return state.error();
   const ReplicaState& replica = state->checkpoint.replica;
   ExportedWeights exported{.form = state->form, .samples = replica.samples};
-  exported.buffers = buffers_of(command.state, state->form.layout, state->checkpoint.local.optimizer);
-  if (!state->checkpoint.local.own_model) add_contributions_of(command.state, *state, exported);
-  if (command.average == 0) {
+  exported.buffers = buffers_of(folder, state->form.layout, state->checkpoint.local.optimizer);
+  if (!state->checkpoint.local.own_model) add_contributions_of(folder, *state, exported);
+  if (share == 0) {
     exported.weights = model_of(state->form, state->checkpoint);
     if (!state->checkpoint.local.own_model) exported.digest = digest_of(replica);
     return exported;
   }
-  auto average = average_of(command.state, command.average, *state);
+  auto average = average_of(folder, share, *state);
   if (!average) return average.error();
   exported.weights = std::move(average->weights);
   exported.averaged = average->samples;
   return exported;
+}
+
+Result<ExportedWeights> what_to_export(const ExportCommand& command) {
+  const std::vector<std::string>& states = command.states;
+  if (states.size() == 1 && !serves_stage(states[0])) return export_of(states[0], command.average);
+  std::vector<ExportedWeights> parts;
+  for (const std::string& folder : states) {
+    auto part = export_of(folder, command.average);
+    if (!part) return part.error();
+    parts.push_back(std::move(part).value());
+  }
+  return join_stages(states, std::move(parts));
 }
 
 // The description of the model that a folder needs.
@@ -163,9 +176,9 @@ Result<void> write_exported(const ExportCommand& command, const ExportedWeights&
   const models::SafetensorsMetadata metadata = daemon::metadata_of(exported);
   const auto tensors = daemon::tensors_of(exported, command.dtype);
   if (command.to.ends_with(".safetensors")) return models::write_safetensors(command.to, tensors, metadata);
-  const auto description = description_of(command.state);
+  const auto description = description_of(command.states[0]);
   if (!description) return description.error();
-  const auto tokenizer = read_text_file(command.state + "/tokenizer.json");
+  const auto tokenizer = read_text_file(command.states[0] + "/tokenizer.json");
   const std::uint64_t shard_bytes = command.shard_bytes.value_or(default_shard_bytes);
   if (auto made = daemon::make_directory(command.to); !made) return made;
   if (auto written = models::write_checkpoint(command.to, tensors, metadata, shard_bytes); !written) return written;

@@ -126,7 +126,9 @@ inline constexpr const char* export_footer =
     "A folder for inference elsewhere, in bfloat16 and in files of 2 GB:\n"
     "  rumor export peer-1 --to gpt --dtype bf16 --shard-size 2GB\n"
     "The mean over the end of a run is often the better model while the learning rate is high:\n"
-    "  rumor export peer-1 --to mean.safetensors --average 0.1";
+    "  rumor export peer-1 --to mean.safetensors --average 0.1\n"
+    "A model that is cut is joined from one peer of each stage, in any order:\n"
+    "  rumor export stage-1 stage-2 stage-3 --to gpt";
 
 inline constexpr const char* help_footer =
     "  rumor help peer                 same as rumor peer --help\n"

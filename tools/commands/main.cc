@@ -329,7 +329,9 @@ void add_doctor(CLI::App& app, DoctorCommand& c) {
 void add_export(CLI::App& app, ExportCommand& c) {
   CLI::App* sub = app.add_subcommand("export", "Write a peer's weights as safetensors, for PyTorch and Hugging Face");
   sub->footer(export_footer);
-  sub->add_option("STATE", c.state, "state directory of a peer, running or not")->required();
+  sub->add_option("STATE", c.states,
+                  "state directory of a peer, running or not; where the model is cut, of one peer of each stage")
+      ->required();
   sub->add_option("--to", c.to, "FILE.safetensors, or a folder")->required();
   sub->add_option("--average", c.average,
                   "the mean of the weights over this last part of the samples trained so far, such as 0.1; made from "

@@ -139,6 +139,9 @@ Error no_heads(const std::string& path) {
 }
 
 Result<TextModel> load_checkpoint_model(const std::string& path, std::optional<std::uint32_t> heads) {
+  if (std::filesystem::exists(path + "/stage.json"))
+    return Error{Errc::usage, str(path, " is of a peer that serves one stage of a model; join the stages first: ",
+                                  "rumor export DIRECTORY... --to FOLDER")};
   auto weights = of_checkpoint(path);
   if (!weights) return weights.error();
   ModelConfig config;

@@ -169,7 +169,8 @@ struct SampleCommand {
 int run_sample_command(const SampleCommand& command);
 
 struct ExportCommand {
-  std::string state, to;
+  std::vector<std::string> states;  // of one peer; of one peer of each stage, where a pipeline cuts the model
+  std::string to;
   double average = 0;  // share of the run's samples, [0, 1]; 0: the weights as they are
   std::string dtype = "f32";                 // f32, bf16 or f16
   std::optional<std::uint64_t> shard_bytes;  // of a folder's files, at most; none: 5 GB
