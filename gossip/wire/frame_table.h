@@ -82,7 +82,7 @@ static_assert(records >= limits::records_per_frame_max *
   ROW(activations, 138, Activations, Raw, frame_bytes::piece, pipeline, none, live)                              \
   ROW(gradients, 139, Gradients, Raw, frame_bytes::piece, pipeline, none, live)                                  \
   ROW(outcome, 140, Outcome, pb::Outcome, frame_bytes::small, pipeline, by_size, live)                           \
-  ROW(over, 141, Over, pb::Over, frame_bytes::small, pipeline, by_size, live)
+  ROW(over, 141, Over, pb::Over, frame_bytes::small, pipeline, by_size, control)
 
 enum class FrameType : std::uint8_t {
 #define RUMOR_ROW(name, number, ...) name = number,

@@ -92,6 +92,7 @@ void Phases::change_phase(Turn& turn) {
     next_step_ = turn.now;
   }
   if (phase == Phase::training && !core_.computing && run_is_over()) {
+    if (core_.staged != nullptr) core_.staged->finish(turn);
     phase = Phase::flushing;
     next_step_ = turn.now;
   }

@@ -54,10 +54,12 @@ void StagedSteps::advance(Turn& turn, bool ends) {
   if (pipeline_->next_deadline() <= turn.now) pipeline_->on_time(turn.now, out_);
   const bool serves = core_.phase == Phase::training && !ends && !pipeline_->is_over();
   if (std::exchange(serves_, serves) != serves) pipeline_->set_serving(serves, turn.now, out_);
-  if (core_.phase > Phase::training) {
-    if (is_source()) pipeline_->set_emitting(false, turn.now, out_);
-    pipeline_->say_over(out_);
-  }
+  pass_on(turn);
+}
+
+void StagedSteps::finish(Turn& turn) {
+  if (is_source()) pipeline_->set_emitting(false, turn.now, out_);
+  pipeline_->say_over(out_);
   pass_on(turn);
 }
 

@@ -33,6 +33,8 @@ class StagedSteps final : public gossip::StageLinks {
   void made(Result<gossip::Made> made, TimePoint now);
   // Does what the state asks for, and passes on what is to be sent and computed. `ends`: the node is about to end.
   void advance(Turn& turn, bool ends);
+  // This peer trains no more: a source draws no micro-batches, and upper neighbours hear of it. Requires: is_on().
+  void finish(Turn& turn);
   // Whether the step under way, if there is one, is in vain: `ends`, or no micro-batch comes any more. True once for
   // each: the caller makes an empty step of it.
   bool give_up(bool ends);

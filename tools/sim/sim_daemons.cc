@@ -375,7 +375,8 @@ int run_daemons_command(const SimCommand& command) {
   if (config->mode != "broadcast" && !config->has_own_models())
     return fail({Errc::usage, str("--daemons runs peers, and peers know no exchange.mode = \"", config->mode, "\"")});
   if (command.stages > 1 || config->pipeline.stages > 1)
-    return fail({Errc::usage, "peers do not train a model in stages so far; leave --daemons out"});
+    return fail({Errc::usage, "--daemons starts no stages so far; start `rumor peer --stage` for each, or leave "
+                              "--daemons out"});
   if (command.network != "lan" || command.faults != "none")
     return fail(
         {Errc::usage,

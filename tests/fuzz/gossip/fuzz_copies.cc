@@ -3,7 +3,7 @@
 #include "tests/fuzz/target.h"
 
 FUZZ_TARGET(copies) {
-  rumor::gossip::test::Driver driver(true);
+  rumor::gossip::test::Driver driver(rumor::gossip::test::DriverKind::copies);
   rumor::ByteReader in({data, size});
   driver.run(in);
   return 0;

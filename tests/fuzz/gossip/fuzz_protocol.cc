@@ -3,7 +3,7 @@
 #include "tests/fuzz/target.h"
 
 FUZZ_TARGET(protocol) {
-  rumor::gossip::test::Driver driver(false);
+  rumor::gossip::test::Driver driver(rumor::gossip::test::DriverKind::broadcast);
   rumor::ByteReader in({data, size});
   driver.run(in);
   return 0;

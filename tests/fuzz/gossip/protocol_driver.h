@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
 
 #include "gossip/protocol.h"
 #include "gossip/wire/wire.h"
@@ -31,10 +32,26 @@ AnId id_of(std::uint8_t number) {
   return id;
 }
 
+// broadcast: every update goes to every peer. copies: peers average. stage: the run is a stage, and link 0 is of another.
+enum class DriverKind { broadcast, copies, stage };
+
+// A pipeline without one: links come and go in pairs, and frames only come over these.
+struct CheckedStageLinks final : StageLinks {
+  std::set<LinkId> links;
+  void linked(LinkId link) override {
+    if (!links.insert(link).second) std::abort();
+  }
+  void unlinked(LinkId link) override {
+    if (links.erase(link) == 0) std::abort();
+  }
+  void frame(LinkId link, const Frame&) override {
+    if (!links.contains(link)) std::abort();
+  }
+};
+
 class Driver {
  public:
-  // `averages`: what it tells, it tells its neighbours.
-  explicit Driver(bool averages) : copies_(store_), protocol_(options(averages), store_, Prng(1)) {
+  explicit Driver(DriverKind kind) : kind_(kind), copies_(store_), protocol_(options(), store_, Prng(1)) {
     store_.sign = [this](UpdateHeader& header) {
       header.signature = keys_of(self_)->sign(update_message(run_, header));
     };
@@ -60,11 +77,15 @@ class Driver {
   }
 
  private:
-  Options options(bool averages) {
+  Options options() {
     Options options{self_, stream_, run_, "fuzz", {"a:1"}, {"b:2"}, {}, CodingRule::automatic, keys_of(self_),
                     {true, {}, {}, id_of<NodeId>(2)}};
-    if (averages) options.copies = &copies_;
+    if (kind_ == DriverKind::copies) options.copies = &copies_;
     else options.audits = &auditor_;
+    if (kind_ == DriverKind::stage) {
+      options.stage = Stage{id_of<PipelineId>(3), 1, 2, 0};
+      options.stage_links = &stage_links_;
+    }
     return options;
   }
 
@@ -76,7 +97,14 @@ class Driver {
     hello.run = run_;
     hello.stream = stream_of(node, 1);
     hello.self = {node, 1, {"c:3"}};
-    hello.self.signature = keys_of(node)->sign(record_message(run_, hello.self));
+    RunId members_of = run_;
+    if (kind_ == DriverKind::stage) {
+      hello.pipeline = id_of<PipelineId>(3);
+      members_of = RunId::from(hello.pipeline.view());
+      hello.self.stage = which == 0 ? 2 : 1;
+      if (which == 0) hello.run = id_of<RunId>(4);
+    }
+    hello.self.signature = keys_of(node)->sign(record_message(members_of, hello.self));
     act([&] { protocol_.on_frame(links_[which], encode(hello), now_, out_); });
   }
 
@@ -153,9 +181,11 @@ class Driver {
   const NodeId self_ = id_of<NodeId>(1);
   const StreamId stream_ = stream_of(self_, 1);
   const RunId run_ = id_of<RunId>(1);
+  const DriverKind kind_;
   FakeStore store_;
   FakeCopies copies_;
   FakeAuditor auditor_;
+  CheckedStageLinks stage_links_;
   Protocol protocol_;
   Outbox out_;
   TimePoint now_{};

@@ -249,6 +249,11 @@ class World : private sim::WorldObserver {
                     node.keys, rules[i], admits[i], unix_start};
     options.began = began;
     if (const auto auditor = auditors.find(i); auditor != auditors.end()) options.audits = auditor->second;
+    if (const auto place = stages.find(i); place != stages.end()) {
+      options.stage = place->second.first;
+      options.stage_links = place->second.second;
+      options.stage_link_counts = stage_links;
+    }
     if (neighbours > 0) {
       node.copies = std::make_unique<FakeCopies>(*node.store);
       options.copies = node.copies.get();
@@ -320,6 +325,8 @@ class World : private sim::WorldObserver {
   std::map<std::size_t, AdmissionRule> rules;  // of nodes that start
   std::map<std::size_t, Bytes> admits;
   std::map<std::size_t, AuditPort*> auditors;
+  std::map<std::size_t, std::pair<Stage, StageLinks*>> stages;  // of nodes that start, where a run is a stage
+  StageLinkCounts stage_links;
   std::int64_t unix_start = 0;
   std::uint64_t began = 0;  // of nodes that start
   std::map<StreamId, std::uint64_t> made;  // updates published so far, by stream

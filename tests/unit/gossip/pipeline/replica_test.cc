@@ -132,6 +132,56 @@ BOOST_AUTO_TEST_CASE(no_more_micro_batches_take_part_than_a_step_has) {
   BOOST_TEST((middle.all<Work>()[4].name == Middle::name(3)));
 }
 
+// The run is over for a replica once all that are linked below have said so, also where they have gone since.
+BOOST_AUTO_TEST_CASE(it_is_over_when_all_below_say_so) {
+  Middle middle;
+  const LinkId other{3};
+  middle.one->on_linked(other, middle.out);
+  middle.give(other, middle.stage(1));
+  BOOST_TEST(!middle.one->is_over());
+  middle.give(Middle::below, Over{});
+  BOOST_TEST(!middle.one->is_over());
+  middle.one->on_unlinked(Middle::below, middle.now, middle.out);
+  BOOST_TEST(!middle.one->is_over());
+  middle.give(other, Over{});
+  BOOST_TEST(middle.one->is_over());
+  middle.one->on_unlinked(other, middle.now, middle.out);
+  BOOST_TEST(middle.one->is_over());
+  BOOST_TEST(middle.complaint() == "");
+  middle.give(Middle::above, Over{});
+  BOOST_TEST(middle.complaint() == "sent from above that no more micro-batches come");
+}
+
+BOOST_AUTO_TEST_CASE(all_above_hear_that_it_is_over) {
+  Middle middle;
+  middle.one->say_over(middle.out);
+  middle.one->say_over(middle.out);
+  BOOST_TEST(middle.sent<Over>(Middle::above).size() == 1u);
+  const LinkId later{3};
+  middle.one->on_linked(later, middle.out);
+  middle.give(later, middle.stage(3));
+  BOOST_TEST(middle.sent<Over>(later).size() == 1u);
+  BOOST_TEST(middle.sent<Over>(Middle::below).empty());
+}
+
+// It sends back what has no answer, gives no credit meanwhile, and takes micro-batches again afterwards.
+BOOST_AUTO_TEST_CASE(it_serves_only_while_it_is_told_to) {
+  Middle middle;
+  middle.activations(1, 1);
+  middle.clear();
+  middle.one->set_serving(false, middle.now, middle.out);
+  middle.one->check_invariants();
+  const auto said = middle.sent<Outcome>(Middle::below);
+  BOOST_REQUIRE(said.size() == 1u);
+  BOOST_TEST((said[0].kind == Outcome::Kind::refused));
+  BOOST_TEST(middle.sent<Credit>(Middle::below).empty());
+  middle.made(Middle::body());  // of the work that was under way: it goes nowhere
+  BOOST_TEST(middle.sent<Activations>(Middle::above).empty());
+  middle.one->set_serving(true, middle.now, middle.out);
+  BOOST_REQUIRE(middle.sent<Credit>(Middle::below).size() == 1u);
+  BOOST_TEST(middle.sent<Credit>(Middle::below)[0].limit == 5u);
+}
+
 // Nothing is computed before the weights are there; micro-batches wait.
 BOOST_AUTO_TEST_CASE(work_begins_with_the_step) {
   Middle middle(1);

@@ -110,7 +110,8 @@ BOOST_AUTO_TEST_CASE(every_field_of_a_record_is_signed) {
   BOOST_TEST(!record_is_signed(keys, run_named(2), record));
   for (PeerRecord other : {PeerRecord{record.node, 4, record.addresses, record.signature},
                            PeerRecord{record.node, 3, {"a:1", "b:3"}, record.signature},
-                           PeerRecord{record.node, 3, {"a:1b:2"}, record.signature}})
+                           PeerRecord{record.node, 3, {"a:1b:2"}, record.signature},
+                           PeerRecord{record.node, 3, record.addresses, record.signature, {}, 1}})
     BOOST_TEST(!record_is_signed(keys, run_named(1), other));
 }
 

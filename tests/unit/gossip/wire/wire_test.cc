@@ -56,6 +56,12 @@ HaveSet example_set() {
   return set;
 }
 
+Hello of_stage(Hello hello) {
+  hello.pipeline = counting<PipelineId>(4);
+  hello.self.stage = 2;
+  return hello;
+}
+
 std::vector<Bytes> one_of_each() {
   Hello hello;
   hello.run = counting<RunId>(1);
@@ -70,6 +76,7 @@ std::vector<Bytes> one_of_each() {
   refusal.refusal = "busy";
   return {
       encode(hello),
+      encode(of_stage(hello)),
       encode(Reject{Reject::Code::other_run,
                     "why",
                     counting<RunId>(1),
@@ -121,7 +128,7 @@ std::vector<Bytes> one_of_each() {
       encode(Activations{300, std::nullopt, payload, false}),
       encode(Gradients{1, GradientsBegin{2.5f, 3}, payload, false}),
       encode(Gradients{1, std::nullopt, payload, true}),
-      encode(Outcome{300, Outcome::Kind::refused}),
+      encode(Outcome{300, Outcome::Kind::refused}), encode(Over{}),
       encode(Equivocation{header(), {}}),
       encode(Equivocation{header(), header()})};
 }
@@ -295,6 +302,15 @@ BOOST_AUTO_TEST_CASE(frames_between_stages) {
   BOOST_TEST((Stage{PipelineId{}, 1, 3, 0}.invalid() == "a pipeline without a name"));
   BOOST_TEST((Outcome{1, static_cast<Outcome::Kind>(4)}.invalid() == "an unknown outcome"));
   BOOST_TEST((Credit{seq_max + 1}.invalid() == "a credit out of range"));
+  PeerRecord beyond = record();
+  beyond.stage = limits::stages_max + 1;
+  BOOST_TEST((beyond.invalid() == "a stage out of range"));
+  Hello hello{.stream = counting<StreamId>(3), .self = record()};
+  BOOST_TEST(!hello.invalid());
+  hello.self.stage = 1;
+  BOOST_TEST((hello.invalid() == "a stage without its pipeline"));
+  hello.pipeline = counting<PipelineId>(1);
+  BOOST_TEST(!hello.invalid());
 }
 
 // Pieces share the bytes of the border.

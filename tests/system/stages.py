@@ -1,0 +1,136 @@
+"""Models in stages: three stages served by real peers, one killed with -9; the parts joined. usage: stages.py RUMOR
+SCENARIO"""
+import json
+import os
+import sys
+
+import peers
+from peers import Swarm, run, wait_for
+
+STAGES = 3
+SAMPLES = 30_000
+
+
+class Stages(Swarm):
+    """Peer i serves stage i modulo the stages. All have one seed of another stage."""
+
+    def __init__(self, count, samples, *assignments, **more):
+        super().__init__(count, samples, f'pipeline.stages={STAGES}', *assignments, **more)
+        for peer in self.peers:
+            peer.seeds = [self.peers[STAGES - 1 if peer.index == 0 else 0].listen]
+
+    def start(self, peer, *more):
+        peer.start('--stage', f'{peer.index % STAGES + 1}/{STAGES}', '--checkpoint-every', '1', '--threads', '1', *more)
+
+    def finish_stages(self):
+        """All end well; replicas of a stage are equal, and each stage has seen all rows but some of its last steps."""
+        finals = []
+        for peer in self.peers:
+            wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, 30, self.progress)
+            assert peer.process.returncode == 0, f'peer {peer.index} ended with {peer.process.returncode}'
+            finals.append(peer.final())
+        for stage in range(STAGES):
+            of_stage = finals[stage::STAGES]
+            assert len({final['digest'] for final in of_stage}) == 1, [final['digest'] for final in of_stage]
+            assert len({final['run_id'] for final in of_stage}) == 1
+            for final in of_stage:
+                assert final['stage']['stage'] == stage + 1 and final['stage']['stages'] == STAGES, final['stage']
+                assert 0.97 * self.samples < final['samples'] < 1.03 * self.samples, final['samples']
+                assert final['traffic']['updates_invalid'] == final['traffic']['updates_lost'] == 0, final['traffic']
+        assert len({final['run_id'] for final in finals}) == STAGES
+        assert len({final['stage']['pipeline'] for final in finals}) == 1
+        return finals
+
+
+def stage_of(peer):
+    return (peer.status() or {}).get('stage') or {}
+
+
+def evaluated(swarm, file, *settings):
+    """Loss and accuracy of exported weights on the test set, as an ordinary peer finds them."""
+    result = os.path.join(swarm.directory, 'evaluated.json')
+    sets = [part for setting in settings for part in ('--set', setting)]
+    done = run('peer', swarm.run_name, '--weights', file, '--until-samples', '0', '--listen', '127.0.0.1:0',
+               '--json', result, *sets)
+    assert done.returncode == 0, done.stderr
+    with open(result, encoding='utf-8') as opened:
+        return json.load(opened)
+
+
+def killed():
+    """Two peers for each stage. One of stage 2 is killed and comes back, then both of stage 3; all end equal."""
+    with Stages(6, SAMPLES, 'model.hidden=[48,48]') as swarm:
+        for peer in swarm.peers:
+            swarm.start(peer)
+        victim, upper = swarm.peers[1], swarm.peers[2::STAGES]
+        wait_for('links between all stages', lambda: all(
+            (stage_of(p).get('below') == 2 or p.index % STAGES == 0) and
+            (stage_of(p).get('above') == 2 or p.index % STAGES == STAGES - 1) for p in swarm.peers))
+        swarm.await_progress(3_000)
+        first_loss = swarm.peers[0].status()['train_loss']
+        victim.kill()
+        swarm.await_progress(swarm.progress() + 2_000)  # the other one of the stage goes on
+        swarm.start(victim)
+        wait_for('the restarted peer to train', lambda: stage_of(victim).get('counted'), 30, swarm.progress)
+        assert victim.status()['samples'] > 2_000, victim.status()['samples']
+
+        for peer in upper:
+            peer.kill()
+        wait_for('a word about it', lambda: 'no peer of stage 3' in (victim.status() or {}).get('waiting_for', ''))
+        stands = swarm.progress()
+        for peer in upper:
+            swarm.start(peer)
+        wait_for('training to go on', lambda: swarm.progress() > stands + 2_000, 30)
+        swarm.all_alive()
+
+        finals = swarm.finish_stages()
+        assert all(final['train_loss'] < 0.5 * first_loss for final in finals), [f['train_loss'] for f in finals]
+        joined(swarm)
+
+
+def joined(swarm):
+    """Any replicas of the stages, in any order, give the same model, which has learned; and what cannot be joined."""
+    states = [peer.state for peer in swarm.peers]
+    one, other = (os.path.join(swarm.directory, name) for name in ('one.safetensors', 'other.safetensors'))
+    assert run('export', *states[:STAGES], '--to', one).returncode == 0
+    assert run('export', *reversed(states[STAGES:]), '--to', other).returncode == 0
+    with open(one, 'rb') as first, open(other, 'rb') as second:
+        assert first.read() == second.read()
+    found = evaluated(swarm, one, 'model.hidden=[48,48]')
+    assert found['accuracy'] > 0.8, found['accuracy']
+    for given, word in ((states[:2], 'stage 3 of 3 is missing'), ([*states[:3], states[4]], 'both have stage 2'),
+                        (states[:1], 'stage 2 of 3 is missing')):
+        refused = run('export', *given, '--to', os.path.join(swarm.directory, 'none'))
+        assert refused.returncode != 0 and word in refused.stderr, refused.stderr
+    refused = run('sample', states[0])
+    assert refused.returncode != 0 and 'join the stages' in refused.stderr, refused.stderr
+    wrong = run('peer', swarm.run_name, '--stage', '2', '--state', states[0], '--listen', '127.0.0.1:0',
+                *[part for setting in swarm.assignments for part in ('--set', setting)])
+    assert wrong.returncode != 0 and 'belongs to another run' in wrong.stderr, wrong.stderr
+
+
+def text():
+    """A small GPT, one peer for each stage; only the first has the text. The joined folder writes."""
+    words = 'the cat sat on the mat and the dog sat on the log. '
+    settings = ['model.layers=3', 'model.heads=2', 'model.embedding=32', 'model.context=32', 'model.tied_head=false',
+                'optimizer.batch=8', 'optimizer.rate=0.01', 'compress.density=0.05', 'exchange.period_ms=0',
+                'exchange.local_steps=1', 'pipeline.micro_batches=4', 'pipeline.border=bf16']
+    with Stages(3, 12_000, *settings, run_name='text-gpt') as swarm:
+        path = os.path.join(swarm.directory, 'text.txt')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(words * 400)
+        for peer in swarm.peers:
+            swarm.start(peer, '--set', f'data.path={path if peer.index == 0 else path + ".none"}')
+        finals = swarm.finish_stages()
+        folder = os.path.join(swarm.directory, 'joined')
+        assert run('export', *[peer.state for peer in swarm.peers], '--to', folder).returncode == 0
+        said = run('sample', folder, '--prompt', 'the cat ', '--length', '120', '--seed', '3')
+        assert said.returncode == 0, said.stderr
+        spoken = said.stdout.split()[:-1]  # the last may be cut off
+        assert sum(word in set(words.split()) for word in spoken) > 0.6 * len(spoken), said.stdout
+        print(f'ok      train loss {finals[0]["train_loss"]:.3f}: {said.stdout.strip()}')
+
+
+if __name__ == '__main__':
+    peers.RUMOR = sys.argv[1]
+    {'killed': killed, 'text': text}[sys.argv[2]]()
