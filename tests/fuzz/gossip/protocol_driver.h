@@ -32,7 +32,8 @@ AnId id_of(std::uint8_t number) {
   return id;
 }
 
-// broadcast: every update goes to every peer. copies: peers average. stage: the run is a stage, and link 0 is of another.
+// broadcast: every update goes to every peer. copies: peers average. stage: the run is a stage, and link 0 is of
+// another.
 enum class DriverKind { broadcast, copies, stage };
 
 // A pipeline without one: links come and go in pairs, and frames only come over these.
