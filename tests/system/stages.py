@@ -2,6 +2,7 @@
 SCENARIO"""
 import json
 import os
+import shutil
 import sys
 
 import peers
@@ -58,7 +59,8 @@ def evaluated(swarm, file, *settings):
 
 
 def killed():
-    """Two peers for each stage. One of stage 2 is killed and comes back, then both of stage 3; all end equal."""
+    """Two peers for each stage. One of stage 2 is killed and comes back, then both of stage 3, one of them without its
+    state; all end equal."""
     with Stages(6, SAMPLES, 'model.hidden=[48,48]') as swarm:
         for peer in swarm.peers:
             swarm.start(peer)
@@ -78,6 +80,7 @@ def killed():
             peer.kill()
         wait_for('a word about it', lambda: 'no peer of stage 3' in (victim.status() or {}).get('waiting_for', ''))
         stands = swarm.progress()
+        shutil.rmtree(upper[1].state)  # it joins anew, and takes the weights of its stage from the other
         for peer in upper:
             swarm.start(peer)
         wait_for('training to go on', lambda: swarm.progress() > stands + 2_000, 30)

@@ -44,9 +44,12 @@ Limit late(const NodeStatus& s) {
 
 // The time between two updates, where no other peer delays them.
 Limit pace(const NodeStatus& s, double compute, double period_ms) {
-  const std::string alone = s.peers.empty() ? " It trains alone: it has no neighbours." : "";
-  const char* kind = s.peers.empty() ? "alone" : compute >= nearly_all ? "compute" : "pace";
+  const std::string alone = s.peers.empty() && s.stage.stage == 0 ? " It trains alone: it has no neighbours." : "";
+  const char* kind = !alone.empty() ? "alone" : compute >= nearly_all ? "compute" : "pace";
   if (compute >= nearly_all) return {kind, str("This machine: steps fill ", percent(compute), " of the time.", alone)};
+  if (s.stage.stage > 0)
+    return {"slow_peer", str("Other stages, the network, or the pace of the run file: micro-batches fill ",
+                             percent(compute), " of the time here.")};
   if (period_ms > 0)
     return {kind, str("The pace of the run file: a step at most every ", fixed(period_ms, period_ms < 10 ? 1 : 0),
                       " ms, and steps fill ", percent(compute), " of the time.", alone)};
@@ -59,6 +62,7 @@ Limit pace(const NodeStatus& s, double compute, double period_ms) {
 Limit limit_of(const NodeStatus& s, double compute, double wait, double held, std::uint64_t steps, double period_ms) {
   if (s.phase != "training") return not_training(s);
   if (s.training.observes) return {"done", "It follows the run and does not train."};
+  if (s.stage.stage > 0 && !s.waiting_for.empty()) return {"slow_peer", str("Another stage: ", s.waiting_for, ".")};
   if (wait >= notable)
     return {"slow_peer",
             str("Other peers: training waits for them ", percent(wait), " of the time, as the run file asks.")};
