@@ -12,6 +12,9 @@ inline constexpr const char* peer_footer =
     "A peer joins as soon as any one seed answers. Until then it trains alone and keeps dialling.\n"
     "Each peer chooses how it computes and how much it sends, for example Hogwild! with two workers:\n"
     "  rumor peer fashion-mlp --set optimizer.hogwild=2 --set exchange.period_ms=0\n"
+    "A model that is cut into stages takes a peer or more for each stage, with a seed of any stage:\n"
+    "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 1/2 --listen 127.0.0.1:7001 --state stage-1\n"
+    "  rumor peer fashion-mlp --set pipeline.stages=2 --stage 2/2 --seed 127.0.0.1:7001 --state stage-2\n"
     "A peer that was stopped or killed resumes from its state directory, or from the other peers.";
 
 inline constexpr const char* follow_footer =

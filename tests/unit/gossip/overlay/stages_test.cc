@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(a_lost_neighbour_is_found_again) {
   all.world.run_for(5s);
   all.world.kill(1);
   all.world.run_for(2s);
-  for (const std::size_t i : {0, 2}) BOOST_TEST(all.heard[i].links.empty());
+  for (const std::size_t i : {0u, 2u}) BOOST_TEST(all.heard[i].links.empty());
   all.heard[1].links.clear();
   all.start(1, {all.world.name(2)});
   all.world.run_for(5s);
-  for (const std::size_t i : {0, 2}) BOOST_TEST(all.heard[i].links.size() == 1u);
+  for (const std::size_t i : {0u, 2u}) BOOST_TEST(all.heard[i].links.size() == 1u);
   BOOST_TEST(all.heard[1].links.size() == 2u);
 }
 
@@ -126,9 +126,9 @@ BOOST_AUTO_TEST_CASE(other_pipelines_are_turned_away) {
 // The same rule as within a stage.
 BOOST_AUTO_TEST_CASE(who_is_not_allowed_is_not_linked_to_any_stage) {
   PipelineMembers all(3, 3);
-  for (const std::size_t i : {0, 1}) {
+  for (const std::size_t i : {0u, 1u}) {
     all.world.rules[i].everyone = false;
-    for (const std::size_t k : {0, 1}) all.world.rules[i].allowed.insert(all.world.nodes[k].id);
+    for (const std::size_t k : {0u, 1u}) all.world.rules[i].allowed.insert(all.world.nodes[k].id);
   }
   for (std::size_t i = 0; i < 3; ++i) all.start(i, {all.world.name(1)});
   all.world.run_for(5s);
