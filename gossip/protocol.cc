@@ -151,7 +151,7 @@ void Protocol::checked(const Revocation& proof, Checked verdict, TimePoint now, 
 Result<void> Protocol::withdraw(std::uint64_t first, TimePoint now, Outbox& out) {
   const Core& core = impl_->core;
   Revocation withdrawal = Revocation::withdrawal(core.options.self, {core.options.stream, first});
-  withdrawal.signature = core.keys.sign(revoke_message(core.options.run, withdrawal));
+  withdrawal.signature = core.keys.sign(revoke_message(core.membership(), withdrawal));
   return revoke(withdrawal, now, out);
 }
 

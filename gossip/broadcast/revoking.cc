@@ -50,7 +50,7 @@ void Revoking::follow(Link& link, const Revocation& revocation) {
 Result<void> Revoking::revoke(const Revocation& revocation, const Link* from) {
   const auto& known = core_.store.revocations();
   if (known.contains(revocation) || is_needless(revocation, known)) return {};
-  if (!revocation_is_signed(core_.keys, core_.options.run, core_.rule.owner, revocation))
+  if (!revocation_is_signed(core_.keys, core_.membership(), core_.rule.owner, revocation))
     return Error{Errc::mismatch,
                  str("it takes back ", revocation.text(), ", and is not signed by ",
                      revocation.kind == Revocation::Kind::owner ? "the owner of this run" : "their origin")};

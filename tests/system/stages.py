@@ -6,6 +6,7 @@ import shutil
 import sys
 
 import peers
+from admission import key
 from peers import Swarm, run, wait_for
 
 STAGES = 3
@@ -134,6 +135,26 @@ def text():
         print(f'ok      train loss {finals[0]["train_loss"]:.3f}: {said.stdout.strip()}')
 
 
+def token():
+    """A closed pipeline: a token that the owner makes for the run file lets its bearer into any stage, and nobody else
+    comes in."""
+    with Stages(3, 6_000, 'model.hidden=[48,48]') as swarm:
+        boss, file, allowed = (os.path.join(swarm.directory, name) for name in ('boss', 'join.token', 'allowed.txt'))
+        swarm.assignments.append(f'run.owner={key("new", "--state", boss)}')
+        settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]
+        key('token', 'synthetic', *settings, '--owner', boss, '--out', file)
+        for peer in swarm.peers[:2]:
+            key('allow', allowed, key('new', '--state', peer.state))
+        for peer in swarm.peers[:2]:
+            swarm.start(peer, '--allow', allowed)
+        last = swarm.peers[2]
+        swarm.start(last, '--allow', allowed)
+        assert last.process.wait(20 * peers.SLOW) == 3, last.said()
+        assert 'does not admit this peer' in last.said(), last.said()
+        swarm.start(last, '--allow', allowed, '--token', file)
+        swarm.finish_stages()
+
+
 if __name__ == '__main__':
     peers.RUMOR = sys.argv[1]
-    {'killed': killed, 'text': text}[sys.argv[2]]()
+    {'killed': killed, 'text': text, 'token': token}[sys.argv[2]]()

@@ -138,6 +138,26 @@ BOOST_AUTO_TEST_CASE(who_is_not_allowed_is_not_linked_to_any_stage) {
   BOOST_TEST(has_line(all.world.nodes[1].notes, "not admitted"));
 }
 
+// One word of the owner is good for all stages; the node it puts out is not linked by any that has it.
+BOOST_AUTO_TEST_CASE(the_owner_puts_a_node_out_of_the_pipeline) {
+  PipelineMembers all(4, 2);
+  const NodeId owner = all.world.nodes[0].id;
+  for (std::size_t i = 0; i < 4; ++i) all.world.rules[i].owner = owner;
+  for (std::size_t i = 0; i < 4; ++i) all.start(i, {all.world.name(0)});
+  all.world.run_for(5s);
+  all.world.publish(3);
+  all.world.run_for(1s);
+  BOOST_TEST(all.world.nodes[1].store->digest().updates == 1u);
+  Revocation word{all.world.nodes[3].id, {}, {1, seq_max}, {}};
+  PipelineId pipeline;
+  pipeline.bytes[0] = 9;
+  word.signature = all.world.nodes[0].keys->sign(revoke_message(RunId::from(pipeline.view()), word));
+  for (const std::size_t i : {0u, 1u}) BOOST_TEST(all.world.revoke(i, word).ok());
+  all.world.run_for(5s);
+  BOOST_TEST(all.world.nodes[1].store->digest().updates == 0u);
+  for (const std::size_t i : {0u, 2u}) BOOST_TEST(all.heard[i].links.size() == 1u);  // to node 1
+}
+
 // With room for three, the others find neighbours elsewhere.
 BOOST_AUTO_TEST_CASE(a_stage_takes_no_more_links_than_it_has_room_for) {
   PipelineMembers all(16, 2);
