@@ -1,9 +1,11 @@
 """Models in stages: three stages served by real peers, one killed with -9; the parts joined. usage: stages.py RUMOR
-SCENARIO"""
+SCENARIO; by hand: stages.py RUMOR storm SECONDS"""
 import json
 import os
+import random
 import shutil
 import sys
+import time
 
 import peers
 from admission import key
@@ -102,6 +104,7 @@ def joined(swarm):
         assert first.read() == second.read()
     found = evaluated(swarm, one, 'model.hidden=[48,48]')
     assert found['accuracy'] > 0.8, found['accuracy']
+    print(f'ok      joined: accuracy {found["accuracy"]:.3f}')
     for given, word in ((states[:2], 'stage 3 of 3 is missing'), ([*states[:3], states[4]], 'both have stage 2'),
                         (states[:1], 'stage 2 of 3 is missing')):
         refused = run('export', *given, '--to', os.path.join(swarm.directory, 'none'))
@@ -155,6 +158,43 @@ def token():
         swarm.finish_stages()
 
 
+def stage_is_equal(of_stage):
+    """The replicas of a stage are equal, and hold all that was ever applied."""
+    found = [peer.status() or {} for peer in of_stage]
+    traffic = [one.get('traffic', {}) for one in found]
+    return len({one.get('digest') for one in found}) == 1 and all(one.get('updates_lost') == 0 for one in traffic)
+
+
+def storm():
+    """Three peers for each stage; one or the other is killed with -9 all the time. Then all stages are equal."""
+    with Stages(9, 0, 'model.hidden=[48,48]', 'run.samples=100000000') as swarm:
+        chance, kills, end = random.Random(5), 0, time.monotonic() + float(sys.argv[3])
+        for peer in swarm.peers:
+            peer.seeds = [swarm.peers[0].listen, swarm.peers[4].listen]
+            swarm.start(peer)
+        swarm.await_progress(1_000)
+        while time.monotonic() < end:
+            victim = chance.choice(swarm.peers)
+            victim.kill()
+            kills += 1
+            time.sleep(chance.uniform(0.1, 0.6))
+            swarm.start(victim)
+            time.sleep(chance.uniform(0.1, 0.5))
+        swarm.await_progress(swarm.progress() + 10_000)
+        swarm.all_alive()
+        trained = swarm.progress()
+        for idle, others in (((0,), (1, 2)), ((1, 2), (0,))):  # an idle stage is soon equal
+            stopped = [peer for stage in idle for peer in swarm.peers[stage::STAGES]]
+            for peer in stopped:
+                assert peer.stop() == 0, peer.said()
+            for stage in others:
+                wait_for(f'equal replicas of stage {stage + 1}', lambda s=stage: stage_is_equal(swarm.peers[s::STAGES]))
+            for peer in stopped:
+                swarm.start(peer)
+            wait_for('all to be back', lambda again=stopped: all(peer.status() for peer in again))
+        print(f'ok      {kills} kills, {trained} samples')
+
+
 if __name__ == '__main__':
     peers.RUMOR = sys.argv[1]
-    {'killed': killed, 'text': text, 'token': token}[sys.argv[2]]()
+    {'killed': killed, 'text': text, 'token': token, 'storm': storm}[sys.argv[2]]()
