@@ -31,6 +31,7 @@ Result<void> open_base_of(const std::string& path, const DataConfig& data, Model
   facts->describe(whole);
   const auto model = make_model(whole);
   if (!model) return model.error();
+  if (const auto plan = plan_adapters(config, **model); !plan) return plan.error();
   auto base = read_base(path, (*model)->layout());
   if (!base) return base.error();
   config.adapter.base = std::move(base).value();

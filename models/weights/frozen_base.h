@@ -21,7 +21,7 @@ namespace rumor::models {
 Result<std::shared_ptr<const FrozenBase>> read_base(const std::string& path, const ParamLayout& layout);
 
 // Reads config.adapter.base from `path`, if `config` has adapters; `data` tells the vocabulary. Errors: those of
-// describe_data() and make_model(); Errc::usage for an empty path.
+// describe_data(), make_model() and plan_adapters(); Errc::usage for an empty path.
 Result<void> open_base_of(const std::string& path, const DataConfig& data, ModelConfig& config);
 
 }  // namespace rumor::models

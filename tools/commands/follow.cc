@@ -11,6 +11,9 @@ int run_follow_command(const FollowCommand& command) {
   if (config->has_own_models())
     return fail({Errc::usage, "peers of this run have models of their own (exchange.mode), so there is none to follow; "
                               "export that of one peer with `rumor export`"});
+  if (!command.folder.empty() && config->model.adapter.is_on())
+    return fail({Errc::usage, "--export writes whole models, and peers of this run train adapters (model.adapter); "
+                              "follow it with --state DIR, and `rumor export DIR`"});
   if (command.audit && (!config->records || config->segment == 0))
     return fail({Errc::usage, "--audit: the updates of this run have no records that could be audited; a run has them "
                               "with audit.record = true and segments (audit.segment), on all its peers and from its "

@@ -203,7 +203,7 @@ Result<void> EventLoop::open(Training training) {
   if (!bound) return bound.error();
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
   const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
-  const std::string tokenizer_json = std::move(training.tokenizer_json);
+  const std::string tokenizer_json = std::move(training.tokenizer_json), adapter_json = training.adapter_json;
   if (auto made = make_node(std::move(training), *bound); !made) return made;
   if (options_.following) {
     auto follower = Follower::open(*options_.following, {node_->run(), model_json, tokenizer_json}, storage_, console_);
@@ -211,12 +211,12 @@ Result<void> EventLoop::open(Training training) {
     follower_ = std::move(follower).value();
   }
   transport_.mark_backlogs(node_->protocol().backlog_marks());
-  if (!model_json.empty())
-    if (auto kept = files_.describe("config.json", model_json); !kept) return kept;
-  if (!tokenizer_json.empty())
-    if (auto kept = files_.describe("tokenizer.json", tokenizer_json); !kept) return kept;
-  if (!buffers_json.empty())
-    if (auto kept = files_.describe("buffers.json", buffers_json); !kept) return kept;
+  const std::pair<const char*, const std::string&> descriptions[] = {{"config.json", model_json},
+                                                                     {"adapter_config.json", adapter_json},
+                                                                     {"tokenizer.json", tokenizer_json},
+                                                                     {"buffers.json", buffers_json}};
+  for (const auto& [name, text] : descriptions)
+    if (auto kept = text.empty() ? Result<void>() : files_.describe(name, text); !kept) return kept;
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
