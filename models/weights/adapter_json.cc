@@ -47,7 +47,8 @@ std::string adapter_json(const AdapterDescription& description) {
       {"inference_mode", true}};
   if (adapter.alpha == std::floor(adapter.alpha)) json["lora_alpha"] = static_cast<std::uint64_t>(adapter.alpha);
   if (!description.base_hash.empty()) json["base_sha256"] = description.base_hash;
-  return json.dump(2) + "\n";
+  // A path may be no UTF-8.
+  return json.dump(2, ' ', false, AdapterMembers::error_handler_t::replace) + "\n";
 }
 
 Result<AdapterDescription> parse_adapter_json(std::string_view text, const std::string& source) {
