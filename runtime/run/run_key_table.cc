@@ -38,7 +38,7 @@ std::vector<RunKeyRow> model_keys() {
           whole(0, 4096, FIELD(model.groups))),
       row("model.weights", of_peer,
           "start from this safetensors file, or from this folder, whose config.json then decides the model's keys; "
-          "all peers need the same content, at any path",
+          "with model.adapter: the frozen base; all peers need the same content, at any path",
           text(FIELD(weights))),
       row("model.context", of_run, "context length of a language model, or length of an LSTM's window, tokens",
           whole(1, 1 << 20, FIELD(model.context))),
