@@ -33,6 +33,9 @@ Result<std::unique_ptr<DeviceModel>> make_device_model(const Gpu& gpu, const mod
                                                        Precision precision) {
   if (config.units != models::UnitRange{})
     return Error{Errc::usage, "a part of a model does not train on a GPU yet; use --device cpu"};
+  if (config.adapter.is_on())
+    return Error{Errc::usage,
+                 str("model.adapter = \"", config.adapter.kind, "\" is not possible on a GPU yet; use --device cpu")};
   if (config.family == "mlp") return made(DeviceMlp::create(gpu, config, precision));
   if (config.family == "cnn") return made(DeviceCnn::create(gpu, config, precision));
   if (config.family == "gpt") return made(DeviceGpt::create(gpu, config, precision));

@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "models/families/adapters.h"
 #include "models/kernels/activations.h"
+#include "models/kernels/kernels.h"
+#include "models/kernels/sequence_kernels.h"
+#include "models/kernels/tasks.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
 
@@ -58,6 +62,31 @@ void Gpt::make_room(long rows) {
   place_activations(memory_, arrays);
 }
 
+// An adapter adds to y before the GELU, so the GELU is then no part of the product.
+void Gpt::project(const float* params, Projection::Shape shape, const float* x, std::uint32_t weight,
+                  std::uint32_t bias, const float* residual, float* y, float* activated) {
+  const bool adapted = adapters() != nullptr && adapters()->has(weight);
+  Projection::forward(parallel(), shape, x, params + weight, params + bias, residual, y, adapted ? nullptr : activated);
+  if (!adapted) return;
+  adapters()->forward(parallel(), weight, shape.rows, shape.out, x, y);
+  each_range(parallel(), activated ? shape.rows * shape.out : 0, 16, [&](Range part) {
+    kernels().sequence->gelu(part.size(), y + part.begin, activated + part.begin);
+  });
+}
+
+void Gpt::project_back(const float* params, Projection::Shape shape, const float* x, const float* before,
+                       std::uint32_t weight, std::uint32_t bias, const float* change, float* gradient,
+                       float* x_change) {
+  const bool adapted = adapters() != nullptr && adapters()->has(weight);
+  projection_.backward(parallel(), shape, x, adapted ? nullptr : before, params + weight, change,
+                       place(gradient, weight), place(gradient, bias), x_change);
+  if (!adapted) return;
+  adapters()->backward(parallel(), weight, shape.rows, shape.out, x, change, x_change);
+  each_range(parallel(), before ? shape.rows * shape.in : 0, 16, [&](Range part) {
+    kernels().sequence->gelu_backward(part.size(), before + part.begin, x_change + part.begin);
+  });
+}
+
 // x: [rows][d], the sum before this layer.
 void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape attention, const float* x) {
   Layer& layer = layers_[index];
@@ -65,18 +94,16 @@ void Gpt::forward_layer(const float* params, std::size_t index, Attention::Shape
   const long rows = attention.batch * attention.context, d = shape_.width;
   layer.norm_1.forward(parallel(), rows, d, x, params + at.norm_1_gain, params + at.norm_1_bias,
                        layer.normed_1);
-  Projection::forward(parallel(), {rows, d, 3 * d}, layer.normed_1, params + at.attention_weight,
-                      params + at.attention_bias, nullptr, layer.qkv, nullptr);
+  project(params, {rows, d, 3 * d}, layer.normed_1, at.attention_weight, at.attention_bias, nullptr, layer.qkv,
+          nullptr);
   layer.attention.forward(parallel(), attention, layer.qkv, layer.looked);
-  Projection::forward(parallel(), {rows, d, d}, layer.looked, params + at.output_weight,
-                      params + at.output_bias, x, layer.middle, nullptr);
+  project(params, {rows, d, d}, layer.looked, at.output_weight, at.output_bias, x, layer.middle, nullptr);
 
   layer.norm_2.forward(parallel(), rows, d, layer.middle, params + at.norm_2_gain, params + at.norm_2_bias,
                        layer.normed_2);
-  Projection::forward(parallel(), {rows, d, 4 * d}, layer.normed_2, params + at.wide_weight,
-                      params + at.wide_bias, nullptr, layer.wide, layer.activated);
-  Projection::forward(parallel(), {rows, 4 * d, d}, layer.activated, params + at.narrow_weight,
-                      params + at.narrow_bias, layer.middle, layer.out, nullptr);
+  project(params, {rows, d, 4 * d}, layer.normed_2, at.wide_weight, at.wide_bias, nullptr, layer.wide, layer.activated);
+  project(params, {rows, 4 * d, d}, layer.activated, at.narrow_weight, at.narrow_bias, layer.middle, layer.out,
+          nullptr);
 }
 
 Gpt::Top Gpt::run(const float* params, const TokenBatch& batch, const float* below, const float*) {
@@ -105,20 +132,18 @@ void Gpt::backward_layer(const float* params, std::size_t index, Attention::Shap
   const long rows = attention.batch * attention.context, d = shape_.width;
   float *change = change_, *inner = inner_, *wide = wide_;
 
-  projection_.backward(parallel(), {rows, 4 * d, d}, layer.activated, layer.wide, params + at.narrow_weight,
-                       change, gradient + at.narrow_weight, gradient + at.narrow_bias, wide);
-  projection_.backward(parallel(), {rows, d, 4 * d}, layer.normed_2, nullptr, params + at.wide_weight, wide,
-                       gradient + at.wide_weight, gradient + at.wide_bias, inner);
+  project_back(params, {rows, 4 * d, d}, layer.activated, layer.wide, at.narrow_weight, at.narrow_bias, change,
+               gradient, wide);
+  project_back(params, {rows, d, 4 * d}, layer.normed_2, nullptr, at.wide_weight, at.wide_bias, wide, gradient, inner);
   layer.norm_2.backward(parallel(), rows, d, layer.middle, params + at.norm_2_gain, inner, change,
-                        gradient + at.norm_2_gain, gradient + at.norm_2_bias);
+                        place(gradient, at.norm_2_gain), place(gradient, at.norm_2_bias));
 
-  projection_.backward(parallel(), {rows, d, d}, layer.looked, nullptr, params + at.output_weight, change,
-                       gradient + at.output_weight, gradient + at.output_bias, inner);
+  project_back(params, {rows, d, d}, layer.looked, nullptr, at.output_weight, at.output_bias, change, gradient, inner);
   layer.attention.backward(parallel(), attention, layer.qkv, layer.looked, inner, wide);
-  projection_.backward(parallel(), {rows, d, 3 * d}, layer.normed_1, nullptr, params + at.attention_weight,
-                       wide, gradient + at.attention_weight, gradient + at.attention_bias, inner);
+  project_back(params, {rows, d, 3 * d}, layer.normed_1, nullptr, at.attention_weight, at.attention_bias, wide,
+               gradient, inner);
   layer.norm_1.backward(parallel(), rows, d, x, params + at.norm_1_gain, inner, change,
-                        gradient + at.norm_1_gain, gradient + at.norm_1_bias);
+                        place(gradient, at.norm_1_gain), place(gradient, at.norm_1_bias));
 }
 
 // inner_: in the last part d loss / d normed_; change_: in the others d loss / d the sum after the last
@@ -130,13 +155,13 @@ void Gpt::run_back(const float* params, const TokenBatch& batch, const float* be
   if (shape_.part.is_last()) {
     std::fill_n(change_, rows * d, 0.0f);
     norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.norm_gain, inner_, change_,
-                   gradient + shape_.norm_gain, gradient + shape_.norm_bias);
+                   place(gradient, shape_.norm_gain), place(gradient, shape_.norm_bias));
   }
   const float* first = shape_.part.is_first() ? embedded_ : below;
   for (std::size_t i = layers_.size(); i-- > 0;)
     backward_layer(params, i, attention, i == 0 ? first : layers_[i - 1].out, gradient);
   if (below_change) std::copy_n(change_, rows * d, below_change);
-  if (!shape_.part.is_first()) return;
+  if (!shape_.part.is_first() || gradient == nullptr) return;
   if (!shape_.tied_head) std::fill_n(gradient + shape_.table, shape_.vocabulary * d, 0.0f);
   embed_backward(parallel(), batch, d, change_, gradient + shape_.table, gradient + shape_.position);
 }

@@ -68,6 +68,7 @@ class Gpt final : public LanguageModel {
   // Query, key and value projections are three matrices side by side; the tables are none.
   std::uint32_t hidden_matrices(const TensorInfo& tensor) const override;
   std::size_t memory_bytes() const override;
+  void adapt(Adapters& adapters) override { freeze(adapters); }
 
  private:
   // The activations that one layer keeps for the backward pass; rows are the tokens of a batch, d the embedding. All
@@ -87,6 +88,11 @@ class Gpt final : public LanguageModel {
 
   void make_room(long rows);
   Top run(const float* params, const TokenBatch& batch, const float* below, const float* state) override;
+  // A projection with its adapter, if it has one. `weight`, `bias`: offsets. The rest as Projection.
+  void project(const float* params, Projection::Shape shape, const float* x, std::uint32_t weight, std::uint32_t bias,
+               const float* residual, float* y, float* activated);
+  void project_back(const float* params, Projection::Shape shape, const float* x, const float* before,
+                    std::uint32_t weight, std::uint32_t bias, const float* change, float* gradient, float* x_change);
   void forward_layer(const float* params, std::size_t index, Attention::Shape shape, const float* x);
   void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
                 float* below_change) override;

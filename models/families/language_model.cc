@@ -47,12 +47,13 @@ float LanguageModel::backward(std::span<const float> params, const Batch& batch,
                               std::span<const float> above_change, std::span<float> gradient,
                               std::span<float> below_change) {
   const TokenBatch tokens = tokens_of(params, batch);
-  check_backward(batch.rows, above_change, gradient, below_change);
+  if (adapters_ == nullptr) check_backward(batch.rows, above_change, gradient, below_change);
+  RUMOR_CHECK(adapters_ == nullptr || gradient.empty());
   if (!batch.state.empty()) keep_state(tokens.batch, batch.state.data());
   double loss = 0;
   if (part().is_last()) {
-    const TokenHead::Gradients gradients{top_.change, gradient.data() + sizes_.table,
-                                         sizes_.bias ? gradient.data() + *sizes_.bias : nullptr};
+    const TokenHead::Gradients gradients{top_.change, place(gradient.data(), sizes_.table),
+                                         sizes_.bias ? place(gradient.data(), *sizes_.bias) : nullptr};
     loss = head_.loss(parallel_, tokens, sizes_.width, sizes_.vocabulary, top_.x, head_of(params), &gradients,
                       batch.soft);
   } else {

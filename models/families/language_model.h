@@ -41,6 +41,11 @@ class LanguageModel : public Model {
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
  protected:
+  // Where a gradient goes; null in a frozen model.
+  static float* place(float* gradient, std::uint32_t offset) {
+    return gradient == nullptr ? nullptr : gradient + offset;
+  }
+
   struct Sizes {
     long vocabulary, context, width;  // width: of a token's vector between layers, and below the head
     ModelPart part;
@@ -63,12 +68,15 @@ class LanguageModel : public Model {
   virtual void keep_state(long, float*) {}
   // Backward pass of the last run() with the same arguments. Top::change is filled in, and in the last part
   // the gradient of the head is in place. Overwrites all other gradients, and below_change unless it is null.
-  // Adds to a table that is the embedding's too.
+  // Adds to a table that is the embedding's too. gradient: null in a frozen model.
   virtual void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
                         float* below_change) = 0;
 
   std::size_t head_memory_bytes() const { return head_.memory_bytes(); }
   Parallel* parallel() const { return parallel_; }
+  // Null unless the model is frozen. A family that has adapters lets adapt() set them.
+  Adapters* adapters() const { return adapters_; }
+  void freeze(Adapters& adapters) { adapters_ = &adapters; }
 
  private:
   TokenBatch tokens_of(std::span<const float> params, const Batch& batch) const;
@@ -78,6 +86,7 @@ class LanguageModel : public Model {
   Sizes sizes_;
   Top top_{};  // of the last forward()
   Parallel* parallel_ = nullptr;
+  Adapters* adapters_ = nullptr;
   TokenHead head_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/families/adapters.h"
 #include "models/kernels/activations.h"
 #include "models/kernels/kernels.h"
 #include "models/kernels/sequence_kernels.h"
@@ -66,18 +67,23 @@ void Llama::make_room(long rows) {
 
 // ---- forward
 
+void Llama::project(const float* params, Linear::Shape shape, const float* x, std::uint32_t weight, const float* bias,
+                    const float* residual, float* y) {
+  linear_.forward(parallel(), shape, x, params + weight, bias, residual, y);
+  if (adapters()) adapters()->forward(parallel(), weight, shape.rows, shape.y_row, x, y);
+}
+
 // x: [rows][width] -> qkv: queries, keys and values side by side.
 void Llama::project_qkv(const float* params, const LlamaShape::Layer& at, long rows, const float* x, float* qkv) {
   const Attention::Shape attention = shape_.attention(1);
   const long d = shape_.width, row = attention.row(), queries = attention.width();
   const long keys = shape_.groups * shape_.head_size;
-  const auto project = [&](long out, std::uint32_t weight, std::uint32_t bias, float* y) {
-    linear_.forward(parallel(), {rows, d, out, row}, x, params + weight, shape_.qkv_bias ? params + bias : nullptr,
-                    nullptr, y);
+  const auto one = [&](long out, std::uint32_t weight, std::uint32_t bias, float* y) {
+    project(params, {rows, d, out, row}, x, weight, shape_.qkv_bias ? params + bias : nullptr, nullptr, y);
   };
-  project(queries, at.query, at.query_bias, qkv);
-  project(keys, at.key, at.key_bias, qkv + queries);
-  project(keys, at.value, at.value_bias, qkv + queries + keys);
+  one(queries, at.query, at.query_bias, qkv);
+  one(keys, at.key, at.key_bias, qkv + queries);
+  one(keys, at.value, at.value_bias, qkv + queries + keys);
 }
 
 // layer.middle -> layer.out
@@ -85,13 +91,13 @@ void Llama::feed_forward(const float* params, const LlamaShape::Layer& at, long 
   const long d = shape_.width, f = shape_.feed_forward;
   layer.feed_forward_norm.forward(parallel(), rows, d, shape_.epsilon, layer.middle, params + at.feed_forward_gain,
                                   layer.normed_2);
-  linear_.forward(parallel(), {rows, d, f}, layer.normed_2, params + at.gate, nullptr, nullptr, layer.gate);
-  linear_.forward(parallel(), {rows, d, f}, layer.normed_2, params + at.up, nullptr, nullptr, layer.up);
+  project(params, {rows, d, f}, layer.normed_2, at.gate, nullptr, nullptr, layer.gate);
+  project(params, {rows, d, f}, layer.normed_2, at.up, nullptr, nullptr, layer.up);
   each_range(parallel(), rows * f, 16, [&](Range part) {
     kernels().sequence->swiglu(part.size(), layer.gate + part.begin, layer.up + part.begin,
                                layer.active + part.begin);
   });
-  linear_.forward(parallel(), {rows, f, d}, layer.active, params + at.down, nullptr, layer.middle, layer.out);
+  project(params, {rows, f, d}, layer.active, at.down, nullptr, layer.middle, layer.out);
 }
 
 // x: [rows][width], the sum before this layer.
@@ -103,8 +109,7 @@ void Llama::forward_layer(const float* params, std::size_t index, Attention::Sha
   project_qkv(params, at, rows, layer.normed_1, layer.qkv);
   rotary_.forward(parallel(), rows, shape_.heads + shape_.groups, layer.qkv, attention.row());
   layer.attention.forward(parallel(), attention, layer.qkv, layer.looked);
-  linear_.forward(parallel(), {rows, attention.width(), d}, layer.looked, params + at.output, nullptr, x,
-                  layer.middle);
+  project(params, {rows, attention.width(), d}, layer.looked, at.output, nullptr, x, layer.middle);
   feed_forward(params, at, rows, layer);
 }
 
@@ -127,6 +132,13 @@ Llama::Top Llama::run(const float* params, const TokenBatch& batch, const float*
 
 // ---- backward
 
+void Llama::project_back(const float* params, Linear::Shape shape, const float* x, std::uint32_t weight,
+                         const float* change, float* gradient, float* bias_gradient, float* x_change, Start start) {
+  Linear::backward(parallel(), shape, x, params + weight, change, place(gradient, weight), bias_gradient, x_change,
+                   start);
+  if (adapters()) adapters()->backward(parallel(), weight, shape.rows, shape.y_row, x, change, x_change);
+}
+
 // qkv_change_ -> inner_, d loss / d x.
 void Llama::project_qkv_back(const float* params, const LlamaShape::Layer& at, long rows, const float* x,
                              float* gradient) {
@@ -134,8 +146,8 @@ void Llama::project_qkv_back(const float* params, const LlamaShape::Layer& at, l
   const long d = shape_.width, row = attention.row(), queries = attention.width();
   const long keys = shape_.groups * shape_.head_size;
   const auto back = [&](long out, std::uint32_t weight, std::uint32_t bias, const float* change, Start start) {
-    Linear::backward(parallel(), {rows, d, out, row}, x, params + weight, change, gradient + weight,
-                     shape_.qkv_bias ? gradient + bias : nullptr, inner_, start);
+    project_back(params, {rows, d, out, row}, x, weight, change, gradient,
+                 shape_.qkv_bias ? place(gradient, bias) : nullptr, inner_, start);
   };
   back(queries, at.query, at.query_bias, qkv_change_, Start::zero);
   back(keys, at.key, at.key_bias, qkv_change_ + queries, Start::output);
@@ -145,19 +157,16 @@ void Llama::project_qkv_back(const float* params, const LlamaShape::Layer& at, l
 // change_: in, d loss / d layer.out; out, d loss / d layer.middle.
 void Llama::feed_back(const float* params, const LlamaShape::Layer& at, long rows, Layer& layer, float* gradient) {
   const long d = shape_.width, f = shape_.feed_forward;
-  Linear::backward(parallel(), {rows, f, d}, layer.active, params + at.down, change_, gradient + at.down, nullptr,
-                   active_change_, Start::zero);
+  project_back(params, {rows, f, d}, layer.active, at.down, change_, gradient, nullptr, active_change_, Start::zero);
   each_range(parallel(), rows * f, 16, [&](Range part) {
     kernels().sequence->swiglu_backward(part.size(), layer.gate + part.begin, layer.up + part.begin,
                                         active_change_ + part.begin, gate_change_ + part.begin,
                                         up_change_ + part.begin);
   });
-  Linear::backward(parallel(), {rows, d, f}, layer.normed_2, params + at.gate, gate_change_, gradient + at.gate,
-                   nullptr, inner_, Start::zero);
-  Linear::backward(parallel(), {rows, d, f}, layer.normed_2, params + at.up, up_change_, gradient + at.up, nullptr,
-                   inner_, Start::output);
+  project_back(params, {rows, d, f}, layer.normed_2, at.gate, gate_change_, gradient, nullptr, inner_, Start::zero);
+  project_back(params, {rows, d, f}, layer.normed_2, at.up, up_change_, gradient, nullptr, inner_, Start::output);
   layer.feed_forward_norm.backward(parallel(), rows, d, layer.middle, params + at.feed_forward_gain, inner_, change_,
-                                   gradient + at.feed_forward_gain);
+                                   place(gradient, at.feed_forward_gain));
 }
 
 // change_: in, d loss / d this layer's sum; out, d loss / d the sum before it, x.
@@ -167,13 +176,13 @@ void Llama::backward_layer(const float* params, std::size_t index, Attention::Sh
   const LlamaShape::Layer& at = shape_.layer[index];
   const long rows = attention.batch * attention.context, d = shape_.width;
   feed_back(params, at, rows, layer, gradient);
-  Linear::backward(parallel(), {rows, attention.width(), d}, layer.looked, params + at.output, change_,
-                   gradient + at.output, nullptr, looked_change_, Start::zero);
+  project_back(params, {rows, attention.width(), d}, layer.looked, at.output, change_, gradient, nullptr,
+               looked_change_, Start::zero);
   layer.attention.backward(parallel(), attention, layer.qkv, layer.looked, looked_change_, qkv_change_);
   rotary_.backward(parallel(), rows, shape_.heads + shape_.groups, qkv_change_, attention.row());
   project_qkv_back(params, at, rows, layer.normed_1, gradient);
   layer.attention_norm.backward(parallel(), rows, d, x, params + at.attention_gain, inner_, change_,
-                                gradient + at.attention_gain);
+                                place(gradient, at.attention_gain));
 }
 
 // inner_: in the last part d loss / d normed_; change_: in the others d loss / d the sum after the last
@@ -184,13 +193,13 @@ void Llama::run_back(const float* params, const TokenBatch& batch, const float* 
   if (shape_.part.is_last()) {
     std::fill_n(change_, rows * d, 0.0f);
     norm_.backward(parallel(), rows, d, layers_.back().out, params + shape_.gain, inner_, change_,
-                   gradient + shape_.gain);
+                   place(gradient, shape_.gain));
   }
   const float* first = shape_.part.is_first() ? embedded_ : below;
   for (std::size_t i = layers_.size(); i-- > 0;)
     backward_layer(params, i, shape_.attention(batch.batch), i == 0 ? first : layers_[i - 1].out, gradient);
   if (below_change) std::copy_n(change_, rows * d, below_change);
-  if (!shape_.part.is_first()) return;
+  if (!shape_.part.is_first() || gradient == nullptr) return;
   if (!shape_.tied_head) std::fill_n(gradient + shape_.table, shape_.vocabulary * d, 0.0f);
   embed_backward(parallel(), batch, d, change_, gradient + shape_.table, nullptr);
 }

@@ -73,6 +73,7 @@ class Llama final : public LanguageModel {
   // All matrices except the token tables.
   std::uint32_t hidden_matrices(const TensorInfo& tensor) const override;
   std::size_t memory_bytes() const override;
+  void adapt(Adapters& adapters) override { freeze(adapters); }
 
  private:
   // The activations that one layer keeps for the backward pass; rows are the tokens of a batch. All floats are in
@@ -95,6 +96,11 @@ class Llama final : public LanguageModel {
   void run_back(const float* params, const TokenBatch& batch, const float* below, float* gradient,
                 float* below_change) override;
   void make_room(long rows);
+  // A projection with its adapter, if it has one. `weight`: its offset. The rest as Linear.
+  void project(const float* params, Linear::Shape shape, const float* x, std::uint32_t weight, const float* bias,
+               const float* residual, float* y);
+  void project_back(const float* params, Linear::Shape shape, const float* x, std::uint32_t weight, const float* change,
+                    float* gradient, float* bias_gradient, float* x_change, Start start);
   void project_qkv(const float* params, const LlamaShape::Layer& at, long rows, const float* x, float* qkv);
   void project_qkv_back(const float* params, const LlamaShape::Layer& at, long rows, const float* x, float* gradient);
   void forward_layer(const float* params, std::size_t index, Attention::Shape attention, const float* x);

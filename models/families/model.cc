@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/families/adapted_model.h"
 #include "models/families/cnn.h"
 #include "models/families/gpt.h"
 #include "models/families/llama.h"
@@ -13,6 +14,7 @@
 namespace rumor::models {
 
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
+  if (config.adapter.is_on()) return make_adapted_model(config);
   if (config.family == "mlp") return make_mlp(config);
   if (config.family == "cnn") return make_cnn(config);
   if (config.family == "gpt") return make_gpt(config);

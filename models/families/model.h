@@ -25,6 +25,20 @@
 
 namespace rumor::models {
 
+class Adapters;
+struct FrozenBase;
+
+// Low-rank adapters of a frozen model (models/families/adapters.h).
+struct AdapterConfig {
+  std::string kind = "none";         // or lora
+  std::uint32_t rank = 8;
+  double alpha = 8;
+  std::vector<std::string> targets;  // names of projections, or their ends, as in PEFT; empty: as usual in the family
+  std::shared_ptr<const FrozenBase> base;  // the frozen weights; null until they were read
+
+  bool is_on() const { return kind != "none"; }
+};
+
 struct ModelConfig {
   std::string family = "mlp";
   // mlp; cnn: of the dense head; lstm: the width of each layer, all equal.
@@ -48,6 +62,7 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;      // added to the mean square
   bool tied_head = true;           // gpt, llama: the head is the embedding's table
   bool qkv_bias = false;           // queries, keys and values have biases, as Qwen2's
+  AdapterConfig adapter;           // gpt, llama
   // Filled from the data set (DataSet::describe):
   std::uint32_t inputs = 0;  // values of a row; pictures: channels * height * width, planes one after another
   std::uint32_t classes = 0;
@@ -143,6 +158,9 @@ class Model {
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();
   }
+  // Freezes the model: from now on these adapters take part in forward() and backward(), and backward() is given an
+  // empty gradient. They must outlive the model's use. Families without adapters do nothing.
+  virtual void adapt(Adapters&) {}
   // Memory that the model holds now: activations and scratch, no parameters.
   virtual std::size_t memory_bytes() const = 0;
   // Threads for a step; null: the caller's alone. Must outlive its use. The bits are the same for any number.

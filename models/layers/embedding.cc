@@ -144,8 +144,10 @@ double TokenHead::loss(Parallel* parallel, const TokenBatch& batch, long width, 
     if (!gradients) return;
     if (gradients->bias) add_bias_gradient(parallel, piece, gradients->bias);
     // d table[vocabulary][width] += d logits * x;  d x[rows][width] = d logits^T * table
-    parallel_matmul(parallel, vocabulary, width, piece.rows, {logits_.data(), piece.wide, 1}, x + piece.first * width,
-                    width, gradients->table, width, piece.first == 0 ? Start::zero : Start::output);
+    if (gradients->table)
+      parallel_matmul(parallel, vocabulary, width, piece.rows, {logits_.data(), piece.wide, 1},
+                      x + piece.first * width, width, gradients->table, width,
+                      piece.first == 0 ? Start::zero : Start::output);
     parallel_matmul(parallel, piece.rows, width, vocabulary, {logits_.data(), 1, piece.wide}, weights.table, width,
                     gradients->x + piece.first * width, width, Start::zero);
   });

@@ -36,8 +36,8 @@ class TokenHead {
   };
   struct Gradients {
     float* x;               // [rows, width], overwritten
-    float* table;           // [vocabulary, width], overwritten
-    float* bias = nullptr;  // [vocabulary], overwritten; null exactly where Weights::bias is
+    float* table;           // [vocabulary, width], overwritten; null: not wanted
+    float* bias = nullptr;  // [vocabulary], overwritten; null: not wanted, or there is none
   };
 
   // Sum over the rows of -log of the probability of their targets, in nats. x: [rows, width]. With `gradients`: those

@@ -34,6 +34,7 @@ void LayerNorm::backward(Parallel* parallel, long rows, long columns, const floa
     k.layer_norm_backward(std::min(chunk_rows, rows - row), columns, x + at, gain, mean_.data() + row,
                           scale_.data() + row, change + at, x_change + at, sums, sums + columns);
   });
+  if (gain_gradient == nullptr) return;
   k.column_sums(chunks, columns, partial_.data(), 2 * columns, gain_gradient);
   k.column_sums(chunks, columns, partial_.data() + columns, 2 * columns, bias_gradient);
 }

@@ -19,7 +19,7 @@ class LayerNorm {
                const float* bias, float* y);
 
   // Backward pass of the last forward. change: [rows, columns], d loss / d y. x_change [rows, columns] is added to;
-  // gain_gradient and bias_gradient [columns] are overwritten.
+  // gain_gradient and bias_gradient [columns] are overwritten, or both null.
   void backward(Parallel* parallel, long rows, long columns, const float* x, const float* gain,
                 const float* change, float* x_change, float* gain_gradient, float* bias_gradient);
 

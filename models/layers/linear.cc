@@ -37,7 +37,8 @@ void Linear::backward(Parallel* parallel, Shape s, const float* x, const float* 
       k.sequence->column_sums(s.rows, part.size(), change + part.begin, s.y_row, bias_gradient + part.begin);
     });
   // d weight[out][in] = change[rows][out]^T * x[rows][in]
-  parallel_matmul(parallel, s.out, s.in, s.rows, {change, 1, s.y_row}, x, s.in, weight_gradient, s.in, Start::zero);
+  if (weight_gradient)
+    parallel_matmul(parallel, s.out, s.in, s.rows, {change, 1, s.y_row}, x, s.in, weight_gradient, s.in, Start::zero);
   // d x[rows][in] += change[rows][out] * weight[out][in]
   each_tile(parallel, s.rows, s.in, [&](Range rows, Range columns) {
     k.matmul(rows.size(), columns.size(), s.out, {change + rows.begin * s.y_row, s.y_row, 1}, weight + columns.begin,

@@ -24,8 +24,8 @@ class Linear {
   void forward(Parallel* parallel, Shape shape, const float* x, const float* weight, const float* bias,
                const float* residual, float* y);
 
-  // change: d loss / d y, laid out as y -> weight_gradient [out, in] and bias_gradient [out] (null: no bias), both
-  // overwritten, and x_change [rows, in]: overwritten with Start::zero, added to with Start::output.
+  // change: d loss / d y, laid out as y -> weight_gradient [out, in] and bias_gradient [out], both overwritten (null:
+  // not wanted), and x_change [rows, in]: overwritten with Start::zero, added to with Start::output.
   static void backward(Parallel* parallel, Shape shape, const float* x, const float* weight, const float* change,
                        float* weight_gradient, float* bias_gradient, float* x_change, Start x_start);
 

@@ -33,12 +33,12 @@ void Projection::backward(Parallel* parallel, Shape s, const float* x, const flo
   each_range(parallel, s.in, 16, [&](Range part) {
     k.transpose(part.size(), s.out, weight + part.begin * s.out, s.out, turned + part.begin, s.in);
   });
-  each_range(parallel, s.out, 64, [&](Range part) {
+  each_range(parallel, bias_gradient ? s.out : 0, 64, [&](Range part) {
     k.sequence->column_sums(s.rows, part.size(), change + part.begin, s.out, bias_gradient + part.begin);
   });
   // d weight[in][out] = x[rows][in]^T * change[rows][out]
-  parallel_matmul(parallel, s.in, s.out, s.rows, {x, 1, s.in}, change, s.out, weight_gradient, s.out,
-                  Start::zero);
+  if (weight_gradient)
+    parallel_matmul(parallel, s.in, s.out, s.rows, {x, 1, s.in}, change, s.out, weight_gradient, s.out, Start::zero);
   // d x[rows][in] = change[rows][out] * weight[in][out]^T
   each_tile(parallel, s.rows, s.in, [&](Range rows, Range columns) {
     const MatrixView a{change + rows.begin * s.out, s.out, 1};

@@ -25,7 +25,8 @@ class Projection {
                       const float* residual, float* y, float* activated);
 
   // change: [rows, out], d loss / d y -> weight_gradient [in, out], bias_gradient [out], x_change [rows, in]; all
-  // three are overwritten. With `before` [rows, in] (or null), x was gelu(before) and x_change is that of `before`.
+  // three are overwritten. The first two may be null: not wanted. With `before` [rows, in] (or null), x was
+  // gelu(before) and x_change is that of `before`.
   void backward(Parallel* parallel, Shape shape, const float* x, const float* before, const float* weight,
                 const float* change, float* weight_gradient, float* bias_gradient, float* x_change);
 

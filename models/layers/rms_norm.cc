@@ -31,7 +31,7 @@ void RmsNorm::backward(Parallel* parallel, long rows, long columns, const float*
     k.rms_norm_backward(std::min(chunk_rows, rows - row), columns, x + at, gain, scale_.data() + row, change + at,
                         x_change + at, partial_.data() + static_cast<long>(i) * columns);
   });
-  k.column_sums(chunks, columns, partial_.data(), columns, gain_gradient);
+  if (gain_gradient) k.column_sums(chunks, columns, partial_.data(), columns, gain_gradient);
 }
 
 }  // namespace rumor::models

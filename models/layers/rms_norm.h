@@ -18,7 +18,7 @@ class RmsNorm {
                float* y);
 
   // Backward pass of the last forward. change: [rows, columns], d loss / d y. x_change [rows, columns] is added to;
-  // gain_gradient [columns] is overwritten.
+  // gain_gradient [columns] is overwritten, or null.
   void backward(Parallel* parallel, long rows, long columns, const float* x, const float* gain, const float* change,
                 float* x_change, float* gain_gradient);
 

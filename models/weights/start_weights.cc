@@ -195,7 +195,7 @@ Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string
 
 Result<std::shared_ptr<const StartWeights>> load_start_weights(const std::string& path, ModelConfig config,
                                                                const DataSet& data, int grid_bits) {
-  if (path.empty()) return std::shared_ptr<const StartWeights>();
+  if (path.empty() || config.adapter.is_on()) return std::shared_ptr<const StartWeights>();
   data.describe(config);
   const auto model = make_model(config);
   if (!model) return model.error();

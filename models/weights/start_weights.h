@@ -44,8 +44,8 @@ Result<std::vector<float>> read_named_weights(const std::string& path, const Par
 Result<std::shared_ptr<const StartWeights>> read_start_weights(const std::string& path,
                                                                const ParamLayout& layout, int grid_bits);
 
-// Start weights of the model that `config` makes for rows of `data`; null if `path` is empty. Errors also: those of
-// make_model.
+// Start weights of the model that `config` makes for rows of `data`; null if `path` is empty, or `config` has adapters,
+// which begin as the seed says beside a base (models/weights/frozen_base.h). Errors also: those of make_model.
 Result<std::shared_ptr<const StartWeights>> load_start_weights(const std::string& path, ModelConfig config,
                                                                const DataSet& data, int grid_bits);
 

@@ -98,6 +98,9 @@ Result<Swarm::Start> Swarm::start_outside(ParamLayout layout) {
 // Weights from the run's seed or its file, as its other peers make them.
 Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
   const RunConfig& config = options_.config;
+  if (config.model.adapter.is_on())
+    return Error{Errc::usage, "model.adapter is for `rumor peer`; in a program, adapt the model itself, with PEFT for "
+                              "example, and leave model.adapter out"};
   const auto data = models::load_data(config.data, config.model.context);
   if (!data) return Error{data.error().code, "this run's model is known from its data: " + data.error().text};
   models::ModelConfig shape = config.model;

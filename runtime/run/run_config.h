@@ -54,10 +54,12 @@ struct RunConfig {
   std::uint64_t samples =
       100'000;  // (shared) planned length, all peers together; the schedule spans it
 
-  // [model] (shared), but for weights and precision
+  // [model] (shared), but for weights and precision. The frozen base of adapters is shared, too: models::open_base_of()
+  // comes before the run has a name.
   models::ModelConfig model;
-  // Weights to start from instead of the seed: a safetensors file, or a folder with model.safetensors or its shards
-  // and index (models/weights/start_weights.h). Each peer has its own path; the content goes into the run id.
+  // Weights to start from instead of the seed, or the frozen ones of model.adapter: a safetensors file, or a folder
+  // with model.safetensors or its shards and index (models/weights/start_weights.h). Each peer has its own path; the
+  // content goes into the run id.
   std::string weights;
   // How a GPU takes the numbers of matrix products (gpu/device/model_table.h): fp32, tf32 or bf16. A processor: fp32
   // always.

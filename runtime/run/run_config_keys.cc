@@ -85,6 +85,9 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
                                   "optimizer.hogwild and exchange.local_steps take several at once; choose another "
                                   "kind, such as \"rmsprop\", or leave these out")};
   const PipelineRules& pipeline = config.pipeline;
+  if (pipeline.stages > 1 && config.model.adapter.is_on())
+    return Error{Errc::usage, str(where, "model.adapter = \"", config.model.adapter.kind, "\" is not possible with ",
+                                  "pipeline.stages = ", pipeline.stages, " yet; leave one of them out")};
   if (pipeline.stages == 1 && !pipeline.cut.empty())
     return Error{Errc::usage, str(where, "pipeline.cut cuts a model into pipeline.stages, which is 1; set it too")};
   if (pipeline.stages > 1 && config.batch % pipeline.micro_batches != 0)

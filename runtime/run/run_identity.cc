@@ -1,6 +1,8 @@
 #include "runtime/run/run_identity.h"
 
+#include "models/families/adapters.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/check.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_key_table.h"
@@ -18,8 +20,15 @@ bool counts(const RunKeyRow& key, const RunConfig& config) {
   if (key.name.starts_with("pipeline.")) return config.pipeline.stages > 1;
   if (key.name == "data.tokens") return !config.data.tokens.empty();
   if (key.name.starts_with("optimizer.adam_")) return config.optimizer.kind == "muon";
+  if (key.name.starts_with("model.adapter")) return config.model.adapter.is_on();
   if (is_llama_key(key.name)) return config.model.family == "llama";
   return true;
+}
+
+// The frozen weights beside adapters.
+const Hash256& base_of(const RunConfig& config) {
+  RUMOR_CHECK(config.model.adapter.base != nullptr);  // a model was made before its run has a name
+  return config.model.adapter.base->hash;
 }
 
 RunPart part(std::string text, const ByteWriter& value) {
@@ -39,6 +48,7 @@ RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::S
     out.text(key.shared(config));
   }
   out.raw(layout.hash().view());
+  if (config.model.adapter.is_on()) out.raw(base_of(config).view());
   if (start != nullptr) out.raw(start->identity().view());
   return RunId::from(sha256(out.bytes()).view().first(RunId::size));
 }
@@ -53,6 +63,14 @@ std::vector<RunPart> run_parts(const RunConfig& config, const ParamLayout& layou
     value.text(key.shared(config));
     const std::string shown = key.name == "data.tokens" ? "this tokenizer, " + key.shown(config) : key.shown(config);
     parts.push_back(part(str(key.name, " = ", shown.empty() ? "(not set)" : shown), value));
+  }
+  if (config.model.adapter.is_on()) {
+    ByteWriter value;
+    value.text("base");
+    value.raw(base_of(config).view());
+    parts.push_back(part(str("the frozen base of model.adapter, which is in model.weights and has the SHA-256 ",
+                             base_of(config).hex().substr(0, 16), "..."),
+                         value));
   }
   if (start != nullptr) {
     ByteWriter weights, beside;

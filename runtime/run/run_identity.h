@@ -19,7 +19,7 @@
 namespace rumor {
 
 // Names the run: SHA-256 over the shared keys, the layout, the format versions and, where the run starts from given
-// weights, their identity; cut to 16 bytes. `start`: null for weights from the seed.
+// weights or trains adapters of frozen ones, their identity; cut to 16 bytes. `start`: null for weights from the seed.
 RunId run_id(const RunConfig& config, const ParamLayout& layout, const models::StartWeights* start = nullptr);
 
 // The parts of the same: keys, initial weights, tensors, in this order.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/families/adapters.h"
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_key_kinds.h"
@@ -37,7 +38,7 @@ std::vector<RunKeyRow> model_keys() {
           whole(0, 4096, FIELD(model.groups))),
       row("model.weights", of_peer,
           "start from this safetensors file, or from this folder, whose config.json then decides the model's keys; "
-          "all peers need the same content, at any path",
+          "with model.adapter: the frozen base; all peers need the same content, at any path",
           text(FIELD(weights))),
       row("model.context", of_run, "context length of a language model, or length of an LSTM's window, tokens",
           whole(1, 1 << 20, FIELD(model.context))),
@@ -244,6 +245,32 @@ std::vector<RunKeyRow> pipeline_keys() {
   };
 }
 
+// Unlike orders and the usual targets by name are one choice.
+std::string adapter_targets(const RunConfig& config) {
+  const models::ModelConfig& model = config.model;
+  std::vector<std::string> targets = model.adapter.targets;
+  if (targets.empty()) targets = models::usual_adapter_targets(model.family);
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  return shown_list(targets);
+}
+
+std::vector<RunKeyRow> adapter_keys() {
+  Kind targets = texts(FIELD(model.adapter.targets));
+  targets.printed = adapter_targets;
+  return {
+      row("model.adapter", of_run,
+          "lora: freeze the GPT or Llama in model.weights, and train and exchange low-rank adapters alone",
+          choice({"none", "lora"}, FIELD(model.adapter.kind))),
+      row("model.adapter_rank", of_run, "rank of the adapters' matrices", whole(1, 4096, FIELD(model.adapter.rank))),
+      row("model.adapter_alpha", of_run, "weight of the adapters: they are multiplied by this number / rank",
+          real(1e-6, 1e6, FIELD(model.adapter.alpha))),
+      row("model.adapter_targets", of_run,
+          "projections that have adapters, as PEFT names them; not set: q_proj and v_proj, or c_attn of a GPT",
+          std::move(targets)),
+  };
+}
+
 // The simulator alone knows these methods, except local_steps, which broadcast has too.
 std::vector<RunKeyRow> method_keys() {
   return {
@@ -292,7 +319,7 @@ const std::vector<RunKeyRow>& run_key_table() {
     std::vector<RunKeyRow> list = model_keys();
     for (std::vector<RunKeyRow> more :
          std::array{llama_keys(), training_keys(), exchange_keys(), compress_keys(), network_keys(), method_keys(),
-                    audit_keys(), pipeline_keys()})
+                    audit_keys(), pipeline_keys(), adapter_keys()})
       for (RunKeyRow& row : more) list.push_back(std::move(row));
     return list;
   }();

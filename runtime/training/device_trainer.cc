@@ -17,6 +17,7 @@ Result<void> check_possible(const RunConfig& config) {
   const auto not_yet = [](const std::string& what) {
     return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};
   };
+  if (config.model.adapter.is_on()) return not_yet(str("model.adapter = \"", config.model.adapter.kind, "\""));
   if (config.hogwild > 0) return not_yet(str("optimizer.hogwild = ", config.hogwild));
   if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
   if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));

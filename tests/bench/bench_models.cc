@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/families/adapters.h"
 #include "models/families/model.h"
 #include "models/kernels/kernels.h"
 #include "runtime/base/large_vector.h"
@@ -60,6 +61,16 @@ ModelConfig lstm(std::vector<std::uint32_t> hidden, std::uint32_t embedding, std
   return config;
 }
 
+// Adapters of rank 8 beside a frozen model, where PEFT has them by default.
+ModelConfig lora(ModelConfig config) {
+  const auto whole = make_model(config).value();
+  auto base = std::make_shared<FrozenBase>();
+  base->weights = to_floats(initial_weights(*whole, 1, 24), 24);
+  config.adapter.kind = "lora";
+  config.adapter.base = std::move(base);
+  return config;
+}
+
 // A model of torch_speed.py goes by the same name here.
 std::map<std::string, Case> cases() {
   ModelConfig mlp;
@@ -82,6 +93,9 @@ std::map<std::string, Case> cases() {
           {"gpt-6x384", {gpt(6, 6, 384, 256), 8}},
           {"llama-5x128", {llama(5, 4, 2, 128, 384, 128), 16}},
           {"llama-8x384", {llama(8, 6, 2, 384, 1024, 256), 8}},
+          {"lora-8x384", {lora(llama(8, 6, 2, 384, 1024, 256)), 8}},
+          {"llama-10x512", {llama(10, 8, 4, 512, 1408, 64), 4}},
+          {"lora-10x512", {lora(llama(10, 8, 4, 512, 1408, 64)), 4}},
           {"lstm-2x256", {lstm({256, 256}, 128, 128), 16}},
           {"lstm-1x512", {lstm({512}, 128, 64), 32}}};
 }

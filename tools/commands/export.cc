@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "models/families/model.h"
+#include "models/weights/merged_weights.h"
 #include "models/weights/model_json.h"
 #include "models/weights/safetensors_writer.h"
 #include "models/weights/weight_shards.h"
@@ -172,7 +173,40 @@ Result<std::string> description_of(const std::string& state) {
                    "to a file that ends in .safetensors (or start `rumor peer` once more on this directory)")};
 }
 
-Result<void> write_exported(const ExportCommand& command, const ExportedWeights& exported) {
+// The two files of PEFT, which has no member for the hash of the base: it is in the metadata of the weights.
+Result<void> write_adapters(const ExportCommand& command, const ExportedWeights& exported,
+                            const models::AdapterDescription& description) {
+  models::SafetensorsMetadata metadata = daemon::metadata_of(exported);
+  metadata["base_sha256"] = description.base_hash;
+  const auto tensors = daemon::tensors_of(exported, command.dtype);
+  if (command.to.ends_with(".safetensors")) return models::write_safetensors(command.to, tensors, metadata);
+  models::AdapterDescription told = description;
+  told.base_hash.clear();
+  if (!command.base.empty()) told.base = command.base;
+  const std::string text = models::adapter_json(told);
+  if (auto made = daemon::make_directory(command.to); !made) return made;
+  const std::string file = command.to + "/adapter_model.safetensors";
+  if (auto written = models::write_safetensors(file, tensors, metadata); !written) return written;
+  return daemon::write_atomically(command.to + "/adapter_config.json",
+                                  {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+// Puts adapters into their base: `exported` becomes the whole model.
+Result<void> merge(const ExportCommand& command, const models::AdapterDescription& description,
+                   ExportedWeights& exported) {
+  const auto text = description_of(command.states.front());
+  if (!text) return text.error();
+  const auto config = models::parse_model_json(*text, command.states.front() + "/config.json");
+  if (!config) return config.error();
+  auto merged = models::merge_into_base(description, *config, exported.form.layout, exported.weights, command.base);
+  if (!merged) return Error{merged.error().code, str(command.states.front(), ": ", merged.error().text)};
+  exported.form.layout = std::move(merged->layout);
+  exported.weights = std::move(merged->weights);
+  exported.digest.reset();  // which was that of the adapters
+  return {};
+}
+
+Result<void> write_whole(const ExportCommand& command, const ExportedWeights& exported) {
   const models::SafetensorsMetadata metadata = daemon::metadata_of(exported);
   const auto tensors = daemon::tensors_of(exported, command.dtype);
   if (command.to.ends_with(".safetensors")) return models::write_safetensors(command.to, tensors, metadata);
@@ -186,13 +220,27 @@ Result<void> write_exported(const ExportCommand& command, const ExportedWeights&
                                  command.dtype);
 }
 
+Result<void> write_exported(const ExportCommand& command, ExportedWeights& exported) {
+  const auto adapters = models::adapters_beside(command.states.front());
+  if (!adapters) return adapters.error();
+  if (command.merged && !*adapters)
+    return Error{Errc::usage, str("--merged puts adapters into their base, and ", command.states.front(), " has none ",
+                                  "(model.adapter); leave --merged out")};
+  if (*adapters && !command.merged && command.shard_bytes)
+    return Error{Errc::usage, "--shard-size cuts a whole model, and adapters are one file; add --merged"};
+  if (*adapters && !command.merged) return write_adapters(command, exported, **adapters);
+  if (*adapters)
+    if (auto merged = merge(command, **adapters, exported); !merged) return merged;
+  return write_whole(command, exported);
+}
+
 }  // namespace
 
 int run_export_command(const ExportCommand& command) {
   if (command.shard_bytes && command.to.ends_with(".safetensors"))
     return fail({Errc::usage, str("--shard-size cuts a folder's weights into files, and ", command.to,
                                   " is one file; export to a folder")});
-  const auto exported = what_to_export(command);
+  auto exported = what_to_export(command);
   if (!exported) return fail(exported.error());
   const auto written = write_exported(command, *exported);
   if (!written) return fail(written.error());

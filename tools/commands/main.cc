@@ -294,6 +294,8 @@ void add_sample(CLI::App& app, SampleCommand& c) {
   sample->add_option("--seed", c.seed, "seed of the random choices (default 1)");
   sample->add_option("--length", c.length, "tokens to write (default 500)");
   sample->add_option("--tokens", c.tokens, "tokenizer.json of the model (default: the one in the same folder)");
+  sample->add_option("--weights", c.base,
+                     "of a run with model.adapter: file or folder of the frozen base (default: where the peer had it)");
   sample->add_option("--heads", c.heads, "number of attention heads of a GPT, if there is no config.json")
       ->check(CLI::Range(1, 65536));
 }
@@ -339,6 +341,9 @@ void add_export(CLI::App& app, ExportCommand& c) {
       ->check(CLI::Range(0.0, 1.0));
   sub->add_option("--dtype", c.dtype, "f32, bf16 or f16: type of the weights, rounded to nearest even (default f32)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  sub->add_flag("--merged", c.merged, "of a run with model.adapter: the whole model, with the adapters in its weights");
+  sub->add_option("--weights", c.base,
+                  "with --merged: file or folder of the frozen base (default: where the peer had it)");
   sub->add_option("--shard-size", c.shard_bytes,
                   "cut a folder's weights into files of at most this size, such as 500MB, with an index (default 5GB)")
       ->transform(CLI::AsSizeValue(true))

@@ -84,7 +84,7 @@ Result<Source> live_source(const SampleCommand& command) {
 
 Result<Source> source_of(const SampleCommand& command) {
   if (!command.live.empty()) return live_source(command);
-  auto model = load_text_model(command.source, command.heads);
+  auto model = load_text_model(command.source, command.heads, command.base);
   if (!model) return model.error();
   return Source{std::move(model).value(), command.tokens};
 }

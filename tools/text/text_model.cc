@@ -7,6 +7,7 @@
 #include "models/decoders/gpt_decoder.h"
 #include "models/decoders/llama_decoder.h"
 #include "models/decoders/lstm_decoder.h"
+#include "models/weights/merged_weights.h"
 #include "models/weights/model_json.h"
 #include "models/weights/start_weights.h"
 #include "models/weights/weight_files.h"
@@ -138,12 +139,26 @@ Error no_heads(const std::string& path) {
   return {Errc::usage, str(path, " is an LSTM, which has no heads; leave out --heads")};
 }
 
-Result<TextModel> load_checkpoint_model(const std::string& path, std::optional<std::uint32_t> heads) {
+// The whole model of a state directory with adapters.
+Result<TextModel> merged_model(const std::string& path, const models::AdapterDescription& description,
+                               const Weights& adapters, const std::string& base) {
+  const auto config = config_beside(path);
+  if (!config) return config.error();
+  auto merged = models::merge_into_base(description, *config, adapters.layout, adapters.params, base);
+  if (!merged) return error_in(path, merged.error());
+  return model_with(path, *config, Weights{std::move(merged->layout), std::move(merged->weights)}, path);
+}
+
+Result<TextModel> load_checkpoint_model(const std::string& path, std::optional<std::uint32_t> heads,
+                                        const std::string& base) {
   if (std::filesystem::exists(path + "/stage.json"))
     return Error{Errc::usage, str(path, " is of a peer that serves one stage of a model; join the stages first: ",
                                   "rumor export DIRECTORY... --to FOLDER")};
   auto weights = of_checkpoint(path);
   if (!weights) return weights.error();
+  const auto description = models::adapters_beside(path);
+  if (!description) return description.error();
+  if (*description) return merged_model(path, **description, *weights, base);
   ModelConfig config;
   config.family = "gpt";
   if (is_lstm(weights->layout)) {
@@ -179,14 +194,26 @@ bool writes_text(const ModelConfig& config) {
 
 Result<TextModel> text_model_of(const std::string& name, const ModelConfig& config, const ParamLayout& layout,
                                 std::vector<float> params) {
+  if (config.adapter.is_on()) {
+    ModelConfig whole = config;
+    whole.adapter = {};
+    const auto model = models::make_model(whole);
+    if (!model) return model.error();
+    const auto plan = models::plan_adapters(config, **model);
+    if (!plan) return plan.error();
+    std::vector<float> merged = config.adapter.base->weights;
+    models::merge_adapters(*plan, params, merged);
+    return model_with(name, whole, Weights{(*model)->layout(), std::move(merged)}, "");
+  }
   return model_with(name, config, Weights{layout, std::move(params)}, "");
 }
 
-Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads) {
+Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads,
+                                  const std::string& base) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const std::string file = models::WeightFiles::file_in(path), parent = fs::path(path).parent_path().string();
-  if (file.empty()) return load_checkpoint_model(path, heads);
+  if (file.empty()) return load_checkpoint_model(path, heads, base);
   if (!fs::exists(file, ignored)) return Error{Errc::not_found, str("there is no ", file)};
   const std::string directory = fs::is_directory(path, ignored) ? path : parent.empty() ? "." : parent;
   const auto config = config_of_file(file, directory, heads);

@@ -28,13 +28,15 @@ struct TextModel {
 // config.json beside the weights describes a GPT or a Llama; a GPT needs none where `heads` is given. Errors:
 // Errc::not_found (no such file, or no checkpoint), Errc::corrupt, Errc::mismatch (another model), Errc::usage (no
 // config.json, or heads for an LSTM).
-Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads);
+// A checkpoint of adapters is merged into its base, which is at `base` or, where that is empty, where the peer had it.
+Result<TextModel> load_text_model(const std::string& path, std::optional<std::uint32_t> heads,
+                                  const std::string& base = {});
 
 // Whether it is a language model.
 bool writes_text(const models::ModelConfig& config);
 
 // The model with these weights, which `name` names in errors. `config`: with the facts of its rows. Requires:
-// writes_text(config). Errors: Errc::mismatch (of other tensors).
+// writes_text(config); with adapters, their base. Errors: Errc::mismatch (of other tensors).
 Result<TextModel> text_model_of(const std::string& name, const models::ModelConfig& config, const ParamLayout& layout,
                                 std::vector<float> params);
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/weights/frozen_base.h"
 #include "models/weights/weights_folder.h"
 #include "runtime/base/text.h"
 
@@ -59,6 +60,7 @@ Result<void> adopt_weights_folder(RunConfig& config) {
   if (config.data.kind == "text" && config.data.tokens.empty() && model.vocabulary > bytes_padded)
     return Error{Errc::usage, str("the weights in ", config.weights, " are of ", model.vocabulary, " tokens, and a ",
                                   "text without a tokenizer is bytes; set data.tokens to the model's tokenizer.json")};
+  model.adapter = config.model.adapter;
   config.model = std::move(model);
   return {};
 }
@@ -73,6 +75,7 @@ Result<RunConfig> load_run(const RunSource& source) {
   if (!config->weights.empty())
     if (auto adopted = adopt_weights_folder(*config); !adopted) return adopted.error();
   if (auto opened = models::open_tokenizer_of(config->data); !opened) return opened.error();
+  if (auto base = models::open_base_of(config->weights, config->data, config->model); !base) return base.error();
   config->data.progress = encoding_progress();
   return config;
 }

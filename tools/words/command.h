@@ -165,12 +165,15 @@ struct SampleCommand {
   std::uint64_t seed = 1, length = 500;
   std::optional<std::uint32_t> heads;
   std::string tokens;  // a tokenizer.json; empty: the one beside the model, if there is one
+  std::string base;    // the weights that a state's adapters belong to; empty: where the peer had them
 };
 int run_sample_command(const SampleCommand& command);
 
 struct ExportCommand {
   std::vector<std::string> states;  // of one peer; of one peer of each stage, where a pipeline cuts the model
   std::string to;
+  bool merged = false;  // adapters in their base, instead of adapters alone
+  std::string base;     // the weights that adapters belong to; empty: where the peer had them
   double average = 0;  // share of the run's samples, [0, 1]; 0: the weights as they are
   std::string dtype = "f32";                 // f32, bf16 or f16
   std::optional<std::uint64_t> shard_bytes;  // of a folder's files, at most; none: 5 GB

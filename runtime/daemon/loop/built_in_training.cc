@@ -1,8 +1,11 @@
 #include "runtime/daemon/loop/built_in_training.h"
 
+#include <filesystem>
 #include <utility>
 
+#include "models/families/adapters.h"
 #include "models/tokenizer/tokenizer_json.h"
+#include "models/weights/adapter_json.h"
 #include "models/weights/model_json.h"
 #include "runtime/daemon/state/storage.h"
 #include "runtime/training/gpu_trainer.h"
@@ -17,6 +20,14 @@ Result<std::string> tokenizer_text(const RunConfig& config) {
   return std::string(bytes->begin(), bytes->end());
 }
 
+std::string adapter_text(const RunConfig& config) {
+  const models::AdapterConfig& adapter = config.model.adapter;
+  if (!adapter.is_on()) return {};
+  std::error_code ignored;
+  const std::string base = std::filesystem::absolute(config.weights, ignored).lexically_normal().string();
+  return models::adapter_json({config.model.family, adapter, base, adapter.base->hash.hex()});
+}
+
 Result<Training> built_in_training(const PeerOptions& options, const NodeId& node) {
   const RunConfig& config = options.config;
   auto data = models::load_data(config.data, config.model.context);
@@ -26,6 +37,7 @@ Result<Training> built_in_training(const PeerOptions& options, const NodeId& nod
   models::ModelConfig model = config.model;
   (*data)->describe(model);
   Training training{.trainer = {}, .start = std::move(start).value(), .model_json = models::model_json(model)};
+  training.adapter_json = adapter_text(config);
   auto tokenizer = tokenizer_text(config);
   if (!tokenizer) return tokenizer.error();
   training.tokenizer_json = std::move(tokenizer).value();

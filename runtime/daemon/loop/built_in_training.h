@@ -11,6 +11,9 @@ namespace rumor::daemon {
 // GPU Errc::usage with why there is none, or why it does not train this.
 Result<Training> built_in_training(const PeerOptions& options, const NodeId& node);
 
+// The description of the run's adapters, with the path of their base on this machine; empty: it has none.
+std::string adapter_text(const RunConfig& config);
+
 // The text of the run's tokenizer; empty if it has none. Errors: those of read_file().
 Result<std::string> tokenizer_text(const RunConfig& config);
 

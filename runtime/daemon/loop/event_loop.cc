@@ -204,7 +204,7 @@ Result<void> EventLoop::open(Training training) {
   if (!bound) return bound.error();
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
   const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
-  const std::string tokenizer_json = std::move(training.tokenizer_json);
+  const std::string tokenizer_json = std::move(training.tokenizer_json), adapter_json = training.adapter_json;
   stage_ = std::move(training.stage);
   if (auto made = make_node(std::move(training), *bound); !made) return made;
   if (options_.following) {
@@ -214,6 +214,7 @@ Result<void> EventLoop::open(Training training) {
   }
   transport_.mark_backlogs(node_->protocol().backlog_marks());
   const std::pair<const char*, std::string> descriptions[] = {{"config.json", model_json},
+                                                              {"adapter_config.json", adapter_json},
                                                               {"tokenizer.json", tokenizer_json},
                                                               {"buffers.json", buffers_json},
                                                               {"stage.json", stage_ ? stage_->json : ""}};
@@ -222,8 +223,7 @@ Result<void> EventLoop::open(Training training) {
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
-  const std::string listening = options_.following ? "" : *bound;
-  console_.started(node_->status(now()), device, listening, view_.address(), files_.directory());
+  console_.started(node_->status(now()), device, options_.following ? "" : *bound, view_.address(), files_.directory());
   return {};
 }
 

@@ -72,6 +72,7 @@ struct Training {
   // Description of the model (models/weights/model_json.h). The state directory keeps it for readers of a checkpoint
   // that have no run file. Empty: only the program knows the model.
   std::string model_json;
+  std::string adapter_json;    // the same of adapters (models/weights/adapter_json.h); empty: the model has none
   std::string tokenizer_json;  // the file that data.tokens names, kept like the description; empty: there is none
   std::string buffers_json;  // the same for a program's own buffers (option buffers of runtime/bridge/rumor.h)
   std::string device;  // name of the computing device; empty: a processor

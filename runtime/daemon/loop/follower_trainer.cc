@@ -57,6 +57,7 @@ Result<Training> follower_training(const RunConfig& config) {
   if (!tokenizer) return tokenizer.error();
   Training training{
       .trainer = {}, .start = std::move(start).value(), .model_json = models::model_json(model)};
+  training.adapter_json = adapter_text(config);
   training.tokenizer_json = std::move(tokenizer).value();
   training.trainer = std::move(trainer).value();
   return training;

@@ -10,6 +10,7 @@
 //   DIR/parts          with a checkpoint: hashes of what makes its run (RunPart::hash), u32 each, to name what differs
 //   DIR/config.json    description of the model (models/weights/model_json.h), for readers without the run file
 //   DIR/stage.json     the stage that the peer serves, and its pipeline (gossip/PIPELINE.md)
+//   DIR/adapter_config.json  that of adapters (models/weights/adapter_json.h), and where their base is
 //   DIR/tokenizer.json the tokenizer of a text, as data.tokens names it
 //   DIR/kept/          the update log and a download in progress (runtime/replica/disk.h)
 //

@@ -42,6 +42,15 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_model_is_refused) {
   BOOST_TEST(refused.error().text == "a part of a model does not train on a GPU yet; use --device cpu");
 }
 
+BOOST_AUTO_TEST_CASE(adapters_are_refused) {
+  const Target target(0);
+  models::ModelConfig config = gpt_config(37, 9, 2, 2, 8);
+  config.adapter.kind = "lora";
+  const auto refused = make_device_model(*target.gpu, config, Precision::fp32);
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(refused.error().text == "model.adapter = \"lora\" is not possible on a GPU yet; use --device cpu");
+}
+
 // Kernels take tokens of 16 bits.
 BOOST_AUTO_TEST_CASE(a_vocabulary_beyond_sixteen_bits_is_refused) {
   const Target target(0);

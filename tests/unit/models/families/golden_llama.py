@@ -75,15 +75,19 @@ def layer(x, p):
     return x + F.linear(wide, p['mlp.down_proj.weight'])
 
 
-def main():
-    p = parameters()
+def loss_of(p):
     tokens = torch.tensor([i * 7 % VOCABULARY for i in range(BATCH * (CONTEXT + 1))]).reshape(BATCH, CONTEXT + 1)
     x = p['embed_tokens.weight'][tokens[:, :-1]]
     for i in range(LAYERS):
         start = f'layers.{i}.'
         x = layer(x, {name[len(start):]: t for name, t in p.items() if name.startswith(start)})
     logits = F.linear(norm(x, p['norm.weight']), p['lm_head.weight'])
-    loss = F.cross_entropy(logits.reshape(-1, VOCABULARY), tokens[:, 1:].reshape(-1))
+    return F.cross_entropy(logits.reshape(-1, VOCABULARY), tokens[:, 1:].reshape(-1))
+
+
+def main():
+    p = parameters()
+    loss = loss_of(p)
     loss.backward()
     print('// Made by golden_llama.py; do not edit. A whole Llama, computed by PyTorch in double.')
     print('#pragma once\n')
@@ -93,4 +97,5 @@ def main():
     print('\n}  // namespace rumor::models::golden')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "models/families/adapters.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
 #include "runtime/run/run_config.h"
@@ -272,6 +273,31 @@ BOOST_AUTO_TEST_CASE(keys_of_a_pipeline_count_where_there_are_stages) {
   BOOST_TEST(contains(error_of("[pipeline]\nstages = 2\nmicro_batches = 3\n"), "does not divide optimizer.batch"));
   BOOST_TEST(contains(error_of("[pipeline]\nborder = \"f16\"\n"), "\"f32\" or \"bf16\" or \"int8\""));
   BOOST_TEST(contains(error_of("[pipeline]\nstages = 0\n"), "pipeline.stages wants a whole number from 1"));
+}
+
+// Keys of adapters and the base that they belong to count where there are adapters.
+BOOST_AUTO_TEST_CASE(adapters_and_their_base_are_part_of_the_run) {
+  const ParamLayout layout = test::small_layout();
+  const auto on = [](const std::string& keys, std::uint8_t base) {
+    auto config = parse_run_config("[model]\nfamily = \"llama\"\n" + keys, "run.toml").value();
+    config.model.adapter.base = std::make_shared<models::FrozenBase>(models::FrozenBase{{}, sha256(Bytes{base})});
+    return config;
+  };
+  for (const bool adapted : {false, true}) {
+    const std::string kind = adapted ? "adapter = \"lora\"\n" : "";
+    const RunId plain = run_id(on(kind, 1), layout);
+    for (const char* key : {"adapter_rank = 4", "adapter_alpha = 16.0", "adapter_targets = [\"q_proj\"]"})
+      BOOST_TEST((run_id(on(kind + key, 1), layout) != plain) == adapted, key);
+    BOOST_TEST((run_id(on(kind, 2), layout) != plain) == adapted);
+    // The usual targets by name, in any order.
+    BOOST_TEST((run_id(on(kind + "adapter_targets = [\"v_proj\", \"q_proj\"]", 1), layout) == plain));
+  }
+  std::vector<std::uint32_t> hashes;
+  for (const RunPart& part : run_parts(on("adapter = \"lora\"", 1), layout)) hashes.push_back(part.hash);
+  BOOST_TEST(unlike_parts(run_parts(on("adapter = \"lora\"", 2), layout), hashes) ==
+             "it does not have what is here: the frozen base of model.adapter, which is in model.weights and has the "
+             "SHA-256 " + sha256(Bytes{2}).hex().substr(0, 16) + "...");
+  BOOST_TEST(contains(error_of("[model]\nadapter = \"lora\"\n[pipeline]\nstages = 2\n"), "leave one of them out"));
 }
 
 BOOST_AUTO_TEST_CASE(rate_is_shared_and_grows_with_the_root_of_the_peers) {
