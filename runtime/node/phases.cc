@@ -119,7 +119,8 @@ void Phases::await_convergence(Turn& turn) {
                                   .has_links = !neighbours.empty(),
                                   .all_converged = core_.protocol->converged(),
                                   .handed_over = core_.exchange->handed_over(neighbours),
-                                  .knows_others = core_.protocol->members_here() > 1});
+                                  .knows_others = core_.protocol->members_here() > 1,
+                                  .follows = core_.options.observe});
   if (verdict == Finishing::Verdict::waits) return;
   if (verdict == Finishing::Verdict::given_up)
     turn.note(gossip::Note::Level::warning, "some neighbours did not finish in time; ending without them");

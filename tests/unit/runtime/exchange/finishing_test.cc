@@ -22,6 +22,22 @@ BOOST_AUTO_TEST_CASE(ends_when_all_neighbours_have_finished_with_the_same) {
   BOOST_TEST((finishing.judge(start + 3s, equal) == Verdict::done));
 }
 
+BOOST_AUTO_TEST_CASE(a_follower_waits_for_quiet_or_until_its_neighbour_leaves) {
+  Finishing finishing;
+  Finishing::View view = equal;
+  view.follows = true;
+  BOOST_TEST((finishing.judge(start, view) == Verdict::waits));
+  BOOST_TEST((finishing.deadline() == start + Finishing::quiet));
+  ++view.updates;
+  BOOST_TEST((finishing.judge(start + 4s, view) == Verdict::waits));
+  BOOST_TEST((finishing.judge(start + 4s + Finishing::quiet, view) == Verdict::done));
+
+  Finishing left;
+  BOOST_TEST((left.judge(start, view) == Verdict::waits));
+  view.has_links = false;
+  BOOST_TEST((left.judge(start + 1s, view) == Verdict::done));
+}
+
 BOOST_AUTO_TEST_CASE(gives_up_when_nothing_has_arrived_for_long) {
   Finishing finishing;
   BOOST_TEST((finishing.judge(start, different) == Verdict::waits));
