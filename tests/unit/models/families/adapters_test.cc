@@ -7,6 +7,7 @@
 #include "tests/unit/models/families/golden_lora.h"
 #include "tests/unit/models/families/gpt_config.h"
 #include "tests/unit/models/families/language_checks.h"
+#include "tests/unit/models/families/llama_config.h"
 
 namespace rumor::models {
 namespace {
@@ -37,16 +38,7 @@ ModelConfig adapted(ModelConfig whole, std::uint32_t rank, double alpha, std::ve
 
 // As golden_llama.py, with the base's values.
 ModelConfig golden_adapted() {
-  ModelConfig config = gpt_config(11, 6, 2, 4, 8);
-  config.family = "llama";
-  config.kv_heads = 2;
-  config.head_size = 4;
-  config.feed_forward = 12;
-  config.rope_base = 100;
-  config.rope_scaling = {RotaryScaling::Kind::llama3, 8, 1, 4, 16};
-  config.norm_epsilon = 1e-6;
-  config.tied_head = false;
-  config.qkv_bias = true;
+  ModelConfig config = golden_llama();
   const auto whole = make_model(config).value();
   std::vector<float> weights = values(whole->layout().params(), 37, 101, 64);
   for (const TensorInfo& tensor : whole->layout().tensors())

@@ -7,37 +7,12 @@
 #include "models/decoders/llama_decoder.h"
 #include "tests/unit/models/families/golden_llama.h"
 #include "tests/unit/models/families/language_checks.h"
+#include "tests/unit/models/families/llama_config.h"
 
 namespace rumor::models {
 namespace {
 
 using namespace test;
-
-ModelConfig llama_config(std::uint32_t vocabulary, std::uint32_t context, std::uint32_t heads, std::uint32_t groups,
-                         std::uint32_t embedding) {
-  ModelConfig config;
-  config.family = "llama";
-  config.vocabulary = vocabulary;
-  config.context = context;
-  config.layers = 2;
-  config.heads = heads;
-  config.kv_heads = groups;
-  config.embedding = embedding;
-  return config;
-}
-
-// With all that the family can have, as golden_llama.py.
-ModelConfig golden_config() {
-  ModelConfig config = llama_config(11, 6, 4, 2, 8);
-  config.head_size = 4;
-  config.feed_forward = 12;
-  config.rope_base = 100;
-  config.rope_scaling = {RotaryScaling::Kind::llama3, 8, 1, 4, 16};
-  config.norm_epsilon = 1e-6;
-  config.tied_head = false;
-  config.qkv_bias = true;
-  return config;
-}
 
 std::string llama_refusal(const ModelConfig& config) {
   const auto made = make_model(config);
@@ -84,7 +59,7 @@ BOOST_AUTO_TEST_CASE(tensors_are_named_and_shaped_as_in_llama_for_causal_lm) {
 }
 
 BOOST_AUTO_TEST_CASE(loss_and_gradient_are_pytorchs) {
-  const auto model = std::move(make_model(golden_config())).value();
+  const auto model = std::move(make_model(golden_llama())).value();
   std::vector<float> params = values(model->layout().params(), 37, 101, 64), gradient(params.size(), 99.0f);
   for (const TensorInfo& tensor : model->layout().tensors()) {
     if (tensor.name.find("norm") == std::string::npos) continue;
@@ -147,7 +122,7 @@ BOOST_AUTO_TEST_CASE(weights_begin_as_usual_and_know_nothing) {
 
 // Token after token, with the same likelihoods as the model; a full context keeps its newer half.
 BOOST_AUTO_TEST_CASE(the_decoder_predicts_as_the_model_does) {
-  const ModelConfig config = golden_config();
+  const ModelConfig config = golden_llama();
   const auto model = std::move(make_model(config)).value();
   Prng prng(5);
   const std::vector<float> params = draw(prng, model->layout().params(), 0.5);
