@@ -17,7 +17,7 @@ Options made_fit(Options options) {
 }
 
 RunId membership_of(const Options& options) {
-  return options.stage ? RunId::from(options.stage->pipeline.view()) : options.run;
+  return options.stage ? options.stage->membership() : options.run;
 }
 
 const Keys& checked(const std::shared_ptr<const Keys>& keys) {

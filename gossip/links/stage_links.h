@@ -1,5 +1,5 @@
 // StageLinks: who takes the links to peers of neighbouring stages (PIPELINE.md 9). The protocol admits and watches
-// them as any link; all that a pipeline sends there goes through Protocol::send_to_stage() and close_stage_link().
+// them as any link; all that a pipeline sends there goes through Protocol::send_to_stage() and ban_from_stage().
 //
 // Thread: called by the protocol, within its inputs. No function of the protocol may be called meanwhile.
 #pragma once

@@ -28,6 +28,8 @@ struct Stage {
   std::uint32_t numbers = 0;            // how border numbers are coded: means nothing to the protocol
   bool operator==(const Stage&) const = default;
   std::optional<std::string_view> invalid() const;
+  // Records, tokens and revocations are signed for it, in the place of a run (PIPELINE.md 9).
+  RunId membership() const { return RunId::from(pipeline.view()); }
 };
 
 // The sender takes the transfers up to this number.

@@ -76,7 +76,7 @@ Result<void> Incoming::install(ReplicaState state) {
     if (!state.revocations.contains(revocation) && !gossip::is_needless(revocation, state.revocations))
       return Error{Errc::mismatch, "it lacks a revocation"};
   const auto& pipeline = core_.options.pipeline;
-  const RunId member_of = pipeline ? RunId::from(pipeline->self.pipeline.view()) : core_.run;
+  const RunId member_of = pipeline ? pipeline->self.membership() : core_.run;
   for (const gossip::Revocation& revocation : state.revocations)
     if (!gossip::revocation_is_signed(*core_.options.keys, member_of, core_.options.rule.owner, revocation))
       return Error{Errc::corrupt, "it holds a revocation with a wrong signature"};

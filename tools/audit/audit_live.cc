@@ -11,7 +11,7 @@ namespace rumor::tools {
 namespace {
 
 // The peers' rows of a status, without those of which no segment was made again. Returns the segments that differ.
-std::uint64_t tell_findings(const std::string& status) {
+std::uint64_t tell_findings(const std::string& status, std::FILE* to) {
   const auto rows = nlohmann::json::parse(status).at("contributions");
   sim::Table table{.head = {"peer", "updates", "segments", "agree", "differ", "cannot tell"}, .rows = {}, .words = 1};
   std::uint64_t differ = 0;
@@ -24,9 +24,9 @@ std::uint64_t tell_findings(const std::string& status) {
     differ += count("segments_differ");
   }
   if (table.rows.empty())
-    std::puts("no segment was made again: the run ended, or was left, before one was drawn");
+    std::fputs("no segment was made again: the run ended, or was left, before one was drawn\n", to);
   else
-    std::fputs(sim::text_table(table).c_str(), stdout);
+    std::fputs(sim::text_table(table).c_str(), to);
   return differ;
 }
 
@@ -59,8 +59,8 @@ int audit_live(const AuditCommand& command) {
   if (!ended) return fail(ended.error());
   if (command.json)
     if (auto written = write_file(*command.json, ended->status_json); !written) return fail(written.error());
-  if (command.json != "-" && tell_findings(ended->status_json) > 0) return 1;
-  return ended->exit_status;
+  const std::uint64_t differ = tell_findings(ended->status_json, command.json == "-" ? stderr : stdout);
+  return differ > 0 ? 1 : ended->exit_status;
 }
 
 }  // namespace rumor::tools

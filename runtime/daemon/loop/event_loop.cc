@@ -264,7 +264,7 @@ Result<void> EventLoop::make_node(Training training, const std::string& bound) {
   const unsigned enough = ThreadPool::width_for(trainer.layout().params(), trainer.multiply_adds());
   pool_.emplace(std::max(options_.threads != 0 ? options_.threads : enough, options_.config.hogwild));
   trainer.set_parallel(&*pool_);
-  const RunId member_of = options_.pipeline ? RunId::from(options_.pipeline->self.pipeline.view()) : node_->form().run;
+  const RunId member_of = options_.pipeline ? options_.pipeline->self.membership() : node_->form().run;
   if (std::string trouble = admission_.trouble(member_of); !trouble.empty())
     return Error{Errc::mismatch, std::move(trouble)};
   if (auto taken = take_up_state(*node_, files_, console_); !taken) return taken;
