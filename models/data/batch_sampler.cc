@@ -8,9 +8,8 @@ namespace rumor::models {
 
 BatchSampler::BatchSampler(std::shared_ptr<const DataSet> data, Shard shard, std::uint32_t batch,
                            std::uint64_t order_seed, std::size_t state_floats)
-    : data_(std::move(data)), prng_(Prng::named(order_seed, "batches", shard.index)) {
+    : data_(std::move(data)), batch_(batch), prng_(Prng::named(order_seed, "batches", shard.index)) {
   RUMOR_CHECK(batch >= 1);
-  drawn_.resize(batch);
   if (state_floats > 0) {
     lanes_ = std::make_unique<Lanes>(*data_, shard, batch, state_floats);
   } else {
@@ -23,15 +22,16 @@ BatchSampler::BatchSampler(BatchSampler&&) noexcept = default;
 BatchSampler& BatchSampler::operator=(BatchSampler&&) noexcept = default;
 BatchSampler::~BatchSampler() = default;
 
-Batch BatchSampler::next() {
-  const std::span<const std::uint32_t> rows = next_rows();
-  Batch batch = data_->train_batch(rows, memory_);
+Batch BatchSampler::next(std::uint32_t rows) {
+  Batch batch = data_->train_batch(next_rows(rows), memory_);
   if (lanes_) batch.state = lanes_->state();
   return batch;
 }
 
-std::span<const std::uint32_t> BatchSampler::next_rows() {
+std::span<const std::uint32_t> BatchSampler::next_rows(std::uint32_t rows) {
+  drawn_.resize(rows);
   if (lanes_) {
+    RUMOR_CHECK(rows == batch_);
     lanes_->next(prng_, drawn_);
     return drawn_;
   }

@@ -183,14 +183,19 @@ class BatchSampler {
   ~BatchSampler();
 
   // Valid until the next call of either. Give each batch to one loss_and_gradient(), since its state moves on there.
-  Batch next();
+  Batch next() { return next(batch_); }
+  // The same with so many rows. What comes later does not depend on how the rows before were divided. Requires:
+  // rows >= 1; with a state, as many as a batch.
+  Batch next(std::uint32_t rows);
   // The numbers of the rows of the next batch alone, for DataSet::train_batch. Valid until the next call of either.
-  std::span<const std::uint32_t> next_rows();
+  std::span<const std::uint32_t> next_rows() { return next_rows(batch_); }
+  std::span<const std::uint32_t> next_rows(std::uint32_t rows);
   // Rows of the shard.
   std::uint32_t rows() const;
 
  private:
   std::shared_ptr<const DataSet> data_;
+  std::uint32_t batch_;
   Prng prng_;
   std::vector<std::uint32_t> order_;  // of the shard's rows, in this epoch
   std::vector<std::uint32_t> drawn_;  // rows of the next batch

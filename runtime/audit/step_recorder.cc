@@ -23,7 +23,7 @@ TapeStart tape_start(const RunConfig& config, const models::DataSet* repeatable_
 }
 
 StepRecorder::StepRecorder(const RunConfig& config, const Trainer& trainer, const models::Shard& shard)
-    : segment_(config.segment_updates(trainer.layout().params())) {
+    : segment_(config.segment_updates(trainer.layout().params())), rows_(config.batch_rules()) {
   if (config.records) start_ = tape_start(config, trainer.repeatable_data().get(), shard);
 }
 
@@ -40,7 +40,7 @@ void StepRecorder::began(StepRecord record, const gossip::HaveSet& view, const T
   if (start_->repeatable && begins_segment()) {
     record.start = start_;
     const auto state = states_.keep(updates_ + 1, trainer.carried_state());
-    record.segment = SegmentStart{state->root, state->bytes.size(), batches_};
+    record.segment = SegmentStart{state->root, state->bytes.size(), pieces_};
   }
   under_way_ = Step{std::move(record), view};
 }
@@ -50,7 +50,8 @@ void StepRecorder::ended(bool held) {
   begun_ = true;
   ++steps_;
   under_way_->record.held = held;
-  if (!under_way_->record.flush) batches_ += under_way_->record.batches;
+  if (!under_way_->record.flush)
+    pieces_ += rows_.pieces(under_way_->record.peers, under_way_->record.batches);
   tape_.add(under_way_->record, under_way_->view);
   under_way_.reset();
   too_long_ = tape_.bytes() > limits::record_bytes_max;

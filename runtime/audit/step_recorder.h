@@ -49,7 +49,8 @@ class StepRecorder {
   bool too_long_ = false;           // what follows cannot be recorded
   std::size_t steps_ = 0;           // in the tape
   std::uint64_t segment_;           // updates of each; 0: there are none
-  std::uint64_t updates_ = 0, batches_ = 0;  // made and drawn so far
+  std::uint64_t updates_ = 0, pieces_ = 0;  // made and drawn so far
+  BatchRules rows_;
   KeptStates states_;
   struct Step {
     StepRecord record;

@@ -102,7 +102,7 @@ Finding StreamReplay::check(const gossip::StoredUpdate& update, std::span<const 
     if (step.record.held != (&step != &tape.back())) return differs("its record does not end with its own step");
     if (step.record.flush) continue;
     if (step.record.batches != 1 && !local_steps_) return differs("its step has more mini-batches than its peer takes");
-    samples += step.record.batches * trainer_->built().batch;
+    samples += step.record.batches * trainer_->built().rows.rows(step.record.peers);
   }
   if (update.header.samples != samples)
     return differs(str("it says that it is of ", update.header.samples, " samples, and its steps have ", samples));
@@ -144,7 +144,8 @@ Finding StreamReplay::make_trainer(const TapeStart& start) {
   trainer_->set_parallel(run_.parallel);
   local_steps_ = start.local_steps;
   const BuiltInModel& built = trainer_->built();
-  rows_.emplace(run_.data, models::Shard{start.shard, start.shards, config.seed, config.data.skew}, built.batch, seed,
+  rows_.emplace(run_.data, models::Shard{start.shard, start.shards, config.seed, config.data.skew},
+                built.rows.piece(), seed,
                 built.model->state_floats());
   return {};
 }
@@ -156,10 +157,10 @@ Finding StreamReplay::resume(const TapeReader::Read& first) {
     return cannot_tell("the state to begin with is not the one that its record names");
   if (Finding moved = move_to(first.view); moved.verdict != Verdict::agrees) return moved;
   // Drawing them again costs time, so not more than anybody can have drawn.
-  if (segment.batches > replica_->samples() / trainer_->built().batch)
-    return cannot_tell("its record names more mini-batches than its view has samples");
-  if (auto resumed = trainer_->resume(state, segment.batches); !resumed) return differs(resumed.error().text);
-  for (batches_ = 0; batches_ < segment.batches; ++batches_) rows_->next_rows();
+  if (segment.pieces > replica_->samples() / trainer_->built().rows.piece())
+    return cannot_tell("its record names more rows than its view has samples");
+  if (auto resumed = trainer_->resume(state, segment.pieces); !resumed) return differs(resumed.error().text);
+  for (pieces_ = 0; pieces_ < segment.pieces; ++pieces_) rows_->next_rows();
   return find_own(first.record.in_flight);
 }
 
@@ -183,7 +184,7 @@ Finding StreamReplay::find_own(const std::vector<InFlightView::Waiting>& in_flig
 
 Finding StreamReplay::compare_root(const SegmentStart& segment) {
   const auto state = gossip::keep_state(trainer_->carried_state());
-  if (segment.bytes == state->bytes.size() && segment.batches == batches_ && segment.root == state->root) return {};
+  if (segment.bytes == state->bytes.size() && segment.pieces == pieces_ && segment.root == state->root) return {};
   return differs("its record names another state of the trainer than the steps before it left");
 }
 
@@ -252,8 +253,9 @@ StepPlan StreamReplay::plan_of(const StepRecord& record) const {
 StepResult StreamReplay::compute(const TapeReader::Read& step) {
   const StepPlan plan = plan_of(step.record);
   ReplayedStep shown{.record = step.record, .rate = plan.rate};
+  const std::uint64_t pieces = trainer_->built().rows.pieces(plan.peers, plan.batches);
   if (!plan.flush)
-    for (std::uint32_t batch = 0; batch < plan.batches; ++batch, ++batches_) {
+    for (std::uint64_t piece = 0; piece < pieces; ++piece, ++pieces_) {
       const std::span<const std::uint32_t> rows = rows_->next_rows();
       shown.rows.insert(shown.rows.end(), rows.begin(), rows.end());
     }

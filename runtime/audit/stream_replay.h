@@ -107,7 +107,7 @@ class StreamReplay {
   StateBehind earlier_;
   std::uint64_t first_ = 1;         // the update that is made again first
   std::optional<Bytes> from_ = {};  // the state to begin with, until it is taken over; absent: the stream's first
-  std::uint64_t batches_ = 0;       // drawn by the trainer
+  std::uint64_t pieces_ = 0;        // drawn by the trainer
   bool local_steps_ = false;
   bool moved_ = false;              // the replica has shown a view of the stream
   TapeReader tape_;

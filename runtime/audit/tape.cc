@@ -104,7 +104,7 @@ Bytes encode(const StepRecord& record, bool begins, const gossip::HaveSet& view,
   if (record.segment) {
     out.raw(record.segment->root.view());
     out.varint(record.segment->bytes);
-    out.varint(record.segment->batches);
+    out.varint(record.segment->pieces);
   }
   trail.write(view, whole, out);
   out.varint(record.period);

@@ -30,7 +30,7 @@ struct TapeStart {
 struct SegmentStart {
   Hash256 root = {};          // gossip::keep_state() of Trainer::carried_state()
   std::uint64_t bytes = 0;    // of that state
-  std::uint64_t batches = 0;  // mini-batches that the trainer has drawn
+  std::uint64_t pieces = 0;   // that the trainer has drawn (BatchRules::piece)
   bool operator==(const SegmentStart&) const = default;
 };
 

@@ -112,6 +112,7 @@ rate_scaling = "sqrt"
 warmup = 0.05             # also covers the steps in which the mean squared gradients are still inaccurate
 floor = 0.01
 batch = 4                 # rows per mini-batch; Muon takes a quarter of such a step, and a seventh with 8 rows
+global_batch = 16         # rows of all peers' mini-batches: from five peers on, each takes fewer than 4
 
 [exchange]
 mode = "broadcast"
@@ -197,6 +198,7 @@ rate_scaling = "sqrt"
 warmup = 0.05
 floor = 0.01
 batch = 4                 # rows per mini-batch
+global_batch = 16         # rows of all peers' mini-batches: from five peers on, each takes fewer than 4
 
 [exchange]
 mode = "broadcast"

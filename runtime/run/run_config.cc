@@ -37,11 +37,12 @@ std::string RunConfig::warning() const {
 
 double RunConfig::density_for(std::size_t peers, std::uint32_t batches) const {
   if (has_byte_budget()) return 0;
-  const double rounds =
-      static_cast<double>(samples) / (static_cast<double>(batch) * static_cast<double>(peers));
+  const BatchRules rules = batch_rules();
+  const double rows = rules.rows(peers);
+  const double rounds = static_cast<double>(samples) / (rows * static_cast<double>(peers));
   const double updates = static_cast<double>(peers) * std::max(rounds, 1.0);
   const double automatic = std::clamp(entries_wanted / updates, 1e-4, 1e-2);
-  const double of_a_batch = density > 0 ? density : automatic;
+  const double of_a_batch = density > 0 ? density * rows / rules.batch : automatic;
   return std::min(of_a_batch * batches, density_max);
 }
 
@@ -57,7 +58,9 @@ double RunConfig::density_at(std::size_t peers, double progress, std::uint32_t b
 
 double RunConfig::rate_for(std::size_t peers, double progress) const {
   const double count = static_cast<double>(std::max<std::size_t>(peers, 1));
-  const double total = rate_scaling == "sqrt" ? rate * std::sqrt(std::min(count, 16.0) / 4.0) : rate;
+  const BatchRules rules = batch_rules();
+  const double batches = count * rules.rows(peers) / rules.batch;  // in a mini-batch of all peers
+  const double total = rate_scaling == "sqrt" ? rate * std::sqrt(std::min(batches, 16.0) / 4.0) : rate;
   return total * schedule.factor(progress) / count;
 }
 

@@ -21,6 +21,7 @@
 #include "models/weights/start_weights.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/result.h"
+#include "runtime/run/batch_rules.h"
 #include "runtime/run/method_rules.h"
 #include "runtime/run/pipeline_rules.h"
 
@@ -73,7 +74,8 @@ struct RunConfig {
   models::Schedule schedule;
   double rate = 0.5;                  // peak learning rate of four peers together
   std::string rate_scaling = "sqrt";  // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
-  std::uint32_t batch = 16;           // samples a step
+  std::uint32_t batch = 16;           // samples of a mini-batch, at most
+  std::uint32_t global_batch = 0;     // samples of a mini-batch of all peers together (batch_rules.h); 0: batch each
   // Worker threads that update the same weights without locks (models/optimizers/hogwild.h); 0: off, a step is one
   // mini-batch. With workers, a step is hogwild_batches mini-batches, each taken by a free worker, and so is an update.
   // Not shared: the meaning of an update does not depend on how it was made.
@@ -151,6 +153,8 @@ struct RunConfig {
   std::uint32_t segment_updates(std::uint32_t params) const {
     return records && model.family != "lstm" && params <= segment_params_max ? segment : 0;
   }
+  // In a pipeline each replica of the first stage draws whole batches, whose micro-batches are of one size.
+  BatchRules batch_rules() const { return {batch, pipeline.stages > 1 ? 0 : global_batch}; }
   // Mini-batches of one step of a peer that broadcasts, at least one for each Hogwild worker.
   std::uint32_t batches() const {
     if (hogwild > 0) return std::max(hogwild, hogwild_batches);
@@ -173,6 +177,7 @@ struct RunConfig {
   // A line for people about a choice that works badly, or nothing.
   std::string warning() const;
   // Density to use with `peers` live: `density`, or 25 / (peers * planned steps of one of them) within [1e-4, 1e-2].
+  // With a global batch, `density` is that of a mini-batch of `batch` rows, and smaller ones have their share of it.
   // Accuracy depends on how often all peers together send each parameter over the whole run; beyond 20 to 30 times,
   // more does not help. Planned steps: samples / (batch * peers). So the number of peers cancels out, and a run of
   // twice the length has half the density, within the bounds. The result is multiplied by `batches`, up to

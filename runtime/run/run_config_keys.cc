@@ -76,6 +76,13 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.hogwild > 0 && config.round_rules.steps() > 1)
     return Error{Errc::usage, str(where, "optimizer.hogwild = ", config.hogwild, " makes several mini-batches a step ",
                                   "already, optimizer.hogwild_batches of them; leave exchange.local_steps out")};
+  if (config.global_batch > 0 && config.hogwild > 0)
+    return Error{Errc::usage, str(where, "optimizer.hogwild takes mini-batches of optimizer.batch rows whatever the ",
+                                  "number of peers; set optimizer.global_batch = 0, or leave hogwild out")};
+  if (config.global_batch > 0 && config.model.family == "lstm")
+    return Error{Errc::usage, str(where, "optimizer.global_batch changes the rows of a mini-batch, and the state of ",
+                                  "model.family = \"lstm\" goes on in as many lanes as there are rows; set ",
+                                  "optimizer.global_batch = 0")};
   if (config.mode == "broadcast" && config.round_rules.local_steps > 1024)
     return Error{Errc::usage, str(where, "exchange.local_steps = ", config.round_rules.local_steps, " is more than an ",
                                   "update may have behind it, 1024")};

@@ -126,7 +126,10 @@ std::vector<RunKeyRow> training_keys() {
           whole(0, 64, FIELD(hogwild))),
       row("optimizer.hogwild_batches", of_peer, "mini-batches per update with optimizer.hogwild",
           whole(1, 1024, FIELD(hogwild_batches))),
-      row("optimizer.batch", of_run, "samples per step", whole(1, 4096, FIELD(batch))),
+      row("optimizer.batch", of_run, "samples of a mini-batch", whole(1, 4096, FIELD(batch))),
+      row("optimizer.global_batch", of_run,
+          "samples of a mini-batch of all peers: each takes its share, 1 to optimizer.batch; 0: optimizer.batch",
+          whole(0, 1u << 24, FIELD(global_batch))),
   };
 }
 

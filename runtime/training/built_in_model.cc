@@ -18,7 +18,7 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
   if (draws_rows)
     if (auto exists = models::check_shard(*data, shard); !exists) return exists.error();
   BuiltInModel made{.grid_bits = config.grid_bits,
-                    .batch = config.batch,
+                    .rows = config.batch_rules(),
                     .batches = config.batches(),
                     .seed = config.seed,
                     .data = data,
@@ -36,7 +36,7 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
   if (!optimizer) return optimizer.error();
   made.optimizer = std::move(optimizer).value();
   if (draws_rows)
-    made.sampler.emplace(std::move(data), shard, config.hogwild > 0 ? made.samples() : made.batch, sampling_seed,
+    made.sampler.emplace(std::move(data), shard, config.batch * (config.hogwild > 0 ? made.batches : 1), sampling_seed,
                          made.model->state_floats());
   if (!config.has_byte_budget()) made.compressor.density = config.density_for(1);
   return made;

@@ -13,6 +13,7 @@
 #include "models/optimizers/optimizer.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/run/run_config.h"
+#include "runtime/training/step.h"
 
 namespace rumor {
 
@@ -24,14 +25,18 @@ struct BuiltInModel {
 
   const ParamLayout& layout() const { return model->layout(); }
   LargeVector<std::int32_t> initial_weights() const { return models::initial_weights(*model, seed, grid_bits); }
-  std::uint32_t samples() const { return batch * batches; }
+  std::uint32_t samples_of(const StepPlan& plan) const { return rows_of(plan) * batches_of(plan.batches); }
   // Mini-batches of a step with so many in its plan (StepPlan::batches).
   std::uint32_t batches_of(std::uint32_t planned) const { return planned > 0 ? planned : batches; }
   // Multiply-adds of a step's forward pass.
-  std::uint64_t multiply_adds() const { return model->multiply_adds(batch); }
+  std::uint64_t multiply_adds() const { return model->multiply_adds(rows.batch); }
+  // Rows of a mini-batch of a step, and the next so many of them. Requires: a sampler.
+  std::uint32_t rows_of(const StepPlan& plan) const { return rows.rows(plan.peers); }
+  models::Batch next_batch(const StepPlan& plan) { return sampler->next(rows_of(plan)); }
 
   int grid_bits;
-  std::uint32_t batch, batches;  // rows of a mini-batch; mini-batches of a step, unless its plan has another number
+  BatchRules rows;        // of a mini-batch
+  std::uint32_t batches;  // of a step, unless its plan has another number
   std::uint64_t seed;
   std::shared_ptr<const models::DataSet> data;
   models::ModelConfig config;  // the run file's, with what the data say of inputs and classes

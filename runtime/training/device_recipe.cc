@@ -42,7 +42,7 @@ Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const gpu::DeviceA
                                         gpu::DeviceCompressor& compressor, const gpu::DeviceArray<float>& change) {
   const std::uint32_t batches = built_->batches_of(plan.batches);
   if (batches == 1 && optimizer_.has_rule()) {
-    const Result<double> loss = find_gradient(weights, change);
+    const Result<double> loss = find_gradient(plan, weights, change);
     if (!loss) return loss.error();
     return Recipe::Made{*loss, optimizer_.begin_step(plan.rate, weights)};
   }
@@ -55,9 +55,9 @@ Result<Recipe::Made> DeviceRecipe::make(const StepPlan& plan, const gpu::DeviceA
   return Recipe::Made{*loss, {}};
 }
 
-Result<double> DeviceRecipe::find_gradient(const gpu::DeviceArray<float>& at,
+Result<double> DeviceRecipe::find_gradient(const StepPlan& plan, const gpu::DeviceArray<float>& at,
                                            const gpu::DeviceArray<float>& gradient) {
-  const Result<float> loss = model_->loss_and_gradient(at, built_->sampler->next(), gradient);
+  const Result<float> loss = model_->loss_and_gradient(at, built_->next_batch(plan), gradient);
   if (!loss) return loss.error();
   if (clip_)
     if (auto clipped = clip_->cut(gradient, built_->layout().params()); !clipped) return clipped.error();
@@ -67,7 +67,7 @@ Result<double> DeviceRecipe::find_gradient(const gpu::DeviceArray<float>& at,
 // One mini-batch: its loss; the optimizer's step is added to the change.
 Result<double> DeviceRecipe::take_one(const StepPlan& plan, const gpu::DeviceArray<float>& at,
                                       const gpu::DeviceArray<float>& change) {
-  const Result<double> loss = find_gradient(at, gradient_);
+  const Result<double> loss = find_gradient(plan, at, gradient_);
   if (!loss) return loss.error();
   if (auto added = optimizer_.add_step(gradient_, plan.rate, at, change); !added) return added.error();
   return *loss;

@@ -44,7 +44,8 @@ class DeviceRecipe {
   DeviceRecipe(const gpu::Gpu& gpu, const RunConfig& config, BuiltInModel& built, gpu::SplitModel& model,
                gpu::DeviceOptimizer optimizer);
   Result<void> make_room(bool several);
-  Result<double> find_gradient(const gpu::DeviceArray<float>& at, const gpu::DeviceArray<float>& gradient);
+  Result<double> find_gradient(const StepPlan& plan, const gpu::DeviceArray<float>& at,
+                               const gpu::DeviceArray<float>& gradient);
   Result<double> take_one(const StepPlan& plan, const gpu::DeviceArray<float>& at,
                           const gpu::DeviceArray<float>& change);
   Result<double> take_several(const StepPlan& plan, std::uint32_t batches, const gpu::DeviceArray<float>& weights,

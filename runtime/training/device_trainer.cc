@@ -107,7 +107,7 @@ StepResult DeviceTrainer::step(const StepPlan& plan) {
     return result;
   }
   result.period = plan.period;
-  result.samples = built_.batch * built_.batches_of(plan.batches);
+  result.samples = built_.samples_of(plan);
   result.held = plan.hold;
   return result;
 }

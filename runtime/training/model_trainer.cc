@@ -94,7 +94,7 @@ Bytes ModelTrainer::carried_state() const {
   return state;
 }
 
-Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t batches) {
+Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t pieces) {
   RUMOR_CHECK(built_.model->state_floats() == 0);
   ByteReader in(carried);
   std::vector<float> residual(view_.size());
@@ -110,7 +110,7 @@ Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t batches) {
     return Error{Errc::corrupt, "the residual holds a value that is not finite"};
   if (!compressor_.restore_carried(groups)) return Error{Errc::corrupt, "the state owes entries that none can owe"};
   if (auto restored = restore(residual, in.raw(in.remaining())); !restored) return restored;
-  for (std::uint64_t batch = 0; batch < batches; ++batch) built_.sampler->next_rows();
+  for (std::uint64_t piece = 0; piece < pieces; ++piece) built_.sampler->next_rows(built_.rows.piece());
   return {};
 }
 
@@ -158,7 +158,7 @@ Result<void> ModelTrainer::absorb_step(const StepPlan& plan, StepResult& result)
   const std::span<const float> residual = with_residual ? compressor_.residual() : std::span<const float>();
   const Recipe::Made made = recipe_->make(plan, {view_, residual}, change_);
   result.loss = made.loss;
-  result.samples = built_.batch * built_.batches_of(plan.batches);
+  result.samples = built_.samples_of(plan);
   result.held = plan.hold || (plan.drift_bound > 0 && drift() <= plan.drift_bound);
   return made.rule ? compressor_.absorb_step(*made.rule, change_, result.update)
                    : compressor_.absorb(change_, result.update);

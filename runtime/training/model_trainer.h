@@ -47,9 +47,9 @@ class ModelTrainer final : public Trainer {
     return repeatable_ ? built_.data : nullptr;
   }
   Bytes carried_state() const override;
-  // Goes on from the carried_state() of another trainer that had drawn so many mini-batches. Errors: Errc::corrupt: it
-  // is that of no such trainer. Requires: no step was made; the model has no state from row to row.
-  Result<void> resume(BytesView carried, std::uint64_t batches);
+  // Goes on from the carried_state() of another trainer that had drawn so many pieces (BatchRules::piece). Errors:
+  // Errc::corrupt: it is that of no such trainer. Requires: no step was made; the model has no state from row to row.
+  Result<void> resume(BytesView carried, std::uint64_t pieces);
   std::span<const float> residual() const override { return compressor_.residual(); }
   Bytes optimizer_state() const override { return built_.optimizer->save(); }
   Result<void> restore(std::span<const float> residual, BytesView optimizer_state) override;

@@ -17,7 +17,7 @@ class OneBatch final : public Recipe {
 
   Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override {
     const std::span<const float> weights = seen.weights;
-    const double loss = built_.model->loss_and_gradient(weights, built_.sampler->next(), change);
+    const double loss = built_.model->loss_and_gradient(weights, built_.next_batch(plan), change);
     return apply_optimizer(built_, clip_, plan.rate, loss, weights, change);
   }
 

@@ -98,6 +98,15 @@ BOOST_AUTO_TEST_CASE(rounds_with_muon_and_entries_of_the_mean) {
   check_that_all_agree(config, test::lan(3));
 }
 
+// Peers come one after another, so their mini-batches shrink from eight rows to two.
+BOOST_AUTO_TEST_CASE(mini_batches_that_follow_the_number_of_peers) {
+  RunConfig config = recorded();
+  config.batch = 8;
+  config.global_batch = 12;
+  config.round_rules.local_steps = 3;
+  check_that_all_agree(config, test::lan(5));
+}
+
 BOOST_AUTO_TEST_CASE(adam_with_clipping_another_in_flight_weight_and_a_flush) {
   RunConfig config = recorded();
   config.in_flight_weight = 0.375;

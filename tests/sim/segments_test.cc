@@ -97,6 +97,13 @@ BOOST_AUTO_TEST_CASE(moments_and_rounds_and_entries_owed_to_tensors) {
   check_that_each_agrees(config, test::lan(3));
 }
 
+BOOST_AUTO_TEST_CASE(mini_batches_that_follow_the_number_of_peers) {
+  RunConfig config = in_segments(12'000);
+  config.batch = 8;
+  config.global_batch = 12;
+  check_that_each_agrees(config, test::lan(5));
+}
+
 BOOST_AUTO_TEST_CASE(adam_and_a_flush) {
   RunConfig config = in_segments();
   config.optimizer.kind = "adam";

@@ -77,7 +77,7 @@ double rank_of(const Trial& trial) {
 // Bytes that each peer would have sent with a ring all-reduce at every step among as many peers.
 double ring_bytes(const Method& method, const Trial& run) {
   const double nodes = static_cast<double>(method.nodes);
-  const double steps = static_cast<double>(run.samples) / (method.config.batch * nodes);
+  const double steps = static_cast<double>(run.samples) / (method.config.batch_rules().rows(method.nodes) * nodes);
   return steps * 2 * (nodes - 1) / nodes * 4 * static_cast<double>(run.params);
 }
 

@@ -206,7 +206,8 @@ Frontier frontier_of(const FrontierPlan& plan, Comparison compared) {
     if (!m.diverged() && m.sent_bytes > 0) {
       const Trial& run = m.runs.front();
       const double batches = static_cast<double>(run.samples) /
-                             (setting.run.config.batch * static_cast<double>(setting.run.nodes));
+                             (setting.run.config.batch_rules().rows(setting.run.nodes) *
+                              static_cast<double>(setting.run.nodes));
       point.bytes = m.sent_bytes / (static_cast<double>(run.params) * batches);
     }
     bytes.emplace_back(loss, point.bytes > 0 ? point.bytes : std::nan(""));

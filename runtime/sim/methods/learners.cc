@@ -19,7 +19,7 @@ Result<Learners> Learners::create(const RunConfig& config, std::shared_ptr<const
   for (std::uint32_t i = 0; i < count; ++i) {
     const models::Shard shard{i, count, config.seed, config.data.skew};
     if (auto exists = models::check_shard(*l.data_, shard); !exists) return exists.error();
-    l.samplers_.emplace_back(l.data_, shard, config.batch, mix64(options.seed * 1000 + i),
+    l.samplers_.emplace_back(l.data_, shard, config.batch_rules().rows(count), mix64(options.seed * 1000 + i),
                              l.model_->state_floats());
   }
   l.start_ = models::to_floats(

@@ -19,6 +19,12 @@ RunConfig in_rounds(RunConfig config, std::uint32_t steps = 3) {
   return config;
 }
 
+// All peers together have as many rows as two mini-batches.
+RunConfig shared_out(RunConfig config) {
+  config.global_batch = 2 * config.batch;
+  return config;
+}
+
 RunConfig clipped(RunConfig config) {
   config.optimizer.clip = 0.5;
   return config;
@@ -80,12 +86,13 @@ BOOST_AUTO_TEST_CASE(changes_are_those_of_the_cpu) {
 }
 
 // With updates on their way in between: losses, as long as both apply the same ones. The number of mini-batches is the
-// plan's.
+// plan's, and that of their rows may follow from its peers.
 BOOST_AUTO_TEST_CASE(rounds_of_any_length_have_the_losses_of_the_cpu) {
   if (!has_products(Target())) return;
   const SmallText muon("muon");
   std::size_t run = 0;
-  for (const RunConfig& config : {in_rounds(small_run("sgd"), 0), in_rounds(muon.config, 0)}) {
+  for (const RunConfig& config : {in_rounds(small_run("sgd"), 0), in_rounds(muon.config, 0),
+                                  shared_out(in_rounds(muon.config, 0))}) {
     const std::size_t gpus = 1 + run++ % 3;
     if (gpus > 1 && !target_group(gpus)) continue;
     auto made = make_device_trainer(config, run, gpus).value();
@@ -93,11 +100,12 @@ BOOST_AUTO_TEST_CASE(rounds_of_any_length_have_the_losses_of_the_cpu) {
     Learner gpu(std::move(made)), cpu(make_model_trainer(config));
     BOOST_TEST(gpu.trainer->takes_batches());
     std::uint64_t seq = 0;
-    for (const std::uint32_t batches : {4u, 1u, 4u, 5u, 2u, 2u}) {
-      StepPlan plan{.rate = 0.02, .density = 0.05, .batches = batches, .peers = 3};
+    const std::pair<std::uint32_t, std::size_t> rounds[] = {{4, 3}, {1, 3}, {4, 2}, {5, 4}, {2, 3}, {2, 1}};
+    for (const auto& [batches, peers] : rounds) {
+      StepPlan plan{.rate = 0.02, .density = 0.05, .batches = batches, .peers = peers};
       const StepResult there = gpu.step(plan), here = cpu.step(plan);
       BOOST_TEST_REQUIRE(there.failure == "");
-      BOOST_TEST(there.samples == config.batch * batches);
+      BOOST_TEST(there.samples == config.batch_rules().rows(peers) * batches);
       BOOST_TEST(std::abs(there.loss - here.loss) < 1e-4 * (1 + here.loss));
       BOOST_TEST(there.update.index.size() == here.update.index.size());
       const std::vector<float> view = device.device_view().value();

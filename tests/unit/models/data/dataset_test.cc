@@ -88,6 +88,25 @@ BOOST_AUTO_TEST_CASE(the_synthetic_set_depends_on_its_seed_alone) {
     BOOST_TEST((rows > 640 && rows < 960), "class " << label << ": " << rows);
 }
 
+BOOST_AUTO_TEST_CASE(the_order_of_rows_does_not_depend_on_how_many_come_at_once) {
+  const auto data = numbered(50);
+  BatchSampler fours(data, {0, 2}, 4, 7), others(data, {0, 2}, 4, 7);
+  std::vector<std::uint32_t> rows, again;
+  for (std::uint32_t drawn = 0; drawn < 72; drawn += 4) {  // almost three epochs
+    const auto next = fours.next_rows();
+    rows.insert(rows.end(), next.begin(), next.end());
+  }
+  for (std::uint32_t at = 0, size = 1; at < 72; at += size, size = size % 3 + 1) {
+    BOOST_TEST(others.next(size).rows == size);
+    again.resize(at + size);
+  }
+  BatchSampler ones(data, {0, 2}, 1, 7);
+  for (std::uint32_t& row : again) row = ones.next_rows()[0];
+  BOOST_TEST(again == rows);
+  const auto behind = fours.next_rows(4), same = others.next_rows(4);
+  BOOST_TEST(std::equal(behind.begin(), behind.end(), same.begin(), same.end()));
+}
+
 BOOST_AUTO_TEST_CASE(shards_are_disjoint_and_cover_the_set) {
   const auto data = numbered(1003);
   for (const std::uint32_t count : {1u, 4u, 7u, 1003u}) {

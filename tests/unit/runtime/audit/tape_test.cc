@@ -129,7 +129,7 @@ std::vector<Bytes> in_segments(const std::vector<audit::TapeReader::Read>& steps
   for (audit::TapeReader::Read step : steps) {
     if (tapes.size() % segment == 0) {
       step.record.start = first_record().start;
-      step.record.segment = audit::SegmentStart{.root = {}, .bytes = 900, .batches = tapes.size()};
+      step.record.segment = audit::SegmentStart{.root = {}, .bytes = 900, .pieces = tapes.size()};
     }
     writer.add(step.record, step.view);
     tapes.push_back(writer.take());
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_segment_is_read_without_the_stream_before_it) {
       BOOST_REQUIRE_MESSAGE(read.ok(), seq << ": " << (read.ok() ? "" : read.error().text));
       BOOST_TEST((read->front().view == steps[seq - 1].view));
       BOOST_TEST(read->front().record.segment.has_value() == ((seq - 1) % 8 == 0));
-      if (read->front().record.segment) BOOST_TEST(read->front().record.segment->batches == seq - 1);
+      if (read->front().record.segment) BOOST_TEST(read->front().record.segment->pieces == seq - 1);
     }
   }
 }

@@ -312,6 +312,44 @@ BOOST_AUTO_TEST_CASE(rate_is_shared_and_grows_with_the_root_of_the_peers) {
   BOOST_TEST(config.rate_for(16, 0.5) == 0.5 / 16, boost::test_tools::tolerance(1e-12));
 }
 
+// Sixteen rows of all peers: rate, entries and rows of a step of the whole run do not depend on the number of peers.
+BOOST_AUTO_TEST_CASE(a_global_batch_is_shared_among_the_peers) {
+  RunConfig config;
+  config.batch = 4;
+  config.global_batch = 16;
+  config.rate = 0.5;
+  config.schedule = {0, 1};  // constant
+  config.density = 0.02;
+  const auto rows = [&](std::size_t peers) { return config.batch_rules().rows(peers); };
+  BOOST_TEST(rows(0) == 4u);
+  BOOST_TEST(rows(1) == 4u);
+  BOOST_TEST(rows(4) == 4u);
+  BOOST_TEST(rows(5) == 3u);
+  BOOST_TEST(rows(16) == 1u);
+  BOOST_TEST(rows(100) == 1u);
+  for (const std::size_t peers : {4u, 8u, 16u}) {
+    BOOST_TEST(16.0 * config.rate_for(peers, 0.5) == 16 * 0.5 / static_cast<double>(peers));
+    BOOST_TEST(static_cast<double>(peers) * config.density_for(peers, 1) == 4 * 0.02);
+  }
+  BOOST_TEST(config.batch_rules().pieces(5, 7) == 21u);
+  config.global_batch = 0;
+  BOOST_TEST(config.batch_rules().pieces(5, 7) == 7u);
+  config.global_batch = 16;
+  config.pipeline.stages = 2;
+  BOOST_TEST(rows(16) == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_global_batch_counts_where_there_is_one_and_fits_what_it_changes) {
+  const ParamLayout layout = test::small_layout();
+  const auto with = [](const std::string& line) {
+    return parse_run_config("[optimizer]\n" + line, "run.toml").value();
+  };
+  BOOST_TEST((run_id(with("global_batch = 0\n"), layout) == run_id(with(""), layout)));
+  BOOST_TEST((run_id(with("global_batch = 64\n"), layout) != run_id(with(""), layout)));
+  BOOST_TEST(contains(error_of("[optimizer]\nglobal_batch = 16\nhogwild = 2\n"), "set optimizer.global_batch = 0"));
+  BOOST_TEST(contains(error_of("[optimizer]\nglobal_batch = 16\n[model]\nfamily = \"lstm\"\n"), "as many lanes"));
+}
+
 BOOST_AUTO_TEST_CASE(automatic_density_spends_25_entries_a_parameter) {
   RunConfig config;
   config.density = 0;
