@@ -23,9 +23,9 @@ BatchSampler::BatchSampler(BatchSampler&&) noexcept = default;
 BatchSampler& BatchSampler::operator=(BatchSampler&&) noexcept = default;
 BatchSampler::~BatchSampler() = default;
 
-Batch BatchSampler::next() {
+Batch BatchSampler::next(std::uint32_t size) {
   const std::span<const std::uint32_t> rows = next_rows();
-  Batch batch = data_->train_batch(rows, memory_);
+  Batch batch = data_->train_batch(rows, memory_, size);
   if (lanes_) batch.state = lanes_->state();
   return batch;
 }
