@@ -23,6 +23,7 @@
 #include "runtime/base/result.h"
 #include "runtime/run/method_rules.h"
 #include "runtime/run/pipeline_rules.h"
+#include "runtime/run/resolution.h"
 
 namespace rumor {
 
@@ -67,6 +68,7 @@ struct RunConfig {
 
   // [data]  kind, seed, skew and the tokenizer that tokens names (shared); path
   models::DataConfig data;
+  Resolution resolution;  // (shared, if there are phases) data.resolution in the file
 
   // [optimizer] (shared), but for hogwild and hogwild_batches
   models::OptimizerConfig optimizer;

@@ -14,7 +14,7 @@ Recipe::Made LocalSteps::make(const StepPlan& plan, const Seen& seen, std::span<
   const std::uint32_t batches = built_.batches_of(plan.batches);
   for (std::uint32_t step = 0; step < batches; ++step) {
     move(seen, plan.peers, change);
-    loss += built_.model->loss_and_gradient(private_, built_.sampler->next(), gradient_);
+    loss += built_.model->loss_and_gradient(private_, built_.sampler->next(plan.size), gradient_);
     if (clip_ > 0) models::clip_by_norm(gradient_, clip_);
     built_.optimizer->step(gradient_, plan.rate, gradient_, private_);
     for (std::size_t i = 0; i < change.size(); ++i) change[i] += gradient_[i];

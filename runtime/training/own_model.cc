@@ -35,7 +35,7 @@ void OwnModel::learn_from(std::span<const std::span<const std::int32_t>> teacher
 }
 
 Recipe::Made OwnModel::make(const StepPlan& plan, const Seen& seen, std::span<float> change) {
-  models::Batch batch = built_.sampler->next();
+  models::Batch batch = built_.sampler->next(plan.size);
   if (!teachers_.empty()) {
     const std::vector<std::span<const float>> all(teachers_.begin(), teachers_.end());
     models::mean_prediction(*built_.model, all, batch, taught_);

@@ -97,6 +97,10 @@ BOOST_AUTO_TEST_CASE(moments_and_rounds_and_entries_owed_to_tensors) {
   check_that_each_agrees(config, test::lan(3));
 }
 
+BOOST_AUTO_TEST_CASE(pictures_from_low_to_full_resolution) {
+  check_that_each_agrees(test::in_sizes(in_segments()), test::lan(4));
+}
+
 BOOST_AUTO_TEST_CASE(adam_and_a_flush) {
   RunConfig config = in_segments();
   config.optimizer.kind = "adam";
