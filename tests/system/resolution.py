@@ -24,14 +24,15 @@ def grows():
         swarm.await_progress(int(SAMPLES * 0.75))
         third.start()
         finals = swarm.finish()
-        assert all(final['accuracy'] > 0.5 for final in finals), finals
+        accuracies = [final['accuracy'] for final in finals]
+        assert min(accuracies) > 0.2, accuracies
         settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]
         done = run('audit', 'synthetic', first.state, '--json', '-', *settings, timeout=100)
         found = json.loads(done.stdout)
         assert done.returncode == 0 and found['agree'] == found['updates'] == finals[0]['updates'], (done, found)
         other = [word.replace('[0.3, 4]', '[0.4, 4]') for word in settings]
         unlike = run('audit', 'synthetic', first.state, *other)
-        assert unlike.returncode == 3 and 'data.resolution = [[0, 2], [0.4, 4], [0.7, 8]]' in unlike.stderr, unlike
+        assert unlike.returncode == 3 and 'is of run' in unlike.stderr, unlike
     print('ok      pictures grow')
 
 
