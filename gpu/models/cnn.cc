@@ -132,6 +132,8 @@ void DeviceCnn::forward_step(const models::CnnStep& step, const float* params) {
       return table.average_pool(gpu_->device(), from, x, y);
     case Kind::add:
       return table.add_channels(gpu_->device(), to.count * to.pixels(), from.channels, to.channels, x, y);
+    case Kind::stretch:
+      RUMOR_CHECK(false);  // not with whole pictures
   }
 }
 
@@ -219,6 +221,8 @@ void DeviceCnn::backward_step(const models::CnnStep& step, const float* params, 
     case Kind::add:
       return table.pictures.add_channels_backward(gpu_->device(), to.count * to.pixels(), from.channels, to.channels,
                                                   above.change, step.start == models::Start::output, below.change);
+    case Kind::stretch:
+      RUMOR_CHECK(false);
   }
 }
 

@@ -22,8 +22,8 @@ BatchSampler::BatchSampler(BatchSampler&&) noexcept = default;
 BatchSampler& BatchSampler::operator=(BatchSampler&&) noexcept = default;
 BatchSampler::~BatchSampler() = default;
 
-Batch BatchSampler::next(std::uint32_t rows) {
-  Batch batch = data_->train_batch(next_rows(rows), memory_);
+Batch BatchSampler::next(std::uint32_t rows, std::uint32_t size) {
+  Batch batch = data_->train_batch(next_rows(rows), memory_, size);
   if (lanes_) batch.state = lanes_->state();
   return batch;
 }

@@ -85,7 +85,7 @@ void DataSet::describe(ModelConfig& model) const {
   if (model.vocabulary < vocabulary || model.vocabulary - vocabulary > vocabulary / 16) model.vocabulary = vocabulary;
 }
 
-Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const {
+Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory, std::uint32_t size) const {
   const auto count = static_cast<std::uint32_t>(rows.size());
   if (vocabulary > 0) {
     const std::size_t wide = std::size_t{context} + 1;
@@ -94,13 +94,24 @@ Batch DataSet::train_batch(std::span<const std::uint32_t> rows, BatchMemory& mem
       train_tokens.copy(std::uint64_t{rows[i]} * context, std::span(memory.tokens).subspan(i * wide, wide));
     return {.rows = count, .tokens = memory.tokens};
   }
-  memory.x.resize(std::size_t{count} * inputs);
+  const bool shrinks = size != 0 && size != height;
+  LargeVector<float>& whole = shrinks ? memory.whole : memory.x;
+  whole.resize(std::size_t{count} * inputs);
   memory.label.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    fill(rows[i], memory.x.data() + std::size_t{i} * inputs);
+    fill(rows[i], whole.data() + std::size_t{i} * inputs);
     memory.label[i] = train.label[rows[i]];
   }
+  if (shrinks) shrink(count, size, memory);
   return {.x = memory.x, .label = memory.label, .rows = count};
+}
+
+void DataSet::shrink(std::uint32_t count, std::uint32_t size, BatchMemory& memory) const {
+  RUMOR_CHECK(height == width && channels > 0);
+  if (!memory.area_mean || memory.area_mean->to() != size) memory.area_mean.emplace(height, size);
+  const std::size_t planes = std::size_t{count} * channels;
+  memory.x.resize(planes * size * size);
+  memory.area_mean->planes(planes, memory.whole.data(), memory.x.data(), memory.scratch);
 }
 
 Batch DataSet::test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const {

@@ -23,12 +23,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "models/data/token_array.h"
 #include "models/families/model.h"
+#include "models/kernels/area_mean.h"
 #include "models/tokenizer/tokenizer.h"
 #include "runtime/base/large_vector.h"
 #include "runtime/base/prng.h"
@@ -80,6 +82,8 @@ struct BatchMemory {
   LargeVector<float> x;
   std::vector<std::uint8_t> label;
   std::vector<Token> tokens;
+  LargeVector<float> whole, scratch;  // for smaller pictures
+  std::optional<AreaMean> area_mean;  // the same
 };
 
 struct DataSet {
@@ -103,8 +107,9 @@ struct DataSet {
   // stays: tables of weights are often padded.
   void describe(ModelConfig& model) const;
 
-  // These training rows, in this order. Valid until `memory` changes. Requires: each below train_rows().
-  Batch train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory) const;
+  // These training rows, in this order. Valid until `memory` changes. `size`: pictures are shrunk to so many pixels a
+  // side; 0: they stay. Requires: each row below train_rows(); without square pictures, size 0.
+  Batch train_batch(std::span<const std::uint32_t> rows, BatchMemory& memory, std::uint32_t size = 0) const;
   // Test rows first, first + 1, ... Valid until `memory` changes. Requires: first + count <= test_rows().
   Batch test_batch(std::uint32_t first, std::uint32_t count, BatchMemory& memory) const;
   // How many rows an evaluation may pass to a model at once, so that its activations stay small.
@@ -112,6 +117,10 @@ struct DataSet {
 
   // One training row of vectors, normalised, into `inputs` floats. Requires: row < train.rows.
   void fill(std::uint32_t row, float* x) const;
+
+ private:
+  // memory.x: the pictures of memory.whole, shrunk.
+  void shrink(std::uint32_t count, std::uint32_t size, BatchMemory& memory) const;
 };
 
 // Reads the tokenizer that config.tokens names, if it names one and has none yet. Errors: those of open_tokenizer
@@ -185,8 +194,8 @@ class BatchSampler {
   // Valid until the next call of either. Give each batch to one loss_and_gradient(), since its state moves on there.
   Batch next() { return next(batch_); }
   // The same with so many rows. What comes later does not depend on how the rows before were divided. Requires:
-  // rows >= 1; with a state, as many as a batch.
-  Batch next(std::uint32_t rows);
+  // rows >= 1; with a state, as many as a batch. `size`: as DataSet::train_batch() has it.
+  Batch next(std::uint32_t rows, std::uint32_t size = 0);
   // The numbers of the rows of the next batch alone, for DataSet::train_batch. Valid until the next call of either.
   std::span<const std::uint32_t> next_rows() { return next_rows(batch_); }
   std::span<const std::uint32_t> next_rows(std::uint32_t rows);

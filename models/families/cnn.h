@@ -8,6 +8,8 @@
 // over the
 // parts in order: the bits are the same for any number of threads.
 //
+// With ModelConfig::sizes there is a plan for each size, and a batch's x says which one forward() takes.
+//
 // Memory: the maps of every picture of the largest batch; for each thread those of one picture; for each part
 // of the batch the gradient of the convolutions.
 //
@@ -30,11 +32,11 @@ Result<std::unique_ptr<Model>> make_cnn(const ModelConfig& config);
 
 class Cnn final : public Model {
  public:
-  // Requires: `layout` made of the plan's tensors.
-  Cnn(ParamLayout layout, CnnPlan plan);
+  // The first plan is that of whole pictures. Requires: at least one; all have the tensors of `layout`.
+  Cnn(ParamLayout layout, std::vector<CnnPlan> plans);
 
   const ParamLayout& layout() const override { return layout_; }
-  ModelPart part() const override { return plan_.part; }
+  ModelPart part() const override { return whole().part; }
   BorderFloats border_floats() const override;
   // The scale of a GroupNorm begins at one.
   TensorStart start_of(const TensorInfo& tensor) const override;
@@ -47,7 +49,8 @@ class Cnn final : public Model {
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
   std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * head_->classes(); }
-  std::uint64_t multiply_adds(std::uint32_t rows) const override;
+  std::uint64_t multiply_adds(std::uint32_t rows) const override { return count_work(whole(), rows); }
+  std::uint64_t multiply_adds_at(std::uint32_t rows, std::uint32_t size) const override;
   std::size_t memory_bytes() const override;
   void set_parallel(Parallel* parallel) override;
 
@@ -59,7 +62,12 @@ class Cnn final : public Model {
   };
   template <class Work>  // work(part, desk)
   void share_out(std::size_t parts, const Work& work);
-  void check(std::span<const float> params, const Batch& batch, std::span<const float> input) const;
+  const CnnPlan& whole() const { return plans_.front(); }
+  const CnnPlan& plan() const { return plans_[at_]; }
+  std::uint64_t count_work(const CnnPlan& plan, std::uint32_t rows) const;
+  // Takes the plan for pictures of this size.
+  void choose_plan(std::uint32_t rows, std::span<const float> input);
+  void check(std::span<const float> params, const Batch& batch) const;
   void forward_maps(const float* params, const float* x, std::uint32_t rows, float* features);
   void forward_whole(const float* params, const float* x, std::uint32_t rows);
   void forward_step(const CnnStep& step, const float* params, float* maps, Desk& desk) const;
@@ -78,7 +86,8 @@ class Cnn final : public Model {
   }
 
   ParamLayout layout_;
-  CnnPlan plan_;
+  std::vector<CnnPlan> plans_;
+  std::size_t at_ = 0;  // the plan of the batch at hand
   std::uint32_t body_params_ = 0;  // of the convolutions and norms: the first of the vector
   std::optional<DenseLayers> head_;  // in the last part
   std::vector<ConvolutionWeights> ordered_;

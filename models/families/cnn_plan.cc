@@ -1,5 +1,7 @@
 #include "models/families/cnn_plan.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "models/layers/dense.h"
@@ -58,6 +60,15 @@ class Builder {
     const PictureShape to =
         kind == Kind::max_pool ? max_pooled(shape()) : PictureShape{1, 1, shape().channels};
     plan_.steps.push_back({.kind = kind, .from = from, .to = add_map(to)});
+  }
+  // To `side` x `side` pixels, if it has not that size.
+  void stretch(std::uint32_t side) {
+    const PictureShape now = shape();
+    if (now.height == side) return;
+    CnnStep step{.kind = Kind::stretch, .from = last(), .layer = count(plan_.area_means)};
+    plan_.area_means.emplace_back(now.height, side);
+    step.to = add_map({side, side, now.channels});
+    plan_.steps.push_back(step);
   }
   void block(std::uint32_t out) {
     const std::uint32_t input = last();
@@ -118,6 +129,31 @@ Error refused(const std::string& text) {
   return Error{Errc::usage, text};
 }
 
+std::size_t poolings_of(const ModelConfig& config) {
+  const std::size_t stages = config.stage_channels.size();
+  return config.blocks > 0 ? stages - 1 : stages / config.pool_every;
+}
+
+Result<void> check_sizes(const ModelConfig& config) {
+  const std::vector<std::uint32_t>& sizes = config.sizes;
+  if (sizes.empty()) return {};
+  if (config.height != config.width)
+    return refused(str("data.resolution needs square pictures, not ", config.height, " x ", config.width,
+                       "; leave it out"));
+  if (sizes.back() != config.height)
+    return refused(str("data.resolution ends with ", sizes.back(), " pixels, and the pictures have ", config.height,
+                       "; the last size must be that of the whole picture"));
+  if (sizes.front() == 0 || std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) != sizes.end())
+    return refused("data.resolution: the sizes must rise, from 1 pixel on");
+  const std::size_t poolings = poolings_of(config);
+  if ((sizes.front() >> poolings) == 0)
+    return refused(str("data.resolution: pictures of ", sizes.front(), " x ", sizes.front(), " cannot be halved ",
+                       poolings, " times; begin with ", 1u << poolings, " pixels or more"));
+  if (config.units != UnitRange())
+    return refused("data.resolution is not possible for a part of a model; leave it out");
+  return {};
+}
+
 // Each size of a picture, halved so often.
 Result<void> check_pooling(const ModelConfig& config, std::size_t poolings) {
   constexpr std::uint32_t values_max = 1u << 24;  // of one map: places in it are counted in 31 bits
@@ -158,8 +194,8 @@ Result<void> check(const ModelConfig& config) {
   if (config.blocks > 0 && config.groups == 0)
     return refused("residual blocks need GroupNorm; set model.groups, such as groups = 8");
   if (config.pool_every == 0) return refused("model.pool_every = 0; 1 pools after every convolution");
-  const std::size_t convolutions = config.stage_channels.size();
-  return check_pooling(config, config.blocks > 0 ? convolutions - 1 : convolutions / config.pool_every);
+  if (auto pools = check_pooling(config, poolings_of(config)); !pools) return pools;
+  return check_sizes(config);
 }
 
 void plain(Builder& net, const ModelConfig& config) {
@@ -174,6 +210,7 @@ void plain(Builder& net, const ModelConfig& config) {
     net.pool(Kind::max_pool);
   }
   net.unit();
+  if (!config.sizes.empty()) net.stretch(config.height >> poolings_of(config));
 }
 
 void residual(Builder& net, const ModelConfig& config) {
@@ -197,15 +234,8 @@ void residual(Builder& net, const ModelConfig& config) {
   net.pool(Kind::average_pool);
 }
 
-}  // namespace
-
-Result<CnnPlan> plan_cnn(const ModelConfig& config) {
-  if (auto checked = check(config); !checked) return checked.error();
-  const auto convolutions = static_cast<std::uint32_t>(config.stage_channels.size());
-  const auto part = ModelPart::create(
-      config.units, config.blocks > 0 ? convolutions * config.blocks + 2 : convolutions + 1);
-  if (!part) return part.error();
-  Builder net({config.height, config.width, config.channels}, config.groups, *part);
+CnnPlan plan_for(PictureShape picture, const ModelConfig& config, ModelPart part) {
+  Builder net(picture, config.groups, part);
   if (config.blocks > 0) {
     residual(net, config);
   } else {
@@ -214,6 +244,18 @@ Result<CnnPlan> plan_cnn(const ModelConfig& config) {
   net.next_module();  // Flatten
   net.head(config.hidden, config.classes);
   return net.finish();
+}
+
+}  // namespace
+
+Result<CnnPlan> plan_cnn(const ModelConfig& config, std::uint32_t size) {
+  if (auto checked = check(config); !checked) return checked.error();
+  const auto convolutions = static_cast<std::uint32_t>(config.stage_channels.size());
+  const auto part = ModelPart::create(
+      config.units, config.blocks > 0 ? convolutions * config.blocks + 2 : convolutions + 1);
+  if (!part) return part.error();
+  const PictureShape whole{config.height, config.width, config.channels};
+  return plan_for(size == 0 ? whole : PictureShape{size, size, config.channels}, config, *part);
 }
 
 }  // namespace rumor::models

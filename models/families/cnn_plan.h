@@ -33,6 +33,9 @@
 //
 // so the shortcut of a block that widens adds zeros for the new channels and has no weights.
 //
+// Pictures of other sizes (ModelConfig::sizes): the same steps on smaller maps, with the same tensors. The dense head
+// of a plain network has its width by the last map of a whole picture, so a smaller one is stretched to its size.
+//
 // Units of a part (models/families/part.h): each convolution of a plain network, or the stem and each block
 // of a residual one, with the steps up to the next; last the head. A border has the picture after a unit's
 // last step, as a data set has pictures: planes one after another. The plan of a part begins with the map of
@@ -44,6 +47,7 @@
 #include <vector>
 
 #include "models/families/model.h"
+#include "models/kernels/area_mean.h"
 #include "models/layers/conv.h"
 #include "models/layers/group_norm.h"
 
@@ -58,10 +62,11 @@ struct CnnStep {
     max_pool,      // to = the largest of each 2 x 2 of from
     average_pool,  // to = the mean over the pixels of from
     add,           // to += from, which may have fewer channels
+    stretch,       // to = from in another size, by area mean
   };
   Kind kind = Kind::relu;
   std::uint32_t from = 0, to = 0;  // maps; equal for relu
-  std::uint32_t layer = 0;         // of the plan's convolutions or norms
+  std::uint32_t layer = 0;         // of the plan's convolutions, norms or area means
   std::uint32_t tensor = 0;        // of the layout: weight; a bias comes next
   bool has_bias = false;
   // Backward, where d loss / d from begins: steps that follow may have given their share already.
@@ -79,6 +84,7 @@ struct CnnPlan {
   std::vector<CnnStep> steps;
   std::vector<Convolution> convolutions;
   std::vector<GroupNorm> norms;
+  std::vector<AreaMean> area_means;
   std::vector<std::size_t> norm_saved_at;  // in the memory of one picture, of each norm
   std::size_t floats = 0;                  // memory of one picture
   std::vector<TensorInfo> tensors;         // of all these steps, then of the head
@@ -86,7 +92,8 @@ struct CnnPlan {
   std::vector<std::uint32_t> head;         // widths of the dense layers; empty without the last unit
 };
 
-// Errors: Errc::usage, naming the key and a valid value.
-Result<CnnPlan> plan_cnn(const ModelConfig& config);
+// `size`: one of config.sizes, or 0 for whole pictures; the tensors are the same. Errors: Errc::usage, naming the key
+// and a valid value.
+Result<CnnPlan> plan_cnn(const ModelConfig& config, std::uint32_t size = 0);
 
 }  // namespace rumor::models

@@ -14,6 +14,9 @@
 namespace rumor::models {
 
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
+  if (!config.sizes.empty() && config.family != "cnn")
+    return Error{Errc::usage, str("data.resolution shrinks pictures, which only model.family = \"cnn\" takes in any ",
+                                  "size, and this one is \"", config.family, "\"; leave data.resolution out")};
   if (config.adapter.is_on()) return make_adapted_model(config);
   if (config.family == "mlp") return make_mlp(config);
   if (config.family == "cnn") return make_cnn(config);

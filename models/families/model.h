@@ -48,6 +48,8 @@ struct ModelConfig {
   std::uint32_t blocks = 0;                              // residual blocks a stage; 0: a plain network
   std::uint32_t pool_every = 1;                          // convolutions between two poolings; plain networks
   std::uint32_t groups = 0;                              // of GroupNorm after each convolution; 0: none
+  // Sides of the square pictures that it trains on, ascending, the last one `height`; empty: `height` alone.
+  std::vector<std::uint32_t> sizes;
   // Language models:
   std::uint32_t context = 128;          // tokens of a row that the model sees at once
   std::uint32_t positions = 0;          // tokens that a Llama's weights were made for, if more; for its config.json
@@ -71,7 +73,8 @@ struct ModelConfig {
   UnitRange units;                                    // the part of the model to make
 };
 
-// Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes).
+// Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes). Pictures may have
+// any of ModelConfig::sizes instead: x says which.
 // For a language model: tokens, [rows, context + 1] row-major, each below the vocabulary. Token t + 1 is the target
 // after token t. x and label are then empty.
 struct Batch {
@@ -157,6 +160,10 @@ class Model {
   // Approximate count for a forward pass over `rows` rows. It decides how many threads are worth having.
   virtual std::uint64_t multiply_adds(std::uint32_t rows) const {
     return std::uint64_t{rows} * layout().params();
+  }
+  // The same for pictures of one of ModelConfig::sizes.
+  virtual std::uint64_t multiply_adds_at(std::uint32_t rows, std::uint32_t /*size*/) const {
+    return multiply_adds(rows);
   }
   // Freezes the model: from now on these adapters take part in forward() and backward(), and backward() is given an
   // empty gradient. They must outlive the model's use. Families without adapters do nothing.

@@ -41,7 +41,7 @@ Hogwild::Hogwild(std::vector<std::unique_ptr<Model>> models, std::shared_ptr<con
   }
 }
 
-double Hogwild::round(std::span<const float> weights, std::span<const std::uint32_t> rows,
+double Hogwild::round(std::span<const float> weights, std::span<const std::uint32_t> rows, std::uint32_t size,
                       std::span<const StepRule> rules, std::span<float> change) {
   RUMOR_CHECK(weights.size() == params_ && change.size() == params_);
   RUMOR_CHECK(!rules.empty() && !rows.empty() && rows.size() % rules.size() == 0);
@@ -50,7 +50,7 @@ double Hogwild::round(std::span<const float> weights, std::span<const std::uint3
   each_range(parallel_, pairs, grain, [&](Range part) {
     for (long pair = part.begin; pair < part.end; ++pair) change_[pair].store(0, relaxed);
   });
-  Round all{.weights = weights, .rows = rows, .rules = rules};
+  Round all{.weights = weights, .rows = rows, .size = size, .rules = rules};
   const std::size_t at_once = parallel_ != nullptr ? parallel_->width() : 1;
   for (Worker& worker : workers_) worker.loss = 0;
   each_task(parallel_, std::min(workers_.size(), at_once), [&](std::size_t i) { work(workers_[i], all); });
@@ -73,7 +73,7 @@ void Hogwild::work(Worker& worker, Round& round) {
   for (std::size_t batch = round.next++; batch < batches; batch = round.next++) {
     if (!looked) look(worker, round.weights);
     looked = true;
-    const Batch drawn = data_->train_batch(round.rows.subspan(batch * rows, rows), worker.memory);
+    const Batch drawn = data_->train_batch(round.rows.subspan(batch * rows, rows), worker.memory, round.size);
     const std::span<float> gradient(worker.gradient.data(), params_);
     worker.loss += worker.model->loss_and_gradient({worker.weights.data(), params_}, drawn, gradient);
     if (clip_ > 0) clip_by_norm(gradient, clip_);
@@ -161,7 +161,8 @@ std::size_t Hogwild::activation_bytes() const {
   std::size_t bytes = 0;
   for (const Worker& worker : workers_)
     bytes += worker.model->memory_bytes() +
-             capacity_bytes(worker.memory.x, worker.memory.label, worker.memory.tokens);
+             capacity_bytes(worker.memory.x, worker.memory.label, worker.memory.tokens, worker.memory.whole,
+                            worker.memory.scratch);
   return bytes;
 }
 

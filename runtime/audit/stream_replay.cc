@@ -247,6 +247,7 @@ StepPlan StreamReplay::plan_of(const StepRecord& record) const {
   plan.hold = record.held && !record.flush;
   plan.flush = record.flush;
   plan.peers = record.peers;
+  plan.size = run_.config.resolution.size_at(progress);
   return plan;
 }
 

@@ -118,6 +118,9 @@ Result<Swarm::Start> Swarm::start_built_in(const ParamLayout& layout) {
 Result<void> Swarm::make_trainer() {
   if (auto opened = models::open_tokenizer_of(options_.config.data); !opened) return opened;
   const RunConfig& config = options_.config;
+  if (config.resolution.is_on())
+    return Error{Errc::usage, "data.resolution is for `rumor peer`; a program gives its loop the pictures itself, so "
+                              "leave data.resolution out"};
   auto layout = ParamLayout::create(infos_);
   if (!layout) return layout.error();
   const bool outside = config.model.family == outside_family;

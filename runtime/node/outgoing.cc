@@ -29,6 +29,7 @@ void Outgoing::start_step(Turn& turn) {
   plan.others = incoming_.take_changes();
   plan.peers = exchange.live_count();
   plan.survey = next_survey_ <= turn.now;
+  plan.size = core_.config.resolution.size_at(core_.progress());
   last_step_ = turn.now;
   record(plan);
   core_.begin_computing(turn.now);

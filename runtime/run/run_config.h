@@ -24,6 +24,7 @@
 #include "runtime/run/batch_rules.h"
 #include "runtime/run/method_rules.h"
 #include "runtime/run/pipeline_rules.h"
+#include "runtime/run/resolution.h"
 
 namespace rumor {
 
@@ -68,6 +69,7 @@ struct RunConfig {
 
   // [data]  kind, seed, skew and the tokenizer that tokens names (shared); path
   models::DataConfig data;
+  Resolution resolution;  // (shared, if there are phases) data.resolution in the file
 
   // [optimizer] (shared), but for hogwild and hogwild_batches
   models::OptimizerConfig optimizer;

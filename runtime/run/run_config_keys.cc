@@ -92,6 +92,12 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
                                   "optimizer.hogwild and exchange.local_steps take several at once; choose another "
                                   "kind, such as \"rmsprop\", or leave these out")};
   const PipelineRules& pipeline = config.pipeline;
+  if (pipeline.stages > 1 && config.resolution.is_on())
+    return Error{Errc::usage, str(where, "data.resolution is not possible with pipeline.stages = ", pipeline.stages,
+                                  " yet; leave one of them out")};
+  if (config.mode != "broadcast" && !config.has_own_models() && config.resolution.is_on())
+    return Error{Errc::usage, str(where, "data.resolution is of peers that broadcast, average or codistill; with ",
+                                  "exchange.mode = \"", config.mode, "\" leave it out")};
   if (pipeline.stages > 1 && config.model.adapter.is_on())
     return Error{Errc::usage, str(where, "model.adapter = \"", config.model.adapter.kind, "\" is not possible with ",
                                   "pipeline.stages = ", pipeline.stages, " yet; leave one of them out")};

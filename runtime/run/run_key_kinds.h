@@ -100,6 +100,13 @@ Kind in_flight_weight(Field field) {
 }
 
 template <class Field>
+Kind resolution(Field field) {
+  return {[=](RunConfig& c, const RunValue& given) { return read_resolution(given, field(c)); },
+          [=](const RunConfig& c) { return shown_resolution(field(c)); },
+          [=](const RunConfig& c) { return print_resolution(field(c)); }};
+}
+
+template <class Field>
 Kind even(Field field) {
   return {[=](RunConfig& c, const RunValue& given) { return read_even(given, field(c)); },
           [=](const RunConfig& c) { return str(field(c)); }, nullptr};

@@ -100,6 +100,10 @@ std::vector<RunKeyRow> training_keys() {
              return problem;
            },
            [](const RunConfig& c) { return quoted(c.data.tokens); }, tokenizer_hash}),
+      row("data.resolution", of_run,
+          "CNN: pixels a side of the pictures from each share of the run on, as [[0, 14], [0.5, 28]]; small pictures "
+          "cost less; not set: whole pictures always",
+          resolution(FIELD(resolution))),
       row("optimizer.kind", of_run, "optimizer of a local step",
           choice({"sgd", "momentum", "rmsprop", "adam", "adamw", "nadamw", "adaptive_revision", "muon"},
                  FIELD(optimizer.kind))),

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <locale>
 #include <sstream>
+#include <utility>
 
 #include "gossip/trust/admission.h"
 
@@ -157,6 +158,43 @@ std::string rope_scaling_text(const models::RotaryScaling& scaling) {
                  scaling.original_context);
   }
   return "none";
+}
+
+Problem read_resolution(const RunValue& given, Resolution& out) {
+  constexpr const char* wanted = "wants a list of [share of the run, pixels a side], such as [[0, 14], [0.5, 28]]";
+  const std::vector<RunValue>* list = given.list();
+  if (list == nullptr) return wanted;
+  Resolution read;
+  for (const RunValue& item : *list) {
+    const std::vector<RunValue>* pair = item.list();
+    Resolution::Phase phase;
+    if (pair == nullptr || pair->size() != 2 || !pair->front().number()) return wanted;
+    phase.share = *pair->front().number();
+    if (Problem p = read_integer(pair->back(), 1, 1 << 15, phase.pixels); !p.empty()) return "in its pairs " + p;
+    const Resolution::Phase* before = read.is_on() ? &read.phases.back() : nullptr;
+    if (before == nullptr && phase.share != 0) return "wants its first share to be 0, the beginning of the run";
+    if (before != nullptr && !(phase.share > before->share && phase.share < 1))
+      return str("wants shares that rise and stay below 1, and ", phase.share, " follows ", before->share);
+    if (before != nullptr && phase.pixels <= before->pixels)
+      return str("wants pixels that rise, and ", phase.pixels, " follows ", before->pixels);
+    read.phases.push_back(phase);
+  }
+  out = std::move(read);
+  return {};
+}
+
+std::string shown_resolution(const Resolution& resolution) {
+  std::string out;
+  for (const Resolution::Phase& phase : resolution.phases)
+    out += str(out.empty() ? "[" : ", ", "[", shortest(phase.share), ", ", phase.pixels, "]");
+  return out.empty() ? "" : out + "]";
+}
+
+std::string print_resolution(const Resolution& resolution) {
+  std::string out;
+  for (const Resolution::Phase& phase : resolution.phases)
+    out += str(print_number(phase.share), " ", phase.pixels, ",");
+  return out;
 }
 
 Problem read_even(const RunValue& given, std::uint32_t& out) {

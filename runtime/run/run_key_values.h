@@ -39,6 +39,10 @@ Problem read_emit(RunConfig& config, const RunValue& given);
 // "none", "linear FACTOR" or "llama3 FACTOR LOW HIGH CONTEXT", and back.
 Problem read_rope_scaling(const RunValue& given, models::RotaryScaling& out);
 std::string rope_scaling_text(const models::RotaryScaling& scaling);
+// [[share, pixels], ...], and back; exact: for the run id.
+Problem read_resolution(const RunValue& given, Resolution& out);
+std::string shown_resolution(const Resolution& resolution);
+std::string print_resolution(const Resolution& resolution);
 Problem read_even(const RunValue& given, std::uint32_t& out);
 Problem read_log(RunConfig& config, const RunValue& given);
 Problem read_link_coding(RunConfig& config, const RunValue& given);

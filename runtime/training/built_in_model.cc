@@ -28,6 +28,7 @@ Result<BuiltInModel> BuiltInModel::create(const RunConfig& config, std::shared_p
                     .sampler = {},
                     .compressor = {.grid_bits = config.grid_bits, .emit = config.emit, .scope = config.scope}};
   data->describe(made.config);
+  made.config.sizes = config.resolution.sizes();
   auto model = models::make_model(made.config);
   if (!model) return model.error();
   made.model = std::move(model).value();

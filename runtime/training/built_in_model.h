@@ -32,7 +32,7 @@ struct BuiltInModel {
   std::uint64_t multiply_adds() const { return model->multiply_adds(rows.batch); }
   // Rows of a mini-batch of a step, and the next so many of them. Requires: a sampler.
   std::uint32_t rows_of(const StepPlan& plan) const { return rows.rows(plan.peers); }
-  models::Batch next_batch(const StepPlan& plan) { return sampler->next(rows_of(plan)); }
+  models::Batch next_batch(const StepPlan& plan) { return sampler->next(rows_of(plan), plan.size); }
 
   int grid_bits;
   BatchRules rows;        // of a mini-batch

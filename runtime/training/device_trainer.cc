@@ -18,6 +18,7 @@ Result<void> check_possible(const RunConfig& config) {
     return Error{Errc::usage, what + " is not possible on a GPU yet; use --device cpu"};
   };
   if (config.model.adapter.is_on()) return not_yet(str("model.adapter = \"", config.model.adapter.kind, "\""));
+  if (config.resolution.is_on()) return not_yet("data.resolution");
   if (config.hogwild > 0) return not_yet(str("optimizer.hogwild = ", config.hogwild));
   if (config.optimizer.kind == "adaptive_revision") return not_yet("optimizer.kind = \"adaptive_revision\"");
   if (config.bytes_per_update > 0) return not_yet(str("compress.bytes_per_update = ", config.bytes_per_update));

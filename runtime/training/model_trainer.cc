@@ -114,6 +114,12 @@ Result<void> ModelTrainer::resume(BytesView carried, std::uint64_t pieces) {
   return {};
 }
 
+double ModelTrainer::share_of_work(std::uint32_t size) const {
+  if (size == 0) return 1;
+  return static_cast<double>(built_.model->multiply_adds_at(1, size)) /
+         static_cast<double>(built_.model->multiply_adds(1));
+}
+
 MemoryUse ModelTrainer::memory() const {
   MemoryUse use;
   use.view = capacity_bytes(view_) + capacity_bytes(copy_);

@@ -56,6 +56,7 @@ class ModelTrainer final : public Trainer {
   compress::CompressorStats compression() const override { return compressor_.stats(); }
   MemoryUse memory() const override;
   std::uint64_t multiply_adds() const override { return built_.multiply_adds(); }
+  double share_of_work(std::uint32_t size) const override;
   // For the model and the recipe, too.
   void set_parallel(Parallel* parallel) override;
   Parallel& parallel() override { return codec_.parallel != nullptr ? *codec_.parallel : alone_; }

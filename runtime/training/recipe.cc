@@ -34,7 +34,7 @@ class Racing final : public Recipe {
     std::vector<StepRule> rules;
     for (std::uint32_t batch = 0; batch < built_.batches; ++batch)
       rules.push_back(built_.optimizer->begin_step(plan.rate, seen.weights));
-    return {workers_.round(seen.weights, built_.sampler->next_rows(), rules, change), {}};
+    return {workers_.round(seen.weights, built_.sampler->next_rows(), plan.size, rules, change), {}};
   }
 
   // As many workers are at work as it can run at once.

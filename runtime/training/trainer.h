@@ -70,6 +70,8 @@ class Trainer : public View {
   virtual MemoryUse memory() const = 0;
   // Multiply-adds of a step's forward pass, about.
   virtual std::uint64_t multiply_adds() const { return 0; }
+  // A step's arithmetic on pictures of StepPlan::size, as a share of that on whole ones.
+  virtual double share_of_work(std::uint32_t /*size*/) const { return 1; }
 
   // ---- wherever the driver runs compute ----
   virtual StepResult step(const StepPlan& plan) = 0;

@@ -51,20 +51,21 @@ void check_that_all_agree(const RunConfig& config, sim::ClusterOptions options) 
 }
 
 // Node 2 of 4 cheats, from update `first` on, which is where an audit must find it and nobody else.
-void check_that_the_cheat_is_found(std::uint64_t first, const test::Cheat::Step& cheat, models::Shard rows = {2, 4}) {
+void check_that_the_cheat_is_found(std::uint64_t first, const test::Cheat::Step& cheat, models::Shard rows = {2, 4},
+                                   const RunConfig& config = recorded()) {
   sim::ClusterOptions options = test::lan(4);
   NodeId id;
   options.trainer = [&](std::size_t node, const NodeOptions& made) -> Result<std::unique_ptr<Trainer>> {
-    auto honest = ModelTrainer::create(recorded(), test::small_data(), node == 2 ? rows : made.shard,
-                                       sampling_seed(recorded(), made.node));
+    auto honest = ModelTrainer::create(config, test::small_data(), node == 2 ? rows : made.shard,
+                                       sampling_seed(config, made.node));
     if (!honest) return honest.error();
     if (node != 2) return std::unique_ptr<Trainer>(std::move(honest).value());
     id = made.node;
     return std::unique_ptr<Trainer>(std::make_unique<test::Cheat>(std::move(honest).value(), cheat));
   };
-  const auto cluster = test::make_cluster(recorded(), options);
+  const auto cluster = test::make_cluster(config, options);
   test::finish(*cluster);
-  const Audited audited = audit_of(recorded(), *cluster);
+  const Audited audited = audit_of(config, *cluster);
   BOOST_TEST(audited.differ == 1u);  // the first; those behind it cannot be told
   for (const audit::StreamFindings& stream : audited.streams) {
     BOOST_TEST(stream.first_doubt == (stream.origin == id ? first : 0));
@@ -105,6 +106,10 @@ BOOST_AUTO_TEST_CASE(mini_batches_that_follow_the_number_of_peers) {
   config.global_batch = 12;
   config.round_rules.local_steps = 3;
   check_that_all_agree(config, test::lan(5));
+}
+
+BOOST_AUTO_TEST_CASE(pictures_from_low_to_full_resolution) {
+  check_that_all_agree(test::in_sizes(recorded()), test::lan(4));
 }
 
 BOOST_AUTO_TEST_CASE(adam_with_clipping_another_in_flight_weight_and_a_flush) {
@@ -182,6 +187,16 @@ BOOST_AUTO_TEST_CASE(a_rate_that_is_a_tenth_too_high_is_found) {
     plan.rate *= 1.1;
     return trainer.step(plan);
   }));
+}
+
+// An honest step of that time has small pictures.
+BOOST_AUTO_TEST_CASE(who_learns_from_pictures_of_another_size_is_found) {
+  const auto cheat = from_the_tenth([](ModelTrainer& trainer, StepPlan plan) {
+    BOOST_TEST(plan.size > 0u);
+    plan.size = 8;
+    return trainer.step(plan);
+  });
+  check_that_the_cheat_is_found(10, cheat, {2, 4}, test::in_sizes(recorded()));
 }
 
 BOOST_AUTO_TEST_CASE(who_sends_its_last_update_again_is_found) {

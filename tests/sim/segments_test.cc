@@ -104,6 +104,10 @@ BOOST_AUTO_TEST_CASE(mini_batches_that_follow_the_number_of_peers) {
   check_that_each_agrees(config, test::lan(5));
 }
 
+BOOST_AUTO_TEST_CASE(pictures_from_low_to_full_resolution) {
+  check_that_each_agrees(test::in_sizes(in_segments()), test::lan(4));
+}
+
 BOOST_AUTO_TEST_CASE(adam_and_a_flush) {
   RunConfig config = in_segments();
   config.optimizer.kind = "adam";

@@ -16,6 +16,17 @@ inline RunConfig small_run(std::uint64_t samples = 8000) {
   return config;
 }
 
+// The same run with a small convolutional network, whose pictures of 8 x 8 begin with 2 x 2 and go on with 4 x 4.
+inline RunConfig in_sizes(RunConfig config) {
+  config.model.family = "cnn";
+  config.model.stage_channels = {8};
+  config.model.groups = 2;
+  config.model.hidden = {16};
+  config.rate = 0.1;
+  config.resolution = {{{0, 2}, {0.3, 4}, {0.6, 8}}};
+  return config;
+}
+
 inline std::shared_ptr<const models::DataSet> small_data() {
   static const std::shared_ptr<const models::DataSet> data = models::load_data({"synthetic", "", 1}).value();
   return data;

@@ -18,7 +18,8 @@ class TrainingPeer final : public SimPeer {
   using Evaluate = std::function<models::Evaluation(Node&, const StartEvaluation&)>;
   // Asked when a step with a mini-batch may begin. True: somebody else says when it is done, with end_step().
   using Defer = std::function<bool()>;
-  // A step costs `step` for each of its mini-batches in turn, +-10 %.
+  // A step costs `step` for each of its mini-batches in turn, +-10 %; with smaller pictures, their share of the
+  // arithmetic.
   TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
 
   void start(TimePoint now, gossip::Outbox& out) override;

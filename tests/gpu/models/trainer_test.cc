@@ -203,7 +203,9 @@ BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
   budgeted.bytes_per_second = 2000;
   RunConfig shared = small_run("sgd");
   shared.hogwild = 2;
-  for (const RunConfig& config : {revised, paid, budgeted, shared}) {
+  RunConfig growing = small_run("sgd");
+  growing.resolution = {{{0, 4}, {0.5, 8}}};
+  for (const RunConfig& config : {revised, paid, budgeted, shared, growing}) {
     const auto refused = make_device_trainer(config);
     BOOST_TEST_REQUIRE(!refused.ok());
     BOOST_TEST(refused.error().text.find("--device cpu") != std::string::npos);
@@ -212,6 +214,7 @@ BOOST_AUTO_TEST_CASE(what_a_gpu_does_not_do_is_refused) {
   BOOST_TEST(make_device_trainer(paid).error().text.find("compress.bytes_per_update = 100 ") == 0u);
   BOOST_TEST(make_device_trainer(revised).error().text.find("optimizer.kind = \"adaptive_revision\" ") == 0u);
   BOOST_TEST(make_device_trainer(shared).error().text.find("optimizer.hogwild = 2 ") == 0u);
+  BOOST_TEST(make_device_trainer(growing).error().text.find("data.resolution ") == 0u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

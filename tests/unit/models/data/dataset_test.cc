@@ -43,6 +43,29 @@ std::vector<std::uint32_t> drawn_rows(BatchSampler& sampler, const DataSet& data
 
 BOOST_AUTO_TEST_SUITE(dataset)
 
+BOOST_AUTO_TEST_CASE(pictures_of_a_batch_shrink_to_their_means) {
+  const auto data = load_data({}).value();  // 8 x 8
+  const std::uint32_t rows[] = {5, 0, 77};
+  BatchMemory whole_memory, memory;
+  const Batch whole = data->train_batch(rows, whole_memory);
+  for (const std::uint32_t size : {4u, 2u, 4u}) {
+    const Batch small = data->train_batch(rows, memory, size);
+    BOOST_REQUIRE(small.x.size() == 3 * size * size);
+    BOOST_TEST(std::equal(whole.label.begin(), whole.label.end(), small.label.begin(), small.label.end()));
+    const std::uint32_t step = 8 / size;
+    for (std::uint32_t i = 0; i < small.x.size(); ++i) {
+      const std::uint32_t row = i / (size * size), y = i / size % size, x = i % size;
+      double sum = 0;
+      for (std::uint32_t dy = 0; dy < step; ++dy)
+        for (std::uint32_t dx = 0; dx < step; ++dx)
+          sum += static_cast<double>(whole.x[row * 64 + (y * step + dy) * 8 + x * step + dx]);
+      BOOST_TEST(std::abs(small.x[i] - sum / (step * step)) < 1e-6);
+    }
+  }
+  const Batch same = data->train_batch(rows, memory, 8);
+  BOOST_TEST(std::equal(whole.x.begin(), whole.x.end(), same.x.begin(), same.x.end()));
+}
+
 BOOST_AUTO_TEST_CASE(normalised_values_have_mean_zero_and_deviation_one) {
   const auto data = load_data({.kind = "synthetic", .path = "", .seed = 3});
   BOOST_REQUIRE(data.ok());

@@ -67,7 +67,7 @@ std::vector<float> one_round(const Task& task, models::Optimizer& optimizer, std
   for (int twice = 0; twice < 2; ++twice) {  // the second begins anew
     std::vector<StepRule> rules;
     for (std::uint32_t b = 0; b < batches; ++b) rules.push_back(optimizer.begin_step(rate, task.weights));
-    BOOST_TEST(all.round(task.weights, task.rows, rules, change) > 0);
+    BOOST_TEST(all.round(task.weights, task.rows, 0, rules, change) > 0);
   }
   return change;
 }
