@@ -106,7 +106,7 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *                      "dtype": "F32", "shape": [64], "shared": true}, with the types of safetensors files. `rumor
  *                      export` then writes it beside the weights (ABI 4). Shared: after rumor_leave(), and while
  *                      rumor_show_shared() shows the shared weights, the memory holds the mean over the peers, of
- *                      integers the greatest; types F32, F64, BF16, I32, I64, about a megabyte in all (ABI 5)
+ *                      integers the greatest; types F32, F64, BF16, F16, I32, I64, about a megabyte in all (ABI 5)
  *   weights            "own" (if not given): the run begins with the program's weights. "swarm": the program takes the
  *                      run's weights, from the checkpoint in `state` or from the seeds, whatever its own are. Without
  *                      both it is the first peer, and its own count (ABI 4)
