@@ -141,7 +141,8 @@ RUMOR_API int rumor_cuda_local(rumor_swarm* swarm, const char* name, size_t byte
 RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 
 /* Call after each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never
- * waits for the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
+ * waits for the network or another thread. RUMOR_ENDED: the run is over. rumor_leave() then sends what this peer has
+ * learned and not sent yet. */
 RUMOR_API int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss);
 
 /* One line that the program's user should read: an error that the peer goes on with, such as a weight that nears the
@@ -175,9 +176,10 @@ RUMOR_API int rumor_take_back(rumor_swarm* swarm);
 
 /* Makes a last update, sends what this peer has learned and not sent yet (exchange.flush_bits, 6 bits a parameter if
  * not given), waits up to `wait_seconds` until all neighbours have finished too and hold the same digest, writes the
- * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the drift, one
- * to three hundredths of its squares, is dropped, and the library does not touch the memory any more. Returns RUMOR_OK,
- * or the reason why the peer had ended before. Later calls return RUMOR_ENDED. */
+ * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The time that this peer
+ * itself computes is not counted as waiting. The rest of the drift, mostly less than a hundredth of its squares, is
+ * dropped, and the library does not touch the memory any more. Returns RUMOR_OK, or the reason why the peer had ended
+ * before. Later calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
 /* rumor_start() or rumor_leave() under way on another thread waits for the others no longer: for Ctrl-C. rumor_start()
