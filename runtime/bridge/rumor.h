@@ -98,8 +98,9 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *                      before (ABI 5)
  *   checkpoint_seconds between two checkpoints, 10 if not given
  *   threads            for passes over all weights; by their number if not given
- *   overhead           the share of time that rumor_step() may take, 0.04 if not given. If a pass over all weights
- *                      takes more, one update contains several steps and as many entries as they would have had
+ *   overhead           the share of time that rumor_step() may take, if not given 0.04, and 0.02 for a model of 64
+ *                      million parameters or more. If a pass over all weights takes more, one update contains several
+ *                      steps and as many entries as they would have had
  *   frozen             any text that names what the model has beside the parameters, such as a hash of weights that
  *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
  *   buffers            a JSON list that describes the memory of rumor_local(), call by call: {"name": "norm.mean",
