@@ -290,7 +290,7 @@ def killed(python, directory):
     assert ends[0]['digest'] == ends[1]['digest'] and ends[0]['weight'] == ends[1]['weight'], 'they differ'
     assert ends[0]['lost'] == ends[1]['lost'] == 0
     assert min(end['right'] for end in ends) > 0.9
-    assert ends[0]['batches'] == 1000 and ends[1]['batches'] > 1000, 'the statistics of BatchNorm did not come back'
+    assert ends[0]['batches'] >= 1000 and ends[1]['batches'] > 1000, 'the statistics of BatchNorm did not come back'
     assert ends[0]['norm'] == ends[1]['norm'], 'the statistics of BatchNorm are not those of all peers'
 
 
