@@ -285,6 +285,8 @@ Result<void> Compressor::absorb_step(const StepRule& rule, std::span<const float
   return {};
 }
 
+Result<void> Compressor::absorb_nothing(SparseUpdate& out) { return impl_->absorb({}, ChangeForm::none, out); }
+
 void Compressor::add(std::span<const std::uint32_t> index, std::span<const float> change) {
   RUMOR_CHECK(index.size() == change.size());
   for (Piece& piece : impl_->pieces) take_sent(piece, impl_->residual.data());

@@ -79,6 +79,8 @@ class Compressor {
   Result<void> absorb(std::span<const float> delta, SparseUpdate& out);
   // The same for a delta in bfloat16 (the upper half of a float): the bits of absorb() after conversion.
   Result<void> absorb_bf16(std::span<const std::uint16_t> delta, SparseUpdate& out);
+  // The same without a change: for an update from the residual alone.
+  Result<void> absorb_nothing(SparseUpdate& out);
   // The same for the change that `rule` makes from `gradient`, computed in the same pass: the bits of the optimizer's
   // step followed by absorb(), without the delta going through memory. Writes the moments in `rule`.
   // Requires: gradient and the moments of layout.params() floats, none overlapping another.

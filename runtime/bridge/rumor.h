@@ -98,15 +98,16 @@ RUMOR_API int rumor_create(const char* run, rumor_swarm** swarm);
  *                      before (ABI 5)
  *   checkpoint_seconds between two checkpoints, 10 if not given
  *   threads            for passes over all weights; by their number if not given
- *   overhead           the share of time that rumor_step() may take, 0.04 if not given. If a pass over all weights
- *                      takes more, one update contains several steps and as many entries as they would have had
+ *   overhead           the share of time that rumor_step() may take, if not given 0.04, and 0.02 for a model of 64
+ *                      million parameters or more. If a pass over all weights takes more, one update contains several
+ *                      steps and as many entries as they would have had
  *   frozen             any text that names what the model has beside the parameters, such as a hash of weights that
  *                      nobody trains: part of the run's identity, so peers with another text are refused (ABI 3)
  *   buffers            a JSON list that describes the memory of rumor_local(), call by call: {"name": "norm.mean",
  *                      "dtype": "F32", "shape": [64], "shared": true}, with the types of safetensors files. `rumor
  *                      export` then writes it beside the weights (ABI 4). Shared: after rumor_leave(), and while
  *                      rumor_show_shared() shows the shared weights, the memory holds the mean over the peers, of
- *                      integers the greatest; types F32, F64, BF16, I32, I64, about a megabyte in all (ABI 5)
+ *                      integers the greatest; types F32, F64, BF16, F16, I32, I64, about a megabyte in all (ABI 5)
  *   weights            "own" (if not given): the run begins with the program's weights. "swarm": the program takes the
  *                      run's weights, from the checkpoint in `state` or from the seeds, whatever its own are. Without
  *                      both it is the first peer, and its own count (ABI 4)
@@ -141,7 +142,8 @@ RUMOR_API int rumor_cuda_local(rumor_swarm* swarm, const char* name, size_t byte
 RUMOR_API int rumor_start(rumor_swarm* swarm, double wait_seconds);
 
 /* Call after each step of the optimizer, which saw `samples` rows with mean loss `loss` (0 or NaN: unknown). Never
- * waits for the network or another thread. RUMOR_ENDED: the run is over, see rumor_leave(). */
+ * waits for the network or another thread. RUMOR_ENDED: the run is over. rumor_leave() then sends what this peer has
+ * learned and not sent yet. */
 RUMOR_API int rumor_step(rumor_swarm* swarm, uint32_t samples, double loss);
 
 /* One line that the program's user should read: an error that the peer goes on with, such as a weight that nears the
@@ -175,9 +177,10 @@ RUMOR_API int rumor_take_back(rumor_swarm* swarm);
 
 /* Makes a last update, sends what this peer has learned and not sent yet (exchange.flush_bits, 6 bits a parameter if
  * not given), waits up to `wait_seconds` until all neighbours have finished too and hold the same digest, writes the
- * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The rest of the drift, one
- * to three hundredths of its squares, is dropped, and the library does not touch the memory any more. Returns RUMOR_OK,
- * or the reason why the peer had ended before. Later calls return RUMOR_ENDED. */
+ * last checkpoint, says goodbye, and writes the shared weights into the program's memory. The time that this peer
+ * itself computes is not counted as waiting. The rest of the drift, mostly less than a hundredth of its squares, is
+ * dropped, and the library does not touch the memory any more. Returns RUMOR_OK, or the reason why the peer had ended
+ * before. Later calls return RUMOR_ENDED. */
 RUMOR_API int rumor_leave(rumor_swarm* swarm, double wait_seconds);
 
 /* rumor_start() or rumor_leave() under way on another thread waits for the others no longer: for Ctrl-C. rumor_start()

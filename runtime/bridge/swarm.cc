@@ -2,7 +2,11 @@
 
 #include <signal.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,6 +20,10 @@ namespace {
 constexpr Duration stop_patience = 60s;
 // For a moment between two of the peer's turns: they take milliseconds.
 constexpr Duration show_patience = 10s;
+// From here on a step is so long that a peer can do with fewer updates: step() takes half the share of the time.
+constexpr std::uint32_t large_params = 64'000'000;
+// While the peer ends, at least.
+constexpr Duration trim_every = 500ms;
 
 // An answer to a plan without an update.
 StepResult held(const StepPlan& plan) {
@@ -23,6 +31,14 @@ StepResult held(const StepPlan& plan) {
   nothing.held = true;
   nothing.period = plan.period;
   return nothing;
+}
+
+// Gives memory that was freed back to the system. By its own rules the GNU library keeps much of what the last exchange
+// has taken, for each thread, as long as the program lives.
+void trim_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 // Blocks all signals of this thread, and thereby of those that it starts meanwhile.
@@ -57,6 +73,7 @@ Result<bool> Swarm::start(Duration patience) {
   patience_ = patience;
   if (auto fetched = on_gpus_.fetch(); !fetched) return fetched.error();
   if (auto made = make_trainer(); !made) return made.error();
+  if (overhead_ == 0) overhead_ = trainer_->layout().params() < large_params ? 0.04 : 0.02;
   {
     const SignalsOff off;
     thread_ = std::thread([this] { run(); });
@@ -121,10 +138,15 @@ Result<bool> Swarm::step(std::uint32_t samples, double loss) {
     return false;
   }
   const auto since = std::chrono::duration<double>(Clock::now() - last_train_);
-  if (std::chrono::duration<double>(train_time_).count() > overhead_ * since.count()) return true;
-  if (const auto plan = handover_.take()) {
-    if (auto trained = train(*plan); !trained) return trained.error();
+  const bool may_train = std::chrono::duration<double>(train_time_).count() <= overhead_ * since.count();
+  auto plan = handover_.take();
+  if (!plan) return true;
+  if (!may_train || plan->flush) {
+    const bool is_over = plan->flush;  // leave() sends what has been learned and not sent yet
+    handover_.put_back(std::move(*plan));
+    return !is_over;
   }
+  if (auto trained = train(*plan); !trained) return trained.error();
   return true;
 }
 
@@ -192,6 +214,7 @@ Result<void> Swarm::leave(Duration patience) {
     trainer_->load_shared();
     trainer_ = nullptr;
     (*ended_)->trainer.reset();  // the program may go on for long, and needs the memory
+    trim_memory();
     if (auto stored = on_gpus_.store(); !stored) return stored;
   }
   return reason();
@@ -200,17 +223,21 @@ Result<void> Swarm::leave(Duration patience) {
 // Answers the peer's requests until it has ended.
 void Swarm::end(Duration patience, bool with_memory) {
   const auto serve = [&](Duration time) {
-    const Clock::time_point until = Clock::now() + time;
+    Clock::time_point until = Clock::now() + time;
     while (!handover_.closed()) {
       const auto left = std::chrono::duration_cast<Duration>(until - Clock::now());
-      if (left <= Duration{0} || !handover_.wait_for_plan(left)) return;
+      if (left <= Duration{0} || handover_.interrupted()) return;
+      trim_memory();
+      if (!handover_.wait_for_plan(std::min(left, trim_every))) continue;
       const auto plan = handover_.take();
       if (!plan) continue;
+      const Clock::time_point begin = Clock::now();
       if (with_memory) {
         static_cast<void>(train(*plan));  // a GPU that has failed says so again when it is to have the shared weights
       } else {
         handover_.give(held(*plan));
       }
+      until += Clock::now() - begin;  // patience is for others, not for this peer's own work
     }
   };
   // The last update carries the changes learned last. Between two steps its plan arrives at once.

@@ -77,7 +77,7 @@ class Swarm {
   Result<void> reason() const;
 
   daemon::PeerOptions options_;
-  double overhead_ = 0.04;
+  double overhead_ = 0;  // 0: by the model's size
   std::string frozen_;       // names what the model has beside the parameters
   bool takes_weights_ = false;  // the run's, whatever the program's are
   bool lacks_weights_ = false;  // and those are another peer's, or in a checkpoint

@@ -15,7 +15,7 @@ namespace rumor {
 
 namespace {
 constexpr std::uint32_t all_rows = UINT32_MAX;
-constexpr double flush_density[] = {0.1, 0.2, 0.3, 0.4, 0.5};  // of the updates of a flush
+constexpr double flush_density = 0.05;  // of each update of a flush
 constexpr Duration flush_again = 20ms;  // while the links have no room
 constexpr Duration sharing_again = 1s;  // while there are no buffers to share
 constexpr Duration sharing_every = 10s;  // at least, between two reports of them
@@ -198,6 +198,7 @@ void Phases::compute(Turn& turn) {
     return start_evaluation(all_rows, turn);
   }
   if (core_.phase == Phase::flushing) return flush(turn);
+  if (core_.phase == Phase::finishing) core_.exchange->work_ahead();
   const bool may_audit = core_.phase != Phase::catching_up;
   if (may_audit && !stopping_ && audits_.begin_slice(turn)) return;
   if (core_.phase != Phase::training || stopping_) return;
@@ -223,20 +224,17 @@ std::size_t Phases::flushes_allowed() const {
   const bool possible = core_.trainer->flushes() && !core_.config.has_byte_budget() && !core_.options.observe;
   if (!possible || core_.own_updates == 0) return 0;
   const std::uint64_t params = incoming_.form().layout.params();
-  double bits = core_.config.flush_bits * static_cast<double>(params);
-  std::size_t count = 0;
-  for (const double density : flush_density) {
-    bits -= compress::bound_bits(params, static_cast<std::uint64_t>(density * static_cast<double>(params)));
-    if (bits < 0) break;
-    ++count;
-  }
-  return count;
+  const auto entries = static_cast<std::uint64_t>(flush_density * static_cast<double>(params));
+  const double bits = compress::bound_bits(params, std::max<std::uint64_t>(entries, 1));
+  return static_cast<std::size_t>(core_.config.flush_bits * static_cast<double>(params) / bits);
 }
 
 void Phases::flush(Turn& turn) {
-  if (turn.now < next_step_) return;
+  if (turn.now < next_step_) return core_.exchange->work_ahead();  // updates of others pile up else
   next_step_ = turn.now + flush_again;
-  if (core_.protocol->may_publish(turn.now)) outgoing_.start_flush(flush_density[flushes_++], turn);
+  if (!core_.protocol->may_publish(turn.now)) return;
+  ++flushes_;
+  outgoing_.start_flush(flush_density, turn);
 }
 
 std::string Phases::waiting_for() const {

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Memory that a PyTorch peer takes beside the program when it joins with weights='swarm': at most at once, and after.
+"""Memory that a PyTorch peer takes beside the program when it joins with weights='swarm', trains, and leaves.
 
 A first peer trains on. Then a second one joins, whose model begins with other weights, and takes the swarm's. Figures
 are in sizes of the weights in float32, without the model's own and its gradients: "joining" is the most that the
 process held during join() (Linux: VmHWM since clear_refs), "joined" what it holds after it, "trained" after 20 steps.
-Both are of resident memory, the latter two after malloc_trim.
+Then both leave at the same time, so each sends what it has learned and takes what the other sends: "leaving" is the
+most that the second one held during leave(), "left" what it holds afterwards. All are of resident memory; joined,
+trained and left after malloc_trim.
 
 Usage: torch_join_memory.py [--models a,b] [--state] LIBRARY PACKAGE
 """
@@ -12,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
@@ -52,8 +55,9 @@ def first(name):
     for _ in range(5):
         train(name, *parts, swarm)
     print('trained', flush=True)
-    while train(name, *parts, swarm):
-        pass
+    while not select.select([sys.stdin], [], [], 0)[0]:  # closed when it shall leave
+        train(name, *parts, swarm)
+    swarm.leave(60)
 
 
 def joiner(name, state):
@@ -64,29 +68,40 @@ def joiner(name, state):
     peak(begin=True)
     swarm = rumor.join('memory', parts[0], seeds=[LISTEN], weights='swarm', density=0.001, state=state or None,
                        options={'quiet': True})
-    most, joined = peak(), memory()
+    held = {'joining': peak(), 'joined': memory()}
     for _ in range(20):
         train(name, *parts, swarm)
+    held['trained'] = memory()
+    print('trained', flush=True)
+    sys.stdin.read()  # the other one leaves now
+    peak(begin=True)
+    swarm.leave(60)
+    held |= {'leaving': peak(), 'left': memory()}
     unit = 4 * sum(p.numel() for p in parts[0].parameters())
-    print(json.dumps({'model': name, 'params': unit // 4, 'joining': (most - before) / unit,
-                      'joined': (joined - before) / unit, 'trained': (memory() - before) / unit}), flush=True)
-    swarm.close()
+    print(json.dumps({'model': name, 'params': unit // 4,
+                      **{when: (held[when] - before) / unit for when in held}}), flush=True)
 
 
 def measure(options, name):
     command = [sys.executable, __file__, options.library, options.package, '--models', name, '--role']
-    one = subprocess.Popen([*command, 'first'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert one.stdout.readline() == 'trained\n', one.wait()
-        with tempfile.TemporaryDirectory() as folder:
-            more = ['--at', os.path.join(folder, 'state')] if options.state else []
-            told = json.loads(subprocess.run([*command, 'joiner', *more], check=True, text=True,
-                                             stdout=subprocess.PIPE).stdout.splitlines()[-1])
-    finally:
-        one.kill()
-        one.wait()
-    print(f'{told["model"]:>12}  {told["params"] / 1e6:6.1f} M parameters  joining {told["joining"]:.2f}  '
-          f'joined {told["joined"]:.2f}  trained {told["trained"]:.2f}', flush=True)
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+    with tempfile.TemporaryDirectory() as folder:
+        more = ['--at', os.path.join(folder, 'state')] if options.state else []
+        peers = []
+        try:
+            for role in (['first'], ['joiner', *more]):
+                peers.append(subprocess.Popen([*command, *role], **pipes))
+                assert peers[-1].stdout.readline() == 'trained\n', peers[-1].wait()
+            for one in peers:
+                one.stdin.close()
+            told = json.loads(peers[-1].stdout.readline())
+        finally:
+            for one in peers:
+                one.kill()
+                one.wait()
+    print(f'{told["model"]:>12}  {told["params"] / 1e6:6.1f} M parameters  ' +
+          '  '.join(f'{when} {told[when]:.2f}' for when in ('joining', 'joined', 'trained', 'leaving', 'left')),
+          flush=True)
 
 
 def main():

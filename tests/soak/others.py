@@ -97,7 +97,7 @@ def run(what, *command, **more):
 def main(build, *pip_options):
     build = pathlib.Path(build).resolve()
     rumor, library = build / 'tools/rumor', build / 'runtime/bridge/librumor.so.1'
-    package, system = SOURCE / 'runtime/bridge/python', SOURCE / 'tests/system'
+    package, system = SOURCE / 'runtime/bridge/python', SOURCE / 'tests/system/bridge'
     run('a build', 'ninja', '-C', build, 'tools/rumor', 'runtime/bridge/librumor.so.1')
     with tempfile.TemporaryDirectory(prefix='rumor-others-') as folder:
         python = pathlib.Path(folder) / 'venv/bin/python'
@@ -106,6 +106,9 @@ def main(build, *pip_options):
         env = dict(os.environ, PYTHONPATH=str(package), RUMOR_LIBRARY=str(library), PYTHONDONTWRITEBYTECODE='1')
         for scenario in ('killed', 'mixed', 'kinds', 'callbacks'):
             run(f'PyTorch: {scenario}', python, system / 'torch_peers.py', rumor, library, package, scenario)
+        for cases in ('silent', 'joining', 'optimizers', 'looking', 'buffers'):
+            run(f'PyTorch: cases of {cases}', python, system / 'torch_cases.py', rumor, library, package,
+                f'torch_{cases}')
         run('PyTorch: the tutorial', python, system / 'tutorial_torch.py', library, package,
             SOURCE / 'tools/tutorials/your-pytorch-model.md')
         run('Lightning', python, '-c', LIGHTNING, cwd=folder, env=env)

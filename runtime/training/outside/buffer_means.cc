@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "models/weights/float_formats.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/check.h"
 #include "runtime/base/limits.h"
@@ -25,12 +26,14 @@ struct TypeRow {
   std::size_t bytes;
 };
 constexpr TypeRow types[] = {{Type::f32, "F32", 4}, {Type::f64, "F64", 8}, {Type::bf16, "BF16", 2},
-                             {Type::i32, "I32", 4}, {Type::i64, "I64", 8}};
+                             {Type::i32, "I32", 4}, {Type::i64, "I64", 8}, {Type::f16, "F16", 2}};
 
 bool is_integer(Type type) { return type == Type::i32 || type == Type::i64; }
 
 // Bytes of a value in a report.
-std::size_t said_width(Type type) { return type == Type::f32 || type == Type::bf16 ? 4 : 8; }
+std::size_t said_width(Type type) {
+  return type == Type::f32 || type == Type::bf16 || type == Type::f16 ? 4 : 8;
+}
 
 std::size_t said_bytes(const SharedBuffer& buffer) { return buffer.count * said_width(buffer.type); }
 
@@ -46,12 +49,19 @@ void store(Value value, std::uint8_t* at) {
   std::memcpy(at, &value, sizeof value);
 }
 
+float read_half(const std::uint8_t* at) {
+  float value = 0;
+  models::read_floats(models::FloatFormat::f16, {at, 2}, 0, 1, {&value, 1});
+  return value;
+}
+
 // The value as a report has it: of a float the bits, of an integer itself.
 void write_value(Type type, const std::uint8_t* at, ByteWriter& out) {
   switch (type) {
     case Type::f32: return out.u32(load<std::uint32_t>(at));
     case Type::f64: return out.u64(load<std::uint64_t>(at));
     case Type::bf16: return out.u32(std::uint32_t{load<std::uint16_t>(at)} << 16);
+    case Type::f16: return out.u32(std::bit_cast<std::uint32_t>(read_half(at)));
     case Type::i32: return out.u64(static_cast<std::uint64_t>(std::int64_t{load<std::int32_t>(at)}));
     case Type::i64: return out.u64(load<std::uint64_t>(at));
   }
@@ -61,6 +71,7 @@ void store_float(Type type, double value, std::uint8_t* at) {
   const auto narrow = static_cast<float>(value);
   if (type == Type::f64) return store(value, at);
   if (type == Type::bf16) return store(Bfloat::word(narrow), at);
+  if (type == Type::f16) return store(models::f16_of(narrow), at);
   store(narrow, at);
 }
 

@@ -5,9 +5,9 @@
 // averaging their models would give. A number such as num_batches_tracked becomes the greatest of the peers'.
 //
 // A peer's report of its own: hash of the forms u64, then for each buffer a byte, 1 if it has changed since the peer
-// joined, and then its values: f32 and bf16 as f32, f64 whole, integers as i64, little-endian. Tables that never change
-// cost a byte each. Means are over the reports in which a buffer has changed, in the order of the nodes, in double
-// precision; so peers with equal reports get equal bits. Reports of less than three quarters of the newest one's
+// joined, and then its values: f32, bf16 and f16 as f32, f64 whole, integers as i64, little-endian. Tables that never
+// change cost a byte each. Means are over the reports in which a buffer has changed, in the order of the nodes, in
+// double precision; so peers with equal reports get equal bits. Reports of less than three quarters of the newest one's
 // progress do not count: their peers have left, and their weights were others.
 //
 // Thread: one owner. Memory: shared buffers twice.
@@ -24,7 +24,7 @@ namespace rumor {
 
 // A buffer in the local memory of a trainer, all of which stands in one row.
 struct SharedBuffer {
-  enum class Type : std::uint8_t { f32, f64, bf16, i32, i64 };
+  enum class Type : std::uint8_t { f32, f64, bf16, i32, i64, f16 };
   std::string name;
   Type type = Type::f32;
   std::size_t at = 0, count = 0;  // first byte, values

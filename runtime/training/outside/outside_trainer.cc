@@ -57,6 +57,7 @@ Result<std::unique_ptr<OutsideTrainer>> OutsideTrainer::create(const RunConfig& 
 void OutsideTrainer::follow(Replica& replica) {
   start_ = LargeVector<std::int32_t>();  // {} would keep its memory
   view_.follow(replica, parallel());
+  if (loop_has_ended_) view_.seen();  // x follows no more
 }
 
 Result<void> OutsideTrainer::restore(std::span<const float> residual, BytesView local) {
@@ -89,8 +90,12 @@ void OutsideTrainer::set_parallel(Parallel* parallel) {
 StepResult OutsideTrainer::step(const StepPlan& plan) {
   StepResult result;
   result.period = plan.period;
-  result.loss = work_.loss;
   const OutsideWork work = std::exchange(work_, {});
+  if (loop_has_ended_) {
+    send_rest(plan, result);
+    return result;
+  }
+  result.loss = work.loss;
   if (written_.empty()) catch_up();
   const float largest = gather();
   if (!(largest < range_of(view_.grid_bits()))) {
@@ -99,7 +104,10 @@ StepResult OutsideTrainer::step(const StepPlan& plan) {
     skipped_ = 0;
     result.samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(work.samples, UINT32_MAX));
     watch(work, largest);
-    send(plan, work, result);
+    if (plan.flush)
+      send_last(plan, result);
+    else
+      send(plan, work, result);
   }
   if (plan.survey) result.compression = compressor_->stats();
   read_local(local_copy_);
@@ -154,21 +162,49 @@ void OutsideTrainer::begin_with_means() {
 
 void OutsideTrainer::send(const StepPlan& plan, const OutsideWork& work, StepResult& result) {
   // An update of several steps has the entries of all of them.
-  const double density =
-      plan.flush ? plan.density : std::min(plan.density * std::max<std::uint32_t>(work.steps, 1), density_max);
-  compressor_->set_density(density);
+  compressor_->set_density(std::min(plan.density * std::max<std::uint32_t>(work.steps, 1), density_max));
   const Result<void> absorbed = compressor_->absorb(written_, result.update);
   remember_written();
   if (!absorbed) {
     result.failure = absorbed.error().text;
     return;
   }
+  hand_out(plan, result);
+  show(&result.update);
+}
+
+// The first update of a flush. The loop's last changes join the drift, and x as of the last step is let go before the
+// entries take room.
+void OutsideTrainer::send_last(const StepPlan& plan, StepResult& result) {
+  compressor_->set_entries(1);
+  if (const Result<void> absorbed = compressor_->absorb(written_, result.update); !absorbed) {
+    remember_written();
+    result.failure = absorbed.error().text;
+    return;
+  }
+  compressor_->withdraw(result.update);
+  loop_has_ended_ = true;
+  written_ = LargeVector<float>();
+  send_rest(plan, result);
+}
+
+// The next update of a flush.
+void OutsideTrainer::send_rest(const StepPlan& plan, StepResult& result) {
+  RUMOR_CHECK(plan.flush);
+  compressor_->set_density(plan.density);
+  if (const Result<void> absorbed = compressor_->absorb_nothing(result.update); !absorbed)
+    result.failure = absorbed.error().text;
+  else
+    hand_out(plan, result);
+}
+
+// The update that the compressor has chosen, or nothing.
+void OutsideTrainer::hand_out(const StepPlan& plan, StepResult& result) {
   result.held = plan.hold || (plan.flush && result.update.index.empty());
   if (result.held)
     compressor_->withdraw(result.update);
   else if (auto encoded = encode(plan.peers, result); !encoded)
     result.failure = encoded.error().text;
-  show(&result.update);
 }
 
 // A change that is not finite, or no weight could hold: x becomes what it was before, and nothing is sent.
@@ -299,14 +335,14 @@ void OutsideTrainer::show_all() {
 // x becomes w and what drift(position) returns.
 template <class Drift>
 void OutsideTrainer::write_all(Drift&& drift) {
-  written_.resize(layout_.params());
+  if (!loop_has_ended_) written_.resize(layout_.params());
   const compress::WeightView view = view_.values();
   each_piece(layout_, parallel(), [&](std::size_t t, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t offset = layout_.tensors()[t].offset;
     with_words(tensors_[t], [&](auto form, auto* words) {
       for (std::uint32_t i = begin; i < end; ++i) {
         words[i] = form.word(view[offset + i] + drift(offset + i));
-        written_[offset + i] = form.read(words[i]);
+        if (!written_.empty()) written_[offset + i] = form.read(words[i]);
       }
     });
   });

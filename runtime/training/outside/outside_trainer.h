@@ -13,8 +13,12 @@
 // Changes of other peers are written into x between two steps of the loop, only where they are, so x follows without a
 // pass over all of it. x may be bfloat16: the drift is kept in floats, so nothing is lost below x's resolution.
 //
+// With the first step of a flush the loop has ended: what it changes in x afterwards is dropped, and x is written once
+// more, by load_shared().
+//
 // Threads: as runtime/training/trainer.h; told() and step() on the thread of the loop, which must not touch x
-// meanwhile. Memory: two floats a parameter, the drift and x as of the last step. w is the replica's.
+// meanwhile. Memory: two floats a parameter, the drift and x as of the last step; one float in a flush. w is the
+// replica's.
 #pragma once
 
 #include <memory>
@@ -103,6 +107,9 @@ class OutsideTrainer final : public Trainer {
   float gather();
   void watch(const OutsideWork& work, float largest);
   void send(const StepPlan& plan, const OutsideWork& work, StepResult& result);
+  void send_last(const StepPlan& plan, StepResult& result);
+  void send_rest(const StepPlan& plan, StepResult& result);
+  void hand_out(const StepPlan& plan, StepResult& result);
   void read_local(Bytes& all) const;
   void write_local(BytesView all);
   void show_means();
@@ -136,8 +143,9 @@ class OutsideTrainer final : public Trainer {
   bool still_told_ = false;
   UndoneChanges undone_;
   std::vector<std::string> warnings_;
-  // x as of the last step; within one, what changed in x since. Empty: await_weights().
+  // x as of the last step; within one, what changed in x since. Empty: await_weights(), or the loop has ended.
   LargeVector<float> written_;
+  bool loop_has_ended_ = false;
 };
 
 }  // namespace rumor

@@ -1,5 +1,6 @@
 """Buffers: running statistics of BatchNorm are the means of all peers where the shared weights are shown."""
 import threading
+import time
 import warnings
 
 import rumor
@@ -55,6 +56,36 @@ def unlike_data_end_in_equal_models():
     assert models[0][1].num_batches_tracked == 303
     inputs = torch.randn(5, 8)
     assert torch.equal(models[0].eval()(inputs), models[1].eval()(inputs))
+
+
+def buffers_of_16_bits_are_means_too():
+    """As those of a model after half() or to(torch.bfloat16), whose parameters are copied in float32."""
+    kinds = torch.float16, torch.bfloat16
+    models = _model().half(), _model().half()
+    for model in models:
+        for kind in kinds:
+            model.register_buffer(f'of_{str(kind)[6:]}', torch.zeros(3, dtype=kind))
+    port = f'127.0.0.1:{free_port()}'
+    swarms = [rumor.join('halves', models[0], listen=port, options=FAST, density=0.2),
+              rumor.join('halves', models[1], seeds=port, options=FAST, density=0.2)]
+    for step in range(100):
+        for model, swarm, value in zip(models, swarms, (1, 2)):
+            with torch.no_grad():
+                model[0].weight += 0.01 * value
+                for kind in kinds:
+                    getattr(model, f'of_{str(kind)[6:]}')[:2] = torch.tensor([value, 1000 * value + step % 2])
+                model[1].running_var.fill_(value + 1)
+            swarm.step(1)
+            time.sleep(0.001)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        _leave_both(swarms)
+    for model in models:
+        assert model.of_float16.tolist() == [1.5, 1501, 0], model.of_float16
+        assert model.of_bfloat16[0] == 1.5, model.of_bfloat16
+        assert (model[1].running_var == 2.5).all() and model[1].running_var.dtype == torch.float16
+    for (name, one), other in zip(models[0].state_dict().items(), models[1].state_dict().values()):
+        assert torch.equal(one, other), name
 
 
 def shared_weights_come_with_the_means():

@@ -23,6 +23,18 @@ def frozen_parameters_are_part_of_the_identity():
         rumor.join('adapters', model(1), seeds=port, options=FAST).leave(1)
 
 
+def frozen_parameters_need_no_numpy():
+    from rumor.tensors import frozen_hash
+    model = nn.Linear(4, 4)
+    model.weight.requires_grad_(False)
+    known, numpy = frozen_hash(model), torch.Tensor.numpy
+    torch.Tensor.numpy = None  # a fresh virtual environment may have PyTorch without numpy
+    try:
+        assert frozen_hash(model) == known
+    finally:
+        torch.Tensor.numpy = numpy
+
+
 def wrong_arguments_are_told():
     model = nn.Linear(3, 3)
     with rumor.join('samples', model, options=FAST) as swarm:

@@ -13,6 +13,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -290,8 +291,14 @@ def killed(python, directory):
     assert ends[0]['digest'] == ends[1]['digest'] and ends[0]['weight'] == ends[1]['weight'], 'they differ'
     assert ends[0]['lost'] == ends[1]['lost'] == 0
     assert min(end['right'] for end in ends) > 0.9
-    assert ends[0]['batches'] == 1000 and ends[1]['batches'] > 1000, 'the statistics of BatchNorm did not come back'
+    assert ends[0]['batches'] >= 1000 and ends[1]['batches'] > 1000, 'the statistics of BatchNorm did not come back'
     assert ends[0]['norm'] == ends[1]['norm'], 'the statistics of BatchNorm are not those of all peers'
+
+
+def _listens(address):
+    host, port = address.split(':')
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
 
 
 def mixed(python, directory):
@@ -306,6 +313,7 @@ def mixed(python, directory):
         built_in.seeds = [seed]
         script = Script(python, MIXED, seed, built_in.listen, str(samples)).start()
         try:
+            wait_for('the script', lambda: _listens(seed), 100)  # to load PyTorch may take longer than the run
             built_in.start()
             end = script.result()
             final = swarm.finish()[0]

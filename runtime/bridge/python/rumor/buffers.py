@@ -8,7 +8,7 @@ from typing import Sequence
 
 from .tensors import Tensor, dtype_name
 
-SHARED_TYPES = {'F32': 4, 'F64': 8, 'BF16': 4, 'I32': 8, 'I64': 8}  # bytes of a value on the wire
+SHARED_TYPES = {'F32': 4, 'F64': 8, 'BF16': 4, 'F16': 4, 'I32': 8, 'I64': 8}  # bytes of a value on the wire
 SHARED_BYTES = 900_000  # of all; the library allows about a megabyte
 SHARED_VALUES = 65_536  # of one: batch normalisation has one a channel
 SAMPLE = 4_096  # values by which a change of another buffer is noticed

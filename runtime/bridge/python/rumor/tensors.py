@@ -51,7 +51,7 @@ def frozen_hash(model: torch.nn.Module) -> str:
         if some.is_floating_point():
             some = some.to(torch.bfloat16)
         digest.update(f'{name} {tuple(tensor.shape)} '.encode())
-        digest.update(some.cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(bytes(some.cpu().contiguous().view(torch.uint8).tolist()))  # numpy may not be there
     return digest.hexdigest() if found else ''
 
 

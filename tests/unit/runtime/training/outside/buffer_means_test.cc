@@ -14,11 +14,12 @@ namespace {
 
 using Type = SharedBuffer::Type;
 
-// Two floats, a double, two halves of floats, a number of each width, and a table that nobody changes.
+// Two floats, a double, two upper halves of floats, a number of each width, a table that nobody changes, and a float of
+// 16 bits.
 const std::vector<SharedBuffer> shared_forms = {
-    {"mean", Type::f32, 0, 2},   {"wide", Type::f64, 8, 1},   {"half", Type::bf16, 16, 2},
-    {"steps", Type::i64, 20, 1}, {"small", Type::i32, 28, 1}, {"table", Type::f32, 32, 3}};
-constexpr std::size_t local_bytes = 44;
+    {"mean", Type::f32, 0, 2},   {"wide", Type::f64, 8, 1},   {"half", Type::bf16, 16, 2},  {"steps", Type::i64, 20, 1},
+    {"small", Type::i32, 28, 1}, {"table", Type::f32, 32, 3}, {"binary16", Type::f16, 44, 1}};
+constexpr std::size_t local_bytes = 46;
 
 struct Memory {
   float mean[2] = {0, 0};
@@ -27,6 +28,7 @@ struct Memory {
   std::int64_t steps = 0;
   std::int32_t small = 0;
   float table[3] = {1, 2, 3};
+  std::uint16_t binary16 = 0;
 
   Bytes bytes() const {
     Bytes all(local_bytes);
@@ -35,7 +37,7 @@ struct Memory {
       std::memcpy(to, &value, sizeof value);
       to += sizeof value;
     };
-    add(mean), add(wide), add(half), add(steps), add(small), add(table);
+    add(mean), add(wide), add(half), add(steps), add(small), add(table), add(binary16);
     return all;
   }
 };
@@ -88,6 +90,24 @@ BOOST_AUTO_TEST_CASE(floats_are_means_and_integers_the_greatest) {
   Bytes elsewhere = one.bytes();
   means.show(all, elsewhere);
   BOOST_TEST((elsewhere == shown));
+}
+
+// Half-precision values: means of 1 and 2, of two denormals, of the largest, and not of one that is infinite.
+BOOST_AUTO_TEST_CASE(floats_of_16_bits_are_means_too) {
+  const BufferMeans means = means_at({});
+  const auto mean = [&](std::uint16_t one, std::uint16_t other) {
+    Memory first, second;
+    first.binary16 = one;
+    second.binary16 = other;
+    Bytes shown = Memory{}.bytes();
+    means.show({{node(1), {1, means.report(first.bytes())}}, {node(2), {1, means.report(second.bytes())}}}, shown);
+    return value_at<std::uint16_t>(shown, 44);
+  };
+  BOOST_TEST(mean(0x3c00, 0x4000) == 0x3e00);
+  BOOST_TEST(mean(0x0001, 0x0003) == 0x0002);
+  BOOST_TEST(mean(0x7bff, 0x7bff) == 0x7bff);
+  BOOST_TEST(mean(0x7c00, 0xc000) == 0xc000);
+  BOOST_TEST((SharedBuffer::type_of("F16").value() == Type::f16));
 }
 
 BOOST_AUTO_TEST_CASE(equal_values_stay_as_they_are_to_the_last_bit) {

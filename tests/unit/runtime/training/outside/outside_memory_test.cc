@@ -1,6 +1,7 @@
 // The memory that a program's peer takes beside the program's own, counted: at most three and a half times its weights.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 
 #include "runtime/base/prng.h"
 #include "runtime/training/outside/outside_trainer.h"
@@ -52,6 +53,18 @@ struct Program {
     apply(std::move(other));
     trainer->follow(*replica);
   }
+  // One update of a flush goes out and one of another peer comes in.
+  void flush(double density) {
+    StepPlan plan{.density = density, .period = seq + 1};
+    plan.flush = true;
+    plan.peers = 2;
+    StepResult result = trainer->step(plan);
+    BOOST_REQUIRE_MESSAGE(result.failure.empty(), result.failure);
+    compress::SparseUpdate other = result.update;
+    apply(std::move(result.update));
+    apply(std::move(other));
+    trainer->follow(*replica);
+  }
   // In sizes of the weights.
   double memory() const {
     const MemoryUse use = trainer->memory();
@@ -83,6 +96,21 @@ BOOST_AUTO_TEST_CASE(neither_many_steps_nor_leaps_in_size_go_beyond_the_bound) {
     BOOST_TEST(program.memory() < 3.5, steps << " steps: " << program.memory());
   }
   BOOST_TEST(program.memory() < 3.1, program.memory());  // what the large ones took has been given back
+}
+
+BOOST_AUTO_TEST_CASE(a_flush_takes_no_more_than_training_and_ends_with_the_shared_weights) {
+  Program program;
+  for (int s = 0; s < 3; ++s) program.update(1, 1e-6f);
+  for (int s = 0; s < 17; ++s) {
+    program.values[7] = 0.5f;  // a loop that goes on changes nothing
+    program.flush(0.05);
+    BOOST_TEST(program.trainer->memory().of_parameters() == weights_bytes);
+    BOOST_TEST(program.memory() < 3, program.memory());
+  }
+  program.trainer->load_shared();
+  const std::span<const std::int32_t> shared = program.replica->weights();
+  for (std::size_t i = 0; i < memory_params; ++i)
+    BOOST_TEST_REQUIRE(program.values[i] == std::ldexp(static_cast<float>(shared[i]), -program.config.grid_bits));
 }
 
 // The snapshot takes the place of x as of the last step.
