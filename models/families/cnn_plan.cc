@@ -134,7 +134,7 @@ std::size_t poolings_of(const ModelConfig& config) {
   return config.blocks > 0 ? stages - 1 : stages / config.pool_every;
 }
 
-Result<void> check_sizes(const ModelConfig& config) {
+Result<void> check_picture_sizes(const ModelConfig& config) {
   const std::vector<std::uint32_t>& sizes = config.sizes;
   if (sizes.empty()) return {};
   if (config.height != config.width)
@@ -195,7 +195,7 @@ Result<void> check(const ModelConfig& config) {
     return refused("residual blocks need GroupNorm; set model.groups, such as groups = 8");
   if (config.pool_every == 0) return refused("model.pool_every = 0; 1 pools after every convolution");
   if (auto pools = check_pooling(config, poolings_of(config)); !pools) return pools;
-  return check_sizes(config);
+  return check_picture_sizes(config);
 }
 
 void plain(Builder& net, const ModelConfig& config) {
