@@ -47,7 +47,7 @@ std::vector<float> by_hand(const RunConfig& config, std::uint32_t size, std::uin
   std::vector<float> change(weights.size(), 0.0f), seen(weights.size()), gradient(weights.size());
   for (std::uint32_t batch = 0; batch < batches; ++batch) {
     for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = weights[i] + change[i];
-    const models::Batch drawn = built.sampler->next(size);
+    const models::Batch drawn = built.next_batch({.size = size});
     BOOST_TEST(drawn.x.size() == std::size_t{drawn.rows} * size * size);
     built.model->loss_and_gradient(seen, drawn, gradient);
     built.optimizer->step(gradient, rate, gradient, seen);
