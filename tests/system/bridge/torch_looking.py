@@ -59,7 +59,8 @@ while True:
 
 
 INTERRUPTED = '''
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test that runs in the background has it ignored
 sys.path.insert(0, os.environ['RUMOR_PACKAGE'])
 import torch, rumor
 how, port = sys.argv[1:]
