@@ -39,11 +39,11 @@ class Hogwild {
   // Threads for the workers; null: the caller's, as one worker. Must outlive its use.
   void set_parallel(Parallel* parallel) { parallel_ = parallel; }
 
-  // Runs one round from `weights`. rows: the mini-batches, one after another, of equal size. size: of pictures, as
-  // DataSet::train_batch() has it. rules: the results of
-  // Optimizer::begin_step(rate, weights) for each of them, in order. `change` is overwritten with the sum of their
-  // changes. Returns the mean loss. Requires: as many floats in weights and change as parameters; rules not empty,
-  // their number divides that of the rows; no rule of a kind that wants_changes_of_others().
+  // Runs one round from `weights`. rows: the mini-batches, one after another, of equal size. `size`: as
+  // DataSet::train_batch() has it. rules: the results of Optimizer::begin_step(rate, weights) for each, in order.
+  // `change` is overwritten with the sum of their changes. Returns the mean loss. Requires: as many floats in weights
+  // and change as parameters; rules not empty, their number divides that of the rows; no rule of a kind that
+  // wants_changes_of_others().
   double round(std::span<const float> weights, std::span<const std::uint32_t> rows, std::uint32_t size,
                std::span<const StepRule> rules, std::span<float> change);
 

@@ -145,8 +145,7 @@ Finding StreamReplay::make_trainer(const TapeStart& start) {
   local_steps_ = start.local_steps;
   const BuiltInModel& built = trainer_->built();
   rows_.emplace(run_.data, models::Shard{start.shard, start.shards, config.seed, config.data.skew},
-                built.rows.piece(), seed,
-                built.model->state_floats());
+                built.rows.piece(), seed, built.model->state_floats());
   return {};
 }
 

@@ -75,7 +75,9 @@ struct RunConfig {
   models::OptimizerConfig optimizer;
   models::Schedule schedule;
   double rate = 0.5;                  // peak learning rate of four peers together
-  std::string rate_scaling = "sqrt";  // sqrt: rate * sqrt(min(peers, 16) / 4);  none: rate
+  // sqrt: rate * sqrt(min(batches, 16) / 4), where `batches` of `batch` rows are in a mini-batch of all peers: as many
+  // as peers, or fewer with a global batch; none: rate
+  std::string rate_scaling = "sqrt";
   std::uint32_t batch = 16;           // samples of a mini-batch, at most
   std::uint32_t global_batch = 0;     // samples of a mini-batch of all peers together (batch_rules.h); 0: batch each
   // Worker threads that update the same weights without locks (models/optimizers/hogwild.h); 0: off, a step is one

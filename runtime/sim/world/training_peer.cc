@@ -133,8 +133,8 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
             }
             computing_ = node_->trainer().step(effect.plan);
             const std::int64_t batches = node_->config().batches_in_turn(effect.plan.batches);
-            Duration step = step_ * batches * effect.plan.passes() / StepPlan::own_passes;
-            if (effect.plan.size != 0) step = share_of(step, node_->trainer().share_of_work(effect.plan.size));
+            const Duration step = share_of(step_ * batches * effect.plan.passes() / StepPlan::own_passes,
+                                           node_->trainer().share_of_work(effect.plan.size));
             const std::int64_t tenth = step.count() / 10;
             compute_ = step + Duration(costs_.between(-tenth, tenth));
           } else if constexpr (std::is_same_v<E, StartEvaluation>) {

@@ -40,11 +40,9 @@ struct Program {
     header.key.seq = ++seq;
     replica->apply_own(header, std::move(update));
   }
-  // The loop makes `steps` steps with changes of this size, then one update goes out and one of another peer comes in.
-  void update(std::uint32_t steps, float size) {
-    for (float& value : values) value += size * (static_cast<float>(prng.below(2001)) - 1000);
-    trainer->told({steps, 8 * steps, 0.5});
-    StepPlan plan{.density = config.density, .period = seq + 1};
+  // An update of this plan goes out, and one of another peer comes in.
+  void exchange(StepPlan plan) {
+    plan.period = seq + 1;
     plan.peers = 2;
     StepResult result = trainer->step(plan);
     BOOST_REQUIRE_MESSAGE(result.failure.empty(), result.failure);
@@ -53,17 +51,15 @@ struct Program {
     apply(std::move(other));
     trainer->follow(*replica);
   }
+  // The loop makes `steps` steps with changes of this size, then one update goes out and one of another peer comes in.
+  void update(std::uint32_t steps, float size) {
+    for (float& value : values) value += size * (static_cast<float>(prng.below(2001)) - 1000);
+    trainer->told({steps, 8 * steps, 0.5});
+    exchange({.density = config.density});
+  }
   // One update of a flush goes out and one of another peer comes in.
   void flush(double density) {
-    StepPlan plan{.density = density, .period = seq + 1};
-    plan.flush = true;
-    plan.peers = 2;
-    StepResult result = trainer->step(plan);
-    BOOST_REQUIRE_MESSAGE(result.failure.empty(), result.failure);
-    compress::SparseUpdate other = result.update;
-    apply(std::move(result.update));
-    apply(std::move(other));
-    trainer->follow(*replica);
+    exchange({.density = density, .flush = true});
   }
   // In sizes of the weights.
   double memory() const {
