@@ -44,10 +44,14 @@ bool Pipeline::is_counted(const MicroBatchName& name) const {
          });
 }
 
-// Puts the micro-batches of the sum into a new one; held_ has all that it takes.
-void Pipeline::begin_sum_again() {
+void Pipeline::empty_sum() {
   for (auto& [slot, held] : held_) held.summed = false;
   summed_ = 0;
+}
+
+// Puts the micro-batches of the sum into a new one; held_ has all that it takes.
+void Pipeline::begin_sum_again() {
+  empty_sum();
   if (running_) running_->is_void = true;
   ++figures_.sums_again;
 }

@@ -64,8 +64,11 @@ class Pipeline {
   // closed.
   void on_unreadable(TimePoint now, PipelineOutbox& out);
   // The weights are there and stand still until the next MakeStep: at the start, and whenever a step is done.
-  // Requires: no step has begun, or MakeStep was asked for since.
+  // Requires: no step has begun, or it was given up, or MakeStep was asked for since.
   void begin_step(TimePoint now, PipelineOutbox& out);
+  // The step under way is in vain: no Work and no MakeStep come of it. What counted in it is lost to this replica; the
+  // rest may take part in another step. Requires: waits_in_step().
+  void give_up_step();
   // The source draws micro-batches from now on, or no more. Off at first.
   void set_emitting(bool emits, TimePoint now, PipelineOutbox& out);
   // Off: takes no more micro-batches, and sends back those that have no answer, as without an upper neighbour. On at
@@ -140,6 +143,7 @@ class Pipeline {
   bool is_counted(const MicroBatchName& name) const;
   void refuse_all(PipelineOutbox& out);
   bool is_open() const { return serves_ && (is_last() || !uppers_.empty()); }
+  void empty_sum();
   void begin_sum_again();
   void reply(Held& held, Bytes bytes, PipelineOutbox& out);
 

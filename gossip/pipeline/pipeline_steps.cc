@@ -157,6 +157,12 @@ void Pipeline::begin_step(TimePoint now, PipelineOutbox& out) {
   go_on(now, out);
 }
 
+void Pipeline::give_up_step() {
+  RUMOR_CHECK(waits_in_step());
+  in_step_ = false;
+  empty_sum();
+}
+
 void Pipeline::set_emitting(bool emits, TimePoint now, PipelineOutbox& out) {
   RUMOR_CHECK(is_source());
   emits_ = emits;

@@ -67,6 +67,7 @@ bool StagedSteps::give_up(bool ends) {
   if (!plan_ || !pipeline_->waits_in_step()) return false;
   if (!ends && !pipeline_->is_over()) return false;
   plan_.reset();
+  pipeline_->give_up_step();
   return true;
 }
 
@@ -83,11 +84,6 @@ void StagedSteps::carry_out(gossip::Send& send, Turn& turn) {
 
 void StagedSteps::carry_out(gossip::Close& close, Turn& turn) {
   core_.protocol->ban_from_stage(close.link, close.reason, turn.now, turn.network);
-}
-
-// After give_up() the pipeline's step is over for the node.
-void StagedSteps::carry_out(gossip::Work& work, Turn& turn) {
-  if (plan_) turn.out.push_back(std::move(work));
 }
 
 void StagedSteps::carry_out(gossip::MakeStep& step, Turn& turn) {
@@ -127,7 +123,9 @@ StageStatus StagedSteps::status() const {
 }
 
 void StagedSteps::check_invariants() const {
-  if (pipeline_) pipeline_->check_invariants();
+  if (!pipeline_) return;
+  pipeline_->check_invariants();
+  RUMOR_CHECK(plan_ || !pipeline_->waits_in_step());
 }
 
 }  // namespace rumor

@@ -57,7 +57,7 @@ class StagedSteps final : public gossip::StageLinks {
   void carry_out(gossip::Send& send, Turn& turn);
   void carry_out(gossip::Close& close, Turn& turn);
   void carry_out(gossip::Note& note, Turn& turn) { turn.out.push_back(std::move(note)); }
-  void carry_out(gossip::Work& work, Turn& turn);
+  void carry_out(gossip::Work& work, Turn& turn) { turn.out.push_back(std::move(work)); }
   void carry_out(gossip::MakeStep& step, Turn& turn);
 
   NodeCore& core_;

@@ -196,6 +196,27 @@ BOOST_AUTO_TEST_CASE(work_begins_with_the_step) {
   BOOST_TEST(middle.one->figures().counted == 1u);
 }
 
+// At the end of a run: what still comes for it makes no step, and a later step takes what did not count.
+BOOST_AUTO_TEST_CASE(a_step_that_was_given_up_asks_for_nothing) {
+  Middle middle(2);
+  middle.through(1, 1);
+  middle.through(2, 2);
+  middle.give(Middle::below, Outcome{1, Outcome::Kind::counted});
+  middle.activations(3, 3);
+  middle.clear();
+  middle.one->give_up_step();
+  middle.one->check_invariants();
+  middle.give(Middle::below, Outcome{2, Outcome::Kind::counted});
+  middle.activations(4, 4);
+  BOOST_TEST(middle.all<MakeStep>().empty());
+  BOOST_TEST(middle.all<Work>().empty());
+  middle.one->begin_step(middle.now, middle.out);
+  middle.one->check_invariants();
+  BOOST_TEST(middle.one->held() == 2u);
+  BOOST_REQUIRE(middle.all<Work>().size() == 1u);
+  BOOST_TEST((middle.all<Work>()[0].kind == Work::Kind::forward && middle.all<Work>()[0].name == Middle::name(3)));
+}
+
 BOOST_AUTO_TEST_CASE(a_dropped_gradient_leaves_the_sum) {
   Middle middle(3);
   middle.through(1, 1);
