@@ -37,6 +37,10 @@ bool Protocol::may_publish(TimePoint now) const {
   return impl_->core.admitted_count() == 0 || impl_->exchange->may_publish(now);
 }
 
+double Protocol::density_factor() const {
+  return impl_->core.admitted_count() == 0 ? 1 : impl_->exchange->density_factor();
+}
+
 std::size_t Protocol::links_to_stage(std::uint32_t stage) const {
   const auto& links = impl_->core.links;
   return static_cast<std::size_t>(std::count_if(links.begin(), links.end(), [&](const auto& entry) {

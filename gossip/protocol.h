@@ -73,6 +73,9 @@ class Protocol {
   // False: this origin is ahead of the network, and its next change had better wait in the residual. Only advice:
   // publish() may be called all the same.
   bool may_publish(TimePoint now) const;
+  // The share of its planned density that the next own update had better have, in (0, 1]: less than 1 while DATA waits
+  // for the uplink. Always 1 without Options::thins. Advice as well.
+  double density_factor() const;
   // We train no more (true) or again (false): sent to all links, and shown there in PeerInfo.finished.
   void set_finished(bool finished, TimePoint now, Outbox& out);
   // Says this peer's buffers to all (PROTOCOL.md 6.15), as of `progress` samples of the run. Where peers have models of

@@ -118,6 +118,10 @@ bool Broadcast::may_publish(TimePoint now) const {
   return room && state_.pace.may_publish(now);
 }
 
+double Broadcast::density_factor() const {
+  return static_cast<double>(state_.pace.density_factor()) / static_cast<double>(OriginPace::whole);
+}
+
 void Broadcast::rule_changed() {
   state_.streams.mark_refused();
   revoking_.put_out();

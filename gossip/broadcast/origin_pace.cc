@@ -7,8 +7,10 @@
 
 namespace rumor::gossip {
 
-void OriginPace::published(std::uint64_t seq, TimePoint now) {
+void OriginPace::published(std::uint64_t seq, std::size_t bytes, std::size_t neighbours, TimePoint now) {
   RUMOR_CHECK(own_.empty() || seq > own_.back().seq);
+  neighbours_ = neighbours;
+  last_bytes_ = bytes;
   own_.push_back({seq, now});
   if (own_.size() > kept_max) own_.pop_front();
   slot_ = std::max(slot_ + interval(), now - interval());
@@ -58,17 +60,33 @@ void OriginPace::waits(Duration wait, Duration others_gap, TimePoint now) {
   const Duration since = now - wait_judged_at_;
   // A change shows only after the DATA that waited then has left.
   if (since < wait_seen_for || (wait >= wait_short && since < wait_seen_for + wait_then_)) return;
-  const Duration grown = wait - wait_then_;
+  // How much more comes in than goes out, and what is to go out besides; in units of 1 / whole.
+  const std::int64_t pressure = (wait - wait_then_) * whole / since + wait * whole / drained_within;
+  if (wait_judged_at_ == long_ago && neighbours_ < many_neighbours) factor_ = whole;
   wait_judged_at_ = now;
   wait_then_ = wait;
-  if (queue_stands(now) && grown > Duration{0}) {
-    const Duration base = std::max(interval(), own_gap());
-    const Duration more = base * std::clamp(grown, since / 4, since).count() / since.count();
-    const Duration longest = std::min(others_gap, interval_max / others_gaps_max) * others_gaps_max;
-    by_wait_ = std::max(by_wait_, std::min(base + more + interval_least, longest));
+  if (queue_stands(now) && pressure > 0) {
+    send_less(std::clamp(pressure, whole / 8, whole), others_gap);
   } else if (wait < wait_short) {
-    by_wait_ = shorter(by_wait_);
+    send_more();
   }
+}
+
+void OriginPace::send_less(std::int64_t pressure, Duration others_gap) {
+  if (thins_ && factor_ > thinnest && last_bytes_ > thin_payload_max) {
+    factor_ = std::max(factor_ * whole / (whole + pressure), thinnest);
+    return;
+  }
+  const Duration base = std::max(interval(), own_gap());
+  const Duration longest = std::min(others_gap, interval_max / others_gaps_max) * others_gaps_max;
+  by_wait_ = std::max(by_wait_, std::min(base + base * pressure / whole + interval_least, longest));
+}
+
+void OriginPace::send_more() {
+  if (by_wait_ > Duration{0})
+    by_wait_ = shorter(by_wait_);
+  else
+    factor_ = std::min(factor_ + factor_ / 4, whole);
 }
 
 Duration OriginPace::shorter(Duration interval) {

@@ -26,7 +26,7 @@ void Spread::publish(const StoredUpdate& update) {
   RUMOR_CHECK(update.payload != nullptr);
   streams_[*stream].origin = update.header.origin;
   core_.published = std::max(core_.published, update.header.key.seq);
-  pace_.published(update.header.key.seq, core_.now);
+  pace_.published(update.header.key.seq, update.payload->size(), core_.admitted_count(), core_.now);
   flows(streams_[*stream], update.payload->size());
   flow_.count(update.payload->size());
   flow_.changed(core_.now);

@@ -97,6 +97,8 @@ class Spread {
   void decline(const Push& push);
 
   // Pulling (spread_pull.cc).
+  // Whether a link that has declined the stream may become its provider again, or others get the time to announce.
+  enum class Decliners : std::uint8_t { provide, wait };
   void announced(Link& link, LocalKey key);
   void ask(Link& link, LocalKey key, Missing& entry);
   bool take_answer(Link& link, LocalKey key);
@@ -106,7 +108,7 @@ class Spread {
   bool has_declined(Link& link, StreamIndex stream);
   Link* best_announcer(StreamIndex stream, const Missing& entry, const Link* except);
   Link* claimant(const UpdateKey& key, const Link* except);
-  void ask_elsewhere(LocalKey key, const Link* except);
+  void ask_elsewhere(LocalKey key, const Link* except, Decliners decliners = Decliners::provide);
   void give_up_asked(Link& link);
   void watch_waiting();
   void reconsider(LocalKey key, Missing& entry);

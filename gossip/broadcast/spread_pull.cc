@@ -106,7 +106,7 @@ void Spread::on_decline(Link& link, const Decline& message) {
   if (state.provider != link.id) return;
   state.provider.reset();
   --link.providing;
-  for (const std::uint64_t seq : missing_.unasked(*stream)) ask_elsewhere({*stream, seq}, nullptr);
+  for (const std::uint64_t seq : missing_.unasked(*stream)) ask_elsewhere({*stream, seq}, nullptr, Decliners::wait);
 }
 
 Link* Spread::best_announcer(StreamIndex stream, const Missing& entry, const Link* except) {
@@ -136,7 +136,7 @@ Link* Spread::claimant(const UpdateKey& key, const Link* except) {
 }
 
 // The key was to come from `except` and will not: asks another link. Without one the digests will find the key.
-void Spread::ask_elsewhere(LocalKey key, const Link* except) {
+void Spread::ask_elsewhere(LocalKey key, const Link* except, Decliners decliners) {
   Missing* entry = missing_.find(key);
   if (entry == nullptr || entry->asked) return;
   if (except != nullptr) std::erase(entry->announcers, except->id);
@@ -144,7 +144,8 @@ void Spread::ask_elsewhere(LocalKey key, const Link* except) {
   if (next == nullptr) next = claimant(streams_.key_of(key), except);
   if (next == nullptr) return missing_.drop(key);
   const Stream& stream = streams_[key.stream];
-  if (!stream.provider && stream.id != core_.options.stream) subscribe(*next, key.stream);
+  const bool may_provide = decliners == Decliners::provide || !has_declined(*next, key.stream);
+  if (!stream.provider && stream.id != core_.options.stream && may_provide) subscribe(*next, key.stream);
   ask(*next, key, *entry);
 }
 

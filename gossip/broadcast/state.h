@@ -40,7 +40,8 @@ class UpdateFlow {
 };
 
 struct BroadcastState {
-  explicit BroadcastState(Core& core_in) : core(core_in), streams(core_in), missing(core_in, streams) {}
+  explicit BroadcastState(Core& core_in)
+      : core(core_in), streams(core_in), missing(core_in, streams), pace(core_in.options.thins) {}
 
   Core& core;
   Streams streams;

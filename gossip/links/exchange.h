@@ -50,6 +50,8 @@ class Exchange {
   virtual void publish(const StoredUpdate& update) = 0;
   // False: an update made now had better wait. Requires: at least one link is admitted.
   virtual bool may_publish(TimePoint now) const = 0;
+  // The share of its planned density that the next update may have. Requires as may_publish().
+  virtual double density_factor() const { return 1; }
   // Core::finished has changed.
   virtual void finished_changed() = 0;
   // Says this node's buffers to all. An exchange of peers with models of their own ignores it.

@@ -61,6 +61,7 @@ struct Options {
   Bytes start = {};
   // When this process began, in milliseconds since 1970: of two with one key, the later one ends (PROTOCOL.md 5.12).
   std::uint64_t began = 0;
+  bool thins = false;     // own updates are as dense as Protocol::density_factor() advises
   bool observes = false;  // publishes nothing; for texts only
   // Set where the run is a stage of a pipeline (PIPELINE.md 9), both or none. `stage_links` must outlive the protocol.
   std::optional<Stage> stage = {};

@@ -52,7 +52,7 @@ static_assert(records >= limits::records_per_frame_max *
   ROW(pong, 5, Pong, pb::Ping, frame_bytes::small, session, by_size, control)                                    \
   ROW(peers, 6, Peers, pb::Peers, frame_bytes::records, session, by_size, control)                               \
   ROW(stream, 7, StreamDef, pb::StreamDef, frame_bytes::small, broadcast, none, control)                         \
-  ROW(have, 8, Have, pb::Keys, frame_bytes::keys, broadcast, by_size, control)                                   \
+  ROW(have, 8, Have, pb::Keys, frame_bytes::keys, broadcast, by_size, live)                                      \
   ROW(want, 9, Want, pb::KeyRanges, frame_bytes::keys, broadcast, by_size, control)                              \
   ROW(subscribe, 10, Subscribe, pb::Subscribe, frame_bytes::small, broadcast, by_size, control)                  \
   ROW(data, 11, Data, Raw, frame_bytes::piece, exchanges, none, live)                                            \

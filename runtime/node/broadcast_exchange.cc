@@ -173,6 +173,7 @@ bool BroadcastExchange::handed_over(std::span<const gossip::PeerInfo> neighbours
 void BroadcastExchange::fill(NodeStatus& status) const {
   status.batches = round_.length();
   status.rate_factor = late_factor();
+  status.density_factor = core_.protocol->density_factor();
   status.in_flight_weight = view_weight_.weight();
   status.agreement = view_weight_.agreement();
   status.unlike = view_weight_.is_unlike();

@@ -21,6 +21,7 @@ class BroadcastExchange final : public Exchange {
  public:
   BroadcastExchange(NodeCore& core, HeldUpdates& held);
 
+  void configure(gossip::Options& options) override { options.thins = !core_.config.has_byte_budget(); }
   Result<std::uint64_t> open(Disk& disk) override { return held_.open(disk); }
 
   std::uint64_t samples() const override { return held_.replica().samples(); }

@@ -64,7 +64,10 @@ struct NodeCore {
   double progress() const {
     return std::min(1.0, static_cast<double>(exchange->samples()) / static_cast<double>(config.samples));
   }
-  double density() const { return config.density_at(exchange->density_peers(), progress(), exchange->batches()); }
+  // The next own update's: as planned, or less where links are too narrow for that.
+  double density() const {
+    return config.density_at(exchange->density_peers(), progress(), exchange->batches()) * protocol->density_factor();
+  }
 };
 
 }  // namespace rumor

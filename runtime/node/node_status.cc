@@ -91,6 +91,8 @@ constexpr FigureRow<S> size_rows[] = {
 constexpr FigureRow<S> compression_rows[] = {
     figure<&S::density>("density").shown("density", Form::share),
     figure<&S::target_density>("target_density").shown("target", Form::share),
+    figure<&S::density_factor>("density_factor").shown("target multiplied by", Form::decimal)
+        .gauge("rumor_density_factor", "Narrow links multiply the density of own updates by this."),
     figure<&S::threshold>("threshold").shown("threshold", Form::small)
         .gauge("rumor_threshold", "Smallest magnitude sent in the last update, in weight units."),
     figure<&S::residual_age>("residual_age").shown("residual age", Form::decimal)

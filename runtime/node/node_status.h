@@ -190,6 +190,7 @@ struct NodeStatus {
   double rate = 0, threshold = 0, target_density = 0;
   std::uint32_t batches = 1;  // mini-batches of an own update (exchange.local_steps)
   double rate_factor = 1;   // by the rules against staleness; included in `rate`
+  double density_factor = 1;        // the share of target_density that links allow (Protocol::density_factor)
   double in_flight_weight = 0;      // runtime/exchange/view_weight.h
   std::optional<double> agreement;  // the same; none: not measured
   bool unlike = false;              // ViewWeight::is_unlike()

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(steps_that_links_hold_back_are_in_the_next_record) {
   RunConfig config = recorded(12'000);
   config.density = 0.1;
   sim::ClusterOptions options = test::lan(4);
-  options.network = {"narrow", 100ms, 100ms, 5ms, 2'000, 10'000};
+  options.network = {"narrow", 100ms, 100ms, 5ms, 6'000, 30'000};
   const auto cluster = test::make_cluster(config, options);
   test::finish(*cluster, 600s);
   std::uint64_t held = 0;

@@ -29,7 +29,7 @@ double rate_factor_far_apart(const StalenessRules& rules) {
   sim::ClusterOptions options = test::lan(4);
   options.network.latency_min = options.network.latency_max = 200ms;
   auto cluster = test::make_cluster(config, options);
-  cluster->run_until(TimePoint{3s});
+  cluster->run_until(TimePoint{4s});
   const NodeStatus status = cluster->node(0)->status(cluster->now());
   BOOST_REQUIRE(status.staleness.size() == 3u);
   BOOST_TEST(status.staleness[0].mean > 5);

@@ -10,6 +10,7 @@ namespace {
 constexpr double window_seconds = 10;
 // Shares of the time from which a cause is named.
 constexpr double notable = 0.2, nearly_all = 0.75;
+constexpr double thin = 0.5;  // of the planned density; a peer with many neighbours begins with so much
 
 std::string percent(double share) {
   return str(fixed(std::clamp(share, 0.0, 1.0) * 100, 0), " %");
@@ -70,6 +71,9 @@ Limit limit_of(const NodeStatus& s, double compute, double wait, double held, st
   if (held >= notable)
     return {"link", str("The network: ", percent(held), " of the steps made no update, because links are full or ",
                         "neighbours lag; later updates carry what these steps learned.")};
+  if (s.density_factor < thin)
+    return {"link", str("The network: links are narrow, so updates have ", percent(s.density_factor),
+                        " of their planned entries; later updates carry the rest.")};
   if (s.rate_factor < 1 - notable) return late(s);
   return pace(s, compute, period_ms);
 }

@@ -56,7 +56,7 @@ struct Origin {
   std::optional<Duration> data_wait(std::uint64_t link) { return parts(core.links.at(LinkId{link})).probe.data_wait; }
 
   void publish() {
-    state.pace.published(++made, now);
+    state.pace.published(++made, 1000, 3, now);
     probe.published();
   }
 
@@ -93,10 +93,10 @@ struct Origin {
 BOOST_AUTO_TEST_SUITE(queue_probe)
 
 BOOST_AUTO_TEST_CASE(what_data_waits_is_what_a_probe_takes_beyond_a_ping) {
-  Origin origin({{100ms, 0ms}, {100ms, 60ms}, {400ms, 350ms}});
+  Origin origin({{100ms, 0ms}, {100ms, 50ms}, {400ms, 350ms}});
   origin.run_for(5s);
   BOOST_TEST((origin.data_wait(0) == 0ms));
-  BOOST_TEST((origin.data_wait(1) == 60ms));
+  BOOST_TEST((origin.data_wait(1) == 50ms));
   BOOST_TEST((origin.data_wait(2) == 350ms));
   BOOST_TEST((origin.core.links.at(LinkId{2}).round_trip == 400ms));
   BOOST_TEST((origin.state.pace.interval() == Duration{0}));  // one of three

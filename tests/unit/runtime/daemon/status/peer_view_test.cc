@@ -158,6 +158,10 @@ BOOST_AUTO_TEST_CASE(what_limits_training_is_named) {
   BOOST_TEST(kind(s, 0.3, 0, 0, 4) == "pace");
   BOOST_TEST(kind(s, 0.9, 0, 0.5) == "link");
   BOOST_TEST(kind(s, 0.3, 0.5, 0.5) == "slow_peer");
+  s.density_factor = 0.3;
+  BOOST_TEST(kind(s, 0.9, 0, 0) == "link");
+  BOOST_TEST(limit_of(s, 0.9, 0, 0, 10, 0).text.find("30 % of their planned entries") != std::string::npos);
+  s.density_factor = 1;
   s.rate_factor = 0.5;
   s.staleness = {live(0x11, 3), live(0x22, 40)};
   BOOST_TEST(kind(s, 0.9, 0, 0) == "slow_peer");
