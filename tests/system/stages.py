@@ -139,8 +139,8 @@ def text():
 
 
 def token():
-    """A closed pipeline: a token that the owner makes for the run file lets its bearer into any stage, and nobody else
-    comes in."""
+    """A closed pipeline: a token that the owner makes for the run file lets its bearer into any stage, also one
+    that it chooses, and nobody else comes in."""
     with Stages(3, 6_000, 'model.hidden=[48,48]') as swarm:
         boss, file, allowed = (os.path.join(swarm.directory, name) for name in ('boss', 'join.token', 'allowed.txt'))
         swarm.assignments.append(f'run.owner={key("new", "--state", boss)}')
@@ -154,8 +154,10 @@ def token():
         swarm.start(last, '--allow', allowed)
         assert last.process.wait(20 * peers.SLOW) == 3, last.said()
         assert 'does not admit this peer' in last.said(), last.said()
-        swarm.start(last, '--allow', allowed, '--token', file)
-        swarm.finish_stages()
+        last.state += '-chosen'  # with a token it is told who is a member, and so finds the stage without a peer
+        last.start('--stage', 'auto', '--allow', allowed, '--token', file, '--checkpoint-every', '1', '--threads', '1')
+        finals = swarm.finish_stages()
+        assert finals[2]['stage']['chosen'] == 'stage 3 has no live peer', finals[2]['stage']
 
 
 def auto():

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -86,8 +88,24 @@ Result<StageChoice> first_stage(const PeerOptions& options, const StageSearch& s
   return choose_stage(search.identity.id(), stages, found, kept_stage(search.home, stages));
 }
 
+// Remembers SIGINT and SIGTERM, which would end the process while no stage is served.
+class StopSignals {
+ public:
+  StopSignals() {
+    signals_.async_wait([this](const asio::error_code& error, int) { came_ = !error; });
+  }
+  bool came() { return io_.poll(), came_; }
+
+ private:
+  asio::io_context io_;
+  asio::signal_set signals_{io_, SIGINT, SIGTERM};
+  bool came_ = false;
+};
+
 // Serves one stage after the other until the peer ends.
 Result<PeerEnd> serve_stages(PeerOptions options, StageChoice choice) {
+  StopSignals signals;
+  options.search->stopped = [&] { return signals.came(); };
   const auto begun = std::chrono::steady_clock::now();
   const auto until = options.until_seconds;
   for (;;) {
@@ -96,7 +114,7 @@ Result<PeerEnd> serve_stages(PeerOptions options, StageChoice choice) {
     if (!options.search->home.empty()) options.state = folder_of(options.search->home, choice.stage);
     Console().line(str("serves stage ", choice.stage, " of ", options.config.pipeline.stages, ": ", choice.why));
     auto ended = run_peer(options);
-    if (!ended || !ended->move) return ended;
+    if (!ended || !ended->move || signals.came()) return ended;
     choice = *ended->move;
     options.search->known = std::move(ended->known);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;

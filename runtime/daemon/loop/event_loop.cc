@@ -280,10 +280,12 @@ PeerEnd EventLoop::run() {
   steps_->connect(*this, [this](StepRunner::Job job) { asio::post(io_, std::move(job)); });
   node_->start(now(), out_);
   carry_out();
+  if (options_.search && options_.search->stopped()) signalled_ = true, stop_politely("stopping");
   ask_router();
   report();
   io_.run();
-  const NodeStatus status = node_->status(now());
+  NodeStatus status = node_->status(now());
+  if (options_.search) status.stage.chosen = options_.search->why;
   steps_->publish(status);
   steps_->disconnect();
   console_.finished(status);

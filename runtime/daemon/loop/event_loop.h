@@ -38,6 +38,7 @@ struct StageSearch {
   std::string home;                // directory of its key; empty: nothing is kept
   std::string why;                 // it serves PeerOptions::stage
   std::vector<std::string> known;  // addresses of members, beside those of the state directory
+  std::function<bool()> stopped = {};  // a signal has come since it began, perhaps between two stages
 };
 
 struct PeerOptions {
