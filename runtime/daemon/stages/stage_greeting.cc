@@ -26,8 +26,10 @@ class Greeter final : net::TransportEvents {
     end_after(dials_ == 0 ? std::chrono::milliseconds(0) : greeting_patience);
     io_.run();
     std::vector<gossip::StageMember> members;
+    for (const auto& [node, record] : greeted_) records_[node] = record;
     for (const auto& [node, record] : records_)
-      if (node != greeting_.identity.id()) members.push_back({node, record.stage, record.addresses, false, {}});
+      if (node != greeting_.identity.id())
+        members.push_back({node, record.stage, record.addresses, greeted_.contains(node), {}});
     return members;
   }
 
@@ -50,6 +52,7 @@ class Greeter final : net::TransportEvents {
   // A run that no stage is: a peer of the stage that we name refuses it, all others tell their table.
   void on_link_up(const gossip::LinkUp& up) override {
     addresses_[up.link] = up.remote_address;
+    nodes_[up.link] = up.peer;
     gossip::Hello hello;
     hello.run = membership();
     hello.stream = gossip::stream_of(greeting_.identity.id(), 1);
@@ -63,7 +66,10 @@ class Greeter final : net::TransportEvents {
   void on_frame(gossip::LinkId link, BytesView bytes) override {
     const auto frame = gossip::decode(bytes);
     if (!frame) return transport_.close(link, "it sent a malformed frame");
-    if (const auto* hello = std::get_if<gossip::Hello>(&*frame)) learn(hello->self);
+    if (const auto* hello = std::get_if<gossip::Hello>(&*frame)) {
+      if (hello->pipeline == greeting_.pipeline && hello->self.node == nodes_.at(link))
+        greeted_[hello->self.node] = hello->self;
+    }
     if (const auto* reject = std::get_if<gossip::Reject>(&*frame)) {
       for (const gossip::PeerRecord& record : reject->others) learn(record);
       const std::string& address = addresses_.at(link);
@@ -90,7 +96,9 @@ class Greeter final : net::TransportEvents {
   asio::steady_timer timer_{io_};
   std::map<gossip::LinkId, std::string> addresses_;
   std::set<std::string> is_of_first_;  // addresses whose peers refused us as one of stage 1 with another run
-  std::map<NodeId, gossip::PeerRecord> records_;
+  std::map<gossip::LinkId, NodeId> nodes_;
+  std::map<NodeId, gossip::PeerRecord> greeted_;  // as the nodes themselves said; they live
+  std::map<NodeId, gossip::PeerRecord> records_;  // as tables have them, which may be older
   std::size_t dials_ = 0;  // addresses and links that may still tell
   net::Transport transport_{io_, greeting_.identity, *this};
 };

@@ -20,7 +20,7 @@ struct StageGreeting {
   std::vector<std::string> addresses;  // of seeds, and of members met earlier
 };
 
-// Without a peer that answers within 3 s: none. This peer is left out.
+// Those that greeted us are `linked`. Without a peer that answers within 3 s: none. This peer is left out.
 std::vector<gossip::StageMember> ask_for_members(const StageGreeting& greeting);
 
 }  // namespace rumor::daemon

@@ -26,15 +26,15 @@ std::vector<StagePeer> peers_in(const std::vector<std::uint32_t>& stages) {
   return peers;
 }
 
-TimePoint at(double seconds) { return TimePoint(from_seconds(seconds)); }
+TimePoint moment(double seconds) { return TimePoint(from_seconds(seconds)); }
 
 // Looks once a second from second 0 on, always with this result. Returns the second of the move; -1: within a minute
 // there is none.
 int second_of_move(const NodeId& self, std::uint32_t stage, std::uint32_t stages, const std::vector<StagePeer>& live) {
   StageWatch watch(self, stage, stages);
   for (int second = 0; second < 60; ++second) {
-    if (!watch.wants_look(at(second), 0, true)) continue;
-    if (const auto choice = watch.on_look(at(second), live)) {
+    if (!watch.wants_look(moment(second), 0, true)) continue;
+    if (const auto choice = watch.on_look(moment(second), live)) {
       BOOST_TEST(choice->stage != stage);
       return second;
     }
@@ -75,15 +75,15 @@ BOOST_AUTO_TEST_CASE(among_equals_a_peer_goes_on_where_it_was) {
 
 BOOST_AUTO_TEST_CASE(a_peer_looks_only_while_nothing_is_counted) {
   StageWatch watch(chooser(1), 1, 2);
-  BOOST_TEST(!watch.wants_look(at(2.9), 0, true));
-  BOOST_TEST(watch.wants_look(at(3), 0, true));
-  BOOST_TEST(!watch.wants_look(at(3.5), 0, true));
-  BOOST_TEST(watch.wants_look(at(4), 0, true));
-  BOOST_TEST(!watch.wants_look(at(5), 1, true));
-  BOOST_TEST(!watch.wants_look(at(7.9), 1, true));
-  BOOST_TEST(watch.wants_look(at(8), 1, true));
-  BOOST_TEST(!watch.wants_look(at(20), 1, false));
-  BOOST_TEST(!watch.wants_look(at(22.9), 1, true));
+  BOOST_TEST(!watch.wants_look(moment(2.9), 0, true));
+  BOOST_TEST(watch.wants_look(moment(3), 0, true));
+  BOOST_TEST(!watch.wants_look(moment(3.5), 0, true));
+  BOOST_TEST(watch.wants_look(moment(4), 0, true));
+  BOOST_TEST(!watch.wants_look(moment(5), 1, true));
+  BOOST_TEST(!watch.wants_look(moment(7.9), 1, true));
+  BOOST_TEST(watch.wants_look(moment(8), 1, true));
+  BOOST_TEST(!watch.wants_look(moment(20), 1, false));
+  BOOST_TEST(!watch.wants_look(moment(22.9), 1, true));
 }
 
 BOOST_AUTO_TEST_CASE(one_after_the_other_may_move_to_an_empty_stage) {
@@ -105,15 +105,15 @@ BOOST_AUTO_TEST_CASE(a_peer_moves_only_if_the_stage_was_empty_in_all_looks) {
   StageWatch watch(chooser(1), 1, 3);
   std::optional<StageChoice> choice;
   for (int second = 3; second < 9; ++second) {
-    BOOST_TEST(watch.wants_look(at(second), 0, true));
-    choice = watch.on_look(at(second), second == 8 ? with : without);
+    BOOST_TEST(watch.wants_look(moment(second), 0, true));
+    choice = watch.on_look(moment(second), second == 8 ? with : without);
     BOOST_TEST(!choice);
   }
-  for (int second = 9; second < 15; ++second) BOOST_TEST(!watch.on_look(at(second), without));
+  for (int second = 9; second < 15; ++second) BOOST_TEST(!watch.on_look(moment(second), without));
   // A micro-batch that is counted meanwhile begins all anew.
-  BOOST_TEST(!watch.wants_look(at(15), 1, true));
-  BOOST_TEST(!watch.on_look(at(15.5), without));
-  BOOST_TEST(!watch.on_look(at(18), without));
+  BOOST_TEST(!watch.wants_look(moment(15), 1, true));
+  BOOST_TEST(!watch.on_look(moment(15.5), without));
+  BOOST_TEST(!watch.on_look(moment(18), without));
 }
 
 BOOST_AUTO_TEST_CASE(nobody_moves_where_every_stage_is_served_or_nobody_can_be_spared) {
