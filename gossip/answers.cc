@@ -1,5 +1,6 @@
 // Protocol: the answers to the node's questions.
 #include <algorithm>
+#include <set>
 
 #include "gossip/links/link_payload.h"
 #include "gossip/protocol_impl.h"
@@ -88,6 +89,18 @@ std::vector<KnownAddress> Protocol::known_addresses() const {
     for (const std::string& address : member.record.addresses) known.push_back({node, address});
   }
   return known;
+}
+
+std::vector<StageMember> Protocol::stage_members() const {
+  std::set<NodeId> linked;
+  impl_->core.each_member_link([&](const Link& link) { linked.insert(link.node); });
+  std::vector<StageMember> members;
+  for (const auto& [node, member] : impl_->core.members.all()) {
+    if (node == impl_->core.options.self || member.left) continue;
+    const PeerRecord& record = member.record;
+    members.push_back({node, record.stage, record.addresses, linked.contains(node), member.heard_at});
+  }
+  return members;
 }
 
 std::size_t Protocol::members() const { return impl_->core.members_of_run(); }

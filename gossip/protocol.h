@@ -118,6 +118,8 @@ class Protocol {
   std::uint64_t buffers_hash() const;
   std::vector<PeerInfo> peers() const;
   std::vector<KnownAddress> known_addresses() const;
+  // All stages of the pipeline, ourselves and those left out that have said goodbye. Requires: Options::stage.
+  std::vector<StageMember> stage_members() const;
   std::size_t members() const;       // in the table, ourselves included
   std::vector<NodeId> nodes() const;  // those members, in order
   std::size_t members_here() const;  // members that have not said goodbye to us

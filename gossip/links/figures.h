@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gossip/contract/link_coder.h"
 #include "runtime/base/figures.h"
@@ -77,6 +78,15 @@ struct Reach {
 struct KnownAddress {
   NodeId node;
   std::string address;
+};
+
+// A member of a pipeline, as its record and our links show it (PIPELINE.md 11).
+struct StageMember {
+  NodeId node;
+  std::uint32_t stage = 0;
+  std::vector<std::string> addresses;
+  bool linked = false;
+  TimePoint heard_at{};
 };
 
 }  // namespace rumor::gossip

@@ -94,6 +94,7 @@ class Node final {
   const UpdateLog& log() const { return incoming_.log(); }
   const RunConfig& config() const { return core_.config; }
   const RunId& run() const { return core_.run; }
+  const NodeId& self() const { return core_.options.node; }
   const StreamId& stream() const { return core_.options.stream; }
   const RunForm& form() const { return incoming_.form(); }
   // Training samples behind the run, all peers together; an estimate where peers have models of their own.

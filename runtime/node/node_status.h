@@ -152,6 +152,7 @@ struct StageStatus {
   std::uint64_t counted = 0;            // micro-batches in own steps
   std::uint64_t sent_again = 0;         // to another upper neighbour
   std::uint64_t dropped = 0;            // micro-batches that another peer counts
+  std::string chosen = {};              // why the peer has chosen this stage; empty: it was told. Set by the driver
 
   // A figure of a stage; of an ordinary run nothing.
   FigureValue shown(FigureValue value) const { return stage == 0 ? FigureValue() : value; }
@@ -161,6 +162,8 @@ inline constexpr FigureRow<StageStatus> stage_rows[] = {
     figure<StageStatus>("stage", [](const auto& s) { return s.shown(s.stage); }).shown("stage", Form::count)
         .gauge("rumor_stage", "Stage of the pipeline that this peer serves, from 1."),
     figure<StageStatus>("stages", [](const auto& s) { return s.shown(s.stages); }).shown("of", Form::count),
+    figure<StageStatus>("chosen", [](const auto& s) { return s.chosen.empty() ? FigureValue() : s.chosen; })
+        .shown("chosen", Form::text),
     figure<StageStatus>("pipeline", [](const auto& s) { return s.shown(s.pipeline); }),
     figure<StageStatus>("below", [](const auto& s) { return s.shown(s.below); }).shown("linked below", Form::count)
         .gauge("rumor_stage_links_below", "Links to peers of the stage below."),

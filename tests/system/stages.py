@@ -139,8 +139,8 @@ def text():
 
 
 def token():
-    """A closed pipeline: a token that the owner makes for the run file lets its bearer into any stage, and nobody else
-    comes in."""
+    """A closed pipeline: a token that the owner makes for the run file lets its bearer into any stage, also one
+    that it chooses, and nobody else comes in."""
     with Stages(3, 6_000, 'model.hidden=[48,48]') as swarm:
         boss, file, allowed = (os.path.join(swarm.directory, name) for name in ('boss', 'join.token', 'allowed.txt'))
         swarm.assignments.append(f'run.owner={key("new", "--state", boss)}')
@@ -154,8 +154,68 @@ def token():
         swarm.start(last, '--allow', allowed)
         assert last.process.wait(20 * peers.SLOW) == 3, last.said()
         assert 'does not admit this peer' in last.said(), last.said()
-        swarm.start(last, '--allow', allowed, '--token', file)
-        swarm.finish_stages()
+        last.state += '-chosen'  # with a token it is told who is a member, and so finds the stage without a peer
+        last.start('--stage', 'auto', '--allow', allowed, '--token', file, '--checkpoint-every', '1', '--threads', '1')
+        finals = swarm.finish_stages()
+        assert finals[2]['stage']['chosen'] == 'stage 3 has no live peer', finals[2]['stage']
+
+
+def auto():
+    """Six peers choose among three stages; all peers of one are killed, one of the others takes their place. Those that
+    were killed come back, and all end equal."""
+    with Stages(6, 2 * SAMPLES, 'model.hidden=[48,48]') as swarm:
+        def serving(stage):
+            return [peer for peer in swarm.peers if not peer.killed and stage_of(peer).get('stage') == stage]
+
+        def begin(peer):
+            peer.start('--stage', 'auto', '--checkpoint-every', '1', '--threads', '1')
+
+        for peer in swarm.peers:
+            peer.seeds = [swarm.peers[k].listen for k in (0, 3) if k != peer.index]
+            begin(peer)
+        wait_for('a peer for each stage', lambda: all(serving(stage + 1) for stage in range(STAGES)), 60)
+        swarm.await_progress(3_000)
+        wait_for('all to serve', lambda: sum(len(serving(stage + 1)) for stage in range(STAGES)) == 6)
+        for peer in swarm.peers:
+            status = stage_of(peer)
+            assert f'stage {status["stage"]} has' in status['chosen'], status
+            assert f'serves stage {status["stage"]} of 3: {status["chosen"]}' in peer.said(), peer.said()
+        lost = min((2, 3), key=lambda stage: len(serving(stage)))
+        victims = serving(lost)
+        others = [peer for peer in swarm.peers if peer not in victims]
+        moved_before = sum(peer.said().count('moves to stage') for peer in others)
+        for peer in victims:
+            peer.kill()
+        stands, began = swarm.progress(), time.monotonic()
+        mover, = wait_for('a move to the empty stage', lambda: serving(lost), 40)
+        wait_for('training to go on', lambda: swarm.progress() > stands + 2_000, 30)
+        print(f'ok      {len(victims)} peers of stage {lost} lost; trains on after {time.monotonic() - began:.1f} s')
+        assert f'moves to stage {lost}: stage {lost} has no live peer' in mover.said(), mover.said()
+        assert os.path.exists(os.path.join(mover.state, f'stage-{lost}', 'stage.json'))
+        for peer in victims:
+            begin(peer)
+        swarm.all_alive()
+        finals = chosen_finals(swarm)
+        assert sum(peer.said().count('moves to stage') for peer in others) == moved_before + 1
+        folders = [os.path.join(peer.state, f'stage-{final["stage"]["stage"]}')
+                   for peer, final in zip(swarm.peers, finals)]
+        first = [next(f for f in folders if f.endswith(str(stage + 1))) for stage in range(STAGES)]
+        assert run('export', *first, '--to', os.path.join(swarm.directory, 'joined')).returncode == 0
+
+
+def chosen_finals(swarm):
+    """All end well, and those that end with one stage are equal."""
+    finals = []
+    for peer in swarm.peers:
+        wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, 60, swarm.progress)
+        assert peer.process.returncode == 0, f'peer {peer.index} ended with {peer.process.returncode}'
+        finals.append(peer.final())
+    for stage in range(STAGES):
+        of_stage = [final for final in finals if final['stage']['stage'] == stage + 1]
+        assert of_stage and len({final['digest'] for final in of_stage}) == 1, [final['digest'] for final in of_stage]
+        for final in of_stage:
+            assert final['traffic']['updates_invalid'] == final['traffic']['updates_lost'] == 0, final['traffic']
+    return finals
 
 
 def stage_is_equal(of_stage):
@@ -197,4 +257,4 @@ def storm():
 
 if __name__ == '__main__':
     peers.RUMOR = sys.argv[1]
-    {'killed': killed, 'text': text, 'token': token, 'storm': storm}[sys.argv[2]]()
+    {'killed': killed, 'text': text, 'token': token, 'auto': auto, 'storm': storm}[sys.argv[2]]()

@@ -49,8 +49,9 @@ void add_peer(CLI::App& app, PeerCommand& c) {
   peer->add_option("--shard", c.shard, "train on part I of N of the data, as I/N (default: all of it)");
   peer->add_option("--stage", c.stage,
                    "serve stage K of a model that pipeline.stages cuts, as K or K/S: seeds may be peers of any\n"
-                   "stage; only stage 1 reads data")
-      ->type_name("K/S");
+                   "stage; only stage 1 reads data. auto: the stage with fewest peers, and later one that has lost\n"
+                   "all; --state then has a directory for each stage, stage-K, and the peer needs the data")
+      ->type_name("{K/S,auto}");
   peer->add_flag("--until-done", c.until_done,
                  "end when the run has its samples (run.samples) and the neighbours have the same weights;\n"
                  "without this option the peer keeps serving peers that have not finished");

@@ -32,17 +32,15 @@ Result<models::Shard> parse_shard(const std::string& text) {
   return Error{Errc::usage, str("--shard ", text, " wants I/N with 1 <= I <= N, such as 2/4")};
 }
 
-// "2" or "2/4" -> 2, where the run file has four stages. Empty: nothing.
+// "2" or "2/4" -> 2, where the run file has four stages. Empty, or "auto": nothing.
 Result<std::optional<std::uint32_t>> parse_stage(const std::string& text, std::uint32_t stages) {
-  if (text.empty()) return std::optional<std::uint32_t>();
-  if (text == "auto")
-    return Error{Errc::usage, "--stage auto: a peer cannot choose its stage so far; give one, such as --stage 2"};
+  if (text.empty() || text == "auto") return std::optional<std::uint32_t>();
   if (text.find(',') != std::string::npos)
     return Error{Errc::usage, str("--stage ", text, ": a peer serves one stage; start a peer for each")};
   const auto part = part_of(text.find('/') == std::string::npos ? str(text, '/', stages) : text);
   if (!part)
-    return Error{Errc::usage, str("--stage ", text, " wants K or K/S with 1 <= K <= S, such as 2/4; pipeline.stages = ",
-                                  stages, " in the run file is S")};
+    return Error{Errc::usage, str("--stage ", text, " wants auto, K or K/S with 1 <= K <= S, such as 2/4; ",
+                                  "pipeline.stages = ", stages, " in the run file is S")};
   if (part->count != stages)
     return Error{Errc::usage, str("--stage ", text, ": the run file has pipeline.stages = ", stages,
                                   "; all peers of a pipeline need the same")};
@@ -89,6 +87,7 @@ int run_peer_command(const PeerCommand& command) {
   if (!command.tensorboard.empty()) options.config.tensorboard = command.tensorboard;
   options.shard = *shard;
   options.stage = *stage;
+  options.stage_auto = command.stage == "auto";
   options.capture = command.capture;
   options.until_samples = command.until_samples;
   options.until_seconds = command.until_seconds;

@@ -70,6 +70,14 @@ void Console::started(const NodeStatus& s, const std::string& device, const std:
   if (state.empty()) line("no --state directory: a restart begins anew, from the other peers");
 }
 
+void Console::log_trouble(const std::string& trouble) {
+  if (trouble.empty() != log_trouble_.empty())
+    line(trouble.empty() ? "updates are kept on disk again"
+                         : "updates are not kept on disk: " + trouble +
+                               "; training goes on, and what memory holds is served");
+  log_trouble_ = trouble;
+}
+
 void Console::progress(const NodeStatus& s, double seconds) {
   if (seconds < next_at_) return;
   const double span = std::max(seconds - last_at_, 1e-3);

@@ -27,6 +27,8 @@ class Console {
   void note(const gossip::Note& note);
   void line(const std::string& text) { tell(gossip::Note::Level::info, text); }
   void warning(const std::string& text) { note({gossip::Note::Level::warning, text}); }
+  // Why updates are not kept on disk; empty: they are. Prints a change. Call it often.
+  void log_trouble(const std::string& trouble);
   // Called often; prints when it is time.
   void progress(const NodeStatus& status, double seconds);
   void finished(const NodeStatus& status);
@@ -35,6 +37,7 @@ class Console {
   void clear();
   void tell(gossip::Note::Level level, const std::string& text, const char* prefix = "");
   Listener listener_, muted_;
+  std::string log_trouble_;
   bool terminal_;
   bool line_open_ = false;
   double next_at_ = 0;

@@ -14,6 +14,7 @@
 #include "runtime/base/text.h"
 #include "runtime/daemon/admission/peer_admission.h"
 #include "runtime/daemon/console/console.h"
+#include "runtime/daemon/loop/auto_stage.h"
 #include "runtime/daemon/loop/built_in_training.h"
 #include "runtime/daemon/loop/checkpoint_saver.h"
 #include "runtime/daemon/loop/follower.h"
@@ -26,6 +27,7 @@
 #include "runtime/daemon/loop/worker.h"
 #include "runtime/daemon/loop/worker_steps.h"
 #include "runtime/daemon/ports/reachability.h"
+#include "runtime/daemon/stages/stage_mover.h"
 #include "runtime/daemon/state/peer_files.h"
 #include "runtime/daemon/state/recent_updates.h"
 #include "runtime/daemon/status/figure_text.h"
@@ -111,7 +113,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   TimePoint now() const {
     return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - started_));
   }
-  Result<void> make_node(Training training, const std::string& bound);
+  Result<void> make_node(Training& training, const std::string& bound);
   void computed(Time begin, Time end);
   void carry_out();
   void arm();
@@ -146,7 +148,6 @@ class EventLoop final : net::TransportEvents, StepEvents {
   void effect(StartEvaluation& e);
   void effect(StartAudit& e);
   void effect(SaveCheckpoint& e) { saver_.save(std::move(e), node_->protocol().known_addresses()); }
-  void tell_of_log(const std::string& trouble);
   void effect(Applied&) {}
   void effect(Published& e) {
     files_.capture(*e.update.payload);
@@ -175,7 +176,6 @@ class EventLoop final : net::TransportEvents, StepEvents {
   NodeOutbox out_;
   bool carrying_out_ = false;
   RecentUpdates recent_;
-  std::string log_trouble_;      // why the log did not take the last update; empty: it did
   std::string trouble_;          // the last error that was said
   bool has_begun_ = false;  // the first step was offered
   bool signalled_ = false;
@@ -183,6 +183,7 @@ class EventLoop final : net::TransportEvents, StepEvents {
   std::optional<int> exit_status_;
   std::unique_ptr<Follower> follower_;  // null: the peer trains
   std::optional<StageDuty> stage_;
+  std::optional<StageMover> mover_;  // absent: it chooses no stage
   Worker compute_, storage_;  // last: joined before the destruction of members that their jobs use
   CheckpointSaver saver_;
 };
@@ -203,31 +204,29 @@ Result<void> EventLoop::open(Training training) {
   const auto bound = transport_.listen(listen);
   if (!bound) return bound.error();
   if (auto viewed = view_.open(options_.config); !viewed) return viewed;
-  const std::string model_json = training.model_json, buffers_json = training.buffers_json, device = training.device;
-  const std::string tokenizer_json = std::move(training.tokenizer_json), adapter_json = training.adapter_json;
-  stage_ = std::move(training.stage);
-  if (auto made = make_node(std::move(training), *bound); !made) return made;
+  stage_ = training.stage;
+  if (auto made = make_node(training, *bound); !made) return made;
   if (options_.following) {
-    auto follower = Follower::open(*options_.following, {node_->run(), model_json, tokenizer_json}, storage_, console_);
+    auto follower = Follower::open(*options_.following, {node_->run(), training.model_json, training.tokenizer_json},
+                                   storage_, console_);
     if (!follower) return follower.error();
     follower_ = std::move(follower).value();
   }
   transport_.mark_backlogs(node_->protocol().backlog_marks());
-  const std::pair<const char*, std::string> descriptions[] = {{"config.json", model_json},
-                                                              {"adapter_config.json", adapter_json},
-                                                              {"tokenizer.json", tokenizer_json},
-                                                              {"buffers.json", buffers_json},
-                                                              {"stage.json", stage_ ? stage_->json : ""}};
-  for (const auto& [name, text] : descriptions)
-    if (auto kept = files_.describe(name, text); !kept) return kept;
+  if (auto kept = keep_descriptions(files_, training); !kept) return kept;
+  if (options_.search)
+    mover_.emplace(io_, options_.search->why, [this] { return now(); }, [this](const std::string& why) {
+      if (!exit_status_ && !signalled_) stop_politely(why);
+    });
   if (const std::string warning = options_.config.warning(); !warning.empty())
     console_.note({gossip::Note::Level::warning, warning});
   for (const std::string& warning : seeds->warnings) console_.note({gossip::Note::Level::warning, warning});
-  console_.started(node_->status(now()), device, options_.following ? "" : *bound, view_.address(), files_.directory());
+  console_.started(node_->status(now()), training.device, options_.following ? "" : *bound, view_.address(),
+                   files_.directory());
   return {};
 }
 
-Result<void> EventLoop::make_node(Training training, const std::string& bound) {
+Result<void> EventLoop::make_node(Training& training, const std::string& bound) {
   NodeOptions node;
   node.node = identity_.id();
   node.stream = gossip::stream_of(node.node, system_random<std::uint64_t>());
@@ -281,15 +280,19 @@ PeerEnd EventLoop::run() {
   steps_->connect(*this, [this](StepRunner::Job job) { asio::post(io_, std::move(job)); });
   node_->start(now(), out_);
   carry_out();
+  if (options_.search && options_.search->stopped()) signalled_ = true, stop_politely("stopping");
   ask_router();
   report();
   io_.run();
-  const NodeStatus status = node_->status(now());
+  NodeStatus status = node_->status(now());
+  if (options_.search) status.stage.chosen = options_.search->why;
   steps_->publish(status);
   steps_->disconnect();
   console_.finished(status);
   PeerEnd end{exit_status_.value_or(0), status_json(status), trouble_, node_->release_trainer()};
   if (follower_) follower_->judge(end);
+  if (mover_ && !signalled_ && end.exit_status == 0) end.move = mover_->choice();
+  for (const gossip::KnownAddress& one : node_->protocol().known_addresses()) end.known.push_back(one.address);
   return end;
 }
 
@@ -381,13 +384,14 @@ void EventLoop::effect(Finished& e) {
   report_timer_.cancel();
   signals_.cancel();
   reach_.stop();
+  if (mover_) mover_->stop();
   report();       // the last evaluation
   saver_.last();
   // Files first, then goodbyes (the transport gives each link two seconds), then the loop runs out of work.
   storage_.submit([] { return 0; },
                   [this](int) {
                     leaving_ = true;
-                    view_.close();
+                    view_.close(!mover_ || !mover_->choice());
                     if (transport_.links() == 0) return close_network();
                     report_timer_.expires_after(std::chrono::seconds(3));
                     report_timer_.async_wait([this](const asio::error_code&) { close_network(); });
@@ -409,14 +413,6 @@ void EventLoop::look_at_admission() {
   if (auto kept = admission_.keep(node_->protocol().own_admit()); !kept) console_.line(kept.error().text);
 }
 
-void EventLoop::tell_of_log(const std::string& trouble) {
-  if (trouble.empty() != log_trouble_.empty())
-    console_.line(trouble.empty() ? "updates are kept on disk again"
-                                  : "updates are not kept on disk: " + trouble +
-                                        "; training goes on, and what memory holds is served");
-  log_trouble_ = trouble;
-}
-
 void EventLoop::follow() {
   follower_->look(*node_, now(), exit_status_.has_value());
   if (exit_status_ || !follower_->done()) return;
@@ -431,10 +427,11 @@ void EventLoop::report() {
   NodeStatus status = node_->status(now());
   status.storage_trouble = saver_.trouble();
   if (follower_) status.exports = follower_->status(now());
+  if (mover_) mover_->look(*node_, status, !exit_status_ && !signalled_);
   status.port_mapping = reach_.text();
   const std::chrono::duration<double, std::milli> pause = pauses_.longest(std::chrono::steady_clock::now());
   status.pause_ms = pause.count();
-  tell_of_log(status.log.trouble);
+  console_.log_trouble(status.log.trouble);
   view_.look(to_seconds(now().time_since_epoch()), status, recent_.capture());
   steps_->publish(status);
   if (!options_.quiet) console_.progress(status, to_seconds(now().time_since_epoch()));
@@ -471,11 +468,12 @@ Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
                     const std::function<Result<Training>(const NodeId&)>& make_training) {
   auto files = PeerFiles::open(options.state);
   if (!files) return files.error();
-  auto identity = files->identity();
+  if (options.search) files->add_known(options.search->known);
+  auto identity = options.search ? Result<net::Identity>(options.search->identity) : files->identity();
   if (!identity) return identity.error();
   auto training = make_training(identity->id());
   if (!training) return training.error();
-  auto admission = PeerAdmission::open(options.config, files->directory());
+  auto admission = PeerAdmission::open(options.config, options.search ? options.search->home : files->directory());
   if (!admission) return admission.error();
   EventLoop loop(options, runner, std::move(identity).value(), std::move(files).value(), std::move(admission).value());
   if (auto opened = loop.open(std::move(training).value()); !opened) return opened.error();
@@ -487,6 +485,7 @@ Result<PeerEnd> run(const PeerOptions& options, StepRunner* runner,
 Result<PeerEnd> run_peer(const PeerOptions& options) {
   // A limit on file sizes is an error of the write, as a full disk is, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  if (options.stage_auto) return run_auto_stage(options);
   if (!options.stage) return run(options, nullptr, [&](const NodeId& node) { return own_training(options, node); });
   const auto staged = serve_stage(options);
   if (!staged) return staged.error();

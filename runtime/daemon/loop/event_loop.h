@@ -17,6 +17,7 @@
 #include "runtime/daemon/export/folder_exports.h"
 #include "runtime/daemon/loop/step_runner.h"
 #include "runtime/run/run_config.h"
+#include "runtime/stages/stage_choice.h"
 #include "runtime/stages/stage_worker.h"
 
 namespace rumor::daemon {
@@ -31,6 +32,15 @@ struct Following {
   std::function<void(ExportedWeights)> once = {};
 };
 
+// A peer that chooses its stage (auto_stage.h) and may move to another: what it has alike in all of them.
+struct StageSearch {
+  net::Identity identity;
+  std::string home;                // directory of its key; empty: nothing is kept
+  std::string why;                 // it serves PeerOptions::stage
+  std::vector<std::string> known;  // addresses of members, beside those of the state directory
+  std::function<bool()> stopped = {};  // a signal has come since it began, perhaps between two stages
+};
+
 struct PeerOptions {
   RunConfig config;  // listen, seeds, advertise, status and its token are taken from its [network]
   models::Shard shard;
@@ -43,6 +53,8 @@ struct PeerOptions {
   std::vector<int> gpus;  // numbers of those of this machine it computes on (gpu/device/plugin.h); none: on a processor
   std::optional<Following> following;  // absent: the peer trains
   std::optional<std::uint32_t> stage = {};  // that it serves, from 1; absent: the model is not cut
+  bool stage_auto = false;  // it chooses its stage; `state` then has a directory for each (auto_stage.h)
+  std::optional<StageSearch> search = {};  // filled in by run_auto_stage()
   std::optional<gossip::PipelineOptions> pipeline = {};  // filled in by run_peer(), which makes `config` the stage's
   bool quiet = false;     // no progress lines
   bool muted = false;     // nothing on stderr: the program takes events instead
@@ -84,6 +96,8 @@ struct PeerEnd {
   std::string status_json;           // the last /status
   std::string trouble;               // the last error that was said; empty: none was
   std::unique_ptr<Trainer> trainer;  // its view shows the last weights
+  std::optional<StageChoice> move = {};   // it is to serve this stage now; absent: it ends
+  std::vector<std::string> known = {};    // of `move`: StageSearch::known
 };
 
 // Both run a peer until it is done, stopped, or fails. Messages go to stderr.

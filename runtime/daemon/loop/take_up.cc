@@ -15,4 +15,16 @@ Result<void> take_up_state(Node& node, const PeerFiles& files, Console& console)
   return {};
 }
 
+Result<void> keep_descriptions(const PeerFiles& files, const Training& training) {
+  const std::pair<const char*, std::string> descriptions[] = {
+      {"config.json", training.model_json},
+      {"adapter_config.json", training.adapter_json},
+      {"tokenizer.json", training.tokenizer_json},
+      {"buffers.json", training.buffers_json},
+      {"stage.json", training.stage ? training.stage->json : std::string()}};
+  for (const auto& [name, text] : descriptions)
+    if (auto kept = files.describe(name, text); !kept) return kept;
+  return {};
+}
+
 }  // namespace rumor::daemon

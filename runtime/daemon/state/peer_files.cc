@@ -35,7 +35,7 @@ Result<net::Identity> PeerFiles::identity() const {
 }
 
 std::vector<std::string> PeerFiles::known_addresses() const {
-  std::vector<std::string> addresses;
+  std::vector<std::string> addresses = more_known_;
   if (directory_.empty()) return addresses;
   const auto text = read_file(directory_ + "/addresses", addresses_bytes_max);
   if (!text) return addresses;  // a convenience: without it the seeds are tried

@@ -43,6 +43,8 @@ class PeerFiles {
   // Kept in the directory, or made for this process alone.
   Result<net::Identity> identity() const;
   std::vector<std::string> known_addresses() const;
+  // More of them, from elsewhere.
+  void add_known(const std::vector<std::string>& addresses) { more_known_ = addresses; }
   // Offers the newest checkpoint, then the one before, to `restore`. Returns one line about it, empty when
   // there is none. Damaged ones are passed over with a word. Errors: Errc::mismatch (it is of another run:
   // nothing may be overwritten).
@@ -79,6 +81,7 @@ class PeerFiles {
   Result<void> write_once(const std::string& name, BytesView bytes) const;
 
   std::string directory_;
+  std::vector<std::string> more_known_;
   Bytes start_;
   std::vector<RunPart> parts_;
   std::optional<StateLock> lock_;

@@ -58,8 +58,8 @@ void PeerView::tell_service(double seconds, const NodeStatus& s) {
                      s.peers.size()));
 }
 
-void PeerView::close() {
-  if (own_process_) notify_service("STOPPING=1");
+void PeerView::close(bool process_ends) {
+  if (own_process_ && process_ends) notify_service("STOPPING=1");
   server_.reset();
 }
 

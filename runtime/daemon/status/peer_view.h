@@ -43,7 +43,7 @@ class PeerView {
   // `updates` makes a capture of the newest own updates; it is called on another thread, when a client asks.
   void look(double seconds, NodeStatus& status, std::function<std::string()> updates);
   // Stops serving: the process is about to end.
-  void close();
+  void close(bool process_ends = true);
 
  private:
   void tell_service(double seconds, const NodeStatus& status);
