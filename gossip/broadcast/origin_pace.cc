@@ -11,6 +11,7 @@ void OriginPace::published(std::uint64_t seq, std::size_t bytes, std::size_t nei
   RUMOR_CHECK(own_.empty() || seq > own_.back().seq);
   neighbours_ = neighbours;
   last_bytes_ = bytes;
+  if (wait_judged_at_ == long_ago && bytes <= thin_payload_max) factor_ = whole;
   own_.push_back({seq, now});
   if (own_.size() > kept_max) own_.pop_front();
   slot_ = std::max(slot_ + interval(), now - interval());

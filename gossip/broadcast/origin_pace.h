@@ -29,7 +29,7 @@ class OriginPace {
   static constexpr Duration wait_long = 60ms, wait_short = 30ms;  // of DATA at the uplink
   static constexpr Duration wait_seen_for = 500ms, waits_forgotten_after = 2s;
   static constexpr Duration drained_within = 2s;  // a standing queue
-  // Density factors, in units of 1 / whole. An origin with many neighbours begins with `cautious`.
+  // Density factors, in units of 1 / whole. An origin begins with `cautious`.
   static constexpr std::int64_t whole = 1024, cautious = whole / 2, thinnest = whole / 8;
   static constexpr std::size_t many_neighbours = 4;
   static constexpr std::size_t thin_payload_max = 512;  // bytes; the frame around a smaller payload is what costs

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/mutant.h"
 #include "runtime/base/text.h"
 
 namespace rumor::gossip {
@@ -24,7 +25,7 @@ void DuplicateIdentities::on_own_key(Link& link, const Hello& hello) {
   const Options& options = core_.options;
   Address* entry = link.dialled_by_us ? book_.find(link.address) : nullptr;
   if (entry != nullptr) entry->ours = hello.stream == options.stream;
-  if (hello.stream == options.stream) {
+  if (hello.stream == options.stream && !mutant(48)) {
     if (entry != nullptr) entry->tried = true;
     return core_.close(link, "this is our own address");
   }
@@ -54,7 +55,8 @@ bool DuplicateIdentities::greeted(const Link& link, const Hello& hello) {
   }
   if (sessions.size() == sessions_max) sessions.erase(sessions.begin());
   sessions.push_back({hello.stream, place_of(link, hello), {}, long_ago});
-  return false;
+  if (mutant(47)) std::rotate(sessions.begin(), sessions.end() - 1, sessions.end());
+  return mutant(47) && sessions.size() > 1;
 }
 
 void DuplicateIdentities::answered(const Link& link) {

@@ -33,6 +33,7 @@ bool SegmentAudit::prepare(const Find& find) {
     end({Verdict::cannot_tell, "the log does not have it"}, next_);
   else if (!read_needed(*update_, find))
     end({Verdict::cannot_tell, "its view is too far from the newest weights"}, next_);
+  outcome_.gone = over_;
   return !over_;
 }
 

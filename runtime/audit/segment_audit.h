@@ -51,6 +51,7 @@ class SegmentAudit {
     std::uint64_t seq = 0;       // the update that differs or cannot be told
     gossip::HaveSet view = {};   // of the last step of that update, where its tape can be read
     std::uint64_t agreed = 0;    // updates before it, or all
+    bool gone = false;           // cannot tell, since the log lacks what its step needs
   };
   // Requires: prepare() was false.
   const Outcome& outcome() const { return outcome_; }

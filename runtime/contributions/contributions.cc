@@ -162,6 +162,9 @@ constexpr FigureRow<C> node_rows[] = {
     figure<&C::untold>("segments_untold").shown("untold", Form::fault)
         .gauge("rumor_untold_segments",
                "Segments among these that could not be told, since updates, data or the state were not to be had."),
+    figure<&C::withheld>("segments_withheld").shown("withheld", Form::fault)
+        .gauge("rumor_withheld_segments",
+               "Drawn segments in a row whose state this peer owed and did not give, or gave too late."),
     figure<&C::differ>("segments_differ").shown("differ", Form::fault, 6)
         .gauge("rumor_differing_segments", "Segments among these that are not as their records say."),
     figure<&C::first_seen>("first_seen_unix_s"),

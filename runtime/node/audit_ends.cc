@@ -22,6 +22,7 @@ void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   // Only a whole audit says what one costs.
   if (outcome.agreed == segment_ && step_seconds_ > 0)
     audit_steps_ += 0.25 * (to_seconds(job_->took) / step_seconds_ - audit_steps_);
+  judge_state(outcome, turn);
   AuditCounts& counts = counts_[segment.origin];
   counts.agreed += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
   counts.cannot_tell += outcome.finding.verdict == audit::Verdict::cannot_tell ? 1 : 0;
@@ -36,6 +37,27 @@ void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   const TimePoint at = turn.now + std::max(patience_min, patience * job_->took);
   accusations_.emplace(update, std::pair(at, *std::move(proof)));
   core_.protocol->charge(update, segment.origin, turn.now, turn.network);
+}
+
+// Nobody can prove that a state was withheld, so this warns and does nothing else.
+void Audits::judge_state(const Outcome& outcome, Turn& turn) {
+  if (!job_->owed) return;
+  const NodeId& origin = job_->segments.front().origin;
+  const bool in_time = job_->state && !(job_->slow && outcome.gone && outcome.agreed == 0);
+  if (in_time) return withheld_.given(origin);
+  if (withheld_.withheld(origin)) turn.note(gossip::Note::Level::warning, withheld_trouble_of(origin));
+}
+
+std::string Audits::withheld_trouble_of(const NodeId& peer) const {
+  return str("peer ", peer.hex(), " has not given the trainer's state of ", withheld_.in_a_row(peer),
+             " drawn segments in a row, so nobody can tell how it trains: it withholds them, is too slow, is out of "
+             "reach or keeps restarting. Ask who runs it, or take its updates back as the run's owner: rumor key "
+             "revoke RUN ", peer.hex(), " --owner DIR");
+}
+
+std::string Audits::withheld_trouble() const {
+  const NodeId worst = withheld_.worst();
+  return worst.is_zero() ? std::string() : withheld_trouble_of(worst);
 }
 
 // Checkers ask for the state, which its origin may no longer give.

@@ -1,6 +1,7 @@
 #include "runtime/node/audits.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compress/payload/recorded.h"
 #include "runtime/base/bytes.h"
@@ -19,6 +20,9 @@ std::uint64_t segments_of(const NodeCore& core) {
   return core.config.segment_updates(core.trainer->layout().params());
 }
 
+// How many states an asker gets for each own segment, and how many own segments are made again for charges.
+double answered(const NodeCore& core) { return std::max(0.1, 2 * core.config.audit_share); }
+
 }  // namespace
 
 Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
@@ -28,7 +32,8 @@ Audits::Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing)
       segment_(segments_of(core)),
       draws_(core.options.audit_secret, core.options.node, core.config.audit_share > 0 ? segment_ : 0,
              core.options.audited),
-      shares_(std::max(0.1, 2 * core.config.audit_share)),
+      shares_(answered(core)),
+      charge_gap_(static_cast<std::uint64_t>(std::ceil(1 / answered(core))) * segment_),
       audit_steps_(static_cast<double>(segment_)),
       coins_(Prng::named(ByteReader(core.options.audit_secret.view()).u64(), "coins")) {
   auto data = core.trainer->repeatable_data();
@@ -66,6 +71,7 @@ void Audits::state_arrived(const UpdateKey& update, Bytes state) {
   if (update != UpdateKey{segment.stream, segment.first}) return;
   job_->asked = false;
   job_->state = std::move(state);
+  if (!job_->owed) withheld_.given_early(segment.origin);
 }
 
 void Audits::state_failed(const UpdateKey& update, const std::string& why) {
@@ -81,11 +87,11 @@ void Audits::check(const gossip::Revocation& proof, const NodeId& holder) {
                      .holder = holder});
 }
 
-// Anybody may charge, so it costs at most one segment of every four.
+// Anybody may charge, so the segments that are made again are as few as the states that an asker gets.
 void Audits::charged(const UpdateKey& update) {
   if (!task_ || update.stream != core_.options.stream || update.seq > core_.own_updates || update.seq == 0) return;
   const std::uint64_t first = segment_start(update.seq, segment_);
-  if (checks_.size() >= checks_max || (charged_ != 0 && first < charged_ + 4 * segment_)) return;
+  if (checks_.size() >= checks_max || (charged_ != 0 && first < charged_ + charge_gap_)) return;
   charged_ = first;
   checks_.push_back({.purpose = Purpose::charge, .segments = {}, .accused = update});
 }
@@ -191,6 +197,9 @@ void Audits::find_state(const audit::StepRecord& first, Turn& turn) {
     job_->no_state = "it names a state of a size that none has";
   } else {
     job_->asked = true;
+    job_->asked_at = turn.now;
+    job_->owed = segment.origin != core_.options.node &&
+                 withheld_.ask(segment.origin, segment.stream, segment.first / segment_);
     core_.protocol->want_state({key, first.segment->root, first.segment->bytes, holders_of(segment)}, turn.now,
                                turn.network);
   }
@@ -219,7 +228,10 @@ bool Audits::begin_slice(Turn& turn) {
   const audit::SegmentAudit::Find find = [this](const UpdateKey& key) { return incoming_.find(key); };
   // Once begun an audit goes on with a slice after each own step: the longer it takes, the longer a cheat stays.
   while (job_ && (has_trained_ || has_time())) {
-    if (!job_->audit && job_->state) start();
+    if (!job_->audit && job_->state) {
+      job_->slow = job_->owed && turn.now - job_->asked_at > slow_state;
+      start();
+    }
     if (!job_->audit) return false;
     if (job_->audit->prepare(find)) {
       has_trained_ = false;

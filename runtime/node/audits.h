@@ -28,6 +28,7 @@
 #include "runtime/node/node_core.h"
 #include "runtime/node/outgoing.h"
 #include "runtime/node/state_shares.h"
+#include "runtime/node/withheld_states.h"
 
 namespace rumor {
 
@@ -43,6 +44,8 @@ class Audits final : public gossip::AuditPort {
   // less than the least.
   static constexpr int patience = 20;
   static constexpr Duration patience_min = 10s;
+  // A state that takes longer to come may come too late.
+  static constexpr Duration slow_state = 10s;
 
   Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing);
 
@@ -72,6 +75,9 @@ class Audits final : public gossip::AuditPort {
   TimePoint deadline() const;
 
   const std::map<NodeId, AuditCounts>& counts() const { return counts_; }
+  std::uint32_t withheld_in_a_row(const NodeId& peer) const { return withheld_.in_a_row(peer); }
+  // For people: which peer withholds its states; empty: none does.
+  std::string withheld_trouble() const;
 
  private:
   enum class Purpose : std::uint8_t { drawn, proof, charge };
@@ -83,6 +89,9 @@ class Audits final : public gossip::AuditPort {
     NodeId holder = {};                   // who should have the state, beside the origin
     bool untold = false;                  // one of the segments before could not be told
     bool asked = false;                   // for a state
+    bool owed = false;                    // its origin was asked for the state, and owes one
+    bool slow = false;                    // the state took longer than slow_state
+    TimePoint asked_at = {};
     std::optional<std::string> no_state = {};  // why there is none
     std::optional<Bytes> state = {};           // to begin the front segment with; empty: that of a new trainer
     std::unique_ptr<audit::SegmentAudit> audit = {};
@@ -102,6 +111,8 @@ class Audits final : public gossip::AuditPort {
   void finish_segment(const Outcome& outcome, Turn& turn);
   void conclude(const Outcome& outcome, Turn& turn);
   void conclude_drawn(const Outcome& outcome, Turn& turn);
+  std::string withheld_trouble_of(const NodeId& peer) const;
+  void judge_state(const Outcome& outcome, Turn& turn);
   void conclude_proof(const Outcome& outcome, Turn& turn);
   void conclude_charge(const Outcome& outcome, Turn& turn);
   void keep_evidence();
@@ -115,6 +126,8 @@ class Audits final : public gossip::AuditPort {
   std::optional<audit::AuditTask> task_;   // absent: this peer cannot make steps again
   audit::Draws draws_;
   StateShares shares_;
+  std::uint64_t charge_gap_;  // own updates between two segments that are made again for charges
+  WithheldStates withheld_;
   double step_seconds_ = 0, audit_steps_;  // of an own step; own steps that take as long as an audit; in the mean
   Prng coins_;                             // nobody else's
   std::uint32_t owed_ = 0;                 // segments to draw

@@ -103,6 +103,7 @@ class Node final {
   const audit::KeptStates& kept_states() const { return outgoing_.kept_states(); }
   // Segments of other peers that this one has made again.
   const std::map<NodeId, AuditCounts>& audits() const { return audits_.counts(); }
+  std::uint32_t withheld_in_a_row(const NodeId& peer) const { return audits_.withheld_in_a_row(peer); }
   // Null: peers have no models of their own.
   const Neighbourhood* neighbourhood() const { return core_.exchange->neighbourhood(); }
   const TrainingFigures& figures() const { return core_.figures; }

@@ -34,6 +34,7 @@ NodeStatus Node::status(TimePoint now) const {
   s.members = protocol.members();
   s.lost = protocol.lost();
   s.identity_trouble = protocol.identity_trouble();
+  s.audit_trouble = audits_.withheld_trouble();
   s.rate = exchange.rate();
   s.target_density = core_.config.density_for(exchange.density_peers(), exchange.batches());
   s.exchange = core_.config.mode;
@@ -44,6 +45,7 @@ NodeStatus Node::status(TimePoint now) const {
       one.agreed = at->second.agreed;
       one.untold = at->second.cannot_tell;
       one.differ = at->second.differ;
+      one.withheld = audits_.withheld_in_a_row(one.node);
     }
   s.training = core_.figures;
   s.training.observes = core_.options.observe;

@@ -44,6 +44,8 @@ constexpr FigureRow<S> pause_rows[] = {
     figure<&S::waiting_for>("waiting_for").shown("waits for", Form::line),
     figure<&S::identity_trouble>("identity_trouble").shown("identity", Form::line)
         .gauge("rumor_identity_trouble", "1 when two processes run with one key, this peer's or another's."),
+    figure<&S::audit_trouble>("audit_trouble").shown("audits", Form::line)
+        .gauge("rumor_audit_trouble", "1 while a peer leaves its drawn segments without the states that it owes."),
     figure<&S::storage_trouble>("storage_trouble").shown("disk", Form::line)
         .gauge("rumor_storage_trouble", "1 when the last checkpoint or event could not be written."),
     figure<&S::port_mapping>("port_mapping").shown("router", Form::line),

@@ -203,6 +203,7 @@ struct NodeStatus {
   std::vector<PeerStaleness> staleness;  // of the live peers
   std::vector<NodeId> lost;              // whose last link to us ended without a goodbye; in order
   std::string identity_trouble;          // Protocol::identity_trouble()
+  std::string audit_trouble;             // Audits::withheld_trouble()
   std::vector<gossip::PeerInfo> peers;
   ContributionTable contributions;  // empty where peers have models of their own
   std::vector<TensorStatus> tensors;

@@ -9,13 +9,18 @@ BOOST_AUTO_TEST_SUITE(adversaries)
 
 namespace {
 
-using test::audited_run, test::CheatingSwarm;
+using test::audited_run, test::CheatingSwarm, test::CheatKind;
 
 StepResult ten_times_too_far(ModelTrainer& trainer, const StepPlan& plan) {
   StepResult result = trainer.step(plan);
   result.update.step *= 10;
   test::encode_again(trainer, result);
   return result;
+}
+
+// Node 2 never answers who asks for its state.
+bool gives_no_state(sim::HostId from, sim::HostId, const gossip::OutFrame& frame) {
+  return from == 2 && frame.head[0] == static_cast<std::uint8_t>(gossip::FrameType::state_data);
 }
 
 // Updates of honest peers that are in the weights of node 0 at the end.
@@ -111,6 +116,64 @@ BOOST_AUTO_TEST_CASE(a_flood_of_false_accusations) {
   for (const std::size_t i : {0, 1, 3}) BOOST_TEST(cluster.node(i)->protocol().peers().size() <= 2u);
   BOOST_TEST_MESSAGE("false accusations: " << sent << " made; honest peers made " << honest_updates(swarm)
                                            << " updates, " << honest_updates(quiet) << " without them");
+}
+
+// Every 100 ms it asks for the newest state twenty times, and charges the newest update twenty times.
+BOOST_AUTO_TEST_CASE(a_flood_of_requests_for_states_and_of_charges) {
+  std::uint64_t asked = 0, given = 0;
+  const auto loses = [&given](sim::HostId from, sim::HostId to, const gossip::OutFrame& frame) {
+    const bool answer = to == 2 && frame.head[0] == static_cast<std::uint8_t>(gossip::FrameType::state_data);
+    given += answer && from == 0 && frame.size() > 40 ? 1 : 0;  // a refusal is shorter
+    return answer;
+  };
+  const CheatKind flooder{.nodes = {}, .loses = loses};
+  CheatingSwarm quiet(audited_run(400'000), test::honest_step), swarm(audited_run(400'000), test::honest_step, flooder);
+  sim::Cluster& cluster = *swarm.cluster;
+  quiet.cluster->run_until(TimePoint{} + 200s);
+  while (cluster.now() < TimePoint{} + 200s) {
+    cluster.run_until(cluster.now() + 100ms);
+    const Node& victim = *cluster.node(0);
+    const std::uint64_t made = victim.figures().own_updates();
+    if (made == 0) continue;
+    const UpdateKey state{victim.stream(), (made - 1) / 8 * 8 + 1}, update{victim.stream(), made};
+    for (int i = 0; i < 20; ++i, ++asked) {
+      cluster.send(2, 0, gossip::encode(gossip::StateWant{state, 0}));
+      cluster.send(2, 0, gossip::encode(gossip::Charge{update}));
+    }
+  }
+  const std::uint64_t made = cluster.node(0)->figures().own_updates();
+  const std::uint64_t alone = quiet.cluster->node(0)->figures().own_updates();
+  BOOST_TEST_MESSAGE("a flood: " << asked << " wishes, " << given << " states given, " << made << " updates, " << alone
+                                 << " without it");
+  BOOST_TEST(given > 0u);
+  BOOST_TEST(given <= 2 + made / 8 / 10);  // twice the share of 0.05
+  BOOST_TEST(made >= alone * 85 / 100);    // a tenth for charges
+  BOOST_TEST(made < alone);                // they cost something
+}
+
+// Nobody can tell how it trains, nor prove that it withholds anything. Those who asked often enough name it alone.
+BOOST_AUTO_TEST_CASE(states_that_are_withheld) {
+  CheatingSwarm swarm(audited_run(400'000, 0.3), test::after_a_segment(ten_times_too_far), {.loses = gives_no_state});
+  const auto warned = [&](std::size_t i) { return !swarm.cluster->node(i)->status({}).audit_trouble.empty(); };
+  const TimePoint end = TimePoint{} + 900s;
+  std::set<std::size_t> who;
+  while (who.size() < 3 && swarm.cluster->now() < end && !swarm.cluster->all_complete()) {
+    swarm.cluster->run_until(swarm.cluster->now() + 1s);
+    for (const std::size_t i : {0, 1, 3})
+      if (warned(i) && who.insert(i).second)
+        BOOST_TEST_MESSAGE("node " << i << " warns after " << to_seconds(swarm.cluster->now() - TimePoint{}) << " s, "
+                                   << swarm.cluster->node(2)->figures().own_updates() << " updates of it");
+  }
+  BOOST_TEST(who.size() == 3u);
+  for (const std::size_t i : {0, 1, 3}) {
+    const NodeStatus status = swarm.cluster->node(i)->status({});
+    BOOST_TEST(status.audit_trouble.find("peer " + swarm.cheat().hex()) == 0u);
+    BOOST_TEST(status.audit_trouble.find("rumor key revoke RUN " + swarm.cheat().hex()) != std::string::npos);
+    for (const Contribution& one : status.contributions.nodes)
+      BOOST_TEST((one.withheld >= WithheldStates::warned_at) == (one.node == swarm.cheat()));
+  }
+  BOOST_TEST(swarm.found_of(swarm.cheat()).differ == 0u);
+  BOOST_TEST(swarm.revocations().empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gossip/wire/wire.h"
 #include "tests/sim/cheat.h"
 #include "tests/sim/support.h"
 
@@ -40,6 +41,7 @@ struct CheatKind {
   models::Shard rows = {2, 4};     // of node 2
   bool ignores_charges = true;
   std::vector<std::size_t> nodes = {2};  // which nodes cheat
+  std::function<bool(sim::HostId, sim::HostId, const gossip::OutFrame&)> loses = {};  // frames
 };
 
 struct CheatingSwarm {
@@ -55,6 +57,7 @@ struct CheatingSwarm {
       : config(std::move(the_config)), kind(std::move(the_kind)) {
     sim::ClusterOptions options = lan(nodes, seed);
     options.step = 100ms;
+    options.loses = kind.loses;
     options.trainer = [=, this](std::size_t node, const NodeOptions& made) { return trainer(node, made, step); };
     cluster = make_cluster(config, options);
     judge = std::move(ModelTrainer::create(config, small_data(), {0, nodes}, 1)).value();

@@ -77,6 +77,8 @@ constexpr Mutant mutants[] = {
     {44, 19, "own updates are not applied again over a snapshot"},
     {45, 131, "a cut is given out whose later updates nobody keeps"},
     {46, 31, "a torn record of the log is read all the same"},
+    {47, 1, "a restart counts as a second process with its key"},
+    {48, 1, "a process that meets itself takes itself for another"},
 };
 
 std::string run_one(int number, std::uint64_t seed) {

@@ -13,14 +13,16 @@ namespace {
 // The peers' rows of a status, without those of which no segment was made again. Returns the segments that differ.
 std::uint64_t tell_findings(const std::string& status, std::FILE* to) {
   const auto rows = nlohmann::json::parse(status).at("contributions");
-  sim::Table table{.head = {"peer", "updates", "segments", "agree", "differ", "cannot tell"}, .rows = {}, .words = 1};
+  sim::Table table{.head = {"peer", "updates", "segments", "agree", "differ", "cannot tell", "withheld"},
+                   .rows = {},
+                   .words = 1};
   std::uint64_t differ = 0;
   for (const auto& row : rows) {
     const auto count = [&](const char* name) { return row.at(name).get<std::uint64_t>(); };
     if (count("segments_audited") == 0) continue;
     table.rows.push_back({row.at("node_id").get<std::string>().substr(0, 8), str(count("updates")),
                           str(count("segments_audited")), str(count("segments_agreed")), str(count("segments_differ")),
-                          str(count("segments_untold"))});
+                          str(count("segments_untold")), str(count("segments_withheld"))});
     differ += count("segments_differ");
   }
   if (table.rows.empty())

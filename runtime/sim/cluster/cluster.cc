@@ -35,6 +35,7 @@ WorldOptions Cluster::world_options() {
   world.invariants_every = UINT32_MAX;
   // Refused at once, and not timed out: the two sides find each other soon after the partition.
   world.refuses = [this](HostId from, HostId to) { return !group_.empty() && group_[from] != group_[to]; };
+  world.loses = options_.loses;
   return world;
 }
 

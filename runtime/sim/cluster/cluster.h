@@ -38,6 +38,8 @@ struct ClusterOptions {
   std::optional<std::uint64_t> until_samples;
   // Asked when a step of a node may begin. True: Cluster::end_step() says when it is done. Empty: the node computes it.
   std::function<bool(std::size_t node)> defer;
+  // Frames that are lost although a connection loses none (WorldOptions); null: none.
+  std::function<bool(HostId from, HostId to, const gossip::OutFrame&)> loses;
   // The curve that the same run has on another network or other machines. Methods in rounds learn the same everywhere
   // (methods/lock_step.h), so they only have to find out what it costs. Null: unknown. Other methods ignore it.
   std::shared_ptr<const std::vector<CurvePoint>> learned;
@@ -86,6 +88,8 @@ class Cluster final : private WorldObserver {
   void reset_link_of(std::size_t i);
   // Node i acts on this revocation and tells all others, as with network.revoke. Requires: the node is up.
   Result<void> revoke(std::size_t i, const gossip::Revocation& revocation);
+  // Node i sends a frame to another one over each of their connections, beside its protocol.
+  void send(std::size_t i, std::size_t to, const Bytes& frame);
   std::uint64_t trace_hash() const { return world_.trace(); }
   // Weights that the sum of everything published gives.
   const std::vector<std::int32_t>& oracle() const { return record_->oracle(); }

@@ -13,6 +13,15 @@ Result<void> Cluster::revoke(std::size_t i, const gossip::Revocation& revocation
   return done;
 }
 
+void Cluster::send(std::size_t i, std::size_t to, const Bytes& frame) {
+  const Fabric& fabric = world_.fabric();
+  const std::size_t connections = fabric.connections();
+  for (ConnectionId c = 0; c < connections; ++c)
+    for (const int side : {0, 1})
+      if (fabric.is_open({c, side}) && fabric.host({c, side}) == i && fabric.host({c, 1 - side}) == to)
+        world_.stranger_sends({c, side}, frame);
+}
+
 namespace {
 constexpr std::int64_t light_least_us = 200'000, light_most_us = 2'000'000;  // between faults; of an absence
 }  // namespace

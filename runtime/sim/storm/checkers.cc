@@ -41,6 +41,7 @@ Checkers::Checkers(ProtocolWorld& world) : world_(world), mirrors_(world.hosts()
 void Checkers::started(HostId i) {
   mirrors_[i] = {};
   mirrors_[i].fingerprint = base_;
+  if (host_of_.try_emplace(world_.host(i).id, i).first->second != i) cloned_ = true;
 }
 
 void Checkers::mark(HostId i, const gossip::UpdateHeader& header) {
@@ -96,10 +97,20 @@ void Checkers::turned(HostId i) {
         "I2", i, str("its have-set names ", have.count(), " updates, it applied ", mirror.have.count()));
   if (host.peer->fingerprint() != mirror.fingerprint)
     return world_.violate("I2", i, "its fingerprint is not that of the updates it applied");
+  check_identities(i);
   if (!host.peer->log_in_bounds()) world_.violate("I3", i, "its log is longer than it may be");
   if (const std::string text = host.peer->protocol().divergence(); !text.empty()) world_.violate("I6", i, text);
   const bool superseded = !host.peer->protocol().superseded().empty();  // a clone is up
   if (const std::string text = host.peer->failure(); !text.empty() && !superseded) world_.violate("L2", i, text);
+}
+
+void Checkers::check_identities(HostId i) {
+  if (cloned_) return;
+  const gossip::Protocol& protocol = world_.host(i).peer->protocol();
+  std::string said = protocol.identity_trouble();
+  if (said.empty()) said = protocol.superseded();
+  const bool two = said.find("another process runs") == 0 || said.find("two processes run") != std::string::npos;
+  if (two) world_.violate("I13", i, said);
 }
 
 // ---- now and then ----

@@ -9,7 +9,8 @@
 //   a living node had when the faults ended is there at the end, or its loss has been said I8  at the end all
 //   replicas are equal, bit for bit, to the oracle's own sum I9  when all is well again: few copies, short
 //   delays I10 the overlay is connected, no node has too many links I12 after goodbye nothing is open
-// L2: no node ends by itself, but for one of two with the same key (PROTOCOL.md 5.12).
+// L2: no node ends by itself, but for one of two with the same key (PROTOCOL.md 5.12). I13 where no key ever had two
+// hosts, nobody says that two processes run with one: restarts do not count.
 // I5 (signers) and I11 (bans) need signatures and bans, of which this version of the protocol has none; L1 is
 // the liveness bound: after healing all replicas are equal within a time.
 //
@@ -72,6 +73,7 @@ class Checkers final : public WorldObserver {
   };
 
   std::uint64_t duplicates() const;
+  void check_identities(HostId i);
   std::map<NodeId, HostId> living() const;
   void mark(HostId i, const gossip::UpdateHeader& header);
 
@@ -84,6 +86,8 @@ class Checkers final : public WorldObserver {
   TimePoint flow_from_{};
   std::uint64_t duplicates_before_ = 0;
   Flow flow_;
+  std::map<NodeId, HostId> host_of_;
+  bool cloned_ = false;  // a key has had two hosts
 };
 
 }  // namespace rumor::sim

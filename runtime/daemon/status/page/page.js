@@ -162,7 +162,7 @@ async function follow() {
     graph.show(latest.node_id, peers);
     cards.show(latest);
     showCurves();
-    notice(latest.identity_trouble || latest.waiting_for || latest.storage_trouble);
+    notice(latest.identity_trouble || latest.waiting_for || latest.storage_trouble || latest.audit_trouble);
     document.body.dataset.ready = "yes";
   } catch (problem) {
     notice("No answer from the peer: " + problem.message + ". These are its last figures.");

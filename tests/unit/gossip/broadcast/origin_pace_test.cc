@@ -153,6 +153,7 @@ BOOST_AUTO_TEST_CASE(with_many_neighbours_an_origin_begins_with_thin_updates) {
 
 BOOST_AUTO_TEST_CASE(small_updates_get_rarer_not_thinner) {
   OriginPace pace = thinning(4, OriginPace::thin_payload_max);
+  BOOST_TEST(pace.density_factor() == OriginPace::whole);
   tell_waits(pace, 20'000, 24'000, 10s, [](std::int64_t) { return Duration{0}; });
   tell_waits(pace, 24'000, 25'500, 10s, [](std::int64_t ms) { return Duration{ms * 500}; });
   BOOST_TEST(pace.density_factor() == OriginPace::whole);
