@@ -305,7 +305,7 @@ def mixed(python, directory):
     if not pathlib.Path('/usr/share/datasets/fashion-mnist').is_dir():
         print('no Fashion-MNIST here (dataset-fashion-mnist)')
         sys.exit(SKIPPED)
-    samples = 24000
+    samples = 96000
     # No faster than that, or the built-in peer is done before the script has made its first steps.
     with peers.Swarm(1, samples, 'exchange.period_ms=5', run_name='fashion-mlp') as swarm:
         seed = f'127.0.0.1:{free_ports(1)[0]}'
