@@ -1,5 +1,6 @@
 #include "runtime/daemon/stages/stage_greeting.h"
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <map>
@@ -8,6 +9,7 @@
 
 #include "gossip/asio/transport.h"
 #include "gossip/trust/signing.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/time.h"
 
 namespace rumor::daemon {
@@ -39,8 +41,9 @@ class Greeter final : net::TransportEvents {
     transport_.dial(address);
     ++dials_;
   }
+  // Never later than `greeting_patience` after the start, whatever peers send.
   void end_after(std::chrono::milliseconds time) {
-    timer_.expires_after(time);
+    timer_.expires_at(std::min(asio::steady_timer::clock_type::now() + time, end_));
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error) transport_.stop();
     });
@@ -86,6 +89,7 @@ class Greeter final : net::TransportEvents {
 
   void learn(const gossip::PeerRecord& record) {
     if (!record_is_signed(keys_, membership(), record)) return;
+    if (records_.size() >= limits::members_max && !records_.contains(record.node)) return;
     gossip::PeerRecord& known = records_[record.node];
     if (record.number > known.number) known = record;
   }
@@ -94,6 +98,7 @@ class Greeter final : net::TransportEvents {
   net::IdentityKeys keys_;
   asio::io_context io_;
   asio::steady_timer timer_{io_};
+  const asio::steady_timer::time_point end_ = asio::steady_timer::clock_type::now() + greeting_patience;
   std::map<gossip::LinkId, std::string> addresses_;
   std::set<std::string> is_of_first_;  // addresses whose peers refused us as one of stage 1 with another run
   std::map<gossip::LinkId, NodeId> nodes_;
