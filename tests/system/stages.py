@@ -26,13 +26,19 @@ class Stages(Swarm):
     def start(self, peer, *more):
         peer.start('--stage', f'{peer.index % STAGES + 1}/{STAGES}', '--checkpoint-every', '1', '--threads', '1', *more)
 
-    def finish_stages(self):
-        """All end well; replicas of a stage are equal, and each stage has seen all rows but some of its last steps."""
+    def ended(self, seconds):
+        """All have ended well, each within so many seconds. Returns their last figures."""
         finals = []
         for peer in self.peers:
-            wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, 30, self.progress)
+            wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, seconds,
+                     self.progress)
             assert peer.process.returncode == 0, f'peer {peer.index} ended with {peer.process.returncode}'
             finals.append(peer.final())
+        return finals
+
+    def finish_stages(self):
+        """All end well; replicas of a stage are equal, and each stage has seen all rows but some of its last steps."""
+        finals = self.ended(30)
         for stage in range(STAGES):
             of_stage = finals[stage::STAGES]
             assert len({final['digest'] for final in of_stage}) == 1, [final['digest'] for final in of_stage]
@@ -205,11 +211,7 @@ def auto():
 
 def chosen_finals(swarm):
     """All end well, and those that end with one stage are equal."""
-    finals = []
-    for peer in swarm.peers:
-        wait_for(f'the end of peer {peer.index}', lambda p=peer: p.process.poll() is not None, 60, swarm.progress)
-        assert peer.process.returncode == 0, f'peer {peer.index} ended with {peer.process.returncode}'
-        finals.append(peer.final())
+    finals = swarm.ended(60)
     for stage in range(STAGES):
         of_stage = [final for final in finals if final['stage']['stage'] == stage + 1]
         assert of_stage and len({final['digest'] for final in of_stage}) == 1, [final['digest'] for final in of_stage]
