@@ -31,7 +31,7 @@ class OriginPace {
   static constexpr Duration drained_within = 2s;  // a standing queue
   // Density factors, in units of 1 / whole. An origin begins with `cautious`.
   static constexpr std::int64_t whole = 1024, cautious = whole / 2, thinnest = whole / 8;
-  static constexpr std::size_t many_neighbours = 4;
+  static constexpr std::size_t many_neighbours = 4;  // with fewer, the first judgement ends the caution
   static constexpr std::size_t thin_payload_max = 512;  // bytes; the frame around a smaller payload is what costs
   static constexpr int others_gaps_max = 4;  // waiting DATA makes an interval at most this many gaps of other origins
   static constexpr Duration interval_max = 60s, interval_least = 1ms;

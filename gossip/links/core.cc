@@ -61,6 +61,7 @@ void Core::send(Link& link, OutFrame frame, Lane lane) {
   RUMOR_CHECK(frame.size() <= limits::frame_bytes_max);
   link.live_sent |= lane == Lane::live;
   counters.sent_bytes += frame.size();
+  // Announcements carry no payload, although they travel in its lane.
   const bool announces = frame.head[0] == static_cast<std::uint8_t>(FrameType::have);
   if (announces || frame_row(frame.head[0]).lane == Lane::control) counters.sent_control_bytes += frame.size();
   link.sent_bytes += frame.size();

@@ -109,3 +109,24 @@ BOOST_AUTO_TEST_CASE(alone_is_fine) {
   BOOST_TEST(status.phase == "training");
   BOOST_TEST(status.waiting_for.find("h1:7000") != std::string::npos);
 }
+
+// A budget in bytes decides alone.
+BOOST_AUTO_TEST_CASE(narrow_links_make_updates_thinner) {
+  for (const double budget : {0.0, 800.0}) {
+    RunConfig config = test::small_run(100'000);
+    config.model.hidden = {128};
+    config.density = budget > 0 ? 0 : 0.2;
+    config.bytes_per_update = budget;
+    sim::ClusterOptions options = test::lan(6);
+    options.network = {"narrow", 20ms, 60ms, 5ms, 20'000, 100'000};
+    const auto cluster = test::make_cluster(config, options);
+    cluster->run_until(TimePoint{20s});
+    const NodeStatus status = cluster->node(0)->status(cluster->now());
+    if (budget > 0) {
+      BOOST_TEST(status.density_factor == 1);
+    } else {
+      BOOST_TEST(status.density_factor < 0.5);
+      BOOST_TEST(status.density() < 0.6 * status.target_density);
+    }
+  }
+}

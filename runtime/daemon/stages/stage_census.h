@@ -3,7 +3,8 @@
 // A member lives if its key answers at one of its addresses. The connection ends at once, without a frame. It is made
 // with a key of its own, so it takes no place of this peer's links.
 //
-// Thread: the one that runs the io_context. Memory: small; at most dialled_of_stage connections for each stage.
+// Thread: the one that runs the io_context. Memory: a connection for each address of at most
+// dialled_of_stage members of each stage.
 #pragma once
 
 #include <asio/io_context.hpp>

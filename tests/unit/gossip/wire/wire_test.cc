@@ -233,6 +233,12 @@ BOOST_AUTO_TEST_CASE(bounds_have_reasons) {
               "a size out of range"));
 }
 
+// An announcement waits as long as the update that it offers (PROTOCOL.md 6.1.2).
+BOOST_AUTO_TEST_CASE(announcements_wait_behind_data) {
+  BOOST_TEST((row_of<Have>.lane == row_of<Data>.lane));
+  BOOST_TEST((row_of<Want>.lane == Lane::control));
+}
+
 BOOST_AUTO_TEST_CASE(frames_of_copies) {
   BOOST_TEST((encode(CopyAsk{300}) == Bytes{129, 1, 0xac, 0x02}));
   BOOST_TEST((encode(CopyAsk{}) == Bytes{129, 0, 0}));
