@@ -138,6 +138,8 @@ void Protocol::want_state(WantedState wanted, TimePoint now, Outbox& out) {
   impl_->exchange->want_state(std::move(wanted));
 }
 
+bool Protocol::gives_state() const { return impl_->exchange->gives_state(); }
+
 void Protocol::charge(const UpdateKey& update, const NodeId& origin, TimePoint now, Outbox& out) {
   Impl::Turn turn(*impl_, now, out);
   impl_->exchange->charge(update, origin);

@@ -53,6 +53,8 @@ class Protocol {
   // ---- audits (PROTOCOL.md 6.16; requires Options::audits) ----
   // Ends in AuditPort::state_arrived() or state_failed(), perhaps within the call.
   void want_state(WantedState wanted, TimePoint now, Outbox& out);
+  // Another node has been granted a state of ours and has not had all of it.
+  bool gives_state() const;
   // Tells the origin that this node finds its update false, if there is a link.
   void charge(const UpdateKey& update, const NodeId& origin, TimePoint now, Outbox& out);
   // Answers AuditPort::check().

@@ -129,6 +129,10 @@ void States::tick() {
 
 // ---- giving ----
 
+bool States::gives() const {
+  return std::any_of(links_.begin(), links_.end(), [](const auto& of) { return of.second.granted != nullptr; });
+}
+
 void States::on_want(Link& link, const StateWant& want) {
   if (core_.options.audits == nullptr) return;
   OnLink& its = links_[link.id];

@@ -38,6 +38,8 @@ class States {
   void admitted(Link& link);
   void link_lost(const Link& link);
   void tick();
+  // A link has been granted a state and has not had all of it.
+  bool gives() const;
   TimePoint due() const { return fetch_ ? due_ : never; }
 
  private:

@@ -54,6 +54,7 @@ class Broadcast final : public Exchange {
   void rule_changed() override;
   Result<void> revoke(const Revocation& revocation) override { return revoking_.revoke(revocation, nullptr); }
   void want_state(WantedState wanted) override { states_.want(std::move(wanted)); }
+  bool gives_state() const override { return states_.gives(); }
   void charge(const UpdateKey& update, const NodeId& origin) override;
   void checked(const Revocation& proof, Checked verdict) override { proofs_.checked(proof, verdict); }
 

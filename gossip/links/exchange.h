@@ -64,6 +64,7 @@ class Exchange {
 
   // ---- audits, as Protocol has them; an exchange of peers with models of their own has none ----
   virtual void want_state(WantedState /*wanted*/) {}
+  virtual bool gives_state() const { return false; }
   virtual void charge(const UpdateKey& /*update*/, const NodeId& /*origin*/) {}
   virtual void checked(const Revocation& /*proof*/, Checked /*verdict*/) {}
 

@@ -22,11 +22,10 @@ bool holds_all(const gossip::HaveSet& have, const Segment& segment) {
 
 void Draws::on_update(const UpdateKey& update, const NodeId& origin, const gossip::HaveSet& have) {
   if (segment_ == 0 || origin == self_) return;
-  if (!digits_.empty() && !origin.hex().starts_with(digits_)) return;
   if (streams_.size() < streams_max) streams_.emplace(update.stream, origin);
   const std::uint64_t first = (update.seq - 1) / segment_ * segment_ + 1;
   const Segment segment{origin, update.stream, first, first + segment_ - 1};
-  if (holds_all(have, segment)) add(first == 1 ? special_ : others_, segment);
+  add(first == 1 ? special_ : others_, segment, have);
 }
 
 void Draws::end(const gossip::HaveSet& have) {
@@ -35,7 +34,8 @@ void Draws::end(const gossip::HaveSet& have) {
     if (head == 0) continue;
     const std::uint64_t first = (head - 1) / segment_ * segment_ + 1;
     const Segment segment{origin, stream, first, head};
-    if (head - first + 1 < segment_ && holds_all(have, segment)) add(special_, segment);
+    if (first > 1 || head < segment_) add(special_, segment, have);  // else it is one already
+    others_.erase({draw_of(segment), stream});
   }
   streams_.clear();
 }
@@ -58,7 +58,8 @@ Draws::Draw Draws::draw_of(const Segment& segment) const {
   return ByteReader(hash.view()).u64();
 }
 
-void Draws::add(Candidates& candidates, const Segment& segment) {
+void Draws::add(Candidates& candidates, const Segment& segment, const gossip::HaveSet& have) {
+  if (!part_.has(segment) || !holds_all(have, segment)) return;
   candidates.emplace(std::pair(draw_of(segment), segment.stream), segment);
   if (candidates.size() > candidates_max / 2) candidates.erase(std::prev(candidates.end()));
 }

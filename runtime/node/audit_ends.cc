@@ -14,6 +14,11 @@ void Audits::conclude(const Outcome& outcome, Turn& turn) {
     case Purpose::proof: conclude_proof(outcome, turn); break;
     case Purpose::charge: conclude_charge(outcome, turn); break;
   }
+  if (over_ != never && job_->purpose == Purpose::drawn) {
+    last_took_ += job_->took;
+    ++last_made_;
+    last_agreed_ += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
+  }
   job_.reset();
 }
 
@@ -73,7 +78,8 @@ void Audits::keep_evidence() {
 void Audits::carry_out_accusations(Turn& turn) {
   for (auto at = accusations_.begin(); at != accusations_.end();) {
     const auto& [time, proof] = at->second;
-    if (time > turn.now) {
+    const bool gone = over_ != never && !is_linked(proof.node);  // it will not answer any more
+    if (time > turn.now && !gone) {
       ++at;
       continue;
     }

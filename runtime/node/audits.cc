@@ -62,24 +62,34 @@ std::shared_ptr<const gossip::KeptState> Audits::held_state(const UpdateKey& upd
 std::shared_ptr<const gossip::KeptState> Audits::state(const UpdateKey& update, const NodeId& asker) {
   auto state = held_state(update);
   if (!state || !shares_.take(asker, core_.own_updates / segment_)) return nullptr;
+  if (over_ != never) stays_until_ = core_.turn->now + stay;
   return state;
 }
 
+Audits::Job* Audits::waiting_job(const UpdateKey& update) {
+  const auto waits = [&](const Job& job) {
+    const audit::Segment& segment = job.segments.front();
+    return job.asked && update == UpdateKey{segment.stream, segment.first};
+  };
+  if (job_ && waits(*job_)) return &*job_;
+  const auto at = std::find_if(last_.begin(), last_.end(), waits);
+  return at == last_.end() ? nullptr : &*at;
+}
+
 void Audits::state_arrived(const UpdateKey& update, Bytes state) {
-  if (!job_ || !job_->asked) return;
-  const audit::Segment& segment = job_->segments.front();
-  if (update != UpdateKey{segment.stream, segment.first}) return;
-  job_->asked = false;
-  job_->state = std::move(state);
-  if (!job_->owed) withheld_.given_early(segment.origin);
+  Job* const job = waiting_job(update);
+  if (job == nullptr) return;
+  job->asked = false;
+  job->state = std::move(state);
+  job->slow = job->owed && core_.turn->now - job->asked_at > slow_state;
+  if (!job->owed) withheld_.given_early(job->segments.front().origin);
 }
 
 void Audits::state_failed(const UpdateKey& update, const std::string& why) {
-  if (!job_ || !job_->asked) return;
-  const audit::Segment& segment = job_->segments.front();
-  if (update != UpdateKey{segment.stream, segment.first}) return;
-  job_->asked = false;
-  job_->no_state = why;
+  Job* const job = waiting_job(update);
+  if (job == nullptr) return;
+  job->asked = false;
+  job->no_state = why;
 }
 
 void Audits::check(const gossip::Revocation& proof, const NodeId& holder) {
@@ -106,6 +116,7 @@ void Audits::trained(Duration time) {
   has_trained_ = true;
   if (core_.config.audit_share == 0 || !task_) return;
   const double seconds = to_seconds(time);
+  trained_seconds_ += seconds;
   step_seconds_ = step_seconds_ == 0 ? seconds : step_seconds_ + 0.1 * (seconds - step_seconds_);
   const double coin = static_cast<double>(coins_.below(coin_sides)) / coin_sides;
   const double share = core_.config.audit_share / (1 - core_.config.audit_share);
@@ -116,26 +127,29 @@ void Audits::slice_done(Duration time) {
   if (job_) job_->took += time;
 }
 
-TimePoint Audits::deadline() const {
-  TimePoint at = never;
-  for (const auto& [update, accusation] : accusations_) at = std::min(at, accusation.first);
-  return at;
-}
 
 // ---- one audit after another ----
 
 void Audits::advance(Turn& turn) {
   carry_out_accusations(turn);
+  skip_impossible(turn);
+}
+
+void Audits::skip_impossible(Turn& turn) {
   for (;;) {
     if (!job_) {
       job_ = next_job();
       if (!job_) return;
-      begin(turn);
+      if (job_->purpose != Purpose::drawn || over_ == never) begin(*job_, turn);
     }
-    if (!job_ || !job_->no_state) return;
-    const audit::Segment segment = job_->segments.front();
-    finish_segment({.finding = {audit::Verdict::cannot_tell, *std::exchange(job_->no_state, {})}, .seq = segment.first},
-                   turn);
+    const std::uint64_t seq = job_->segments.front().first;
+    if (job_->damaged) {
+      finish_segment({.finding = {audit::Verdict::differs, *std::exchange(job_->damaged, {})}, .seq = seq}, turn);
+    } else if (job_->no_state) {
+      finish_segment({.finding = {audit::Verdict::cannot_tell, *std::exchange(job_->no_state, {})}, .seq = seq}, turn);
+    } else {
+      return;
+    }
   }
 }
 
@@ -151,6 +165,7 @@ std::optional<Audits::Job> Audits::next_job() {
     job.segments = segments_around(job.accused, own ? core_.options.node : job.proof.node);
     return job;
   }
+  if (over_ != never) return next_last();
   if (!task_ || !may_draw()) return std::nullopt;
   const auto drawn = draws_.next(incoming_.have());
   if (!drawn) return std::nullopt;
@@ -168,49 +183,50 @@ std::deque<audit::Segment> Audits::segments_around(const UpdateKey& update, cons
   return segments;
 }
 
-void Audits::begin(Turn& turn) {
-  const audit::Segment segment = job_->segments.front();
+void Audits::begin(Job& job, Turn& turn) {
+  const audit::Segment& segment = job.segments.front();
   const auto update = task_ ? incoming_.find({segment.stream, segment.first}) : std::nullopt;
   const auto parts = update ? compress::split_record(*update->payload) : std::nullopt;
   if (!parts) {
-    job_->no_state = task_ ? "the log does not have its first update" : "this peer cannot make its steps again";
+    job.no_state = task_ ? "the log does not have its first update" : "this peer cannot make its steps again";
     return;
   }
   const auto tape = audit::TapeReader(segment_, segment.first).read(parts->record);
-  if (!tape)
-    return finish_segment({.finding = {audit::Verdict::differs, tape.error().text}, .seq = segment.first}, turn);
-  if (tape->empty() || !tape->front().record.segment) {
-    job_->no_state = "its peer's steps cannot be made again (not auditable)";
-    return;
+  if (!tape) {
+    job.damaged = tape.error().text;
+  } else if (tape->empty() || !tape->front().record.segment) {
+    job.no_state = "its peer's steps cannot be made again (not auditable)";
+  } else {
+    find_state(job, tape->front().record, turn);
   }
-  find_state(tape->front().record, turn);
 }
 
-void Audits::find_state(const audit::StepRecord& first, Turn& turn) {
-  const audit::Segment& segment = job_->segments.front();
+void Audits::find_state(Job& job, const audit::StepRecord& first, Turn& turn) {
+  const audit::Segment& segment = job.segments.front();
   const UpdateKey key{segment.stream, segment.first};
   if (segment.first == 1 && !first.start->continues) {
-    job_->state = Bytes();
+    job.state = Bytes();
   } else if (const auto held = held_state(key)) {
-    job_->state = held->bytes;
+    job.state = held->bytes;
   } else if (first.segment->bytes == 0 || first.segment->bytes > limits::state_bytes_max) {
-    job_->no_state = "it names a state of a size that none has";
+    job.no_state = "it names a state of a size that none has";
   } else {
-    job_->asked = true;
-    job_->asked_at = turn.now;
-    job_->owed = segment.origin != core_.options.node &&
-                 withheld_.ask(segment.origin, segment.stream, segment.first / segment_);
-    core_.protocol->want_state({key, first.segment->root, first.segment->bytes, holders_of(segment)}, turn.now,
+    job.asked = true;
+    job.asked_at = turn.now;
+    job.asked_bytes = first.segment->bytes;
+    job.owed = segment.origin != core_.options.node &&
+               withheld_.ask(segment.origin, segment.stream, segment.first / segment_);
+    core_.protocol->want_state({key, first.segment->root, first.segment->bytes, holders_of(job)}, turn.now,
                                turn.network);
   }
 }
 
 // A state of our own that is no longer kept has whoever charges us.
-std::vector<NodeId> Audits::holders_of(const audit::Segment& segment) const {
+std::vector<NodeId> Audits::holders_of(const Job& job) const {
   std::vector<NodeId> holders;
-  if (!job_->holder.is_zero()) holders.push_back(job_->holder);
-  if (segment.origin != core_.options.node) {
-    holders.push_back(segment.origin);
+  if (!job.holder.is_zero()) holders.push_back(job.holder);
+  if (job.segments.front().origin != core_.options.node) {
+    holders.push_back(job.segments.front().origin);
   } else {
     for (const gossip::PeerInfo& peer : core_.protocol->peers()) holders.push_back(peer.node);
   }
@@ -228,10 +244,7 @@ bool Audits::begin_slice(Turn& turn) {
   const audit::SegmentAudit::Find find = [this](const UpdateKey& key) { return incoming_.find(key); };
   // Once begun an audit goes on with a slice after each own step: the longer it takes, the longer a cheat stays.
   while (job_ && (has_trained_ || has_time())) {
-    if (!job_->audit && job_->state) {
-      job_->slow = job_->owed && turn.now - job_->asked_at > slow_state;
-      start();
-    }
+    if (!job_->audit && job_->state) start();
     if (!job_->audit) return false;
     if (job_->audit->prepare(find)) {
       has_trained_ = false;
@@ -251,7 +264,7 @@ void Audits::finish_segment(const Outcome& outcome, Turn& turn) {
   job_->untold = job_->untold || outcome.finding.verdict == audit::Verdict::cannot_tell;
   job_->segments.pop_front();
   job_->state.reset();
-  begin(turn);
+  begin(*job_, turn);
 }
 
 }  // namespace rumor

@@ -6,10 +6,13 @@
 // audited knows nothing of what comes. In the mean drawn segments take the share of compute that the run file gives.
 // Checks of proofs go first, beside that share.
 //
+// A node that ends with the run first makes last segments of others again, and gives the states of its own to those who
+// do (last_segments.cc).
+//
 // The port's calls come within a handler of the protocol, so they only note; advance() acts at the end of a turn.
 //
-// Thread: one owner, as Node. Memory: one SegmentAudit while a state is there, evidence_max states as evidence, and 20
-// bytes an asker.
+// Thread: one owner, as Node. Memory: one SegmentAudit while a state is there, evidence_max states as evidence, at the
+// end limits::state_bytes_max of states, and 20 bytes an asker.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +49,10 @@ class Audits final : public gossip::AuditPort {
   static constexpr Duration patience_min = 10s;
   // A state that takes longer to come may come too late.
   static constexpr Duration slow_state = 10s;
+  // How long a node stays after the end of the run for those who may ask for its states: after the last that it gave,
+  // and at most.
+  static constexpr Duration stay = 3s, stay_max = 60s;
+  static constexpr std::size_t last_max = 8;  // segments whose states are asked for at the end of the run
 
   Audits(NodeCore& core, Incoming& incoming, Outgoing& outgoing);
 
@@ -64,7 +71,13 @@ class Audits final : public gossip::AuditPort {
   // An own step has taken so long.
   void trained(Duration time);
   // No more updates will come.
-  void run_is_over() { draws_.end(incoming_.have()); }
+  void run_is_over(Turn& turn);
+  // Whether a node that ends with the run may end now.
+  bool may_end(TimePoint now) const;
+  // Says what came out of it.
+  void tell_last(Turn& turn) const;
+  // For people: what a node that ends with the run does before; empty: it has not come to its end.
+  std::string waiting_for() const;
   // Goes on with the audit under way, or begins one, as far as that needs no compute.
   void advance(Turn& turn);
   // Emits StartAudit when a slice is due. Requires: the trainer is idle. True: it did.
@@ -93,6 +106,8 @@ class Audits final : public gossip::AuditPort {
     bool slow = false;                    // the state took longer than slow_state
     TimePoint asked_at = {};
     std::optional<std::string> no_state = {};  // why there is none
+    std::optional<std::string> damaged = {};   // why its first record cannot be
+    std::uint64_t asked_bytes = 0;
     std::optional<Bytes> state = {};           // to begin the front segment with; empty: that of a new trainer
     std::unique_ptr<audit::SegmentAudit> audit = {};
     Duration took = {};  // all slices
@@ -104,9 +119,16 @@ class Audits final : public gossip::AuditPort {
   // It does not train, any more or at all, so there is nothing else to do.
   bool has_time() const;
   // The front segment of the job: finds out where its state is.
-  void begin(Turn& turn);
-  void find_state(const audit::StepRecord& first, Turn& turn);
-  std::vector<NodeId> holders_of(const audit::Segment& segment) const;
+  void begin(Job& job, Turn& turn);
+  void find_state(Job& job, const audit::StepRecord& first, Turn& turn);
+  // The job that waits for this state; null: none does.
+  Job* waiting_job(const UpdateKey& update);
+  // Concludes segments that cannot be begun, until one can or waits for its state.
+  void skip_impossible(Turn& turn);
+  std::optional<Job> next_last();
+  bool is_linked(const NodeId& node) const;
+  bool is_busy() const;  // with anything at all
+  std::vector<NodeId> holders_of(const Job& job) const;
   void start();
   void finish_segment(const Outcome& outcome, Turn& turn);
   void conclude(const Outcome& outcome, Turn& turn);
@@ -134,6 +156,12 @@ class Audits final : public gossip::AuditPort {
   bool has_trained_ = true;                // since the last slice
   std::optional<Job> job_;
   std::deque<Job> checks_;                 // of proofs and charges, which wait
+  std::deque<Job> last_;                   // of last segments, at the end of the run
+  TimePoint over_ = never;                 // when the run was over, of a node that ends with it
+  TimePoint stays_until_ = never;          // for askers
+  double trained_seconds_ = 0;             // all own steps
+  Duration last_took_ = {};                // audits of last segments
+  std::size_t last_made_ = 0, last_agreed_ = 0;  // the same
   std::uint64_t charged_ = 0;              // the last own segment that was made again, by its first update
   std::map<UpdateKey, std::pair<TimePoint, gossip::Revocation>> accusations_;  // at their times
   std::deque<std::pair<UpdateKey, std::shared_ptr<const gossip::KeptState>>> evidence_;

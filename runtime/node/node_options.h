@@ -13,6 +13,7 @@
 #include "gossip/pipeline/pipeline.h"
 #include "gossip/trust/admission.h"
 #include "gossip/trust/signing.h"
+#include "runtime/audit/draws.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/time.h"
 #include "runtime/base/types.h"
@@ -39,7 +40,7 @@ struct NodeOptions {
   // The weights in `start` are not those of its hash: a snapshot of another peer brings these (PROTOCOL.md 6.7).
   bool lacks_weights = false;
   Hash256 audit_secret = {};      // of this process alone (runtime/AUDIT.md); from the operating system in the daemon
-  std::string audited = {};       // only peers whose ids begin with these hex digits are audited; empty: all
+  audit::AuditedPart audited = {};
   std::uint64_t chance_seed = 0;  // of the protocol's generator; from the operating system in the daemon
   // The node ends once the run has this many samples; absent: it trains run.samples, then serves on.
   std::optional<std::uint64_t> until_samples;

@@ -103,7 +103,10 @@ void Phases::change_phase(Turn& turn) {
     core_.protocol->set_finished(true, turn.now, turn.network);
   }
   if (phase == Phase::finishing) await_convergence(turn);
-  if (phase == Phase::done && final_evaluation_done_ && core_.options.until_samples) end(0, turn);
+  const bool ends = core_.options.until_samples && final_evaluation_done_ && audits_.may_end(turn.now);
+  if (phase != Phase::done || !ends) return;
+  audits_.tell_last(turn);
+  end(0, turn);
 }
 
 // The first stage of a pipeline decides for all.
@@ -125,7 +128,7 @@ void Phases::await_convergence(Turn& turn) {
   if (verdict == Finishing::Verdict::given_up)
     turn.note(gossip::Note::Level::warning, "some neighbours did not finish in time; ending without them");
   core_.phase = Phase::done;
-  audits_.run_is_over();
+  audits_.run_is_over(turn);
 }
 
 void Phases::end(int status, Turn& turn) {
@@ -238,6 +241,7 @@ void Phases::flush(Turn& turn) {
 }
 
 std::string Phases::waiting_for() const {
+  if (core_.phase == Phase::done && final_evaluation_done_) return audits_.waiting_for();
   if (core_.phase != Phase::flushing) return {};
   return str("sends what it has learned and not sent yet: ", flushes_, " of ", flushes_allowed(), " updates");
 }

@@ -30,6 +30,8 @@ class StateShares {
     return true;
   }
 
+  // Every asker gets one at once again, and loses what it has saved up.
+  void begin_again() { shares_.clear(); }
   std::size_t askers() const { return shares_.size(); }
 
  private:

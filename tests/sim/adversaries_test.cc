@@ -97,6 +97,31 @@ BOOST_AUTO_TEST_CASE(a_cheat_at_the_very_end) {
   }
 }
 
+// The last segment of each peer is made again before its auditors end with the run, so no luck is needed.
+BOOST_AUTO_TEST_CASE(a_cheat_in_the_last_hundredth_of_a_run_that_all_leave) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CheatingSwarm* self = nullptr;
+    const auto at_the_end = [&self](ModelTrainer& trainer, const StepPlan& plan) {
+      const bool late = self->cluster->node(0)->replica().samples() * 100 > self->config.samples * 99;
+      return late ? ten_times_too_far(trainer, plan) : trainer.step(plan);
+    };
+    CheatingSwarm swarm(audited_run(30'000), at_the_end, {.end_with_the_run = true}, seed);
+    self = &swarm;
+    test::finish(*swarm.cluster, 900s);
+    swarm.cluster->run_until(swarm.cluster->now() + 100s);
+    BOOST_TEST(swarm.found_of(swarm.cheat()).differ > 0u, "seed " << seed);
+    bool proven = false;
+    for (const std::size_t i : {0, 1, 3}) {
+      BOOST_TEST((swarm.cluster->node(i)->status({}).phase == "ended"));
+      for (const gossip::Revocation& one : swarm.cluster->node(i)->replica().revocations()) {
+        BOOST_TEST((one.node == swarm.cheat()));
+        proven = true;
+      }
+    }
+    BOOST_TEST(proven, "seed " << seed);
+  }
+}
+
 // A false proof each second against another peer. Each checks the first one and never hears of a second.
 BOOST_AUTO_TEST_CASE(a_flood_of_false_accusations) {
   CheatingSwarm quiet(audited_run(60'000), test::honest_step), swarm(audited_run(60'000), test::honest_step);

@@ -42,6 +42,7 @@ struct CheatKind {
   bool ignores_charges = true;
   std::vector<std::size_t> nodes = {2};  // which nodes cheat
   std::function<bool(sim::HostId, sim::HostId, const gossip::OutFrame&)> loses = {};  // frames
+  bool end_with_the_run = false;  // all nodes do; else they serve on
 };
 
 struct CheatingSwarm {
@@ -58,6 +59,7 @@ struct CheatingSwarm {
     sim::ClusterOptions options = lan(nodes, seed);
     options.step = 100ms;
     options.loses = kind.loses;
+    if (kind.end_with_the_run) options.until_samples = config.samples;
     options.trainer = [=, this](std::size_t node, const NodeOptions& made) { return trainer(node, made, step); };
     cluster = make_cluster(config, options);
     judge = std::move(ModelTrainer::create(config, small_data(), {0, nodes}, 1)).value();

@@ -34,6 +34,23 @@ std::uint64_t tell_findings(const std::string& status, std::FILE* to) {
 
 }  // namespace
 
+// "A..B", from 1; an end may be left out.
+Result<audit::AuditedPart> audited_part(const AuditCommand& command) {
+  audit::AuditedPart part{.peer = command.peer};
+  const std::string& text = command.steps;
+  if (text.empty()) return part;
+  const auto dots = text.find("..");
+  const Error wrong{Errc::usage, str("--steps ", text, " wants A..B, numbers of updates such as 1..100")};
+  if (dots == std::string::npos) return wrong;
+  const std::string first = text.substr(0, dots), last = text.substr(dots + 2);
+  for (const std::string& number : {first, last})
+    if (number.size() > 12 || number.find_first_not_of("0123456789") != std::string::npos) return wrong;
+  if (!first.empty()) part.first = std::stoull(first);
+  if (!last.empty()) part.last = std::stoull(last);
+  if (part.first > part.last) return wrong;
+  return part;
+}
+
 Result<daemon::PeerOptions> auditor_options(RunConfig config) {
   if (!config.records || config.segment == 0)
     return Error{Errc::usage, "the updates of this run have no records that could be audited; a run has them with "
@@ -46,16 +63,15 @@ Result<daemon::PeerOptions> auditor_options(RunConfig config) {
 }
 
 int audit_live(const AuditCommand& command) {
-  if (!command.steps.empty())
-    return fail({Errc::usage, str("--steps is for a state directory: of the swarm at ", command.target, " segments are "
-                                  "drawn as they are published")});
+  auto part = audited_part(command);
+  if (!part) return fail(part.error());
   auto config = load_run(command.run);
   if (!config) return fail(config.error());
   config->seeds = {command.target};
   if (!command.token.empty()) config->token = command.token;
   auto options = auditor_options(std::move(config).value());
   if (!options) return fail(options.error());
-  options->following->audited = command.peer;
+  options->following->audited = std::move(part).value();
   options->until_samples = options->config.samples;
   const auto ended = daemon::run_peer(*options);
   if (!ended) return fail(ended.error());

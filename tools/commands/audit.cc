@@ -21,21 +21,6 @@ Result<std::optional<NodeId>> peer_named(const std::string& digits, const audit:
   return std::optional<NodeId>(*found);
 }
 
-// "A..B", from 1; an end may be left out.
-Result<void> read_steps(const std::string& text, audit::RunAudit::Wanted& wanted) {
-  if (text.empty()) return {};
-  const auto dots = text.find("..");
-  const Error wrong{Errc::usage, str("--steps ", text, " wants A..B, numbers of updates such as 1..100")};
-  if (dots == std::string::npos) return wrong;
-  const std::string first = text.substr(0, dots), last = text.substr(dots + 2);
-  for (const std::string& number : {first, last})
-    if (number.size() > 12 || number.find_first_not_of("0123456789") != std::string::npos) return wrong;
-  if (!first.empty()) wanted.first = std::stoull(first);
-  if (!last.empty()) wanted.last = std::stoull(last);
-  if (wanted.first > wanted.last) return wrong;
-  return {};
-}
-
 void tell_what_follows(const std::vector<audit::StreamFindings>& findings, const AuditedState& state) {
   if (state.before_log() > 0)
     std::fprintf(stderr, "%llu earlier updates are no longer in this log; they cannot be made again from here\n",
@@ -53,16 +38,15 @@ void tell_what_follows(const std::vector<audit::StreamFindings>& findings, const
 int run_audit_command(const AuditCommand& command) {
   if (command.target.find(':') != std::string::npos && !std::filesystem::exists(command.target))
     return audit_live(command);
-  audit::RunAudit::Wanted wanted;
-  if (auto read = read_steps(command.steps, wanted); !read) return fail(read.error());
+  const auto part = audited_part(command);
+  if (!part) return fail(part.error());
   const auto state = AuditedState::open(command.run, command.target);
   if (!state) return fail(state.error());
   audit::RunAudit all((*state)->run());
-  const auto peer = peer_named(command.peer, all);
+  const auto peer = peer_named(part->peer, all);
   if (!peer) return fail(peer.error());
-  wanted.origin = *peer;
   AuditProgress progress(all.updates());
-  const auto findings = all.audit(wanted, [&](const auto&, const auto&) { return progress(); });
+  const auto findings = all.audit({.origin = *peer, .first = part->first, .last = part->last}, [&](const auto&, const auto&) { return progress(); });
   if (command.json)
     if (auto written = write_file(*command.json, to_json(findings, **state, progress.interrupted())); !written)
       return fail(written.error());

@@ -12,6 +12,7 @@
 #include "gossip/asio/identity.h"
 #include "gossip/pipeline/pipeline.h"
 #include "models/data/dataset.h"
+#include "runtime/audit/draws.h"
 #include "runtime/base/result.h"
 #include "runtime/base/time.h"
 #include "runtime/daemon/export/folder_exports.h"
@@ -27,7 +28,7 @@ namespace rumor::daemon {
 struct Following {
   std::optional<ExportPlan> exports = {};
   bool audits = false;  // makes segments of other peers again, for which it needs the data (runtime/AUDIT.md)
-  std::string audited = {};  // NodeOptions::audited
+  audit::AuditedPart audited = {};
   // Called once, as soon as the peer has all that a neighbour has; then the peer ends. It may be empty.
   std::function<void(ExportedWeights)> once = {};
 };
