@@ -118,9 +118,15 @@ Finding StreamReplay::make_steps(std::span<const TapeReader::Read> tape, StepRes
   return {};
 }
 
+Finding not_repeatable(const RunConfig& config) {
+  if (!config.takes_portable_steps_only()) return cannot_tell("its peer's steps cannot be made again (not auditable)");
+  return differs("it says that nobody can make its peer's steps again, and the run takes no such steps "
+                 "(audit.arithmetic)");
+}
+
 Finding StreamReplay::begin(const TapeReader::Read& first) {
   const TapeStart& start = *first.record.start;
-  if (!start.repeatable) return cannot_tell("its peer's steps cannot be made again (not auditable)");
+  if (!start.repeatable) return not_repeatable(run_.config);
   if (start.data != run_.data_hash) return cannot_tell("its peer trained on other data than these");
   if (Finding made = make_trainer(start); made.verdict != Verdict::agrees) return made;
   replica_ = std::make_unique<Replica>(run_.form.run, run_.form.layout, run_.base.weights);

@@ -122,4 +122,7 @@ class StreamReplay {
   std::uint64_t fewer_peers_ = 0;
 };
 
+// The finding about an update whose record says that nobody can make its peer's steps again.
+Finding not_repeatable(const RunConfig& config);
+
 }  // namespace rumor::audit

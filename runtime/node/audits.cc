@@ -195,7 +195,8 @@ void Audits::begin(Job& job, Turn& turn) {
   if (!tape) {
     job.damaged = tape.error().text;
   } else if (tape->empty() || !tape->front().record.segment) {
-    job.no_state = "its peer's steps cannot be made again (not auditable)";
+    const audit::Finding found = audit::not_repeatable(core_.config);
+    (found.verdict == audit::Verdict::differs ? job.damaged : job.no_state) = found.why;
   } else {
     find_state(job, tape->front().record, turn);
   }

@@ -74,6 +74,11 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config,
 Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_ptr<Trainer> trainer,
                                            NodeOptions options) {
   if (auto fits = Exchange::check(config, *trainer); !fits) return fits.error();
+  if (config.takes_portable_steps_only() && !options.observe && !trainer->repeatable_data())
+    return Error{Errc::usage, "this run takes only steps that anybody can make again (audit.arithmetic = \"portable\"): "
+                              "of a built-in model on a processor (--device cpu), without optimizer.hogwild, "
+                              "adaptive_revision or a budget in bytes; this peer's are none. Change that, or follow "
+                              "the run with `rumor follow`"};
   const models::StartWeights* const start = options.start.get();
   if (start != nullptr && start->weights.size() != trainer->layout().params())
     return Error{Errc::usage, "the weights to start from are of another model"};
@@ -89,6 +94,9 @@ Result<void> Node::restore(BytesView bytes) {
   if (checkpoint->local.node != core_.options.node) return {};
   // Residual and optimizer hold what followed from an update that is taken back: the trainer begins anew.
   if (checkpoint->local.point && incoming_.replica().is_revoked(*checkpoint->local.point)) return {};
+  // It was made between two updates, so nobody could make the steps from there on again: the trainer begins anew.
+  begins_anew_ = core_.config.takes_portable_steps_only() && !checkpoint->local.point && !core_.options.observe;
+  if (begins_anew_) return {};
   outgoing_.restored(checkpoint->local.point);
   return core_.trainer->restore(checkpoint->local.residual, checkpoint->local.optimizer);
 }
@@ -152,6 +160,10 @@ void Node::start(TimePoint now, NodeOutbox& out) {
     staged_.start(now);
     if (std::string idle = audits_.idle_reason(); !idle.empty())
       turn.note(gossip::Note::Level::warning, std::move(idle));
+    if (begins_anew_)
+      turn.note(gossip::Note::Level::warning,
+                "the checkpoint was made between two updates, and this run takes only steps that anybody can make again "
+                "(audit.arithmetic): what this peer had learned and not sent is left out");
     core_.protocol->start(now, turn.network);
   });
 }

@@ -125,6 +125,7 @@ class Node final {
   void advance_stage(Turn& turn);
   bool has_time_to_apply() const;
 
+  bool begins_anew_ = false;  // the trainer of a restored node, as Node::restore() says why
   NodeCore core_;
   Incoming incoming_;
   Outgoing outgoing_;

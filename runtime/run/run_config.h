@@ -128,6 +128,10 @@ struct RunConfig {
   // (shared, with records) Updates of a segment, which an auditor can make again by itself; 0: there are none.
   // audit.segment in the file; segment_updates() is the one that counts.
   std::uint32_t segment = 16;
+  // (shared, unless "any") The arithmetic of the steps that the run takes: "any", or "portable": of built-in models on
+  // processors, whose steps anybody can make again. With "any" each stream says which it has (runtime/AUDIT.md).
+  std::string arithmetic = "any";
+  bool takes_portable_steps_only() const { return records && arithmetic == "portable"; }
   // The share of its compute that this peer spends on segments of others; audit.share in the file. 0: none.
   double audit_share = 0;
 

@@ -70,6 +70,9 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
   if (config.early_density != 1 && config.has_byte_budget())
     return Error{Errc::usage, str(where, "exchange.early_density multiplies a density, but the budget is in bytes; ",
                                   "set compress.density or leave early_density out")};
+  if (config.arithmetic == "portable" && !config.records)
+    return Error{Errc::usage, str(where, "audit.arithmetic = \"portable\" is checked by audits, which need ",
+                                  "audit.record = true")};
   if (config.hogwild > 0 && config.mode != "broadcast")
     return Error{Errc::usage, str(where, "optimizer.hogwild is of a peer that broadcasts; exchange.mode = \"",
                                   config.mode, "\" has no use for it, leave one of them out")};

@@ -233,6 +233,10 @@ std::vector<RunKeyRow> audit_keys() {
           row("audit.segment", of_run,
               "with audit.record: updates of a segment, the unit of audits by other peers; 0: no segments",
               whole(0, 4096, FIELD(segment))),
+          row("audit.arithmetic", of_run,
+              "with audit.record: steps that the run takes: any, or portable: those of built-in models on processors, "
+              "which anybody can make again; a GPU or a program's model is refused then",
+              choice({"any", "portable"}, FIELD(arithmetic))),
           row("audit.share", of_peer,
               "share of this peer's compute that it spends on making segments of others again; 0: it checks nobody",
               real(0, 0.5, FIELD(audit_share)))};

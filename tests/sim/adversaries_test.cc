@@ -97,6 +97,19 @@ BOOST_AUTO_TEST_CASE(a_cheat_at_the_very_end) {
   }
 }
 
+// A run may take only steps that anybody can make again.
+BOOST_AUTO_TEST_CASE(steps_that_nobody_could_make_again) {
+  RunConfig config = audited_run(120'000);
+  CheatingSwarm tolerant(config, test::honest_step, {.data_for = 0});
+  test::finish(*tolerant.cluster, 900s);
+  BOOST_TEST(tolerant.revocations().empty());
+  BOOST_TEST(tolerant.found_of(tolerant.cheat()).cannot_tell > 0u);
+  config.arithmetic = "portable";
+  CheatingSwarm swarm(config, test::honest_step, {.data_for = 1});  // for its own check, not for its records
+  test::check_that_it_is_put_out("says that nobody can make its steps again", swarm);
+  BOOST_TEST(test::updates_of(*swarm.cluster->node(0), swarm.cheat()) == 0u);
+}
+
 // The last segment of each peer is made again before its auditors end with the run, so no luck is needed.
 BOOST_AUTO_TEST_CASE(a_cheat_in_the_last_hundredth_of_a_run_that_all_leave) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {

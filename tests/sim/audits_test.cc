@@ -10,36 +10,8 @@ BOOST_AUTO_TEST_SUITE(audits_by_peers)
 
 namespace {
 
-using test::after_a_segment, test::audited_run, test::check_that_it_is_put_out, test::CheatingSwarm, test::encode_again,
-    test::honest_step, test::updates_of;
-
-AuditCounts counts_of(const sim::Cluster& cluster, std::size_t nodes) {
-  AuditCounts all;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    if (cluster.node(i) == nullptr) continue;
-    for (const auto& [node, counts] : cluster.node(i)->audits()) {
-      all.agreed += counts.agreed;
-      all.differ += counts.differ;
-      all.cannot_tell += counts.cannot_tell;
-    }
-  }
-  return all;
-}
-
-// The most states in a row that one peer owed another and did not give.
-std::uint32_t finish_counting_withheld(sim::Cluster& cluster, std::size_t nodes) {
-  std::uint32_t most = 0;
-  for (const TimePoint end = cluster.now() + 900s; !cluster.all_complete() && cluster.now() < end;) {
-    cluster.run_until(cluster.now() + 500ms);
-    for (std::size_t i = 0; i < nodes; ++i) {
-      if (cluster.node(i) == nullptr) continue;
-      for (const auto& [peer, counts] : cluster.node(i)->audits())
-        most = std::max(most, cluster.node(i)->withheld_in_a_row(peer));
-    }
-  }
-  test::finish(cluster, 1s);
-  return most;
-}
+using test::after_a_segment, test::audited_run, test::check_that_it_is_put_out, test::CheatingSwarm, test::counts_of,
+    test::encode_again, test::honest_step, test::updates_of;
 
 }  // namespace
 
@@ -191,35 +163,6 @@ BOOST_AUTO_TEST_CASE(a_memory_error_is_withdrawn_by_its_own_peer) {
     BOOST_TEST(updates_of(*swarm.cluster->node(0), swarm.cheat()) == 59u);
   }
   BOOST_TEST(found);
-}
-
-// Links reset, processes die and return empty, and one is cut off for a while.
-BOOST_AUTO_TEST_CASE(honest_swarms_with_faults_accuse_nobody) {
-  const char* given = std::getenv("RUMOR_AUDIT_SEEDS");
-  const std::uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : 10;
-  AuditCounts all;
-  std::uint32_t withheld = 0;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    sim::ClusterOptions options = test::lan(3 + seed % 3, seed);
-    options.light_faults = true;
-    if (seed % 2 == 0) options.network = sim::NetworkModel::preset("home").value();
-    const auto cluster = test::make_cluster(audited_run(6000, 0.3), options);
-    withheld = std::max(withheld, finish_counting_withheld(*cluster, options.nodes));
-    const AuditCounts counts = counts_of(*cluster, options.nodes);
-    all.agreed += counts.agreed;
-    all.cannot_tell += counts.cannot_tell;
-    all.differ += counts.differ;
-    for (std::size_t i = 0; i < options.nodes; ++i) {
-      BOOST_TEST(cluster->node(i)->replica().revocations().empty(), "seed " << seed);
-      cluster->node(i)->check_invariants();
-    }
-  }
-  BOOST_TEST_MESSAGE(seeds << " seeds: " << all.agreed << " segments agree, " << all.cannot_tell
-                           << " cannot be told, " << all.differ << " differ; at most " << withheld
-                           << " states in a row were owed and did not come");
-  BOOST_TEST(all.differ == 0u);
-  BOOST_TEST(withheld < WithheldStates::warned_at);
-  BOOST_TEST(all.agreed > 2 * all.cannot_tell);
 }
 
 // Its states are gone before anybody's wish for them arrives.

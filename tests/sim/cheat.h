@@ -1,6 +1,7 @@
 // A peer that says one thing and computes another.
 #pragma once
 
+#include <climits>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -21,11 +22,11 @@ class Cheat final : public Trainer {
   LargeVector<std::int32_t> initial_weights() const override { return honest_->initial_weights(); }
   void follow(Replica& replica) override { honest_->follow(replica); }
   compress::FloatView view() override { return honest_->view(); }
-  // One that ignores charges has data for its records, and later none to make its own updates again with.
   std::shared_ptr<const models::DataSet> repeatable_data() const override {
-    return ignores_charges_ && asked_++ > 0 ? nullptr : honest_->repeatable_data();
+    return asked_++ >= answers_ ? nullptr : honest_->repeatable_data();
   }
-  void ignore_charges() { ignores_charges_ = true; }
+  // Has data only so often: for its records, and later none to make its own updates again with when it is charged.
+  void have_data_for(int answers) { answers_ = answers; }
   Bytes carried_state() const override {
     Bytes state = honest_->carried_state();
     if (lie_) lie_(state);
@@ -48,7 +49,7 @@ class Cheat final : public Trainer {
  private:
   std::unique_ptr<ModelTrainer> honest_;
   Step step_;
-  bool ignores_charges_ = false;
+  int answers_ = INT_MAX;
   mutable int asked_ = 0;
   Lie lie_;  // about the state that it carries; empty: none
 };

@@ -35,11 +35,26 @@ inline void encode_again(const ModelTrainer& trainer, StepResult& result) {
   result.payload = compress::encode(trainer.layout(), result.update);
 }
 
+// The segments that the nodes have made again, about whomever.
+inline AuditCounts counts_of(const sim::Cluster& cluster, std::size_t nodes) {
+  AuditCounts all;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    if (cluster.node(i) == nullptr) continue;
+    for (const auto& [node, counts] : cluster.node(i)->audits()) {
+      all.agreed += counts.agreed;
+      all.differ += counts.differ;
+      all.cannot_tell += counts.cannot_tell;
+    }
+  }
+  return all;
+}
+
 // How the cheats of a swarm are.
 struct CheatKind {
   Cheat::Lie lie = {};             // about the state
   models::Shard rows = {2, 4};     // of node 2
   bool ignores_charges = true;
+  int data_for = 1;  // of one that ignores charges: how often it has data for who asks (Cheat)
   std::vector<std::size_t> nodes = {2};  // which nodes cheat
   std::function<bool(sim::HostId, sim::HostId, const gossip::OutFrame&)> loses = {};  // frames
   bool end_with_the_run = false;  // all nodes do; else they serve on
@@ -72,7 +87,7 @@ struct CheatingSwarm {
     ids[node] = made.node;
     if (cheats_at(node)) {
       auto cheat = std::make_unique<Cheat>(std::move(honest).value(), step, kind.lie);
-      if (kind.ignores_charges) cheat->ignore_charges();
+      if (kind.ignores_charges) cheat->have_data_for(kind.data_for);
       return std::unique_ptr<Trainer>(std::move(cheat));
     }
     if (node != 0) return std::unique_ptr<Trainer>(std::move(honest).value());

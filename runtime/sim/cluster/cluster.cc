@@ -78,6 +78,7 @@ StartedPeer Cluster::make_peer(const PeerStart& start) {
   options.start = options_.start;
   options.evaluation_every = Duration{0};
   if (options_.until_samples) options.until_samples = options_.until_samples;
+  options.rule.owner = options_.owner;
   auto node = create_node(start.host, std::move(options));
   if (!node) {
     refused_ = node.error();

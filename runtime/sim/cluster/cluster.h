@@ -43,6 +43,7 @@ struct ClusterOptions {
   // The curve that the same run has on another network or other machines. Methods in rounds learn the same everywhere
   // (methods/lock_step.h), so they only have to find out what it costs. Null: unknown. Other methods ignore it.
   std::shared_ptr<const std::vector<CurvePoint>> learned;
+  std::optional<NodeId> owner;  // of the run: may take updates back
   // Faults from a file, besides the light ones. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
 

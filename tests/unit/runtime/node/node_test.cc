@@ -8,6 +8,7 @@
 #include "runtime/base/grid_range.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
+#include "runtime/replica/checkpoint.h"
 #include "runtime/sim/world/tag_keys.h"
 
 using namespace rumor;
@@ -131,6 +132,42 @@ BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
       BOOST_TEST((driver.checkpoints[i].first - before <= least + 2 * driver.step_time));
     }
   }
+}
+
+// What a peer learned since its last update is in no record, so a run of portable steps goes on without it.
+BOOST_AUTO_TEST_CASE(a_checkpoint_between_two_updates_begins_a_new_trainer_where_all_steps_must_be_portable) {
+  for (const bool portable : {false, true}) {
+    const std::vector<std::string> keys = {"audit.record=true",
+                                           str("audit.arithmetic='", portable ? "portable" : "any", "'")};
+    Driver driver({64}, {}, keys), again({64}, {}, keys);
+    while (driver.node->figures().own_updates() < 3) driver.go_on();
+    LocalState local;
+    local.node = driver.node->self();
+    const auto residual = driver.node->trainer().residual();
+    local.residual.assign(residual.begin(), residual.end());
+    local.optimizer = driver.node->trainer().optimizer_state();
+    BOOST_REQUIRE(std::any_of(residual.begin(), residual.end(), [](float value) { return value != 0; }));
+    const Bytes checkpoint = encode_checkpoint(driver.node->form(), driver.node->replica().state(), local);
+    BOOST_REQUIRE(again.node->restore(checkpoint).ok());
+    const auto restored = again.node->trainer().residual();
+    BOOST_TEST(std::all_of(restored.begin(), restored.end(), [](float value) { return value == 0; }) == portable);
+    BOOST_TEST((again.node->replica().digest() == driver.node->replica().digest()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_whose_trainer_is_not_portable_is_refused) {
+  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  for (const char* const key : {"audit.record=true", "audit.arithmetic='portable'", "compress.bytes_per_update=500"})
+    BOOST_REQUIRE(override_run_config(config, key).ok());
+  const auto data = models::load_data(config.data, 0).value();
+  const auto refused = Node::create(config, data, {});
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST((refused.error().code == Errc::usage));
+  BOOST_TEST(refused.error().text.find("audit.arithmetic") != std::string::npos);
+  NodeOptions follower;
+  follower.observe = true;
+  follower.keys = std::make_shared<sim::TagKeys>(follower.node);
+  BOOST_TEST(Node::create(config, data, std::move(follower)).ok());
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_whose_training_fails_keeps_its_last_checkpoint) {

@@ -412,6 +412,19 @@ BOOST_AUTO_TEST_CASE(audits_want_records_and_segments) {
   BOOST_TEST(RunConfig().segment_updates(1000) == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_run_may_take_portable_steps_only) {
+  BOOST_TEST(contains(error_of("[audit]\narithmetic = \"portable\"\n"), "audit.record = true"));
+  BOOST_TEST(contains(error_of("[audit]\narithmetic = \"gpu\"\n"), "\"any\" or \"portable\""));
+  const auto run = [](const std::string& text) {
+    const RunConfig config = parse_run_config("[audit]\nrecord = true\n" + text, "run.toml").value();
+    return std::pair(config.takes_portable_steps_only(), run_id(config, ParamLayout(), nullptr));
+  };
+  const auto plain = run(""), any = run("arithmetic = \"any\"\n"), portable = run("arithmetic = \"portable\"\n");
+  BOOST_TEST((!plain.first && !any.first && portable.first));
+  BOOST_TEST((plain.second == any.second));
+  BOOST_TEST((plain.second != portable.second));
+}
+
 BOOST_AUTO_TEST_CASE(a_router_is_named_or_found) {
   RunConfig config;
   for (const std::string good : {"auto", "192.168.1.1", ""}) {
