@@ -75,7 +75,7 @@ Result<std::unique_ptr<Node>> Node::create(const RunConfig& config, std::unique_
                                            NodeOptions options) {
   if (auto fits = Exchange::check(config, *trainer); !fits) return fits.error();
   if (config.takes_portable_steps_only() && !options.observe && !trainer->repeatable_data())
-    return Error{Errc::usage, "this run takes only steps that anybody can make again (audit.arithmetic = \"portable\"): "
+    return Error{Errc::usage, "audit.arithmetic = \"portable\": this run takes only steps that anybody can make again, "
                               "of a built-in model on a processor (--device cpu), without optimizer.hogwild, "
                               "adaptive_revision or a budget in bytes; this peer's are none. Change that, or follow "
                               "the run with `rumor follow`"};
@@ -162,8 +162,8 @@ void Node::start(TimePoint now, NodeOutbox& out) {
       turn.note(gossip::Note::Level::warning, std::move(idle));
     if (begins_anew_)
       turn.note(gossip::Note::Level::warning,
-                "the checkpoint was made between two updates, and this run takes only steps that anybody can make again "
-                "(audit.arithmetic): what this peer had learned and not sent is left out");
+                "the checkpoint was made between two updates, and this run takes only steps that anybody can make "
+                "again (audit.arithmetic): what this peer had learned and not sent is left out");
     core_.protocol->start(now, turn.network);
   });
 }

@@ -1,5 +1,6 @@
 // Cheats that know about audits: those that wait for one, that work together, or that accuse others.
 #include <array>
+#include <deque>
 
 #include "tests/sim/cheating_swarm.h"
 
@@ -187,6 +188,36 @@ BOOST_AUTO_TEST_CASE(a_flood_of_requests_for_states_and_of_charges) {
   BOOST_TEST(given <= 2 + made / 8 / 10);  // twice the share of 0.05
   BOOST_TEST(made >= alone * 85 / 100);    // a tenth for charges
   BOOST_TEST(made < alone);                // they cost something
+}
+
+// Each part of its states comes twelve seconds after the wish for it. That helps it only where an auditor's log has
+// lost the updates meanwhile, and then its states count as withheld.
+BOOST_AUTO_TEST_CASE(states_that_come_late) {
+  struct Late {
+    TimePoint at;
+    std::size_t to;
+    Bytes frame;
+  };
+  std::deque<Late> late;
+  CheatingSwarm* self = nullptr;
+  const auto keeps = [&](sim::HostId from, sim::HostId to, const gossip::OutFrame& frame) {
+    if (!gives_no_state(from, to, frame) || self == nullptr) return false;
+    const bool again = !late.empty() && late.front().at <= self->cluster->now();
+    if (!again) late.push_back({self->cluster->now() + 12s, to, gossip::OutFrame(frame).joined()});
+    return !again;
+  };
+  CheatingSwarm swarm(audited_run(400'000), test::after_a_segment(ten_times_too_far), {.loses = keeps});
+  self = &swarm;
+  std::uint64_t given = 0;
+  while (swarm.found_of(swarm.cheat()).differ == 0 && !swarm.cluster->all_complete()) {
+    swarm.cluster->run_until(swarm.cluster->now() + 100ms);
+    for (; !late.empty() && late.front().at <= swarm.cluster->now(); late.pop_front(), ++given)
+      swarm.cluster->send(2, late.front().to, late.front().frame);
+  }
+  BOOST_TEST_MESSAGE("states that come late: found after " << swarm.cluster->node(2)->figures().own_updates()
+                                                           << " updates, " << given << " parts of states given");
+  BOOST_TEST(given > 0u);
+  BOOST_TEST(swarm.found_of(swarm.cheat()).differ > 0u);
 }
 
 // Nobody can tell how it trains, nor prove that it withholds anything. Those who asked often enough name it alone.

@@ -54,7 +54,7 @@ struct CheatKind {
   Cheat::Lie lie = {};             // about the state
   models::Shard rows = {2, 4};     // of node 2
   bool ignores_charges = true;
-  int data_for = 1;  // of one that ignores charges: how often it has data for who asks (Cheat)
+  int data_for = 1;  // of one that ignores charges: how often it has data (Cheat)
   std::vector<std::size_t> nodes = {2};  // which nodes cheat
   std::function<bool(sim::HostId, sim::HostId, const gossip::OutFrame&)> loses = {};  // frames
   bool end_with_the_run = false;  // all nodes do; else they serve on

@@ -8,7 +8,7 @@
 
 namespace rumor::tools {
 
-// What --peer and --steps ask for. Errors: Errc::usage.
+// The part that --peer and --steps name. Errors: Errc::usage.
 Result<audit::AuditedPart> audited_part(const AuditCommand& command);
 
 // A follower of this run that audits all its peers. Errors: Errc::usage for a run without records or segments.

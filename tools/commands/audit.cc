@@ -46,7 +46,8 @@ int run_audit_command(const AuditCommand& command) {
   const auto peer = peer_named(part->peer, all);
   if (!peer) return fail(peer.error());
   AuditProgress progress(all.updates());
-  const auto findings = all.audit({.origin = *peer, .first = part->first, .last = part->last}, [&](const auto&, const auto&) { return progress(); });
+  const audit::RunAudit::Wanted wanted{.origin = *peer, .first = part->first, .last = part->last};
+  const auto findings = all.audit(wanted, [&](const auto&, const auto&) { return progress(); });
   if (command.json)
     if (auto written = write_file(*command.json, to_json(findings, **state, progress.interrupted())); !written)
       return fail(written.error());

@@ -37,8 +37,9 @@ void add_audit(CLI::App& app, AuditCommand& c) {
   sub->add_option("RUN", c.run.name, run_help)->required();
   sub->add_option("STATE", c.target, "state directory of a peer of the run, or HOST:PORT of one that runs")->required();
   sub->add_option("--peer", c.peer, "only updates of this peer: the first digits of its key");
-  sub->add_option("--steps", c.steps, "only these updates of each stream, as A..B, counted from 1; of a running swarm the segments\n"
-                  "that have any of them");
+  sub->add_option("--steps", c.steps,
+                  "only these updates of each stream, as A..B, counted from 1; of a running swarm the\n"
+                  "segments that have any of them");
   sub->add_option("--token", c.token, "the token to show to a running swarm, where its owner gives tokens");
   sub->add_option("--json", c.json, "write the findings to FILE (- for stdout)");
   sub->add_option("--set", c.run.overrides, set_help)->allow_extra_args(false);  // STATE may follow it

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_come_as_often_as_asked_unless_they_are_large) {
   }
 }
 
-// What a peer learned since its last update is in no record, so a run of portable steps goes on without it.
+// No record has what a peer learned since its last update, so a run of portable steps goes on without that.
 BOOST_AUTO_TEST_CASE(a_checkpoint_between_two_updates_begins_a_new_trainer_where_all_steps_must_be_portable) {
   for (const bool portable : {false, true}) {
     const std::vector<std::string> keys = {"audit.record=true",
