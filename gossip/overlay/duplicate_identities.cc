@@ -33,7 +33,8 @@ void DuplicateIdentities::on_own_key(Link& link, const Hello& hello) {
   const std::string both = str("another process runs at ", place_of(link, hello), " with the key of this peer, ",
                                options.self.brief(), options.advertise.empty() ? "" : " at ",
                                options.advertise.empty() ? "" : options.advertise.front());
-  const bool we_stay = std::pair(options.began, options.stream) < std::pair(hello.began, hello.stream);
+  const bool is_first = std::pair(options.began, options.stream) < std::pair(hello.began, hello.stream);
+  const bool we_stay = is_first != mutant(49);
   if (we_stay) {
     if (hello.stream != own_said_of_) own_said_at_ = long_ago;
     own_said_of_ = hello.stream;

@@ -41,7 +41,9 @@ Checkers::Checkers(ProtocolWorld& world) : world_(world), mirrors_(world.hosts()
 void Checkers::started(HostId i) {
   mirrors_[i] = {};
   mirrors_[i].fingerprint = base_;
-  if (host_of_.try_emplace(world_.host(i).id, i).first->second != i) cloned_ = true;
+  starts_[i] = world_.now();
+  const auto first = first_start_.try_emplace(world_.host(i).id, i, world_.now()).first;
+  if (first->second.first != i) cloned_ = true;
 }
 
 void Checkers::mark(HostId i, const gossip::UpdateHeader& header) {
@@ -105,8 +107,13 @@ void Checkers::turned(HostId i) {
 }
 
 void Checkers::check_identities(HostId i) {
-  if (cloned_) return;
   const gossip::Protocol& protocol = world_.host(i).peer->protocol();
+  const auto& [first, at] = first_start_.at(world_.host(i).id);
+  // Equal milliseconds are decided by the streams' names.
+  const bool is_first = first == i && starts_.at(i) - at < 1ms;
+  if (is_first && protocol.superseded().find("and began before it") != std::string::npos)
+    return world_.violate("I14", i, protocol.superseded());
+  if (cloned_) return;
   std::string said = protocol.identity_trouble();
   if (said.empty()) said = protocol.superseded();
   const bool two = said.find("another process runs") == 0 || said.find("two processes run") != std::string::npos;

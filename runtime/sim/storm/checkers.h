@@ -10,7 +10,8 @@
 //   replicas are equal, bit for bit, to the oracle's own sum I9  when all is well again: few copies, short
 //   delays I10 the overlay is connected, no node has too many links I12 after goodbye nothing is open
 // L2: no node ends by itself, but for one of two with the same key (PROTOCOL.md 5.12). I13 where no key ever had two
-// hosts, nobody says that two processes run with one: restarts do not count.
+// hosts, nobody says that two processes run with one: restarts do not count. I14 of two processes with one key that meet
+// not the first one ends.
 // I5 (signers) and I11 (bans) need signatures and bans, of which this version of the protocol has none; L1 is
 // the liveness bound: after healing all replicas are equal within a time.
 //
@@ -86,7 +87,8 @@ class Checkers final : public WorldObserver {
   TimePoint flow_from_{};
   std::uint64_t duplicates_before_ = 0;
   Flow flow_;
-  std::map<NodeId, HostId> host_of_;
+  std::map<HostId, TimePoint> starts_;                           // of the process that is up
+  std::map<NodeId, std::pair<HostId, TimePoint>> first_start_;  // of all that had this key
   bool cloned_ = false;  // a key has had two hosts
 };
 

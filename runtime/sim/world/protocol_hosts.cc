@@ -22,6 +22,7 @@ StartedPeer ProtocolWorld::protocol_peer(const PeerStart& start) {
   gossip::Options options;
   options.self = start.id;
   options.stream = start.stream;
+  options.began = start.began;
   options.run = options_.payload_bytes != 0 ? PayloadPool::run() : options_.model.form.run;
   options.run_name = "sim";
   options.advertise = {start.address};
