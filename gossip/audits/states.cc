@@ -43,13 +43,15 @@ void States::begin_next() {
 }
 
 void States::ask_next_holder() {
+  if (fetch_->link) overlay_.errand_over(*fetch_->link);
   fetch_->link.reset();
   while (fetch_->holder < fetch_->wanted.holders.size()) {
     const NodeId& node = fetch_->wanted.holders[fetch_->holder++];
     if (node == core_.options.self) continue;
-    due_ = core_.now + silent_max;
+    fetch_->given_up = core_.now + silent_max;
     Link* const link = core_.link_to(node);
     if (link != nullptr) return ask_holder(*link);
+    due_ = core_.now + look_again;
     if (overlay_.dial_member(node)) return;
   }
   fail("no peer that may have it gives it");
@@ -57,6 +59,7 @@ void States::ask_next_holder() {
 
 void States::ask_holder(Link& link) {
   fetch_->link = link.id;
+  due_ = core_.now + silent_max;
   fetch_->asked = fetch_->received = 0;
   fetch_->list.clear();
   fetch_->bytes.clear();
@@ -86,6 +89,7 @@ void States::on_data(Link& link, const StateData& data) {
   ++fetch_->received;
   due_ = core_.now + silent_max;
   if (fetch_->bytes.size() < fetch_->wanted.bytes) return ask_parts(link);
+  overlay_.errand_over(link.id);
   Fetch done = *std::exchange(fetch_, std::nullopt);
   core_.options.audits->state_arrived(done.wanted.update, std::move(done.bytes));
   begin_next();
@@ -122,8 +126,19 @@ void States::fail(const std::string& why) {
   core_.options.audits->state_failed(failed.wanted.update, why);
 }
 
+bool States::holder_comes() const {
+  if (fetch_->link || fetch_->given_up <= core_.now) return false;
+  return overlay_.is_coming(fetch_->wanted.holders[fetch_->holder - 1]);
+}
+
 void States::tick() {
-  if (fetch_ && due_ <= core_.now) ask_next_holder();
+  if (fetch_ && due_ <= core_.now) {
+    if (holder_comes()) {
+      due_ = core_.now + look_again;
+    } else {
+      ask_next_holder();
+    }
+  }
   begin_next();
 }
 

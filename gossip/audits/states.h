@@ -28,6 +28,7 @@ class States {
   static constexpr std::uint32_t in_flight_max = 4;  // parts
   static constexpr std::uint32_t lost_links_max = 3;  // while one state is fetched; then the next holder is asked
   static constexpr Duration silent_max = 30s;
+  static constexpr Duration look_again = 500ms;  // whether a holder that is dialled can be reached
 
   States(Core& core, Overlay& overlay) : core_(core), overlay_(overlay) {}
 
@@ -55,10 +56,12 @@ class States {
     std::optional<LinkId> link = {};  // asked; nothing: it is being dialled
     std::uint32_t asked = 0, received = 0;  // parts
     std::uint32_t lost_links = 0;
+    TimePoint given_up = never;  // the holder
     Bytes list = {}, bytes = {};
   };
   void begin_next();
   void ask_next_holder();
+  bool holder_comes() const;
   void ask_holder(Link& link);
   void ask_parts(Link& link);
   bool take_part(const StateData& data);
@@ -69,7 +72,7 @@ class States {
   std::map<LinkId, OnLink> links_;
   std::deque<WantedState> waiting_;
   std::optional<Fetch> fetch_;
-  TimePoint due_ = never;  // when the holder of fetch_ is given up
+  TimePoint due_ = never;  // when fetch_ is looked at again
 };
 
 }  // namespace rumor::gossip

@@ -21,7 +21,8 @@ enum class Purpose : std::uint8_t {
   link,
   feeler,     // to find another island (PROTOCOL.md 5.7)
   dial_back,  // to show its node that it can be dialled (5.11): the link ends at once
-  duplicate,   // a record of our own node names it: is another process there? (5.12)
+  errand,     // to fetch a trainer's state (6.16), beside the links that a node has otherwise
+  duplicate,  // a record of our own node names it: is another process there? (5.12)
 };
 
 struct Address {

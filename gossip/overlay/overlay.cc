@@ -92,6 +92,7 @@ void Overlay::send_hello(Link& link) {
   hello.digest = core_.digest();
   hello.lonely = core_.admitted_count() < core_.options.links.low;
   hello.began = core_.options.began;
+  hello.errand = own(link).purpose == Purpose::errand && link.dialled_by_us;
   if (core_.options.stage) hello.pipeline = core_.options.stage->pipeline;
   link.hello_replica = hello.digest.replica;
   own(link).greeted = true;
@@ -135,6 +136,7 @@ bool Overlay::on_hello(Link& link, const Hello& hello) {
   if (!own(link).greeted) send_hello(link);
   if (!keep_one_of_twins(link, hello.stream)) return false;
   link.stage = hello.self.stage;
+  if (hello.errand && !link.dialled_by_us) own(link).purpose = Purpose::errand;
   const bool of_run = hello.run == options.run;
   if (!(of_run ? make_room(link, hello.lonely) : make_room_beside(link))) return false;
   own(link).returned = duplicates_.greeted(link, hello);
@@ -225,6 +227,16 @@ bool Overlay::keep_one_of_twins(Link& link, const StreamId& stream) {
   return true;
 }
 
+// Errands that others come for are few. Our own are as few as the states that are fetched at a time.
+bool Overlay::has_room_for_errand(const Link& link) {
+  if (own(link).purpose != Purpose::errand) return false;
+  std::size_t taken = 0;
+  core_.each_link([&](const Link& other) {
+    taken += !other.dialled_by_us && own(other).purpose == Purpose::errand ? 1 : 0;
+  });
+  return link.dialled_by_us || taken < errands_taken;
+}
+
 // Returns true when the link may stay although others came before it.
 bool Overlay::make_room(Link& link, bool lonely) {
   std::vector<Link*> accepted;
@@ -233,7 +245,7 @@ bool Overlay::make_room(Link& link, bool lonely) {
     ++count;
     if (!other.dialled_by_us) accepted.push_back(&other);
   });
-  if (count < core_.options.links.high || mutant(39)) return true;
+  if (count < core_.options.links.high || mutant(39) || has_room_for_errand(link)) return true;
   if (!lonely || accepted.empty()) {
     refuse(link, Reject::Code::full, "this peer has enough links");
     return false;

@@ -25,7 +25,8 @@ struct OverlayLink final : LinkState {
   bool table_came = false;          // PEERS has come, with all members that it knows or the first of them
   bool goodbye = false;             // BYE came: no reason to redial at once
   bool returned = false;            // a later process of its node has greeted before it (duplicate_identities.h)
-  Purpose purpose = Purpose::link;  // of our dial
+  Purpose purpose = Purpose::link;  // of our dial, or of theirs where that is an errand
+  TimePoint errand_over_at = never;
   std::string other_run;            // that it greets for
   RecordsLink records;
   TimePoint invite_passed_at = long_ago;  // when we last passed one of its invitations on
@@ -37,11 +38,11 @@ class Overlay {
  public:
   static constexpr Duration greeting_deadline = 5s, ping_interval = 5s, dead_after = 15s, stale_after = 7s;
   static constexpr Duration seed_interval = 10min, feeler_interval = 60s, feeler_age = 30s,
-                            renew_interval = 24h;
+                            renew_interval = 24h, errand_max = 10min;
   static constexpr Duration invite_interval = 1s, invite_pass_interval = 500ms, invited_interval = 60s;
   static constexpr Duration short_lived = 10s;
   static constexpr Duration tables_cross = 2s;  // how long a peer of a stage that is no neighbour stays linked
-  static constexpr std::size_t dials_max = 16, dial_backs_asked = 3;
+  static constexpr std::size_t dials_max = 16, dial_backs_asked = 3, errands_taken = 2;
 
   explicit Overlay(Core& core) : core_(core) {}
 
@@ -69,8 +70,12 @@ class Overlay {
   void set_addresses(std::vector<std::string> addresses);
   // Asks some neighbours to try whether they can dial us; reach() shows the result.
   void ask_to_be_dialled();
-  // Tries to link to a member for a while. False: there is no address of it that could be dialled now.
+  // Tries to link to a member for an errand. False: there is no address of it that could be dialled now.
   bool dial_member(const NodeId& node);
+  // A dial of it has not ended, or it is linked and has perhaps not greeted.
+  bool is_coming(const NodeId& node) const;
+  // The errand on this link, if it is one, is done; another may follow soon.
+  void errand_over(LinkId link);
   const Reach& reach() const { return reach_; }
   // Closes links that Core::rule does not admit, after it has changed.
   void judge_links();
@@ -103,6 +108,9 @@ class Overlay {
   void refuse(Link& link, Reject::Code code, const std::string& text);
   bool keep_one_of_twins(Link& link, const StreamId& stream);
   bool make_room(Link& link, bool lonely);
+  bool has_room_for_errand(const Link& link);
+  void part(Link& link, const std::string& why);
+  bool errand_has_ended(const Link& link) const;
   void admitted(Link& link, const Hello& hello);
   void tell_duplicate(Link& link);
   void watch_links();

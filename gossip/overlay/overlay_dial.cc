@@ -12,7 +12,7 @@ namespace rumor::gossip {
 void Overlay::on_dial_failed(const std::string& address, const std::string& reason) {
   Address* entry = book_.find(address);
   if (entry == nullptr) return;
-  if (entry->purpose != Purpose::link && entry->purpose != Purpose::feeler) {  // the address is of no use to us
+  if (entry->purpose == Purpose::dial_back || entry->purpose == Purpose::duplicate) {  // it is of no use to us
     entry->dialling = false;
     return;
   }
@@ -104,12 +104,34 @@ void Overlay::watch_links() {
     }
     const bool idle = link.providing == 0 && link.taking == 0;
     const bool spare = admitted > core_.options.links.target && !full_mesh();
-    if (own(link).purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare) {
-      core_.send(link, encode(Bye{Bye::Code::surplus, "no stream takes this way", {}}));
-      own(link).goodbye = true;
-      core_.close(link, "no stream takes this way");
-    }
+    if (own(link).purpose == Purpose::feeler && idle && now - link.up_at >= feeler_age && spare)
+      part(link, "no stream takes this way");
+    if (own(link).purpose == Purpose::errand && spare && errand_has_ended(link)) part(link, "the errand is done");
   }
+}
+
+// The side that did not dial cannot know, so it only bounds the time.
+bool Overlay::errand_has_ended(const Link& link) const {
+  if (!link.dialled_by_us) return core_.now - link.up_at >= errand_max;
+  const TimePoint over = own(link).errand_over_at;
+  return over != never && core_.now - over >= feeler_age;
+}
+
+void Overlay::part(Link& link, const std::string& why) {
+  core_.send(link, encode(Bye{Bye::Code::surplus, why, {}}));
+  own(link).goodbye = true;
+  core_.close(link, why);
+}
+
+void Overlay::errand_over(LinkId link) {
+  const auto at = core_.links.find(link);
+  if (at != core_.links.end()) own(at->second).errand_over_at = core_.now;
+}
+
+bool Overlay::is_coming(const NodeId& node) const {
+  return occupied(node) || std::any_of(book_.all().begin(), book_.all().end(), [&](const auto& entry) {
+           return entry.second.dialling && entry.second.node == node;
+         });
 }
 
 bool Overlay::occupied(const NodeId& node) const {
@@ -212,7 +234,7 @@ bool Overlay::dial_member(const NodeId& node) {
     if (entry.dialling) return true;
     entry.next_try = core_.now;  // however long it should still wait
     if (!may_dial(entry)) continue;
-    dial(address, entry, Purpose::feeler);
+    dial(address, entry, Purpose::errand);
     return true;
   }
   return false;

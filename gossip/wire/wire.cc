@@ -92,6 +92,7 @@ void read(Reading& in, const pb::Hello& from, Hello& to) {
   to.self = record_of(in, from.self());
   read(in, from.digest(), to.digest);
   to.lonely = from.lonely();
+  to.errand = from.errand();
   to.codings = from.codings();
   to.began = from.began();
   if (!from.pipeline().empty()) to.pipeline = in.id<PipelineId>(from.pipeline());

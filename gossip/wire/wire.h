@@ -62,6 +62,7 @@ struct Hello {
   PeerRecord self;
   Digest digest;
   bool lonely = false;  // fewer links than limits::links_low: please do not refuse
+  bool errand = false;  // it comes for a trainer's state and leaves soon: please take it beside your other links
   std::uint32_t codings = codings_all;  // what it decodes: bit c for Coding c; others mean nothing yet
   std::uint64_t began = 0;  // when its process did, by its own clock: milliseconds since 1970
   PipelineId pipeline = {};  // zero: the run is no stage of a pipeline

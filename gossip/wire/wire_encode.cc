@@ -73,6 +73,7 @@ Bytes encode(const Hello& message) {
   write(*to.mutable_self(), message.self);
   write(*to.mutable_digest(), message.digest);
   to.set_lonely(message.lonely);
+  to.set_errand(message.errand);
   to.set_codings(message.codings);
   to.set_began(message.began);
   if (!message.pipeline.is_zero()) to.set_pipeline(as_text(message.pipeline.view()));

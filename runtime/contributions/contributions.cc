@@ -162,6 +162,7 @@ constexpr FigureRow<C> node_rows[] = {
     figure<&C::untold>("segments_untold").shown("untold", Form::fault)
         .gauge("rumor_untold_segments",
                "Segments among these that could not be told, since updates, data or the state were not to be had."),
+    figure<&C::untold_why>("segments_untold_why"),
     figure<&C::withheld>("segments_withheld").shown("withheld", Form::fault)
         .gauge("rumor_withheld_segments",
                "Drawn segments in a row whose state this peer owed and did not give, or gave too late."),

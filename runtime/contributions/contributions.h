@@ -45,6 +45,7 @@ struct Contribution {
   std::uint64_t now = 0;  // 0: there is none, as in a file
   // Segments of the node that this peer's process has made again, by outcome (runtime/AUDIT.md); set by its owner.
   std::uint64_t agreed = 0, untold = 0, differ = 0;
+  std::string untold_why = {};  // of the last that could not be told
   std::uint64_t withheld = 0;  // drawn ones in a row whose state the node owed and did not give
 
   std::uint64_t audited() const { return agreed + untold + differ; }

@@ -23,6 +23,7 @@ void Audits::conclude(const Outcome& outcome, Turn& turn) {
 }
 
 void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
+  if (job_->refused) return;  // nothing was to be expected, so it counts nowhere
   const audit::Segment& segment = job_->segments.front();
   // Only a whole audit says what one costs.
   if (outcome.agreed == segment_ && step_seconds_ > 0)
@@ -30,7 +31,10 @@ void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   judge_state(outcome, turn);
   AuditCounts& counts = counts_[segment.origin];
   counts.agreed += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
-  counts.cannot_tell += outcome.finding.verdict == audit::Verdict::cannot_tell ? 1 : 0;
+  if (outcome.finding.verdict == audit::Verdict::cannot_tell) {
+    ++counts.cannot_tell;
+    counts.untold_why = outcome.finding.why;
+  }
   if (outcome.finding.verdict != audit::Verdict::differs) return;
   ++counts.differ;
   const UpdateKey update{segment.stream, outcome.seq};

@@ -89,6 +89,7 @@ void Audits::state_failed(const UpdateKey& update, const std::string& why) {
   Job* const job = waiting_job(update);
   if (job == nullptr) return;
   job->asked = false;
+  job->refused = !job->owed;
   job->no_state = why;
 }
 

@@ -38,6 +38,7 @@ namespace rumor {
 // Segments of one peer that this one has made again, by outcome.
 struct AuditCounts {
   std::uint64_t agreed = 0, differ = 0, cannot_tell = 0;
+  std::string untold_why = {};  // of the last that could not be told
 };
 
 class Audits final : public gossip::AuditPort {
@@ -103,6 +104,7 @@ class Audits final : public gossip::AuditPort {
     bool untold = false;                  // one of the segments before could not be told
     bool asked = false;                   // for a state
     bool owed = false;                    // its origin was asked for the state, and owes one
+    bool refused = false;                 // a state that it did not owe has not come
     bool slow = false;                    // the state took longer than slow_state
     TimePoint asked_at = {};
     std::optional<std::string> no_state = {};  // why there is none

@@ -61,8 +61,8 @@ TimePoint Audits::deadline() const {
 
 void Audits::tell_last(Turn& turn) const {
   if (last_made_ == 0) return;
-  turn.note(gossip::Note::Level::info, str("made ", last_made_, " last segments of other peers again: ", last_agreed_,
-                                           " agree"));
+  turn.note(gossip::Note::Level::info, str("made ", last_made_, " first and last segments of other peers again: ",
+                                           last_agreed_, " agree"));
 }
 
 std::string Audits::waiting_for() const {

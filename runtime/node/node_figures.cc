@@ -44,6 +44,7 @@ NodeStatus Node::status(TimePoint now) const {
     if (const auto at = audits().find(one.node); at != audits().end()) {
       one.agreed = at->second.agreed;
       one.untold = at->second.cannot_tell;
+      one.untold_why = at->second.untold_why;
       one.differ = at->second.differ;
       one.withheld = audits_.withheld_in_a_row(one.node);
     }

@@ -127,6 +127,25 @@ def among_auditors(program):
         assert not any(one['segments_differ'] or one['taken_back'] for one in honest_ones), rows
 
 
+def live():
+    """An auditor that joins in the middle makes segments of all peers again, at the end their last ones."""
+    with Swarm(3, SAMPLES, 'audit.record=true', 'audit.share=0.2', 'exchange.period_ms=10') as swarm:
+        for peer in swarm.peers:
+            peer.start()
+        swarm.await_progress(SAMPLES // 4)
+        settings = [word for assignment in swarm.assignments for word in ('--set', assignment)]
+        report = os.path.join(swarm.directory, 'auditor.json')
+        done = run('audit', 'synthetic', *settings, '--json', report, swarm.peers[0].listen)
+        finals = swarm.finish()
+        assert done.returncode == 0, done
+        assert 'last segments of other peers again' in done.stderr, done.stderr
+        with open(report, encoding='utf-8') as file:
+            seen = json.load(file)['contributions']
+        assert len(seen) == 3 and len(finals) == 3, seen
+        for row in seen:
+            assert row['segments_agreed'] >= 2 and row['segments_differ'] == row['segments_withheld'] == 0, seen
+
+
 def key_known(swarm, bad):
     """Whether the first peer's checkpoint and log have come so far that an audit of the cheat can begin."""
     done = run('audit', 'synthetic', swarm.peers[0].state, '--peer', bad[:12], '--steps', '1..1',
@@ -139,4 +158,5 @@ if __name__ == '__main__':
     honest()
     cheat(sys.argv[2])
     among_auditors(sys.argv[2])
+    live()
     print('ok')

@@ -17,6 +17,7 @@ std::uint64_t tell_findings(const std::string& status, std::FILE* to) {
                    .rows = {},
                    .words = 1};
   std::uint64_t differ = 0;
+  std::string reasons;
   for (const auto& row : rows) {
     const auto count = [&](const char* name) { return row.at(name).get<std::uint64_t>(); };
     if (count("segments_audited") == 0) continue;
@@ -24,11 +25,14 @@ std::uint64_t tell_findings(const std::string& status, std::FILE* to) {
                           str(count("segments_audited")), str(count("segments_agreed")), str(count("segments_differ")),
                           str(count("segments_untold")), str(count("segments_withheld"))});
     differ += count("segments_differ");
+    if (count("segments_untold") > 0)
+      reasons += str("peer ", table.rows.back().front(), " cannot be told, the last time since ",
+                     row.at("segments_untold_why").get<std::string>(), "\n");
   }
   if (table.rows.empty())
     std::fputs("no segment was made again: the run ended, or was left, before one was drawn\n", to);
   else
-    std::fputs(sim::text_table(table).c_str(), to);
+    std::fputs((sim::text_table(table) + reasons).c_str(), to);
   return differ;
 }
 

@@ -10,8 +10,8 @@
 //   replicas are equal, bit for bit, to the oracle's own sum I9  when all is well again: few copies, short
 //   delays I10 the overlay is connected, no node has too many links I12 after goodbye nothing is open
 // L2: no node ends by itself, but for one of two with the same key (PROTOCOL.md 5.12). I13 where no key ever had two
-// hosts, nobody says that two processes run with one: restarts do not count. I14 of two processes with one key that meet
-// not the first one ends.
+// hosts, nobody says that two processes run with one: restarts do not count. I14 of two processes with one key that
+// meet not the first one ends.
 // I5 (signers) and I11 (bans) need signatures and bans, of which this version of the protocol has none; L1 is
 // the liveness bound: after healing all replicas are equal within a time.
 //

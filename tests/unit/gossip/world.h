@@ -254,6 +254,7 @@ class World : private sim::WorldObserver {
       options.stage_links = place->second.second;
       options.stage_link_counts = stage_links;
     }
+    if (const auto own = link_counts.find(i); own != link_counts.end()) options.links = own->second;
     if (neighbours > 0) {
       node.copies = std::make_unique<FakeCopies>(*node.store);
       options.copies = node.copies.get();
@@ -327,6 +328,7 @@ class World : private sim::WorldObserver {
   std::map<std::size_t, AuditPort*> auditors;
   std::map<std::size_t, std::pair<Stage, StageLinks*>> stages;  // of nodes that start, where a run is a stage
   StageLinkCounts stage_links;
+  std::map<std::size_t, LinkCounts> link_counts;  // of some nodes; others have the usual ones
   std::int64_t unix_start = 0;
   std::uint64_t began = 0;  // of nodes that start
   std::map<StreamId, std::uint64_t> made;  // updates published so far, by stream

@@ -138,6 +138,64 @@ BOOST_AUTO_TEST_CASE(an_unlinked_holder_is_dialled) {
   BOOST_TEST(run.auditors[0].arrived.contains(update));
 }
 
+// A follower has one link, and peers may have as many as they take. The link for the state comes beside them, and goes.
+BOOST_AUTO_TEST_CASE(a_state_is_fetched_beside_the_links_that_both_sides_want) {
+  AuditedWorld run(6);
+  run.world.link_counts[0] = {.low = 1, .target = 1, .high = 1, .dialled = 1};
+  for (std::size_t i = 1; i < 6; ++i) run.world.link_counts[i] = {.low = 2, .target = 3, .high = 3, .dialled = 2};
+  run.world.start_all();
+  run.world.run_for(10s);
+  const std::size_t links = run.world.link_count();
+  const auto states = [&](std::size_t i) { return random_state(100'000, i); };
+  for (std::size_t i = 1; i < 6; ++i) run.auditors[i].states[run.update_of(i, 3)] = keep_state(states(i));
+  for (std::size_t i = 1; i < 6; ++i) {
+    const WantedState wanted{run.update_of(i, 3), keep_state(states(i))->root, 100'000, {run.world.nodes[i].id}};
+    run.world.with(0, [&](Protocol& node, TimePoint now, Outbox& out) { node.want_state(wanted, now, out); });
+  }
+  run.world.run_for(10s);
+  BOOST_TEST(run.auditors[0].failed.empty());
+  for (std::size_t i = 1; i < 6; ++i) BOOST_TEST((run.auditors[0].arrived[run.update_of(i, 3)] == states(i)));
+  BOOST_TEST(run.world.link_count() > links);
+  run.world.run_for(60s);
+  BOOST_TEST(run.world.link_count() <= links);
+}
+
+// Two links at a time for the errands of others, whatever they say.
+BOOST_AUTO_TEST_CASE(few_come_for_states_at_a_time) {
+  AuditedWorld run(6);
+  run.world.link_counts[1] = {.low = 1, .target = 1, .high = 1, .dialled = 1};
+  for (const std::size_t i : {0, 2, 3, 4, 5})
+    run.world.link_counts[i] = {.low = 1, .target = 2, .high = 2, .dialled = 1};
+  run.world.start_all();
+  run.world.run_for(10s);
+  const Bytes state = random_state(100);
+  const UpdateKey update = run.update_of(1, 3);
+  run.auditors[1].states[update] = keep_state(state);
+  const WantedState wanted{update, keep_state(state)->root, state.size(), {run.world.nodes[1].id}};
+  for (const std::size_t i : {0, 2, 3, 4, 5})
+    run.world.with(i, [&](Protocol& node, TimePoint now, Outbox& out) { node.want_state(wanted, now, out); });
+  run.world.run_for(5s);
+  std::size_t arrived = 0;
+  for (const std::size_t i : {0, 2, 3, 4, 5}) arrived += run.auditors[i].arrived.size();
+  BOOST_TEST(arrived >= 2u);
+  BOOST_TEST(arrived <= 3u);  // one of them may be linked to it anyway
+}
+
+// A holder that nobody can dial is given up at once, and not after half a minute.
+BOOST_AUTO_TEST_CASE(a_holder_that_does_not_answer_is_left_soon) {
+  AuditedWorld run(3);
+  run.start();
+  const Bytes state = random_state(100);
+  const UpdateKey update = run.update_of(1, 3);
+  run.auditors[2].states[update] = keep_state(state);
+  const WantedState wanted{update, keep_state(state)->root, state.size(), {run.world.nodes[1].id,
+                                                                                 run.world.nodes[2].id}};
+  run.world.keep_apart(0, 1);
+  run.world.with(0, [&](Protocol& node, TimePoint now, Outbox& out) { node.want_state(wanted, now, out); });
+  run.world.run_for(5s);
+  BOOST_TEST(run.auditors[0].arrived.contains(update));
+}
+
 BOOST_AUTO_TEST_CASE(sizes_and_numbers_are_bounded) {
   Fetching run(2);
   WantedState huge{run.update, run.kept->root, limits::state_bytes_max + 1, {run.world.nodes[1].id}};

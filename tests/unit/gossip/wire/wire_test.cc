@@ -69,7 +69,7 @@ std::vector<Bytes> one_of_each() {
   hello.stream = counting<StreamId>(3);
   hello.self = record(8);
   hello.digest = {{counting<Hash256>(9), 77, 5}, 99, true, true};
-  hello.lonely = true;
+  hello.lonely = hello.errand = true;
   hello.began = 1'764'000'000'123;
   SnapshotOffer offer{3, counting<Hash256>(1), 1'000'000, 17, 200, {}, 500, 6};
   SnapshotOffer refusal;
