@@ -5,7 +5,6 @@
 
 #include "models/families/cnn_plan.h"
 #include "models/families/model.h"
-#include "models/kernels/kernels.h"
 #include "models/layers/dense.h"
 #include "runtime/base/check.h"
 #include "runtime/base/memory_bytes.h"
@@ -18,9 +17,31 @@ constexpr std::string_view exit_prefix = "exit.";
 
 bool is_of_exit(const TensorInfo& tensor) { return tensor.name.starts_with(exit_prefix); }
 
-// The exit reads a row of the border as so many channels of so many values, one after another.
+constexpr std::uint32_t cells_max = 4;  // a side
+
+// The exit reads a row of the border as planes, one after another, each cut into cells whose means the head sees. Where
+// the border has no pictures, a value is a plane of one pixel.
 struct ExitInput {
-  std::uint32_t channels = 0, pixels = 1;
+  std::uint32_t channels = 0, height = 1, width = 1;
+
+  std::uint32_t cell_rows() const { return std::min(height, cells_max); }
+  std::uint32_t cell_columns() const { return std::min(width, cells_max); }
+  std::uint32_t cells() const { return cell_rows() * cell_columns(); }
+  std::size_t pixels() const { return std::size_t{height} * width; }
+
+  // work(cell, pixel, pixels of this cell) for all pixels of a plane, cell by cell.
+  template <class Work>
+  void each_pixel(const Work& work) const {
+    for (std::uint32_t cell = 0; cell < cells(); ++cell) {
+      const std::uint32_t i = cell / cell_columns(), j = cell % cell_columns();
+      const std::uint32_t top = i * height / cell_rows(), bottom = (i + 1) * height / cell_rows();
+      const std::uint32_t left = j * width / cell_columns(), right = (j + 1) * width / cell_columns();
+      const auto size = static_cast<float>((bottom - top) * (right - left));
+      for (std::uint32_t row = top; row < bottom; ++row)
+        for (std::uint32_t column = left; column < right; ++column)
+          work(cell, std::size_t{row} * width + column, size);
+    }
+  }
 };
 
 // Thread: one caller at a time. Memory: the part's; the borders of the largest batch, twice.
@@ -31,7 +52,7 @@ class ExitedModel final : public Model {
       : body_(std::move(body)),
         layout_(std::move(layout)),
         input_(input),
-        head_(layout_, {input.channels, classes}),
+        head_(layout_, {input.channels * input.cells(), classes}),
         weight_(static_cast<float>(weight)) {}
 
   const ParamLayout& layout() const override { return layout_; }
@@ -49,7 +70,7 @@ class ExitedModel final : public Model {
                std::span<float> above) override {
     RUMOR_CHECK(params.size() == layout_.params());
     body_->forward(params.first(body_->layout().params()), batch, below, above);
-    mean_over_pixels(above);
+    take_means(above);
     head_.forward(params.data(), seen_.data(), batch.rows);
   }
 
@@ -64,9 +85,12 @@ class ExitedModel final : public Model {
     head_.backward(params.data(), seen_.data(), gradient.data(), change_.data());
     for (float& one : gradient.subspan(body_params)) one *= weight_;
     sum_.assign(above_change.begin(), above_change.end());
-    for (std::size_t i = 0; i < change_.size(); ++i) {
-      const float share = change_[i] * weight_ / static_cast<float>(input_.pixels);
-      for (std::size_t p = 0; p < input_.pixels; ++p) sum_[i * input_.pixels + p] += share;
+    for (std::size_t plane = 0; plane < sum_.size() / input_.pixels(); ++plane) {
+      const float* const change = change_.data() + plane * input_.cells();
+      float* const to = sum_.data() + plane * input_.pixels();
+      input_.each_pixel([&](std::uint32_t cell, std::size_t pixel, float size) {
+        to[pixel] += change[cell] * weight_ / size;
+      });
     }
     return body_->backward(params.first(body_params), batch, below, sum_, gradient.first(body_params), below_change);
   }
@@ -84,7 +108,7 @@ class ExitedModel final : public Model {
     head_.predict(out.data());
   }
   std::uint64_t multiply_adds(std::uint32_t rows) const override {
-    return body_->multiply_adds(rows) + std::uint64_t{rows} * input_.channels * head_.classes();
+    return body_->multiply_adds(rows) + std::uint64_t{rows} * head_.inputs() * head_.classes();
   }
   std::size_t memory_bytes() const override {
     return body_->memory_bytes() + head_.memory_bytes() + capacity_bytes(seen_, change_, sum_);
@@ -95,13 +119,15 @@ class ExitedModel final : public Model {
   }
 
  private:
-  // border [rows, channels, pixels] -> seen_ [rows, channels]
-  void mean_over_pixels(std::span<const float> border) {
-    seen_.resize(border.size() / input_.pixels);
-    for (std::size_t i = 0; i < seen_.size(); ++i) {
-      float sum = 0;
-      for (std::size_t p = 0; p < input_.pixels; ++p) sum += border[i * input_.pixels + p];
-      seen_[i] = sum / static_cast<float>(input_.pixels);
+  // border [rows, channels, pixels] -> seen_ [rows, channels, cells]
+  void take_means(std::span<const float> border) {
+    const std::size_t planes = border.size() / input_.pixels();
+    seen_.assign(planes * input_.cells(), 0);
+    for (std::size_t plane = 0; plane < planes; ++plane) {
+      const float* const from = border.data() + plane * input_.pixels();
+      float* const seen = seen_.data() + plane * input_.cells();
+      input_.each_pixel(
+          [&](std::uint32_t cell, std::size_t pixel, float size) { seen[cell] += from[pixel] / size; });
     }
   }
 
@@ -110,17 +136,17 @@ class ExitedModel final : public Model {
   ExitInput input_;
   DenseLayers head_;
   float weight_;
-  LargeVector<float> seen_, change_;  // the input of head_, d exit's loss / d it: [rows, channels]
+  LargeVector<float> seen_, change_;  // the input of head_, d exit's loss / d it
   LargeVector<float> sum_;            // d all losses / d border
 };
 
 Result<ExitInput> exit_input(const ModelConfig& config, const Model& body) {
   const auto floats = static_cast<std::uint32_t>(body.border_floats().above);
-  if (config.family != "cnn") return ExitInput{floats, 1};
+  if (config.family != "cnn") return ExitInput{floats};
   const auto plan = plan_cnn(config);
   if (!plan) return plan.error();
   const PictureShape shape = plan->maps.back().shape;
-  return ExitInput{shape.channels, static_cast<std::uint32_t>(shape.pixels())};
+  return ExitInput{shape.channels, shape.height, shape.width};
 }
 
 }  // namespace
@@ -134,8 +160,8 @@ std::uint32_t params_without_exit(const ParamLayout& layout) {
 Result<std::unique_ptr<Model>> make_exited_model(const ModelConfig& config) {
   RUMOR_CHECK(config.exit.is_on());
   if (config.family != "mlp" && config.family != "cnn")
-    return Error{Errc::usage, str("pipeline.exits are for models that classify, of family \"mlp\" or \"cnn\", and this ",
-                                  "one is \"", config.family, "\"; leave the key out")};
+    return Error{Errc::usage, str("pipeline.exits are for models that classify, of family \"mlp\" or \"cnn\", and ",
+                                  "this one is \"", config.family, "\"; leave the key out")};
   ModelConfig without = config;
   without.exit = {};
   auto body = make_model(without);
@@ -147,7 +173,7 @@ Result<std::unique_ptr<Model>> make_exited_model(const ModelConfig& config) {
   if (!input) return input.error();
   std::vector<TensorInfo> tensors = (*body)->layout().tensors();
   const std::string name = str(exit_prefix, config.exit.stage);
-  tensors.push_back({name + ".weight", {config.classes, input->channels}});
+  tensors.push_back({name + ".weight", {config.classes, input->channels * input->cells()}});
   tensors.push_back({name + ".bias", {config.classes}});
   auto layout = ParamLayout::create(std::move(tensors));
   if (!layout) return layout.error();

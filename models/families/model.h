@@ -41,8 +41,8 @@ struct AdapterConfig {
 
 // An exit: a small head of its own on the values of a part's upper border, which classifies as the end of the model
 // does (Teerapittayanon, McDanel, Kung 2017, "Distributed Deep Neural Networks over the Cloud, the Edge and End
-// Devices"). The mean over the pixels of each channel, where the border has pictures, then a dense layer. Its tensors
-// exit.S.weight [classes, channels] and exit.S.bias [classes], S being `stage`, are the last of the part.
+// Devices"). A dense layer; where the border has pictures, on the means of up to 4 x 4 cells of each channel. Its
+// tensors exit.S.weight [classes, inputs] and exit.S.bias [classes], S being `stage`, are the last of the part.
 struct ExitConfig {
   std::uint32_t stage = 0;  // counted from 1; 0: no exit
   double weight = 0;        // of the exit's loss in the sum that is trained; above 0

@@ -1,0 +1,317 @@
+#include "tools/serve/tier_server.h"
+
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "gossip/asio/address.h"
+#include "runtime/base/text.h"
+#include "runtime/daemon/status/http_get.h"
+
+namespace rumor::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t server_threads = 8;
+constexpr std::size_t json_bytes_of_number = 24;  // the longest that a program prints, with its comma
+constexpr std::chrono::seconds left_alone(1);     // the next tier, after it failed
+
+// An HTTP status and a reason for people.
+struct Refusal {
+  int status = 400;
+  std::string why;
+};
+
+void refuse(httplib::Response& response, const Refusal& refusal) {
+  response.status = refusal.status;
+  response.set_content(Json{{"error", refusal.why}}.dump() + "\n", "application/json");
+}
+
+std::optional<std::uint32_t> number_in(const std::string& text) {
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || text.empty()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+struct TierServer::Impl {
+  Impl(Tier of_tier, TierRules of_rules) : tier(std::move(of_tier)), rules(std::move(of_rules)) {}
+
+  struct Counters {
+    std::uint64_t requests = 0, answered = 0, passed_on = 0, next_failed = 0, refused = 0;
+    std::uint64_t received_bytes = 0, passed_on_bytes = 0;
+    std::uint64_t labelled = 0, right = 0;  // of the requests that this tier answered itself
+  };
+  // One request, read and computed.
+  struct Seen {
+    std::vector<float> probability;  // [classes], of the thing
+    Bytes features;                  // for the next tier
+    double entropy = 0;
+    std::optional<std::uint32_t> label;
+  };
+
+  void set_up();
+  Result<void> bind(const net::Address& wanted);
+  Result<void> run();
+  std::optional<Refusal> misfit(const httplib::Request& request) const;
+  std::optional<Refusal> see(const httplib::Request& request, Seen& seen);
+  void compute(const Views& views, Seen& seen);
+  void classify(const httplib::Request& request, httplib::Response& response);
+  std::string own_answer(const Seen& seen, const std::string& why);
+  // The answer of the next tier; or the reason why there is none.
+  Result<std::string> ask_next(const Seen& seen);
+  void note_refusal(httplib::Response& response, const Refusal& refusal);
+
+  Tier tier;
+  TierRules rules;
+  httplib::Server server;
+  std::string address;
+  std::thread thread;
+  std::atomic<bool> ended = false;  // the thread has left the server
+  std::mutex computing;             // guards tier
+  mutable std::mutex mutex;         // guards the following
+  Counters counters;
+  Clock::time_point next_from{};    // the next tier is asked again from then on
+};
+
+// A tier below says which it is.
+std::optional<Refusal> TierServer::Impl::misfit(const httplib::Request& request) const {
+  if (request.has_param("pipeline") && request.get_param_value("pipeline") != tier.pipeline())
+    return Refusal{409, "the tier below has another run file or other keys; all tiers need the same"};
+  if (request.has_param("tier") && request.get_param_value("tier") != std::to_string(tier.stage() - 1))
+    return Refusal{409, str("features of tier ", request.get_param_value("tier"), ", and this is tier ", tier.stage(),
+                            "; give --next of each tier the address of the one above it")};
+  return std::nullopt;
+}
+
+std::optional<Refusal> TierServer::Impl::see(const httplib::Request& request, Seen& seen) {
+  if (auto wrong = misfit(request)) return wrong;
+  if (request.has_param("label")) {
+    seen.label = number_in(request.get_param_value("label"));
+    if (!seen.label || *seen.label >= tier.classes())
+      return Refusal{400, str("label wants a class from 0 to ", tier.classes() - 1)};
+  }
+  const auto numbers = tier.stage() == 1 ? compress::BorderNumbers::f32 : rules.numbers;
+  auto views = read_views(request.get_header_value("Content-Type"), request.body, numbers, tier.inputs());
+  if (!views) return Refusal{400, views.error().text};
+  if (views->count > 1 && rules.sensors == Sensors::one)
+    return Refusal{400, str(views->count, " views of one thing; start this tier with --sensors max or mean")};
+  if (tier.stage() == 1)
+    for (float& value : views->values) value = (value - rules.mean) * rules.scale;
+  compute(*views, seen);
+  return std::nullopt;
+}
+
+// Views become one before the tier's own layers. In the first tier they are pictures, so each has features of its own,
+// and the exit answers with the mean of the probabilities.
+void TierServer::Impl::compute(const Views& views, Seen& seen) {
+  const bool joins = tier.stage() > 1;
+  const std::vector<float> input = joins ? aggregate(rules.sensors, views) : views.values;
+  const std::uint32_t rows = joins ? 1 : views.count;
+  Tier::Computed made;
+  {
+    const std::lock_guard<std::mutex> hold(computing);
+    made = tier.compute(input, rows);
+  }
+  seen.probability = aggregate(Sensors::mean, {std::move(made.probability), rows});
+  seen.entropy = normalised_entropy(seen.probability);
+  if (!tier.is_last()) compress::encode_border(rules.numbers, tier.features(), made.features, seen.features);
+}
+
+std::string TierServer::Impl::own_answer(const Seen& seen, const std::string& why) {
+  const std::uint32_t best = best_class(seen.probability);
+  {
+    const std::lock_guard<std::mutex> hold(mutex);
+    ++counters.answered;
+    if (seen.label) ++counters.labelled, counters.right += *seen.label == best;
+  }
+  const Json answer = {{"class", best},           {"probabilities", seen.probability}, {"entropy", seen.entropy},
+                       {"tier", tier.stage()},    {"why", why}};
+  return answer.dump() + "\n";
+}
+
+Result<std::string> TierServer::Impl::ask_next(const Seen& seen) {
+  {
+    const std::lock_guard<std::mutex> hold(mutex);
+    if (Clock::now() < next_from) return Error{Errc::io, "it failed within the last second"};
+    counters.passed_on_bytes += seen.features.size();
+  }
+  std::string path = str("/classify?tier=", tier.stage(), "&pipeline=", tier.pipeline());
+  if (seen.label) path += str("&label=", *seen.label);
+  const std::string body(seen.features.begin(), seen.features.end());
+  const auto response = daemon::http_post(rules.next, path, body);
+  if (response && response->status == 200) {
+    const std::lock_guard<std::mutex> hold(mutex);
+    ++counters.passed_on;
+    return response->body;
+  }
+  const std::lock_guard<std::mutex> hold(mutex);
+  ++counters.next_failed;
+  if (!response) next_from = Clock::now() + left_alone;
+  return Error{Errc::io, response ? str("it refuses with HTTP status ", response->status) : response.error().text};
+}
+
+void TierServer::Impl::note_refusal(httplib::Response& response, const Refusal& refusal) {
+  refuse(response, refusal);
+  const std::lock_guard<std::mutex> hold(mutex);
+  ++counters.refused;
+}
+
+void TierServer::Impl::classify(const httplib::Request& request, httplib::Response& response) {
+  Seen seen;
+  if (const auto refusal = see(request, seen)) return note_refusal(response, *refusal);
+  {
+    const std::lock_guard<std::mutex> hold(mutex);
+    ++counters.requests;
+    counters.received_bytes += request.body.size();
+  }
+  std::string why;
+  if (tier.is_last()) {
+    why = "the last tier";
+  } else if (seen.entropy < rules.exit_below) {
+    why = "sure";
+  } else if (rules.next.empty()) {
+    why = "not sure, and there is no --next";
+  } else if (const auto answer = ask_next(seen)) {
+    return response.set_content(*answer, "application/json");
+  } else {
+    why = str("not sure, and the next tier ", rules.next, " is missing: ", answer.error().text);
+  }
+  response.set_content(own_answer(seen, why), "application/json");
+}
+
+void TierServer::Impl::set_up() {
+  server.new_task_queue = [] { return new httplib::ThreadPool(server_threads); };  // the server takes and deletes it
+  server.set_payload_max_length(views_max * tier.inputs() * json_bytes_of_number + 1024);
+  server.set_keep_alive_max_count(1);  // an idle connection would hold up the end
+  server.set_keep_alive_timeout(1);
+  server.set_read_timeout(1, 0);
+  server.set_write_timeout(1, 0);
+  server.set_tcp_nodelay(true);
+  // The library's own choice lets a second server share the port unseen.
+  server.set_socket_options([](int socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  server.Post("/classify", [this](const httplib::Request& request, httplib::Response& response) {
+    classify(request, response);
+  });
+  server.Post("/features", [this](const httplib::Request& request, httplib::Response& response) {
+    Seen seen;
+    if (const auto refusal = see(request, seen)) return note_refusal(response, *refusal);
+    if (tier.is_last()) return note_refusal(response, {404, "the last tier has no features; POST /classify"});
+    response.set_content(std::string(seen.features.begin(), seen.features.end()), "application/octet-stream");
+  });
+  server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    const bool large = response.status == 413;
+    refuse(response, {response.status, large ? str("the body is larger than ", views_max, " views")
+                                             : "POST /classify, POST /features or GET /status"});
+  });
+}
+
+Result<void> TierServer::Impl::bind(const net::Address& wanted) {
+  errno = 0;
+  int port = wanted.port;
+  if (port == 0) {
+    port = server.bind_to_any_port(wanted.host.c_str());
+  } else if (!server.bind_to_port(wanted.host.c_str(), port)) {
+    port = -1;
+  }
+  if (port <= 0)
+    return Error{Errc::io, str("cannot serve on ", wanted.text(), ": ",
+                               errno == 0 ? "the address cannot be used" : std::strerror(errno),
+                               "; choose another with --listen")};
+  address = net::Address{wanted.host, static_cast<std::uint16_t>(port)}.text();
+  return {};
+}
+
+// Returns when it serves: only then can stop() end it.
+Result<void> TierServer::Impl::run() {
+  try {
+    thread = std::thread([this] {
+      server.listen_after_bind();
+      ended = true;
+    });
+  } catch (const std::system_error& refused) {
+    return Error{Errc::io, str("cannot serve: the system starts no thread: ", refused.code().message())};
+  }
+  while (!server.is_running() && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (!ended) return {};
+  thread.join();
+  return Error{Errc::io, str("cannot serve on ", address, ": the system takes no connections there")};
+}
+
+TierServer::TierServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<TierServer>> TierServer::start(Tier tier, TierRules rules, const std::string& host_port) {
+  const auto wanted = net::parse_address(host_port);
+  if (!wanted) return wanted.error();
+  if (!rules.next.empty())
+    if (const auto next = net::parse_address(rules.next); !next) return next.error();
+  auto impl = std::make_unique<Impl>(std::move(tier), std::move(rules));
+  impl->set_up();
+  std::unique_ptr<TierServer> made(new TierServer(std::move(impl)));
+  Impl& one = *made->impl_;
+  one.server.Get("/status", [server = made.get()](const httplib::Request&, httplib::Response& response) {
+    response.set_content(server->status_json(), "application/json");
+  });
+  if (Result<void> bound = one.bind(*wanted); !bound) return bound.error();
+  if (Result<void> running = one.run(); !running) return running.error();
+  return made;
+}
+
+TierServer::~TierServer() {
+  impl_->server.stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+const std::string& TierServer::address() const { return impl_->address; }
+
+std::string TierServer::status_json() const {
+  const Tier& tier = impl_->tier;
+  const TierRules& rules = impl_->rules;
+  const std::lock_guard<std::mutex> hold(impl_->mutex);
+  const Impl::Counters& c = impl_->counters;
+  const auto of_requests = [&](std::uint64_t count) {
+    return c.requests == 0 ? Json() : Json(static_cast<double>(count) / static_cast<double>(c.requests));
+  };
+  const Json accuracy = c.labelled == 0 ? Json() : Json(static_cast<double>(c.right) / static_cast<double>(c.labelled));
+  const Json status = {
+      {"tier", tier.stage()},
+      {"tiers", tier.stages()},
+      {"pipeline", tier.pipeline()},
+      {"inputs", tier.inputs()},
+      {"features", tier.features()},
+      {"exit_below", rules.exit_below},
+      {"next", rules.next},
+      {"requests", c.requests},
+      {"answered", c.answered},
+      {"share_answered", of_requests(c.answered)},
+      {"passed_on", c.passed_on},
+      {"next_failed", c.next_failed},
+      {"refused", c.refused},
+      {"received_bytes", c.received_bytes},
+      {"passed_on_bytes", c.passed_on_bytes},
+      {"passed_on_bytes_per_request", of_requests(c.passed_on_bytes)},
+      {"labelled", c.labelled},
+      {"accuracy", accuracy}};
+  return status.dump() + "\n";
+}
+
+}  // namespace rumor::tools
