@@ -12,6 +12,7 @@ import sys
 
 import peers
 from peers import SLOW, Swarm, free_ports, run, wait_for
+from stages import evaluated
 
 SIDE, CLASSES, TEST = 28, 10, 300
 NOISE = bytes(value * 90 // 255 for value in range(256))
@@ -109,6 +110,8 @@ def reported(swarm, model, below):
     assert abs(found['bytes_per_sample'] - sent) < 1e-6, found
     text = run('serve', swarm.run_name, model, '--report', '--exit-below', str(below), *settings(swarm)).stdout
     assert f'together {100 * found["accuracy"]:.2f} % right' in text and '784 B as bytes' in text, text
+    whole = evaluated(swarm, model, *[one for one in swarm.assignments if not one.startswith('pipeline.')])
+    assert abs(whole['accuracy'] - found['tiers'][2]['accuracy_alone']) < 0.02, whole  # borders are f32 there
     return found
 
 
@@ -148,11 +151,13 @@ def other_requests(tiers, pixels, request):
             (first, '/classify', pixels, 400, 'a body of 784 bytes; a view has 3136 bytes'),
             (first, '/classify', request * 65, 400, 'more than 64 views'),
             (first, '/classify', b'\xff' * 3136, 400, 'not finite'),
+            (first, '/classify', b'\xff\xff\x7f\x7f' * 784, 400, 'computes no number'),
             (first, '/classify', b'1' * 2_000_000, 413, 'larger than 64 views'),
             (first, '/classify?label=10', request, 400, 'label wants a class from 0 to 9'),
             (first, '/classify?label=', request, 400, 'label wants a class from 0 to 9'),
             (first, '/else', request, 404, 'POST /classify'),
             (second, '/classify?tier=2', features, 409, 'features of tier 2, and this is tier 2'),
+            (second, '/classify?tier=%ff', features, 409, 'features of tier'),
             (second, '/classify?pipeline=00', features, 409, 'another run file'),
             (third, '/features', features, 400, 'a view has'),
             (third, '/classify', b'\0' * 40, 400, 'start this tier with --sensors')):
@@ -161,6 +166,8 @@ def other_requests(tiers, pixels, request):
     for body, words in (('[1, 2]', 'a view of 2 numbers'), ('{', 'no JSON list')):
         status, answer = first.post('/classify', body, 'application/json')
         assert status == 400 and words in json.loads(answer)['error'], answer
+    status, answer = first.post('/classify', b'1' * 20_000, 'application/x-www-form-urlencoded')
+    assert status == 413 and 'as a form' in json.loads(answer)['error'], answer
     assert first.status()['refused'] >= 7, first.status()
 
 

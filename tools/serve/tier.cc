@@ -1,6 +1,7 @@
 #include "tools/serve/tier.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -32,6 +33,8 @@ Result<std::vector<float>> weights_of_files(const std::string& path, const Param
       return not_of_stage(path, str("tensor ", tensor.name, " is not ", describe(tensor)));
     const auto floats = found->file->floats(*found->entry);
     if (!floats) return floats.error();
+    if (!std::all_of(floats->begin(), floats->end(), [](float one) { return std::isfinite(one); }))
+      return not_of_stage(path, str("tensor ", tensor.name, " holds a value that is not finite"));
     weights.insert(weights.end(), floats->begin(), floats->end());
   }
   return weights;

@@ -3,10 +3,12 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,7 @@
 #include <utility>
 
 #include "gossip/asio/address.h"
+#include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/status/http_get.h"
 
@@ -27,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t server_threads = 8;
 constexpr std::size_t json_bytes_of_number = 24;  // the longest that a program prints, with its comma
+constexpr std::size_t answer_bytes_max = 64 << 10;
 constexpr std::chrono::seconds left_alone(1);     // the next tier, after it failed
 
 // An HTTP status and a reason for people.
@@ -37,7 +41,15 @@ struct Refusal {
 
 void refuse(httplib::Response& response, const Refusal& refusal) {
   response.status = refusal.status;
-  response.set_content(Json{{"error", refusal.why}}.dump() + "\n", "application/json");
+  // A request may have named anything, so what is no UTF-8 is replaced.
+  const std::string text = Json{{"error", refusal.why}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  response.set_content(text + "\n", "application/json");
+}
+
+// Whether the next tier sent what a tier sends.
+bool is_answer(const std::string& body) {
+  const auto json = body.size() > answer_bytes_max ? Json() : Json::parse(body, nullptr, false);
+  return json.is_object() && json.contains("class") && json.contains("tier");
 }
 
 std::optional<std::uint32_t> number_in(const std::string& text) {
@@ -114,6 +126,10 @@ std::optional<Refusal> TierServer::Impl::see(const httplib::Request& request, Se
   if (tier.stage() == 1)
     for (float& value : views->values) value = (value - rules.mean) * rules.scale;
   compute(*views, seen);
+  const auto is_finite = [](float one) { return std::isfinite(one); };
+  if (!std::all_of(seen.probability.begin(), seen.probability.end(), is_finite))
+    return Refusal{400, "the values are so large that the model computes no number; normalise them (--mean, --scale)"};
+  seen.entropy = normalised_entropy(seen.probability);
   return std::nullopt;
 }
 
@@ -129,7 +145,6 @@ void TierServer::Impl::compute(const Views& views, Seen& seen) {
     made = tier.compute(input, rows);
   }
   seen.probability = aggregate(Sensors::mean, {std::move(made.probability), rows});
-  seen.entropy = normalised_entropy(seen.probability);
   if (!tier.is_last()) compress::encode_border(rules.numbers, tier.features(), made.features, seen.features);
 }
 
@@ -155,7 +170,7 @@ Result<std::string> TierServer::Impl::ask_next(const Seen& seen) {
   if (seen.label) path += str("&label=", *seen.label);
   const std::string body(seen.features.begin(), seen.features.end());
   const auto response = daemon::http_post(rules.next, path, body);
-  if (response && response->status == 200) {
+  if (response && response->status == 200 && is_answer(response->body)) {
     const std::lock_guard<std::mutex> hold(mutex);
     ++counters.passed_on;
     return response->body;
@@ -163,7 +178,8 @@ Result<std::string> TierServer::Impl::ask_next(const Seen& seen) {
   const std::lock_guard<std::mutex> hold(mutex);
   ++counters.next_failed;
   if (!response) next_from = Clock::now() + left_alone;
-  return Error{Errc::io, response ? str("it refuses with HTTP status ", response->status) : response.error().text};
+  if (!response) return response.error();
+  return Error{Errc::io, response->status == 200 ? "it is no tier" : str("it answers HTTP status ", response->status)};
 }
 
 void TierServer::Impl::note_refusal(httplib::Response& response, const Refusal& refusal) {
@@ -197,7 +213,8 @@ void TierServer::Impl::classify(const httplib::Request& request, httplib::Respon
 
 void TierServer::Impl::set_up() {
   server.new_task_queue = [] { return new httplib::ThreadPool(server_threads); };  // the server takes and deletes it
-  server.set_payload_max_length(views_max * tier.inputs() * json_bytes_of_number + 1024);
+  server.set_payload_max_length(
+      std::min(views_max * tier.inputs() * json_bytes_of_number + 1024, limits::border_bytes_max));
   server.set_keep_alive_max_count(1);  // an idle connection would hold up the end
   server.set_keep_alive_timeout(1);
   server.set_read_timeout(1, 0);
@@ -220,7 +237,8 @@ void TierServer::Impl::set_up() {
   server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
     if (!response.body.empty()) return;
     const bool large = response.status == 413;
-    refuse(response, {response.status, large ? str("the body is larger than ", views_max, " views")
+    refuse(response, {response.status, large ? str("the body is larger than ", views_max, " views, or is sent "
+                                                 "as a form; set Content-Type: application/octet-stream")
                                              : "POST /classify, POST /features or GET /status"});
   });
 }

@@ -7,8 +7,8 @@
 // Nobody is asked for a password, and nothing that a request says changes the model.
 //
 // Threads: serves on eight threads of its own; computing is one request at a time, waiting for the next tier is not.
-// Limits: bodies of views_max views; 1 s for a request to arrive; the next tier has 1 s to accept and 5 s to answer,
-// and is left alone for 1 s after it failed.
+// Limits: bodies of views_max views, 64 MiB at most; 1 s for a request to arrive. The next tier has 1 s to accept and
+// 5 s to answer, and is left alone for 1 s after it failed.
 #pragma once
 
 #include <memory>

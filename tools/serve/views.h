@@ -35,7 +35,7 @@ enum class Sensors : std::uint8_t { one, max, mean };
 std::vector<float> aggregate(Sensors sensors, const Views& views);
 
 // The entropy of probabilities over that of equal ones: 0 where one class has all, 1 where all have the same. Requires:
-// two classes or more.
+// two classes or more, finite.
 double normalised_entropy(std::span<const float> probability);
 
 // The most probable class, the first of equals.
