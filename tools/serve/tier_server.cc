@@ -1,25 +1,19 @@
 #include "tools/serve/tier_server.h"
 
-#include <httplib.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "gossip/asio/address.h"
 #include "runtime/base/limits.h"
 #include "runtime/base/text.h"
 #include "runtime/daemon/status/http_get.h"
+#include "runtime/daemon/status/http_listener.h"
 
 namespace rumor::tools {
 
@@ -62,7 +56,11 @@ std::optional<std::uint32_t> number_in(const std::string& text) {
 }  // namespace
 
 struct TierServer::Impl {
-  Impl(Tier of_tier, TierRules of_rules) : tier(std::move(of_tier)), rules(std::move(of_rules)) {}
+  Impl(Tier of_tier, TierRules of_rules)
+      : tier(std::move(of_tier)),
+        rules(std::move(of_rules)),
+        listener("", "--listen", server_threads,
+                 std::min(views_max * tier.inputs() * json_bytes_of_number + 1024, limits::border_bytes_max)) {}
 
   struct Counters {
     std::uint64_t requests = 0, answered = 0, passed_on = 0, next_failed = 0, refused = 0;
@@ -77,9 +75,8 @@ struct TierServer::Impl {
     std::optional<std::uint32_t> label;
   };
 
-  void set_up();
-  Result<void> bind(const net::Address& wanted);
-  Result<void> run();
+  void add_handlers();
+  std::string status_json() const;
   std::optional<Refusal> misfit(const httplib::Request& request) const;
   std::optional<Refusal> see(const httplib::Request& request, Seen& seen);
   void compute(const Views& views, Seen& seen);
@@ -91,14 +88,11 @@ struct TierServer::Impl {
 
   Tier tier;
   TierRules rules;
-  httplib::Server server;
-  std::string address;
-  std::thread thread;
-  std::atomic<bool> ended = false;  // the thread has left the server
   std::mutex computing;             // guards tier
   mutable std::mutex mutex;         // guards the following
   Counters counters;
   Clock::time_point next_from{};    // the next tier is asked again from then on
+  daemon::HttpListener listener;    // ends first
 };
 
 // A tier below says which it is.
@@ -211,20 +205,8 @@ void TierServer::Impl::classify(const httplib::Request& request, httplib::Respon
   response.set_content(own_answer(seen, why), "application/json");
 }
 
-void TierServer::Impl::set_up() {
-  server.new_task_queue = [] { return new httplib::ThreadPool(server_threads); };  // the server takes and deletes it
-  server.set_payload_max_length(
-      std::min(views_max * tier.inputs() * json_bytes_of_number + 1024, limits::border_bytes_max));
-  server.set_keep_alive_max_count(1);  // an idle connection would hold up the end
-  server.set_keep_alive_timeout(1);
-  server.set_read_timeout(1, 0);
-  server.set_write_timeout(1, 0);
-  server.set_tcp_nodelay(true);
-  // The library's own choice lets a second server share the port unseen.
-  server.set_socket_options([](int socket) {
-    const int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  });
+void TierServer::Impl::add_handlers() {
+  httplib::Server& server = listener.server;
   server.Post("/classify", [this](const httplib::Request& request, httplib::Response& response) {
     classify(request, response);
   });
@@ -233,6 +215,9 @@ void TierServer::Impl::set_up() {
     if (const auto refusal = see(request, seen)) return note_refusal(response, *refusal);
     if (tier.is_last()) return note_refusal(response, {404, "the last tier has no features; POST /classify"});
     response.set_content(std::string(seen.features.begin(), seen.features.end()), "application/octet-stream");
+  });
+  server.Get("/status", [this](const httplib::Request&, httplib::Response& response) {
+    response.set_content(status_json(), "application/json");
   });
   server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
     if (!response.body.empty()) return;
@@ -243,38 +228,6 @@ void TierServer::Impl::set_up() {
   });
 }
 
-Result<void> TierServer::Impl::bind(const net::Address& wanted) {
-  errno = 0;
-  int port = wanted.port;
-  if (port == 0) {
-    port = server.bind_to_any_port(wanted.host.c_str());
-  } else if (!server.bind_to_port(wanted.host.c_str(), port)) {
-    port = -1;
-  }
-  if (port <= 0)
-    return Error{Errc::io, str("cannot serve on ", wanted.text(), ": ",
-                               errno == 0 ? "the address cannot be used" : std::strerror(errno),
-                               "; choose another with --listen")};
-  address = net::Address{wanted.host, static_cast<std::uint16_t>(port)}.text();
-  return {};
-}
-
-// Returns when it serves: only then can stop() end it.
-Result<void> TierServer::Impl::run() {
-  try {
-    thread = std::thread([this] {
-      server.listen_after_bind();
-      ended = true;
-    });
-  } catch (const std::system_error& refused) {
-    return Error{Errc::io, str("cannot serve: the system starts no thread: ", refused.code().message())};
-  }
-  while (!server.is_running() && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  if (!ended) return {};
-  thread.join();
-  return Error{Errc::io, str("cannot serve on ", address, ": the system takes no connections there")};
-}
-
 TierServer::TierServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<TierServer>> TierServer::start(Tier tier, TierRules rules, const std::string& host_port) {
@@ -283,29 +236,21 @@ Result<std::unique_ptr<TierServer>> TierServer::start(Tier tier, TierRules rules
   if (!rules.next.empty())
     if (const auto next = net::parse_address(rules.next); !next) return next.error();
   auto impl = std::make_unique<Impl>(std::move(tier), std::move(rules));
-  impl->set_up();
-  std::unique_ptr<TierServer> made(new TierServer(std::move(impl)));
-  Impl& one = *made->impl_;
-  one.server.Get("/status", [server = made.get()](const httplib::Request&, httplib::Response& response) {
-    response.set_content(server->status_json(), "application/json");
-  });
-  if (Result<void> bound = one.bind(*wanted); !bound) return bound.error();
-  if (Result<void> running = one.run(); !running) return running.error();
-  return made;
+  impl->add_handlers();
+  if (Result<void> bound = impl->listener.bind(*wanted); !bound) return bound.error();
+  if (Result<void> running = impl->listener.run(); !running) return running.error();
+  return std::unique_ptr<TierServer>(new TierServer(std::move(impl)));
 }
 
-TierServer::~TierServer() {
-  impl_->server.stop();
-  if (impl_->thread.joinable()) impl_->thread.join();
-}
+TierServer::~TierServer() = default;
 
-const std::string& TierServer::address() const { return impl_->address; }
+const std::string& TierServer::address() const { return impl_->listener.address(); }
 
-std::string TierServer::status_json() const {
-  const Tier& tier = impl_->tier;
-  const TierRules& rules = impl_->rules;
-  const std::lock_guard<std::mutex> hold(impl_->mutex);
-  const Impl::Counters& c = impl_->counters;
+std::string TierServer::status_json() const { return impl_->status_json(); }
+
+std::string TierServer::Impl::status_json() const {
+  const std::lock_guard<std::mutex> hold(mutex);
+  const Counters& c = counters;
   const auto of_requests = [&](std::uint64_t count) {
     return c.requests == 0 ? Json() : Json(static_cast<double>(count) / static_cast<double>(c.requests));
   };
