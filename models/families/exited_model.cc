@@ -44,7 +44,7 @@ struct ExitInput {
   }
 };
 
-// Thread: one caller at a time. Memory: the part's; the borders of the largest batch, twice.
+// Thread: one caller at a time. Memory: the part's, one border of the largest batch, and the head's inputs twice.
 class ExitedModel final : public Model {
  public:
   // `layout`: of the part, then of the exit.
