@@ -318,6 +318,11 @@ void Cnn::predict(std::span<const float> params, const Batch& batch, std::span<f
   head_->predict(out.data());
 }
 
+void Cnn::predict_exit(std::span<float> out) {
+  RUMOR_CHECK(head_ && out.size() == predictions(head_->rows()));
+  head_->predict(out.data());
+}
+
 void Cnn::choose_plan(std::uint32_t rows, std::span<const float> input) {
   RUMOR_CHECK(rows > 0);
   const auto plan = std::find_if(plans_.begin(), plans_.end(), [&](const CnnPlan& any) {

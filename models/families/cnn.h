@@ -49,6 +49,8 @@ class Cnn final : public Model {
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
   std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * head_->classes(); }
+  std::uint32_t exit_classes() const override { return head_ ? head_->classes() : 0; }
+  void predict_exit(std::span<float> out) override;
   std::uint64_t multiply_adds(std::uint32_t rows) const override { return count_work(whole(), rows); }
   std::uint64_t multiply_adds_at(std::uint32_t rows, std::uint32_t size) const override;
   std::size_t memory_bytes() const override;

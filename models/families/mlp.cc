@@ -85,6 +85,11 @@ void Mlp::predict(std::span<const float> params, const Batch& batch, std::span<f
   layers_.predict(out.data());
 }
 
+void Mlp::predict_exit(std::span<float> out) {
+  RUMOR_CHECK(part_.is_last() && out.size() == predictions(layers_.rows()));
+  layers_.predict(out.data());
+}
+
 void Mlp::check(std::span<const float> params, const Batch& batch, std::span<const float> input) const {
   RUMOR_CHECK(params.size() == layout_.params());
   RUMOR_CHECK(batch.rows > 0);

@@ -35,6 +35,8 @@ class Mlp final : public Model {
   Evaluation evaluate(std::span<const float> params, const Batch& batch) override;
   void predict(std::span<const float> params, const Batch& batch, std::span<float> out) override;
   std::size_t predictions(std::uint32_t rows) const override { return std::size_t{rows} * layers_.classes(); }
+  std::uint32_t exit_classes() const override { return part_.is_last() ? layers_.classes() : 0; }
+  void predict_exit(std::span<float> out) override;
   std::size_t memory_bytes() const override { return layers_.memory_bytes(); }
   void set_parallel(Parallel* parallel) override { layers_.set_parallel(parallel); }
 

@@ -17,6 +17,7 @@ Result<std::unique_ptr<Model>> make_model(const ModelConfig& config) {
   if (!config.sizes.empty() && config.family != "cnn")
     return Error{Errc::usage, str("data.resolution shrinks pictures, which only model.family = \"cnn\" takes in any ",
                                   "size, and this one is \"", config.family, "\"; leave data.resolution out")};
+  if (config.exit.is_on()) return make_exited_model(config);
   if (config.adapter.is_on()) return make_adapted_model(config);
   if (config.family == "mlp") return make_mlp(config);
   if (config.family == "cnn") return make_cnn(config);
@@ -31,6 +32,10 @@ void Model::check_backward(std::uint32_t rows, std::span<const float> above_chan
   RUMOR_CHECK(gradient.size() == layout().params());
   RUMOR_CHECK(above_change.size() == rows * border_floats().above);
   RUMOR_CHECK(below_change.size() == rows * border_floats().below);
+}
+
+void Model::predict_exit(std::span<float>) {
+  RUMOR_CHECK(false);  // there is no exit
 }
 
 std::uint32_t Model::hidden_matrices(const TensorInfo& tensor) const {

@@ -39,6 +39,17 @@ struct AdapterConfig {
   bool is_on() const { return kind != "none"; }
 };
 
+// An exit: a small head of its own on the values of a part's upper border, which classifies as the end of the model
+// does (Teerapittayanon, McDanel, Kung 2017, "Distributed Deep Neural Networks over the Cloud, the Edge and End
+// Devices"). A dense layer; where the border has pictures, on the means of up to 4 x 4 cells of each channel. Its
+// tensors exit.S.weight [classes, inputs] and exit.S.bias [classes], S being `stage`, are the last of the part.
+struct ExitConfig {
+  std::uint32_t stage = 0;  // counted from 1; 0: no exit
+  double weight = 0;        // of the exit's loss in the sum that is trained; above 0
+
+  bool is_on() const { return stage > 0; }
+};
+
 struct ModelConfig {
   std::string family = "mlp";
   // mlp; cnn: of the dense head; lstm: the width of each layer, all equal.
@@ -71,6 +82,7 @@ struct ModelConfig {
   std::uint32_t channels = 0, height = 0, width = 0;  // of a picture; 0: the rows are none
   std::uint32_t vocabulary = 0;                       // of tokens; above 0 says that it is a language model
   UnitRange units;                                    // the part of the model to make
+  ExitConfig exit;                                    // of this part
 };
 
 // Rows of examples. x: [rows, inputs] row-major, already normalised; label: [rows] in [0, classes). Pictures may have
@@ -132,7 +144,8 @@ class Model {
 
   // A step is forward(), then backward() with the same arguments; a call in between on the same object spoils
   // it. The first part reads x or tokens of the batch, the last one label, tokens and soft; every part its
-  // rows and state.
+  // rows and state. backward() of a part with an exit reads label as well, and adds the gradient of the exit's
+  // loss, times its weight, to above_change before it goes on down.
   //
   // `above` is overwritten.
   virtual void forward(std::span<const float> params, const Batch& batch, std::span<const float> below,
@@ -155,6 +168,12 @@ class Model {
   // `out`: [predictions(rows)], overwritten.
   virtual void predict(std::span<const float> params, const Batch& batch, std::span<float> out) = 0;
   virtual std::size_t predictions(std::uint32_t rows) const = 0;
+  // Classes of the exit of this part (ModelConfig::exit), or of the head of the last part; 0: there is neither, or the
+  // model does not classify.
+  virtual std::uint32_t exit_classes() const { return 0; }
+  // The probability of each class there, for the rows of the last forward(): [rows, exit_classes()], overwritten.
+  // Requires: exit_classes() > 0.
+  virtual void predict_exit(std::span<float> out);
   // Floats of the state that a row leaves to the row after it (Batch::state); 0: rows are independent.
   virtual std::size_t state_floats() const { return 0; }
   // Approximate count for a forward pass over `rows` rows. It decides how many threads are worth having.
@@ -181,6 +200,12 @@ class Model {
 
 // Errors: Errc::usage naming the known families.
 Result<std::unique_ptr<Model>> make_model(const ModelConfig& config);
+// With config.exit: that part with its exit behind it (exited_model.cc). Errors also: Errc::usage for a model that does
+// not classify, and for the last part, which ends in the head.
+Result<std::unique_ptr<Model>> make_exited_model(const ModelConfig& config);
+
+// The parameters of a part in front of those of its exit.
+std::uint32_t params_without_exit(const ParamLayout& layout);
 
 // Initial weights on the integer grid (value * 2^-grid_bits), from the seed, in integer arithmetic: equal
 // everywhere. A tensor's values depend on the seed, its name and how it begins, not on its neighbours.

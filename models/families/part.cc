@@ -51,6 +51,7 @@ Result<ModelPart> ModelPart::create(UnitRange range, std::uint32_t units) {
 Result<std::uint32_t> unit_count(const ModelConfig& config) {
   ModelConfig whole = config;
   whole.units = {};
+  whole.exit = {};
   const auto made = make_model(whole);
   if (!made) return made.error();
   return (*made)->part().units;

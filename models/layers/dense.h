@@ -64,6 +64,7 @@ class DenseLayers {
   // The probability of each class for the same rows, [rows][classes].
   void predict(float* out);
   std::uint32_t classes() const { return layers_.back().layer.out; }
+  std::uint32_t rows() const { return rows_; }  // of the last forward()
 
   // With End::relu. The outputs of the rows of the last forward(), [rows][classes()].
   void give_outputs(float* out) const;

@@ -35,9 +35,19 @@ bool is_projection(std::string_view name) {
   return ends_with_any(name, {"c_attn.weight", "c_proj.weight", "c_fc.weight"});
 }
 
-// True for tensors of a GPT's or a Llama's file that are not its parameters.
+// True for exit.1.weight, exit.1.bias, exit.2.weight ... (models::ExitConfig), which a model that is not cut has not.
+bool is_exit_name(std::string_view name) {
+  constexpr std::string_view prefix = "exit.";
+  if (!name.starts_with(prefix)) return false;
+  name.remove_prefix(prefix.size());
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  return digits > 0 && (name.substr(digits) == ".weight" || name.substr(digits) == ".bias");
+}
+
+// True for tensors of a GPT's or a Llama's file that are not its parameters, and for exits.
 bool is_passed_over(std::string_view name) {
-  return ends_with_any(name, {".attn.bias", ".attn.masked_bias", "lm_head.weight", ".rotary_emb.inv_freq"});
+  return is_exit_name(name) ||
+         ends_with_any(name, {".attn.bias", ".attn.masked_bias", "lm_head.weight", ".rotary_emb.inv_freq"});
 }
 
 const WeightFiles::Tensor* find(const WeightFiles& files, const std::string& name) {

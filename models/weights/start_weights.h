@@ -4,8 +4,9 @@
 // Names are matched with the model's. A name may have one of the prefixes of frameworks (transformer., model., module.,
 // _orig_mod.) where the model has none, and the other way round. A linear layer of a GPT may be stored outputs first
 // ([3 d, d], as in nn.Linear) instead of inputs first as in GPT-2's Conv1D; it is then transposed. Tensors
-// that are no parameters (attn.bias, attn.masked_bias, rotary_emb.inv_freq, a tied lm_head.weight) are skipped. Any
-// other tensor that the model lacks is an error, since it is a sign of another model.
+// that are no parameters (attn.bias, attn.masked_bias, rotary_emb.inv_freq, a tied lm_head.weight) are skipped, and so
+// are the exits of stages (exit.1.weight). Any other tensor that the model lacks is an error, since it is a sign of
+// another model.
 //
 // Values are F32, BF16, F16 or F64, each rounded to the nearest point of the weight grid, halves away from zero. So
 // equal files are equal weights everywhere.

@@ -158,12 +158,12 @@ constexpr FigureRow<C> node_rows[] = {
                "Updates of each peer that this peer held until they were taken back."),
     figure<&C::audited>("segments_audited").shown("audited", Form::fault, 7)
         .gauge("rumor_audited_segments", "Segments of each peer that this peer has made again, whatever came out."),
-    figure<&C::agreed>("segments_agreed").shown("agreed", Form::fault),
-    figure<&C::untold>("segments_untold").shown("untold", Form::fault)
+    figure<&C::agreed>("segments_agreed").shown("agreed", Form::fault, 6),
+    figure<&C::untold>("segments_untold").shown("untold", Form::fault, 6)
         .gauge("rumor_untold_segments",
                "Segments among these that could not be told, since updates, data or the state were not to be had."),
     figure<&C::untold_why>("segments_untold_why"),
-    figure<&C::withheld>("segments_withheld").shown("withheld", Form::fault)
+    figure<&C::withheld>("segments_withheld").shown("withheld", Form::fault, 8)
         .gauge("rumor_withheld_segments",
                "Drawn segments in a row whose state this peer owed and did not give, or gave too late."),
     figure<&C::differ>("segments_differ").shown("differ", Form::fault, 6)
@@ -171,7 +171,7 @@ constexpr FigureRow<C> node_rows[] = {
     figure<&C::first_seen>("first_seen_unix_s"),
     figure<&C::last_seen>("last_seen_unix_s"),
     figure<C>("first_seen_s", [](const C& c) { return c.seconds_since(c.first_seen); })
-        .shown("first", Form::seconds).explained("Time since the first of its updates came to this peer."),
+        .shown("first", Form::seconds, 8).explained("Time since the first of its updates came to this peer."),
     figure<C>("last_seen_s", [](const C& c) { return c.seconds_since(c.last_seen); })
         .shown("last", Form::seconds, 8).explained("Time since the last of its updates came to this peer."),
 };

@@ -14,6 +14,9 @@ struct PipelineRules {
   std::uint32_t stages = 1;         // 1: the model is not cut, and the others are not used
   std::vector<std::uint32_t> cut;   // units of each stage (models/families/part.h); empty: as even as possible
   std::uint32_t micro_batches = 4;  // of a step; divides optimizer.batch
+  // The weight in the trained sum of the loss of the exit at the end of each stage but the last (models::ExitConfig);
+  // empty: no exits.
+  std::vector<double> exits;
   std::string border = "f32";       // how activations travel (compress/border/border_codec.h): f32, bf16 or int8
 };
 

@@ -106,6 +106,13 @@ Result<void> check_together(const RunConfig& config, const std::string& where) {
                                   "pipeline.stages = ", pipeline.stages, " yet; leave one of them out")};
   if (pipeline.stages == 1 && !pipeline.cut.empty())
     return Error{Errc::usage, str(where, "pipeline.cut cuts a model into pipeline.stages, which is 1; set it too")};
+  if (!pipeline.exits.empty() && pipeline.exits.size() + 1 != pipeline.stages)
+    return Error{Errc::usage, str(where, "pipeline.exits has ", pipeline.exits.size(), " numbers, and ",
+                                  "pipeline.stages = ", pipeline.stages, "; give one for each stage but the last, or ",
+                                  "leave the key out")};
+  if (!pipeline.exits.empty() && config.model.family != "mlp" && config.model.family != "cnn")
+    return Error{Errc::usage, str(where, "pipeline.exits are for models that classify, of family \"mlp\" or \"cnn\", ",
+                                  "and model.family = \"", config.model.family, "\"; leave the key out")};
   if (pipeline.stages > 1 && config.batch % pipeline.micro_batches != 0)
     return Error{Errc::usage, str(where, "pipeline.micro_batches = ", pipeline.micro_batches,
                                   " does not divide optimizer.batch = ", config.batch)};

@@ -18,6 +18,7 @@ bool counts(const RunKeyRow& key, const RunConfig& config) {
   if (key.name == "audit.record") return config.records;
   if (key.name == "audit.arithmetic") return config.takes_portable_steps_only();
   if (key.name == "audit.segment") return config.records && config.segment > 0;
+  if (key.name == "pipeline.exits") return config.pipeline.stages > 1 && !config.pipeline.exits.empty();
   if (key.name.starts_with("pipeline.")) return config.pipeline.stages > 1;
   if (key.name == "optimizer.global_batch") return config.global_batch > 0;
   if (key.name == "data.resolution") return config.resolution.is_on();

@@ -78,6 +78,14 @@ Kind numbers(Field field) {
           [=](const RunConfig& c) { return print_list(field(c)); }};
 }
 
+// Numbers above 0, at most 100.
+template <class Field>
+Kind weights(Field field) {
+  return {[=](RunConfig& c, const RunValue& given) { return read_weights(given, field(c)); },
+          [=](const RunConfig& c) { return shown_list(field(c)); },
+          [=](const RunConfig& c) { return print_weights(field(c)); }};
+}
+
 template <class Field>
 Kind texts(Field field) {
   return {[=](RunConfig& c, const RunValue& given) { return read_list(given, field(c)); },

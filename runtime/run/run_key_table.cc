@@ -253,6 +253,10 @@ std::vector<RunKeyRow> pipeline_keys() {
           whole(1, 1 << 16, FIELD(pipeline.micro_batches))),
       row("pipeline.border", of_run, "numbers of activations and their gradients between stages",
           choice({"f32", "bf16", "int8"}, FIELD(pipeline.border))),
+      row("pipeline.exits", of_run,
+          "weights of the losses of exits, small heads at the end of each stage but the last, as [0.3, 0.3]; for "
+          "`rumor serve`; not set: no exits",
+          weights(FIELD(pipeline.exits))),
   };
 }
 

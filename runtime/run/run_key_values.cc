@@ -233,6 +233,26 @@ std::string print_list(const std::vector<std::uint32_t>& list) {
   return out;
 }
 
+Problem read_weights(const RunValue& given, std::vector<double>& out) {
+  constexpr const char* wanted = "wants a list of numbers above 0 and at most 100, such as [0.3, 0.3]";
+  const std::vector<RunValue>* list = given.list();
+  if (list == nullptr) return wanted;
+  std::vector<double> weights;
+  for (const RunValue& item : *list) {
+    const auto weight = item.number();
+    if (!weight || !(*weight > 0 && *weight <= 100)) return wanted;
+    weights.push_back(*weight);
+  }
+  out = std::move(weights);
+  return {};
+}
+
+std::string print_weights(const std::vector<double>& list) {
+  std::string out;
+  for (const double weight : list) out += print_number(weight) + ",";
+  return out;
+}
+
 // Exact: the run id must not depend on how a number was written or rounded for print.
 std::string print_number(double value) {
   char buffer[40];

@@ -47,6 +47,9 @@ Problem read_even(const RunValue& given, std::uint32_t& out);
 Problem read_log(RunConfig& config, const RunValue& given);
 Problem read_link_coding(RunConfig& config, const RunValue& given);
 std::string print_list(const std::vector<std::uint32_t>& list);
+// A list of numbers above 0, at most 100, and back; exact: for the run id.
+Problem read_weights(const RunValue& given, std::vector<double>& out);
+std::string print_weights(const std::vector<double>& list);
 // Exact: the run id must not depend on how a number was written or rounded for print.
 std::string print_number(double value);
 std::string quoted(const std::string& text);

@@ -14,12 +14,14 @@ namespace {
 
 // The id of the run that is not cut: its tensors are those of the parts, one after another. One part is in memory at a
 // time.
-Result<RunId> run_of_whole(const RunConfig& config, models::ModelConfig described,
+Result<RunId> run_of_whole(const RunConfig& config, const models::DataSet& data,
                            const std::vector<models::UnitRange>& parts) {
   std::vector<TensorInfo> tensors;
-  for (const models::UnitRange& units : parts) {
-    described.units = units;
-    const auto model = models::make_model(described);
+  for (std::uint32_t stage = 1; stage <= parts.size(); ++stage) {
+    RunConfig one = config;
+    take_stage(one, parts, stage);
+    data.describe(one.model);
+    const auto model = models::make_model(one.model);
     if (!model) return model.error();
     const auto& more = (*model)->layout().tensors();
     tensors.insert(tensors.end(), more.begin(), more.end());
@@ -34,6 +36,14 @@ Result<RunId> run_of_whole(const RunConfig& config, models::ModelConfig describe
 compress::BorderNumbers border_numbers(const PipelineRules& rules) {
   if (rules.border == "f32") return compress::BorderNumbers::f32;
   return rules.border == "bf16" ? compress::BorderNumbers::bf16 : compress::BorderNumbers::int8;
+}
+
+void take_stage(RunConfig& config, const std::vector<models::UnitRange>& parts, std::uint32_t stage) {
+  RUMOR_CHECK(stage >= 1 && stage <= parts.size());
+  config.model.units = parts[stage - 1];
+  config.model.exit = {};
+  const std::vector<double>& exits = config.pipeline.exits;
+  if (stage <= exits.size()) config.model.exit = {stage, exits[stage - 1]};
 }
 
 Result<void> check_stages(const RunConfig& config) {
@@ -57,10 +67,10 @@ Result<StagePlace> StagePlace::create(const RunConfig& config, const models::Dat
   data.describe(described);
   const auto parts = models::cut_model(described, config.pipeline.stages, config.pipeline.cut);
   if (!parts) return parts.error();
-  const auto whole = run_of_whole(config, described, *parts);
+  const auto whole = run_of_whole(config, data, *parts);
   if (!whole) return whole.error();
   StagePlace place{.config = config, .pipeline = {}};
-  place.config.model.units = (*parts)[stage - 1];
+  take_stage(place.config, *parts, stage);
   place.pipeline.self.pipeline = gossip::PipelineId::from(whole->view());
   place.pipeline.self.stage = stage;
   place.pipeline.self.stages = config.pipeline.stages;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "compress/border/border_codec.h"
 #include "gossip/pipeline/pipeline.h"
@@ -14,6 +15,10 @@
 namespace rumor {
 
 compress::BorderNumbers border_numbers(const PipelineRules& rules);
+
+// Makes `config`, of the whole model, that of one stage: its part and its exit. `parts`: of models::cut_model().
+// `stage`: from 1.
+void take_stage(RunConfig& config, const std::vector<models::UnitRange>& parts, std::uint32_t stage);
 
 // Errors: Errc::usage for settings that no stage can have.
 Result<void> check_stages(const RunConfig& config);

@@ -96,6 +96,21 @@ BOOST_AUTO_TEST_CASE(stages_repeat_themselves_with_narrow_borders_and_unequal_ma
   for (const sim::StageResult& stage : int8.stages) BOOST_TEST(stage.run.identical);
 }
 
+// Exits are gossiped with their stages, and the joined model is evaluated without them.
+BOOST_AUTO_TEST_CASE(stages_with_exits_train_and_stay_equal) {
+  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
+  config.model.hidden = {24, 16};
+  config.samples = 12'000;
+  config.pipeline.stages = 3;
+  config.pipeline.exits = {0.5, 0.5};
+  config.density = 0.02;
+  auto run = sim::StagedRun::create(config, models::load_data(config.data).value(), test::lan(6));
+  BOOST_REQUIRE_MESSAGE(run.ok(), (run.ok() ? "" : run.error().text));
+  const auto result = (*run)->run(nullptr).value();
+  for (const sim::StageResult& stage : result.stages) BOOST_TEST(stage.run.identical);
+  BOOST_TEST(result.evaluation.accuracy.value() > 0.7);
+}
+
 BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   const auto refusal = [](RunConfig config, sim::ClusterOptions options) {
     config.pipeline.stages = 3;

@@ -89,10 +89,13 @@ HOUSE = {
                   'runtime/daemon/state', 'runtime/daemon/status', 'tools/words'],
     'tools/audit': ['models/*', 'runtime/threads', 'runtime/report', 'runtime/run', 'runtime/replica',
                     'runtime/training', 'runtime/audit', 'runtime/daemon/state', 'runtime/daemon/loop', 'tools/words'],
+    'tools/serve': ['compress/border', 'models/*', 'gossip/asio', 'gossip/pipeline', 'runtime/run', 'runtime/replica',
+                    'runtime/stages', 'runtime/daemon/state', 'runtime/daemon/status', 'tools/words'],
     'tools/commands': ['gossip/*', 'gossip/asio', 'models/*', 'gpu/*', 'runtime/run', 'runtime/replica',
-                       'runtime/sim/*', 'runtime/daemon/state', 'runtime/daemon/ports', 'runtime/daemon/admission',
+                       'runtime/stages', 'runtime/sim/*', 'runtime/daemon/state', 'runtime/daemon/ports',
+                       'runtime/daemon/admission',
                        'runtime/daemon/status', 'runtime/daemon/export', 'runtime/daemon/loop', 'tools/words',
-                       'tools/text', 'tools/stats', 'tools/sim', 'tools/audit', 'runtime/audit'],
+                       'tools/text', 'tools/stats', 'tools/sim', 'tools/audit', 'tools/serve', 'runtime/audit'],
 }
 GROUND = ['runtime/base']  # every room may use it
 FOLDER_FILES_MAX = 29

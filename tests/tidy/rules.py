@@ -172,7 +172,7 @@ def check_tree(texts, exists):
     yield from house.check_table()
     yield from house.check_rooms(texts, CODE)
     yield from prose.check(texts, CODE, exists)
-    for slow, allowed in (('CLI/CLI.hpp', 1), ('httplib.h', 2)):  # httplib: a server and a client
+    for slow, allowed in (('CLI/CLI.hpp', 1), ('httplib.h', 2)):  # httplib: servers and a client
         users = []
         for path in sorted(texts):
             if path.endswith(CODE) and not path.startswith('tests/'):

@@ -1,4 +1,4 @@
-// Options of the command line that several commands have, and those of `rumor audit` and `rumor replay`.
+// Options of the command line that several commands have, and those of `rumor audit`, `replay` and `serve`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,5 +16,7 @@ void add_weights(CLI::App& app, RunSource& run);
 
 void add_audit(CLI::App& app, AuditCommand& command);
 void add_replay(CLI::App& app, ReplayCommand& command);
+// serve_options.cc
+void add_serve(CLI::App& app, ServeCommand& command);
 
 }  // namespace rumor::tools

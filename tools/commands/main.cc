@@ -421,6 +421,7 @@ int main(int argc, char** argv) {
   DoctorCommand doctor;
   AuditCommand audit;
   ReplayCommand replay;
+  ServeCommand serve;
   HelpCommand help;
   add_peer(app, peer);
   add_follow(app, follow);
@@ -433,6 +434,7 @@ int main(int argc, char** argv) {
   add_stats(app, stats);
   add_sample(app, sample);
   add_export(app, exported);
+  add_serve(app, serve);
   add_audit(app, audit);
   add_replay(app, replay);
   add_help(app, help);
@@ -448,6 +450,7 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("follow")) return run_follow_command(follow);
   if (app.got_subcommand("key")) return run_key_command(key);
   if (app.got_subcommand("sample")) return run_sample_command(sample);
+  if (app.got_subcommand("serve")) return run_serve_command(serve);
   if (app.got_subcommand("export")) return run_export_command(exported);
   if (app.got_subcommand("audit")) return run_audit_command(audit);
   if (app.got_subcommand("replay")) return run_replay_command(replay);

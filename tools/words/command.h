@@ -180,6 +180,19 @@ struct ExportCommand {
 };
 int run_export_command(const ExportCommand& command);
 
+struct ServeCommand {
+  RunSource run;
+  std::string model;            // a safetensors file or folder, or the state directory of a peer of the stage
+  std::string stage;            // "K" or "K/S", counted from 1; empty: with `report`
+  std::string listen = "127.0.0.1:7750", next;
+  std::string sensors = "one";  // or max, mean
+  double exit_below = 0.5;      // normalised entropy, 0..1
+  double mean = 0, scale = 1;
+  bool report = false;
+  std::string json;             // of the report; empty: none
+};
+int run_serve_command(const ServeCommand& command);
+
 struct AuditCommand {
   RunSource run;
   std::string target, peer, steps;  // peer: first digits of its key, or empty; steps: "A..B", or empty

@@ -108,17 +108,30 @@ std::string path_of(const FigureGroup& group, const Figure& figure) {
   return str(group.object, group.object.empty() ? "" : ".", figure.member);
 }
 
+// The columns for the terminal, without those of faults that no item has.
+std::vector<const Figure*> columns_of(const FigureBlock& block, const json& items) {
+  std::vector<const Figure*> columns;
+  for (const Figure& figure : block.figures) {
+    const bool empty = std::all_of(items.begin(), items.end(), [&](const json& item) {
+      return value_text(figure.form, at_path(item, figure.member)).empty();
+    });
+    if (figure.width > 0 && !(figure.form == Form::fault && empty)) columns.push_back(&figure);
+  }
+  return columns;
+}
+
 std::string list_lines(const FigureBlock& block, const json* items) {
+  if (!items || !items->is_array() || items->empty()) return {};
+  const std::vector<const Figure*> columns = columns_of(block, *items);
   std::string headings, out;
-  for (const Figure& figure : block.figures)
-    if (figure.width > 0) headings += (headings.empty() ? "" : " ") + cell(figure, std::string(figure.label));
-  if (headings.empty() || !items || !items->is_array() || items->empty()) return {};
+  for (const Figure* figure : columns)
+    headings += (headings.empty() ? "" : " ") + cell(*figure, std::string(figure->label));
+  if (headings.empty()) return {};
   for (std::size_t i = 0; i < std::min(items->size(), list_rows_max); ++i) {
     std::string line;
-    for (const Figure& figure : block.figures) {
-      if (figure.width == 0) continue;
-      const std::string text = value_text(figure.form, at_path((*items)[i], figure.member));
-      line += (line.empty() ? "" : " ") + cell(figure, text.empty() ? "-" : text);
+    for (const Figure* figure : columns) {
+      const std::string text = value_text(figure->form, at_path((*items)[i], figure->member));
+      line += (line.empty() ? "" : " ") + cell(*figure, text.empty() ? "-" : text);
     }
     out += line + "\n";
   }

@@ -84,6 +84,7 @@ Result<Training> stage_training(const PeerOptions& options, const NodeId& node) 
   models::ModelConfig whole = config.model;
   (*data)->describe(whole);
   whole.units = {};
+  whole.exit = {};
   Training training{.trainer = {}, .start = {}, .model_json = models::model_json(whole)};
   auto tokenizer = tokenizer_text(config);
   if (!tokenizer) return tokenizer.error();

@@ -28,4 +28,15 @@ Result<std::string> http_get(const std::string& host_port, const std::string& pa
   return response->body;
 }
 
+Result<HttpAnswer> http_post(const std::string& host_port, const std::string& path, const std::string& body) {
+  const auto address = net::parse_address(host_port);
+  if (!address) return address.error();
+  httplib::Client client(address->host, address->port);
+  client.set_connection_timeout(1);
+  client.set_read_timeout(5);
+  const auto response = client.Post(path.c_str(), body, "application/octet-stream");
+  if (!response) return Error{Errc::not_found, str("nobody answers at ", host_port)};
+  return HttpAnswer{response->status, response->body};
+}
+
 }  // namespace rumor::daemon

@@ -1,19 +1,11 @@
 #include "runtime/daemon/status/status_server.h"
 
-#include <httplib.h>
-#include <sys/socket.h>
-
-#include <atomic>
-#include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "gossip/asio/address.h"
 #include "runtime/base/text.h"
-#include "runtime/base/time.h"
+#include "runtime/daemon/status/http_listener.h"
 #include "runtime/daemon/status/status_page.h"
 #include "runtime/daemon/status/status_token.h"
 
@@ -54,15 +46,11 @@ struct StatusServer::Impl {
   void serve_snapshot(const char* path, std::function<std::string(const StatusSnapshot&)> text, const char* type);
   void set_up(bool loopback, const std::string& token);
   void guard(bool loopback, const std::string& token);
-  Result<void> bind(const net::Address& wanted);
-  Result<void> run();
 
-  httplib::Server server;
-  std::string address;
-  std::thread thread;
-  std::atomic<bool> ended = false;  // the thread has left the server
   std::mutex mutex;
   std::shared_ptr<const StatusSnapshot> snapshot;  // guarded by mutex; null before the first publish()
+  HttpListener listener{"status ", "--status", threads, request_body_bytes_max};  // ends first
+  httplib::Server& server = listener.server;
 };
 
 void StatusServer::Impl::serve_snapshot(const char* path, std::function<std::string(const StatusSnapshot&)> text,
@@ -92,18 +80,6 @@ void StatusServer::Impl::guard(bool loopback, const std::string& token) {
 }
 
 void StatusServer::Impl::set_up(bool loopback, const std::string& token) {
-  server.new_task_queue = [] { return new httplib::ThreadPool(threads); };  // the server takes and deletes it
-  server.set_payload_max_length(request_body_bytes_max);
-  server.set_keep_alive_max_count(1);  // an idle connection would hold up the end
-  server.set_keep_alive_timeout(1);
-  server.set_read_timeout(1, 0);
-  server.set_write_timeout(1, 0);
-  server.set_tcp_nodelay(true);
-  // The library's own choice lets a second server share the port unseen.
-  server.set_socket_options([](int socket) {
-    const int yes = 1;
-    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  });
   guard(loopback, token);
   serve_snapshot("/status", &StatusSnapshot::status_json, "application/json");
   serve_snapshot("/metrics", &StatusSnapshot::metrics_text, "text/plain; version=0.0.4; charset=utf-8");
@@ -123,41 +99,6 @@ void StatusServer::Impl::set_up(bool loopback, const std::string& token) {
   });
 }
 
-Result<void> StatusServer::Impl::bind(const net::Address& wanted) {
-  errno = 0;
-  int port = wanted.port;
-  if (port == 0) {
-    port = server.bind_to_any_port(wanted.host.c_str());
-  } else if (!server.bind_to_port(wanted.host.c_str(), port)) {
-    port = -1;
-  }
-  if (port > 0) {
-    address = net::Address{wanted.host, static_cast<std::uint16_t>(port)}.text();
-    return {};
-  }
-  // The library closes the socket after a failed bind; that leaves errno alone unless closing fails too.
-  std::string cause = errno == 0 ? "the address cannot be used" : std::strerror(errno);
-  cause[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(cause[0])));
-  return Error{Errc::io,
-               str("cannot serve status on ", wanted.text(), ": ", cause, "; choose another with --status")};
-}
-
-// Returns when it serves: only then can stop() end it.
-Result<void> StatusServer::Impl::run() {
-  try {
-    thread = std::thread([this] {
-      server.listen_after_bind();
-      ended = true;
-    });
-  } catch (const std::system_error& refused) {
-    return Error{Errc::io, str("cannot serve status: the system starts no thread: ", refused.code().message())};
-  }
-  while (!server.is_running() && !ended) std::this_thread::sleep_for(1ms);
-  if (!ended) return {};
-  thread.join();
-  return Error{Errc::io, str("cannot serve status on ", address, ": the system takes no connections there")};
-}
-
 StatusServer::StatusServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::string& host_port,
@@ -171,18 +112,15 @@ Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::string& hos
                                   ", or set a token with --status-token FILE")};
   auto impl = std::make_unique<Impl>();
   impl->set_up(loopback, token);
-  if (Result<void> bound = impl->bind(*wanted); !bound) return bound.error();
-  if (Result<void> running = impl->run(); !running) return running.error();
+  if (Result<void> bound = impl->listener.bind(*wanted); !bound) return bound.error();
+  if (Result<void> running = impl->listener.run(); !running) return running.error();
   return std::unique_ptr<StatusServer>(new StatusServer(std::move(impl)));
 }
 
-StatusServer::~StatusServer() {
-  impl_->server.stop();
-  impl_->thread.join();
-}
+StatusServer::~StatusServer() = default;
 
 const std::string& StatusServer::address() const {
-  return impl_->address;
+  return impl_->listener.address();
 }
 
 void StatusServer::publish(StatusSnapshot snapshot) {

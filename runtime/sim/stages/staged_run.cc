@@ -73,15 +73,15 @@ Result<void> StagedRun::make_stages() {
   units_ = std::move(*units);
   configs_.assign(stages(), config_);
   for (std::size_t stage = 0; stage < stages(); ++stage)
-    if (auto made = make_stage(stage, units_[stage]); !made) return made;
+    if (auto made = make_stage(stage); !made) return made;
   share_costs();
   link_stages();
   return {};
 }
 
-Result<void> StagedRun::make_stage(std::size_t stage, models::UnitRange units) {
+Result<void> StagedRun::make_stage(std::size_t stage) {
   RunConfig& config = configs_[stage];
-  config.model.units = units;
+  take_stage(config, units_, static_cast<std::uint32_t>(stage) + 1);
   ClusterOptions options = options_;
   options.nodes = replicas(stage);
   options.seed = mix64(options_.seed + stage);
@@ -231,15 +231,18 @@ Result<StagedResult> StagedRun::conclude() {
   return std::move(result_);
 }
 
-// The tensors of the stages, one after another, are those of the whole model.
+// The tensors of the stages without their exits, one after another, are those of the whole model.
 models::Evaluation StagedRun::evaluate() const {
   models::ModelConfig whole = config_.model;
   data_->describe(whole);
   const auto model = models::make_model(whole).value();
   std::vector<float> weights;
-  for (const auto& cluster : clusters_) {
-    const auto part = models::to_floats(cluster->node(0)->replica().weights(), config_.grid_bits);
-    weights.insert(weights.end(), part.begin(), part.end());
+  for (std::size_t stage = 0; stage < stages(); ++stage) {
+    const auto part = models::to_floats(clusters_[stage]->node(0)->replica().weights(), config_.grid_bits);
+    models::ModelConfig of_part = configs_[stage].model;
+    data_->describe(of_part);
+    const auto body = models::params_without_exit(models::make_model(of_part).value()->layout());
+    weights.insert(weights.end(), part.begin(), part.begin() + body);
   }
   return models::evaluate_on_test(*model, *data_, weights, UINT32_MAX);
 }

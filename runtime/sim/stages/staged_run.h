@@ -73,7 +73,7 @@ class StagedRun {
 
   StagedRun(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options);
   Result<void> make_stages();
-  Result<void> make_stage(std::size_t stage, models::UnitRange units);
+  Result<void> make_stage(std::size_t stage);
   Result<std::unique_ptr<Trainer>> make_trainer(std::size_t peer, const RunConfig& config,
                                                 const NodeOptions& options);
   void share_costs();

@@ -103,6 +103,15 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_named) {
   const SafetensorsTensor old[] = {{"a", {6}, values}, {"model.layers.0.self_attn.rotary_emb.inv_freq", {6}, values}};
   BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", old).ok());
   BOOST_TEST(says({{"a", {6}}}) == "");
+  const SafetensorsTensor cut[] = {{"a", {6}, values}, {"exit.1.weight", {6}, values}, {"exit.12.bias", {6}, values}};
+  BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", cut).ok());
+  BOOST_TEST(says({{"a", {6}}}) == "");
+  BOOST_TEST(says({{"a", {6}}, {"exit.1.weight", {6}}}) == "");
+  for (const char* other : {"exit.weight", "exit.1.scale", "exit.x.weight"}) {
+    const SafetensorsTensor odd[] = {{"a", {6}, values}, {other, {6}, values}};
+    BOOST_REQUIRE(write_safetensors(scratch / "w.safetensors", odd).ok());
+    BOOST_TEST(says({{"a", {6}}}) == "w.safetensors: the model has no tensor " + std::string(other) + fix);
+  }
   const std::vector<float> large = {1, -128.5f}, broken = {NAN, 0};
   for (const auto& [bad, text] :
        {std::pair{large, "tensor a holds -128.5 at position 1"},

@@ -47,6 +47,23 @@ BOOST_AUTO_TEST_CASE(the_pipeline_has_the_id_of_the_whole_run) {
   BOOST_TEST(units == 3u);
 }
 
+// The exit belongs to its stage, and to the pipeline's identity.
+BOOST_AUTO_TEST_CASE(stages_but_the_last_have_exits) {
+  RunConfig config = cut_run(3);
+  const auto data = models::describe_data(config.data).value();
+  const auto without = StagePlace::create(config, data, 1).value();
+  BOOST_TEST(!without.config.model.exit.is_on());
+  config.pipeline.exits = {0.3, 0.5};
+  std::set<std::string> pipelines{without.pipeline.self.pipeline.hex()};
+  for (std::uint32_t stage = 1; stage <= 3; ++stage) {
+    const StagePlace place = StagePlace::create(config, data, stage).value();
+    BOOST_TEST(place.config.model.exit.stage == (stage < 3 ? stage : 0));
+    BOOST_TEST(place.config.model.exit.weight == (stage == 1 ? 0.3 : stage == 2 ? 0.5 : 0));
+    pipelines.insert(place.pipeline.self.pipeline.hex());
+  }
+  BOOST_TEST(pipelines.size() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_stage_cannot_have_is_refused) {
   const auto data = models::describe_data(cut_run(2).data).value();
   const auto reason = [&](auto change) {
