@@ -1,61 +1,14 @@
 // A model in stages, each with several whole nodes: equal replicas in every stage, and the loss of the whole
 // model.
-#include "runtime/sim/stages/staged_run.h"
-
 #include <cmath>
 
-#include "tests/sim/support.h"
-#include "tests/unit/models/scratch.h"
+#include "tests/sim/staged_support.h"
 
 using namespace rumor;
-
-namespace {
-
-std::shared_ptr<const models::DataSet> staged_text() {
-  static const std::shared_ptr<const models::DataSet> data = [] {
-    std::string text;
-    Prng prng(3);
-    for (int i = 0; i < 20'000; ++i)
-      text.push_back(static_cast<char>(i % 7 == 0 ? 'p' + static_cast<int>(prng.below(4)) : 'a' + i % 7));
-    const models::Scratch scratch;
-    scratch.write("text", text);
-    return models::load_data({.kind = "text", .path = scratch / "text"}, 16).value();
-  }();
-  return data;
-}
-
-RunConfig staged_gpt(std::uint64_t samples) {
-  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
-  config.data.kind = "text";
-  config.model.family = "gpt";
-  config.model.context = 16;
-  config.model.layers = 3;
-  config.model.heads = 2;
-  config.model.embedding = 24;
-  config.model.tied_head = false;
-  config.optimizer.kind = "adam";
-  config.rate = 0.01;
-  config.samples = samples;
-  config.density = 0.05;
-  config.batch = 16;
-  return config;
-}
-
-RunConfig in_stages(RunConfig config, std::uint32_t stages, const std::string& border) {
-  config.pipeline.stages = stages;
-  config.pipeline.border = border;
-  return config;
-}
-
-sim::StagedResult staged(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto run = sim::StagedRun::create(config, staged_text(), options);
-  BOOST_REQUIRE_MESSAGE(run.ok(), (run.ok() ? "" : run.error().text));
-  auto result = (*run)->run(nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(*result);
-}
-
-}  // namespace
+using test::in_stages;
+using test::staged;
+using test::staged_gpt;
+using test::staged_text;
 
 BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
   const RunConfig config = staged_gpt(12'000);
@@ -72,6 +25,7 @@ BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
                                 << stage.utilisation << ", samples " << stage.run.samples);
     BOOST_TEST(stage.run.identical);
     BOOST_TEST(stage.run.lost == 0u);
+    BOOST_TEST(stage.missing == 0u);
     BOOST_TEST(stage.run.samples + 3 * 16 >= config.samples);
     BOOST_TEST(stage.utilisation > 0.1);
   }
@@ -115,9 +69,6 @@ BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   wrong = fine;
   wrong.model.tied_head = true;
   BOOST_TEST(refusal(wrong, test::lan(3)).ends_with("set model.tied_head = false"));
-  sim::ClusterOptions faulty = test::lan(3);
-  faulty.light_faults = true;
-  BOOST_TEST(refusal(fine, faulty).find("--faults none") != std::string::npos);
   // A run of whole peers does not take a run file with stages.
   const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), staged_text(), test::lan(3), nullptr);
   BOOST_TEST(!ordinary.ok());

@@ -31,6 +31,12 @@ void print_staged(std::FILE* to, const RunConfig& config, const sim::StagedResul
                byte_text(static_cast<double>(r.activation_bytes)).c_str(),
                byte_text(static_cast<double>(r.gradient_bytes)).c_str(),
                byte_text(static_cast<double>(r.control_bytes)).c_str());
+  if (r.link_resets + r.restarts + r.partitions + r.strikes > 0)
+    std::fprintf(to,
+                 "  faults          %llu restarts, %llu links reset, %llu partitions; %llu micro-batches sent again\n",
+                 static_cast<unsigned long long>(r.restarts), static_cast<unsigned long long>(r.link_resets),
+                 static_cast<unsigned long long>(r.partitions),
+                 static_cast<unsigned long long>(r.figures.lost + r.figures.late + r.figures.refused));
   std::fprintf(to, "  virtual time    %s s, computed in %s s\n\n", fixed(r.virtual_seconds, 1).c_str(),
                fixed(r.wall_seconds, 1).c_str());
 }

@@ -28,6 +28,10 @@ Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models
   if (config.pipeline.stages > 1)
     return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages,
                                   ": methods are compared with a model that is not cut; set pipeline.stages = 1")};
+  if (std::any_of(options.planned_faults.begin(), options.planned_faults.end(),
+                  [](const PlannedFault& fault) { return fault.keeps_disk; }))
+    return Error{Errc::usage, "keeps_disk = true is only for runs with stages (--stages): other nodes of a simulation "
+                              "have no disks but in a storm; leave it out, or use --faults storm"};
   for (const Way& way : ways) {
     if (way.mode != config.mode) continue;
     auto absences = Absences::create(options, config.mode);
