@@ -2,6 +2,7 @@
 // model.
 #include <cmath>
 
+#include "runtime/sim/experiments/compare.h"
 #include "tests/sim/staged_support.h"
 
 using namespace rumor;
@@ -69,9 +70,40 @@ BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   wrong = fine;
   wrong.model.tied_head = true;
   BOOST_TEST(refusal(wrong, test::lan(3)).ends_with("set model.tied_head = false"));
-  // A run of whole peers does not take a run file with stages.
-  const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), staged_text(), test::lan(3), nullptr);
-  BOOST_TEST(!ordinary.ok());
+  // A cluster of whole peers does not take a run file with stages.
   const auto cluster = sim::Cluster::create(in_stages(fine, 3, "f32"), staged_text(), test::lan(3));
   BOOST_TEST(cluster.error().text.find("a peer serves one stage of a model") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_pipeline_is_compared_with_the_whole_model) {
+  const RunConfig base = in_stages(staged_gpt(2'000), 3, "f32");
+  std::vector<sim::Method> methods;
+  for (const char* text : {"broadcast", "pipeline", "pipeline:pipeline.border=int8"})
+    methods.push_back(sim::parse_method(text, base, 6).value());
+  BOOST_TEST(methods[0].config.pipeline.stages == 1u);
+  BOOST_TEST(methods[1].config.pipeline.stages == 3u);
+  const sim::RunTrial trial = [](const sim::Method& method, double rate, std::uint64_t seed) -> Result<sim::Trial> {
+    RunConfig config = method.config;
+    config.rate = rate;
+    sim::ClusterOptions options = test::lan(method.nodes, seed);
+    options.curve_points = 3;
+    return sim::trial_of(sim::simulate(config, staged_text(), options, nullptr).value(), rate);
+  };
+  const auto compared = sim::compare(methods, {1.0}, 1, 1, trial);
+  BOOST_REQUIRE_MESSAGE(compared.ok(), (compared.ok() ? "" : compared.error().text));
+  const auto& all = compared->methods;
+  for (const sim::MethodFigures& method : all) {
+    BOOST_TEST(method.identical);
+    BOOST_TEST(method.runs.front().params == all[0].runs.front().params);
+    BOOST_TEST(method.runs.front().curve.size() >= 3u);
+    BOOST_TEST(method.loss < method.runs.front().curve.front().loss);
+    BOOST_TEST((method.idle > 0 && method.idle < 1));
+  }
+  BOOST_TEST(std::abs(all[2].loss - all[1].loss) < 0.1 * all[1].loss);
+  BOOST_TEST(all[2].sent_bytes < 0.6 * all[1].sent_bytes);
+  const auto says = [&](const char* text, const RunConfig& config) {
+    return sim::parse_method(text, config, 6).error().text;
+  };
+  BOOST_TEST(says("pipeline", staged_gpt(100)).find("pipeline:pipeline.stages=3") != std::string::npos);
+  BOOST_TEST(says("sync:pipeline.stages=2", base).find("for the method pipeline alone") != std::string::npos);
 }

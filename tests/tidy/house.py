@@ -63,7 +63,7 @@ HOUSE = {
     'runtime/sim/storm': ['gossip/*', 'runtime/sim/world', 'runtime/sim/cluster', 'runtime/sim/stages'],
     'runtime/sim/methods': ['models/*', 'runtime/run', 'runtime/sim/world', 'runtime/sim/cluster'],
     'runtime/sim/experiments': ['runtime/report', 'runtime/run', 'runtime/sim/record', 'runtime/sim/cluster',
-                                'runtime/sim/methods'],
+                                'runtime/sim/stages', 'runtime/sim/methods'],
     'runtime/daemon/console': ['runtime/run', 'runtime/node'],
     'runtime/daemon/state': ['compress/payload', 'gossip/asio', 'runtime/replica', 'runtime/node'],
     'runtime/daemon/ports': ['gossip/contract', 'gossip/asio', 'runtime/run'],
