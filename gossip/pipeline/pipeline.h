@@ -94,6 +94,12 @@ class Pipeline {
   const PipelineFigures& figures() const { return figures_; }
   // Micro-batches that are not over.
   std::size_t held() const { return held_.size(); }
+  // Those of them that count in the step under way, or in the one that MakeStep was asked for: visit(Slot, name).
+  template <class Visit>
+  void each_counted(Visit visit) const {
+    for (const auto& [slot, held] : held_)
+      if (held.counted) visit(slot, held.name);
+  }
   void check_invariants() const;
 
  private:

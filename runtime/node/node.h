@@ -106,6 +106,8 @@ class Node final {
   std::uint32_t withheld_in_a_row(const NodeId& peer) const { return audits_.withheld_in_a_row(peer); }
   // Null: peers have no models of their own.
   const Neighbourhood* neighbourhood() const { return core_.exchange->neighbourhood(); }
+  // Null: the run is no stage.
+  const gossip::Pipeline* pipeline() const { return staged_.pipeline(); }
   const TrainingFigures& figures() const { return core_.figures; }
   bool training() const { return core_.phase == Phase::training; }
   // It has all that one other peer had when they met, or nobody answers.

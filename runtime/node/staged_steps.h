@@ -45,6 +45,8 @@ class StagedSteps final : public gossip::StageLinks {
   // For people: the neighbouring stage that a step waits for. Empty: none.
   std::string waiting_for(TimePoint now) const;
   StageStatus status() const;
+  // Null: the run is no stage.
+  const gossip::Pipeline* pipeline() const { return pipeline_ ? &*pipeline_ : nullptr; }
   void check_invariants() const;
 
   // gossip::StageLinks

@@ -1,61 +1,15 @@
 // A model in stages, each with several whole nodes: equal replicas in every stage, and the loss of the whole
 // model.
-#include "runtime/sim/stages/staged_run.h"
-
 #include <cmath>
 
-#include "tests/sim/support.h"
-#include "tests/unit/models/scratch.h"
+#include "runtime/sim/experiments/compare.h"
+#include "tests/sim/staged_support.h"
 
 using namespace rumor;
-
-namespace {
-
-std::shared_ptr<const models::DataSet> staged_text() {
-  static const std::shared_ptr<const models::DataSet> data = [] {
-    std::string text;
-    Prng prng(3);
-    for (int i = 0; i < 20'000; ++i)
-      text.push_back(static_cast<char>(i % 7 == 0 ? 'p' + static_cast<int>(prng.below(4)) : 'a' + i % 7));
-    const models::Scratch scratch;
-    scratch.write("text", text);
-    return models::load_data({.kind = "text", .path = scratch / "text"}, 16).value();
-  }();
-  return data;
-}
-
-RunConfig staged_gpt(std::uint64_t samples) {
-  RunConfig config = parse_run_config(preset_text("synthetic"), "synthetic").value();
-  config.data.kind = "text";
-  config.model.family = "gpt";
-  config.model.context = 16;
-  config.model.layers = 3;
-  config.model.heads = 2;
-  config.model.embedding = 24;
-  config.model.tied_head = false;
-  config.optimizer.kind = "adam";
-  config.rate = 0.01;
-  config.samples = samples;
-  config.density = 0.05;
-  config.batch = 16;
-  return config;
-}
-
-RunConfig in_stages(RunConfig config, std::uint32_t stages, const std::string& border) {
-  config.pipeline.stages = stages;
-  config.pipeline.border = border;
-  return config;
-}
-
-sim::StagedResult staged(const RunConfig& config, const sim::ClusterOptions& options) {
-  auto run = sim::StagedRun::create(config, staged_text(), options);
-  BOOST_REQUIRE_MESSAGE(run.ok(), (run.ok() ? "" : run.error().text));
-  auto result = (*run)->run(nullptr);
-  BOOST_REQUIRE_MESSAGE(result.ok(), (result.ok() ? "" : result.error().text));
-  return std::move(*result);
-}
-
-}  // namespace
+using test::in_stages;
+using test::staged;
+using test::staged_gpt;
+using test::staged_text;
 
 BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
   const RunConfig config = staged_gpt(12'000);
@@ -72,6 +26,7 @@ BOOST_AUTO_TEST_CASE(stages_with_three_replicas_train_as_the_whole_model) {
                                 << stage.utilisation << ", samples " << stage.run.samples);
     BOOST_TEST(stage.run.identical);
     BOOST_TEST(stage.run.lost == 0u);
+    BOOST_TEST(stage.missing == 0u);
     BOOST_TEST(stage.run.samples + 3 * 16 >= config.samples);
     BOOST_TEST(stage.utilisation > 0.1);
   }
@@ -130,12 +85,40 @@ BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {
   wrong = fine;
   wrong.model.tied_head = true;
   BOOST_TEST(refusal(wrong, test::lan(3)).ends_with("set model.tied_head = false"));
-  sim::ClusterOptions faulty = test::lan(3);
-  faulty.light_faults = true;
-  BOOST_TEST(refusal(fine, faulty).find("--faults none") != std::string::npos);
-  // A run of whole peers does not take a run file with stages.
-  const auto ordinary = sim::simulate(in_stages(fine, 3, "f32"), staged_text(), test::lan(3), nullptr);
-  BOOST_TEST(!ordinary.ok());
+  // A cluster of whole peers does not take a run file with stages.
   const auto cluster = sim::Cluster::create(in_stages(fine, 3, "f32"), staged_text(), test::lan(3));
   BOOST_TEST(cluster.error().text.find("a peer serves one stage of a model") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_pipeline_is_compared_with_the_whole_model) {
+  const RunConfig base = in_stages(staged_gpt(2'000), 3, "f32");
+  std::vector<sim::Method> methods;
+  for (const char* text : {"broadcast", "pipeline", "pipeline:pipeline.border=int8"})
+    methods.push_back(sim::parse_method(text, base, 6).value());
+  BOOST_TEST(methods[0].config.pipeline.stages == 1u);
+  BOOST_TEST(methods[1].config.pipeline.stages == 3u);
+  const sim::RunTrial trial = [](const sim::Method& method, double rate, std::uint64_t seed) -> Result<sim::Trial> {
+    RunConfig config = method.config;
+    config.rate = rate;
+    sim::ClusterOptions options = test::lan(method.nodes, seed);
+    options.curve_points = 3;
+    return sim::trial_of(sim::simulate(config, staged_text(), options, nullptr).value(), rate);
+  };
+  const auto compared = sim::compare(methods, {1.0}, 1, 1, trial);
+  BOOST_REQUIRE_MESSAGE(compared.ok(), (compared.ok() ? "" : compared.error().text));
+  const auto& all = compared->methods;
+  for (const sim::MethodFigures& method : all) {
+    BOOST_TEST(method.identical);
+    BOOST_TEST(method.runs.front().params == all[0].runs.front().params);
+    BOOST_TEST(method.runs.front().curve.size() >= 3u);
+    BOOST_TEST(method.loss < method.runs.front().curve.front().loss);
+    BOOST_TEST((method.idle > 0 && method.idle < 1));
+  }
+  BOOST_TEST(std::abs(all[2].loss - all[1].loss) < 0.1 * all[1].loss);
+  BOOST_TEST(all[2].sent_bytes < 0.6 * all[1].sent_bytes);
+  const auto says = [&](const char* text, const RunConfig& config) {
+    return sim::parse_method(text, config, 6).error().text;
+  };
+  BOOST_TEST(says("pipeline", staged_gpt(100)).find("pipeline:pipeline.stages=3") != std::string::npos);
+  BOOST_TEST(says("sync:pipeline.stages=2", base).find("for the method pipeline alone") != std::string::npos);
 }

@@ -85,12 +85,10 @@ int run_sim_command(const SimCommand& asked) {
         str(text, "  sent ", byte_text(point.sent_bytes_per_node), " a peer  ", fixed(elapsed(), 0), " s"));
     return !interrupted();
   };
-  if (config->pipeline.stages > 1 && command.faults == "storm")
-    return fail({Errc::usage, "--faults storm is not possible with stages so far; set --faults none"});
-  if (config->pipeline.stages > 1)
-    return run_staged_command(command, *config, *data, *options, progress, line);
   if (command.faults == "storm" && !command.step_factors.empty())
     return fail({Errc::usage, "--faults storm draws the speed of each peer itself: leave --step-factors out"});
+  if (config->pipeline.stages > 1)
+    return run_staged_command(command, *config, *data, *options, progress, line);
   if (command.faults == "storm" && config->mode != "broadcast")
     return fail({Errc::usage, str("--faults storm compares a replica that all have in common, and exchange.mode = \"",
                                   config->mode, "\" has none; a file with kind = \"kill\" makes peers come and go")});

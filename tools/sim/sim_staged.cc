@@ -5,6 +5,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/sim/stages/staged_run.h"
+#include "tools/sim/sim_storm.h"
 
 namespace rumor::tools {
 
@@ -31,11 +32,24 @@ void print_staged(std::FILE* to, const RunConfig& config, const sim::StagedResul
                byte_text(static_cast<double>(r.activation_bytes)).c_str(),
                byte_text(static_cast<double>(r.gradient_bytes)).c_str(),
                byte_text(static_cast<double>(r.control_bytes)).c_str());
+  if (r.link_resets + r.restarts + r.partitions + r.strikes > 0)
+    std::fprintf(to,
+                 "  faults          %llu restarts, %llu links reset, %llu partitions; %llu micro-batches sent again\n",
+                 static_cast<unsigned long long>(r.restarts), static_cast<unsigned long long>(r.link_resets),
+                 static_cast<unsigned long long>(r.partitions),
+                 static_cast<unsigned long long>(r.figures.lost + r.figures.late + r.figures.refused));
   std::fprintf(to, "  virtual time    %s s, computed in %s s\n\n", fixed(r.virtual_seconds, 1).c_str(),
                fixed(r.wall_seconds, 1).c_str());
 }
 
 }  // namespace
+
+int output_staged(const sim::StagedResult& result, const RunConfig& config, const SimCommand& command) {
+  if (command.json)
+    if (auto written = write_file(*command.json, sim::to_json(result)); !written) return fail(written.error());
+  print_staged(command.json == "-" ? stderr : stdout, config, result);
+  return 0;
+}
 
 int run_staged_command(const SimCommand& command, const RunConfig& config,
                        const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
@@ -43,18 +57,17 @@ int run_staged_command(const SimCommand& command, const RunConfig& config,
   if (command.report)
     return fail(
         {Errc::usage, "--report draws the curves of a model that is not cut; with stages use --json"});
+  if (command.faults == "storm") return run_staged_storm(command, config, data, options, progress, line);
   const auto began = std::chrono::steady_clock::now();
   auto run = sim::StagedRun::create(config, data, options);
   if (!run) return fail(run.error());
   auto result = (*run)->run(progress);
   line.clear();
   if (!result) return fail(result.error());
+  if (result->stopped_early)
+    return fail({Errc::io, "stopped before the end, with stages that are not equally far"});
   result->wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  if (command.json)
-    if (auto written = write_file(*command.json, sim::to_json(*result)); !written)
-      return fail(written.error());
-  print_staged(command.json == "-" ? stderr : stdout, config, *result);
-  return 0;
+  return output_staged(*result, config, command);
 }
 
 }  // namespace rumor::tools

@@ -10,7 +10,8 @@
 #include <sstream>
 
 #include "runtime/base/text.h"
-#include "runtime/sim/storm/training_storm.h"
+#include "runtime/sim/storm/staged_storm.h"
+#include "tools/sim/sim_staged.h"
 
 namespace rumor::tools {
 
@@ -104,6 +105,30 @@ std::string training_command(const SimCommand& command) {
   return text;
 }
 
+// One storm with training: the seed of the command, shrunk first if that is asked for. `fit` gives the request its
+// times.
+template <class Run, class Fit>
+auto storm_of(const SimCommand& command, const Run& run, const Fit& fit, const sim::Progress& progress,
+              ProgressLine& line) -> decltype(run(sim::StormRequest{}, std::string(), progress)) {
+  auto request = storm_request(command);
+  if (!request) return request.error();
+  request->nodes = command.nodes;
+  *request = fit(*request);
+  const std::string replay = training_command(command);
+  if (command.shrink) {
+    request = shrunk(
+        [&](const sim::StormRequest& one) {
+          const auto all = run(one, replay, nullptr);
+          return all ? all->report : sim::StormReport{};
+        },
+        *request, replay);
+    if (!request) return request.error();
+  }
+  auto all = run(*request, replay, progress);
+  line.clear();
+  return all;
+}
+
 }  // namespace
 
 int run_protocol_storm(const SimCommand& command) {
@@ -117,28 +142,41 @@ int run_protocol_storm(const SimCommand& command) {
 int run_training_storm(const SimCommand& command, const RunConfig& config,
                        const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
                        const sim::Progress& progress, ProgressLine& line) {
-  auto request = storm_request(command);
-  if (!request) return fail(request.error());
-  request->training = sim::expected_training(config, options);
-  request->nodes = command.nodes;
-  const std::string replay = training_command(command);
+  const auto run = [&](const sim::StormRequest& request, const std::string& replay, const sim::Progress& shown) {
+    return sim::run_training_storm(config, data, options, request, replay, shown);
+  };
+  const auto fit = [&](sim::StormRequest request) {
+    request.training = sim::expected_training(config, options);
+    return request;
+  };
   const auto start = std::chrono::steady_clock::now();
-  if (command.shrink) {
-    request = shrunk(
-        [&](const sim::StormRequest& one) {
-          const auto all = sim::run_training_storm(config, data, options, one, replay, nullptr);
-          return all ? all->report : sim::StormReport{};
-        },
-        *request, replay);
-    if (!request) return fail(request.error());
-  }
-  auto all = sim::run_training_storm(config, data, options, *request, replay, progress);
-  line.clear();
+  auto all = storm_of(command, run, fit, progress, line);
   if (!all) return fail(all.error());
   if (all->report.violation) return print_report(stdout, all->report);
   all->result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const int status = output_result(all->result, command);
   if (!all->result.stopped_early) print_report(command.json == "-" ? stderr : stdout, all->report);
+  return status;
+}
+
+int run_staged_storm(const SimCommand& command, const RunConfig& config,
+                     const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
+                     const sim::Progress& progress, ProgressLine& line) {
+  const auto run = [&](const sim::StormRequest& request, const std::string& replay, const sim::Progress& shown) {
+    return sim::run_staged_storm(config, data, options, request, replay, shown);
+  };
+  const auto fit = [&](const sim::StormRequest& request) {
+    return sim::fitted_to_stages(request, config, options);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  auto all = storm_of(command, run, fit, progress, line);
+  if (!all) return fail(all.error());
+  if (all->report.violation) return print_report(stdout, all->report);
+  if (all->result.stopped_early)
+    return fail({Errc::io, "stopped before the end, with stages that are not equally far"});
+  all->result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const int status = output_staged(all->result, config, command);
+  print_report(command.json == "-" ? stderr : stdout, all->report);
   return status;
 }
 

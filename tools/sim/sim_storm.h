@@ -15,5 +15,8 @@ int run_protocol_storm(const SimCommand& command);
 int run_training_storm(const SimCommand& command, const RunConfig& config,
                        const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
                        const sim::Progress& progress, ProgressLine& line);
+int run_staged_storm(const SimCommand& command, const RunConfig& config,
+                     const std::shared_ptr<const models::DataSet>& data, const sim::ClusterOptions& options,
+                     const sim::Progress& progress, ProgressLine& line);
 
 }  // namespace rumor::tools

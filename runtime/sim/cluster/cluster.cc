@@ -1,5 +1,5 @@
-// The nodes of a training run: how they are made, and when they start. Faults are in cluster_faults.cc, the run as a
-// whole in cluster_run.cc.
+// The nodes of a training run: how they are made, when they start, what a scenario does to them. The run as a whole is
+// in cluster_run.cc.
 #include "runtime/sim/cluster/cluster.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ Cluster::Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet>
       data_(std::move(data)),
       options_(std::move(options)),
       world_(world_options()),
-      chance_(Prng::named(options_.seed, "cluster")),
-      faults_(Prng::named(options_.seed, "faults")) {
+      faults_(world_, options_.nodes, options_.seed, run_under_faults()),
+      chance_(Prng::named(options_.seed, "cluster")) {
   world_.observe(*this);
 }
 
@@ -34,9 +34,24 @@ WorldOptions Cluster::world_options() {
   world.make_peer = [this](const PeerStart& start) { return make_peer(start); };
   world.invariants_every = UINT32_MAX;
   // Refused at once, and not timed out: the two sides find each other soon after the partition.
-  world.refuses = [this](HostId from, HostId to) { return !group_.empty() && group_[from] != group_[to]; };
+  world.refuses = [this](HostId from, HostId to) { return faults_.parts(from, to); };
   world.loses = options_.loses;
   return world;
+}
+
+InjectedFaults::Run Cluster::run_under_faults() {
+  return {.is_over = [this] { return all_complete(); },
+          // The closing tenth.
+          .is_ending =
+              [this] { return up(0) && node(0)->replica().samples() * 10 > config_.samples * 9; },
+          // Never below two alive.
+          .may_die =
+              [this](HostId, bool) {
+                std::size_t alive = 0;
+                for (std::size_t i = 0; i < options_.nodes; ++i) alive += up(i) ? 1 : 0;
+                return alive > 2;
+              },
+          .starts_again = [this](HostId i, bool) { restart(i); }};
 }
 
 Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
@@ -55,7 +70,7 @@ Result<std::unique_ptr<Cluster>> Cluster::create(const RunConfig& config,
   cluster->world_.fabric().set_backlog_marks(marks.high, marks.low);
   cluster->record_.emplace(cluster->config_, cluster->data_, first.form().layout, first.replica().weights(), nodes,
                            cluster->options_.curve_points);
-  cluster->schedule_faults();
+  cluster->faults_.schedule(cluster->options_.light_faults, cluster->options_.planned_faults);
   return cluster;
 }
 
@@ -89,14 +104,7 @@ StartedPeer Cluster::make_peer(const PeerStart& start) {
     return config_.has_own_models() ? models::Evaluation() : record_->evaluate(one);
   };
   const Duration step = options_.step_of(start.host);
-  auto made = std::make_unique<TrainingPeer>(std::move(node).value(), step, start.chance_seed, evaluate);
-  if (options_.defer) made->set_defer([this, i = start.host] { return options_.defer(i); });
-  return {std::move(made)};
-}
-
-void Cluster::end_step(std::size_t i, bool empty) {
-  const auto host = static_cast<HostId>(i);
-  world_.turn(host, host, [&](gossip::Outbox&) { peer(i).end_step(empty); });
+  return {std::make_unique<TrainingPeer>(std::move(node).value(), step, start.chance_seed, evaluate)};
 }
 
 void Cluster::kill(std::size_t i) {
@@ -108,6 +116,22 @@ void Cluster::restart(std::size_t i) {
   record_->restarted(i);
   start_node(i);
   RUMOR_CHECK(up(i));  // it started once with the same options
+}
+
+Result<void> Cluster::revoke(std::size_t i, const gossip::Revocation& revocation) {
+  const auto host = static_cast<HostId>(i);
+  Result<void> done;
+  world_.turn(host, host, [&](gossip::Outbox& out) { done = peer(i).revoke(revocation, now(), out); });
+  return done;
+}
+
+void Cluster::send(std::size_t i, std::size_t to, const Bytes& frame) {
+  const Fabric& fabric = world_.fabric();
+  const std::size_t connections = fabric.connections();
+  for (ConnectionId c = 0; c < connections; ++c)
+    for (const int side : {0, 1})
+      if (fabric.is_open({c, side}) && fabric.host({c, side}) == i && fabric.host({c, 1 - side}) == to)
+        world_.stranger_sends({c, side}, frame);
 }
 
 }  // namespace rumor::sim

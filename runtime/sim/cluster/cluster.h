@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/node/node.h"
-#include "runtime/sim/cluster/fault_plan.h"
+#include "runtime/sim/cluster/injected_faults.h"
 #include "runtime/sim/cluster/training_record.h"
 #include "runtime/sim/world/network.h"
 #include "runtime/sim/world/protocol_world.h"
@@ -34,16 +34,14 @@ struct ClusterOptions {
   std::shared_ptr<const models::StartWeights> start;  // null: from the run's seed
   // Makes the trainer of a node, each time the node starts; empty: its processor trains the run's model.
   std::function<Result<std::unique_ptr<Trainer>>(std::size_t node, const NodeOptions& options)> trainer;
-  // Where the nodes of this run end; empty: at the run's samples.
-  std::optional<std::uint64_t> until_samples;
-  // Asked when a step of a node may begin. True: Cluster::end_step() says when it is done. Empty: the node computes it.
-  std::function<bool(std::size_t node)> defer;
   // Frames that are lost although a connection loses none (WorldOptions); null: none.
   std::function<bool(HostId from, HostId to, const gossip::OutFrame&)> loses;
   // The curve that the same run has on another network or other machines. Methods in rounds learn the same everywhere
   // (methods/lock_step.h), so they only have to find out what it costs. Null: unknown. Other methods ignore it.
   std::shared_ptr<const std::vector<CurvePoint>> learned;
   std::optional<NodeId> owner;  // of the run: may take updates back
+  // Where the nodes of this run end; empty: they train run.samples, then serve on.
+  std::optional<std::uint64_t> until_samples;
   // Faults from a file, besides the light ones. Requires: each names nodes of the cluster only.
   std::vector<PlannedFault> planned_faults;
 
@@ -71,8 +69,6 @@ class Cluster final : private WorldObserver {
   // Null while killed.
   const Node* node(std::size_t i) const { return up(i) ? &peer(i).node() : nullptr; }
   bool all_complete() const;
-  // A deferred step is done (TrainingPeer::end_step()).
-  void end_step(std::size_t i, bool empty);
   // No node trains on.
   void finish_all();
   // A node that ended by itself, or that broke its contract with the world.
@@ -84,9 +80,9 @@ class Cluster final : private WorldObserver {
   // Starts it again with an empty state, a new stream, the same identity.
   void restart(std::size_t i);
   // Breaks every link between nodes of different groups and keeps them apart until heal().
-  void partition(const std::vector<std::uint8_t>& group_of_node);
-  void heal() { group_.clear(); }
-  void reset_link_of(std::size_t i);
+  void partition(const std::vector<std::uint8_t>& group_of_node) { faults_.partition(group_of_node); }
+  void heal() { faults_.heal(); }
+  void reset_link_of(std::size_t i) { faults_.reset_link_of(static_cast<HostId>(i)); }
   // Node i acts on this revocation and tells all others, as with network.revoke. Requires: the node is up.
   Result<void> revoke(std::size_t i, const gossip::Revocation& revocation);
   // Node i sends a frame to another one over each of their connections, beside its protocol.
@@ -98,6 +94,7 @@ class Cluster final : private WorldObserver {
  private:
   Cluster(const RunConfig& config, std::shared_ptr<const models::DataSet> data, ClusterOptions options);
   WorldOptions world_options();
+  InjectedFaults::Run run_under_faults();
   Result<std::unique_ptr<Node>> create_node(std::size_t i, NodeOptions options);
   StartedPeer make_peer(const PeerStart& start);
   void start_node(std::size_t i);
@@ -114,13 +111,6 @@ class Cluster final : private WorldObserver {
   }
   void turned(HostId i) override { world_.host(i).refuses = peer(i).has_ended(); }
 
-  // ---- faults (cluster_faults.cc) ----
-  void schedule_faults();
-  void strike_lightly();
-  void strike(const PlannedFault& fault);
-  bool kill_for(std::size_t victim, Duration away);
-  void cut_for(const std::vector<std::uint8_t>& group, Duration apart);
-
   // ---- a whole run (cluster_run.cc) ----
   TrainingRecord::Nodes living() const;
   std::uint64_t most_samples() const;
@@ -130,10 +120,9 @@ class Cluster final : private WorldObserver {
   ClusterOptions options_;
   std::optional<Error> refused_;  // why the last node could not be made
   ProtocolWorld world_;
-  Prng chance_, faults_;
+  InjectedFaults faults_;
+  Prng chance_;
   std::optional<TrainingRecord> record_;  // from the end of create() on
-  std::vector<std::uint8_t> group_;  // of each node, while the network is parted; empty: it is not
-  std::uint64_t partitions_ = 0, link_resets_ = 0, restarts_ = 0;
   bool stop_early_ = false, finishing_ = false;
 };
 

@@ -84,9 +84,9 @@ Result<SimResult> Cluster::conclude() {
   const double all_nodes = to_seconds(now().time_since_epoch()) * static_cast<double>(nodes.size());
   r.idle_fraction = all_nodes > 0 ? std::max(0.0, 1 - to_seconds(computed) / all_nodes) : 0;
   r.stopped_early = stop_early_;
-  r.link_resets = link_resets_;
-  r.restarts = restarts_;
-  r.partitions = partitions_;
+  r.link_resets = faults_.link_resets();
+  r.restarts = faults_.restarts();
+  r.partitions = faults_.partitions();
   if (config_.mode == "broadcast" && !stop_early_ && r.lost + r.undelivered == 0 && !r.identical)
     return Error{
         Errc::diverged,

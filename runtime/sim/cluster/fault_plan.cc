@@ -43,8 +43,13 @@ std::string read_key(std::string_view key, const toml::node& value, std::size_t 
     return "";
   }
   if (key == "nodes") return read_nodes(value, cluster_nodes, fault);
+  if (key == "keeps_disk") {
+    const auto keeps = value.value<bool>();
+    fault.keeps_disk = keeps.value_or(false);
+    return keeps ? "" : "keeps_disk wants true or false";
+  }
   if (key != "at_s" && key != "lasts_s" && key != "every_s")
-    return str(std::string(key), " is not a key of a fault; known: kind, at_s, lasts_s, nodes, every_s");
+    return str(std::string(key), " is not a key of a fault; known: kind, at_s, lasts_s, nodes, every_s, keeps_disk");
   const auto seconds = value.value<double>();
   const double least = key == "at_s" ? 0 : 0.001;
   if (!seconds || !(*seconds >= least) || *seconds > seconds_max)
@@ -58,6 +63,8 @@ std::string check(const PlannedFault& fault, std::size_t cluster_nodes) {
   const bool lasting = fault.kind != PlannedFault::Kind::reset;
   if (lasting && fault.lasts == Duration{0}) return "lasts_s is missing: for how long?";
   if (!lasting && fault.lasts != Duration{0}) return "a reset is over at once: leave out lasts_s";
+  if (fault.keeps_disk && fault.kind != PlannedFault::Kind::kill)
+    return "keeps_disk says how a killed node comes back; leave it out";
   if (fault.kind == PlannedFault::Kind::partition && fault.nodes.size() == cluster_nodes)
     return "a partition with all nodes on one side parts nobody: leave some out";
   if (lasting && fault.every != Duration{0} && fault.every <= fault.lasts)

@@ -76,7 +76,8 @@ double rank_of(const Trial& trial) {
 
 // Bytes that each peer would have sent with a ring all-reduce at every step among as many peers.
 double ring_bytes(const Method& method, const Trial& run) {
-  const double nodes = static_cast<double>(method.nodes);
+  const std::size_t stages = method.config.pipeline.stages;
+  const double nodes = static_cast<double>((method.nodes + stages - 1) / stages);  // with the same parameters
   const double steps = static_cast<double>(run.samples) / (method.config.batch_rules().rows(method.nodes) * nodes);
   return steps * 2 * (nodes - 1) / nodes * 4 * static_cast<double>(run.params);
 }
@@ -132,7 +133,7 @@ std::optional<double> seconds_to_the_end_of(const MethodFigures& other, const Me
 std::string method_names() {
   std::string names;
   for (const std::string_view mode : exchange_modes) names += std::string(mode) + ", ";
-  return names + "alone";
+  return names + "pipeline, alone";
 }
 
 std::vector<std::string> parts_of_method(const std::string& text) {
@@ -149,16 +150,22 @@ Result<Method> parse_method(const std::string& text, const RunConfig& base, std:
   const std::vector<std::string> parts = parts_of_method(text);
   const std::string kind = parts.front();
   const bool is_mode = std::count(std::begin(exchange_modes), std::end(exchange_modes), kind) > 0;
-  if (!is_mode && kind != "alone")
+  const bool is_cut = kind == "pipeline";
+  if (!is_mode && !is_cut && kind != "alone")
     return Error{Errc::usage, str("there is no method '", kind, "'; choose ", method_names(), ", with keys of the run ",
                                   "file after colons if need be: sync:optimizer.kind=adam:optimizer.rate=0.002")};
   Method method{text, base, kind == "alone" ? 1 : nodes};
   method.config.mode = is_mode ? kind : "broadcast";
+  if (!is_cut) method.config.pipeline = {};
   for (std::size_t p = 1; p < parts.size(); ++p) {
     if (auto set = override_run_config(method.config, parts[p]); !set)
       return Error{set.error().code, str("method ", text, ": ", set.error().text)};
   }
   const RunConfig& own = method.config;
+  if (is_cut != (own.pipeline.stages > 1))
+    return Error{Errc::usage, str("method ", text, is_cut ? ": it cuts the model into stages; say how many, as in "
+                                                            "pipeline:pipeline.stages=3"
+                                                          : ": pipeline.stages is for the method pipeline alone")};
   const auto refuse = [&](bool differs, const char* key, const char* why) -> Result<void> {
     if (!differs) return {};
     return Error{Errc::usage, str("method ", text, ": ", why, "; set ", key, " for all, with --set")};

@@ -32,7 +32,8 @@ struct Method {
 std::string method_names();
 // The parts of a method's text, between colons.
 std::vector<std::string> parts_of_method(const std::string& text);
-// METHOD[:KEY=VALUE]...: a mode of exchange, or alone (one peer with all of the data), then keys of the run file. All
+// METHOD[:KEY=VALUE]...: a mode of exchange, alone (one peer with all of the data), or pipeline (the model in stages,
+// on the same number of peers; the others ignore pipeline.* of the run file), then keys of the run file. All
 // methods must use the same data; run.samples sets how much of it a method sees. Errors: Errc::usage.
 Result<Method> parse_method(const std::string& text, const RunConfig& base, std::size_t nodes);
 

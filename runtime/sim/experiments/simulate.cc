@@ -4,6 +4,7 @@
 
 #include "runtime/base/text.h"
 #include "runtime/sim/methods/methods.h"
+#include "runtime/sim/stages/staged_run.h"
 
 namespace rumor::sim {
 
@@ -16,6 +17,18 @@ struct Way {
 };
 constexpr Way ways[] = {{"sync", run_sync, true}, {"downpour", run_downpour}, {"admm", run_admm, true}};
 
+Result<SimResult> simulate_stages(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
+                                  const ClusterOptions& options, const Progress& progress) {
+  auto run = StagedRun::create(config, std::move(data), options);
+  if (!run) return run.error();
+  auto result = (*run)->run(progress);
+  if (!result) return result.error();
+  SimResult whole = as_whole(*result);
+  whole.run_name = config.name;
+  whole.mode = "pipeline";
+  return whole;
+}
+
 }  // namespace
 
 bool learns_alike_everywhere(std::string_view mode) {
@@ -25,9 +38,11 @@ bool learns_alike_everywhere(std::string_view mode) {
 
 Result<SimResult> simulate(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                            const ClusterOptions& options, const Progress& progress) {
-  if (config.pipeline.stages > 1)
-    return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages,
-                                  ": methods are compared with a model that is not cut; set pipeline.stages = 1")};
+  if (config.pipeline.stages > 1) return simulate_stages(config, std::move(data), options, progress);
+  if (std::any_of(options.planned_faults.begin(), options.planned_faults.end(),
+                  [](const PlannedFault& fault) { return fault.keeps_disk; }))
+    return Error{Errc::usage, "keeps_disk = true is only for runs with stages (--stages): other nodes of a simulation "
+                              "have no disks but in a storm; leave it out, or use --faults storm"};
   for (const Way& way : ways) {
     if (way.mode != config.mode) continue;
     auto absences = Absences::create(options, config.mode);

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/sim/stages/staged_run.h"
+#include "runtime/sim/stages/staged_result.h"
 
 namespace rumor::sim {
 
@@ -19,6 +19,7 @@ ordered_json stage_json(const StageResult& stage) {
           {"params", r.params},
           {"samples", r.samples},
           {"utilisation", stage.utilisation},
+          {"micro_batches", {{"counted", stage.counted}, {"missing", stage.missing}}},
           {"sent_bytes_per_node", r.sent_bytes_per_node},
           {"replicas",
            {{"identical", r.identical}, {"digest", r.digest}, {"updates", r.updates}, {"lost", r.lost}}}};
@@ -32,6 +33,7 @@ std::string to_json(const StagedResult& r) {
   ordered_json j;
   j["command"] = "sim";
   j["virtual_seconds"] = r.virtual_seconds;
+  j["training_seconds"] = r.training_seconds;
   j["wall_seconds"] = r.wall_seconds;
   j["trace_hash"] = trace;
   j["final"] = {{"loss", r.evaluation.loss}};
@@ -42,7 +44,13 @@ std::string to_json(const StagedResult& r) {
                          {"gradient_bytes", r.gradient_bytes},
                          {"control_bytes", r.control_bytes},
                          {"late", r.figures.late},
+                         {"lost", r.figures.lost},
+                         {"refused", r.figures.refused},
                          {"dropped", r.figures.dropped}};
+  j["faults"] = {{"link_resets", r.link_resets},
+                 {"restarts", r.restarts},
+                 {"partitions", r.partitions},
+                 {"strikes", r.strikes}};
   return j.dump(2) + "\n";
 }
 

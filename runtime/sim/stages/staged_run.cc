@@ -1,250 +1,132 @@
-// Making the stages, and the run as a whole. staged_events.cc has what happens in between.
 #include "runtime/sim/stages/staged_run.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "models/evaluate/evaluation.h"
-#include "runtime/base/mix64.h"
-#include "runtime/base/sha256.h"
 #include "runtime/base/text.h"
-#include "runtime/stages/stage_place.h"
 
 namespace rumor::sim {
 
 namespace {
 
 constexpr Duration stands_still = 600s;  // nothing in a run takes this long
+constexpr std::uint64_t looks_every = 64;  // events
+constexpr Duration saves_every = 2s;      // checkpoints, where a fault keeps disks
+constexpr std::int64_t starts_within_us = 20'000;  // processes do not start at the same instant
+constexpr HostId seeds = 3;
 
-FabricOptions staged_fabric(const ClusterOptions& options) {
-  FabricOptions fabric = fabric_of(options.network);
-  fabric.hosts = options.nodes;
-  fabric.seed = options.seed;
-  fabric.shared_downlink = true;
-  return fabric;
-}
-
-// Settings that stages do not have.
-Result<void> check_staged(const RunConfig& config, const ClusterOptions& options) {
-  const std::uint32_t stages = config.pipeline.stages;
-  const auto refused = [&](const std::string& why) {
-    return Error{Errc::usage, str("pipeline.stages = ", stages, ": ", why)};
-  };
-  if (options.nodes < stages)
-    return refused(str(options.nodes, " nodes are too few, since each stage needs one; raise --nodes"));
-  if (auto fits = check_stages(config); !fits) return fits;
-  if (options.start != nullptr)
-    return refused("model.weights is not possible with stages so far; leave it out");
-  if (options.light_faults || !options.planned_faults.empty())
-    return refused("faults are not injected into stages so far; set --faults none");
-  return {};
+bool any_keeps_disk(const ClusterOptions& options) {
+  return std::any_of(options.planned_faults.begin(), options.planned_faults.end(),
+                     [](const PlannedFault& fault) { return fault.keeps_disk; });
 }
 
 }  // namespace
 
-StagedRun::StagedRun(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                     ClusterOptions options)
-    : config_(config),
-      data_(std::move(data)),
-      options_(std::move(options)),
-      border_(border_numbers(config_.pipeline)),
-      peers_(options_.nodes),
-      fabric_(
-          staged_fabric(options_),
-          [this](TimePoint at, FabricEvent event) {
-            queue_.push(at, {event, {}});
-          },
-          [](End, bool) {}) {}
+StagedRun::StagedRun(std::unique_ptr<StagedPeers> peers, std::uint64_t samples, ClusterOptions options)
+    : options_(std::move(options)),
+      samples_wanted_(samples),
+      peers_(std::move(peers)),
+      world_(world_options()),
+      faults_(world_, options_.nodes, options_.seed, run_under_faults()) {
+  peers_->watch(world_, any_keeps_disk(options_) ? saves_every : Duration{0});
+}
 
 Result<std::unique_ptr<StagedRun>> StagedRun::create(const RunConfig& config,
                                                      std::shared_ptr<const models::DataSet> data,
                                                      ClusterOptions options) {
-  if (auto fits = check_staged(config, options); !fits) return fits.error();
-  std::unique_ptr<StagedRun> run(new StagedRun(config, std::move(data), std::move(options)));
-  if (auto made = run->make_stages(); !made) return made.error();
+  if (options.start != nullptr)
+    return Error{Errc::usage, str("pipeline.stages = ", config.pipeline.stages,
+                                  ": model.weights is not possible with stages so far; leave it out")};
+  auto peers = StagedPeers::create(config, std::move(data), options);
+  if (!peers) return peers.error();
+  std::unique_ptr<StagedRun> run(new StagedRun(std::move(*peers), config.samples, std::move(options)));
+  run->start();
   return run;
 }
 
-Result<void> StagedRun::make_stages() {
-  models::ModelConfig described = config_.model;
-  data_->describe(described);
-  auto units = models::cut_model(described, stages(), config_.pipeline.cut);
-  if (!units) return units.error();
-  units_ = std::move(*units);
-  configs_.assign(stages(), config_);
-  for (std::size_t stage = 0; stage < stages(); ++stage)
-    if (auto made = make_stage(stage); !made) return made;
-  share_costs();
-  link_stages();
-  return {};
+WorldOptions StagedRun::world_options() {
+  WorldOptions world;
+  world.hosts = options_.nodes;
+  world.seed = options_.seed;
+  world.fabric = fabric_of(options_.network);
+  world.fabric.shared_downlink = true;
+  world.make_peer = [this](const PeerStart& start) { return peers_->make_peer(start); };
+  world.invariants_every = UINT32_MAX;
+  world.refuses = [this](HostId from, HostId to) { return faults_.parts(from, to); };
+  return world;
 }
 
-Result<void> StagedRun::make_stage(std::size_t stage) {
-  RunConfig& config = configs_[stage];
-  take_stage(config, units_, static_cast<std::uint32_t>(stage) + 1);
-  ClusterOptions options = options_;
-  options.nodes = replicas(stage);
-  options.seed = mix64(options_.seed + stage);
-  options.trainer = [this, stage, &config](std::size_t node, const NodeOptions& of_node) {
-    return make_trainer(peer_of(stage, node), config, of_node);
+InjectedFaults::Run StagedRun::run_under_faults() {
+  const auto keeps_trained = [this](HostId i) {
+    const Node* const node = peers_->node(i);
+    return peers_->trained_replicas(peers_->stage_of(i)) > (node != nullptr && node->caught_up() ? 1u : 0u);
   };
-  options.defer = [this, stage](std::size_t node) {
-    if (!finished_) beginning_.push_back(peer_of(stage, node));
-    return !finished_;
-  };
-  // The first stage decides how long the run is: the others have as many rows as come up to them.
-  if (stage > 0) options.until_samples = samples_unbounded;
-  auto cluster = Cluster::create(config, data_, std::move(options));
-  if (!cluster) return cluster.error();
-  clusters_.push_back(std::move(*cluster));
-  return {};
+  return {.is_over = [this] { return peers_->complete(); },
+          .is_ending = [this] { return peers_->samples() * 10 > samples_wanted_ * 9; },
+          // Its training is on its disk, or another replica of its stage has it.
+          .may_die = [keeps_trained](HostId i, bool keeps_disk) { return keeps_disk || keeps_trained(i); },
+          .starts_again =
+              [this](HostId i, bool keeps_disk) {
+                world_.start(i, keeps_disk ? DiskFault::none : DiskFault::lost);
+              }};
 }
 
-Result<std::unique_ptr<Trainer>> StagedRun::make_trainer(std::size_t i, const RunConfig& config,
-                                                         const NodeOptions& options) {
-  const std::uint32_t rows = config.batch / config_.pipeline.micro_batches;
-  auto made = StageTrainer::create(config, data_, options.shard, sampling_seed(config, options.node),
-                                   {border_, rows});
-  if (!made) return made.error();
-  Peer& peer = peers_[i];
-  peer.stage = i % stages();
-  peer.node = i / stages();
-  gossip::PipelineOptions of_pipeline;
-  of_pipeline.self.pipeline.bytes.fill(1);
-  of_pipeline.self.stage = static_cast<std::uint32_t>(peer.stage) + 1;
-  of_pipeline.self.stages = stages();
-  of_pipeline.self.numbers = static_cast<std::uint32_t>(border_);
-  of_pipeline.stream = options.stream;
-  of_pipeline.micro_batches = config_.pipeline.micro_batches;
-  peer.pipeline = std::make_unique<gossip::Pipeline>(of_pipeline, Prng::named(options_.seed, "pipeline", i));
-  std::unique_ptr<Trainer> trainer = std::move(made->trainer);
-  peer.trainer = std::move(*made);
-  peer.trainer_of_node = trainer.get();
-  return trainer;
-}
-
-void StagedRun::share_costs() {
-  std::uint64_t all = 0;
-  std::vector<std::uint64_t> of_stage;
-  for (std::size_t stage = 0; stage < stages(); ++stage) {
-    of_stage.push_back(peers_[peer_of(stage, 0)].trainer.worker->model().multiply_adds(1));
-    all += of_stage.back();
+void StagedRun::start() {
+  Prng chance = Prng::named(options_.seed, "cluster");
+  for (HostId i = 0; i < options_.nodes; ++i) {
+    for (HostId seed = 0; seed < std::min<std::size_t>(seeds, options_.nodes); ++seed)
+      world_.host(i).seeds.push_back(ProtocolWorld::address_of(seed));
+    world_.start(i, DiskFault::none, Duration(chance.between(0, starts_within_us)));
   }
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    const double share = static_cast<double>(of_stage[peers_[i].stage]) / static_cast<double>(all);
-    const double cost = to_seconds(options_.step_of(i)) * share / config_.pipeline.micro_batches;
-    peers_[i].forward = std::max(from_seconds(cost / 3), Duration{1});
-    peers_[i].backward = 2 * peers_[i].forward;
-  }
-}
-
-void StagedRun::link_stages() {
-  for (std::size_t lower = 0; lower < peers_.size(); ++lower) {
-    for (std::size_t upper = 0; upper < peers_.size(); ++upper) {
-      if (peers_[upper].stage != peers_[lower].stage + 1) continue;
-      const ConnectionId connection = fabric_.open(static_cast<HostId>(lower), static_cast<HostId>(upper));
-      for (const int side : {0, 1})
-        call(side == 0 ? lower : upper, [&](gossip::Pipeline& one, gossip::PipelineOutbox& out) {
-          one.on_linked(ProtocolWorld::link_of({connection, side}), out);
-        });
-    }
-  }
-  for (std::size_t i = 0; i < peers_.size(); ++i)
-    if (peers_[i].stage == 0)
-      call(i, [&](gossip::Pipeline& one, gossip::PipelineOutbox& out) { one.set_emitting(true, now_, out); });
-}
-
-bool StagedRun::all_complete() const {
-  return std::all_of(clusters_.begin(), clusters_.end(), [](const auto& one) { return one->all_complete(); });
+  const gossip::BacklogMarks marks = peers_->node(0)->protocol().backlog_marks();
+  world_.fabric().set_backlog_marks(marks.high, marks.low);
+  faults_.schedule(options_.light_faults, options_.planned_faults);
 }
 
 std::optional<Error> StagedRun::failure() const {
-  if (refused_) return refused_;
-  for (const auto& cluster : clusters_)
-    if (auto error = cluster->failure()) return error;
-  return std::nullopt;
+  if (auto error = peers_->failure()) return error;
+  if (!world_.violation()) return std::nullopt;
+  const Violation& v = *world_.violation();
+  return Error{Errc::io, str("node ", v.host, " breaks ", v.invariant, " at ",
+                             fixed(to_seconds(v.at.time_since_epoch()), 3), " s: ", v.text,
+                             "; please report it with --sim-seed ", options_.seed)};
 }
 
 Result<StagedResult> StagedRun::run(const Progress& progress) {
-  for (std::uint64_t turn = 0; !all_complete(); ++turn) {
-    advance();
-    if (progress && turn % 256 == 0 && !progress(point(), share_done()))
-      return Error{Errc::io, "stopped before the end, with stages that are not equally far"};
+  std::uint64_t seen = 0, events = 0;
+  TimePoint last_progress = world_.now();
+  while (!peers_->complete() && world_.step()) {
+    if (++events % looks_every != 0) continue;
+    if (!peers_->show(progress)) {
+      stopped_early_ = true;
+      break;
+    }
     if (const auto error = failure()) return *error;
-    if (!finished_ && clusters_.front()->all_complete() && queue_.empty()) finish();
-    if (now_ - last_step_ > stands_still)
-      return Error{Errc::io, str("the run stands still after ", to_seconds(now_.time_since_epoch()),
+    if (const std::uint64_t samples = peers_->samples(); std::exchange(seen, samples) != samples)
+      last_progress = world_.now();
+    if (world_.now() - last_progress > stands_still)
+      return Error{Errc::io, str("the run stands still at ", seen, " samples after ",
+                                 to_seconds(world_.now().time_since_epoch()),
                                  " virtual seconds; please report it with --sim-seed ", options_.seed)};
   }
+  if (const auto error = failure()) return *error;
   return conclude();
 }
 
-CurvePoint StagedRun::point() const {
-  CurvePoint point;
-  point.samples = clusters_.front()->node(0)->samples();
-  point.virtual_seconds = to_seconds(now_.time_since_epoch());
-  point.loss = clusters_.back()->node(0)->figures().train_loss;
-  std::uint64_t sent = result_.activation_bytes + result_.gradient_bytes + result_.control_bytes;
-  for (std::size_t i = 0; i < peers_.size(); ++i)
-    sent += clusters_[i % stages()]->node(i / stages())->protocol().counters().sent_bytes;
-  point.sent_bytes_per_node = static_cast<double>(sent) / static_cast<double>(peers_.size());
-  return point;
-}
-
-double StagedRun::share_done() const {
-  return std::min(1.0, static_cast<double>(point().samples) / static_cast<double>(config_.samples));
-}
-
-// The first stage is done and nothing is under way: steps that wait for micro-batches wait in vain.
-void StagedRun::finish() {
-  finished_ = true;
-  last_step_ = now_;
-  for (std::size_t i = 0; i < peers_.size(); ++i)
-    if (std::exchange(peers_[i].in_step, false)) clusters_[peers_[i].stage]->end_step(peers_[i].node, true);
-  for (std::size_t stage = 1; stage < clusters_.size(); ++stage) clusters_[stage]->finish_all();
-}
-
 Result<StagedResult> StagedRun::conclude() {
-  const double seconds = to_seconds(last_step_.time_since_epoch());
-  result_.virtual_seconds = seconds;
-  result_.trace_hash = trace_;
-  for (std::size_t stage = 0; stage < stages(); ++stage) {
-    auto concluded = clusters_[stage]->conclude();
-    if (!concluded) return concluded.error();
-    StageResult one{units_[stage], std::move(*concluded), 0};
-    for (std::size_t node = 0; node < replicas(stage); ++node)
-      one.utilisation +=
-          to_seconds(peers_[peer_of(stage, node)].computed) / seconds / static_cast<double>(replicas(stage));
-    result_.trace_hash = mix64(result_.trace_hash ^ one.run.trace_hash);
-    result_.stages.push_back(std::move(one));
-  }
-  for (const Peer& peer : peers_) {
-    const gossip::PipelineFigures& more = peer.pipeline->figures();
-    gossip::PipelineFigures& sum = result_.figures;
-    for (const auto figure : {&gossip::PipelineFigures::steps, &gossip::PipelineFigures::counted,
-                              &gossip::PipelineFigures::dropped, &gossip::PipelineFigures::late,
-                              &gossip::PipelineFigures::lost, &gossip::PipelineFigures::refused,
-                              &gossip::PipelineFigures::repeats, &gossip::PipelineFigures::sums_again})
-      sum.*figure += more.*figure;
-  }
-  result_.evaluation = evaluate();
-  return std::move(result_);
-}
-
-// The tensors of the stages without their exits, one after another, are those of the whole model.
-models::Evaluation StagedRun::evaluate() const {
-  models::ModelConfig whole = config_.model;
-  data_->describe(whole);
-  const auto model = models::make_model(whole).value();
-  std::vector<float> weights;
-  for (std::size_t stage = 0; stage < stages(); ++stage) {
-    const auto part = models::to_floats(clusters_[stage]->node(0)->replica().weights(), config_.grid_bits);
-    models::ModelConfig of_part = configs_[stage].model;
-    data_->describe(of_part);
-    const auto body = models::params_without_exit(models::make_model(of_part).value()->layout());
-    weights.insert(weights.end(), part.begin(), part.begin() + body);
-  }
-  return models::evaluate_on_test(*model, *data_, weights, UINT32_MAX);
+  for (std::size_t stage = 0; stage < peers_->stages(); ++stage)
+    if (peers_->trained_replicas(stage) == 0)
+      return Error{Errc::io, str("no node of stage ", stage + 1, " is alive at the end")};
+  StagedResult result = peers_->conclude();
+  result.stopped_early = stopped_early_;
+  result.link_resets = faults_.link_resets();
+  result.restarts = faults_.restarts();
+  result.partitions = faults_.partitions();
+  for (const StageResult& stage : result.stages)
+    if (!stopped_early_ && stage.run.lost + stage.run.undelivered == 0 && !stage.run.identical)
+      return Error{Errc::diverged, "replicas of a stage hold the same updates and different bits; please report it "
+                                   "with this run file and seed"};
+  return result;
 }
 
 }  // namespace rumor::sim

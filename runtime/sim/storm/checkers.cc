@@ -30,9 +30,11 @@ void add(const ParamLayout& layout, const Bytes& payload, std::span<std::int32_t
 
 }  // namespace
 
-Checkers::Checkers(ProtocolWorld& world) : world_(world), mirrors_(world.hosts()) {
-  const SimModel& model = world.options().model;
-  if (world.options().payload_bytes == 0) base_ = Fingerprinter(model.form.run).of_weights(model.initial);
+Checkers::Checkers(ProtocolWorld& world, const std::vector<SimModel>& runs) : world_(world), mirrors_(world.hosts()) {
+  for (const SimModel& model : runs) runs_.push_back({&model});
+  if (runs_.empty()) runs_.push_back({&world.options().model});
+  if (world.options().payload_bytes == 0)
+    for (Run& run : runs_) run.base = Fingerprinter(run.model->form.run).of_weights(run.model->initial);
   world.observe(*this);
 }
 
@@ -40,7 +42,7 @@ Checkers::Checkers(ProtocolWorld& world) : world_(world), mirrors_(world.hosts()
 
 void Checkers::started(HostId i) {
   mirrors_[i] = {};
-  mirrors_[i].fingerprint = base_;
+  mirrors_[i].fingerprint = runs_[run_of(i)].base;
   starts_[i] = world_.now();
   const auto first = first_start_.try_emplace(world_.host(i).id, i, world_.now()).first;
   if (first->second.first != i) cloned_ = true;
@@ -76,7 +78,7 @@ void Checkers::replaced(HostId i) {
   Mirror& mirror = mirrors_[i];
   const Host& host = world_.host(i);
   mirror.have = host.peer->have();
-  mirror.fingerprint = base_;
+  mirror.fingerprint = runs_[run_of(i)].base;
   for (const auto& [stream, ranges] : mirror.have.streams()) {
     for (const gossip::SeqRange& range : ranges) {
       for (std::uint64_t seq = range.first; seq <= range.last; ++seq) {
@@ -146,10 +148,11 @@ std::uint64_t Checkers::said_lost() const {
 }
 
 bool Checkers::equal() const {
-  const Host* first = nullptr;
+  std::vector<const Host*> firsts(runs_.size());
   for (HostId i = 0; i < world_.hosts(); ++i) {
     const Host& host = world_.host(i);
     if (!host.up()) continue;
+    const Host*& first = firsts[run_of(i)];
     if (first == nullptr) first = &host;
     if (!(host.peer->have() == first->peer->have())) return false;
   }
@@ -168,11 +171,16 @@ void Checkers::check_kept(const gossip::HaveSet& before) {
 }
 
 void Checkers::check_equal() {
-  const SimModel& model = world_.options().model;
+  for (std::size_t run = 0; run < runs_.size(); ++run) check_equal(run);
+}
+
+void Checkers::check_equal(std::size_t run) {
+  const SimModel& model = *runs_[run].model;
   std::vector<std::int32_t> sum;
   const gossip::HaveSet* summed = nullptr;
   for (HostId i = 0; i < world_.hosts(); ++i) {
-    const Replica* replica = world_.host(i).up() ? world_.host(i).peer->replica() : nullptr;
+    const bool is_here = run_of(i) == run && world_.host(i).up();
+    const Replica* replica = is_here ? world_.host(i).peer->replica() : nullptr;
     if (replica == nullptr) continue;
     if (summed == nullptr) {
       summed = &replica->have();
@@ -188,22 +196,28 @@ void Checkers::check_equal() {
   }
 }
 
-std::map<NodeId, HostId> Checkers::living() const {
+std::map<NodeId, HostId> Checkers::living(std::size_t run) const {
   std::map<NodeId, HostId> living;
   for (HostId i = 0; i < world_.hosts(); ++i)
-    if (world_.host(i).up()) living[world_.host(i).id] = i;
+    if (run_of(i) == run && world_.host(i).up()) living[world_.host(i).id] = i;
   return living;
 }
 
 bool Checkers::meshed() const {
-  const std::map<NodeId, HostId> all = living();
-  return std::all_of(all.begin(), all.end(), [&](const auto& node) {
-    return world_.host(node.second).peer->protocol().peers().size() >= std::min(all.size() - 1, limits::links_low);
-  });
+  for (std::size_t run = 0; run < runs_.size(); ++run) {
+    const std::map<NodeId, HostId> all = living(run);
+    for (const auto& [node, i] : all)
+      if (world_.host(i).peer->protocol().peers().size() < std::min(all.size() - 1, limits::links_low)) return false;
+  }
+  return true;
 }
 
 void Checkers::check_overlay() {
-  const std::map<NodeId, HostId> living = this->living();
+  for (std::size_t run = 0; run < runs_.size(); ++run) check_overlay(run);
+}
+
+void Checkers::check_overlay(std::size_t run) {
+  const std::map<NodeId, HostId> living = this->living(run);
   if (living.size() < 2) return;
   std::set<HostId> seen;
   std::vector<HostId> next{living.begin()->second};

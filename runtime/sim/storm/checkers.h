@@ -27,7 +27,9 @@ namespace rumor::sim {
 
 class Checkers final : public WorldObserver {
  public:
-  explicit Checkers(ProtocolWorld& world);
+  // `runs`: what the replicas of each run begin with; host i is of run i modulo their number. Empty: all hosts are of
+  // one run, that of the world. Replicas are compared within a run.
+  explicit Checkers(ProtocolWorld& world, const std::vector<SimModel>& runs = {});
 
   void started(HostId i) override;
   void sealed(HostId i, const gossip::StoredUpdate& update) override;
@@ -75,11 +77,18 @@ class Checkers final : public WorldObserver {
 
   std::uint64_t duplicates() const;
   void check_identities(HostId i);
-  std::map<NodeId, HostId> living() const;
+  std::size_t run_of(HostId i) const { return i % runs_.size(); }
+  void check_equal(std::size_t run);
+  void check_overlay(std::size_t run);
+  std::map<NodeId, HostId> living(std::size_t run) const;
   void mark(HostId i, const gossip::UpdateHeader& header);
 
   ProtocolWorld& world_;
-  std::uint64_t base_ = 0;  // fingerprint of the initial weights
+  struct Run {
+    const SimModel* model = nullptr;
+    std::uint64_t base = 0;  // fingerprint of the initial weights
+  };
+  std::vector<Run> runs_;
   std::map<UpdateKey, Entry> books_;
   std::vector<Mirror> mirrors_;
   std::uint64_t payload_bytes_ = 0;  // of all updates

@@ -94,6 +94,7 @@ struct StormPlan {
   HostId clone = 0, attackers_from = 0;
   std::size_t attackers = 0;
   WorldOptions world;
+  std::vector<SimModel> runs;  // host i is of run i modulo their number; empty: all are of the one in `world`
   Duration warm_up{}, chaos{};
   std::vector<TimePoint> starts;        // by node
   std::vector<Duration> publish_every;  // by node; 0: never

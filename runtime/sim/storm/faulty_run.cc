@@ -14,7 +14,7 @@ constexpr Duration mesh_within = 120s, goodbye_within = 30s;
 }  // namespace
 
 FaultyRun::FaultyRun(const StormRequest& request, StormPlan plan)
-    : request_(request), plan_(std::move(plan)), world_(plan_.world), checkers_(world_) {
+    : request_(request), plan_(std::move(plan)), world_(plan_.world), checkers_(world_, plan_.runs) {
   for (const FaultAction& action : plan_.actions) world_.at(action.at, [this, action] { act(action); });
 }
 

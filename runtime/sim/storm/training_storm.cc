@@ -4,17 +4,13 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/text.h"
-#include "runtime/sim/storm/faulty_run.h"
+#include "runtime/sim/storm/trained_storm.h"
 #include "runtime/sim/world/tag_keys.h"
 #include "runtime/sim/world/training_peer.h"
 
 namespace rumor::sim {
 
 namespace {
-
-constexpr Duration look_every = 20ms;
-// After healing, besides the training that is left and what slow links carry.
-constexpr Duration finished_within = 120s;
 
 // A node evaluates the shared weights: nothing that it expects of others is in them.
 void check_shown(Node& node, const StartEvaluation& evaluation) {
@@ -25,12 +21,12 @@ void check_shown(Node& node, const StartEvaluation& evaluation) {
     RUMOR_CHECK(evaluation.weights[i] == static_cast<float>(weights[i]) * unit);
 }
 
-class TrainingStorm final : private FaultyRun, private WorldObserver {
+class TrainingStorm final : private TrainedStorm, private WorldObserver {
  public:
   TrainingStorm(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
                 const ClusterOptions& options, const StormRequest& request, StormPlan plan,
                 const Progress& progress)
-      : FaultyRun(request, with_maker(std::move(plan), this)),
+      : TrainedStorm(request, with_maker(std::move(plan), this), config.samples),
         config_(config),
         data_(std::move(data)),
         options_(options),
@@ -50,10 +46,10 @@ class TrainingStorm final : private FaultyRun, private WorldObserver {
   StartedPeer make_peer(const PeerStart& start);
   TrainingPeer* peer(HostId i) const { return static_cast<TrainingPeer*>(world_.host(i).peer.get()); }
   TrainingRecord::Nodes nodes() const;
-  std::uint64_t samples() const;
-  bool complete() const;
-  bool watch();
-  void train_to_the_end();
+  std::uint64_t samples() const override;
+  bool complete() const override;
+  bool show() override { return record_.watch(nodes(), world_.now(), progress_); }
+  void conclude() override;
 
   // WorldObserver: events that the world reports.
   void started(HostId i) override {
@@ -72,8 +68,7 @@ class TrainingStorm final : private FaultyRun, private WorldObserver {
   const ClusterOptions& options_;
   const Progress& progress_;
   TrainingRecord record_;
-  StormReport report_;
-  bool stopped_ = false;  // by `progress_`
+  TrainingStormResult all_;
 };
 
 StartedPeer TrainingStorm::make_peer(const PeerStart& start) {
@@ -113,62 +108,27 @@ std::uint64_t TrainingStorm::samples() const {
 bool TrainingStorm::complete() const {
   for (HostId i = 0; i < plan_.nodes; ++i)
     if (world_.host(i).up() && !peer(i)->node().complete()) return false;
-  return checkers_.equal();
+  return true;
 }
 
-bool TrainingStorm::watch() {
-  if (!stopped_) stopped_ = !record_.watch(nodes(), world_.now(), progress_);
-  return !stopped_ && !world_.violation();
-}
-
-void TrainingStorm::train_to_the_end() {
-  const TimePoint healed = world_.now();
-  const gossip::HaveSet before = checkers_.held();
-  const Duration within = finished_within + 4 * request_.training + carrying_time();
-  while (watch() && !complete()) {
-    if (world_.now() - healed > within)
-      return world_.violate("L1", 0,
-                            str("the run is not over, or replicas differ, ", fixed(to_seconds(within), 0),
-                                " s after healing", state_text()));
-    world_.run_until(world_.now() + look_every);
-  }
-  if (stopped_ || world_.violation()) return;
-  report_.converged_seconds = to_seconds(world_.now() - healed);
-  checkers_.check_kept(before);
-  if (!world_.violation()) checkers_.check_equal();
-  if (!world_.violation()) await_mesh();
-  for (HostId i = 0; i < plan_.nodes && !world_.violation(); ++i)
-    if (world_.host(i).up()) checkers_.check_weights(i);
+void TrainingStorm::conclude() {
+  const TrainingRecord::Nodes last = nodes();
+  if (std::all_of(last.begin(), last.end(), [](const Node* node) { return node == nullptr; })) return;
+  all_.result = record_.conclude(last, world_.now());
+  all_.result.identical = !stopped_;  // to the sum of what is left, which the checkers have made
 }
 
 TrainingStormResult TrainingStorm::run(const std::string& command) {
-  start_hosts();
-  while (watch() && world_.now() < chaos_end() && samples() * 10 < config_.samples * 9)
-    world_.run_until(std::min(world_.now() + look_every, chaos_end()));
-  if (watch()) {
-    heal();
-    train_to_the_end();
-  }
-  TrainingStormResult all;
-  const TrainingRecord::Nodes last = nodes();
-  const bool alive = std::any_of(last.begin(), last.end(), [](const Node* node) { return node != nullptr; });
-  if (!world_.violation() && alive) {
-    all.result = record_.conclude(last, world_.now());
-    all.result.identical = !stopped_;  // to the sum of what is left, which the checkers have made
-  }
-  if (watch()) say_goodbye();
-  fill(report_);
-  report_.replay = replay_line(request_, command);
-  all.result.sim_seed = request_.seed;
-  all.result.nodes = plan_.nodes;
-  all.result.trace_hash = world_.trace();
-  all.result.stopped_early = stopped_;
-  all.result.link_resets = strikes_.resets;
-  all.result.restarts = strikes_.restarts;
-  all.result.partitions = strikes_.partitions;
-  all.result.strikes = strikes_.actions;
-  all.report = report_;
-  return all;
+  all_.report = run_storm(command);
+  all_.result.sim_seed = request_.seed;
+  all_.result.nodes = plan_.nodes;
+  all_.result.trace_hash = world_.trace();
+  all_.result.stopped_early = stopped_;
+  all_.result.link_resets = strikes_.resets;
+  all_.result.restarts = strikes_.restarts;
+  all_.result.partitions = strikes_.partitions;
+  all_.result.strikes = strikes_.actions;
+  return all_;
 }
 
 }  // namespace

@@ -78,15 +78,8 @@ void TrainingPeer::on_computed(TimePoint now, gossip::Outbox& out) {
     node_->on_step_done(std::move(*step), now, from);
   }
   if (std::holds_alternative<Audited>(done)) node_->on_audited(now, from);
+  if (auto* made = std::get_if<Result<gossip::Made>>(&done)) node_->on_made(std::move(*made), now, from);
   forward(from, out);
-}
-
-void TrainingPeer::end_step(bool empty) {
-  const StepPlan plan = std::exchange(deferred_, std::nullopt).value();
-  StepResult nothing;
-  nothing.held = true;
-  computing_ = empty ? std::move(nothing) : node_->trainer().step(plan);
-  compute_ = Duration{1};
 }
 
 void TrainingPeer::set_finished(bool finished, TimePoint now, gossip::Outbox& out) {
@@ -127,11 +120,12 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
         [&](auto& effect) {
           using E = std::decay_t<decltype(effect)>;
           if constexpr (std::is_same_v<E, StartStep>) {
-            if (defer_ && !effect.plan.flush && defer_()) {
-              deferred_ = std::move(effect.plan);
+            if (effect.collected) stage_.begin_step(*effect.collected);
+            computing_ = node_->trainer().step(effect.plan);
+            if (effect.collected) {
+              compute_ = Duration{1};
               return;
             }
-            computing_ = node_->trainer().step(effect.plan);
             const std::int64_t batches = node_->config().batches_in_turn(effect.plan.batches);
             const Duration step = share_of(step_ * batches * effect.plan.passes() / StepPlan::own_passes,
                                            node_->trainer().share_of_work(effect.plan.size));
@@ -151,7 +145,9 @@ void TrainingPeer::forward(NodeOutbox& from, gossip::Outbox& out) {
           } else if constexpr (std::is_same_v<E, Published>) {
             sealed_.push_back(std::move(effect.update));
           } else if constexpr (std::is_same_v<E, gossip::Work>) {
-            RUMOR_CHECK(false);  // simulated stages have pipelines of their own (runtime/sim/stages)
+            auto [made, cost] = stage_.make(effect);
+            computing_ = std::move(made);
+            compute_ = cost;
           } else if constexpr (std::is_same_v<E, Finished>) {
             ended_ = effect.status;
           } else {

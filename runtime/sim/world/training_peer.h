@@ -16,8 +16,13 @@ namespace rumor::sim {
 class TrainingPeer final : public SimPeer {
  public:
   using Evaluate = std::function<models::Evaluation(Node&, const StartEvaluation&)>;
-  // Asked when a step with a mini-batch may begin. True: somebody else says when it is done, with end_step().
-  using Defer = std::function<bool()>;
+  // The driver of a node that serves a stage of a pipeline (runtime/stages).
+  struct Stage {
+    // Computes, and says what that costs.
+    std::function<std::pair<Result<gossip::Made>, Duration>(const gossip::Work&)> make;
+    // The next step takes this gradient; the weights are others after it.
+    std::function<void(const gossip::MakeStep&)> begin_step;
+  };
   // A step costs `step` for each of its mini-batches in turn, +-10 %; with smaller pictures, their share of the
   // arithmetic.
   TrainingPeer(std::unique_ptr<Node> node, Duration step, std::uint64_t chance_seed, Evaluate evaluate);
@@ -45,10 +50,9 @@ class TrainingPeer final : public SimPeer {
   bool log_in_bounds() const override;
   std::string failure() const override;
 
-  void set_defer(Defer defer) { defer_ = std::move(defer); }
+  // Before start(). A collected step then costs nothing, since its gradient has been paid for.
+  void set_stage(Stage stage) { stage_ = std::move(stage); }
   Result<void> revoke(const gossip::Revocation& revocation, TimePoint now, gossip::Outbox& out);
-  // The deferred step is made now or, if `empty`, given up: nothing has been learned. Requires: one is deferred.
-  void end_step(bool empty);
 
   Node& node() { return *node_; }
   const Node& node() const { return *node_; }
@@ -64,10 +68,9 @@ class TrainingPeer final : public SimPeer {
   Duration step_;
   Prng costs_;
   Evaluate evaluate_;
-  Defer defer_;
-  std::optional<StepPlan> deferred_;
+  Stage stage_;
   struct Audited {};
-  std::variant<std::monostate, StepResult, models::Evaluation, Audited> computing_;
+  std::variant<std::monostate, StepResult, models::Evaluation, Audited, Result<gossip::Made>> computing_;
   std::uint64_t snapshots_ = 0;  // installed so far
   std::string last_note_;
   std::optional<int> ended_;  // its status
