@@ -199,6 +199,10 @@ def refused(swarm, model):
         assert done.returncode != 0 and words in done.stderr, (words, done)
     done = run('sim', 'text-gpt', '--set', 'pipeline.stages=2', '--set', 'pipeline.exits=[0.3]')
     assert done.returncode == 2 and 'pipeline.exits are for models that classify' in done.stderr, done
+    # Whatever order the command line has them in.
+    done = run('sim', 'synthetic', '--set', 'pipeline.exits=[0.3]', '--set', 'run.samples=500', '--stages', '2',
+               '--nodes', '2')
+    assert done.returncode == 0, done
 
 
 def tiers_answer():

@@ -48,7 +48,9 @@ int run_sim_command(const SimCommand& asked) {
     std::fprintf(stderr, "--faults swarm is now called --faults storm; the old word still works\n");
     command.faults = "storm";
   }
-  if (command.stages > 0) command.run.overrides.push_back(str("pipeline.stages=", command.stages));
+  // First, since other keys of [pipeline] have to fit it.
+  std::vector<std::string>& keys = command.run.overrides;
+  if (command.stages > 0) keys.insert(keys.begin(), str("pipeline.stages=", command.stages));
   if (command.protocol_only) {
     if (command.stages > 1)
       return fail({Errc::usage, "--protocol-only has no model that could be cut; leave --stages out"});
