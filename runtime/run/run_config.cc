@@ -24,6 +24,9 @@ std::string RunConfig::warning() const {
            "that is early, such as 0.1";
   if (audit_share > 0 && (!records || segment == 0))
     return "audit.share does nothing without audit.record = true and segments (audit.segment), on all peers";
+  if (pipeline.stages > 1 && global_batch > 0)
+    return str("optimizer.global_batch does nothing with pipeline.stages: each step of a stage has optimizer.batch = ",
+               batch, " samples, however many peers there are");
   if (has_own_models() && (staleness.soft_sync > 0 || staleness.bound > 0 || staleness.scale > 0 || early_peers > 0))
     return str("exchange.soft_sync, steps_ahead, staleness_scale and early_peers are of peers that broadcast; with "
                "exchange.mode = \"", mode, "\" they do nothing");

@@ -132,7 +132,8 @@ std::vector<RunKeyRow> training_keys() {
           whole(1, 1024, FIELD(hogwild_batches))),
       row("optimizer.batch", of_run, "samples of a mini-batch", whole(1, 4096, FIELD(batch))),
       row("optimizer.global_batch", of_run,
-          "samples of a mini-batch of all peers: each takes its share, 1 to optimizer.batch; 0: optimizer.batch",
+          "samples of a mini-batch of all peers: each takes its share, 1 to optimizer.batch; 0, and in "
+          "stages: optimizer.batch",
           whole(0, 1u << 24, FIELD(global_batch))),
   };
 }

@@ -95,6 +95,7 @@ BOOST_AUTO_TEST_CASE(momentum_is_warned_of_where_it_hurts) {
     BOOST_TEST(warning(section + "momentum = 0\n") == "");
     BOOST_TEST(warning(section + "[exchange]\nmode = \"sync\"\n") == "");
     BOOST_TEST(contains(warning("[exchange]\nmode = \"average\"\nsoft_sync = 2\n"), "do nothing"));
+  BOOST_TEST(contains(warning("[optimizer]\nglobal_batch = 64\n[pipeline]\nstages = 2\n"), "optimizer.batch = "));
   }
   for (const char* kind : {"sgd", "rmsprop", "adaptive_revision"})
     BOOST_TEST(warning(std::string("[optimizer]\nkind = \"") + kind + "\"\n") == "");
