@@ -13,7 +13,7 @@ constexpr Duration stands_still = 600s;  // nothing in a run takes this long
 constexpr std::uint64_t looks_every = 64;  // events
 constexpr Duration saves_every = 2s;      // checkpoints, where a fault keeps disks
 constexpr std::int64_t starts_within_us = 20'000;  // processes do not start at the same instant
-constexpr HostId seeds = 3;
+constexpr HostId seed_hosts = 3;
 
 bool any_keeps_disk(const ClusterOptions& options) {
   return std::any_of(options.planned_faults.begin(), options.planned_faults.end(),
@@ -74,7 +74,7 @@ InjectedFaults::Run StagedRun::run_under_faults() {
 void StagedRun::start() {
   Prng chance = Prng::named(options_.seed, "cluster");
   for (HostId i = 0; i < options_.nodes; ++i) {
-    for (HostId seed = 0; seed < std::min<std::size_t>(seeds, options_.nodes); ++seed)
+    for (HostId seed = 0; seed < std::min<std::size_t>(seed_hosts, options_.nodes); ++seed)
       world_.host(i).seeds.push_back(ProtocolWorld::address_of(seed));
     world_.start(i, DiskFault::none, Duration(chance.between(0, starts_within_us)));
   }
