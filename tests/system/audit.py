@@ -143,7 +143,8 @@ def live():
             seen = json.load(file)['contributions']
         assert len(seen) == 3 and len(finals) == 3, seen
         for row in seen:
-            assert row['segments_agreed'] >= 2 and row['segments_differ'] == row['segments_withheld'] == 0, seen
+            assert row['segments_agreed'] >= 1 and row['segments_differ'] == 0, seen
+            assert row['segments_withheld'] < 5, seen  # of which the auditor would warn
 
 
 def key_known(swarm, bad):
