@@ -137,7 +137,7 @@ void Node::advance_stage(Turn& turn) {
   if (!staged_.is_on()) return;
   const bool ends = phases_.wants_to_end();
   staged_.advance(turn, ends);
-  if (core_.phase == Phase::ended || !staged_.give_up(ends)) return;
+  if (core_.phase == Phase::ended || !staged_.give_up(ends, turn.now)) return;
   StepResult nothing;
   nothing.held = true;
   audits_.trained(core_.computed(turn.now));

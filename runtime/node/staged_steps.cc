@@ -1,5 +1,6 @@
 #include "runtime/node/staged_steps.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -36,6 +37,7 @@ void StagedSteps::begin(StepPlan plan, TimePoint now) {
   RUMOR_CHECK(pipeline_ && !plan_);
   plan_ = std::move(plan);
   begun_ = now;
+  looked_ = false;
   pipeline_->begin_step(now, out_);
 }
 
@@ -52,6 +54,7 @@ void StagedSteps::advance(Turn& turn, bool ends) {
   if (!pipeline_) return;
   if (core_.phase == Phase::ended) return out_.clear();
   if (pipeline_->next_deadline() <= turn.now) pipeline_->on_time(turn.now, out_);
+  looked_ = looked_ || turn.now - begun_ >= stalled_after;
   const bool serves = core_.phase == Phase::training && !ends && !pipeline_->is_over();
   if (std::exchange(serves_, serves) != serves) pipeline_->set_serving(serves, turn.now, out_);
   pass_on(turn);
@@ -63,9 +66,20 @@ void StagedSteps::finish(Turn& turn) {
   pass_on(turn);
 }
 
-bool StagedSteps::give_up(bool ends) {
+// Other sources have seen the rest of the run's samples, and nobody above answers this one: they may all be done.
+bool StagedSteps::is_left_behind(TimePoint now) const {
+  return is_source() && now - begun_ >= stalled_after && core_.exchange->samples() >= core_.samples_wanted();
+}
+
+TimePoint StagedSteps::deadline() const {
+  if (!pipeline_) return never;
+  const TimePoint look = is_source() && plan_ && !looked_ ? begun_ + stalled_after : never;
+  return std::min(pipeline_->next_deadline(), look);
+}
+
+bool StagedSteps::give_up(bool ends, TimePoint now) {
   if (!plan_ || !pipeline_->waits_in_step()) return false;
-  if (!ends && !pipeline_->is_over()) return false;
+  if (!ends && !pipeline_->is_over() && !is_left_behind(now)) return false;
   plan_.reset();
   pipeline_->give_up_step();
   return true;

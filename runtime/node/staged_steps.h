@@ -35,10 +35,10 @@ class StagedSteps final : public gossip::StageLinks {
   void advance(Turn& turn, bool ends);
   // This peer trains no more: a source draws no micro-batches, and upper neighbours hear of it. Requires: is_on().
   void finish(Turn& turn);
-  // Whether the step under way, if there is one, is in vain: `ends`, or no micro-batch comes any more. True once for
-  // each: the caller makes an empty step of it.
-  bool give_up(bool ends);
-  TimePoint deadline() const { return pipeline_ ? pipeline_->next_deadline() : never; }
+  // Whether the step under way, if there is one, is in vain: `ends`, or no micro-batch comes any more, or none is
+  // answered when the run is over. True once for each: the caller makes an empty step of it.
+  bool give_up(bool ends, TimePoint now);
+  TimePoint deadline() const;
 
   // No micro-batch comes from below any more. Requires: is_on(), not a source.
   bool is_over() const { return pipeline_->is_over(); }
@@ -55,6 +55,7 @@ class StagedSteps final : public gossip::StageLinks {
   void frame(gossip::LinkId link, const gossip::Frame& frame) override;
 
  private:
+  bool is_left_behind(TimePoint now) const;
   void pass_on(Turn& turn);
   void carry_out(gossip::Send& send, Turn& turn);
   void carry_out(gossip::Close& close, Turn& turn);
@@ -66,6 +67,7 @@ class StagedSteps final : public gossip::StageLinks {
   std::optional<gossip::Pipeline> pipeline_;
   gossip::PipelineOutbox out_;
   TimePoint begun_{};             // when the last step began
+  bool looked_ = false;           // whether it stands still, once it could
   std::optional<StepPlan> plan_;  // of the step whose micro-batches are collected
   bool serves_ = true;            // as the pipeline was told last
 };
