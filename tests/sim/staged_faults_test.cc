@@ -151,6 +151,20 @@ BOOST_AUTO_TEST_CASE(joiners_partitions_resets_and_slow_peers) {
     BOOST_TEST(run->peers().node(static_cast<sim::HostId>(i))->pipeline()->figures().counted > 0u);
 }
 
+// The others train the rest of the run and are done. Nobody answers its last micro-batches then.
+BOOST_AUTO_TEST_CASE(a_source_that_was_parted_until_the_end_ends_with_the_run) {
+  const auto run = begun(short_run(), struck(7, R"(
+    [[fault]]
+    kind = "partition"
+    at_s = 1.2
+    lasts_s = 20
+    nodes = [6]
+  )"));
+  const sim::StagedResult result = ended(*run);
+  BOOST_TEST(result.virtual_seconds < 60);
+  check_equal(result);
+}
+
 BOOST_AUTO_TEST_CASE(light_faults_over_many_seeds) {
   std::uint64_t restarts = 0, resets = 0;
   for (std::uint64_t seed = 1; seed <= test::shortened(10); ++seed) {
