@@ -112,10 +112,10 @@ std::string path_of(const FigureGroup& group, const Figure& figure) {
 std::vector<const Figure*> columns_of(const FigureBlock& block, const json& items) {
   std::vector<const Figure*> columns;
   for (const Figure& figure : block.figures) {
-    const bool empty = std::all_of(items.begin(), items.end(), [&](const json& item) {
-      return value_text(figure.form, at_path(item, figure.member)).empty();
-    });
-    if (figure.width > 0 && !(figure.form == Form::fault && empty)) columns.push_back(&figure);
+    const bool shown = figure.form != Form::fault || std::any_of(items.begin(), items.end(), [&](const json& item) {
+                         return !value_text(figure.form, at_path(item, figure.member)).empty();
+                       });
+    if (figure.width > 0 && shown) columns.push_back(&figure);
   }
   return columns;
 }

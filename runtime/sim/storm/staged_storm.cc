@@ -49,10 +49,7 @@ StagedStormResult StagedStorm::run(const std::string& command) {
   // To the sum of what is left, which the checkers have made.
   for (StageResult& stage : all.result.stages) stage.run.identical = !stopped_;
   all.result.stopped_early = stopped_;
-  all.result.link_resets = strikes_.resets;
-  all.result.restarts = strikes_.restarts;
-  all.result.partitions = strikes_.partitions;
-  all.result.strikes = strikes_.actions;
+  put_strikes(all.result);
   return all;
 }
 

@@ -15,6 +15,15 @@ class TrainedStorm : public FaultyRun {
   // `command` is what the replay line begins with.
   StormReport run_storm(const std::string& command);
 
+  // How often which faults struck, into a SimResult or a StagedResult.
+  template <class Result>
+  void put_strikes(Result& result) const {
+    result.link_resets = strikes_.resets;
+    result.restarts = strikes_.restarts;
+    result.partitions = strikes_.partitions;
+    result.strikes = strikes_.actions;
+  }
+
   // The most that a node has seen.
   virtual std::uint64_t samples() const = 0;
   // Every node that is up has nothing more to train.

@@ -124,10 +124,7 @@ TrainingStormResult TrainingStorm::run(const std::string& command) {
   all_.result.nodes = plan_.nodes;
   all_.result.trace_hash = world_.trace();
   all_.result.stopped_early = stopped_;
-  all_.result.link_resets = strikes_.resets;
-  all_.result.restarts = strikes_.restarts;
-  all_.result.partitions = strikes_.partitions;
-  all_.result.strikes = strikes_.actions;
+  put_strikes(all_.result);
   return all_;
 }
 
