@@ -24,7 +24,8 @@ struct AuditedPart {
   std::uint64_t first = 1, last = UINT64_MAX;  // with any of these updates of their stream
 
   bool has(const Segment& segment) const {
-    return segment.origin.hex().starts_with(peer) && segment.first <= last && first <= segment.last;
+    const bool of_peer = peer.empty() || segment.origin.hex().starts_with(peer);
+    return of_peer && segment.first <= last && first <= segment.last;
   }
 };
 

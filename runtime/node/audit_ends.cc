@@ -16,8 +16,7 @@ void Audits::conclude(const Outcome& outcome, Turn& turn) {
   }
   if (over_ != never && job_->purpose == Purpose::drawn) {
     last_took_ += job_->took;
-    ++last_made_;
-    last_agreed_ += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
+    last_counts_.add(outcome.finding);
   }
   job_.reset();
 }
@@ -29,14 +28,8 @@ void Audits::conclude_drawn(const Outcome& outcome, Turn& turn) {
   if (outcome.agreed == segment_ && step_seconds_ > 0)
     audit_steps_ += 0.25 * (to_seconds(job_->took) / step_seconds_ - audit_steps_);
   judge_state(outcome, turn);
-  AuditCounts& counts = counts_[segment.origin];
-  counts.agreed += outcome.finding.verdict == audit::Verdict::agrees ? 1 : 0;
-  if (outcome.finding.verdict == audit::Verdict::cannot_tell) {
-    ++counts.cannot_tell;
-    counts.untold_why = outcome.finding.why;
-  }
+  counts_[segment.origin].add(outcome.finding);
   if (outcome.finding.verdict != audit::Verdict::differs) return;
-  ++counts.differ;
   const UpdateKey update{segment.stream, outcome.seq};
   turn.note(gossip::Note::Level::warning, str("update ", update.seq, " of peer ", segment.origin.brief(),
                                               " is not what its record says: ", outcome.finding.why));

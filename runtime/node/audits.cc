@@ -62,7 +62,7 @@ std::shared_ptr<const gossip::KeptState> Audits::held_state(const UpdateKey& upd
 std::shared_ptr<const gossip::KeptState> Audits::state(const UpdateKey& update, const NodeId& asker) {
   auto state = held_state(update);
   if (!state || !shares_.take(asker, core_.own_updates / segment_)) return nullptr;
-  if (over_ != never) stays_until_ = core_.turn->now + stay;
+  if (over_ != never) stays_until_ = std::min(core_.turn->now + stay, over_ + stay_max);
   return state;
 }
 

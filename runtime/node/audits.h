@@ -39,6 +39,14 @@ namespace rumor {
 struct AuditCounts {
   std::uint64_t agreed = 0, differ = 0, cannot_tell = 0;
   std::string untold_why = {};  // of the last that could not be told
+
+  void add(const audit::Finding& finding) {
+    agreed += finding.verdict == audit::Verdict::agrees ? 1 : 0;
+    differ += finding.verdict == audit::Verdict::differs ? 1 : 0;
+    if (finding.verdict != audit::Verdict::cannot_tell) return;
+    ++cannot_tell;
+    untold_why = finding.why;
+  }
 };
 
 class Audits final : public gossip::AuditPort {
@@ -163,7 +171,7 @@ class Audits final : public gossip::AuditPort {
   TimePoint stays_until_ = never;          // for askers
   double trained_seconds_ = 0;             // all own steps
   Duration last_took_ = {};                // audits of last segments
-  std::size_t last_made_ = 0, last_agreed_ = 0;  // the same
+  AuditCounts last_counts_;                // the same
   std::uint64_t charged_ = 0;              // the last own segment that was made again, by its first update
   std::map<UpdateKey, std::pair<TimePoint, gossip::Revocation>> accusations_;  // at their times
   std::deque<std::pair<UpdateKey, std::shared_ptr<const gossip::KeptState>>> evidence_;

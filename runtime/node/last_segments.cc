@@ -60,9 +60,12 @@ TimePoint Audits::deadline() const {
 }
 
 void Audits::tell_last(Turn& turn) const {
-  if (last_made_ == 0) return;
-  turn.note(gossip::Note::Level::info, str("made ", last_made_, " first and last segments of other peers again: ",
-                                           last_agreed_, " agree"));
+  const AuditCounts& counts = last_counts_;
+  if (counts.agreed + counts.differ + counts.cannot_tell == 0) return;
+  std::string text = str("made ", counts.agreed + counts.differ, " first and last segments of other peers again: ",
+                         counts.agreed, " agree");
+  if (counts.cannot_tell > 0) text += str("; ", counts.cannot_tell, " could not be made: ", counts.untold_why);
+  turn.note(gossip::Note::Level::info, std::move(text));
 }
 
 std::string Audits::waiting_for() const {
