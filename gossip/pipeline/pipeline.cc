@@ -44,15 +44,16 @@ bool Pipeline::is_counted(const MicroBatchName& name) const {
          });
 }
 
-void Pipeline::empty_sum() {
-  for (auto& [slot, held] : held_) held.summed = false;
-  summed_ = 0;
+void Pipeline::empty_sum(std::size_t sum) {
+  for (auto& [slot, held] : held_)
+    if (sum_of(held) == sum) held.summed = false;
+  summed_.at(sum) = 0;
 }
 
 // Puts the micro-batches of the sum into a new one; held_ has all that it takes.
-void Pipeline::begin_sum_again() {
-  empty_sum();
-  if (running_) running_->is_void = true;
+void Pipeline::begin_sum_again(std::size_t sum) {
+  empty_sum(sum);
+  if (running_ && running_->sum == sum) running_->is_void = true;
   ++figures_.sums_again;
 }
 
@@ -72,9 +73,10 @@ void Pipeline::drop(Place place, PipelineOutbox& out) {
   const bool taints =
       is_running && (running_->kind == Work::Kind::backward || running_->kind == Work::Kind::both);
   const bool was_summed = held.summed;
+  const std::size_t sum = sum_of(held);
   held_.erase(place);
   ++figures_.dropped;
-  if (was_summed || taints) begin_sum_again();
+  if (was_summed || taints) begin_sum_again(sum);
 }
 
 void Pipeline::count(Place place, PipelineOutbox& out) {
@@ -98,9 +100,10 @@ void Pipeline::reply(Held& held, Bytes bytes, PipelineOutbox& out) {
 }
 
 void Pipeline::check_invariants() const {
-  std::size_t summed = 0;
+  std::array<std::size_t, 2> summed{};
   for (const auto& [slot, held] : held_) {
-    summed += held.summed;
+    summed.at(sum_of(held)) += held.summed;
+    RUMOR_CHECK(options_.overlap || held.turn == Turn::current);
     RUMOR_CHECK(!held.summed || held.state == State::answered);
     RUMOR_CHECK(!held.counted || held.state == State::answered);
     RUMOR_CHECK((held.state == State::ready || held.state == State::away) <= (held.above != nullptr));
@@ -110,7 +113,7 @@ void Pipeline::check_invariants() const {
     }
   }
   RUMOR_CHECK(summed == summed_);
-  RUMOR_CHECK(taking_part() <= options_.micro_batches);
+  RUMOR_CHECK(begun(false) + begun(true) <= std::size_t{options_.micro_batches} * (options_.overlap ? 2 : 1));
   RUMOR_CHECK(counted_.size() == counted_order_.size());
 }
 

@@ -8,9 +8,10 @@
 //
 // Thread: one owner. Memory: for each micro-batch that is not over, its input, its labels, and the gradient
 // that came down; until its answer is there, its output as well. At most micro_batches take part in a step,
-// and `window` wait for each lower neighbour.
+// as many are ahead of it, and `window` wait for each lower neighbour.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -32,7 +33,10 @@ struct PipelineOptions {
   Stage self;                       // what this replica says of itself
   StreamId stream;                  // names the micro-batches of a source
   std::uint32_t micro_batches = 1;  // of a step; >= 1
-  std::uint64_t window = 4;         // transfers that each lower neighbour may have without an answer; >= 1
+  bool overlap = false;             // begins the next step's micro-batches while those of a step are awaited
+  // Transfers that each lower neighbour may have without an answer; >= 1. All stages above are busy only if there are
+  // some two for each of them.
+  std::uint64_t window = 4;
   // The most bytes of labels and border that a micro-batch has.
   std::uint64_t transfer_bytes_max = limits::border_bytes_max;
 };
@@ -66,8 +70,8 @@ class Pipeline {
   // The weights are there and stand still until the next MakeStep: at the start, and whenever a step is done.
   // Requires: no step has begun, or it was given up, or MakeStep was asked for since.
   void begin_step(TimePoint now, PipelineOutbox& out);
-  // The step under way is in vain: no Work and no MakeStep come of it. What counted in it is lost to this replica; the
-  // rest may take part in another step. Requires: waits_in_step().
+  // The step under way is in vain: no Work and no MakeStep come of it. What counted in it, or ahead of it, is lost to
+  // this replica; the rest may take part in another step. Requires: waits_in_step().
   void give_up_step();
   // The source draws micro-batches from now on, or no more. Off at first.
   void set_emitting(bool emits, TimePoint now, PipelineOutbox& out);
@@ -114,6 +118,13 @@ class Pipeline {
     away,      // `to` has it
     answered,  // `change` is there, or this is the last stage
   };
+  // The step that a micro-batch counts in, and the weights that it is computed with. Only in `ahead` is its sum
+  // that of the next step.
+  enum class Turn : std::uint8_t {
+    current,  // the step under way, and its weights
+    ahead,    // the next step, the weights of the one under way
+    old,      // the step under way, the weights of the one before: it was ahead
+  };
   struct Held {
     MicroBatchName name;
     std::uint32_t rows = 0;
@@ -122,6 +133,7 @@ class Pipeline {
     std::optional<Transfer> from, to;                   // to: once there is an answer, whose it is
     std::optional<LinkId> shunned;                      // did not answer: others come first
     State state = State::waiting;
+    Turn turn = Turn::current;
     bool replied = false;  // our own answer has gone down, or there is nobody below
     bool summed = false, counted = false;
     float loss = 0;
@@ -149,8 +161,10 @@ class Pipeline {
   bool is_counted(const MicroBatchName& name) const;
   void refuse_all(PipelineOutbox& out);
   bool is_open() const { return serves_ && (is_last() || !uppers_.empty()); }
-  void empty_sum();
-  void begin_sum_again();
+  // The sum that the gradient of a micro-batch belongs to: 0 of the step under way, 1 of the next.
+  static std::size_t sum_of(const Held& held) { return held.turn == Turn::ahead ? 1 : 0; }
+  void empty_sum(std::size_t sum);
+  void begin_sum_again(std::size_t sum);
   void reply(Held& held, Bytes bytes, PipelineOutbox& out);
 
   void go_on(TimePoint now, PipelineOutbox& out);
@@ -158,7 +172,11 @@ class Pipeline {
   void choose_work(PipelineOutbox& out);
   void ask_for(Work::Kind kind, Place place, PipelineOutbox& out);
   void end_step(PipelineOutbox& out);
-  std::size_t taking_part() const;
+  std::optional<Turn> free_turn() const;
+  Place find_unsummed();
+  std::size_t begun(bool ahead) const;
+  bool has_stock() const;
+  void fill_step();
 
   PipelineOptions options_;
   Prng prng_;
@@ -182,10 +200,11 @@ class Pipeline {
   struct Running {
     Slot slot = 0;
     Work::Kind kind = Work::Kind::forward;
+    std::size_t sum = 0;   // where its gradient goes
     bool is_void = false;  // its gradient went into a sum that is begun again
   };
   std::optional<Running> running_;
-  std::size_t summed_ = 0;                    // micro-batches in the step's sum
+  std::array<std::size_t, 2> summed_{};       // micro-batches in the sums of this step and of the next
   std::set<MicroBatchName> counted_;          // of steps that are over
   std::deque<MicroBatchName> counted_order_;  // the same, oldest first
   PipelineFigures figures_;

@@ -10,15 +10,48 @@ namespace rumor::gossip {
 
 // ---- work ----
 
-std::size_t Pipeline::taking_part() const {
+// Micro-batches that take part in the step under way, or are ahead of it.
+std::size_t Pipeline::begun(bool ahead) const {
   return static_cast<std::size_t>(std::count_if(held_.begin(), held_.end(), [&](const auto& one) {
-    return one.second.state != State::waiting || (running_ && running_->slot == one.first);
+    const bool begun = one.second.state != State::waiting || (running_ && running_->slot == one.first);
+    return begun && (one.second.turn == Turn::ahead) == ahead;
   }));
+}
+
+// The turn of a micro-batch that begins now, if one may.
+std::optional<Pipeline::Turn> Pipeline::free_turn() const {
+  if (begun(false) < options_.micro_batches) return Turn::current;
+  if (!options_.overlap || begun(true) >= options_.micro_batches) return std::nullopt;
+  // One here and one in each stage above keep all of them busy. More would wait there and have older weights.
+  const auto away = std::count_if(held_.begin(), held_.end(),
+                                  [](const auto& one) { return one.second.state == State::away; });
+  if (away > static_cast<std::ptrdiff_t>(options_.self.stages - options_.self.stage)) return std::nullopt;
+  return Turn::ahead;
+}
+
+// A micro-batch is computed and waits for an upper neighbour. Others that begin now would only wait behind it, with
+// their activations in memory and weights that get old.
+bool Pipeline::has_stock() const {
+  return std::any_of(held_.begin(), held_.end(),
+                     [](const auto& one) { return one.second.state == State::ready; });
+}
+
+// A micro-batch of the step was dropped: the oldest that is ahead takes its place. It has this step's weights already.
+void Pipeline::fill_step() {
+  while (begun(false) < options_.micro_batches) {
+    const Place next = std::find_if(held_.begin(), held_.end(), [&](const auto& one) {
+      return one.second.turn == Turn::ahead && !(running_ && running_->slot == one.first);
+    });
+    if (next == held_.end()) return;
+    if (next->second.summed) begin_sum_again(1);
+    next->second.turn = Turn::current;
+  }
 }
 
 void Pipeline::go_on(TimePoint now, PipelineOutbox& out) {
   if (!is_open()) refuse_all(out);
   send_ready(now, out);
+  if (in_step_) fill_step();
   if (!running_ && in_step_) choose_work(out);
   if (!running_ && in_step_) end_step(out);
   for (const auto& [link, limit] : lowers_.take_credits(is_open()))
@@ -53,25 +86,43 @@ void Pipeline::send_ready(TimePoint now, PipelineOutbox& out) {
   }
 }
 
+// The oldest whose gradient is to be summed; those of the step under way come first.
+Pipeline::Place Pipeline::find_unsummed() {
+  Place found = held_.end();
+  for (Place place = held_.begin(); place != held_.end(); ++place) {
+    const Held& held = place->second;
+    if (held.state != State::answered || held.summed) continue;
+    if (held.turn != Turn::ahead) return place;
+    if (found == held_.end()) found = place;
+  }
+  return found;
+}
+
 void Pipeline::choose_work(PipelineOutbox& out) {
-  const auto next_to_sum = std::find_if(held_.begin(), held_.end(), [](const auto& one) {
-    return one.second.state == State::answered && !one.second.summed;
-  });
-  if (next_to_sum != held_.end())
-    return ask_for(is_last() ? Work::Kind::both : Work::Kind::backward, next_to_sum, out);
-  if (taking_part() >= options_.micro_batches) return;
+  if (const Place place = find_unsummed(); place != held_.end())
+    return ask_for(is_last() ? Work::Kind::both : Work::Kind::backward, place, out);
+  const std::optional<Turn> turn = free_turn();
+  if (!turn || has_stock()) return;
   const auto next = std::find_if(held_.begin(), held_.end(),
                                  [](const auto& one) { return one.second.state == State::waiting; });
-  if (next != held_.end()) return ask_for(is_last() ? Work::Kind::both : Work::Kind::forward, next, out);
+  if (next != held_.end()) {
+    next->second.turn = *turn;
+    return ask_for(is_last() ? Work::Kind::both : Work::Kind::forward, next, out);
+  }
   if (!is_source() || !emits_) return;
-  const auto [place, is_new] = held_.emplace(next_slot_++, Held{.name = {options_.stream, ++emitted_}});
-  ask_for(Work::Kind::emit, place, out);
+  Held held{.name = {options_.stream, ++emitted_}};
+  held.turn = *turn;
+  ask_for(Work::Kind::emit, held_.emplace(next_slot_++, std::move(held)).first, out);
 }
 
 void Pipeline::ask_for(Work::Kind kind, Place place, PipelineOutbox& out) {
   const Held& held = place->second;
-  running_ = Running{place->first, kind, false};
-  out.push_back(Work{kind, held.name, held.rows, held.label_bytes, held.below, held.change, summed_ == 0});
+  const std::size_t sum = sum_of(held);
+  running_ = Running{place->first, kind, sum, false};
+  Work work{kind, held.name, held.rows, held.label_bytes, held.below, held.change, summed_.at(sum) == 0};
+  work.ahead = held.turn == Turn::ahead;
+  work.old_weights = held.turn == Turn::old;
+  out.push_back(std::move(work));
 }
 
 void Pipeline::on_made(Made made, TimePoint now, PipelineOutbox& out) {
@@ -94,7 +145,7 @@ void Pipeline::on_made(Made made, TimePoint now, PipelineOutbox& out) {
   held.state = State::answered;
   if (!done.is_void) {
     held.summed = true;
-    ++summed_;
+    ++summed_.at(done.sum);
   }
   if (!held.replied) {
     reply(held, std::move(made.bytes), out);
@@ -123,6 +174,10 @@ void Pipeline::end_step(PipelineOutbox& out) {
   MakeStep step;
   double loss = 0;
   for (const auto& [slot, held] : held_) {
+    if (held.turn == Turn::ahead) {
+      step.ahead.push_back(held.name);
+      continue;
+    }
     if (!held.counted) continue;
     if (!held.summed) return;
     ++step.micro_batches;
@@ -140,7 +195,9 @@ void Pipeline::begin_step(TimePoint now, PipelineOutbox& out) {
   RUMOR_CHECK(!in_step_ && !running_);
   in_step_ = true;
   for (Place place = held_.begin(); place != held_.end();) {
-    if (!place->second.counted) {
+    Held& held = place->second;
+    if (!held.counted || held.turn == Turn::ahead) {
+      if (held.turn == Turn::ahead) held.turn = Turn::old;
       ++place;
       continue;
     }
@@ -149,18 +206,19 @@ void Pipeline::begin_step(TimePoint now, PipelineOutbox& out) {
     counted_order_.push_back(place->second.name);
     place = held_.erase(place);
   }
+  summed_ = {summed_[1], 0};
   while (counted_order_.size() > limits::counted_names_max) {
     counted_.erase(counted_order_.front());
     counted_order_.pop_front();
   }
-  summed_ = 0;
   go_on(now, out);
 }
 
 void Pipeline::give_up_step() {
   RUMOR_CHECK(waits_in_step());
   in_step_ = false;
-  empty_sum();
+  for (const std::size_t sum : {0, 1}) empty_sum(sum);
+  for (auto& [slot, held] : held_) held.turn = Turn::current;
 }
 
 void Pipeline::set_emitting(bool emits, TimePoint now, PipelineOutbox& out) {

@@ -29,9 +29,13 @@ struct Work {
   std::size_t label_bytes = 0;          // of `below`, which has the labels first
   std::shared_ptr<const Bytes> below;   // null for emit
   std::shared_ptr<const Bytes> change;  // gradient of the border above, for backward
-  // backward, both: the gradient of the tensors is added to the step's sum, which begins with it if this is
+  // backward, both: the gradient of the tensors is added to a step's sum, which begins with it if this is
   // set.
   bool begins_sum = false;
+  // The micro-batch counts in the step after the one under way: its gradient belongs to the sum of that one.
+  bool ahead = false;
+  // The micro-batch was begun during the step before: it is computed with the weights of that one.
+  bool old_weights = false;
 };
 
 // The result of a Work.
@@ -44,11 +48,13 @@ struct Made {
 };
 
 // Make a step of the sum, which has the gradients of `micro_batches` micro-batches, each the mean over its
-// rows. The weights may change until Pipeline::begin_step(), and at no other time.
+// rows. The weights may change until Pipeline::begin_step(), and at no other time. If micro-batches are ahead,
+// the driver keeps a copy of the weights for them, and begin_step() makes their sum that of the step under way.
 struct MakeStep {
   std::uint32_t micro_batches = 0;
   std::uint64_t rows = 0;
-  float loss = 0;  // mean over the micro-batches
+  float loss = 0;                      // mean over the micro-batches
+  std::vector<MicroBatchName> ahead = {};  // begun for the next step
 };
 
 using PipelineEffect = std::variant<Send, Close, Note, Work, MakeStep>;

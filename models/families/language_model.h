@@ -36,7 +36,7 @@ class LanguageModel : public Model {
     return std::size_t{rows} * static_cast<std::size_t>(sizes_.context * sizes_.vocabulary);
   }
   std::uint64_t multiply_adds(std::uint32_t rows) const override {
-    return std::uint64_t{rows} * static_cast<std::uint64_t>(sizes_.context) * layout_.params();
+    return std::uint64_t{rows} * static_cast<std::uint64_t>(sizes_.context) * (layout_.params() - looked_up());
   }
   void set_parallel(Parallel* parallel) override { parallel_ = parallel; }
 
@@ -60,6 +60,14 @@ class LanguageModel : public Model {
   };
 
   LanguageModel(ParamLayout layout, Sizes sizes) : layout_(std::move(layout)), sizes_(sizes) {}
+
+  // Parameters of a table of token vectors that are copied, not multiplied: that of the embedding, unless the head uses
+  // it too.
+  std::uint64_t looked_up() const {
+    const TensorInfo& first = layout_.tensors().front();
+    const bool is_head = sizes_.part.is_last() && sizes_.table == first.offset;
+    return sizes_.part.is_first() && !is_head ? first.size : 0;
+  }
 
   // below: of the border, [rows of the batch, width], or null in the first part. state: Batch::state of these
   // rows, or null; null for a model without a state.

@@ -1,6 +1,8 @@
 #include "models/families/part.h"
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "models/families/cnn_plan.h"
 #include "models/families/gpt.h"
@@ -15,11 +17,64 @@ bool ties_its_head(const ModelConfig& config) {
   return (config.family == "gpt" || config.family == "llama") && config.tied_head;
 }
 
-// The units of each part.
-std::vector<std::uint32_t> even_cut(std::uint32_t units, std::uint32_t stages) {
-  std::vector<std::uint32_t> cut(stages, units / stages);
-  for (std::uint32_t i = 0; i < units % stages; ++i) ++cut[i];
-  return cut;
+// Sums of the costs of the first units: [units + 1], the last one about 2^20.
+Result<std::vector<std::uint64_t>> cost_sums(const ModelConfig& config, std::uint32_t units) {
+  std::vector<std::uint64_t> costs;
+  for (std::uint32_t unit = 0; unit < units; ++unit) {
+    ModelConfig one = config;
+    one.units = {unit, unit + 1};
+    one.exit = {};
+    const auto made = make_model(one);
+    if (!made) return made.error();
+    costs.push_back((*made)->multiply_adds(1));
+  }
+  const std::uint64_t all = std::accumulate(costs.begin(), costs.end(), std::uint64_t{0});
+  std::vector<std::uint64_t> sums{0};
+  for (const std::uint64_t cost : costs) sums.push_back(sums.back() + cost / std::max<std::uint64_t>(all >> 20, 1));
+  return sums;
+}
+
+// The best cut of units whose costs add up to `sums`: `cost_of` takes the cost of a part and of the parts before it and
+// gives that of all of them. Parts of one unit at least. Returns the units of each part, and the cost.
+template <class Cost>
+std::pair<std::vector<std::uint32_t>, std::uint64_t> best_cut(std::span<const std::uint64_t> sums,
+                                                              std::uint32_t stages, Cost cost_of) {
+  constexpr std::uint64_t impossible = ~std::uint64_t{0};
+  const auto units = static_cast<std::uint32_t>(sums.size() - 1);
+  std::vector<std::uint64_t> before(units + 1, impossible);  // the cost of the first units in one part less
+  before[0] = 0;
+  std::vector<std::vector<std::uint32_t>> begins;  // [stage][units]: where the last part begins
+  for (std::uint32_t stage = 1; stage <= stages; ++stage) {
+    std::vector<std::uint64_t> now(units + 1, impossible);
+    begins.emplace_back(units + 1, 0);
+    for (std::uint32_t end = stage; end <= units; ++end)
+      for (std::uint32_t begin = stage - 1; begin < end; ++begin) {
+        if (before[begin] == impossible) continue;
+        const std::uint64_t cost = cost_of(sums[end] - sums[begin], before[begin]);
+        if (cost > now[end]) continue;
+        now[end] = cost;
+        begins.back()[end] = begin;
+      }
+    before = std::move(now);
+  }
+  std::vector<std::uint32_t> cut(stages);
+  for (std::uint32_t stage = stages, end = units; stage > 0; --stage) {
+    const std::uint32_t begin = begins[stage - 1][end];
+    cut[stage - 1] = end - begin;
+    end = begin;
+  }
+  return {cut, before[units]};
+}
+
+// The units of each part: the most costly part as cheap as can be, then the others alike. Of equal cuts that with the
+// larger parts first. Costs are whole numbers, so that all peers of a pipeline find the same cut.
+std::vector<std::uint32_t> even_cut(std::span<const std::uint64_t> sums, std::uint32_t stages) {
+  const std::uint64_t most =
+      best_cut(sums, stages, [](std::uint64_t part, std::uint64_t before) { return std::max(part, before); }).second;
+  const std::uint64_t too_much = std::uint64_t{1} << 62;
+  return best_cut(sums, stages, [most, too_much](std::uint64_t part, std::uint64_t before) {
+           return part > most ? too_much : std::min(before + part * part, too_much);
+         }).first;
 }
 
 Result<void> check_cut(std::span<const std::uint32_t> cut, std::uint32_t stages, std::uint32_t units) {
@@ -68,8 +123,13 @@ Result<std::vector<UnitRange>> cut_model(const ModelConfig& config, std::uint32_
     return Error{Errc::usage,
                  "a head that is the embedding's table would be in the first and in the last stage; set "
                  "model.tied_head = false"};
-  const std::vector<std::uint32_t> even = even_cut(*units, stages);
-  if (cut.empty()) cut = even;
+  std::vector<std::uint32_t> even;
+  if (cut.empty()) {
+    const auto sums = cost_sums(config, *units);
+    if (!sums) return sums.error();
+    even = even_cut(*sums, stages);
+    cut = even;
+  }
   if (auto fits = check_cut(cut, stages, *units); !fits) return fits.error();
   std::vector<UnitRange> parts;
   for (std::uint32_t begin = 0; const std::uint32_t size : cut) {

@@ -48,8 +48,9 @@ struct ModelPart {
 // The units that make_model(config) has in all; config.units does not matter. Errors: as make_model.
 Result<std::uint32_t> unit_count(const ModelConfig& config);
 
-// Cuts a model into `stages` parts, one after another. `cut`: the units of each part; empty: as even as
-// possible, the first parts having one more. Errors: as unit_count; Errc::usage, naming the run file's key,
+// Cuts a model into `stages` parts, one after another. `cut`: the units of each part; empty: as even in
+// computation (Model::multiply_adds) as possible, since the slowest stage sets the speed of all. All machines
+// find the same cut. Errors: as unit_count; Errc::usage, naming the run file's key,
 // for a cut that does not fit the model, and for a head that shares its table with the embedding, which would
 // be in two parts.
 Result<std::vector<UnitRange>> cut_model(const ModelConfig& config, std::uint32_t stages,

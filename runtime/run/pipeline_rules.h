@@ -1,5 +1,5 @@
 // Settings of a model that is cut into stages: [pipeline] of a run file (gossip/PIPELINE.md). All peers of a run need
-// the same.
+// the same, but for `overlap` and `recompute`.
 //
 // Thread: plain values.
 #pragma once
@@ -17,6 +17,8 @@ struct PipelineRules {
   // The weight in the trained sum of the loss of the exit at the end of each stage but the last (models::ExitConfig);
   // empty: no exits.
   std::vector<double> exits;
+  bool overlap = false;    // begins the next step's micro-batches while those of a step are awaited
+  bool recompute = false;  // keeps the activations of one micro-batch only, and computes the others again
   std::string border = "f32";       // how activations travel (compress/border/border_codec.h): f32, bf16 or int8
 };
 

@@ -252,6 +252,13 @@ std::vector<RunKeyRow> pipeline_keys() {
           numbers(FIELD(pipeline.cut))),
       row("pipeline.micro_batches", of_run, "micro-batches of a step of a stage; they divide optimizer.batch",
           whole(1, 1 << 16, FIELD(pipeline.micro_batches))),
+      row("pipeline.overlap", of_peer,
+          "this peer begins the next step's micro-batches while it waits for those of a step; costs memory for a "
+          "second copy of its stage's weights and gradient",
+          truth(FIELD(pipeline.overlap))),
+      row("pipeline.recompute", of_peer,
+          "this peer keeps the activations of one micro-batch only, and computes the others a second time",
+          truth(FIELD(pipeline.recompute))),
       row("pipeline.border", of_run, "numbers of activations and their gradients between stages",
           choice({"f32", "bf16", "int8"}, FIELD(pipeline.border))),
       row("pipeline.exits", of_run,

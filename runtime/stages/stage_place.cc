@@ -1,5 +1,6 @@
 #include "runtime/stages/stage_place.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,8 @@ Result<StagePlace> StagePlace::create(const RunConfig& config, const models::Dat
   place.pipeline.self.stages = config.pipeline.stages;
   place.pipeline.self.numbers = static_cast<std::uint32_t>(border_numbers(config.pipeline));
   place.pipeline.micro_batches = config.pipeline.micro_batches;
+  place.pipeline.window = std::max<std::uint64_t>(4, 2 * (config.pipeline.stages - stage + 1));
+  place.pipeline.overlap = config.pipeline.overlap;
   return place;
 }
 

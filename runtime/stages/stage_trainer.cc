@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/stages/stage_place.h"
+
 namespace rumor {
 namespace {
 
@@ -15,7 +17,7 @@ class CollectedGradient final : public Recipe {
   gossip::MakeStep& complete() { return complete_; }
 
   Made make(const StepPlan& plan, const Seen& seen, std::span<float> change) override {
-    worker_.mean_gradient(complete_.micro_batches, change);
+    worker_.complete_step(complete_, seen.weights, change);
     return apply_optimizer(built_, clip_, plan.rate, static_cast<double>(complete_.loss), seen.weights,
                            change);
   }
@@ -42,10 +44,16 @@ Result<StageWorker> worker_of(const RunConfig& config, const std::shared_ptr<con
 
 }  // namespace
 
+StageOptions stage_options(const RunConfig& config) {
+  const PipelineRules& rules = config.pipeline;
+  const std::uint32_t all = rules.micro_batches * (rules.overlap ? 2 : 1);
+  return {border_numbers(rules), config.batch / rules.micro_batches, rules.recompute ? 1 : all};
+}
+
 Result<StageTrainer> StageTrainer::create(const RunConfig& config,
                                           std::shared_ptr<const models::DataSet> data, models::Shard shard,
-                                          std::uint64_t sampling_seed, StageOptions options) {
-  auto worker = worker_of(config, data, shard, sampling_seed, options);
+                                          std::uint64_t sampling_seed) {
+  auto worker = worker_of(config, data, shard, sampling_seed, stage_options(config));
   if (!worker) return worker.error();
   StageTrainer made;
   auto trainer =

@@ -12,6 +12,9 @@
 
 namespace rumor {
 
+// The options of a worker that [pipeline] of a run file asks for.
+StageOptions stage_options(const RunConfig& config);
+
 // A node's trainer, and what its pipeline drives. Both pointers are valid as long as the trainer.
 struct StageTrainer {
   std::unique_ptr<ModelTrainer> trainer;
@@ -21,7 +24,7 @@ struct StageTrainer {
   // `config.model.units` is the stage's part; config.batch is the rows of all micro-batches of a step.
   // Errors: those of ModelTrainer::create() and StageWorker::create().
   static Result<StageTrainer> create(const RunConfig& config, std::shared_ptr<const models::DataSet> data,
-                                     models::Shard shard, std::uint64_t sampling_seed, StageOptions options);
+                                     models::Shard shard, std::uint64_t sampling_seed);
 };
 
 }  // namespace rumor

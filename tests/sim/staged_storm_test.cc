@@ -12,8 +12,10 @@ namespace {
 sim::StagedStormResult staged_under(const sim::StormRequest& request, std::size_t nodes, std::uint64_t samples = 4000) {
   sim::ClusterOptions options = test::lan(nodes, request.seed);
   options.curve_points = 1;
-  auto all = sim::run_staged_storm(test::in_stages(test::staged_gpt(samples), 3, "f32"), test::staged_text(), options,
-                                   request, "rumor sim text-gpt", nullptr);
+  RunConfig config = test::in_stages(test::staged_gpt(samples), 3, "f32");
+  config.pipeline.overlap = request.seed % 2 == 0;
+  config.pipeline.recompute = request.seed % 3 == 0;
+  auto all = sim::run_staged_storm(config, test::staged_text(), options, request, "rumor sim text-gpt", nullptr);
   BOOST_REQUIRE_MESSAGE(all.ok(), (all.ok() ? "" : all.error().text));
   return std::move(*all);
 }

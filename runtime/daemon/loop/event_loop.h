@@ -71,10 +71,7 @@ struct StageDuty {
   std::string json;  // names stage and pipeline, for readers of the state directory
 
   // A step of this gradient follows, and the weights are others after it.
-  void begin_step(const gossip::MakeStep& collected) {
-    *complete = collected;
-    worker->begin_step();
-  }
+  void begin_step(const gossip::MakeStep& collected) { *complete = collected; }
 };
 
 // The training of a peer.

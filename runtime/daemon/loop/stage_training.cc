@@ -89,9 +89,8 @@ Result<Training> stage_training(const PeerOptions& options, const NodeId& node) 
   auto tokenizer = tokenizer_text(config);
   if (!tokenizer) return tokenizer.error();
   training.tokenizer_json = std::move(tokenizer).value();
-  const StageOptions of_stage{border_numbers(config.pipeline), config.batch / config.pipeline.micro_batches};
   const std::uint64_t seed = sampling_seed(config, node);
-  auto made = StageTrainer::create(config, std::move(data).value(), options.shard, seed, of_stage);
+  auto made = StageTrainer::create(config, std::move(data).value(), options.shard, seed);
   if (!made) return made.error();
   if (auto fits = check_border(config, made->worker->model()); !fits) return fits.error();
   training.stage = StageDuty{made->worker, made->complete, stage_json(options.pipeline->self)};

@@ -65,8 +65,7 @@ Result<void> StagedPeers::try_peers() {
 
 Result<StageTrainer> StagedPeers::make_trainer(HostId i, const NodeOptions& options) const {
   const RunConfig& config = places_[stage_of(i)].config;
-  const StageOptions stage{border_numbers(config.pipeline), config.batch / config.pipeline.micro_batches};
-  return StageTrainer::create(config, data_, options.shard, sampling_seed(config, options.node), stage);
+  return StageTrainer::create(config, data_, options.shard, sampling_seed(config, options.node));
 }
 
 NodeOptions StagedPeers::options_of(const PeerStart& start) const {
@@ -132,9 +131,8 @@ TrainingPeer::Stage StagedPeers::duty(HostId i, const StageTrainer& made, Node& 
     if (work.kind == gossip::Work::Kind::backward || work.kind == gossip::Work::Kind::both) takes += cost.backward;
     return std::pair(std::move(result), std::max(takes, Duration{1}));
   };
-  stage.begin_step = [this, worker = made.worker, complete = made.complete](const gossip::MakeStep& collected) {
+  stage.begin_step = [this, complete = made.complete](const gossip::MakeStep& collected) {
     *complete = collected;
-    worker->begin_step();
     last_step_ = world_->now();
   };
   return stage;

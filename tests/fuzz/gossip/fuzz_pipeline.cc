@@ -5,7 +5,7 @@
 // 4: the work under way is done, or, by the next bit, unreadable; 5: the step that was asked for is done; 6:
 // time passes, a second times the other bits; 7: the link of the next two bits is lost, and another one comes
 // in its place. The replica must keep its invariants, ask for one thing at a time, and close a link with a
-// reason.
+// reason. Every input is played without and with overlap of steps.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -23,7 +23,7 @@ namespace {
 
 class PipelineDriver {
  public:
-  PipelineDriver() : one_(options(2), Prng(1)) {
+  explicit PipelineDriver(bool overlap) : one_(options(2, overlap), Prng(1)) {
     act([&] { one_.begin_step(now_, out_); });
     for (std::size_t i = 0; i < 4; ++i) greet(i);
   }
@@ -49,12 +49,13 @@ class PipelineDriver {
   }
 
  private:
-  static PipelineOptions options(std::uint32_t stage) {
+  static PipelineOptions options(std::uint32_t stage, bool overlap = false) {
     PipelineOptions made;
     made.self.pipeline.bytes.fill(1);
     made.self.stage = stage;
     made.self.stages = 3;
     made.micro_batches = 3;
+    made.overlap = overlap;
     return made;
   }
 
@@ -120,8 +121,10 @@ class PipelineDriver {
 }  // namespace rumor::gossip::test
 
 FUZZ_TARGET(pipeline) {
-  rumor::gossip::test::PipelineDriver driver;
-  rumor::ByteReader in({data, size});
-  driver.run(in);
+  for (const bool overlap : {false, true}) {
+    rumor::gossip::test::PipelineDriver driver(overlap);
+    rumor::ByteReader in({data, size});
+    driver.run(in);
+  }
   return 0;
 }

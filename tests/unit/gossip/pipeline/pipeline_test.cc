@@ -38,7 +38,8 @@ BOOST_AUTO_TEST_SUITE(pipeline)
 
 BOOST_AUTO_TEST_CASE(a_step_has_the_same_micro_batches_in_every_stage) {
   for (const std::size_t stages : {2u, 3u, 5u}) {
-    PipelineWorld world({.replicas = std::vector<std::size_t>(stages, 1), .micro_batches = 6});
+    const bool overlap = stages == 3;
+    PipelineWorld world({.replicas = std::vector<std::size_t>(stages, 1), .micro_batches = 6, .overlap = overlap});
     world.emit_all(true);
     world.run(2s);
     BOOST_TEST(world.nodes[0].steps.size() > 20u);
@@ -87,6 +88,24 @@ BOOST_AUTO_TEST_CASE(quick_replicas_get_more) {
   BOOST_TEST(steps(5) > 50u);
   // Together they could do 437.5 micro-batches a second. A source waits for its last answer before each step.
   BOOST_TEST(in_steps(world, 2) > 0.5 * 437.5 * 20);
+}
+
+// Five stages of one replica each, a step of 20 micro-batches. Without overlap a step has a bubble: each stage computes
+// for 20 of 24 times. With it the first stage, which computes twice for each, never stands still but between steps.
+BOOST_AUTO_TEST_CASE(steps_that_overlap_leave_no_bubble) {
+  const auto busy = [](bool overlap) {
+    PipelineWorld world({.replicas = {1, 1, 1, 1, 1}, .micro_batches = 20, .window = 8, .overlap = overlap});
+    for (auto& node : world.nodes) node.work = 10ms;
+    world.nodes.back().work = 20ms;  // forward and backward at once
+    world.delay = 100us;
+    world.emit_all(true);
+    world.run(20s);
+    return to_seconds(world.nodes[0].busy) / 20;
+  };
+  const double apart = busy(false), together = busy(true);
+  BOOST_TEST_MESSAGE("the first stage computes " << apart << " of the time, with overlap " << together);
+  BOOST_TEST(apart < 20.0 / 24);
+  BOOST_TEST(together > 0.95);
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_replica_costs_only_time) {
@@ -139,9 +158,10 @@ BOOST_AUTO_TEST_CASE(a_replica_that_lags_is_given_up) {
 // Links break and come back at random, replicas die and are replaced: nothing counts twice (the world checks
 // each step), and the pipeline goes on.
 BOOST_AUTO_TEST_CASE(nothing_counts_twice_under_random_faults) {
-  std::uint64_t again = 0;
+  std::uint64_t again = 0, ahead = 0;
   for (std::uint64_t seed = 1; seed <= rumor::test::shortened(12); ++seed) {
-    PipelineWorld world({.replicas = {2, 3, 2, 2}, .micro_batches = 5, .window = 3}, seed);
+    const bool overlap = seed % 2 == 0;
+    PipelineWorld world({.replicas = {2, 3, 2, 2}, .micro_batches = 5, .window = 3, .overlap = overlap}, seed);
     Prng prng(seed);
     for (auto& node : world.nodes) node.work = Duration(prng.between(500, 20'000));
     world.emit_all(true);
@@ -168,9 +188,11 @@ BOOST_AUTO_TEST_CASE(nothing_counts_twice_under_random_faults) {
     world.run(20s);
     BOOST_TEST(in_steps(world, 4) > before + 100, "seed " << seed);
     again += pipeline_figure(world, &PipelineFigures::sums_again);
+    for (const auto& node : world.nodes) ahead += node.ahead;
     BOOST_TEST(links_closed(world) == 0u);
   }
   BOOST_TEST(again > 0u);
+  BOOST_TEST(ahead > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_border_that_cannot_be_read_closes_its_link_and_goes_elsewhere) {

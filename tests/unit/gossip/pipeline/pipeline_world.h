@@ -1,5 +1,6 @@
 // Replicas of a pipeline in virtual time: links with a delay, processors with a speed, deaths, and numbers
-// that are easy to follow. Checks after every event that each micro-batch counts at most once in each stage.
+// that are easy to follow. Checks after every event that each micro-batch counts at most once in each stage, and that
+// its gradient is made with the weights of its forward pass.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -21,16 +22,21 @@ struct PipelineSizes {
   std::uint32_t micro_batches = 4;
   std::uint64_t window = 4;
   std::size_t border_bytes = 100;
+  bool overlap = false;
 };
 
 class PipelineWorld {
  public:
   struct Node {
     std::unique_ptr<Pipeline> pipeline;
+    StreamId stream;
     std::uint32_t stage = 1;
     bool alive = true;
     Duration work = 1ms;  // of one Work
-    std::multiset<MicroBatchName> sum;
+    std::multiset<MicroBatchName> sum, next_sum;  // of the step under way, and of those ahead
+    // The weights, by their number, that each micro-batch was begun with. Its bytes tell copies apart.
+    std::map<std::pair<MicroBatchName, const Bytes*>, std::size_t> begun_with;
+    std::size_t ahead = 0;  // micro-batches
     std::vector<std::multiset<MicroBatchName>> steps;
     Duration busy{0};
     std::size_t notes = 0;
@@ -53,9 +59,11 @@ class PipelineWorld {
     options.stream.bytes[0] = static_cast<std::uint8_t>(nodes.size() + 1);
     options.micro_batches = sizes_.micro_batches;
     options.window = sizes_.window;
+    options.overlap = sizes_.overlap;
     Node node;
     node.pipeline = std::make_unique<Pipeline>(options, Prng(prng_.next()));
     node.stage = stage;
+    node.stream = options.stream;
     nodes.push_back(std::move(node));
     const std::size_t i = nodes.size() - 1;
     call(i, [&](Pipeline& one, PipelineOutbox& out) { one.begin_step(now, out); });
@@ -181,6 +189,10 @@ class PipelineWorld {
 
   Made compute(Node& node, const Work& work) const {
     Made made;
+    const std::size_t weights = node.steps.size() - (work.old_weights ? 1 : 0);
+    const std::pair copy(work.name, work.name.source == node.stream ? nullptr : work.below.get());
+    const auto begun = node.begun_with.emplace(copy, weights).first;
+    BOOST_TEST_REQUIRE(begun->second == weights, "forward and backward have other weights");
     const auto stage = static_cast<std::uint8_t>(node.stage);
     if (work.kind == Work::Kind::emit || work.kind == Work::Kind::forward) {
       ByteWriter body;
@@ -190,8 +202,9 @@ class PipelineWorld {
       if (work.kind == Work::Kind::forward) check_below(work, stage);
       return made;
     }
-    if (work.begins_sum) node.sum.clear();
-    node.sum.insert(work.name);
+    std::multiset<MicroBatchName>& sum = work.ahead ? node.next_sum : node.sum;
+    if (work.begins_sum) sum.clear();
+    sum.insert(work.name);
     if (work.kind == Work::Kind::both) {
       check_below(work, stage);
       made.loss = static_cast<float>(work.name.number);
@@ -227,7 +240,10 @@ class PipelineWorld {
     for (const MicroBatchName& name : self.sum)
       BOOST_TEST_REQUIRE(once_[self.stage].insert(name).second,
                          "a micro-batch counts twice in stage " << self.stage);
+    BOOST_TEST_REQUIRE((sizes_.overlap || step.ahead.empty()));
     self.sum.clear();
+    if (!step.ahead.empty()) self.sum.swap(self.next_sum);
+    self.ahead += step.ahead.size();
     at(now + 1ms,
        [=, this] { call(node, [&](Pipeline& one, PipelineOutbox& out) { one.begin_step(now, out); }); });
   }

@@ -16,7 +16,8 @@ struct Middle {
   PipelineOutbox out;
   TimePoint now{1s};
 
-  explicit Middle(std::uint32_t micro_batches = 2) {
+  explicit Middle(std::uint32_t micro_batches = 2, bool overlap = false) {
+    options.overlap = overlap;
     options.self.pipeline.bytes[0] = 9;
     options.self.stage = 2;
     options.self.stages = 3;
@@ -130,6 +131,50 @@ BOOST_AUTO_TEST_CASE(no_more_micro_batches_take_part_than_a_step_has) {
   middle.one->begin_step(middle.now, middle.out);
   BOOST_TEST(middle.all<Work>().size() == 5u);
   BOOST_TEST((middle.all<Work>()[4].name == Middle::name(3)));
+}
+
+// With overlap the third one begins with the same weights, counts in the next step, and keeps its weights there.
+BOOST_AUTO_TEST_CASE(micro_batches_ahead_count_in_the_next_step_with_their_own_weights) {
+  Middle middle(2, true);
+  for (const std::uint64_t i : {1u, 2u, 3u}) middle.through(i, i);
+  const auto before = middle.all<Work>();
+  BOOST_REQUIRE(before.size() == 6u);
+  BOOST_TEST((before[3].kind == Work::Kind::backward && !before[3].ahead && !before[3].begins_sum));
+  BOOST_TEST((before[5].kind == Work::Kind::backward && before[5].ahead && before[5].begins_sum));
+  middle.activations(4, 4);
+  middle.made(Middle::body());
+  for (const std::uint64_t i : {1u, 2u, 3u}) middle.give(Middle::below, Outcome{i, Outcome::Kind::counted});
+  BOOST_REQUIRE(middle.all<MakeStep>().size() == 1u);
+  BOOST_TEST(middle.all<MakeStep>()[0].micro_batches == 2u);
+  BOOST_TEST((middle.all<MakeStep>()[0].ahead == std::vector{Middle::name(3), Middle::name(4)}));
+  middle.clear();
+  middle.one->begin_step(middle.now, middle.out);
+  BOOST_TEST(middle.one->held() == 2u);
+  middle.gradients(4);
+  BOOST_REQUIRE(middle.all<Work>().size() == 1u);
+  const Work last = middle.all<Work>()[0];
+  BOOST_TEST((last.name == Middle::name(4) && last.old_weights && !last.ahead && !last.begins_sum));
+  middle.made(Bytes(4, 4));
+  middle.give(Middle::below, Outcome{4, Outcome::Kind::counted});
+  BOOST_REQUIRE(middle.all<MakeStep>().size() == 1u);
+  BOOST_TEST(middle.all<MakeStep>()[0].ahead.empty());
+}
+
+// One of the step is dropped: the one ahead takes its place, and its gradient is made again for this step's sum.
+BOOST_AUTO_TEST_CASE(a_micro_batch_ahead_fills_the_step) {
+  Middle middle(2, true);
+  for (const std::uint64_t i : {1u, 2u, 3u}) middle.through(i, i);
+  middle.clear();
+  middle.give(Middle::below, Outcome{1, Outcome::Kind::dropped});
+  for (int i = 0; i < 2; ++i) {
+    const Work work = middle.all<Work>().back();
+    BOOST_TEST((work.kind == Work::Kind::backward && !work.ahead && !work.old_weights));
+    BOOST_TEST((work.name == Middle::name(i == 0 ? 2 : 3) && work.begins_sum == (i == 0)));
+    middle.made(Bytes(4, 4));
+  }
+  for (const std::uint64_t i : {2u, 3u}) middle.give(Middle::below, Outcome{i, Outcome::Kind::counted});
+  BOOST_REQUIRE(middle.all<MakeStep>().size() == 1u);
+  BOOST_TEST(middle.all<MakeStep>()[0].ahead.empty());
 }
 
 // The run is over for a replica once all that are linked below have said so, also where they have gone since.

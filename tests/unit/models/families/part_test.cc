@@ -253,8 +253,26 @@ BOOST_AUTO_TEST_CASE(parts_of_an_lstm_keep_the_states_of_their_layers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_is_even_unless_the_run_file_says_otherwise) {
-  const auto parts = cut_model(gpt_to_cut(), 3, {}).value();
-  BOOST_TEST((parts == std::vector<UnitRange>{{0, 2}, {2, 3}, {3, 4}}));
+  // The layers of each part, as text.
+  const auto cut = [](const ModelConfig& config, std::uint32_t stages) {
+    std::string found;
+    const auto parts = cut_model(config, stages, {}).value();
+    for (const UnitRange& part : parts) found += str(part.end - part.begin, " ");
+    return found;
+  };
+  ModelConfig deep = gpt_to_cut();
+  deep.layers = 12;
+  deep.vocabulary = 2;
+  BOOST_TEST(cut(deep, 4) == "3 3 3 3 ");
+  BOOST_TEST(cut(deep, 5) == "2 3 3 2 2 ");  // the first one adds positions as well
+  // A head that costs as much as two layers. The table of the embedding costs nothing.
+  ModelConfig middle = deep;
+  middle.units = {1, 2};
+  const std::uint64_t layer = made_part(middle)->multiply_adds(1);
+  deep.vocabulary = static_cast<std::uint32_t>(2 * layer / deep.context / deep.embedding);
+  BOOST_TEST(cut(deep, 2) == "7 5 ");
+  BOOST_TEST(cut(deep, 4) == "3 4 4 1 ");
+  BOOST_TEST(cut(deep, 7) == "1 2 2 2 2 2 1 ");
   BOOST_TEST(unit_count(gpt_to_cut()).value() == 4u);
   BOOST_TEST(unit_count(mlp_to_cut()).value() == 4u);
   BOOST_TEST(unit_count(cnn_to_cut({8, 16}, 2, 4)).value() == 6u);

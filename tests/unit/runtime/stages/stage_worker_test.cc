@@ -101,9 +101,8 @@ class StageLine {
     const float loss = nodes_.back().stepped->loss;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
-      node.worker.mean_gradient(node.stepped->micro_batches, node.gradient);
+      node.worker.complete_step(*node.stepped, node.weights, node.gradient);
       for (std::size_t w = 0; w < node.weights.size(); ++w) node.weights[w] -= rate * node.gradient[w];
-      node.worker.begin_step();
       node.stepped.reset();
       call(i, [&](auto& one, auto& out) { one.begin_step(now_, out); });
     }
@@ -214,8 +213,8 @@ struct StageReceiver {
   StageWorker worker;
   std::vector<float> weights;
 
-  explicit StageReceiver(models::UnitRange units)
-      : worker(StageWorker::create(part(task.config, units), {BorderNumbers::f32, task.rows}, nullptr, {})
+  explicit StageReceiver(models::UnitRange units, std::uint32_t passes = 1)
+      : worker(StageWorker::create(part(task.config, units), {BorderNumbers::f32, task.rows, passes}, nullptr, {})
                    .value()),
         weights(worker.model().layout().params(), 0.01f) {}
   static models::ModelConfig part(models::ModelConfig config, models::UnitRange units) {
@@ -224,9 +223,18 @@ struct StageReceiver {
   }
   std::size_t labels() const { return task.rows * (task.config.context + 1) * 4; }
   std::size_t border() const { return task.rows * task.config.context * task.config.embedding * 4; }
-  gossip::Work work(gossip::Work::Kind kind, Bytes below) const {
-    gossip::Work made{.kind = kind, .name = {{}, 1}, .rows = task.rows, .label_bytes = labels()};
+  gossip::Work work(gossip::Work::Kind kind, Bytes below, std::uint64_t number = 1) const {
+    gossip::Work made{.kind = kind, .name = {{}, number}, .rows = task.rows, .label_bytes = labels()};
     made.below = std::make_shared<const Bytes>(std::move(below));
+    return made;
+  }
+  // Labels, and activations that differ with `which`.
+  Bytes rows(std::uint8_t which) const {
+    Bytes made(labels() + border(), 0);
+    for (std::size_t i = labels() + 2; i < made.size(); i += 4) {
+      made[i] = static_cast<std::uint8_t>(i * which % 128);
+      made[i + 1] = 0x3e;
+    }
     return made;
   }
   std::string refusal(const gossip::Work& work) {
@@ -332,11 +340,74 @@ BOOST_AUTO_TEST_CASE(a_forward_pass_in_between_changes_nothing) {
     std::vector<float> out(one.weights.size());
     const auto made = one.worker.make(work, one.weights);
     BOOST_REQUIRE(made.ok());
-    one.worker.mean_gradient(1, out);
+    one.worker.complete_step({.micro_batches = 1}, one.weights, out);
     out.push_back(static_cast<float>(made->bytes[7]));
     return out;
   };
   BOOST_TEST(same_stage_bits(gradient(false), gradient(true)));
+}
+
+// Three forward passes, then three backward: each keeps its activations if they may, and the gradients are the same.
+BOOST_AUTO_TEST_CASE(kept_activations_save_the_second_forward_pass) {
+  using Kind = gossip::Work::Kind;
+  const auto gradient = [](std::uint32_t passes, std::uint64_t expected) {
+    StageReceiver one({1, 2}, passes);
+    std::vector<gossip::Work> works;
+    for (std::uint8_t i = 1; i <= 3; ++i) works.push_back(one.work(Kind::forward, one.rows(i), i));
+    for (const gossip::Work& work : works) BOOST_REQUIRE(one.worker.make(work, one.weights).ok());
+    for (gossip::Work& work : works) {
+      work.kind = Kind::backward;
+      work.begins_sum = work.name.number == 1;
+      const Bytes rows = one.rows(9);
+      work.change = std::make_shared<const Bytes>(rows.begin() + static_cast<long>(one.labels()), rows.end());
+      BOOST_REQUIRE(one.worker.make(work, one.weights).ok());
+    }
+    BOOST_TEST(one.worker.forward_passes() == expected);
+    std::vector<float> out(one.weights.size());
+    one.worker.complete_step({.micro_batches = 3}, one.weights, out);
+    return out;
+  };
+  const std::vector<float> again = gradient(1, 6);
+  BOOST_TEST(same_stage_bits(again, gradient(2, 5)));
+  BOOST_TEST(same_stage_bits(again, gradient(3, 3)));
+}
+
+// A micro-batch that began before a step is finished with the weights that it began with, in the sum of the next step.
+BOOST_AUTO_TEST_CASE(a_micro_batch_ahead_keeps_the_weights_that_it_began_with) {
+  using Kind = gossip::Work::Kind;
+  for (const std::uint32_t passes : {1u, 4u}) {
+    StageReceiver one({2, 4}, passes), other({2, 4}, passes);
+    const std::size_t params = one.weights.size();
+    std::vector<float> first(params), second(params), alone(params), fresh(params);
+    // Alone: the second micro-batch with the first weights, and the third with the second weights.
+    const std::vector<float> later(params, 0.02f);
+    gossip::Work work = other.work(Kind::both, other.rows(2), 2);
+    work.begins_sum = true;
+    BOOST_REQUIRE(other.worker.make(work, other.weights).ok());
+    other.worker.complete_step({.micro_batches = 1}, other.weights, alone);
+    work = other.work(Kind::both, other.rows(3), 3);
+    work.begins_sum = true;
+    BOOST_REQUIRE(other.worker.make(work, later).ok());
+    other.worker.complete_step({.micro_batches = 1}, later, fresh);
+
+    work = one.work(Kind::both, one.rows(1), 1);
+    work.begins_sum = true;
+    BOOST_REQUIRE(one.worker.make(work, one.weights).ok());
+    work = one.work(Kind::both, one.rows(2), 2);
+    work.begins_sum = work.ahead = true;
+    BOOST_REQUIRE(one.worker.make(work, one.weights).ok());
+    one.worker.complete_step({.micro_batches = 1, .ahead = {work.name}}, one.weights, first);
+    BOOST_TEST(!same_stage_bits(first, alone));
+    // Its gradient is dropped and made again, and another one joins it.
+    work.ahead = false;
+    work.old_weights = true;
+    BOOST_REQUIRE(one.worker.make(work, later).ok());
+    work = one.work(Kind::both, one.rows(3), 3);
+    BOOST_REQUIRE(one.worker.make(work, later).ok());
+    one.worker.complete_step({.micro_batches = 2}, later, second);
+    for (std::size_t i = 0; i < params; ++i) alone[i] = (alone[i] + fresh[i]) / 2;
+    BOOST_TEST(same_stage_bits(second, alone));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
