@@ -89,6 +89,7 @@ class Pipeline {
   bool waits_in_step() const { return in_step_ && !running_; }
   std::size_t uppers() const { return uppers_.size(); }
   std::size_t lowers() const { return lowers_.size(); }
+  std::vector<Uppers::Figures> upper_figures() const { return uppers_.figures(); }
   // Micro-batches here that wait for an upper neighbour, or for their turn.
   std::size_t waiting() const;
   const PipelineFigures& figures() const { return figures_; }

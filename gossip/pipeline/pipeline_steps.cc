@@ -43,7 +43,7 @@ void Pipeline::refuse_all(PipelineOutbox& out) {
 void Pipeline::send_ready(TimePoint now, PipelineOutbox& out) {
   for (auto& [slot, held] : held_) {
     if (held.state != State::ready) continue;
-    const std::optional<LinkId> link = uppers_.choose(prng_, held.shunned);
+    const std::optional<LinkId> link = uppers_.choose(prng_, held.shunned, now);
     if (!link) return;
     held.to = Transfer{*link, uppers_.send(*link, slot, now)};
     held.state = State::away;

@@ -2,6 +2,7 @@
 // model.
 #include <cmath>
 
+#include "runtime/base/text.h"
 #include "runtime/sim/experiments/compare.h"
 #include "tests/sim/staged_support.h"
 
@@ -64,6 +65,44 @@ BOOST_AUTO_TEST_CASE(stages_with_exits_train_and_stay_equal) {
   const auto result = (*run)->run(nullptr).value();
   for (const sim::StageResult& stage : result.stages) BOOST_TEST(stage.run.identical);
   BOOST_TEST(result.evaluation.accuracy.value() > 0.7);
+}
+
+// Three replicas of stage 2, which limits the pipeline, and among them a slow one: its share of the micro-batches, in
+// successive windows, when it is new and as its speed changes.
+BOOST_AUTO_TEST_CASE(replicas_get_micro_batches_by_their_measured_speed) {
+  RunConfig config = in_stages(staged_gpt(4'000'000), 3, "f32");
+  config.batch = config.pipeline.micro_batches = 32;
+  sim::ClusterOptions options = test::lan(9);
+  options.step = 100ms;
+  options.curve_points = 1;
+  options.step_factors = {1, 4, 1};
+  options.planned_faults = sim::parse_fault_plan(
+      "[[fault]]\nkind = \"kill\"\nat_s = 1\nlasts_s = 3\nnodes = [7]\n", "plan.toml", 9).value();
+  auto run = sim::StagedRun::create(config, staged_text(), options);
+  BOOST_REQUIRE_MESSAGE(run.ok(), (run.ok() ? "" : run.error().text));
+  const auto done = [&](sim::HostId i) {
+    return static_cast<double>((*run)->peers().node(i)->pipeline()->figures().counted);
+  };
+  const auto shares = [&](const char* title, std::size_t windows) {
+    std::vector<double> all;
+    std::string text;
+    for (std::size_t w = 0; w < windows; ++w) {
+      const double quick = done(1) + done(4), slow = done(7);
+      (*run)->run_until((*run)->now() + 4s);
+      all.push_back(2 * (done(7) - slow) / (done(1) + done(4) - quick));
+      text += " " + fixed(all.back(), 2);
+    }
+    BOOST_TEST_MESSAGE(title << ":" << text);
+    return all;
+  };
+  (*run)->run_until((*run)->now() + 6s);
+  for (const double share : shares("alike, the third is new", 3)) BOOST_TEST((share > 0.8 && share < 1.2), share);
+  (*run)->set_step_factor(7, 16);
+  shares("becomes four times slower", 1);
+  for (const double share : shares("four times slower", 4)) BOOST_TEST((share > 0.15 && share < 0.35), share);
+  (*run)->set_step_factor(7, 4);
+  shares("becomes quick", 1);
+  for (const double share : shares("alike again", 2)) BOOST_TEST((share > 0.8 && share < 1.2), share);
 }
 
 BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {

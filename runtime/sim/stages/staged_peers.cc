@@ -109,6 +109,14 @@ StartedPeer StagedPeers::make_peer(const PeerStart& start) {
   return {std::move(peer), restored};
 }
 
+void StagedPeers::set_step_factor(HostId i, double factor) {
+  std::vector<double> factors;
+  for (HostId each = 0; each < hosts(); ++each)
+    factors.push_back(to_seconds(options_.step_of(each)) / to_seconds(options_.step));
+  factors[i] = factor;
+  options_.step_factors = std::move(factors);
+}
+
 StagedPeers::Cost StagedPeers::cost_of(HostId i) const {
   std::uint64_t all = 0;
   for (const std::uint64_t one : multiply_adds_) all += one;
@@ -120,7 +128,8 @@ StagedPeers::Cost StagedPeers::cost_of(HostId i) const {
 
 TrainingPeer::Stage StagedPeers::duty(HostId i, const StageTrainer& made, Node& node) {
   TrainingPeer::Stage stage;
-  stage.make = [this, i, worker = made.worker, &node, cost = cost_of(i)](const gossip::Work& work) {
+  stage.make = [this, i, worker = made.worker, &node](const gossip::Work& work) {
+    const Cost cost = cost_of(i);
     if (!first_work_) first_work_ = world_->now();
     const std::uint64_t before = worker->forward_passes();
     auto result = worker->make(work, node.trainer().view().values);

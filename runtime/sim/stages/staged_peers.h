@@ -42,6 +42,9 @@ class StagedPeers final : public WorldObserver {
   // The initial weights of each stage, and their form.
   const std::vector<SimModel>& models() const { return models_; }
 
+  // From now on host i takes so many times as long (ClusterOptions::step_factors).
+  void set_step_factor(HostId i, double factor);
+
   // Null while down.
   Node* node(HostId i) const;
   bool complete() const;
