@@ -90,6 +90,8 @@ class Pipeline {
   std::size_t uppers() const { return uppers_.size(); }
   std::size_t lowers() const { return lowers_.size(); }
   std::vector<Uppers::Figures> upper_figures() const { return uppers_.figures(); }
+  // Whether a micro-batch is at an upper neighbour, or would be if one had credit.
+  bool needs_answers() const { return uppers_.owe_answers() || has_ready(); }
   // Micro-batches here that wait for an upper neighbour, or for their turn.
   std::size_t waiting() const;
   const PipelineFigures& figures() const { return figures_; }
@@ -160,6 +162,7 @@ class Pipeline {
   void ask_for(Work::Kind kind, Place place, PipelineOutbox& out);
   void end_step(PipelineOutbox& out);
   std::size_t taking_part() const;
+  bool has_ready() const;
 
   PipelineOptions options_;
   Prng prng_;

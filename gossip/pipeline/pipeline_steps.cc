@@ -16,6 +16,10 @@ std::size_t Pipeline::taking_part() const {
   }));
 }
 
+bool Pipeline::has_ready() const {
+  return std::any_of(held_.begin(), held_.end(), [](const auto& one) { return one.second.state == State::ready; });
+}
+
 void Pipeline::go_on(TimePoint now, PipelineOutbox& out) {
   if (!is_open()) refuse_all(out);
   send_ready(now, out);

@@ -10,6 +10,8 @@ namespace rumor::gossip {
 
 namespace {
 
+constexpr Duration slowest = std::chrono::hours(1);  // that a neighbour given up again and again counts as
+
 // Whether an answer after `expected` comes soon enough where another would come after `soonest`.
 bool is_soon(Duration expected, Duration soonest) {
   return expected <= soonest + soonest / 2;
@@ -157,8 +159,8 @@ std::vector<Uppers::Late> Uppers::take_late(TimePoint now) {
       }
     }
     if (late.size() == before) continue;
-    upper.time = std::max(upper.time, mean(&Upper::time)) * 2;
-    upper.pace = std::max(upper.pace, mean(&Upper::pace, link)) * 2;
+    upper.time = std::min(std::max(upper.time, mean(&Upper::time)) * 2, slowest);
+    upper.pace = std::min(std::max(upper.pace, mean(&Upper::pace, link)) * 2, slowest);
     upper.quiet_since = now;
   }
   for (const Late& one : late) forget(one.link, one.transfer);

@@ -82,6 +82,9 @@ class Uppers {
   std::vector<Late> take_late(TimePoint now);
   TimePoint next_deadline() const;
   std::vector<Figures> figures() const;
+  bool owe_answers() const {
+    return std::any_of(uppers_.begin(), uppers_.end(), [](const auto& one) { return !one.second.awaited.empty(); });
+  }
 
  private:
   struct Upper {
