@@ -1,6 +1,7 @@
 // A model in stages, each with several whole nodes: equal replicas in every stage, and the loss of the whole
 // model.
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "runtime/base/text.h"
 #include "runtime/sim/experiments/compare.h"
@@ -103,6 +104,56 @@ BOOST_AUTO_TEST_CASE(replicas_get_micro_batches_by_their_measured_speed) {
   (*run)->set_step_factor(7, 4);
   shares("becomes quick", 1);
   for (const double share : shares("alike again", 2)) BOOST_TEST((share > 0.8 && share < 1.2), share);
+}
+
+BOOST_AUTO_TEST_CASE(the_stage_or_link_that_limits_a_pipeline_is_named) {
+  RunConfig config = in_stages(staged_gpt(3'000), 3, "f32");
+  config.batch = config.pipeline.micro_batches = 32;
+  sim::ClusterOptions options = test::lan(3);
+  options.step = 200ms;
+  options.step_factors = {1, 1, 8};
+  const sim::StagedResult slow = staged(config, options);
+  const std::string text = sim::limit_text(slow);
+  BOOST_TEST(text.starts_with("stage 3 limits training: it computes 9"), text);
+  BOOST_TEST(text.ends_with("% for answers"), text);
+  BOOST_TEST(slow.stages[2].utilisation > 0.9);
+  BOOST_TEST(slow.bound.slowest == 2u);
+  BOOST_TEST(!slow.bound.stages[2].is_link());
+  BOOST_TEST(slow.rows_per_second() > 0.9 * slow.bound.rows_per_second);
+  BOOST_TEST(slow.rows_per_second() < slow.bound.rows_per_second);
+  // A network on which a micro-batch takes longer than its computation.
+  options.step_factors = {};
+  options.step = 50ms;
+  const char* narrow_link = "latency_ms = [0.1, 0.2]\nup_mbit = 4\ndown_mbit = 4\n";
+  options.network = sim::NetworkModel::parse(narrow_link, "narrow.toml").value();
+  const sim::StagedResult narrow = staged(config, options);
+  BOOST_TEST(sim::limit_text(narrow).starts_with("links limit training: the uplinks of stage 2 are full "),
+             sim::limit_text(narrow));
+  BOOST_TEST(narrow.bound.stages[narrow.bound.slowest].is_link());
+  BOOST_TEST(narrow.rows_per_second() < narrow.bound.rows_per_second);
+  // The bytes of the bound are those of the frames without their heads.
+  const double sent = static_cast<double>(slow.activation_bytes) / static_cast<double>(slow.stages[0].counted);
+  const double expected =
+      static_cast<double>(slow.bound.stages[0].costs.up_bytes + slow.bound.stages[1].costs.up_bytes);
+  BOOST_TEST((sent > expected && sent < 1.1 * expected), sent << " " << expected);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_in_stages_has_curves_in_its_json_and_page) {
+  sim::ClusterOptions options = test::lan(3);
+  options.curve_points = 5;
+  const sim::StagedResult result = staged(in_stages(staged_gpt(2'000), 3, "f32"), options);
+  BOOST_TEST(result.curve.size() >= 5u);
+  BOOST_TEST(result.curve.back().loss < result.curve.front().loss);
+  for (std::size_t i = 1; i < result.curve.size(); ++i)
+    BOOST_TEST(result.curve[i].virtual_seconds > result.curve[i - 1].virtual_seconds);
+  const auto json = nlohmann::json::parse(sim::to_json(result));
+  BOOST_TEST(json.at("curve").size() == result.curve.size());
+  BOOST_TEST(json.at("curve").back().at("loss").get<double>() == result.evaluation.loss);
+  BOOST_TEST(json.at("limit").get<std::string>() == sim::limit_text(result));
+  BOOST_TEST(json.at("borders").size() == 2u);
+  const std::string page = sim::to_html(result, "a <run>");
+  for (const char* part : {"a &lt;run&gt; in 3 stages", "Loss against time", "Loss against bytes", "Time of a peer, %"})
+    BOOST_TEST(page.find(part) != std::string::npos, part);
 }
 
 BOOST_AUTO_TEST_CASE(what_stages_do_not_have_is_refused_by_name) {

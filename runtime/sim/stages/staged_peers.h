@@ -14,6 +14,7 @@
 
 #include "runtime/sim/cluster/cluster.h"
 #include "runtime/sim/stages/counted_books.h"
+#include "runtime/sim/stages/staged_bound.h"
 #include "runtime/sim/stages/staged_result.h"
 #include "runtime/sim/world/protocol_world.h"
 #include "runtime/sim/world/training_peer.h"
@@ -91,7 +92,8 @@ class StagedPeers final : public WorldObserver {
   std::shared_ptr<const models::DataSet> data_;
   ClusterOptions options_;
   std::vector<StagePlace> places_;  // of the stages; records refer to them
-  std::vector<std::uint64_t> multiply_adds_;
+  StagedBound bound_;
+  std::vector<StageCosts> costs_;
   std::vector<SimModel> models_;
   std::vector<std::unique_ptr<TrainingRecord>> records_;
   CountedBooks books_;
