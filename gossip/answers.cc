@@ -44,8 +44,8 @@ double Protocol::density_factor() const {
 
 std::optional<StageLinkInfo> Protocol::stage_link(LinkId link) const {
   const auto at = impl_->core.links.find(link);
-  if (at == impl_->core.links.end() || !at->second.admitted()) return std::nullopt;
-  return StageLinkInfo{at->second.node, at->second.backlogged};
+  if (at == impl_->core.links.end() || at->second.state != Link::State::beside) return std::nullopt;
+  return StageLinkInfo{at->second.node, at->second.backlogged, at->second.round_trip};
 }
 
 std::size_t Protocol::links_to_stage(std::uint32_t stage) const {

@@ -71,6 +71,7 @@ struct PeerInfo {
 struct StageLinkInfo {
   NodeId node;
   bool is_full = false;  // more waits to be sent there than the driver wants
+  std::optional<Duration> round_trip;  // of the last ping answered
 };
 
 // Whether others can dial us.

@@ -4,6 +4,7 @@
 // Thread: plain values; safe to hand to another thread.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -147,7 +148,12 @@ inline constexpr FigureRow<ExportStatus> export_rows[] = {
 struct UpperStatus {
   std::string node;  // hex
   std::uint64_t answered = 0, awaited = 0;  // micro-batches of ours
-  std::optional<double> pace_ms;
+  std::optional<double> pace_ms, round_trip_ms;
+  // Micro-batches in flight there that leave no gap while a question and its answer travel.
+  std::optional<double> in_flight_wanted() const {
+    if (!pace_ms || !round_trip_ms || *pace_ms <= 0) return std::nullopt;
+    return 1 + *round_trip_ms / *pace_ms;
+  }
 };
 
 inline constexpr FigureRow<UpperStatus> upper_rows[] = {
@@ -161,6 +167,8 @@ inline constexpr FigureRow<UpperStatus> upper_rows[] = {
     figure<&UpperStatus::pace_ms>("pace_ms").shown("pace", Form::ms, 9)
         .gauge("rumor_stage_upper_pace_seconds",
                "Time between two answers of each peer of the stage above, while it has work of this one.", 1e-3),
+    figure<&UpperStatus::in_flight_wanted>("in_flight_wanted").shown("in flight wanted", Form::decimal, 16)
+        .explained("1 + round trip / pace: so many micro-batches in flight keep that peer busy."),
 };
 
 // A peer that serves a stage of a pipeline (gossip/PIPELINE.md).
@@ -177,6 +185,12 @@ struct StageStatus {
   double waited_above = 0, waited_link = 0, waited_below = 0;
   std::vector<UpperStatus> uppers = {};
   std::string chosen = {};              // why the peer has chosen this stage; empty: it was told. Set by the driver
+
+  std::optional<double> in_flight_wanted() const {
+    std::optional<double> most;
+    for (const UpperStatus& upper : uppers) most = std::max(most, upper.in_flight_wanted());
+    return most;
+  }
 
   // A figure of a stage; of an ordinary run nothing.
   FigureValue shown(FigureValue value) const { return stage == 0 ? FigureValue() : value; }
@@ -203,6 +217,9 @@ inline constexpr FigureRow<StageStatus> stage_rows[] = {
         .counter("rumor_stage_sent_again_total", "Micro-batches sent to another peer of the stage above."),
     figure<StageStatus>("dropped", [](const auto& s) { return s.shown(s.dropped); }).shown("dropped", Form::fault)
         .counter("rumor_stage_dropped_micro_batches_total", "Micro-batches that another peer of this stage counts."),
+    figure<&StageStatus::in_flight_wanted>("in_flight_wanted").shown("in flight wanted", Form::decimal)
+        .gauge("rumor_stage_in_flight_wanted_micro_batches",
+               "1 + round trip / pace, the most of all peers of the stage above."),
     figure<StageStatus>("waited_above_s", [](const auto& s) { return s.shown(s.waited_above); })
         .shown("waited for answers", Form::seconds)
         .counter("rumor_stage_waited_above_seconds_total",

@@ -142,9 +142,11 @@ std::string StagedSteps::waiting_for(TimePoint now) const {
 std::vector<UpperStatus> StagedSteps::upper_status() const {
   std::vector<UpperStatus> uppers;
   for (const gossip::Uppers::Figures& upper : pipeline_->upper_figures())
-    if (const auto link = core_.protocol->stage_link(upper.link))
-      uppers.push_back({link->node.hex(), upper.answered, upper.awaited,
-                        upper.pace > Duration{0} ? std::optional(to_seconds(upper.pace) * 1e3) : std::nullopt});
+    if (const auto link = core_.protocol->stage_link(upper.link)) {
+      UpperStatus& one = uppers.emplace_back(UpperStatus{link->node.hex(), upper.answered, upper.awaited, {}, {}});
+      if (upper.pace > Duration{0}) one.pace_ms = to_seconds(upper.pace) * 1e3;
+      if (link->round_trip) one.round_trip_ms = to_seconds(*link->round_trip) * 1e3;
+    }
   return uppers;
 }
 

@@ -101,6 +101,18 @@ BOOST_AUTO_TEST_CASE(replicas_get_micro_batches_by_their_measured_speed) {
   (*run)->set_step_factor(7, 16);
   shares("becomes four times slower", 1);
   for (const double share : shares("four times slower", 4)) BOOST_TEST((share > 0.15 && share < 0.35), share);
+  // A source shows it: the peers of stage 2 by their keys, the slow one with the longest pace.
+  const StageStatus seen = (*run)->peers().node(0)->stage_status((*run)->now());
+  BOOST_REQUIRE(seen.uppers.size() == 3u);
+  const auto upper = [&](sim::HostId i) {
+    const std::string key = (*run)->peers().node(i)->self().hex();
+    return *std::find_if(seen.uppers.begin(), seen.uppers.end(), [&](const auto& one) { return one.node == key; });
+  };
+  BOOST_TEST(upper(7).pace_ms.value() > upper(1).pace_ms.value());
+  BOOST_TEST(upper(7).answered < upper(1).answered);
+  BOOST_TEST(seen.in_flight_wanted().value() > 1);
+  BOOST_TEST(seen.waited_above > 0);
+  BOOST_TEST((*run)->peers().node(2)->stage_status((*run)->now()).waited_below > 0);
   (*run)->set_step_factor(7, 4);
   shares("becomes quick", 1);
   for (const double share : shares("alike again", 2)) BOOST_TEST((share > 0.8 && share < 1.2), share);
