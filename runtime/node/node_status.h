@@ -39,7 +39,8 @@ inline constexpr FigureRow<TrainingFigures> training_rows[] = {
     figure<TrainingFigures>("loss", [](const auto& t) {
       return t.observes ? figure_value(t.loss) : figure_value(t.loss.value_or(t.train_loss));
     })
-        .shown("loss", Form::decimal, 6).explained("On the test set; before the first evaluation, on own batches."),
+        .shown("loss", Form::decimal, 6)
+        .explained("On the test set; before the first evaluation, and always in a pipeline, on own batches."),
     figure<&TrainingFigures::loss>("test_loss").gauge("rumor_test_loss", "Loss on the test set, in nats.")
         .curve("loss", "test/loss"),
     figure<&TrainingFigures::train_loss>("train_loss").shown("own batches", Form::decimal)

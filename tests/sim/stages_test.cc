@@ -143,11 +143,39 @@ BOOST_AUTO_TEST_CASE(the_stage_or_link_that_limits_a_pipeline_is_named) {
              sim::limit_text(narrow));
   BOOST_TEST(narrow.bound.stages[narrow.bound.slowest].is_link());
   BOOST_TEST(narrow.rows_per_second() < narrow.bound.rows_per_second);
+  BOOST_TEST(narrow.rows_per_second() > 0.6 * narrow.bound.rows_per_second);
   // The bytes of the bound are those of the frames without their heads.
   const double sent = static_cast<double>(slow.activation_bytes) / static_cast<double>(slow.stages[0].counted);
   const double expected =
       static_cast<double>(slow.bound.stages[0].costs.up_bytes + slow.bound.stages[1].costs.up_bytes);
   BOOST_TEST((sent > expected && sent < 1.1 * expected), sent << " " << expected);
+}
+
+// Beside the bound of processors and links; a step fills and empties the pipeline, and forward passes are made again.
+// tests/bench/bench_stages.cc has more of it.
+BOOST_AUTO_TEST_CASE(rows_a_second_keep_their_share_of_what_processors_and_links_allow) {
+  struct Setting {
+    const char *network, *border;
+    bool by_link;
+    double least;  // of the bound
+  };
+  for (const Setting& setting : {Setting{"lan", "f32", false, 0.6}, Setting{"home", "f32", true, 0.4},
+                                 Setting{"home", "int8", false, 0.35}, Setting{"wan", "int8", false, 0.3}}) {
+    RunConfig config = in_stages(staged_gpt(6'144), 3, setting.border);
+    config.pipeline.micro_batches = 32;
+    config.batch = 32 * 16;  // 24 kB of f32 a micro-batch
+    sim::ClusterOptions options = test::lan(6);
+    options.network = sim::NetworkModel::preset(setting.network).value();
+    options.step = 1200ms;
+    options.curve_points = 1;
+    const sim::StagedResult result = staged(config, options);
+    const double reached = result.rows_per_second() / result.bound.rows_per_second;
+    BOOST_TEST_MESSAGE(setting.network << ", " << setting.border << ": " << fixed(result.rows_per_second(), 0)
+                                       << " rows a second, " << fixed(reached, 2) << " of the bound; "
+                                       << sim::limit_text(result));
+    BOOST_TEST(result.bound.stages[result.bound.slowest].is_link() == setting.by_link);
+    BOOST_TEST((reached > setting.least && reached < 1), setting.network << " " << setting.border << " " << reached);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_run_in_stages_has_curves_in_its_json_and_page) {
