@@ -1,7 +1,7 @@
 // Rows a second of a pipeline of three stages in virtual time, beside the bound of processors and links alone
 // (runtime/sim/stages/staged_bound.h): simulated networks with each kind of border numbers, and unequal replicas.
 //
-// usage: bench_stages [MICRO_BATCHES]
+// usage: bench_stages [MICRO_BATCHES [SEED]]
 #include <cstdio>
 #include <cstdlib>
 
@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
   sim::ClusterOptions options;
   options.nodes = stages * replicas;
   options.curve_points = 1;
+  if (argc > 2) options.seed = std::strtoull(argv[2], nullptr, 10);
   options.step = from_seconds(0.06 * micro_batches);  // 20 ms a micro-batch in each of three equal stages
   std::printf("%u micro-batches of %u rows, %zu replicas a stage\n%-28s %8s %8s %6s  %-10s %s\n", micro_batches, rows,
               replicas, "network, border", "rows/s", "bound", "of it", "bound by", "utilisation of the stages");
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
     }
   options.network = sim::NetworkModel::preset("lan").value();
   config.pipeline.border = "f32";
+  config.samples *= 4;  // the last steps of slow sources take long
   options.step_factors = {1, 1, 1, 1, 1, 1, 1, 4, 1};
   measure(config, *data, options, "lan, stage 2: 1, 1, 4");
   options.step_factors = {1, 1, 1, 2, 2, 2, 4, 4, 4};
