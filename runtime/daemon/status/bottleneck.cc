@@ -49,11 +49,11 @@ Limit stage_pace(const NodeStatus& s, double compute, const StageWaits& waits) {
   const std::string own = str("stage ", stage, " computes ", percent(compute), " of the time here");
   if (compute >= nearly_all)
     return {"compute", str("This machine: stage ", stage, " computes ", percent(compute),
-                           " of the time here. More peers of this stage would help.")};
+                           " of the time here. More peers of this stage may help.")};
   if (waits.link >= notable && waits.link >= std::max(waits.above, waits.below))
     return {"link",
             str("The link to stage ", stage + 1, ": ", own, " and waits ", percent(waits.link), " for answers while ",
-                "the link has more to send than it can. A narrower pipeline.border would help.")};
+                "the link has more to send than it can. A narrower pipeline.border may help.")};
   if (waits.above + waits.link >= std::max(notable, waits.below))
     return {"slow_peer", str("Stage ", stage + 1, " or above, or the way there: ", own, " and waits ",
                              percent(waits.above + waits.link), " for answers.")};
